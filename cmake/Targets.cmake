@@ -1,0 +1,25 @@
+# leeway_library(NAME SOURCES file... [USES library...] [PRIVATE library...]): one folder's static library, leeway_NAME.
+function(leeway_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE" ${ARGN})
+  add_library(leeway_${name} STATIC ${arg_SOURCES})
+  add_library(Leeway::${name} ALIAS leeway_${name})
+  set_target_properties(leeway_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(leeway_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/leeway>)
+  target_compile_features(leeway_${name} PUBLIC cxx_std_20)
+  target_link_libraries(leeway_${name} PUBLIC ${arg_USES} PRIVATE ${arg_PRIVATE})
+  set_property(GLOBAL APPEND PROPERTY LEEWAY_LIBRARIES leeway_${name})
+endfunction()
+
+# leeway_test(NAME SOURCES file... [USES library...]): one Catch2 program of tests, known to ctest as NAME.
+function(leeway_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${name} PRIVATE leeway_test_main ${arg_USES})
+  target_precompile_headers(${name} REUSE_FROM leeway_test_main)
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,67 @@
+#pragma once
+// Strong integer types: names of things (Id) and counts of things (Count) that do not convert into each other.
+#include <compare>
+#include <cstdint>
+#include <ostream>
+
+namespace leeway {
+
+/// The name of one thing among its kind. Ids compare and print; they do no arithmetic.
+template <class Tag, class Rep = std::uint32_t>
+class Id {
+ public:
+  constexpr Id() = default;
+  constexpr explicit Id(Rep value) : value_(value) {}
+  constexpr Rep value() const { return value_; }
+  constexpr auto operator<=>(const Id&) const = default;
+
+ private:
+  Rep value_ = 0;
+};
+
+/// A count that only its own kind can be compared with. `a - b` is a plain signed number.
+template <class Tag>
+class Count {
+ public:
+  constexpr Count() = default;
+  constexpr explicit Count(std::int64_t value) : value_(value) {}
+  constexpr std::int64_t value() const { return value_; }
+  constexpr auto operator<=>(const Count&) const = default;
+  constexpr Count operator+(std::int64_t n) const { return Count(value_ + n); }
+  constexpr std::int64_t operator-(Count other) const { return value_ - other.value_; }
+  constexpr Count& operator++() {
+    ++value_;
+    return *this;
+  }
+
+ private:
+  std::int64_t value_ = 0;
+};
+
+template <class Tag, class Rep>
+std::ostream& operator<<(std::ostream& out, Id<Tag, Rep> id) {
+  return out << id.value();
+}
+template <class Tag>
+std::ostream& operator<<(std::ostream& out, Count<Tag> count) {
+  return out << count.value();
+}
+
+using WorkerId = Id<struct WorkerTag>;
+using ShardId = Id<struct ShardTag>;
+using BlockId = Id<struct BlockTag>;
+using LeaseId = Id<struct LeaseTag, std::uint64_t>;
+/// Which life of an actor speaks: a restarted actor comes back under a higher incarnation.
+using Incarnation = Id<struct IncarnationTag>;
+/// Number of a membership: each admission, idling and eviction makes a new one.
+using View = Id<struct ViewTag, std::uint64_t>;
+
+/// 0-based number of a worker's iteration.
+using Iteration = Count<struct IterationTag>;
+/// A worker's count of finished iterations; never time.
+using Clock = Count<struct ClockTag>;
+/// Pushes applied to a block.
+using Version = Count<struct VersionTag>;
+using Epoch = Count<struct EpochTag>;
+
+}  // namespace leeway

@@ -1,0 +1,54 @@
+#pragma once
+// Address: the name by which actors send to each other, wherever they run.
+#include <compare>
+#include <cstdint>
+#include <ostream>
+#include <string_view>
+
+#include "core/ids.hpp"
+
+namespace leeway {
+
+enum class RoleKind : std::uint8_t { scheduler, shard, worker, monitor, host };
+
+constexpr std::string_view name_of(RoleKind kind) {
+  switch (kind) {
+    case RoleKind::scheduler:
+      return "scheduler";
+    case RoleKind::shard:
+      return "shard";
+    case RoleKind::worker:
+      return "worker";
+    case RoleKind::monitor:
+      return "monitor";
+    case RoleKind::host:
+      return "host";
+  }
+  return "?";
+}
+
+struct Address {
+  RoleKind kind = RoleKind::host;
+  std::uint32_t index = 0;
+  constexpr auto operator<=>(const Address&) const = default;
+};
+
+constexpr Address address_of(WorkerId id) {
+  return {RoleKind::worker, id.value()};
+}
+constexpr Address address_of(ShardId id) {
+  return {RoleKind::shard, id.value()};
+}
+inline constexpr Address kScheduler{RoleKind::scheduler, 0};
+inline constexpr Address kMonitor{RoleKind::monitor, 0};
+/// The host itself: the source of interrupts.
+inline constexpr Address kHost{RoleKind::host, 0};
+
+inline std::ostream& operator<<(std::ostream& out, Address address) {
+  out << name_of(address.kind);
+  if (address.kind == RoleKind::worker || address.kind == RoleKind::shard)
+    out << ' ' << address.index;
+  return out;
+}
+
+}  // namespace leeway

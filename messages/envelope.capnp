@@ -1,0 +1,50 @@
+@0x8d5a1f3e90c47b06;
+# The header of every message. Protocol versions must be equal to talk.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::schema");
+using Data = import "worker_shard.capnp";
+using Work = import "worker_scheduler.capnp";
+using Control = import "scheduler_shard.capnp";
+using Watch = import "monitor.capnp";
+
+struct Envelope {
+  protocol @0 :UInt16;
+  incarnation @1 :UInt32;       # of the sender
+  placement @2 :UInt32;         # number of the block placement that sender goes by
+  shardIncarnation @3 :UInt32;  # of the shard, in messages to and from one
+  body :union {
+    none @4 :Void;
+    pull @5 :Data.Pull;
+    weights @6 :Data.Weights;
+    push @7 :Data.Push;
+    pushed @8 :Data.Pushed;
+    refused @9 :Data.Refused;
+    join @10 :Work.Join;
+    start @11 :Work.Start;
+    wantLease @12 :Work.WantLease;
+    lease @13 :Work.Lease;
+    noData @14 :Work.NoData;
+    idle @15 :Work.Idle;
+    diverged @16 :Work.Diverged;
+    stop @17 :Work.Stop;
+    stopped @18 :Work.Stopped;
+    admit @19 :Control.Admit;
+    admitted @20 :Control.Admitted;
+    raise @21 :Control.Raise;
+    fence @22 :Control.Fence;
+    fenced @23 :Control.Fenced;
+    remove @24 :Control.Remove;
+    cut @25 :Control.Cut;
+    cutVote @26 :Control.CutVote;
+    finish @27 :Control.Finish;
+    cutState @28 :Control.CutState;
+    workerReport @29 :Watch.WorkerReport;
+    shardReport @30 :Watch.ShardReport;
+    schedulerReport @31 :Watch.SchedulerReport;
+    evicted @32 :Watch.Evicted;
+    runEnded @33 :Watch.RunEnded;
+    evaluated @34 :Watch.Evaluated;
+    interrupt @35 :Watch.Interrupt;
+  }
+}

@@ -1,0 +1,169 @@
+@0xd3a9f1c27b5e4a10;
+# What a run is: everything that decides its outcome, and nothing else. A scenario program builds one, a TOML or JSON
+# file is mapped onto it field by field, a cluster ships it to its nodes, and the run folder keeps it.
+#
+# In text, field names are snake_case; a union is a table with one key, the arm's name (`consistency.ssp.staleness = 3`), and
+# an arm without fields may be written as its bare name (`consistency = "bsp"`).
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::schema");
+
+struct Plan {
+  name @0 :Text = "unnamed";
+  seed @1 :UInt64 = 1;          # all randomness of the run comes from it
+  data @2 :DataSource;
+  model @3 :List(Layer);
+  loss @4 :Loss;
+  optimizer @5 :Optimizer;
+  schedule @6 :Schedule;
+  consistency @7 :Consistency;
+  workers @8 :UInt32 = 4;
+  shards @9 :UInt32 = 2;
+  batch @10 :UInt32 = 64;       # samples of one worker's iteration
+  microBatches @11 :UInt32 = 1; # an iteration's batch is computed in this many pieces, their gradients summed
+  prefetch @12 :Bool;           # pull the weights of the next iteration while this one computes; costs one unit of leeway
+  chunk @13 :UInt32;            # samples of one lease; 0: eight batches
+  stragglers @14 :List(Straggler);
+  faults @15 :List(Fault);
+  stop @16 :Stop;
+  evaluateEvery @17 :Float64 = 1; # epochs between two evaluations on the test set; 0: only at the end
+}
+
+struct DataSource {
+  union {
+    fashionMnist @0 :Directory;
+    idx @1 :Idx;
+    csv @2 :Csv;
+    synthetic @3 :Synthetic;
+    custom @4 :Custom;          # a data set that the scenario program brings along
+  }
+  struct Directory {
+    directory @0 :Text = "/usr/share/datasets/fashion-mnist";
+  }
+  struct Idx {                  # gzipped or plain IDX files; pixels become (value / 255 - mean) / deviation
+    trainImages @0 :Text;
+    trainLabels @1 :Text;
+    testImages @2 :Text;
+    testLabels @3 :Text;
+  }
+  struct Csv {                  # a header line, numbers, one named label column
+    train @0 :Text;
+    test @1 :Text;              # empty: a seeded share of the rows of `train` is set aside
+    label @2 :Text = "label";
+    regression @3 :Bool;        # the label is a number to predict; otherwise the number of a class, from 0
+    testShare @4 :Float64 = 0.2;
+    normalize @5 :Bool = true;  # features to mean 0 and deviation 1, by the training rows
+  }
+  struct Synthetic {
+    samples @0 :UInt32 = 10000;
+    testSamples @1 :UInt32 = 1000;
+    union {
+      line :group {             # y = slope * x + intercept + noise * N(0, 1), x uniform in [-1, 1)
+        slope @2 :Float64 = 3;
+        intercept @3 :Float64 = 2;
+        noise @4 :Float64 = 0.1;
+      }
+      clusters :group {         # one Gaussian cluster a class, centers on a sphere of radius `spread`
+        classes @5 :UInt32 = 10;
+        features @6 :UInt32 = 32;
+        spread @7 :Float64 = 3;
+      }
+    }
+  }
+  struct Custom {
+    name @0 :Text;
+  }
+}
+
+struct Layer {
+  union {
+    linear @0 :Linear;
+    relu @1 :Void;
+    flatten @2 :Void;
+    custom @3 :Custom;          # a layer that the scenario program registered
+  }
+  struct Linear {
+    outputs @0 :UInt32;
+    init @1 :Init;
+  }
+  struct Custom {
+    name @0 :Text;
+    arguments @1 :Text;
+  }
+}
+
+enum Init { he @0; xavier @1; normal @2; zeros @3; }
+
+enum Loss { softmaxCrossEntropy @0; meanSquaredError @1; }
+
+struct Optimizer {
+  learningRate @0 :Float64 = 0.1;
+  weightDecay @1 :Float64;      # L2 coefficient lambda; decoupled from the gradient for adamw
+  union {
+    sgd @2 :Void;
+    momentum @3 :Momentum;
+    nesterov @4 :Momentum;
+    adam @5 :Adam;
+    adamw @6 :Adam;
+    adagrad @7 :AdaGrad;
+  }
+  struct Momentum {
+    factor @0 :Float64 = 0.9;
+  }
+  struct Adam {
+    beta1 @0 :Float64 = 0.9;
+    beta2 @1 :Float64 = 0.999;
+    epsilon @2 :Float64 = 1e-8;
+  }
+  struct AdaGrad {
+    epsilon @0 :Float64 = 1e-10;
+  }
+}
+
+struct Schedule {               # of the learning rate; time is counted in epochs
+  warmup @0 :Float64;           # epochs over which the rate rises linearly to its full value
+  union {
+    constant @1 :Void;
+    step :group {               # times `factor` every `every` epochs
+      every @2 :Float64 = 10;
+      factor @3 :Float64 = 0.1;
+    }
+    cosine :group {             # from the full rate to `floor` times it, at the last epoch
+      floor @4 :Float64;
+    }
+  }
+}
+
+struct Consistency {
+  union {
+    bsp @0 :Void;
+    ssp :group {
+      staleness @1 :UInt32 = 3;
+    }
+    asp @2 :Void;
+  }
+}
+
+struct Straggler {              # `worker` takes `factor` times as long
+  worker @0 :UInt32;
+  factor @1 :Float64 = 4;
+  share @2 :Float64 = 1;        # of its iterations, in random bursts; 1: always
+  burst @3 :UInt32 = 50;        # mean length of a burst in iterations
+}
+
+struct Fault {                  # `worker` fails in its iteration `iteration`
+  worker @0 :UInt32;
+  iteration @1 :Int64;
+  kind @2 :Kind;
+  enum Kind {
+    throws @0;                  # its computation throws; nothing of the iteration has been pushed
+    killed @1;                  # it ends without a word after the first push of the iteration: a torn push when there are more
+  }
+}
+
+struct Stop {                   # whichever comes first; 0: no such limit
+  epochs @0 :Float64 = 10;
+  iterations @1 :UInt64;        # of all workers together
+  seconds @2 :Float64;
+  accuracy @3 :Float64;         # on the test set, in 0..1
+}

@@ -1,0 +1,199 @@
+#pragma once
+// Plan: what a run is, as a plain value. Field by field the same as plan.capnp, which documents
+// each field.
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/expected.hpp"
+#include "messages/message.hpp"
+
+namespace leeway {
+
+namespace plan {
+
+struct FashionMnist {
+  std::string directory = "/usr/share/datasets/fashion-mnist";
+  bool operator==(const FashionMnist&) const = default;
+};
+struct Idx {
+  std::string train_images, train_labels, test_images, test_labels;
+  bool operator==(const Idx&) const = default;
+};
+struct Csv {
+  std::string train, test;
+  std::string label = "label";
+  bool regression = false;
+  double test_share = 0.2;
+  bool normalize = true;
+  bool operator==(const Csv&) const = default;
+};
+struct Line {
+  double slope = 3, intercept = 2, noise = 0.1;
+  bool operator==(const Line&) const = default;
+};
+struct Clusters {
+  std::uint32_t classes = 10, features = 32;
+  double spread = 3;
+  bool operator==(const Clusters&) const = default;
+};
+struct Synthetic {
+  std::uint32_t samples = 10000, test_samples = 1000;
+  std::variant<Line, Clusters> kind;
+  bool operator==(const Synthetic&) const = default;
+};
+struct CustomData {
+  std::string name;
+  bool operator==(const CustomData&) const = default;
+};
+using DataSource = std::variant<FashionMnist, Idx, Csv, Synthetic, CustomData>;
+
+enum class Init : std::uint8_t { he, xavier, normal, zeros };
+struct Linear {
+  std::uint32_t outputs = 0;
+  Init init = Init::he;
+  bool operator==(const Linear&) const = default;
+};
+struct Relu {
+  bool operator==(const Relu&) const = default;
+};
+struct Flatten {
+  bool operator==(const Flatten&) const = default;
+};
+struct CustomLayer {
+  std::string name, arguments;
+  bool operator==(const CustomLayer&) const = default;
+};
+using Layer = std::variant<Linear, Relu, Flatten, CustomLayer>;
+
+enum class Loss : std::uint8_t { softmax_cross_entropy, mean_squared_error };
+
+struct Sgd {
+  bool operator==(const Sgd&) const = default;
+};
+struct Momentum {
+  double factor = 0.9;
+  bool operator==(const Momentum&) const = default;
+};
+struct Nesterov {
+  double factor = 0.9;
+  bool operator==(const Nesterov&) const = default;
+};
+struct Adam {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool operator==(const Adam&) const = default;
+};
+struct AdamW {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool operator==(const AdamW&) const = default;
+};
+struct AdaGrad {
+  double epsilon = 1e-10;
+  bool operator==(const AdaGrad&) const = default;
+};
+struct Optimizer {
+  double learning_rate = 0.1;
+  double weight_decay = 0;
+  std::variant<Sgd, Momentum, Nesterov, Adam, AdamW, AdaGrad> kind;
+  bool operator==(const Optimizer&) const = default;
+};
+
+struct Constant {
+  bool operator==(const Constant&) const = default;
+};
+struct Step {
+  double every = 10, factor = 0.1;
+  bool operator==(const Step&) const = default;
+};
+struct Cosine {
+  double floor = 0;
+  bool operator==(const Cosine&) const = default;
+};
+struct Schedule {
+  double warmup = 0;
+  std::variant<Constant, Step, Cosine> kind;
+  bool operator==(const Schedule&) const = default;
+};
+
+struct Bsp {
+  bool operator==(const Bsp&) const = default;
+};
+struct Ssp {
+  std::uint32_t staleness = 3;
+  bool operator==(const Ssp&) const = default;
+};
+struct Asp {
+  bool operator==(const Asp&) const = default;
+};
+using Consistency = std::variant<Bsp, Ssp, Asp>;
+
+struct Straggler {
+  std::uint32_t worker = 0;
+  double factor = 4;
+  double share = 1;
+  std::uint32_t burst = 50;
+  bool operator==(const Straggler&) const = default;
+};
+
+struct Fault {
+  enum class Kind : std::uint8_t { throws, killed };
+  std::uint32_t worker = 0;
+  std::int64_t iteration = 0;
+  Kind kind = Kind::throws;
+  bool operator==(const Fault&) const = default;
+};
+
+struct Stop {
+  double epochs = 10;
+  std::uint64_t iterations = 0;
+  double seconds = 0;
+  double accuracy = 0;
+  bool operator==(const Stop&) const = default;
+};
+
+}  // namespace plan
+
+struct Plan {
+  std::string name = "unnamed";
+  std::uint64_t seed = 1;
+  plan::DataSource data;
+  std::vector<plan::Layer> model;
+  plan::Loss loss = plan::Loss::softmax_cross_entropy;
+  plan::Optimizer optimizer;
+  plan::Schedule schedule;
+  plan::Consistency consistency;
+  std::uint32_t workers = 4;
+  std::uint32_t shards = 2;
+  std::uint32_t batch = 64;
+  std::uint32_t micro_batches = 1;
+  bool prefetch = false;
+  std::uint32_t chunk = 0;
+  std::vector<plan::Straggler> stragglers;
+  std::vector<plan::Fault> faults;
+  plan::Stop stop;
+  double evaluate_every = 1;
+  bool operator==(const Plan&) const = default;
+};
+
+/// The plan as a message, and back. Decoding validates the frame and the enums, not the sense of
+/// the values.
+Message encode(const Plan& plan);
+Expected<Plan> decode_plan(const Message& message);
+
+/// The plan as JSON text, indented, every field present.
+std::string to_json(const Plan& plan);
+
+/// Reads a plan from text. What is not mentioned keeps its default. Errors name `source`, the line
+/// where it is known, the key, what was found and what would be right; an unknown key is refused
+/// with the nearest known one.
+Expected<Plan> plan_from_json(const std::string& text, const std::string& source);
+Expected<Plan> plan_from_toml(const std::string& text, const std::string& source);
+/// By the file's extension, .toml or .json.
+Expected<Plan> plan_from_file(const std::string& path);
+
+/// Whether the plan makes sense by itself (counts in range, no contradiction), before any data is
+/// read. The error says what to change: `workers: 0 is not allowed; give --workers 1 to 4096`.
+Status validate(const Plan& plan);
+
+}  // namespace leeway

@@ -1,0 +1,72 @@
+@0xb48a7d02c19e4f04;
+# Membership as the shards see it, and consistent cuts. `view` grows with every change of the membership; a shard refuses an
+# older one.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::schema");
+using Common = import "common.capnp";
+
+struct Admit {
+  # scheduler -> shard. Insert the worker at max(iteration, own min_clock), which pins the minimum. Answered with Admitted.
+  worker @0 :UInt32;
+  incarnation @1 :UInt32;
+  iteration @2 :Int64;
+  view @3 :UInt64;
+}
+
+struct Admitted {
+  # shard -> scheduler.
+  worker @0 :UInt32;
+  iteration @1 :Int64;          # the clock at which the worker stands here
+}
+
+struct Raise {
+  # scheduler -> shard. The worker starts at `iteration`, the largest that any shard answered.
+  worker @0 :UInt32;
+  iteration @1 :Int64;
+  view @2 :UInt64;
+}
+
+struct Fence {
+  # scheduler -> shard. Accept nothing more of this worker's incarnation. Answered with Fenced.
+  worker @0 :UInt32;
+  view @1 :UInt64;
+}
+
+struct Fenced {
+  # shard -> scheduler. What the shard has of the worker.
+  worker @0 :UInt32;
+  clock @1 :Int64;              # iterations it has whole
+  partial @2 :Bool;             # parts of iteration `clock` have been applied as well
+}
+
+struct Remove {
+  # scheduler -> shard. The worker leaves the minimum: evicted, idle or stopped.
+  worker @0 :UInt32;
+  view @1 :UInt64;
+}
+
+struct Cut {
+  # scheduler -> shard. Proposes a consistent cut of all pushes below `iteration`. Answered with CutVote.
+  cut @0 :UInt64;
+  iteration @1 :Int64;
+}
+
+struct CutVote {
+  # shard -> scheduler.
+  cut @0 :UInt64;
+  iteration @1 :Int64;          # of the Cut that it answers
+  largest @2 :Int64;            # the largest iteration seen here; the cut is armed iff it is not beyond `iteration`
+}
+
+struct Finish {
+  # scheduler -> shard. No worker will push again: send the final state and the final report to the monitor.
+}
+
+struct CutState {
+  # shard -> monitor. The shard's blocks at the cut.
+  cut @0 :UInt64;
+  iteration @1 :Int64;
+  final @2 :Bool;
+  blocks @3 :List(Common.BlockRef);
+}

@@ -1,0 +1,94 @@
+#include "messages/wire.hpp"
+
+namespace leeway::wire {
+
+void write(schema::Admit::Builder out, const msg::Admit& in) {
+  out.setWorker(in.worker.value());
+  out.setIncarnation(in.incarnation.value());
+  out.setIteration(in.iteration.value());
+  out.setView(in.view.value());
+}
+msg::Admit read(schema::Admit::Reader in) {
+  return {read_worker(in.getWorker()), Incarnation(in.getIncarnation()),
+          Iteration(read_count(in.getIteration(), "iteration")), View(in.getView())};
+}
+
+void write(schema::Admitted::Builder out, const msg::Admitted& in) {
+  out.setWorker(in.worker.value());
+  out.setIteration(in.iteration.value());
+}
+msg::Admitted read(schema::Admitted::Reader in) {
+  return {read_worker(in.getWorker()), Iteration(read_count(in.getIteration(), "iteration"))};
+}
+
+void write(schema::Raise::Builder out, const msg::Raise& in) {
+  out.setWorker(in.worker.value());
+  out.setIteration(in.iteration.value());
+  out.setView(in.view.value());
+}
+msg::Raise read(schema::Raise::Reader in) {
+  return {read_worker(in.getWorker()), Iteration(read_count(in.getIteration(), "iteration")),
+          View(in.getView())};
+}
+
+void write(schema::Fence::Builder out, const msg::Fence& in) {
+  out.setWorker(in.worker.value());
+  out.setView(in.view.value());
+}
+msg::Fence read(schema::Fence::Reader in) {
+  return {read_worker(in.getWorker()), View(in.getView())};
+}
+
+void write(schema::Fenced::Builder out, const msg::Fenced& in) {
+  out.setWorker(in.worker.value());
+  out.setClock(in.clock.value());
+  out.setPartial(in.partial);
+}
+msg::Fenced read(schema::Fenced::Reader in) {
+  return {read_worker(in.getWorker()), Clock(read_count(in.getClock(), "clock")), in.getPartial()};
+}
+
+void write(schema::Remove::Builder out, const msg::Remove& in) {
+  out.setWorker(in.worker.value());
+  out.setView(in.view.value());
+}
+msg::Remove read(schema::Remove::Reader in) {
+  return {read_worker(in.getWorker()), View(in.getView())};
+}
+
+void write(schema::Cut::Builder out, const msg::Cut& in) {
+  out.setCut(in.cut);
+  out.setIteration(in.iteration.value());
+}
+msg::Cut read(schema::Cut::Reader in) {
+  return {in.getCut(), Iteration(read_count(in.getIteration(), "iteration"))};
+}
+
+void write(schema::CutVote::Builder out, const msg::CutVote& in) {
+  out.setCut(in.cut);
+  out.setIteration(in.iteration.value());
+  out.setLargest(in.largest.value());
+}
+msg::CutVote read(schema::CutVote::Reader in) {
+  return {in.getCut(), Iteration(read_count(in.getIteration(), "iteration")),
+          Iteration(read_count(in.getLargest(), "largest"))};
+}
+
+void write(schema::CutState::Builder out, const msg::CutState& in, Blobs& blobs) {
+  out.setCut(in.cut);
+  out.setIteration(in.iteration.value());
+  out.setFinal(in.final);
+  write_blocks(out.initBlocks(static_cast<unsigned>(in.blocks.size())), in.blocks, blobs);
+}
+msg::CutState read(schema::CutState::Reader in, ConstBlobs blobs) {
+  msg::CutState out;
+  out.cut = in.getCut();
+  out.iteration = Iteration(read_count(in.getIteration(), "iteration"));
+  out.final = in.getFinal();
+  out.blocks = read_blocks(in.getBlocks(), blobs);
+  for (const auto& block : out.blocks)
+    require(bool(block.data), "block ", block.block, " has no data");
+  return out;
+}
+
+}  // namespace leeway::wire

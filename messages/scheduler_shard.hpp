@@ -1,0 +1,66 @@
+#pragma once
+// Membership as the shards see it, and cuts: values of scheduler_shard.capnp, which documents each
+// field.
+#include <cstdint>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "messages/worker_shard.hpp"
+
+namespace leeway::msg {
+
+struct Admit {
+  WorkerId worker;
+  Incarnation incarnation;
+  Iteration iteration;
+  View view;
+};
+
+struct Admitted {
+  WorkerId worker;
+  Iteration iteration;
+};
+
+struct Raise {
+  WorkerId worker;
+  Iteration iteration;
+  View view;
+};
+
+struct Fence {
+  WorkerId worker;
+  View view;
+};
+
+struct Fenced {
+  WorkerId worker;
+  Clock clock;
+  bool partial = false;
+};
+
+struct Remove {
+  WorkerId worker;
+  View view;
+};
+
+struct Cut {
+  std::uint64_t cut = 0;
+  Iteration iteration;
+};
+
+struct CutVote {
+  std::uint64_t cut = 0;
+  Iteration iteration;
+  Iteration largest;
+};
+
+struct Finish {};
+
+struct CutState {
+  std::uint64_t cut = 0;
+  Iteration iteration;
+  bool final = false;
+  std::vector<BlockData> blocks;
+};
+
+}  // namespace leeway::msg

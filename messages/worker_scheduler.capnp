@@ -1,0 +1,58 @@
+@0xe7b94f1d6d5c3b03;
+# Membership and data: a worker joins, leases samples, and stops.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::schema");
+
+struct Join {
+  # worker -> scheduler. Wants to take part. Answered with Start once all shards know the worker.
+}
+
+struct Start {
+  # scheduler -> worker. Go on with `iteration`; also sent to an idle worker that comes back.
+  iteration @0 :Int64;
+}
+
+struct WantLease {
+  # worker -> scheduler. Has no samples beyond its iteration `next` - 1. Answered with Lease or NoData. Repeating it is harmless.
+  next @0 :Int64;
+  clock @1 :Int64;              # iterations below it are acknowledged by all shards
+}
+
+struct Lease {
+  # scheduler -> worker. Positions [begin, end) of the epoch's permutation, `batch` of them an iteration, from `firstIteration` on.
+  # begin == end: one iteration without samples (the short last round under bsp).
+  lease @0 :UInt64;
+  epoch @1 :Int64;
+  begin @2 :Int64;
+  end @3 :Int64;
+  firstIteration @4 :Int64;
+  batch @5 :UInt32;
+  roundSamples @6 :UInt32;      # of one round of all live workers: the denominator of a push's weight
+}
+
+struct NoData {
+  # scheduler -> worker. Nothing to lease now: finish, then say Idle.
+  next @0 :Int64;               # of the WantLease that it answers
+}
+
+struct Idle {
+  # worker -> scheduler. All its pushes are acknowledged and it has no lease.
+  clock @0 :Int64;
+}
+
+struct Diverged {
+  # worker -> scheduler. The loss became NaN or infinite; the iteration was not pushed.
+  iteration @0 :Int64;
+  loss @1 :Float64;
+  layer @2 :Text;
+}
+
+struct Stop {
+  # scheduler -> worker. Finish the iteration that is being computed, then say Stopped.
+}
+
+struct Stopped {
+  # worker -> scheduler. Nothing of it is on its way any more.
+  clock @0 :Int64;
+}

@@ -1,0 +1,75 @@
+#include "messages/wire.hpp"
+
+namespace leeway::wire {
+
+void write(schema::Start::Builder out, const msg::Start& in) {
+  out.setIteration(in.iteration.value());
+}
+msg::Start read(schema::Start::Reader in) {
+  return {Iteration(read_count(in.getIteration(), "iteration"))};
+}
+
+void write(schema::WantLease::Builder out, const msg::WantLease& in) {
+  out.setNext(in.next.value());
+  out.setClock(in.clock.value());
+}
+msg::WantLease read(schema::WantLease::Reader in) {
+  return {Iteration(read_count(in.getNext(), "next")), Clock(read_count(in.getClock(), "clock"))};
+}
+
+void write(schema::Lease::Builder out, const msg::Lease& in) {
+  out.setLease(in.lease.value());
+  out.setEpoch(in.epoch.value());
+  out.setBegin(in.begin);
+  out.setEnd(in.end);
+  out.setFirstIteration(in.first_iteration.value());
+  out.setBatch(in.batch);
+  out.setRoundSamples(in.round_samples);
+}
+msg::Lease read(schema::Lease::Reader in) {
+  msg::Lease out;
+  out.lease = LeaseId(in.getLease());
+  out.epoch = Epoch(read_count(in.getEpoch(), "epoch"));
+  out.begin = read_count(in.getBegin(), "begin");
+  out.end = read_count(in.getEnd(), "end");
+  out.first_iteration = Iteration(read_count(in.getFirstIteration(), "first_iteration"));
+  out.batch = in.getBatch();
+  out.round_samples = in.getRoundSamples();
+  require(out.begin <= out.end, "end is ", out.end, ", must not be before begin ", out.begin);
+  require(out.batch >= 1, "batch is 0, must be 1 or more");
+  require(out.round_samples >= 1, "round_samples is 0, must be 1 or more");
+  return out;
+}
+
+void write(schema::NoData::Builder out, const msg::NoData& in) {
+  out.setNext(in.next.value());
+}
+msg::NoData read(schema::NoData::Reader in) {
+  return {Iteration(read_count(in.getNext(), "next"))};
+}
+
+void write(schema::Idle::Builder out, const msg::Idle& in) {
+  out.setClock(in.clock.value());
+}
+msg::Idle read(schema::Idle::Reader in) {
+  return {Clock(read_count(in.getClock(), "clock"))};
+}
+
+void write(schema::Diverged::Builder out, const msg::Diverged& in) {
+  out.setIteration(in.iteration.value());
+  out.setLoss(in.loss);
+  out.setLayer(in.layer);
+}
+msg::Diverged read(schema::Diverged::Reader in) {
+  return {Iteration(read_count(in.getIteration(), "iteration")), in.getLoss(),
+          in.getLayer().cStr()};
+}
+
+void write(schema::Stopped::Builder out, const msg::Stopped& in) {
+  out.setClock(in.clock.value());
+}
+msg::Stopped read(schema::Stopped::Reader in) {
+  return {Clock(read_count(in.getClock(), "clock"))};
+}
+
+}  // namespace leeway::wire

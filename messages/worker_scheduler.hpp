@@ -1,0 +1,56 @@
+#pragma once
+// Membership and data, between a worker and the scheduler: values of worker_scheduler.capnp, which
+// documents each field.
+#include <cstdint>
+#include <string>
+
+#include "core/ids.hpp"
+
+namespace leeway::msg {
+
+struct Join {};
+
+struct Start {
+  Iteration iteration;
+};
+
+struct WantLease {
+  Iteration next;
+  Clock clock;
+};
+
+struct Lease {
+  LeaseId lease;
+  Epoch epoch;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  Iteration first_iteration;
+  std::uint32_t batch = 0;
+  std::uint32_t round_samples = 0;
+
+  /// Iterations that the lease fills: a short one at its end counts, an empty lease is one
+  /// iteration.
+  std::int64_t iterations() const { return end == begin ? 1 : (end - begin + batch - 1) / batch; }
+};
+
+struct NoData {
+  Iteration next;
+};
+
+struct Idle {
+  Clock clock;
+};
+
+struct Diverged {
+  Iteration iteration;
+  double loss = 0;
+  std::string layer;
+};
+
+struct Stop {};
+
+struct Stopped {
+  Clock clock;
+};
+
+}  // namespace leeway::msg

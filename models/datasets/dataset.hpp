@@ -1,0 +1,40 @@
+#pragma once
+// Dataset: numbered samples with targets, read in any order by many threads at once.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/expected.hpp"
+#include "tensor/shape.hpp"
+
+namespace leeway {
+
+/// The built-in data sets, and those that a scenario program brings along, implement this. All members are const and
+/// may be called from several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  /// Samples, numbered from 0.
+  virtual std::int64_t size() const = 0;
+  /// Shape of one sample, for example 1x28x28.
+  virtual Shape sample_shape() const = 0;
+  /// Classes of the labels 0..classes()-1, or 0 when the targets are numbers.
+  virtual int classes() const = 0;
+  /// Numbers to predict for a sample; 0 when there are classes.
+  virtual std::int64_t target_count() const = 0;
+
+  /// Writes the named samples, in their order.
+  /// x: (samples.size(), sample_shape()). labels: (samples.size()), written iff classes() > 0, else may be null.
+  /// targets: (samples.size(), target_count()), written iff target_count() > 0, else may be null.
+  virtual void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+                      float* targets) const = 0;
+};
+
+struct TrainTest {
+  std::shared_ptr<const Dataset> train;
+  std::shared_ptr<const Dataset> test;
+};
+
+}  // namespace leeway

@@ -1,0 +1,78 @@
+#pragma once
+// Layer: one step of a model, with an explicit forward and backward.
+//
+// Shape letters, used in every kernel and layer: B batch, I inputs (features of one sample), O outputs, C classes or channels,
+// H height, W width, T time, V vocabulary. A layer object is immutable once its shape is known and shared by all workers;
+// what belongs to one pass lives in the buffers it is given.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/expected.hpp"
+#include "messages/plan.hpp"
+#include "tensor/shape.hpp"
+#include "tensor/tensor.hpp"
+
+namespace leeway {
+
+/// A parameter of a layer. `name` is PyTorch's ("weight", "bias").
+struct ParameterSpec {
+  std::string name;
+  Shape shape;
+  plan::Init init = plan::Init::he;
+  /// Fan-in and fan-out that the initialisation scales by.
+  std::int64_t fan_in = 1;
+  std::int64_t fan_out = 1;
+};
+
+/// A parameter's values, or its gradient: all its rows, in order, in one slice or several.
+using ParameterView = std::span<const RowSlice<const float>>;
+using GradientView = std::span<const RowSlice<float>>;
+
+struct ForwardArgs {
+  std::int64_t batch = 0;                  // B
+  const float* x = nullptr;                // (B, input shape)
+  float* y = nullptr;                      // (B, output shape), overwritten; equals x for an in-place layer
+  std::byte* kept = nullptr;               // kept_bytes(B), for the backward of the same pass
+  std::span<const ParameterView> weights;  // in the order of parameters()
+  /// What the randomness of this pass depends on, one key a sample: (seed, epoch, sample) mixed. Empty in evaluation.
+  std::span<const std::uint64_t> sample_keys;
+};
+
+struct BackwardArgs {
+  std::int64_t batch = 0;
+  const float* x = nullptr;   // as in forward
+  const float* y = nullptr;   // as forward left it
+  const float* dy = nullptr;  // (B, output shape): gradient of the mean loss over the batch; may be overwritten when it equals dx
+  float* dx = nullptr;        // (B, input shape), overwritten; null when nobody needs it (the first layer)
+  std::byte* kept = nullptr;
+  std::span<const ParameterView> weights;
+  std::span<const GradientView> gradients;  // overwritten (=)
+  std::byte* scratch = nullptr;             // scratch_bytes(B)
+};
+
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  /// "linear"; for messages.
+  virtual std::string_view kind() const = 0;
+  /// Fixes the shape of one input sample and returns that of one output sample. The error says what the layer got and needs.
+  virtual Expected<Shape> set_input(const Shape& input) = 0;
+  virtual std::vector<ParameterSpec> parameters() const { return {}; }
+  /// True when y may be the same memory as x, and dx the same as dy; backward then reads y only.
+  virtual bool in_place() const { return false; }
+  virtual std::size_t kept_bytes(std::int64_t) const { return 0; }
+  virtual std::size_t scratch_bytes(std::int64_t) const { return 0; }
+  /// Multiplications and additions of forward for one sample; backward costs about twice that.
+  virtual std::int64_t flops() const { return 0; }
+
+  virtual void forward(const ForwardArgs& args) const = 0;
+  virtual void backward(const BackwardArgs& args) const = 0;
+};
+
+}  // namespace leeway

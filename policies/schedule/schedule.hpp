@@ -1,0 +1,19 @@
+#pragma once
+// Schedule: the learning rate as a function of training progress.
+#include <memory>
+
+#include "messages/plan.hpp"
+
+namespace leeway {
+
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  /// Factor on the full learning rate after `epochs` of training; `total_epochs` is the planned length (0: unknown).
+  virtual double factor(double epochs, double total_epochs) const = 0;
+};
+
+/// By the plan, its linear warm-up included.
+std::unique_ptr<Schedule> make_schedule(const plan::Schedule& spec);
+
+}  // namespace leeway

@@ -1,0 +1,80 @@
+#pragma once
+// Blob: a shared, 64-byte aligned range of bytes that holds tensor data, from a pool that reuses memory.
+//
+// A blob has one writer until it is shared; from then on it is immutable, until `unique()` says that its
+// holder is alone again. Copies of a Blob refer to the same bytes; the last one gives them back to the pool.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "tensor/device.hpp"
+
+namespace leeway {
+
+class BlobPool;
+
+class Blob {
+ public:
+  Blob() = default;
+  Blob(const Blob& other) : block_(other.block_) {
+    if (block_) block_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  Blob(Blob&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Blob& operator=(Blob other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Blob() { reset(); }
+
+  /// `bytes` of host memory from the process's pool; contents are arbitrary. Zero bytes give an empty, non-null blob.
+  static Blob allocate(std::size_t bytes);
+  /// `count` floats.
+  static Blob floats(std::int64_t count) { return allocate(static_cast<std::size_t>(count) * sizeof(float)); }
+
+  explicit operator bool() const { return block_ != nullptr; }
+  std::size_t size() const { return block_ ? block_->size : 0; }
+  Device device() const { return block_ ? block_->device : Device{}; }
+  void reset();
+
+  /// True iff this is the only reference. Everything that former holders did to the bytes has happened before.
+  bool unique() const {
+    return block_ && block_->references.load(std::memory_order_acquire) == 1;
+  }
+  bool same_as(const Blob& other) const { return block_ == other.block_; }
+
+  const std::byte* data() const { return block_ ? block_->bytes : nullptr; }
+  const float* as_floats() const { return reinterpret_cast<const float*>(data()); }
+  std::span<const std::byte> bytes() const { return {data(), size()}; }
+
+  /// For the writer alone: requires that nobody else reads or writes these bytes meanwhile.
+  std::byte* mutable_data() { return block_ ? block_->bytes : nullptr; }
+  float* mutable_floats() { return reinterpret_cast<float*>(mutable_data()); }
+
+ private:
+  friend class BlobPool;
+  struct Block {
+    std::atomic<std::uint32_t> references{1};
+    Device device;
+    std::size_t size = 0;      // bytes asked for
+    std::size_t capacity = 0;  // bytes held
+    std::byte* bytes = nullptr;
+    BlobPool* pool = nullptr;
+  };
+  explicit Blob(Block* block) : block_(block) {}
+  Block* block_ = nullptr;
+};
+
+/// What a pool did so far.
+struct PoolCounts {
+  std::uint64_t system_allocations = 0;  // times it asked the system for memory
+  std::uint64_t reuses = 0;              // times it did not have to
+  std::size_t bytes_in_use = 0;
+  std::size_t bytes_kept = 0;  // free, kept for reuse
+};
+
+/// Counts of the process's host pool.
+PoolCounts host_pool_counts();
+
+}  // namespace leeway

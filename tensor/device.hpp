@@ -1,0 +1,24 @@
+#pragma once
+// Where memory lives.
+#include <cstdint>
+#include <ostream>
+
+namespace leeway {
+
+struct Device {
+  enum class Kind : std::uint8_t { host, shared, cuda };
+  Kind kind = Kind::host;
+  int index = 0;
+  bool operator==(const Device&) const = default;
+};
+
+inline std::ostream& operator<<(std::ostream& out, Device device) {
+  switch (device.kind) {
+    case Device::Kind::host: return out << "host";
+    case Device::Kind::shared: return out << "shared memory";
+    case Device::Kind::cuda: return out << "cuda:" << device.index;
+  }
+  return out;
+}
+
+}  // namespace leeway

@@ -1,0 +1,31 @@
+#pragma once
+// A borrowed view of a tensor in the canonical plain layout (row-major). Storage is shared through Blob; views own nothing.
+#include "tensor/device.hpp"
+#include "tensor/dtype.hpp"
+#include "tensor/shape.hpp"
+
+namespace leeway {
+
+struct ConstTensor {
+  const void* data = nullptr;
+  Shape shape;
+  DType dtype = DType::f32;
+  Device device;
+
+  const float* floats() const {
+    LW_CHECK(dtype == DType::f32, name_of(dtype));
+    return static_cast<const float*>(data);
+  }
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.count()) * size_of(dtype); }
+};
+
+/// Rows [first_row, first_row + rows) of a parameter, or of its gradient: contiguous, row-major.
+/// A parameter is one slice, or several when placement cut it by rows.
+template <class T>
+struct RowSlice {
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;
+  T* data = nullptr;
+};
+
+}  // namespace leeway
