@@ -12,6 +12,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
+# Programs in the tree include <leeway/runtime/scenario.hpp> like a user's: include/leeway is the source tree.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/leeway SYMBOLIC)
+
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
@@ -22,7 +26,7 @@ if(MOLD AND NOT LEEWAY_SANITIZE)
 endif()
 
 # -ffp-contract=off: the same sums everywhere; kernels that want fused multiply-add ask for it.
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
 if(LEEWAY_SANITIZE)
   add_compile_options(-fsanitize=${LEEWAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${LEEWAY_SANITIZE})

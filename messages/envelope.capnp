@@ -10,7 +10,7 @@ using Watch = import "monitor.capnp";
 
 struct Envelope {
   protocol @0 :UInt16;
-  incarnation @1 :UInt32;       # of the sender
+  incarnation @1 :UInt32;       # of the worker that speaks or is spoken to; stale lives are told apart by it
   placement @2 :UInt32;         # number of the block placement that sender goes by
   shardIncarnation @3 :UInt32;  # of the shard, in messages to and from one
   body :union {

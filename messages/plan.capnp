@@ -6,7 +6,7 @@
 # an arm without fields may be written as its bare name (`consistency = "bsp"`).
 
 using Cxx = import "/capnp/c++.capnp";
-$Cxx.namespace("leeway::schema");
+$Cxx.namespace("leeway::plan_schema"); # apart from the conversations, which have a Stop of their own
 
 struct Plan {
   name @0 :Text = "unnamed";

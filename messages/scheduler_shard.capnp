@@ -50,6 +50,7 @@ struct Cut {
   # scheduler -> shard. Proposes a consistent cut of all pushes below `iteration`. Answered with CutVote.
   cut @0 :UInt64;
   iteration @1 :Int64;
+  snapshot @2 :Bool;            # no cut: the present weights, unanswered. For asp, where a cut would wait for the slowest without a bound
 }
 
 struct CutVote {

@@ -59,9 +59,10 @@ msg::Remove read(schema::Remove::Reader in) {
 void write(schema::Cut::Builder out, const msg::Cut& in) {
   out.setCut(in.cut);
   out.setIteration(in.iteration.value());
+  out.setSnapshot(in.snapshot);
 }
 msg::Cut read(schema::Cut::Reader in) {
-  return {in.getCut(), Iteration(read_count(in.getIteration(), "iteration"))};
+  return {in.getCut(), Iteration(read_count(in.getIteration(), "iteration")), in.getSnapshot()};
 }
 
 void write(schema::CutVote::Builder out, const msg::CutVote& in) {

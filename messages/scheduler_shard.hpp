@@ -46,6 +46,7 @@ struct Remove {
 struct Cut {
   std::uint64_t cut = 0;
   Iteration iteration;
+  bool snapshot = false;
 };
 
 struct CutVote {

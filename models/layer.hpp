@@ -66,6 +66,10 @@ class Layer {
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
   /// True when y may be the same memory as x, and dx the same as dy; backward then reads y only.
   virtual bool in_place() const { return false; }
+  /// True when y is x under another shape: then neither forward nor backward is called.
+  virtual bool is_view() const { return false; }
+  /// False when backward never reads y: then an in-place layer that follows may overwrite it.
+  virtual bool backward_reads_output() const { return true; }
   virtual std::size_t kept_bytes(std::int64_t) const { return 0; }
   virtual std::size_t scratch_bytes(std::int64_t) const { return 0; }
   /// Multiplications and additions of forward for one sample; backward costs about twice that.

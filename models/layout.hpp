@@ -19,6 +19,7 @@ struct BlockSlice {
 };
 
 /// The unit of placement: a whole tensor, the small ones of a layer together, or some rows of a very large one.
+/// Floats between slices are padding; it is zero in weights, gradients and optimizer state (see zero_padding).
 struct Block {
   BlockId id;
   int layer = 0;
@@ -26,6 +27,9 @@ struct Block {
   std::vector<BlockSlice> slices;
   std::int64_t floats = 0;  // with padding between slices
 };
+
+/// Zeroes the padding of a block's fresh memory, so that whole blocks can be updated, summed and checked for NaN.
+void zero_padding(const Model& model, const Block& block, float* data);
 
 /// The blocks of one layer on one shard: they are pushed together. `index` counts the shard's parts in the order in
 /// which backward finishes them.
@@ -37,8 +41,13 @@ struct Part {
 
 class Layout {
  public:
-  /// Cuts and places. Deterministic in its arguments, so every node computes the same. Blocks are placed largest first on the shard with
-  /// the fewest bytes.
+  /// Cuts and places. Deterministic in its arguments, so every node computes the same.
+  ///
+  /// Cutting: a tensor above `max_block_bytes` is cut by rows into blocks of nearly equal size (a single row is never cut); one of
+  /// at least limits::kSmallTensorBytes is a block of its own; smaller ones join the latest block of their layer while it
+  /// stays within `max_block_bytes`. So the weight and the bias of a linear layer are usually one block.
+  /// Placing: largest block first, to the shard with the fewest floats; the lower block and the lower shard win ties.
+  /// Requires shards > 0.
   Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes);
 
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -59,13 +68,14 @@ template <class T>
 class ParameterSlices {
  public:
   ParameterSlices(const Model& model, const Layout& layout, const std::vector<T*>& blocks);
+  ParameterSlices(ParameterSlices&&) = default;  // views point into the slices, so there is no copy
+  ParameterSlices& operator=(ParameterSlices&&) = default;
   /// Points the slices of one block at new memory.
   void set_block(const Layout& layout, BlockId id, T* data);
   std::span<const std::span<const RowSlice<T>>> views() const { return views_; }
 
  private:
-  const Model* model_;
-  std::vector<RowSlice<T>> slices_;
+  std::vector<RowSlice<T>> slices_;  // by parameter, and by row within one
   std::vector<std::span<const RowSlice<T>>> views_;
   std::vector<std::vector<std::size_t>> slice_of_block_;  // per block, per slice: index into slices_
 };

@@ -1,9 +1,10 @@
 #pragma once
 // Optimizer: how a shard turns a gradient into new weights.
 //
-// A push carries the mean gradient over its samples and a weight w, its share of one round of all live workers. The formulas
-// take the unscaled mean with weight w: step lr*w, momentum factor beta^w, weight decay lr*w*lambda, AdaGrad accumulates w*g^2; so
-// that one round moves the weights about as far as one step of synchronous SGD.
+// A push carries the mean gradient over its samples and a weight w, its share of one round of all
+// live workers. The formulas take the unscaled mean with weight w: step lr*w, momentum factor
+// beta^w, weight decay lr*w*lambda, AdaGrad accumulates w*g^2; so that one round moves the weights
+// about as far as one step of synchronous SGD.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,15 +15,16 @@
 namespace leeway {
 
 struct UpdateArgs {
-  std::int64_t count = 0;            // floats
-  float* w_out = nullptr;            // =, may be w itself
+  std::int64_t count = 0;  // floats
+  float* w_out = nullptr;  // =, may be w itself
   const float* w = nullptr;
-  std::span<float* const> state_out;        // slots() arrays of `count`, =, each may be its twin in `state`
-  std::span<const float* const> state;      // zeros before the first update
-  const float* g = nullptr;          // mean gradient
-  double weight = 1;                 // w of the push, in (0, 1] usually
-  double learning_rate = 0;          // by the schedule, not yet times weight
-  double progress = 0;               // sum of the weights of all updates of these floats, this one included
+  std::span<float* const>
+      state_out;  // slots() arrays of `count`, =, each may be its twin in `state`
+  std::span<const float* const> state;  // zeros before the first update
+  const float* g = nullptr;             // mean gradient
+  double weight = 1;                    // w of the push, in (0, 1] usually
+  double learning_rate = 0;             // by the schedule, not yet times weight
+  double progress = 0;  // sum of the weights of all updates of these floats, this one included
 };
 
 class Optimizer {
@@ -31,7 +33,8 @@ class Optimizer {
   virtual std::string_view name() const = 0;
   /// State arrays, each as large as the weights.
   virtual int slots() const = 0;
-  /// Streams of `count` floats that an in-place update reads and writes: for costs and roofline figures.
+  /// Streams of `count` floats that an in-place update reads and writes: for costs and roofline
+  /// figures.
   int streams() const { return 3 + 2 * slots(); }
   virtual void update(const UpdateArgs& args) const = 0;
 };

@@ -9,7 +9,8 @@ namespace leeway {
 class Schedule {
  public:
   virtual ~Schedule() = default;
-  /// Factor on the full learning rate after `epochs` of training; `total_epochs` is the planned length (0: unknown).
+  /// Factor on the full learning rate after `epochs` of training; `total_epochs` is the planned
+  /// length (0: unknown).
   virtual double factor(double epochs, double total_epochs) const = 0;
 };
 

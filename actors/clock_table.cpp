@@ -1,0 +1,86 @@
+#include "actors/clock_table.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+
+namespace leeway {
+
+Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iteration) {
+  auto& entry = participants_[worker];
+  const Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
+  entry = Participant{incarnation, true, false, at, {}, 0};
+  update_minimum();
+  return at;
+}
+
+void ClockTable::raise(WorkerId worker, Iteration iteration) {
+  const auto found = participants_.find(worker);
+  if (found == participants_.end() || !found->second.live) return;
+  auto& entry = found->second;
+  LW_CHECK(entry.parts_accepted == 0, worker, iteration);
+  entry.clock = std::max(entry.clock, Clock(iteration.value()));
+  update_minimum();
+}
+
+void ClockTable::fence(WorkerId worker) {
+  if (const auto found = participants_.find(worker); found != participants_.end()) found->second.fenced = true;
+}
+
+void ClockTable::remove(WorkerId worker) {
+  const auto found = participants_.find(worker);
+  if (found == participants_.end()) return;
+  found->second.live = false;
+  update_minimum();
+}
+
+ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std::uint32_t part,
+                                       std::uint32_t part_count) {
+  auto& entry = participants_.at(worker);
+  LW_CHECK(part < part_count, part, part_count);
+  if (iteration.value() < entry.clock.value()) return Verdict::repeat;
+  if (iteration.value() > entry.clock.value()) return Verdict::gap;
+  if (entry.parts.size() != part_count) {
+    LW_CHECK(entry.parts_accepted == 0, part_count, entry.parts.size());
+    entry.parts.assign(part_count, false);
+  }
+  if (entry.parts[part]) return Verdict::repeat;
+  entry.parts[part] = true;
+  next_unseen_ = std::max(next_unseen_, iteration + 1);
+  if (++entry.parts_accepted == part_count) {
+    entry.parts.assign(part_count, false);
+    entry.parts_accepted = 0;
+    ++entry.clock;
+    update_minimum();
+  }
+  return Verdict::accepted;
+}
+
+bool ClockTable::may_push(WorkerId worker, Incarnation incarnation) const {
+  const auto* entry = find(worker);
+  return entry && entry->live && !entry->fenced && entry->incarnation == incarnation;
+}
+
+const ClockTable::Participant* ClockTable::find(WorkerId worker) const {
+  const auto found = participants_.find(worker);
+  return found == participants_.end() ? nullptr : &found->second;
+}
+
+void ClockTable::update_minimum() {
+  bool anybody = false;
+  Clock least;
+  Clock largest;
+  for (const auto& [worker, entry] : participants_) {
+    if (!entry.live) continue;
+    least = anybody ? std::min(least, entry.clock) : entry.clock;
+    largest = anybody ? std::max(largest, entry.clock) : entry.clock;
+    anybody = true;
+  }
+  if (!anybody) return;
+  LW_CHECK(least >= min_clock_, least, min_clock_);
+  min_clock_ = least;
+  max_clock_ = std::max(max_clock_, largest);
+  max_clock_gap_ = std::max(max_clock_gap_, largest - least);
+}
+
+}  // namespace leeway

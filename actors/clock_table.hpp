@@ -1,0 +1,62 @@
+#pragma once
+// ClockTable: who takes part at one shard, and how far each has come.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/ids.hpp"
+
+namespace leeway {
+
+/// The clocks of the participants at one shard. clock(w) counts the iterations of w whose push the shard has whole; min_clock is the least clock of
+/// those that are live, and over nobody keeps its last value. Neither ever decreases.
+class ClockTable {
+ public:
+  struct Participant {
+    Incarnation incarnation;
+    bool live = false;    // counts in the minimum
+    bool fenced = false;  // nothing more is accepted of this incarnation
+    Clock clock;
+    std::vector<bool> parts;  // of iteration `clock`: those accepted
+    std::uint32_t parts_accepted = 0;
+  };
+
+  enum class Verdict { accepted, repeat, gap };
+
+  /// Inserts or re-inserts the worker at max(iteration, min_clock, its own last clock), live. Returns where it stands.
+  Clock admit(WorkerId worker, Incarnation incarnation, Iteration iteration);
+  /// Moves a live worker that has pushed nothing since its admission up to `iteration`.
+  void raise(WorkerId worker, Iteration iteration);
+  /// Accepts nothing more of the worker's incarnation; it goes on counting in the minimum.
+  void fence(WorkerId worker);
+  /// Takes the worker out of the minimum.
+  void remove(WorkerId worker);
+
+  /// Takes a part of an iteration if it is the next: its iteration equals the worker's clock and its bit is clear. A part taken before is
+  /// a repeat; one of a later iteration a gap. Requires may_push(worker, incarnation).
+  Verdict accept(WorkerId worker, Iteration iteration, std::uint32_t part, std::uint32_t part_count);
+  /// True for the live, unfenced incarnation that was admitted.
+  bool may_push(WorkerId worker, Incarnation incarnation) const;
+
+  /// Null for a worker that was never admitted.
+  const Participant* find(WorkerId worker) const;
+  Clock min_clock() const { return min_clock_; }
+  Clock max_clock() const { return max_clock_; }
+  /// Largest iteration of which a part was accepted, plus one; 0 before the first.
+  Iteration next_unseen() const { return next_unseen_; }
+  /// clock - min_clock, largest ever seen over live participants.
+  std::int64_t max_clock_gap() const { return max_clock_gap_; }
+  const std::map<WorkerId, Participant>& participants() const { return participants_; }
+
+ private:
+  void update_minimum();
+
+  std::map<WorkerId, Participant> participants_;
+  Clock min_clock_;
+  Clock max_clock_;
+  Iteration next_unseen_;
+  std::int64_t max_clock_gap_ = 0;
+};
+
+}  // namespace leeway

@@ -1,0 +1,36 @@
+#pragma once
+// Evaluation: a model's loss and accuracy on the test set, computed in slices that leave room for other work.
+#include <memory>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "actors/outbox.hpp"
+
+namespace leeway {
+
+class Evaluation final : public Work {
+ public:
+  /// weights: one blob a block.
+  Evaluation(std::shared_ptr<const Job> job, std::uint64_t cut, std::vector<Blob> weights);
+
+  int parts() const override;
+  Cost cost(int part) const override;
+  void run(int part) override;
+
+  std::uint64_t cut() const { return cut_; }
+  const std::vector<Blob>& weights() const { return weights_; }
+  // Valid after the last part:
+  double loss() const { return loss_sum_ / static_cast<double>(job_->data.test->size()); }
+  /// 0 without classes.
+  double accuracy() const { return static_cast<double>(correct_) / static_cast<double>(job_->data.test->size()); }
+
+ private:
+  std::shared_ptr<const Job> job_;
+  std::uint64_t cut_;
+  std::vector<Blob> weights_;
+  std::unique_ptr<Pass> pass_;
+  double loss_sum_ = 0;
+  std::int64_t correct_ = 0;
+};
+
+}  // namespace leeway

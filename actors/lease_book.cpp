@@ -1,0 +1,141 @@
+#include "actors/lease_book.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+
+namespace leeway {
+
+std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next, const std::vector<WorkerId>& live) {
+  for (const auto& grant : grants_[worker])
+    if (grant.lease.first_iteration == next) return grant.lease;
+  std::optional<msg::Lease> lease;
+  if (limits_.by_rounds) {
+    auto& shares = shares_[worker];
+    // Rounds before `next` were cut for a worker that started later.
+    if (shares.empty() && (next < next_round_ || !cut_round(next, live))) return std::nullopt;
+    LW_CHECK(shares.front().first_iteration == next, worker, shares.front().first_iteration, next);
+    lease = shares.front();
+    shares.pop_front();
+  } else {
+    lease = grant_chunk(next, live);
+    if (!lease) return std::nullopt;
+  }
+  horizon_ = std::max(horizon_, lease->first_iteration + lease->iterations());
+  grants_[worker].push_back({*lease, 0});
+  return lease;
+}
+
+std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next, const std::vector<WorkerId>& live) {
+  const std::int64_t batch = limits_.batch;
+  std::int64_t count = std::max<std::int64_t>(limits_.chunk, batch);
+  if (limits_.total_samples > 0) {
+    // Smaller leases towards the end, so that nobody is left with a long one (guided self-scheduling,
+    // Polychronopoulos and Kuck, IEEE Trans. Computers 1987).
+    const auto guided = fresh_left() / static_cast<std::int64_t>(2 * live.size());
+    count = std::clamp((guided + batch - 1) / batch * batch, batch, count);
+  }
+  if (limits_.total_iterations > 0) {
+    const auto left = static_cast<std::int64_t>(limits_.total_iterations - iterations_granted_);
+    count = std::min(count, left * batch);
+  }
+  const SampleRange range = take(count, std::nullopt);
+  if (range.count() == 0) return std::nullopt;
+  auto lease = lease_of(range, next, live.size());
+  iterations_granted_ += static_cast<std::uint64_t>(lease.iterations());
+  return lease;
+}
+
+bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
+  if (limits_.total_iterations > 0 && iterations_granted_ + live.size() > limits_.total_iterations) return false;
+  const SampleRange first = take(limits_.batch, std::nullopt);
+  if (first.count() == 0) return false;
+  LW_CHECK(round >= next_round_, round, next_round_);
+  iterations_granted_ += live.size();
+  next_round_ = round + 1;
+  for (const WorkerId worker : live) {
+    const SampleRange part = worker == live.front() ? first : take(limits_.batch, first.epoch);
+    shares_[worker].push_back(lease_of(part, round, live.size()));
+  }
+  return true;
+}
+
+msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::size_t live) {
+  samples_leased_ += static_cast<std::uint64_t>(range.count());
+  msg::Lease lease;
+  lease.lease = LeaseId(next_lease_++);
+  lease.epoch = range.epoch;
+  lease.begin = range.begin;
+  lease.end = range.end;
+  lease.first_iteration = first;
+  lease.batch = limits_.batch;
+  lease.round_samples = limits_.batch * static_cast<std::uint32_t>(live);
+  return lease;
+}
+
+std::int64_t LeaseBook::fresh_left() const {
+  return limits_.total_samples == 0 ? limits_.data_size : limits_.total_samples - fresh_;
+}
+
+SampleRange LeaseBook::take(std::int64_t count, std::optional<Epoch> only) {
+  if (!returned_.empty() && (!only || returned_.front().epoch == *only)) {
+    auto& front = returned_.front();
+    SampleRange range{front.epoch, front.begin, std::min(front.end, front.begin + count)};
+    front.begin = range.end;
+    if (front.count() == 0) returned_.pop_front();
+    return range;
+  }
+  const Epoch now = epoch();
+  const std::int64_t position = fresh_ % limits_.data_size;
+  if (only && now != *only) return {*only, 0, 0};
+  const std::int64_t taken = std::max<std::int64_t>(0, std::min({count, limits_.data_size - position, fresh_left()}));
+  fresh_ += taken;
+  return {now, position, position + taken};
+}
+
+std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
+  std::vector<SampleRange> news;
+  auto& grants = grants_[worker];
+  while (!grants.empty()) {
+    auto& [lease, trained] = grants.front();
+    const std::int64_t size = lease.end - lease.begin;
+    const std::int64_t done = clock.value() - lease.first_iteration.value();
+    const std::int64_t now = std::clamp<std::int64_t>(done * lease.batch, 0, size);
+    if (now > trained) {
+      news.push_back({lease.epoch, lease.begin + trained, lease.begin + now});
+      samples_trained_ += static_cast<std::uint64_t>(now - trained);
+      trained = now;
+    }
+    if (done < lease.iterations()) break;
+    grants.pop_front();
+  }
+  return news;
+}
+
+std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
+  std::vector<SampleRange> back;
+  for (const auto& [lease, trained] : grants_[worker])
+    if (lease.begin + trained < lease.end) back.push_back({lease.epoch, lease.begin + trained, lease.end});
+  for (const auto& lease : shares_[worker])
+    if (lease.begin < lease.end) back.push_back({lease.epoch, lease.begin, lease.end});
+  grants_.erase(worker);
+  shares_.erase(worker);
+  for (const auto& range : back) {
+    samples_leased_ -= static_cast<std::uint64_t>(range.count());
+    returned_.push_back(range);
+  }
+  return back;
+}
+
+bool LeaseBook::anything_to_lease() const {
+  if (limits_.total_iterations > 0 && iterations_granted_ >= limits_.total_iterations) return false;
+  return !returned_.empty() || fresh_left() > 0;
+}
+
+bool LeaseBook::all_trained() const {
+  if (anything_to_lease()) return false;
+  const auto empty = [](const auto& entry) { return entry.second.empty(); };
+  return std::all_of(grants_.begin(), grants_.end(), empty) && std::all_of(shares_.begin(), shares_.end(), empty);
+}
+
+}  // namespace leeway

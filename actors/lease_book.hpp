@@ -1,0 +1,85 @@
+#pragma once
+// LeaseBook: which samples of which epoch have been leased to whom, trained, or given back.
+//
+// A lease names positions of an epoch's permutation and the iterations that they fill, so the book knows which samples went into
+// which iteration without being told. Each sample of an epoch is trained exactly once: what a dead worker has not
+// finished everywhere goes back and is leased again.
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "messages/worker_scheduler.hpp"
+
+namespace leeway {
+
+/// Positions [begin, end) of an epoch's permutation.
+struct SampleRange {
+  Epoch epoch;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t count() const { return end - begin; }
+  bool operator==(const SampleRange&) const = default;
+};
+
+class LeaseBook {
+ public:
+  struct Limits {
+    std::int64_t data_size = 0;        // samples of an epoch
+    std::int64_t total_samples = 0;    // to train over the whole run; 0: no limit
+    std::uint64_t total_iterations = 0;  // of all workers together; 0: no limit
+    std::uint32_t batch = 1;
+    std::uint32_t chunk = 1;  // samples of a lease, at most
+    bool by_rounds = false;   // bsp: a lease is one worker's part of a round
+  };
+  explicit LeaseBook(const Limits& limits) : limits_(limits) {}
+
+  /// A lease for the worker's iterations from `next` on; none when there is nothing to lease now. `live` are the workers that take part, in
+  /// order, the asking one among them. A repeated request gets the same answer.
+  std::optional<msg::Lease> grant(WorkerId worker, Iteration next, const std::vector<WorkerId>& live);
+
+  /// Iterations of the worker below `clock` are trained. Returns their samples as far as that is news.
+  std::vector<SampleRange> confirm(WorkerId worker, Clock clock);
+
+  /// The worker is gone and has trained its iterations below `clock` whole; confirm() has been told. All else it was leased goes back.
+  std::vector<SampleRange> take_back(WorkerId worker);
+
+  bool anything_to_lease() const;
+  /// True when every sample to train has been.
+  bool all_trained() const;
+  std::uint64_t samples_trained() const { return samples_trained_; }
+  /// Samples leased, those that came back not counted.
+  std::uint64_t samples_leased() const { return samples_leased_; }
+  Epoch epoch() const { return Epoch(fresh_ / limits_.data_size); }
+  /// First iteration that no lease reaches, over all workers.
+  Iteration horizon() const { return horizon_; }
+
+ private:
+  struct Grant {
+    msg::Lease lease;
+    std::int64_t trained = 0;  // samples from its begin
+  };
+
+  std::optional<msg::Lease> grant_chunk(Iteration next, const std::vector<WorkerId>& live);
+  bool cut_round(Iteration round, const std::vector<WorkerId>& live);
+  /// Up to `count` contiguous samples: given back ones first, then fresh ones. Empty range when there are none, or (with `only`) none of that epoch.
+  SampleRange take(std::int64_t count, std::optional<Epoch> only);
+  std::int64_t fresh_left() const;
+  msg::Lease lease_of(const SampleRange& range, Iteration first, std::size_t live);
+
+  Limits limits_;
+  std::deque<SampleRange> returned_;
+  std::int64_t fresh_ = 0;  // samples handed out for the first time, over all epochs
+  std::uint64_t iterations_granted_ = 0;
+  std::uint64_t next_lease_ = 1;
+  std::map<WorkerId, std::deque<Grant>> grants_;
+  std::map<WorkerId, std::deque<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
+  Iteration next_round_;
+  Iteration horizon_;
+  std::uint64_t samples_trained_ = 0;
+  std::uint64_t samples_leased_ = 0;
+};
+
+}  // namespace leeway

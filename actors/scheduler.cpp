@@ -1,0 +1,229 @@
+#include "actors/scheduler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kReportInterval = milliseconds(200);
+constexpr TimerToken kReportTimer = 1;
+constexpr TimerToken kTimeLimit = 2;
+
+LeaseBook::Limits limits_of(const Job& job) {
+  const Plan& plan = job.plan;
+  LeaseBook::Limits limits;
+  limits.data_size = job.data.train->size();
+  limits.total_samples = std::llround(plan.stop.epochs * static_cast<double>(limits.data_size));
+  limits.total_iterations = plan.stop.iterations;
+  limits.batch = plan.batch;
+  limits.chunk = plan.chunk > 0 ? plan.chunk : 8 * plan.batch;
+  limits.by_rounds = job.consistency->by_rounds();
+  return limits;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(std::shared_ptr<const Job> job)
+    : job_(std::move(job)),
+      leases_(limits_of(*job_)),
+      next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
+  for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker) members_[WorkerId(worker)] = {};
+}
+
+void Scheduler::on_start(Outbox& out) {
+  for (const auto& [worker, member] : members_) out.watch(address_of(worker));
+  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard) out.watch(address_of(ShardId(shard)));
+  out.after(kReportInterval, kReportTimer);
+  if (job_->plan.stop.seconds > 0)
+    out.after(nanoseconds(std::llround(job_->plan.stop.seconds * 1e9)), kTimeLimit);
+}
+
+void Scheduler::on_timer(TimerToken token, Outbox& out) {
+  if (phase_ == Phase::ended) return;
+  if (token == kTimeLimit) {
+    stop(msg::RunEnded::Reason::finished, "the time limit was reached", out);
+  } else {
+    report(out);
+    out.after(kReportInterval, kReportTimer);
+  }
+}
+
+template <class T>
+void Scheduler::to_worker(WorkerId worker, T body, Outbox& out) {
+  out.send(address_of(worker), encode({.incarnation = members_.at(worker).incarnation, .body = std::move(body)}));
+}
+
+void Scheduler::to_shards(const Body& body, Outbox& out) {
+  const Message message = encode({.body = body});
+  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard) out.send(address_of(ShardId(shard)), message);
+}
+
+std::vector<WorkerId> Scheduler::members_in(std::initializer_list<State> states) const {
+  std::vector<WorkerId> found;
+  for (const auto& [worker, member] : members_)
+    if (std::find(states.begin(), states.end(), member.state) != states.end()) found.push_back(worker);
+  return found;
+}
+
+void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
+  if (from.kind == RoleKind::worker && members_.contains(WorkerId(from.index)))
+    return on_worker(WorkerId(from.index), envelope, out);
+  if (from.kind == RoleKind::shard && from.index < job_->layout->shards()) return on_shard(from, envelope, out);
+  if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
+    return stop(msg::RunEnded::Reason::interrupted, "interrupted", out);
+  if (const auto* evaluated = std::get_if<msg::Evaluated>(&envelope.body); evaluated && from == kMonitor) {
+    if (cut_ && cut_->id == evaluated->cut) cut_.reset();
+    const double target = job_->plan.stop.accuracy;
+    if (target > 0 && evaluated->accuracy >= target)
+      stop(msg::RunEnded::Reason::target_reached, concat("reached a test accuracy of ", evaluated->accuracy), out);
+    return;
+  }
+  refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " from ", from, " is not for the scheduler"), out);
+}
+
+void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
+  auto& member = members_.at(worker);
+  auto& body = envelope.body;
+  if (std::holds_alternative<msg::Join>(body)) return join(worker, envelope.incarnation, out);
+  if (envelope.incarnation != member.incarnation) return;  // of an earlier life
+  if (const auto* want = std::get_if<msg::WantLease>(&body)) {
+    lease(worker, *want, out);
+  } else if (const auto* idle = std::get_if<msg::Idle>(&body)) {
+    if (member.state != State::running) return;
+    confirm(worker, idle->clock, out);
+    member.state = State::idle;
+    remove(worker, out);
+    data_came_back(out);
+    finish_if_done(out);
+  } else if (const auto* stopped = std::get_if<msg::Stopped>(&body)) {
+    confirm(worker, stopped->clock, out);
+    member.state = State::stopped;
+    remove(worker, out);
+    finish_if_done(out);
+  } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
+    stop(msg::RunEnded::Reason::failed,
+         concat("worker ", worker, ": the loss became ", diverged->loss, " in iteration ", diverged->iteration,
+                ", first seen at ", diverged->layer, "; lower the learning rate (--lr), or look at the data"),
+         out);
+  } else if (!std::holds_alternative<msg::Refused>(body)) {
+    refuse_malformed(address_of(worker), {}, concat("a ", name_of(body), " is not for the scheduler"), out);
+  }
+}
+
+void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
+  if (const auto* answer = std::get_if<msg::Admitted>(&envelope.body)) {
+    admitted(*answer, out);
+  } else if (const auto* fence = std::get_if<msg::Fenced>(&envelope.body)) {
+    fenced(*fence, out);
+  } else if (const auto* vote = std::get_if<msg::CutVote>(&envelope.body)) {
+    voted(*vote, out);
+  } else if (!std::holds_alternative<msg::Refused>(envelope.body)) {
+    refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " is not for the scheduler"), out);
+  }
+}
+
+// ---- data ----
+
+void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) {
+  if (members_.at(worker).state != State::running) return;
+  confirm(worker, want.clock, out);
+  if (phase_ != Phase::training) return;
+  // A worker that is being admitted has its part in the rounds to come.
+  const auto lease = leases_.grant(worker, want.next, members_in({State::running, State::admitting}));
+  if (!lease) {
+    to_worker(worker, msg::NoData{want.next}, out);
+    return;
+  }
+  out.emit({.kind = Event::Kind::lease_granted,
+            .worker = worker,
+            .iteration = lease->first_iteration,
+            .value = lease->begin,
+            .value2 = lease->end,
+            .epoch = lease->epoch});
+  to_worker(worker, *lease, out);
+  start_cut_if_due(out);
+}
+
+void Scheduler::confirm(WorkerId worker, Clock clock, Outbox& out) {
+  auto& member = members_.at(worker);
+  member.clock = std::max(member.clock, clock);
+  for (const auto& range : leases_.confirm(worker, clock))
+    out.emit({.kind = Event::Kind::trained,
+              .worker = worker,
+              .value = range.begin,
+              .value2 = range.end,
+              .epoch = range.epoch});
+}
+
+void Scheduler::data_came_back(Outbox& out) {
+  if (phase_ != Phase::training || !leases_.anything_to_lease()) return;
+  for (const WorkerId worker : members_in({State::idle})) admit(worker, out);
+}
+
+// ---- evaluation ----
+
+void Scheduler::start_cut_if_due(Outbox& out) {
+  if (job_->plan.evaluate_every <= 0 || static_cast<double>(leases_.samples_leased()) < next_evaluation_) return;
+  const double step = job_->plan.evaluate_every * static_cast<double>(job_->data.train->size());
+  while (next_evaluation_ <= static_cast<double>(leases_.samples_leased())) next_evaluation_ += step;
+  if (cut_ || !leases_.anything_to_lease()) return;  // one in flight; and the end is evaluated anyway
+  cut_ = CutInFlight{.id = next_cut_++};
+  // No lease reaches the horizon, so no worker can have passed it; the shards' votes make sure.
+  propose_cut(leases_.horizon(), out);
+}
+
+void Scheduler::propose_cut(Iteration iteration, Outbox& out) {
+  const bool snapshot = job_->consistency->bound(iteration) == kUnbounded;
+  cut_->iteration = iteration;
+  cut_->votes_missing = job_->layout->shards();
+  cut_->largest = {};
+  cut_->refused = false;
+  to_shards(msg::Cut{cut_->id, iteration, snapshot}, out);
+}
+
+void Scheduler::voted(const msg::CutVote& vote, Outbox& out) {
+  if (!cut_ || vote.cut != cut_->id || vote.iteration != cut_->iteration || cut_->votes_missing == 0) return;
+  cut_->largest = std::max(cut_->largest, vote.largest);
+  cut_->refused |= vote.largest >= cut_->iteration;
+  if (--cut_->votes_missing == 0 && cut_->refused) propose_cut(std::max(cut_->largest + 1, leases_.horizon()), out);
+}
+
+// ---- the end ----
+
+void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out) {
+  if (phase_ == Phase::stopping || phase_ == Phase::ended) return;
+  phase_ = Phase::stopping;
+  end_.reason = reason;
+  end_.text = std::move(text);
+  for (const WorkerId worker : members_in({State::absent, State::admitting, State::running, State::idle}))
+    to_worker(worker, msg::Stop{}, out);
+  finish_if_done(out);
+}
+
+void Scheduler::finish_if_done(Outbox& out) {
+  if (phase_ == Phase::training && leases_.all_trained() && members_in({State::fencing}).empty())
+    return stop(msg::RunEnded::Reason::finished, "all epochs are trained", out);
+  if (phase_ != Phase::stopping) return;
+  if (members_in({State::stopped, State::gone}).size() == members_.size()) finish(out);
+}
+
+void Scheduler::finish(Outbox& out) {
+  phase_ = Phase::ended;
+  report(out);
+  end_.samples_trained = leases_.samples_trained();
+  end_.torn_pushes = torn_pushes_;
+  out.send(kMonitor, encode({.body = end_}));
+  to_shards(msg::Finish{}, out);
+}
+
+void Scheduler::report(Outbox& out) {
+  const auto live = members_in({State::admitting, State::running, State::idle}).size();
+  out.send(kMonitor, encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(), torn_pushes_,
+                                                         static_cast<std::uint32_t>(live)}}));
+}
+
+}  // namespace leeway

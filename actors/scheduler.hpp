@@ -1,0 +1,106 @@
+#pragma once
+// Scheduler: decides who takes part, leases samples, times the evaluations, and ends the run.
+//
+// A worker, as the scheduler sees it:
+//
+//   absent --Join--> admitting --all shards know it--> running --Idle--> idle --data came back--> admitting
+//                        |                               |                |
+//                        +----------- it ends -----------+----------------+--> fencing --all shards answered--> gone
+//                                                        +--Stopped (after Stop)--> stopped
+//
+// The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) -> ended (Finish sent).
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "actors/lease_book.hpp"
+#include "actors/protocol_role.hpp"
+
+namespace leeway {
+
+class Scheduler final : public ProtocolRole {
+ public:
+  explicit Scheduler(std::shared_ptr<const Job> job);
+
+  void on_start(Outbox& out) override;
+  void on_timer(TimerToken token, Outbox& out) override;
+  void on_down(Address actor, const std::string& reason, Outbox& out) override;
+
+  const LeaseBook& leases() const { return leases_; }
+
+ private:
+  enum class Phase : std::uint8_t { gathering, training, stopping, ended };
+  enum class State : std::uint8_t { absent, admitting, running, idle, fencing, gone, stopped };
+
+  struct Member {
+    State state = State::absent;
+    Incarnation incarnation{1};
+    std::optional<Incarnation> comes_back;  // joined again before its old life was settled
+    Clock clock;               // acknowledged by all shards, as far as known
+    std::size_t missing = 0;   // answers of shards to Admit or Fence
+    Iteration start;           // largest clock that a shard admitted it at
+    bool uneven = false;       // shards admitted it at different clocks
+    std::vector<msg::Fenced> fenced;
+    std::string end_reason;
+  };
+
+  void on_envelope(Address from, Envelope& envelope, Outbox& out) override;
+  void on_worker(WorkerId worker, Envelope& envelope, Outbox& out);
+  void on_shard(Address from, Envelope& envelope, Outbox& out);
+
+  // Membership.
+  void join(WorkerId worker, Incarnation incarnation, Outbox& out);
+  void begin_if_gathered(Outbox& out);
+  void admit(WorkerId worker, Outbox& out);
+  void admitted(const msg::Admitted& answer, Outbox& out);
+  void start_admitted(Outbox& out);
+  void evict(WorkerId worker, const std::string& reason, Outbox& out);
+  void fenced(const msg::Fenced& answer, Outbox& out);
+  void remove(WorkerId worker, Outbox& out);
+
+  // Data.
+  void lease(WorkerId worker, const msg::WantLease& want, Outbox& out);
+  void confirm(WorkerId worker, Clock clock, Outbox& out);
+  void data_came_back(Outbox& out);
+
+  // Evaluation.
+  void start_cut_if_due(Outbox& out);
+  void propose_cut(Iteration iteration, Outbox& out);
+  void voted(const msg::CutVote& vote, Outbox& out);
+
+  // The end.
+  void stop(msg::RunEnded::Reason reason, std::string text, Outbox& out);
+  void finish_if_done(Outbox& out);
+  void finish(Outbox& out);
+
+  std::vector<WorkerId> members_in(std::initializer_list<State> states) const;
+  void to_shards(const Body& body, Outbox& out);
+  template <class T>
+  void to_worker(WorkerId worker, T body, Outbox& out);
+  void report(Outbox& out);
+
+  std::shared_ptr<const Job> job_;
+  LeaseBook leases_;
+  Phase phase_ = Phase::gathering;
+  std::map<WorkerId, Member> members_;
+  View view_;
+
+  struct CutInFlight {
+    std::uint64_t id = 0;
+    Iteration iteration;
+    std::size_t votes_missing = 0;
+    Iteration largest;
+    bool refused = false;
+  };
+  std::optional<CutInFlight> cut_;
+  std::uint64_t next_cut_ = 1;
+  double next_evaluation_ = 0;  // in samples leased
+
+  std::uint64_t torn_pushes_ = 0;
+  msg::RunEnded end_;
+};
+
+}  // namespace leeway

@@ -1,0 +1,157 @@
+// The scheduler's membership: admission, idling, eviction (docs/staleness.md, "Who takes part").
+#include <algorithm>
+#include <utility>
+
+#include "actors/scheduler.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+
+void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
+  auto& member = members_.at(worker);
+  if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
+  if (member.state != State::absent && member.state != State::gone) {
+    // Only an evicted worker starts a new life, so its old one is being settled or about to be.
+    member.comes_back = incarnation;
+    return;
+  }
+  member.incarnation = incarnation;
+  member.state = State::admitting;
+  if (phase_ == Phase::stopping || phase_ == Phase::ended) return to_worker(worker, msg::Stop{}, out);
+  if (phase_ == Phase::gathering) return begin_if_gathered(out);
+  admit(worker, out);
+}
+
+void Scheduler::begin_if_gathered(Outbox& out) {
+  if (phase_ != Phase::gathering || !members_in({State::absent}).empty()) return;
+  const auto joined = members_in({State::admitting});
+  if (joined.empty()) return;
+  phase_ = Phase::training;
+  for (const WorkerId worker : joined) admit(worker, out);
+}
+
+void Scheduler::admit(WorkerId worker, Outbox& out) {
+  auto& member = members_.at(worker);
+  member.state = State::admitting;
+  member.missing = job_->layout->shards();
+  member.start = {};
+  member.uneven = false;
+  // Where the others are: under bsp beyond the last round cut, else the least clock known.
+  Iteration at(member.clock.value());
+  if (job_->consistency->by_rounds()) {
+    at = std::max(at, leases_.horizon());
+  } else {
+    std::optional<Clock> least;
+    for (const WorkerId other : members_in({State::running}))
+      least = std::min(least.value_or(members_.at(other).clock), members_.at(other).clock);
+    if (least) at = std::max(at, Iteration(least->value()));
+  }
+  view_ = View(view_.value() + 1);
+  to_shards(msg::Admit{worker, member.incarnation, at, view_}, out);
+}
+
+void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
+  const auto found = members_.find(answer.worker);
+  if (found == members_.end() || found->second.state != State::admitting || found->second.missing == 0) return;
+  auto& member = found->second;
+  member.uneven |= member.missing < job_->layout->shards() && answer.iteration != member.start;
+  member.start = std::max(member.start, answer.iteration);
+  if (--member.missing > 0) return;
+  if (member.uneven) {
+    view_ = View(view_.value() + 1);
+    to_shards(msg::Raise{answer.worker, member.start, view_}, out);
+  }
+  member.clock = std::max(member.clock, Clock(member.start.value()));
+  start_admitted(out);
+}
+
+void Scheduler::start_admitted(Outbox& out) {
+  const auto waiting = members_in({State::admitting});
+  // The first workers start together, so that none runs ahead of those that the shards do not know yet.
+  const bool first = members_in({State::running, State::idle, State::stopped}).empty();
+  const auto known = [&](WorkerId worker) { return members_.at(worker).missing == 0; };
+  if (first && !std::all_of(waiting.begin(), waiting.end(), known)) return;
+  for (const WorkerId worker : waiting) {
+    if (!known(worker)) continue;
+    auto& member = members_.at(worker);
+    member.state = State::running;
+    to_worker(worker, msg::Start{member.start}, out);
+  }
+}
+
+void Scheduler::remove(WorkerId worker, Outbox& out) {
+  view_ = View(view_.value() + 1);
+  to_shards(msg::Remove{worker, view_}, out);
+}
+
+void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
+  if (phase_ == Phase::ended) return;
+  if (actor.kind == RoleKind::worker) {
+    evict(WorkerId(actor.index), reason, out);
+  } else if (actor.kind == RoleKind::shard) {
+    // Its blocks are lost, and with them what the workers wait for: nothing to be gained by going on.
+    end_.reason = msg::RunEnded::Reason::failed;
+    end_.text = concat(actor, " ended: ", reason, "; its part of the weights is lost");
+    finish(out);
+  }
+}
+
+void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  auto& member = found->second;
+  if (member.state == State::gone || member.state == State::fencing || member.state == State::stopped) return;
+  out.emit({.kind = Event::Kind::evicted, .worker = worker});
+  member.state = State::fencing;
+  member.end_reason = reason;
+  member.missing = job_->layout->shards();
+  member.fenced.clear();
+  view_ = View(view_.value() + 1);
+  to_shards(msg::Fence{worker, view_}, out);
+  begin_if_gathered(out);
+  start_admitted(out);
+}
+
+void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
+  const auto found = members_.find(answer.worker);
+  if (found == members_.end() || found->second.state != State::fencing || found->second.missing == 0) return;
+  auto& member = found->second;
+  member.fenced.push_back(answer);
+  if (--member.missing > 0) return;
+  // What every shard has whole is trained. An iteration that only some have, or have parts of, is torn: its samples are
+  // trained again, and it is counted.
+  Clock whole = member.fenced.front().clock;
+  std::int64_t touched = 0;
+  for (const auto& shard : member.fenced) {
+    whole = std::min(whole, shard.clock);
+    touched = std::max(touched, shard.clock.value() + (shard.partial ? 1 : 0));
+  }
+  const std::int64_t torn = touched - whole.value();
+  if (torn > 0)
+    out.emit({.kind = Event::Kind::torn, .worker = answer.worker, .iteration = Iteration(whole.value()), .value = torn});
+  torn_pushes_ += static_cast<std::uint64_t>(torn);
+  confirm(answer.worker, whole, out);
+  std::uint64_t returned = 0;
+  for (const auto& range : leases_.take_back(answer.worker)) {
+    returned += static_cast<std::uint64_t>(range.count());
+    out.emit({.kind = Event::Kind::lease_returned,
+              .worker = answer.worker,
+              .value = range.begin,
+              .value2 = range.end,
+              .epoch = range.epoch});
+  }
+  member.state = State::gone;
+  remove(answer.worker, out);
+  out.send(kMonitor, encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
+  if (const auto incarnation = std::exchange(member.comes_back, std::nullopt)) join(answer.worker, *incarnation, out);
+  if (members_in({State::gone}).size() == members_.size() && phase_ != Phase::stopping && !leases_.all_trained()) {
+    phase_ = Phase::stopping;
+    end_.reason = msg::RunEnded::Reason::failed;
+    end_.text = concat("no worker is left; the last to end was worker ", answer.worker, ": ", member.end_reason);
+  }
+  data_came_back(out);
+  finish_if_done(out);
+}
+
+}  // namespace leeway

@@ -1,0 +1,289 @@
+#include "actors/shard.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/limits.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kReportInterval = milliseconds(200);
+
+}  // namespace
+
+Shard::Shard(std::shared_ptr<const Job> job, ShardId id) : job_(std::move(job)), id_(id) {
+  for (const auto& part : job_->layout->parts(id_)) groups_.push_back(std::make_unique<ParameterGroup>(job_, part));
+  report_.lags.assign(limits::kLagBins, 0);
+}
+
+void Shard::on_start(Outbox& out) { out.after(kReportInterval, 0); }
+
+void Shard::on_timer(TimerToken, Outbox& out) {
+  if (finished_) return;
+  report(out);
+  out.after(kReportInterval, 0);
+}
+
+void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
+  auto& body = envelope.body;
+  if (auto* pull = std::get_if<msg::Pull>(&body)) {
+    handle(from, envelope, *pull, out);
+  } else if (auto* push = std::get_if<msg::Push>(&body)) {
+    handle(from, envelope, *push, out);
+  } else if (from != kScheduler) {
+    refuse_malformed(from, {}, concat(id_, ": a ", name_of(body), " is not for a shard, or not from ", from), out);
+  } else if (auto* admit = std::get_if<msg::Admit>(&body)) {
+    handle(*admit, out);
+  } else if (auto* raise = std::get_if<msg::Raise>(&body)) {
+    handle(*raise, out);
+  } else if (auto* fence = std::get_if<msg::Fence>(&body)) {
+    handle(*fence, out);
+  } else if (auto* remove = std::get_if<msg::Remove>(&body)) {
+    handle(*remove, out);
+  } else if (auto* cut = std::get_if<msg::Cut>(&body)) {
+    handle(*cut, out);
+  } else if (auto* finish = std::get_if<msg::Finish>(&body)) {
+    handle(*finish, out);
+  } else {
+    refuse_malformed(from, {}, concat("a ", name_of(body), " is not for a shard"), out);
+  }
+}
+
+// ---- pulls ----
+
+void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull, Outbox& out) {
+  if (from.kind != RoleKind::worker) return refuse_malformed(from, pull.iteration, "only workers pull", out);
+  const WorkerId worker(from.index);
+  if (!clocks_.may_push(worker, envelope.incarnation))
+    return refuse(from, envelope.incarnation, msg::Refused::Reason::unknown_worker, pull.iteration, "not admitted here, or evicted", out);
+  if (pull.dtype != DType::f32)
+    return refuse_malformed(from, pull.iteration, concat("weights are f32 here, not ", name_of(pull.dtype)), out);
+  ++report_.pulls;
+  const ParkedPull parked{worker, pull, out.now()};
+  if (permitted(parked)) return answer(parked, out);
+  // A repeat after a broken link takes the place of the first.
+  const auto twin = std::find_if(parked_.begin(), parked_.end(), [&](const ParkedPull& other) {
+    return other.worker == worker && other.pull.iteration == pull.iteration;
+  });
+  if (twin != parked_.end()) {
+    twin->pull = pull;
+    return;
+  }
+  const auto held = std::count_if(parked_.begin(), parked_.end(),
+                                  [&](const ParkedPull& other) { return other.worker == worker; });
+  if (held >= static_cast<std::ptrdiff_t>(limits::kMaxPullsPerWorker))
+    return refuse_malformed(from, pull.iteration, concat("has ", held, " pulls parked already"), out);
+  ++report_.parked_pulls;
+  out.emit({.kind = Event::Kind::pull_parked,
+            .worker = worker,
+            .iteration = pull.iteration,
+            .value = clocks_.min_clock().value()});
+  parked_.push_back(parked);
+}
+
+bool Shard::permitted(const ParkedPull& parked) const {
+  const auto& [worker, pull, since] = parked;
+  return may_start(pull.iteration, clocks_.min_clock(), clocks_.find(worker)->clock, pull.own_clock,
+                   job_->consistency->bound(pull.iteration));
+}
+
+void Shard::answer(const ParkedPull& parked, Outbox& out) {
+  const auto& participant = *clocks_.find(parked.worker);
+  out.emit({.kind = Event::Kind::pull_answered,
+            .worker = parked.worker,
+            .iteration = parked.pull.iteration,
+            .value = clocks_.min_clock().value(),
+            .value2 = participant.clock.value()});
+  auto reply = std::make_shared<Answer>();
+  reply->worker = parked.worker;
+  reply->incarnation = participant.incarnation;
+  reply->weights.iteration = parked.pull.iteration;
+  reply->missing = groups_.size();
+  if (groups_.empty()) answers_.push_back(reply);
+  for (auto& group : groups_) {
+    group->enqueue(ParameterGroup::Capture{[this, reply](const std::vector<ParameterGroup::BlockState>& states) {
+      for (const auto& state : states) reply->weights.blocks.push_back(state.describe());
+      if (--reply->missing == 0) answers_.push_back(reply);
+    }});
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) run_group(group, out);
+}
+
+void Shard::release_parked(WorkerId mover, Outbox& out) {
+  // Answering does not park, so one sweep in order of arrival suffices.
+  std::vector<ParkedPull> released;
+  std::erase_if(parked_, [&](const ParkedPull& parked) {
+    if (!permitted(parked)) return false;
+    released.push_back(parked);
+    return true;
+  });
+  for (const auto& parked : released) {
+    if (parked.worker != mover) {
+      auto& wait = waits_[{parked.worker, mover}];
+      wait.worker = parked.worker;
+      wait.for_worker = mover;
+      wait.time += out.now() - parked.since;
+      ++wait.count;
+    }
+    answer(parked, out);
+  }
+}
+
+// ---- pushes ----
+
+std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
+  if (push.part_count != groups_.size())
+    return concat("part_count is ", push.part_count, ", this shard has ", groups_.size(), " parts");
+  if (push.kind == msg::Push::Kind::delta) return "deltas are not taken here, send gradients";
+  if (!push.rows.empty()) return "sparse pushes are not taken here, send all rows";
+  const Clock clock = clocks_.find(worker)->clock;
+  if (push.iteration.value() == clock.value() &&
+      !may_start(push.iteration, clocks_.min_clock(), clock, clock, job_->consistency->bound(push.iteration)))
+    return concat("iteration ", push.iteration, " may not have started, min_clock is ", clocks_.min_clock());
+  if (push.kind == msg::Push::Kind::empty) return push.samples == 0 ? "" : "an empty push has no samples";
+  if (push.samples == 0 || push.weight <= 0) return "a gradient needs samples and a weight above 0";
+  const auto& blocks = groups_[push.part]->part().blocks;
+  if (push.blocks.size() != blocks.size())
+    return concat("part ", push.part, " has ", blocks.size(), " blocks, not ", push.blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto& data = push.blocks[i];
+    const auto floats = job_->layout->block(blocks[i]).floats;
+    if (data.block != blocks[i]) return concat("expected block ", blocks[i], ", found ", data.block);
+    if (data.dtype != DType::f32 || data.shape.count() != floats)
+      return concat("block ", data.block, " must be ", floats, " x f32, is ", data.shape, " x ", name_of(data.dtype));
+  }
+  return "";
+}
+
+void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outbox& out) {
+  if (from.kind != RoleKind::worker) return refuse_malformed(from, push.iteration, "only workers push", out);
+  const WorkerId worker(from.index);
+  if (!clocks_.may_push(worker, envelope.incarnation))
+    return refuse(from, envelope.incarnation, msg::Refused::Reason::unknown_worker, push.iteration, "not admitted here, or evicted", out);
+  if (const auto text = misfit(worker, push); !text.empty())
+    return refuse_malformed(from, push.iteration, concat("push: ", text), out);
+  ++report_.pushes;
+  Contribution contribution{worker,      envelope.incarnation, push.iteration, push.part,
+                            push.weight, push.samples,         std::move(push.blocks)};
+  if (push.kind == msg::Push::Kind::empty) contribution.blocks.clear();
+  switch (clocks_.accept(worker, push.iteration, push.part, push.part_count)) {
+    case ClockTable::Verdict::accepted: return take(std::move(contribution), out);
+    case ClockTable::Verdict::gap:
+      return refuse(from, envelope.incarnation, msg::Refused::Reason::gap, push.iteration,
+                    concat("expected iteration ", clocks_.find(worker)->clock), out);
+    case ClockTable::Verdict::repeat: break;
+  }
+  ++report_.repeats;
+  out.emit({.kind = Event::Kind::part_repeated, .worker = worker, .iteration = push.iteration, .value = push.part});
+  const auto& pending = unapplied_[worker];
+  const std::pair key(push.iteration, push.part);
+  if (std::find(pending.begin(), pending.end(), key) == pending.end()) acknowledge(contribution, true, out);
+}
+
+void Shard::take(Contribution contribution, Outbox& out) {
+  const WorkerId worker = contribution.worker;
+  const Iteration iteration = contribution.iteration;
+  const std::uint32_t part = contribution.part;
+  const bool whole = clocks_.find(worker)->clock.value() > iteration.value();
+  unapplied_[worker].emplace_back(iteration, part);
+  if (job_->consistency->by_rounds()) {
+    rounds_[iteration].push_back(std::move(contribution));
+  } else {
+    std::vector<Contribution> alone;
+    alone.push_back(std::move(contribution));
+    enqueue_update(part, std::move(alone), out);
+  }
+  if (whole) {
+    out.emit({.kind = Event::Kind::clock_moved, .worker = worker, .value = iteration.value() + 1});
+    clocks_changed(worker, out);
+  }
+}
+
+void Shard::apply_complete_rounds(Outbox& out) {
+  while (!rounds_.empty() && rounds_.begin()->first.value() < clocks_.min_clock().value()) {
+    auto contributions = std::move(rounds_.begin()->second);
+    rounds_.erase(rounds_.begin());
+    std::stable_sort(contributions.begin(), contributions.end(),
+                     [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
+    std::vector<std::vector<Contribution>> by_group(groups_.size());
+    for (auto& contribution : contributions) by_group[contribution.part].push_back(std::move(contribution));
+    for (std::size_t group = 0; group < groups_.size(); ++group)
+      if (!by_group[group].empty()) enqueue_update(group, std::move(by_group[group]), out);
+  }
+}
+
+void Shard::enqueue_update(std::size_t group, std::vector<Contribution> contributions, Outbox& out) {
+  ParameterGroup::Update update;
+  const Iteration iteration = contributions.front().iteration;
+  if (cut_) {
+    if (iteration >= cut_->iteration && !cut_->forked[group]) {
+      groups_[group]->enqueue(ParameterGroup::Fork{});
+      cut_->forked[group] = true;
+    }
+    update.also_shadow = cut_->forked[group] && iteration < cut_->iteration;
+  }
+  for (auto& contribution : contributions) {
+    if (contribution.blocks.empty()) {
+      acknowledge(contribution, false, out);  // an empty push has nothing to apply
+    } else {
+      update.contributions.push_back(std::move(contribution));
+    }
+  }
+  if (update.contributions.empty()) return;
+  groups_[group]->enqueue(std::move(update));
+  run_group(group, out);
+}
+
+void Shard::run_group(std::size_t group, Outbox& out) {
+  if (running_.contains(group)) return;
+  if (auto work = groups_[group]->advance()) {
+    running_[group] = work;
+    out.compute(std::move(work));
+  }
+  while (!answers_.empty()) {
+    const auto reply = std::move(answers_.back());
+    answers_.pop_back();
+    if (clocks_.may_push(reply->worker, reply->incarnation))
+      out.send(address_of(reply->worker),
+               encode({.incarnation = reply->incarnation, .body = std::move(reply->weights)}));
+  }
+  send_when_drained(out);
+}
+
+std::size_t Shard::group_of(const Work& work) const {
+  for (const auto& [group, running] : running_)
+    if (running.get() == &work) return group;
+  LW_CHECK(false, "work of no group");
+}
+
+void Shard::on_part(Work& work, int part, Outbox& out) {
+  if (part + 1 < work.parts()) return;
+  const std::size_t group = group_of(work);
+  running_.erase(group);
+  const auto applied = groups_[group]->finish();
+  for (const auto lag : applied.version_lags)
+    ++report_.lags[std::min(static_cast<std::size_t>(lag), limits::kLagBins - 1)];
+  for (const auto& contribution : applied.contributions) acknowledge(contribution, false, out);
+  run_group(group, out);
+}
+
+void Shard::acknowledge(const Contribution& contribution, bool repeat, Outbox& out) {
+  if (!repeat) {
+    auto& pending = unapplied_[contribution.worker];
+    std::erase(pending, std::pair(contribution.iteration, contribution.part));
+    out.emit({.kind = Event::Kind::part_applied,
+              .worker = contribution.worker,
+              .iteration = contribution.iteration,
+              .value = contribution.part,
+              .value2 = contribution.samples});
+  }
+  if (!clocks_.may_push(contribution.worker, contribution.incarnation)) return;
+  out.send(address_of(contribution.worker),
+           encode({.incarnation = contribution.incarnation,
+                   .body = msg::Pushed{contribution.iteration, contribution.part,
+                                       msg::Pushed::Durability::applied, repeat}}));
+}
+
+}  // namespace leeway

@@ -1,0 +1,101 @@
+#pragma once
+// Shard: holds some blocks of the parameters, applies pushes to them once each, and answers pulls when the staleness rule allows it.
+//
+// A pull goes through three stations: parked until the rule holds; then in the queues of the groups, behind the pushes that it must see; then
+// answered. Everything the shard knows of a worker is in its ClockTable; death is decided by the scheduler alone.
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "actors/clock_table.hpp"
+#include "actors/job.hpp"
+#include "actors/parameter_group.hpp"
+#include "actors/protocol_role.hpp"
+
+namespace leeway {
+
+class Shard final : public ProtocolRole {
+ public:
+  Shard(std::shared_ptr<const Job> job, ShardId id);
+
+  void on_start(Outbox& out) override;
+  void on_timer(TimerToken token, Outbox& out) override;
+  void on_part(Work& work, int part, Outbox& out) override;
+
+  const ClockTable& clocks() const { return clocks_; }
+
+ private:
+  struct ParkedPull {
+    WorkerId worker;
+    msg::Pull pull;
+    Instant since;
+  };
+  /// A pull that the rule let through, while its blocks are captured.
+  struct Answer {
+    WorkerId worker;
+    Incarnation incarnation;
+    msg::Weights weights;
+    std::size_t missing = 0;
+  };
+  struct CutInProgress {
+    std::uint64_t id = 0;
+    Iteration iteration;
+    std::vector<bool> forked;  // per group
+  };
+
+  void on_envelope(Address from, Envelope& envelope, Outbox& out) override;
+
+  // One handler a message.
+  void handle(Address from, const Envelope&, const msg::Pull& pull, Outbox& out);
+  void handle(Address from, const Envelope&, msg::Push& push, Outbox& out);
+  void handle(const msg::Admit& admit, Outbox& out);
+  void handle(const msg::Raise& raise, Outbox& out);
+  void handle(const msg::Fence& fence, Outbox& out);
+  void handle(const msg::Remove& remove, Outbox& out);
+  void handle(const msg::Cut& cut, Outbox& out);
+  void handle(const msg::Finish&, Outbox& out);
+
+  /// Empty when the push fits the model and the rule, else what is wrong with it.
+  std::string misfit(WorkerId worker, const msg::Push& push) const;
+  void take(Contribution contribution, Outbox& out);
+  void enqueue_update(std::size_t group, std::vector<Contribution> contributions, Outbox& out);
+  /// Under bsp: applies the rounds that every live participant has pushed.
+  void apply_complete_rounds(Outbox& out);
+
+  /// After anything that may have moved a clock: rounds, parked pulls, the cut. `mover` is the worker that moved.
+  void clocks_changed(WorkerId mover, Outbox& out);
+  bool permitted(const ParkedPull& parked) const;
+  void answer(const ParkedPull& parked, Outbox& out);
+  void release_parked(WorkerId mover, Outbox& out);
+  void collect_cut(Outbox& out);
+  void send_state(msg::CutState state, bool of_fork, Outbox& out);
+
+  void run_group(std::size_t group, Outbox& out);
+  void acknowledge(const Contribution& contribution, bool repeat, Outbox& out);
+  void refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason, Iteration iteration, std::string text, Outbox& out);
+  bool stale(View view, Outbox& out);
+  void report(Outbox& out);
+  void send_when_drained(Outbox& out);
+  std::size_t group_of(const Work& work) const;
+
+  std::shared_ptr<const Job> job_;
+  ShardId id_;
+  ClockTable clocks_;
+  View view_;
+  std::vector<std::unique_ptr<ParameterGroup>> groups_;  // by part index
+  std::map<std::size_t, std::shared_ptr<Work>> running_;  // by group
+  std::vector<ParkedPull> parked_;
+  std::vector<std::shared_ptr<Answer>> answers_;  // complete, not yet sent
+  /// Pushes taken and not yet acknowledged, so that a repeat of one is not acknowledged before it is applied.
+  std::map<WorkerId, std::vector<std::pair<Iteration, std::uint32_t>>> unapplied_;
+  std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
+  std::optional<CutInProgress> cut_;
+  bool finishing_ = false;
+  bool finished_ = false;
+  msg::ShardReport report_;
+  std::map<std::pair<WorkerId, WorkerId>, msg::ShardReport::Wait> waits_;
+  std::uint64_t reported_events_ = 0;
+};
+
+}  // namespace leeway

@@ -1,0 +1,157 @@
+// The shard's side of membership, cuts and reports.
+#include <algorithm>
+
+#include "actors/shard.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+
+bool Shard::stale(View view, Outbox& out) {
+  if (view < view_) {
+    refuse(kScheduler, {}, msg::Refused::Reason::stale_view, {}, concat("view ", view, " is older than ", view_), out);
+    return true;
+  }
+  view_ = view;
+  return false;
+}
+
+void Shard::handle(const msg::Admit& admit, Outbox& out) {
+  if (stale(admit.view, out)) return;
+  const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
+  out.emit({.kind = Event::Kind::admitted, .worker = admit.worker, .iteration = Iteration(at.value())});
+  out.send(kScheduler, encode({.body = msg::Admitted{admit.worker, Iteration(at.value())}}));
+  clocks_changed(admit.worker, out);
+}
+
+void Shard::handle(const msg::Raise& raise, Outbox& out) {
+  if (stale(raise.view, out)) return;
+  clocks_.raise(raise.worker, raise.iteration);
+  clocks_changed(raise.worker, out);
+}
+
+void Shard::handle(const msg::Fence& fence, Outbox& out) {
+  if (stale(fence.view, out)) return;
+  clocks_.fence(fence.worker);
+  const auto* participant = clocks_.find(fence.worker);
+  std::erase_if(parked_, [&](const ParkedPull& parked) {
+    if (parked.worker != fence.worker) return false;
+    refuse(address_of(fence.worker), participant->incarnation, msg::Refused::Reason::unknown_worker,
+           parked.pull.iteration, "evicted", out);
+    return true;
+  });
+  msg::Fenced reply{fence.worker, participant ? participant->clock : Clock(), false};
+  if (participant && participant->parts_accepted > 0) {
+    // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they have been applied.
+    const auto round = rounds_.find(Iteration(participant->clock.value()));
+    if (round != rounds_.end())
+      std::erase_if(round->second, [&](const Contribution& held) {
+        if (held.worker != fence.worker) return false;
+        std::erase(unapplied_[held.worker], std::pair(held.iteration, held.part));
+        return true;
+      });
+    reply.partial = !job_->consistency->by_rounds();
+  }
+  out.emit({.kind = Event::Kind::fenced, .worker = fence.worker, .value = reply.clock.value(), .value2 = reply.partial});
+  out.send(kScheduler, encode({.body = reply}));
+}
+
+void Shard::handle(const msg::Remove& remove, Outbox& out) {
+  if (stale(remove.view, out)) return;
+  clocks_.remove(remove.worker);
+  std::erase_if(parked_, [&](const ParkedPull& parked) { return parked.worker == remove.worker; });
+  out.emit({.kind = Event::Kind::removed, .worker = remove.worker});
+  clocks_changed(remove.worker, out);
+}
+
+void Shard::clocks_changed(WorkerId mover, Outbox& out) {
+  if (job_->consistency->by_rounds()) apply_complete_rounds(out);
+  release_parked(mover, out);
+  if (cut_ && clocks_.min_clock().value() >= cut_->iteration.value()) collect_cut(out);
+}
+
+// ---- consistent cuts ----
+
+void Shard::handle(const msg::Cut& cut, Outbox& out) {
+  if (cut.snapshot) return send_state({.cut = cut.cut, .iteration = cut.iteration}, false, out);
+  const Iteration largest(std::max<std::int64_t>(clocks_.next_unseen().value() - 1, 0));
+  const bool fresh = clocks_.next_unseen() <= cut.iteration;
+  out.send(kScheduler, encode({.body = msg::CutVote{cut.cut, cut.iteration, largest}}));
+  // A new proposal takes the place of an older one, whose fork, if any, is dropped.
+  if (cut_)
+    for (std::size_t group = 0; group < groups_.size(); ++group)
+      if (cut_->forked[group]) groups_[group]->enqueue(ParameterGroup::Unfork{});
+  cut_.reset();
+  if (!fresh) return;
+  cut_ = CutInProgress{cut.cut, cut.iteration, std::vector<bool>(groups_.size(), false)};
+}
+
+void Shard::collect_cut(Outbox& out) {
+  msg::CutState state{.cut = cut_->id, .iteration = cut_->iteration};
+  cut_.reset();
+  out.emit({.kind = Event::Kind::cut_taken, .iteration = state.iteration, .value = static_cast<std::int64_t>(state.cut)});
+  send_state(std::move(state), true, out);
+}
+
+/// Sends the weights to the monitor as they are when all that is queued now has been applied: of the forks, or the live ones.
+void Shard::send_state(msg::CutState state, bool of_fork, Outbox& out) {
+  struct Collection {
+    msg::CutState state;
+    std::size_t missing;
+  };
+  auto collection = std::make_shared<Collection>(Collection{std::move(state), groups_.size()});
+  if (groups_.empty()) out.send(kMonitor, encode({.body = std::move(collection->state)}));
+  for (auto& group : groups_) {
+    auto take = [collection, &out](const std::vector<ParameterGroup::BlockState>& states) {
+      for (const auto& block : states) collection->state.blocks.push_back(block.describe());
+      if (--collection->missing == 0) out.send(kMonitor, encode({.body = std::move(collection->state)}));
+    };
+    if (of_fork) {
+      group->enqueue(ParameterGroup::Collect{std::move(take)});
+    } else {
+      group->enqueue(ParameterGroup::Capture{std::move(take)});
+    }
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) run_group(group, out);
+}
+
+// ---- the end, and reports ----
+
+void Shard::handle(const msg::Finish&, Outbox& out) {
+  if (finishing_) return;
+  finishing_ = true;
+  send_when_drained(out);
+}
+
+void Shard::send_when_drained(Outbox& out) {
+  if (!finishing_ || finished_) return;
+  for (const auto& group : groups_)
+    if (!group->idle()) return;
+  finished_ = true;
+  report(out);
+  send_state({.final = true}, false, out);
+}
+
+void Shard::report(Outbox& out) {
+  const std::uint64_t events = report_.pulls + report_.pushes + report_.refused + malformed() + parked_.size();
+  if (events == reported_events_ && !finished_) return;
+  reported_events_ = events;
+  report_.min_clock = clocks_.min_clock();
+  report_.max_clock = clocks_.max_clock();
+  report_.max_clock_gap = clocks_.max_clock_gap();
+  report_.parked_now = static_cast<std::uint32_t>(parked_.size());
+  report_.malformed = malformed();
+  report_.waits.clear();
+  for (const auto& [pair, wait] : waits_) report_.waits.push_back(wait);
+  out.send(kMonitor, encode({.body = report_}));
+}
+
+void Shard::refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason, Iteration iteration, std::string text, Outbox& out) {
+  ++report_.refused;
+  out.emit({.kind = Event::Kind::refused,
+            .worker = WorkerId(to.index),
+            .iteration = iteration,
+            .value = static_cast<std::int64_t>(reason)});
+  out.send(to, encode({.incarnation = incarnation, .body = msg::Refused{reason, std::move(text), iteration}}));
+}
+
+}  // namespace leeway

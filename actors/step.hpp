@@ -1,0 +1,82 @@
+#pragma once
+// Step: the computation of one iteration - gather the samples, forward, loss, backward - in parts that end where gradients are ready to push.
+#include <memory>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "actors/outbox.hpp"
+#include "messages/worker_scheduler.hpp"
+#include "messages/worker_shard.hpp"
+
+namespace leeway {
+
+/// Buffers of one worker that live from step to step.
+class StepBuffers {
+ public:
+  explicit StepBuffers(std::shared_ptr<const Job> job);
+
+ private:
+  friend class Step;
+  std::shared_ptr<const Job> job_;
+  std::int64_t micro_batch_;  // samples, at most
+  Pass pass_;
+  Blob x_;        // (micro_batch, input)
+  Blob targets_;  // (micro_batch, target_count)
+  std::vector<std::int32_t> labels_;
+  std::vector<std::uint64_t> keys_;
+  std::vector<Blob> pieces_;  // a block each: gradients of one micro-batch, when there are several
+  ParameterSlices<const float> weight_slices_;
+  ParameterSlices<float> gradient_slices_;
+};
+
+/// Samples of one iteration: `positions` of the epoch's permutation, already mapped to samples.
+struct StepSamples {
+  Epoch epoch;
+  std::vector<std::int64_t> samples;
+};
+
+class Step final : public Work {
+ public:
+  /// weights: one blob a block, held until backward has passed the block's layer. `buffers` must not serve two steps at once.
+  Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples, std::vector<Blob> weights);
+
+  int parts() const override { return static_cast<int>(layers_.size()); }
+  Cost cost(int part) const override;
+  void run(int part) override;
+
+  Iteration iteration() const { return iteration_; }
+  const StepSamples& samples() const { return samples_; }
+
+  // Valid after part 0:
+  double loss() const { return loss_; }
+  std::int64_t correct() const { return correct_; }
+  /// Where a loss that is not finite came from; empty while all is well. No gradient is computed then.
+  const std::string& diverged_layer() const { return diverged_layer_; }
+
+  /// Layer whose gradients part `part` finishes.
+  int layer_of(int part) const { return layers_[static_cast<std::size_t>(part)]; }
+  /// The gradient of a block, after its layer's part. Leaves the step without it.
+  Blob take_gradient(BlockId block) { return std::move(gradients_[block.value()]); }
+
+ private:
+  /// Gathers and runs forward over samples [first, first + count); false when the loss is not finite.
+  bool forward(std::int64_t first, std::int64_t count);
+  /// Backward down to and through the layer of `part`.
+  void backward(int part);
+  /// Adds the micro-batch's gradients of one layer to the step's.
+  void add_piece(int layer, std::int64_t count, bool first);
+  static void zero_padding(const Job& job, BlockId id, Blob& blob);
+
+  std::shared_ptr<StepBuffers> buffers_;
+  Iteration iteration_;
+  StepSamples samples_;
+  std::vector<Blob> weights_;
+  std::vector<Blob> gradients_;
+  std::vector<int> layers_;  // with parameters, last first
+  bool one_piece_ = true;    // a single micro-batch: backward writes the step's gradients directly
+  double loss_ = 0;          // mean over the samples so far
+  std::int64_t correct_ = 0;
+  std::string diverged_layer_;
+};
+
+}  // namespace leeway

@@ -1,0 +1,101 @@
+#include "cli/commands.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "cli/describe.hpp"
+#include "cli/manifest.hpp"
+#include "core/text.hpp"
+#include "runtime/plan_file.hpp"
+
+namespace leeway::cli {
+namespace {
+
+void print_broken(const Found& found) {
+  for (const auto& text : found.broken) std::cerr << "leeway: passed over " << text << '\n';
+}
+
+std::string places_text(const std::vector<Place>& places) {
+  std::string out;
+  for (const auto& place : places)
+    if (std::filesystem::is_directory(place.manifests))
+      out += "  " + place.manifests.string() + '\n';
+  if (out.empty())
+    return "No folder share/leeway/scenarios stands beside this program or a folder of PATH.\n";
+  return "Looked in\n" + out;
+}
+
+/// The scenario of that name; otherwise says what is near and where it looked.
+std::optional<Manifest> find(const std::string& name) {
+  const auto places = search_places();
+  const Found found = find_scenarios(places);
+  for (const auto& scenario : found.scenarios)
+    if (scenario.name == name) return scenario;
+  std::vector<std::string> names;
+  for (const auto& scenario : found.scenarios) names.push_back(scenario.name);
+  std::cerr << "leeway: there is no scenario \"" << name << '"'
+            << (names.empty() ? "" : suggest(name, names)) << '\n'
+            << places_text(places);
+  print_broken(found);
+  return std::nullopt;
+}
+
+/// The argument vector of a program: pointers into `words`, and a null.
+std::vector<char*> argument_vector(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (auto& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+bool is_plan_file(const std::string& target) {
+  const auto extension = std::filesystem::path(target).extension();
+  return extension == ".toml" || extension == ".json";
+}
+
+}  // namespace
+
+int list() {
+  const auto places = search_places();
+  const Found found = find_scenarios(places);
+  print_broken(found);
+  if (found.scenarios.empty()) {
+    std::cerr << "leeway: no scenarios are there\n" << places_text(places);
+    return kOk;
+  }
+  std::cout << list_text(found.scenarios);
+  return kOk;
+}
+
+int describe(const std::string& name, bool plan_alone) {
+  const auto scenario = find(name);
+  if (!scenario) return kBadUsage;
+  std::cout << (plan_alone ? plan_file_text(scenario->plan) : describe_text(*scenario));
+  return kOk;
+}
+
+int run(const std::string& target, const std::vector<std::string>& args) {
+  std::vector<std::string> words{target};
+  words.insert(words.end(), args.begin(), args.end());
+  if (is_plan_file(target)) {
+    auto argv = argument_vector(words);
+    return run_plan_file(target, static_cast<int>(words.size()), argv.data());
+  }
+  const auto scenario = find(target);
+  if (!scenario) return kBadUsage;
+  words[0] = scenario->program.string();
+  auto argv = argument_vector(words);
+  std::cout.flush();
+  ::execv(words[0].c_str(), argv.data());
+  std::cerr << "leeway: cannot start " << words[0] << ": " << std::strerror(errno)
+            << "; build or install the scenario again\n";
+  return kRunFailed;
+}
+
+}  // namespace leeway::cli

@@ -1,0 +1,21 @@
+#pragma once
+// The subcommands of `leeway`. Each prints, and returns the exit code.
+#include <string>
+#include <vector>
+
+namespace leeway::cli {
+
+inline constexpr int kOk = 0;
+inline constexpr int kRunFailed = 1;
+inline constexpr int kBadUsage = 2;
+
+int list();
+
+/// With `plan_alone`, only the default plan, as a plan file.
+int describe(const std::string& name, bool plan_alone);
+
+/// `target` is a scenario's name or a plan file (.toml, .json); `args` are handed over as they are.
+/// A scenario's program takes the place of this one.
+int run(const std::string& target, const std::vector<std::string>& args);
+
+}  // namespace leeway::cli

@@ -1,0 +1,73 @@
+// leeway: finds, describes and runs scenarios.
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+
+#include "cli/commands.hpp"
+
+namespace cli = leeway::cli;
+
+namespace {
+
+constexpr const char* kRunHelp =
+    "Usage: leeway run NAME|FILE [ARGS...]\n\n"
+    "Runs the scenario NAME, or the plan in FILE (.toml or .json), and hands ARGS over to it.\n\n"
+    "  leeway run fashion-mlp --workers 4\n"
+    "  leeway run fashion-mlp --help    the arguments that this scenario knows\n"
+    "  leeway run plan.toml\n";
+
+/// `leeway run` takes all that follows as it is, flags included, so its words are not parsed.
+int run(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    std::cerr << "leeway: run what? give a scenario's name or a plan file\n\n" << kRunHelp;
+    return cli::kBadUsage;
+  }
+  if (words[0] == "--help" || words[0] == "-h") {
+    std::cout << kRunHelp;
+    return cli::kOk;
+  }
+  if (words[0].starts_with('-')) {
+    std::cerr << "leeway: " << words[0] << " stands before the scenario's name; put it behind\n\n"
+              << kRunHelp;
+    return cli::kBadUsage;
+  }
+  return cli::run(words[0], {words.begin() + 1, words.end()});
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("Leeway trains models asynchronously, with bounded staleness.", "leeway");
+  app.set_version_flag("--version", "leeway " LEEWAY_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 ok, 1 the run failed, 2 bad usage.");
+
+  const auto* list = app.add_subcommand("list", "List the scenarios that are installed");
+  std::string name;
+  bool plan_alone = false;
+  auto* describe = app.add_subcommand("describe", "Show what a scenario does, and its plan");
+  describe->add_option("NAME", name, "Name of the scenario, as `leeway list` prints it")
+      ->required();
+  describe->add_flag("--plan", plan_alone, "Print the default plan alone, as a plan file");
+  auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
+  run_command->prefix_command()->set_help_flag();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);
+    return code == 0 ? cli::kOk : cli::kBadUsage;
+  }
+  if (list->parsed()) return cli::list();
+  if (describe->parsed()) return cli::describe(name, plan_alone);
+  return run(run_command->remaining());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "leeway: " << error.what() << '\n';
+    return cli::kRunFailed;
+  }
+}

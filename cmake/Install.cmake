@@ -1,0 +1,34 @@
+# `cmake --install`: headers, libraries, programs and their manifests, and a CMake package that a user's project finds with
+# find_package(Leeway). Included last, when all targets are known.
+include(CMakePackageConfigHelpers)
+
+get_property(libraries GLOBAL PROPERTY LEEWAY_LIBRARIES)
+
+# Leeway::leeway: the runtime and all that it uses.
+add_library(leeway INTERFACE)
+add_library(Leeway::leeway ALIAS leeway)
+target_link_libraries(leeway INTERFACE ${libraries})
+
+install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+# Headers keep their folders under include/leeway. wire.hpp and schema_text.hpp belong to messages/*.cpp alone.
+foreach(folder core tensor kernels messages models policies actors monitoring cluster runtime)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leeway
+    FILES_MATCHING PATTERN "*.hpp"
+    PATTERN wire.hpp EXCLUDE
+    PATTERN schema_text.hpp EXCLUDE)
+endforeach()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Leeway)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/LeewayConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/LeewayConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/LeewayConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(EXPORT LeewayTargets NAMESPACE Leeway:: DESTINATION ${package_dir})
+install(FILES
+  ${PROJECT_BINARY_DIR}/LeewayConfig.cmake
+  ${PROJECT_BINARY_DIR}/LeewayConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/Finddnnl.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/Scenario.cmake
+  DESTINATION ${package_dir})

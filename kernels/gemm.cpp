@@ -1,0 +1,111 @@
+#include "kernels/gemm.hpp"
+
+#include <algorithm>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+#include "core/check.hpp"
+#include "core/limits.hpp"
+#include "core/rng.hpp"
+
+namespace leeway::kernels {
+
+namespace {
+
+using dnnl::memory;
+
+/// Shapes kept a thread; a training run has a few per layer and batch size.
+constexpr std::size_t kMaxShapes = 1024;
+
+dnnl::engine& engine() {
+  static auto& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);  // outlives all threads
+  return cpu;
+}
+
+memory::desc plain(std::int64_t rows, std::int64_t columns, std::int64_t leading, bool transposed) {
+  return memory::desc({rows, columns}, memory::data_type::f32,
+                      transposed ? memory::dims{1, leading} : memory::dims{leading, 1});
+}
+
+/// oneDNN's code for one shape, with the arguments bound anew at each call. Its working memory
+/// belongs to the thread that made it, so each thread has its own.
+class Product {
+ public:
+  explicit Product(const GemmShape& shape)
+      : a_(plain(shape.m, shape.k, shape.lda, shape.transpose_a), engine(), nullptr),
+        b_(plain(shape.k, shape.n, shape.ldb, shape.transpose_b), engine(), nullptr),
+        bias_(plain(1, shape.n, shape.n, false), engine(), nullptr),
+        c_(plain(shape.m, shape.n, shape.ldc, false), engine(), nullptr) {
+    dnnl::primitive_attr attributes;
+    if (shape.add) {
+      dnnl::post_ops sum;
+      sum.append_sum(1.0f);
+      attributes.set_post_ops(sum);
+    }
+    const auto descriptor =
+        shape.with_bias
+            ? dnnl::matmul::desc(a_.get_desc(), b_.get_desc(), bias_.get_desc(), c_.get_desc())
+            : dnnl::matmul::desc(a_.get_desc(), b_.get_desc(), c_.get_desc());
+    matmul_ = dnnl::matmul(dnnl::matmul::primitive_desc(descriptor, attributes, engine()));
+    arguments_ = {{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}};
+    if (shape.with_bias) arguments_.insert({DNNL_ARG_BIAS, bias_});
+  }
+
+  void run(dnnl::stream& stream, float* c, const float* a, const float* b, const float* bias) {
+    a_.set_data_handle(const_cast<float*>(a));
+    b_.set_data_handle(const_cast<float*>(b));
+    bias_.set_data_handle(const_cast<float*>(bias));
+    c_.set_data_handle(c);
+    matmul_.execute(stream, arguments_);
+  }
+
+ private:
+  memory a_, b_, bias_, c_;
+  dnnl::matmul matmul_;
+  std::unordered_map<int, memory> arguments_;
+};
+
+struct Hash {
+  std::size_t operator()(const GemmShape& s) const {
+    std::uint64_t h = 0;
+    for (auto extent : {s.m, s.n, s.k, s.lda, s.ldb, s.ldc})
+      h = mix64(h ^ static_cast<std::uint64_t>(extent));
+    const unsigned flags = s.transpose_a | s.transpose_b << 1 | s.add << 2 | s.with_bias << 3;
+    return mix64(h ^ flags);
+  }
+};
+
+struct ThreadContext {
+  dnnl::stream stream{engine()};
+  std::unordered_map<GemmShape, Product, Hash> products;
+};
+
+void without_terms(const GemmShape& shape, float* c, const float* bias) {
+  for (std::int64_t row = 0; row < shape.m; ++row) {
+    float* out = c + row * shape.ldc;
+    if (!shape.add) std::fill_n(out, shape.n, 0.0f);
+    if (shape.with_bias)
+      for (std::int64_t column = 0; column < shape.n; ++column) out[column] += bias[column];
+  }
+}
+
+}  // namespace
+
+void gemm(const GemmShape& shape, float* c, const float* a, const float* b, const float* bias) {
+  if (shape.m == 0 || shape.n == 0) return;
+  LW_CHECK(!shape.with_bias || bias, shape.n);
+  if (shape.k == 0) return without_terms(shape, c, bias);
+  try {
+    thread_local ThreadContext context;
+    auto found = context.products.find(shape);
+    if (found == context.products.end()) {
+      if (context.products.size() >= kMaxShapes) context.products.clear();
+      found = context.products.try_emplace(shape, shape).first;
+    }
+    found->second.run(context.stream, c, a, b, bias);
+  } catch (const dnnl::error& error) {
+    LW_CHECK(false, "oneDNN", error.message, shape.m, shape.n, shape.k);
+  }
+}
+
+}  // namespace leeway::kernels

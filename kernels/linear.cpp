@@ -1,0 +1,94 @@
+#include "kernels/linear.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/simd.hpp"
+
+namespace leeway::kernels {
+
+namespace {
+
+template <class Slice>
+void check_rows(std::span<const Slice> slices, std::int64_t rows) {
+  std::int64_t next = 0;
+  for (const auto& slice : slices) {
+    LW_CHECK(slice.first_row == next, slice.first_row, next);
+    next += slice.rows;
+  }
+  LW_CHECK(next == rows, next, rows);
+}
+
+/// sum (count) = sum over the batch of rows dy (batch, count), `leading` apart.
+LW_SIMD void sum_rows(float* __restrict sum, const float* __restrict dy, std::int64_t batch,
+                      std::int64_t count, std::int64_t leading) {
+  std::fill_n(sum, count, 0.0f);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const float* row = dy + b * leading;
+#pragma omp simd
+    for (std::int64_t o = 0; o < count; ++o) sum[o] += row[o];
+  }
+}
+
+}  // namespace
+
+void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bias,
+                    const LinearShape& shape) {
+  const auto [batch, inputs, outputs] = shape;
+  check_rows(weight, outputs);
+  check_rows(bias, outputs);
+  // The common rows of the two lists of slices, in order: each is one product with its bias.
+  std::size_t w = 0, b = 0;
+  for (std::int64_t row = 0; row < outputs;) {
+    while (weight[w].first_row + weight[w].rows <= row) ++w;
+    while (bias[b].first_row + bias[b].rows <= row) ++b;
+    const std::int64_t end =
+        std::min(weight[w].first_row + weight[w].rows, bias[b].first_row + bias[b].rows);
+    gemm({.m = batch,
+          .n = end - row,
+          .k = inputs,
+          .lda = inputs,
+          .ldb = inputs,
+          .ldc = outputs,
+          .transpose_b = true,
+          .with_bias = true},
+         y + row, x, weight[w].data + (row - weight[w].first_row) * inputs,
+         bias[b].data + (row - bias[b].first_row));
+    row = end;
+  }
+}
+
+void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
+                     ConstSlices weight, const LinearShape& shape) {
+  const auto [batch, inputs, outputs] = shape;
+  check_rows(dweight, outputs);
+  check_rows(dbias, outputs);
+  for (const auto& slice : dbias)
+    sum_rows(slice.data, dy + slice.first_row, batch, slice.rows, outputs);
+  for (const auto& slice : dweight)
+    gemm({.m = slice.rows,
+          .n = inputs,
+          .k = batch,
+          .lda = outputs,
+          .ldb = inputs,
+          .ldc = inputs,
+          .transpose_a = true},
+         slice.data, dy + slice.first_row, x);
+  if (!dx) return;
+  check_rows(weight, outputs);
+  bool add = false;
+  for (const auto& slice : weight) {
+    gemm({.m = batch,
+          .n = inputs,
+          .k = slice.rows,
+          .lda = outputs,
+          .ldb = inputs,
+          .ldc = inputs,
+          .add = add},
+         dx, dy + slice.first_row, slice.data);
+    add = true;
+  }
+}
+
+}  // namespace leeway::kernels

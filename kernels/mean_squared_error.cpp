@@ -1,0 +1,40 @@
+#include "kernels/mean_squared_error.hpp"
+
+#include <algorithm>
+
+#include "kernels/simd.hpp"
+
+namespace leeway::kernels {
+
+namespace {
+
+LW_SIMD float sum_of_squares(const float* y, const float* t, std::int64_t count) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float difference = y[i] - t[i];
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+LW_SIMD void scaled_difference(float* dy, const float* y, const float* t, float scale,
+                               std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) dy[i] = scale * (y[i] - t[i]);
+}
+
+}  // namespace
+
+double mean_squared_error(float* dy, const float* y, const float* t, std::int64_t count) {
+  if (count == 0) return 0;
+  constexpr std::int64_t kChunk = 1024;  // summed in float; chunks in double
+  double sum = 0;
+  for (std::int64_t begin = 0; begin < count; begin += kChunk)
+    sum += sum_of_squares(y + begin, t + begin, std::min(kChunk, count - begin));
+  const double n = static_cast<double>(count);
+  if (dy) scaled_difference(dy, y, t, static_cast<float>(2 / n), count);
+  return sum / n;
+}
+
+}  // namespace leeway::kernels

@@ -1,0 +1,57 @@
+#include "kernels/update.hpp"
+
+namespace leeway::kernels {
+
+namespace {
+
+/// The loop behind every update. `omp simd` promises that iterations are independent, which holds
+/// in place too, where the compiler's own check for overlap would fall back to scalar code.
+template <class Formula>
+LW_INLINE void stream(const UpdateBuffers& buffers, Formula formula) {
+  float* const w_out = buffers.w_out;
+  float* const a_out = buffers.state_out[0];
+  float* const b_out = buffers.state_out[1];
+  const float* const w_in = buffers.w;
+  const float* const a_in = buffers.state[0];
+  const float* const b_in = buffers.state[1];
+  const float* const g = buffers.g;
+  const std::int64_t count = buffers.count;
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    float w = w_in[i];
+    if constexpr (Formula::kSlots == 0) {
+      formula(w, g[i]);
+    } else if constexpr (Formula::kSlots == 1) {
+      float a = a_in[i];
+      formula(w, a, g[i]);
+      a_out[i] = a;
+    } else {
+      float a = a_in[i];
+      float b = b_in[i];
+      formula(w, a, b, g[i]);
+      a_out[i] = a;
+      b_out[i] = b;
+    }
+    w_out[i] = w;
+  }
+}
+
+}  // namespace
+
+LW_SIMD void update(const UpdateBuffers& buffers, SgdFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void update(const UpdateBuffers& buffers, MomentumFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void update(const UpdateBuffers& buffers, NesterovFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void update(const UpdateBuffers& buffers, AdamFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void update(const UpdateBuffers& buffers, AdaGradFormula formula) {
+  stream(buffers, formula);
+}
+
+}  // namespace leeway::kernels

@@ -1,0 +1,289 @@
+// validate(): what a plan must satisfy by itself. Each error names the field, what was found, and
+// what to change.
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "core/limits.hpp"
+#include "core/text.hpp"
+#include "messages/plan.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr std::uint32_t kMaxBatch = 1u << 24;
+constexpr double kMaxStragglerFactor = 1e6;
+/// Weights that fit into all the blocks there may be.
+constexpr std::uint64_t kMaxWeights =
+    std::uint64_t{limits::kMaxBlocks} * (limits::kMaxBlockBytes / sizeof(float));
+
+/// Remembers the first requirement that failed.
+class Checks {
+ public:
+  template <class... Values>
+  void require(bool satisfied, const Values&... values) {
+    if (!satisfied && status_) status_ = Error{concat(values...)};
+  }
+  void range(const char* name, std::uint64_t value, std::uint64_t least, std::uint64_t most,
+             const char* flag) {
+    require(value >= least && value <= most, name, ": ", value, " is not allowed; give ", flag,
+            least, " to ", most);
+  }
+  /// `wanted` says what `satisfied` tests: "above 0".
+  void number(const std::string& name, double value, bool satisfied, const char* wanted) {
+    require(std::isfinite(value) && satisfied, name, ": ", value, " is not allowed; give ", wanted);
+  }
+  void fraction_below_one(const std::string& name, double value) {
+    number(name, value, value >= 0 && value < 1, "0 or more, below 1");
+  }
+  Status result() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+// --- data, model and loss
+// -------------------------------------------------------------------------
+
+enum class Targets { unknown, classes, numbers };
+
+struct DataCheck {
+  Checks& checks;
+
+  void path(const char* name, const std::string& value) const {
+    checks.require(!value.empty(), "data.", name, ": is empty; give the path of the file");
+  }
+
+  Targets operator()(const plan::FashionMnist& data) const {
+    checks.require(!data.directory.empty(),
+                   "data.fashion_mnist.directory: is empty; give the folder of the four files");
+    return Targets::classes;
+  }
+  Targets operator()(const plan::Idx& data) const {
+    path("idx.train_images", data.train_images);
+    path("idx.train_labels", data.train_labels);
+    path("idx.test_images", data.test_images);
+    path("idx.test_labels", data.test_labels);
+    return Targets::classes;
+  }
+  Targets operator()(const plan::Csv& data) const {
+    path("csv.train", data.train);
+    checks.require(!data.label.empty(), "data.csv.label: is empty; give the label column's name");
+    checks.number("data.csv.test_share", data.test_share,
+                  data.test_share > 0 && data.test_share < 1, "more than 0 and less than 1");
+    return data.regression ? Targets::numbers : Targets::classes;
+  }
+  Targets operator()(const plan::Synthetic& data) const {
+    constexpr auto kMost = std::numeric_limits<std::uint32_t>::max();
+    checks.range("data.synthetic.samples", data.samples, 1, kMost, "");
+    checks.range("data.synthetic.test_samples", data.test_samples, 1, kMost, "");
+    if (const auto* line = std::get_if<plan::Line>(&data.kind)) {
+      checks.number("data.synthetic.line.slope", line->slope, true, "a finite number");
+      checks.number("data.synthetic.line.intercept", line->intercept, true, "a finite number");
+      checks.number("data.synthetic.line.noise", line->noise, line->noise >= 0, "0 or more");
+      return Targets::numbers;
+    }
+    const auto& clusters = std::get<plan::Clusters>(data.kind);
+    checks.range("data.synthetic.clusters.classes", clusters.classes, 2, 1u << 20, "");
+    checks.range("data.synthetic.clusters.features", clusters.features, 1, 1u << 20, "");
+    checks.number("data.synthetic.clusters.spread", clusters.spread, clusters.spread >= 0,
+                  "0 or more");
+    return Targets::classes;
+  }
+  Targets operator()(const plan::CustomData& data) const {
+    checks.require(!data.name.empty(),
+                   "data.custom.name: is empty; give the name that the data set is registered as");
+    return Targets::unknown;
+  }
+};
+
+void check_loss(Checks& checks, const Plan& plan, Targets targets) {
+  const bool wants_classes = plan.loss == plan::Loss::softmax_cross_entropy;
+  checks.require(!(wants_classes && targets == Targets::numbers),
+                 "loss: softmax_cross_entropy needs classes, but this data has numbers to predict; "
+                 "give mean_squared_error");
+  checks.require(!(!wants_classes && targets == Targets::classes),
+                 "loss: mean_squared_error needs numbers to predict, but this data has classes; "
+                 "give softmax_cross_entropy");
+  checks.require(wants_classes || plan.stop.accuracy == 0,
+                 "stop.accuracy: only classes have an accuracy, but the loss is "
+                 "mean_squared_error; leave it out");
+}
+
+void check_model(Checks& checks, const Plan& plan) {
+  checks.require(!plan.model.empty(), "model: has no layers; give at least one linear layer");
+  checks.require(plan.model.size() <= limits::kMaxParts, "model: ", plan.model.size(),
+                 " layers are too many; give at most ", limits::kMaxParts);
+  bool has_weights = false;
+  std::uint64_t inputs = 0;  // of the next layer; 0: not known before the data is
+  for (std::size_t i = 0; i < plan.model.size(); ++i) {
+    const std::string layer = concat("model[", i, "]");
+    if (const auto* linear = std::get_if<plan::Linear>(&plan.model[i])) {
+      has_weights = true;
+      checks.require(linear->outputs >= 1, layer,
+                     ".linear.outputs: 0 is not allowed; give 1 or more");
+      checks.require((inputs + 1) * linear->outputs <= kMaxWeights, layer, ".linear: ", inputs,
+                     " inputs and ", linear->outputs, " outputs need more than ", kMaxWeights,
+                     " weights; give fewer outputs");
+      inputs = linear->outputs;
+    } else if (const auto* custom = std::get_if<plan::CustomLayer>(&plan.model[i])) {
+      has_weights = true;
+      checks.require(!custom->name.empty(), layer,
+                     ".custom.name: is empty; give the name that the layer is registered as");
+      inputs = 0;
+    }
+  }
+  checks.require(has_weights, "model: has nothing to train; add a linear layer");
+}
+
+// --- training
+// -------------------------------------------------------------------------------------
+
+struct OptimizerCheck {
+  Checks& checks;
+
+  template <class Adam>
+  void adam(const std::string& name, const Adam& in) const {
+    checks.fraction_below_one(name + ".beta1", in.beta1);
+    checks.fraction_below_one(name + ".beta2", in.beta2);
+    checks.number(name + ".epsilon", in.epsilon, in.epsilon > 0, "a number above 0");
+  }
+  void operator()(const plan::Sgd&) const {}
+  void operator()(const plan::Momentum& in) const {
+    checks.fraction_below_one("optimizer.momentum.factor", in.factor);
+  }
+  void operator()(const plan::Nesterov& in) const {
+    checks.fraction_below_one("optimizer.nesterov.factor", in.factor);
+  }
+  void operator()(const plan::Adam& in) const { adam("optimizer.adam", in); }
+  void operator()(const plan::AdamW& in) const { adam("optimizer.adamw", in); }
+  void operator()(const plan::AdaGrad& in) const {
+    checks.number("optimizer.adagrad.epsilon", in.epsilon, in.epsilon > 0, "a number above 0");
+  }
+};
+
+void check_optimizer(Checks& checks, const Plan& plan) {
+  const double rate = plan.optimizer.learning_rate;
+  const double decay = plan.optimizer.weight_decay;
+  checks.number("optimizer.learning_rate", rate, rate > 0, "--lr above 0, such as 0.1");
+  checks.number("optimizer.weight_decay", decay, decay >= 0, "0 or more, such as 0.0001");
+  std::visit(OptimizerCheck{checks}, plan.optimizer.kind);
+}
+
+void check_schedule(Checks& checks, const Plan& plan) {
+  const double warmup = plan.schedule.warmup;
+  checks.number("schedule.warmup", warmup, warmup >= 0, "0 or more epochs");
+  if (const auto* step = std::get_if<plan::Step>(&plan.schedule.kind)) {
+    checks.number("schedule.step.every", step->every, step->every > 0, "more than 0 epochs");
+    checks.number("schedule.step.factor", step->factor, step->factor > 0, "a number above 0");
+  }
+  if (const auto* cosine = std::get_if<plan::Cosine>(&plan.schedule.kind)) {
+    checks.number("schedule.cosine.floor", cosine->floor, cosine->floor >= 0 && cosine->floor <= 1,
+                  "0 to 1");
+    checks.require(plan.stop.epochs > 0,
+                   "schedule.cosine: ends with the last epoch, but the plan has no number of "
+                   "epochs; give --epochs");
+    checks.require(warmup < plan.stop.epochs, "schedule.warmup: ", warmup,
+                   " epochs leave nothing of the run's ", plan.stop.epochs,
+                   " for the cosine; give a shorter warm-up or more --epochs");
+  }
+}
+
+void check_stop(Checks& checks, const Plan& plan) {
+  const plan::Stop& stop = plan.stop;
+  checks.number("stop.epochs", stop.epochs, stop.epochs >= 0,
+                "--epochs above 0, or 0 for no limit");
+  checks.number("stop.seconds", stop.seconds, stop.seconds >= 0, "0 or more");
+  checks.number("stop.accuracy", stop.accuracy, stop.accuracy >= 0 && stop.accuracy <= 1, "0 to 1");
+  checks.require(stop.epochs > 0 || stop.iterations > 0 || stop.seconds > 0 || stop.accuracy > 0,
+                 "stop: the run would never end; give --epochs, or stop.iterations, stop.seconds "
+                 "or stop.accuracy");
+  checks.number("evaluate_every", plan.evaluate_every, plan.evaluate_every >= 0,
+                "a number of epochs, or 0 to evaluate at the end alone");
+  checks.require(stop.accuracy == 0 || plan.evaluate_every > 0,
+                 "stop.accuracy: is compared when the run is evaluated, but evaluate_every is 0; "
+                 "give evaluate_every = 1");
+}
+
+// --- who takes part
+// -------------------------------------------------------------------------------
+
+void check_counts(Checks& checks, const Plan& plan) {
+  checks.range("workers", plan.workers, 1, limits::kMaxWorkers, "--workers ");
+  checks.range("shards", plan.shards, 1, limits::kMaxShards, "--shards ");
+  checks.range("batch", plan.batch, 1, kMaxBatch, "--batch ");
+  const std::uint64_t round = std::uint64_t{plan.workers} * plan.batch;
+  checks.require(round <= std::numeric_limits<std::uint32_t>::max(), "batch: ", plan.workers,
+                 " workers of ", plan.batch,
+                 " samples each are too much for one round; give a smaller --batch");
+  checks.range("micro_batches", plan.micro_batches, 1, plan.batch, "");
+  checks.require(plan.chunk == 0 || plan.chunk >= plan.batch, "chunk: ", plan.chunk,
+                 " samples are less than a batch; give at least ", plan.batch,
+                 ", or 0 for eight batches");
+}
+
+void check_consistency(Checks& checks, const Plan& plan) {
+  const auto* ssp = std::get_if<plan::Ssp>(&plan.consistency);
+  const bool barrier =
+      std::holds_alternative<plan::Bsp>(plan.consistency) || (ssp && ssp->staleness == 0);
+  checks.require(!(plan.prefetch && barrier), "prefetch: with ", ssp ? "staleness 0" : "bsp",
+                 " it would park on itself, as it pulls for an iteration ahead of its own push; "
+                 "give --staleness 1 or more, or prefetch = false");
+}
+
+void check_trouble(Checks& checks, const Plan& plan) {
+  std::set<std::uint32_t> slow;
+  for (std::size_t i = 0; i < plan.stragglers.size(); ++i) {
+    const plan::Straggler& it = plan.stragglers[i];
+    const std::string name = concat("stragglers[", i, "]");
+    checks.require(it.worker < plan.workers, name, ".worker: there is no worker ", it.worker,
+                   "; give --slow a worker from 0 to ", std::int64_t{plan.workers} - 1,
+                   ", or more --workers");
+    checks.require(slow.insert(it.worker).second, name, ".worker: ", it.worker,
+                   " is slowed twice; give one --slow for it");
+    checks.number(name + ".factor", it.factor, it.factor >= 1 && it.factor <= kMaxStragglerFactor,
+                  "--slow a factor from 1 to 1000000, such as 3:4x");
+    checks.number(name + ".share", it.share, it.share >= 0 && it.share <= 1,
+                  "--slow a share from 0 to 100%, such as 3:4x@20%");
+    checks.require(it.burst >= 1, name, ".burst: 0 is not allowed; give 1 or more iterations");
+  }
+  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
+    const plan::Fault& it = plan.faults[i];
+    const std::string name = concat("faults[", i, "]");
+    checks.require(it.worker < plan.workers, name, ".worker: there is no worker ", it.worker,
+                   "; give one from 0 to ", std::int64_t{plan.workers} - 1, ", or more --workers");
+    checks.require(it.iteration >= 0, name, ".iteration: ", it.iteration,
+                   " is not allowed; give 0 or more");
+  }
+  checks.require(plan.faults.size() <= limits::kMaxWorkers, "faults: ", plan.faults.size(),
+                 " are too many; give at most ", limits::kMaxWorkers);
+}
+
+void check_name(Checks& checks, const std::string& name) {
+  checks.require(!name.empty() && name.size() <= 100, "name: has ", name.size(),
+                 " characters; give 1 to 100");
+  for (const char c : name)
+    checks.require(static_cast<unsigned char>(c) >= ' ' && c != '/' && c != 0x7f,
+                   "name: it names a folder, too; give one without '/' and control characters");
+  checks.require(name.empty() || name.front() != '.', "name: ", name,
+                 " begins with a dot; give another one");
+}
+
+}  // namespace
+
+Status validate(const Plan& plan) {
+  Checks checks;
+  check_name(checks, plan.name);
+  check_counts(checks, plan);
+  check_consistency(checks, plan);
+  const Targets targets = std::visit(DataCheck{checks}, plan.data);
+  check_loss(checks, plan, targets);
+  check_model(checks, plan);
+  check_optimizer(checks, plan);
+  check_schedule(checks, plan);
+  check_stop(checks, plan);
+  check_trouble(checks, plan);
+  return checks.result();
+}
+
+}  // namespace leeway

@@ -1,0 +1,143 @@
+#include "models/datasets/csv_reader.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "core/check.hpp"
+#include "models/datasets/file.hpp"
+
+namespace leeway {
+
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr double kLargest = std::numeric_limits<float>::max();
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/// std::from_chars, which knows no leading plus.
+std::from_chars_result read_double(const char* begin, const char* end, double& out) {
+  if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
+  return std::from_chars(begin, end, out);
+}
+
+}  // namespace
+
+CsvReader::CsvReader(std::string_view text, const std::string& name) : name_(name) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  at_ = line_ = text.data();
+  end_ = at_ + text.size();
+}
+
+const char* CsvReader::skip_blanks(const char* at) const {
+  while (at < end_ && is_blank(*at)) ++at;
+  return at;
+}
+
+bool CsvReader::is_line_end(const char* at) const {
+  if (at < end_ && *at == '\r') return at + 1 == end_ || at[1] == '\n';
+  return at < end_ && *at == '\n';
+}
+
+bool CsvReader::ends_field(const char* at) const {
+  return at == end_ || *at == ',' || is_line_end(at);
+}
+
+bool CsvReader::read_number(double& out) {
+  double value = 0;
+  const auto result = read_double(skip_blanks(at_), end_, value);
+  if (result.ec != std::errc{} || !(std::abs(value) <= kLargest)) return false;
+  const char* const behind = skip_blanks(result.ptr);
+  if (!ends_field(behind)) return false;
+  at_ = behind;
+  out = value;
+  return true;
+}
+
+Status CsvReader::read_text(std::string& out) {
+  out.clear();
+  const char* const begin = skip_blanks(at_);
+  if (begin < end_ && *begin == '"') {
+    const Place open{line_, begin, line_number_};
+    at_ = begin + 1;
+    return read_quoted(open, out);
+  }
+  const char* stop = at_;
+  while (!ends_field(stop)) ++stop;
+  out.assign(at_, stop);
+  at_ = stop;
+  return {};
+}
+
+Status CsvReader::read_quoted(const Place& open, std::string& out) {
+  for (; at_ < end_; ++at_) {
+    if (*at_ == '"') {
+      if (at_ + 1 == end_ || at_[1] != '"') break;
+      ++at_;
+    } else if (*at_ == '\n') {
+      line_ = at_ + 1;
+      ++line_number_;
+    }
+    out += *at_;
+  }
+  if (at_ == end_)
+    return error_at(open, "found a quote that is never closed; close it, or remove it");
+  ++at_;
+  at_ = skip_blanks(at_);
+  if (ends_field(at_)) return {};
+  return error_at(place(), "found ", excerpt({at_, 1}),
+                  " behind a closing quote; write a quote inside of quotes twice");
+}
+
+CsvReader::Next CsvReader::next() const {
+  LW_CHECK(ends_field(at_));
+  if (at_ < end_ && *at_ == ',') return Next::field;
+  return at_end() ? Next::end : Next::row;
+}
+
+CsvReader::Next CsvReader::advance() {
+  const Next what = next();
+  if (what == Next::end) return what;
+  if (*at_ == '\r') ++at_;
+  ++at_;
+  if (what == Next::row) {
+    line_ = at_;
+    ++line_number_;
+  }
+  return what;
+}
+
+bool CsvReader::at_end() const {
+  const char* at = at_;
+  while (at < end_ && (*at == '\n' || *at == '\r')) ++at;
+  return at == end_;
+}
+
+std::int64_t CsvReader::column(const Place& place) {
+  std::int64_t column = 1;
+  for (const char* at = place.line; at < place.at; ++at) {
+    const bool continues_character = (static_cast<unsigned char>(*at) & 0xc0) == 0x80;  // UTF-8
+    if (!continues_character) ++column;
+  }
+  return column;
+}
+
+Expected<double> parse_number(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  if (text.empty()) return Error{"found nothing; fill in a number, or remove the row"};
+  double value = 0;
+  const auto result = read_double(text.data(), text.data() + text.size(), value);
+  if (result.ec == std::errc::invalid_argument || result.ptr != text.data() + text.size())
+    return Error{concat("found ", excerpt(text), ", which is not a number; write a number, or "
+                        "remove the column")};
+  if (std::isnan(value))
+    return Error{concat("found ", excerpt(text), "; fill in a number, or remove the row")};
+  if (result.ec != std::errc{} || std::abs(value) > kLargest)
+    return Error{concat("found ", excerpt(text), ", which is beyond the range of a float (3.4e38); "
+                        "rescale the column, or remove the row")};
+  return value;
+}
+
+}  // namespace leeway

@@ -1,0 +1,71 @@
+#include "models/datasets/file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+namespace {
+
+Error unreadable(const std::string& path, std::string_view advice) {
+  return Error{concat("\"", path, "\" cannot be read: ", system_reason(), "; ", advice)};
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (value_ >= 0) ::close(value_);
+}
+
+std::string system_reason() { return std::generic_category().message(errno); }
+
+Expected<std::vector<std::byte>> read_file(const std::string& path, std::string_view advice) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return unreadable(path, advice);
+
+  // One byte more than the file's size, so that the end is seen without growing; pipes have size 0 and grow.
+  constexpr std::size_t kLeast = 4096;
+  std::vector<std::byte> bytes(
+      std::max(kLeast, static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1));
+  std::size_t used = 0;
+  for (;;) {
+    if (used == bytes.size()) bytes.resize(bytes.size() * 2);
+    const ::ssize_t got = ::read(file.get(), bytes.data() + used, bytes.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return unreadable(path, advice);
+    if (got == 0) break;
+    used += static_cast<std::size_t>(got);
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+bool file_exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+std::string excerpt(std::string_view content) {
+  constexpr std::size_t kMost = 40;
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : content.substr(0, kMost)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return out + (content.size() > kMost ? "\"..." : "\"");
+}
+
+}  // namespace leeway

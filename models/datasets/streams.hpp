@@ -1,0 +1,13 @@
+#pragma once
+// Which random stream of the run's seed serves which purpose of the data, so that no two purposes share one.
+#include <cstdint>
+
+namespace leeway::streams {
+
+inline constexpr std::uint64_t kEpochOrder = 0x65706f6368ull;
+inline constexpr std::uint64_t kTestShare = 0x7368617265ull;
+inline constexpr std::uint64_t kClusterCenters = 0x63656e746572ull;
+inline constexpr std::uint64_t kTrainSamples = 0x747261696eull;
+inline constexpr std::uint64_t kTestSamples = 0x74657374ull;
+
+}  // namespace leeway::streams

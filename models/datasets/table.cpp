@@ -1,0 +1,36 @@
+#include "models/datasets/table.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+
+namespace leeway {
+
+Table::Table(Content content) : content_(std::move(content)) {
+  const bool numbers = content_.classes == 0;
+  const std::size_t samples = numbers ? content_.targets.size() : content_.labels.size();
+  const std::size_t others = numbers ? content_.labels.size() : content_.targets.size();
+  LW_CHECK(content_.features > 0 && others == 0, content_.features, others);
+  LW_CHECK(content_.x.size() == samples * static_cast<std::size_t>(content_.features),
+           content_.x.size(), samples, content_.features);
+  for (const std::int32_t label : content_.labels)
+    LW_CHECK(label >= 0 && label < content_.classes, label, content_.classes);
+  size_ = static_cast<std::int64_t>(samples);
+}
+
+void Table::gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+                   float* targets) const {
+  const std::int64_t features = content_.features;
+  for (const std::int64_t sample : samples) {
+    LW_CHECK(sample >= 0 && sample < size_, sample, size_);
+    x = std::copy_n(content_.x.data() + sample * features, features, x);
+    const auto row = static_cast<std::size_t>(sample);
+    if (content_.classes > 0) {
+      *labels++ = content_.labels[row];
+    } else {
+      *targets++ = content_.targets[row];
+    }
+  }
+}
+
+}  // namespace leeway

@@ -1,0 +1,13 @@
+#pragma once
+// make_layer: from a plan's description to a layer. The one list of the layers there are.
+#include <memory>
+
+#include "models/layer.hpp"
+
+namespace leeway {
+
+/// A built-in layer, or one that register_layer knows. The error names what is wrong with the
+/// description.
+Expected<std::unique_ptr<Layer>> make_layer(const plan::Layer& description);
+
+}  // namespace leeway

@@ -1,0 +1,171 @@
+#include "models/layout.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/limits.hpp"
+
+namespace leeway {
+
+namespace {
+
+/// Slices begin on cache lines.
+constexpr std::int64_t kAlignFloats = 16;
+
+constexpr std::int64_t aligned(std::int64_t floats) {
+  return (floats + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
+}
+
+/// Cuts one model's parameters into blocks, layer by layer.
+class Cutter {
+ public:
+  Cutter(const Model& model, std::size_t max_block_bytes)
+      : model_(model),
+        max_floats_(
+            std::max(kAlignFloats, static_cast<std::int64_t>(max_block_bytes / sizeof(float)) /
+                                       kAlignFloats * kAlignFloats)) {}
+
+  std::vector<Block> cut() {
+    for (int layer = 0; layer < model_.layers(); ++layer) cut_layer(layer);
+    LW_CHECK(blocks_.size() <= limits::kMaxBlocks, blocks_.size());
+    return std::move(blocks_);
+  }
+
+ private:
+  void cut_layer(int layer) {
+    const int begin = model_.first_parameter(layer);
+    const int end = model_.first_parameter(layer + 1);
+    const auto first_block = blocks_.size();
+    for (int p = begin; p < end; ++p)
+      if (!is_small(p)) cut_rows(layer, p);
+    for (int p = begin; p < end; ++p) {
+      if (!is_small(p)) continue;
+      const std::int64_t floats = shape(p).count();
+      const bool joins =
+          blocks_.size() > first_block && aligned(blocks_.back().floats) + floats <= max_floats_;
+      if (!joins) add_block(layer);
+      add_slice(p, 0, shape(p).rows());
+    }
+  }
+
+  void cut_rows(int layer, int parameter) {
+    const std::int64_t rows = shape(parameter).rows();
+    const std::int64_t rows_max =
+        std::max<std::int64_t>(1, max_floats_ / shape(parameter).row_count());
+    const std::int64_t pieces = (rows + rows_max - 1) / rows_max;
+    for (std::int64_t piece = 0; piece < pieces; ++piece) {
+      const std::int64_t from = rows * piece / pieces;
+      add_block(layer);
+      add_slice(parameter, from, rows * (piece + 1) / pieces - from);
+    }
+  }
+
+  void add_block(int layer) {
+    Block block;
+    block.id = BlockId(static_cast<std::uint32_t>(blocks_.size()));
+    block.layer = layer;
+    blocks_.push_back(std::move(block));
+  }
+
+  void add_slice(int parameter, std::int64_t first_row, std::int64_t rows) {
+    Block& block = blocks_.back();
+    const std::int64_t offset = aligned(block.floats);
+    block.slices.push_back({parameter, first_row, rows, offset});
+    block.floats = offset + rows * shape(parameter).row_count();
+  }
+
+  const Shape& shape(int parameter) const {
+    return model_.parameters()[static_cast<std::size_t>(parameter)].spec.shape;
+  }
+  bool is_small(int parameter) const {
+    const std::int64_t floats = shape(parameter).count();
+    return floats * sizeof(float) < limits::kSmallTensorBytes && floats <= max_floats_;
+  }
+
+  const Model& model_;
+  std::int64_t max_floats_;
+  std::vector<Block> blocks_;
+};
+
+void place(std::vector<Block>& blocks, std::uint32_t shards) {
+  std::vector<std::size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return blocks[a].floats > blocks[b].floats;
+  });
+  std::vector<std::int64_t> load(shards);
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    *least += blocks[i].floats;
+    blocks[i].shard = ShardId(static_cast<std::uint32_t>(least - load.begin()));
+  }
+}
+
+/// One part for each layer that the shard has blocks of, the last layer first.
+std::vector<Part> parts_of(const std::vector<Block>& blocks, const std::vector<BlockId>& ids) {
+  std::map<int, std::vector<BlockId>, std::greater<>> by_layer;
+  for (const BlockId id : ids) by_layer[blocks[id.value()].layer].push_back(id);
+  std::vector<Part> parts;
+  for (auto& [layer, members] : by_layer)
+    parts.push_back({static_cast<std::uint32_t>(parts.size()), layer, std::move(members)});
+  LW_CHECK(parts.size() <= limits::kMaxParts, parts.size());
+  return parts;
+}
+
+}  // namespace
+
+void zero_padding(const Model& model, const Block& block, float* data) {
+  std::int64_t end = 0;
+  for (const BlockSlice& slice : block.slices) {
+    std::fill(data + end, data + slice.offset, 0.0f);
+    const Shape& shape = model.parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+    end = slice.offset + slice.rows * shape.row_count();
+  }
+}
+
+Layout::Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes)
+    : blocks_(Cutter(model, max_block_bytes).cut()), by_shard_(shards) {
+  LW_CHECK(shards > 0 && shards <= limits::kMaxShards, shards);
+  place(blocks_, shards);
+  for (const Block& block : blocks_) by_shard_[block.shard.value()].push_back(block.id);
+  for (const auto& ids : by_shard_) parts_.push_back(parts_of(blocks_, ids));
+}
+
+template <class T>
+ParameterSlices<T>::ParameterSlices(const Model& model, const Layout& layout,
+                                    const std::vector<T*>& blocks) {
+  LW_CHECK(blocks.size() == layout.blocks().size(), blocks.size(), layout.blocks().size());
+  const std::size_t parameters = model.parameters().size();
+  std::vector<std::vector<std::pair<BlockId, std::size_t>>> places(
+      parameters);  // block, slice in it
+  slice_of_block_.resize(blocks.size());
+  for (const Block& block : layout.blocks()) {
+    slice_of_block_[block.id.value()].resize(block.slices.size());
+    for (std::size_t i = 0; i < block.slices.size(); ++i)
+      places[static_cast<std::size_t>(block.slices[i].parameter)].push_back({block.id, i});
+  }
+  std::vector<std::size_t> first(parameters + 1);
+  for (std::size_t p = 0; p < parameters; ++p) {
+    for (const auto& [id, i] : places[p]) {
+      const BlockSlice& slice = layout.block(id).slices[i];
+      slice_of_block_[id.value()][i] = slices_.size();
+      slices_.push_back({slice.first_row, slice.rows, blocks[id.value()] + slice.offset});
+    }
+    first[p + 1] = slices_.size();
+  }
+  for (std::size_t p = 0; p < parameters; ++p)
+    views_.push_back({slices_.data() + first[p], first[p + 1] - first[p]});
+}
+
+template <class T>
+void ParameterSlices<T>::set_block(const Layout& layout, BlockId id, T* data) {
+  const Block& block = layout.block(id);
+  for (std::size_t i = 0; i < block.slices.size(); ++i)
+    slices_[slice_of_block_[id.value()][i]].data = data + block.slices[i].offset;
+}
+
+template class ParameterSlices<float>;
+template class ParameterSlices<const float>;
+
+}  // namespace leeway

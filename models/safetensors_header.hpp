@@ -1,0 +1,35 @@
+#pragma once
+// The JSON header of a safetensors file: which tensor lies where.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/expected.hpp"
+#include "models/safetensors.hpp"
+
+namespace leeway {
+
+struct SafetensorsHeader {
+  struct Entry {
+    std::string name;
+    Shape shape;
+    DType dtype = DType::f32;
+    std::uint64_t begin = 0, end = 0;  // bytes, from the end of the header
+  };
+  std::vector<Entry> entries;  // by begin; together they cover the data without gap or overlap
+  Metadata metadata;
+};
+
+/// Decodes a header that `data_bytes` of tensors follow. `file` is for errors.
+Expected<SafetensorsHeader> parse_safetensors_header(std::string_view json,
+                                                     std::uint64_t data_bytes,
+                                                     const std::string& file);
+
+/// The header's JSON, padded with spaces to a multiple of 8 bytes, for tensors in this order.
+/// Errors: text that is not UTF-8, or a name that the format keeps for itself.
+Expected<std::string> make_safetensors_header(std::span<const NamedTensor* const> tensors,
+                                              const Metadata& metadata);
+
+}  // namespace leeway

@@ -1,0 +1,14 @@
+#pragma once
+// Asynchronous parallel: nobody ever waits, and nothing bounds the age of the weights.
+// Source: Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.1.
+#include "policies/consistency/consistency.hpp"
+
+namespace leeway {
+
+class Asp final : public Consistency {
+ public:
+  std::string_view name() const override { return "asp"; }
+  std::int64_t bound(Iteration) const override { return kUnbounded; }
+};
+
+}  // namespace leeway

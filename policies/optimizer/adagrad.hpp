@@ -1,0 +1,22 @@
+#pragma once
+// AdaGrad: steps scaled by all squared gradients so far (Duchi, Hazan, Singer, JMLR 2011).
+#include "policies/optimizer/optimizer.hpp"
+
+namespace leeway {
+
+/// s += w g'^2, p -= lr w g' / (sqrt(s) + epsilon), with g' = g + lambda p. With w = 1 this is
+/// PyTorch's Adagrad. A round of n pushes of weight 1/n adds g^2 to s under a steady gradient, as
+/// one step does.
+class AdaGrad final : public Optimizer {
+ public:
+  AdaGrad(const plan::AdaGrad& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
+  std::string_view name() const override { return "adagrad"; }
+  int slots() const override { return 1; }  // s
+  void update(const UpdateArgs& args) const override;
+
+ private:
+  plan::AdaGrad spec_;
+  double decay_;
+};
+
+}  // namespace leeway

@@ -1,0 +1,25 @@
+#pragma once
+// Adam: steps scaled by running moments of the gradient (Kingma, Ba, ICLR 2015, algorithm 1).
+#include "policies/optimizer/optimizer.hpp"
+
+namespace leeway {
+
+/// m = b1^w m + (1 - b1^w) g', v = b2^w v + (1 - b2^w) g'^2, p -= lr w m^ / (sqrt(v^) + epsilon),
+/// with g' = g + lambda p, m^ = m / (1 - b1^P), v^ = v / (1 - b2^P) and P the progress (sum of the
+/// weights so far).
+///
+/// With w = 1, P counts steps and this is PyTorch's Adam. Under a steady gradient m^ = g and v^ =
+/// g^2 from the first push on, for any weights.
+class Adam final : public Optimizer {
+ public:
+  Adam(const plan::Adam& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
+  std::string_view name() const override { return "adam"; }
+  int slots() const override { return 2; }  // m, v
+  void update(const UpdateArgs& args) const override;
+
+ private:
+  plan::Adam spec_;
+  double decay_;
+};
+
+}  // namespace leeway

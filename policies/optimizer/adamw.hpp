@@ -1,0 +1,21 @@
+#pragma once
+// AdamW: Adam with weight decay apart from the gradient (Loshchilov, Hutter, ICLR 2019, algorithm
+// 2).
+#include "policies/optimizer/optimizer.hpp"
+
+namespace leeway {
+
+/// p -= lr w lambda p, and then the step of Adam with g' = g. With w = 1 this is PyTorch's AdamW.
+class AdamW final : public Optimizer {
+ public:
+  AdamW(const plan::AdamW& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
+  std::string_view name() const override { return "adamw"; }
+  int slots() const override { return 2; }  // m, v
+  void update(const UpdateArgs& args) const override;
+
+ private:
+  plan::AdamW spec_;
+  double decay_;
+};
+
+}  // namespace leeway

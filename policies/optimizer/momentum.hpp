@@ -1,0 +1,26 @@
+#pragma once
+// Momentum: SGD with a velocity (Polyak 1964).
+#include "policies/optimizer/optimizer.hpp"
+
+namespace leeway {
+
+/// m = beta^w m + c (g + lambda p), p -= lr w m, with c = (1 - beta^w) / (1 - beta).
+///
+/// With w = 1, c = 1 and this is PyTorch's SGD with momentum. In a round of n pushes of weight 1/n,
+/// m decays by beta in all and takes in as much of the gradient as one step does: under a steady
+/// gradient m tends to g / (1 - beta) whatever n is, and a round moves p by lr times that. (m =
+/// beta^w m + w g would tend to less, by 5% for beta = 0.9 and many workers.)
+class Momentum final : public Optimizer {
+ public:
+  Momentum(const plan::Momentum& spec, double weight_decay)
+      : factor_(spec.factor), decay_(weight_decay) {}
+  std::string_view name() const override { return "momentum"; }
+  int slots() const override { return 1; }  // m
+  void update(const UpdateArgs& args) const override;
+
+ private:
+  double factor_;
+  double decay_;
+};
+
+}  // namespace leeway

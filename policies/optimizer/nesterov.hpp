@@ -1,0 +1,26 @@
+#pragma once
+// Nesterov: SGD with a velocity that looks one step ahead (Nesterov 1983; Sutskever et al., ICML
+// 2013, section 2).
+#include "policies/optimizer/optimizer.hpp"
+
+namespace leeway {
+
+/// m = beta^w m + u, p -= lr w (u + beta^w m), with u = c (g + lambda p) and c = (1 - beta^w) / (1
+/// - beta).
+///
+/// With w = 1 this is PyTorch's SGD with nesterov=True. Under a steady gradient a round moves p by
+/// lr g / (1 - beta) whatever the number of pushes, as momentum does, for the same reason.
+class Nesterov final : public Optimizer {
+ public:
+  Nesterov(const plan::Nesterov& spec, double weight_decay)
+      : factor_(spec.factor), decay_(weight_decay) {}
+  std::string_view name() const override { return "nesterov"; }
+  int slots() const override { return 1; }  // m
+  void update(const UpdateArgs& args) const override;
+
+ private:
+  double factor_;
+  double decay_;
+};
+
+}  // namespace leeway

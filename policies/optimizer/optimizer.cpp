@@ -1,0 +1,42 @@
+#include "policies/optimizer/optimizer.hpp"
+
+#include "policies/optimizer/adagrad.hpp"
+#include "policies/optimizer/adam.hpp"
+#include "policies/optimizer/adamw.hpp"
+#include "policies/optimizer/momentum.hpp"
+#include "policies/optimizer/nesterov.hpp"
+#include "policies/optimizer/sgd.hpp"
+
+namespace leeway {
+
+namespace {
+
+using Made = std::unique_ptr<Optimizer>;
+
+struct Maker {
+  double weight_decay;
+  Made operator()(const plan::Sgd& spec) const { return std::make_unique<Sgd>(spec, weight_decay); }
+  Made operator()(const plan::Momentum& spec) const {
+    return std::make_unique<Momentum>(spec, weight_decay);
+  }
+  Made operator()(const plan::Nesterov& spec) const {
+    return std::make_unique<Nesterov>(spec, weight_decay);
+  }
+  Made operator()(const plan::Adam& spec) const {
+    return std::make_unique<Adam>(spec, weight_decay);
+  }
+  Made operator()(const plan::AdamW& spec) const {
+    return std::make_unique<AdamW>(spec, weight_decay);
+  }
+  Made operator()(const plan::AdaGrad& spec) const {
+    return std::make_unique<AdaGrad>(spec, weight_decay);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(const plan::Optimizer& spec) {
+  return std::visit(Maker{spec.weight_decay}, spec.kind);
+}
+
+}  // namespace leeway

@@ -1,0 +1,19 @@
+#pragma once
+// Sgd: stochastic gradient descent without memory.
+#include "policies/optimizer/optimizer.hpp"
+
+namespace leeway {
+
+/// p -= lr w (g + lambda p). With w = 1 this is PyTorch's SGD. lambda: weight decay.
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const plan::Sgd&, double weight_decay) : decay_(weight_decay) {}
+  std::string_view name() const override { return "sgd"; }
+  int slots() const override { return 0; }
+  void update(const UpdateArgs& args) const override;
+
+ private:
+  double decay_;
+};
+
+}  // namespace leeway

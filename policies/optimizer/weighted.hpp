@@ -1,0 +1,50 @@
+#pragma once
+// What the optimizers share: how a push of weight w < 1 counts as a part of a step.
+#include <cmath>
+
+#include "core/check.hpp"
+#include "kernels/update.hpp"
+#include "policies/optimizer/optimizer.hpp"
+
+namespace leeway {
+
+/// An exponential average under a push of weight w: keeps beta^w of what it has and takes in the
+/// rest.
+///
+/// A round is n pushes of weight 1/n. With one gradient g throughout, an average a = keep * a + (1
+/// - keep) * g ends such a round where one step of weight 1 ends it, for every n, since keep^n =
+/// beta.
+struct Decay {
+  Decay(double beta, double weight) : keep(std::pow(beta, weight)), gain(1 - keep) {}
+  double keep;
+  double gain;
+};
+
+/// How much of a gradient a velocity takes in: (1 - beta^w) / (1 - beta), which is 1 for w = 1, and
+/// w in the limit of beta = 1.
+inline double velocity_gain(double beta, double weight) {
+  return beta < 1 ? (1 - std::pow(beta, weight)) / (1 - beta) : weight;
+}
+
+/// 1 - beta^progress: how much of an average that began at zero is filled; 1 before anything came.
+inline double filled(double beta, double progress) {
+  return progress > 0 ? 1 - std::pow(beta, progress) : 1;
+}
+
+/// The same arrays as kernels take them. Checks that there are `slots` of state, and a weight that
+/// makes sense.
+inline kernels::UpdateBuffers buffers_of(const UpdateArgs& args, int slots) {
+  const auto count = static_cast<std::size_t>(slots);
+  LW_CHECK(args.state.size() == count && args.state_out.size() == count, slots, args.state.size(),
+           args.state_out.size());
+  LW_CHECK(args.weight >= 0 && std::isfinite(args.learning_rate), args.weight, args.learning_rate);
+  kernels::UpdateBuffers buffers{
+      .count = args.count, .w_out = args.w_out, .w = args.w, .g = args.g};
+  for (std::size_t i = 0; i < count; ++i) {
+    buffers.state_out[i] = args.state_out[i];
+    buffers.state[i] = args.state[i];
+  }
+  return buffers;
+}
+
+}  // namespace leeway

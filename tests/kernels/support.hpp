@@ -1,0 +1,69 @@
+#pragma once
+// What kernel tests share: random and poisoned buffers, comparison, and cutting by rows.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "tensor/tensor.hpp"
+
+namespace leeway::test {
+
+using Floats = std::vector<float>;
+
+inline Floats random_floats(Rng& rng, std::int64_t count, double scale = 1) {
+  Floats values(static_cast<std::size_t>(count));
+  for (float& value : values) value = static_cast<float>(scale * (2 * rng.uniform() - 1));
+  return values;
+}
+
+/// NaN throughout, so that an element which a kernel forgets to write is seen.
+inline Floats poisoned(std::int64_t count) {
+  return Floats(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
+}
+
+/// The largest |a - b| / (1 + |b|); infinite when the sizes differ or one is NaN.
+template <class A, class B>
+double worst_error(const A& a, const B& b) {
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double expected = static_cast<double>(b[i]);
+    const double error = std::abs(static_cast<double>(a[i]) - expected) / (1 + std::abs(expected));
+    if (!(error <= worst))
+      worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+  }
+  return worst;
+}
+
+/// Cuts `rows` rows of `row_floats` each at random places, each slice in memory of its own; or not
+/// at all.
+template <class T>
+struct Cut {
+  std::vector<Floats> memory;
+  std::vector<RowSlice<T>> slices;
+
+  static Cut of(const Floats& whole, std::int64_t rows, std::int64_t row_floats, Rng* rng) {
+    Cut cut;
+    for (std::int64_t row = 0; row < rows;) {
+      const auto left = static_cast<std::uint64_t>(rows - row);
+      const auto take = static_cast<std::int64_t>(rng ? 1 + rng->below(left) : left);
+      cut.memory.emplace_back(whole.begin() + row * row_floats,
+                              whole.begin() + (row + take) * row_floats);
+      cut.slices.push_back({row, take, nullptr});
+      row += take;
+    }
+    for (std::size_t i = 0; i < cut.slices.size(); ++i) cut.slices[i].data = cut.memory[i].data();
+    return cut;
+  }
+
+  Floats joined() const {
+    Floats all;
+    for (const auto& part : memory) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }
+};
+
+}  // namespace leeway::test

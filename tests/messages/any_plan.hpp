@@ -1,0 +1,159 @@
+#pragma once
+// Random plans for property tests, and their text as TOML.
+#include <rapidcheck.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "messages/plan.hpp"
+
+namespace leeway::test {
+
+template <class T>
+T any() {
+  return *rc::gen::arbitrary<T>();
+}
+
+/// Printable ASCII, quotes, control characters and a letter outside ASCII.
+inline std::string any_text() {
+  const auto letter = rc::gen::oneOf(
+      rc::gen::map(rc::gen::inRange(1, 127),
+                   [](int c) { return std::string(1, static_cast<char>(c)); }),
+      rc::gen::element<std::string>("\"", "\\", "\n", std::string(1, '\0'), "\xc3\xa9", "="));
+  std::string text;
+  for (const auto& piece : *rc::gen::container<std::vector<std::string>>(letter)) text += piece;
+  return text;
+}
+
+inline plan::DataSource any_data() {
+  switch (*rc::gen::inRange(0, 6)) {
+    case 0:
+      return plan::FashionMnist{any_text()};
+    case 1:
+      return plan::Idx{any_text(), any_text(), any_text(), any_text()};
+    case 2:
+      return plan::Csv{any_text(), any_text(), any_text(), any<bool>(), any<double>(), any<bool>()};
+    case 3:
+      return plan::Synthetic{any<std::uint32_t>(), any<std::uint32_t>(),
+                             plan::Line{any<double>(), any<double>(), any<double>()}};
+    case 4:
+      return plan::Synthetic{
+          any<std::uint32_t>(), any<std::uint32_t>(),
+          plan::Clusters{any<std::uint32_t>(), any<std::uint32_t>(), any<double>()}};
+    default:
+      return plan::CustomData{any_text()};
+  }
+}
+
+inline plan::Layer any_layer() {
+  switch (*rc::gen::inRange(0, 4)) {
+    case 0:
+      return plan::Linear{any<std::uint32_t>(), static_cast<plan::Init>(*rc::gen::inRange(0, 4))};
+    case 1:
+      return plan::Relu{};
+    case 2:
+      return plan::Flatten{};
+    default:
+      return plan::CustomLayer{any_text(), any_text()};
+  }
+}
+
+inline plan::Optimizer any_optimizer() {
+  plan::Optimizer out{any<double>(), any<double>(), {}};
+  switch (*rc::gen::inRange(0, 6)) {
+    case 0:
+      out.kind = plan::Sgd{};
+      break;
+    case 1:
+      out.kind = plan::Momentum{any<double>()};
+      break;
+    case 2:
+      out.kind = plan::Nesterov{any<double>()};
+      break;
+    case 3:
+      out.kind = plan::Adam{any<double>(), any<double>(), any<double>()};
+      break;
+    case 4:
+      out.kind = plan::AdamW{any<double>(), any<double>(), any<double>()};
+      break;
+    default:
+      out.kind = plan::AdaGrad{any<double>()};
+  }
+  return out;
+}
+
+inline plan::Schedule any_schedule() {
+  plan::Schedule out{any<double>(), {}};
+  switch (*rc::gen::inRange(0, 3)) {
+    case 0:
+      out.kind = plan::Constant{};
+      break;
+    case 1:
+      out.kind = plan::Step{any<double>(), any<double>()};
+      break;
+    default:
+      out.kind = plan::Cosine{any<double>()};
+  }
+  return out;
+}
+
+inline plan::Consistency any_consistency() {
+  switch (*rc::gen::inRange(0, 3)) {
+    case 0:
+      return plan::Bsp{};
+    case 1:
+      return plan::Ssp{any<std::uint32_t>()};
+    default:
+      return plan::Asp{};
+  }
+}
+
+/// A plan whose fields hold anything that their types hold. `most_seed` bounds the 64-bit fields.
+inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t>::max()) {
+  Plan out;
+  out.name = any_text();
+  out.seed = any<std::uint64_t>() % most_seed;
+  out.data = any_data();
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) out.model.push_back(any_layer());
+  out.loss = static_cast<plan::Loss>(*rc::gen::inRange(0, 2));
+  out.optimizer = any_optimizer();
+  out.schedule = any_schedule();
+  out.consistency = any_consistency();
+  out.workers = any<std::uint32_t>();
+  out.shards = any<std::uint32_t>();
+  out.batch = any<std::uint32_t>();
+  out.micro_batches = any<std::uint32_t>();
+  out.prefetch = any<bool>();
+  out.chunk = any<std::uint32_t>();
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
+    out.stragglers.push_back(
+        {any<std::uint32_t>(), any<double>(), any<double>(), any<std::uint32_t>()});
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
+    out.faults.push_back({any<std::uint32_t>(), any<std::int64_t>(),
+                          static_cast<plan::Fault::Kind>(*rc::gen::inRange(0, 2))});
+  out.stop = {any<double>(), any<std::uint64_t>() % most_seed, any<double>(), any<double>()};
+  out.evaluate_every = any<double>();
+  return out;
+}
+
+/// A JSON value as TOML writes it inside a line. JSON's texts and numbers are TOML's, too.
+inline std::string toml_value(const nlohmann::ordered_json& value) {
+  if (!value.is_structured()) return value.dump();
+  std::string out;
+  for (const auto& [key, item] : value.items()) {
+    if (!out.empty()) out += ", ";
+    if (value.is_object()) out += key + " = ";
+    out += toml_value(item);
+  }
+  return value.is_object() ? "{ " + out + " }" : "[" + out + "]";
+}
+
+inline std::string to_toml(const Plan& plan) {
+  const auto tree = nlohmann::ordered_json::parse(to_json(plan));
+  std::string out;
+  for (const auto& [key, value] : tree.items()) out += key + " = " + toml_value(value) + '\n';
+  return out;
+}
+
+}  // namespace leeway::test
