@@ -66,6 +66,8 @@ struct Event {
   std::string_view name;
 };
 
+std::string_view name_of(Event::Kind kind);
+
 /// A role is given the same Outbox all its life.
 class Outbox {
  public:

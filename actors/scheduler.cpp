@@ -52,8 +52,7 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
   }
 }
 
-template <class T>
-void Scheduler::to_worker(WorkerId worker, T body, Outbox& out) {
+void Scheduler::to_worker(WorkerId worker, Body body, Outbox& out) {
   out.send(address_of(worker), encode({.incarnation = members_.at(worker).incarnation, .body = std::move(body)}));
 }
 

@@ -78,8 +78,7 @@ class Scheduler final : public ProtocolRole {
 
   std::vector<WorkerId> members_in(std::initializer_list<State> states) const;
   void to_shards(const Body& body, Outbox& out);
-  template <class T>
-  void to_worker(WorkerId worker, T body, Outbox& out);
+  void to_worker(WorkerId worker, Body body, Outbox& out);
   void report(Outbox& out);
 
   std::shared_ptr<const Job> job_;

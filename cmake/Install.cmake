@@ -4,10 +4,9 @@ include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY LEEWAY_LIBRARIES)
 
-# Leeway::leeway: the runtime and all that it uses.
+# Leeway::leeway of the package: the runtime, and through it all that it uses.
 add_library(leeway INTERFACE)
-add_library(Leeway::leeway ALIAS leeway)
-target_link_libraries(leeway INTERFACE ${libraries})
+target_link_libraries(leeway INTERFACE leeway_runtime)
 
 install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 

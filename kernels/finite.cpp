@@ -9,17 +9,17 @@ namespace leeway::kernels {
 
 namespace {
 
-/// All exponent bits set: NaN or infinity.
-LW_INLINE bool non_finite(float x) {
-  constexpr std::uint32_t kExponent = 0x7f800000u;
-  return (std::bit_cast<std::uint32_t>(x) & kExponent) == kExponent;
+/// A float's bits without the sign; NaN and infinity are those at or above kInfinity.
+LW_INLINE std::int32_t magnitude(float x) {
+  return std::bit_cast<std::int32_t>(x) & 0x7fffffff;
 }
+constexpr std::int32_t kInfinity = 0x7f800000;
 
-LW_SIMD bool any_non_finite(const float* x, std::int64_t count) {
-  std::uint32_t found = 0;
-#pragma omp simd reduction(| : found)
-  for (std::int64_t i = 0; i < count; ++i) found |= non_finite(x[i]) ? 1u : 0u;
-  return found != 0;
+LW_SIMD std::int32_t largest_magnitude(const float* x, std::int64_t count) {
+  std::int32_t largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, magnitude(x[i]));
+  return largest;
 }
 
 }  // namespace
@@ -28,8 +28,10 @@ std::int64_t find_non_finite(const float* x, std::int64_t count) {
   constexpr std::int64_t kChunk = 4096;
   for (std::int64_t begin = 0; begin < count; begin += kChunk) {
     const std::int64_t size = std::min(kChunk, count - begin);
-    if (!any_non_finite(x + begin, size)) continue;
-    return std::find_if(x + begin, x + begin + size, [](float v) { return non_finite(v); }) - x;
+    if (largest_magnitude(x + begin, size) < kInfinity) continue;
+    return std::find_if(x + begin, x + begin + size,
+                        [](float v) { return magnitude(v) >= kInfinity; }) -
+           x;
   }
   return -1;
 }

@@ -35,21 +35,21 @@ LW_INLINE float exp_non_positive(float x) {
   return x < -87.0f ? 0.0f : result;
 }
 
-LW_SIMD float max_of(const float* x, std::int64_t count) {
+LW_INLINE float max_of(const float* x, std::int64_t count) {
   float largest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : largest)
   for (std::int64_t i = 0; i < count; ++i) largest = largest < x[i] ? x[i] : largest;
   return largest;
 }
 
-LW_SIMD float sum_exp(const float* x, float largest, std::int64_t count) {
+LW_INLINE float sum_exp(const float* x, float largest, std::int64_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < count; ++i) sum += exp_non_positive(x[i] - largest);
   return sum;
 }
 
-LW_SIMD float store_exp(float* e, const float* x, float largest, std::int64_t count) {
+LW_INLINE float store_exp(float* e, const float* x, float largest, std::int64_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < count; ++i) {
@@ -60,15 +60,16 @@ LW_SIMD float store_exp(float* e, const float* x, float largest, std::int64_t co
   return sum;
 }
 
-LW_SIMD void multiply(float* x, float factor, std::int64_t count) {
+LW_INLINE void multiply(float* x, float factor, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) x[i] *= factor;
 }
 
 }  // namespace
 
-ClassLoss softmax_cross_entropy(float* dlogits, const float* logits, const std::int32_t* labels,
-                                std::int64_t batch, std::int64_t classes) {
+LW_SIMD ClassLoss softmax_cross_entropy(float* dlogits, const float* logits,
+                                        const std::int32_t* labels, std::int64_t batch,
+                                        std::int64_t classes) {
   ClassLoss result;
   if (batch == 0) return result;
   const float share = 1.0f / static_cast<float>(batch);

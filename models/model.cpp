@@ -24,7 +24,7 @@ Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_
           "predict; use mean_squared_error"};
     if (output != Shape{classes})
       return Error{concat("model: its output is ", output, ", and the data have ", classes,
-                          " classes; end it with a linear layer of ", classes, " outputs")};
+                          " classes; end it with linear, outputs = ", classes)};
     return {};
   }
   if (target_count <= 0)
@@ -32,9 +32,8 @@ Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_
         "loss: mean_squared_error needs data with numbers to predict, and these have "
         "classes; use softmax_cross_entropy"};
   if (output.count() != target_count)
-    return Error{concat("model: its output is ", output, ", and the data have ", target_count,
-                        " numbers to predict; end it with a linear layer of ", target_count,
-                        " outputs")};
+    return Error{concat("model: its output is ", output, ", and the data's targets are ",
+                        Shape{target_count}, "; end it with linear, outputs = ", target_count)};
   return {};
 }
 

@@ -76,7 +76,10 @@ std::vector<float> draw_centers(const plan::Clusters& kind, Rng rng) {
   for (std::uint32_t c = 0; c < kind.classes; ++c) {
     double square = 0;
     while (square == 0) {
-      for (double& v : direction) square += (v = rng.normal()) * v;
+      for (double& v : direction) {
+        v = rng.normal();
+        square += v * v;
+      }
     }
     const double scale = kind.spread / std::sqrt(square);
     for (const double v : direction) centers.push_back(static_cast<float>(v * scale));

@@ -76,6 +76,23 @@ TEST_CASE("softmax cross entropy of nothing is 0, and of a NaN is NaN", "[loss]"
   }
 }
 
+TEST_CASE("probabilities are right to the last bits, down to those that vanish", "[loss]") {
+  const std::int32_t label = 0;
+  for (float x = 0; x < 86; x += 0.037f) {
+    const float logits[] = {x, 0};
+    Floats gradient = poisoned(2);
+    kernels::softmax_cross_entropy(gradient.data(), logits, &label, 1, 2);
+    const double exact = 1 / (1 + std::exp(static_cast<double>(x)));
+    REQUIRE(std::abs(static_cast<double>(gradient[1]) / exact - 1) < 4e-7);
+  }
+  for (const float far : {-100.0f, -1e30f, -INFINITY}) {
+    const float logits[] = {0, far};
+    Floats gradient = poisoned(2);
+    REQUIRE(kernels::softmax_cross_entropy(gradient.data(), logits, &label, 1, 2).loss == 0);
+    REQUIRE(gradient == Floats{0, 0});
+  }
+}
+
 TEST_CASE("a label out of range is refused", "[loss]") {
   const float logits[] = {0, 1, 2};
   for (const std::int32_t label : {-1, 3})

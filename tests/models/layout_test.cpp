@@ -127,6 +127,13 @@ TEST_CASE("weight and bias of a linear layer are one block, unless the weight is
   REQUIRE(cut.block(BlockId(3)).slices.size() == 2);  // the bias joins the last piece
 }
 
+TEST_CASE("the largest block is placed first, and the lower shard wins a tie", "[layout]") {
+  const auto model = classifier({linear(10), linear(100), linear(200), linear(3)}, {4}, 3);
+  const Layout layout(*model, 2, limits::kMaxBlockBytes);
+  REQUIRE(layout.blocks_of(ShardId(0)) == std::vector<BlockId>{BlockId(2)});
+  REQUIRE(layout.blocks_of(ShardId(1)) == std::vector<BlockId>{BlockId(0), BlockId(1), BlockId(3)});
+}
+
 TEST_CASE("more shards than blocks leaves some shards without any", "[layout]") {
   const auto model = classifier({linear(3)}, {4}, 3);
   const Layout layout(*model, 5, limits::kMaxBlockBytes);

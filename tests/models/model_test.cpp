@@ -58,11 +58,10 @@ TEST_CASE("a model that does not fit is refused with what to change", "[model]")
           "model: layer 0 (linear) got samples of shape 1x28x28 and needs vectors; put a flatten "
           "layer before it");
   REQUIRE(error_of({linear(9)}, kSoftmax, {4}, 10, 0) ==
-          "model: its output is 9, and the data have 10 classes; end it with a linear layer of 10 "
-          "outputs");
+          "model: its output is 9, and the data have 10 classes; end it with linear, outputs = "
+          "10");
   REQUIRE(error_of({linear(2)}, kSquares, {4}, 0, 1) ==
-          "model: its output is 2, and the data have 1 numbers to predict; end it with a linear "
-          "layer of 1 outputs");
+          "model: its output is 2, and the data's targets are 1; end it with linear, outputs = 1");
   REQUIRE(error_of({linear(2)}, kSquares, {4}, 2, 0) ==
           "loss: mean_squared_error needs data with numbers to predict, and these have classes; "
           "use softmax_cross_entropy");

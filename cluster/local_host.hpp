@@ -1,0 +1,46 @@
+#pragma once
+// LocalHost: runs roles as actors on threads of this process.
+//
+// Workers get a thread of their own, on which they also compute. All other roles share a pool of as many threads as there are
+// cores, with the long work that they hand out. A role that throws ends; whoever watches it is told, with what it threw.
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/outbox.hpp"
+#include "messages/plan.hpp"
+
+namespace leeway {
+
+class LocalHost {
+ public:
+  struct Options {
+    std::uint64_t seed = 1;
+    unsigned pool_threads = 0;                // 0: one a core
+    std::vector<plan::Straggler> stragglers;  // slow down the work of these workers by making its results arrive later
+    /// Called for every event, from many threads at once; may be empty.
+    std::function<void(Address, Instant, const Event&)> on_event;
+  };
+
+  explicit LocalHost(Options options);
+  /// Ends all actors and waits for them.
+  ~LocalHost();
+  LocalHost(const LocalHost&) = delete;
+  LocalHost& operator=(const LocalHost&) = delete;
+
+  /// Before start(): puts a role under its address.
+  void add(Address address, std::shared_ptr<Role> role);
+  /// Starts all roles.
+  void start();
+  /// Sends as the host itself.
+  void send(Address to, Message message);
+  Instant now() const;
+  /// What a role threw, when it has ended; empty while it runs.
+  std::string end_reason(Address address) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace leeway

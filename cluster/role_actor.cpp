@@ -1,0 +1,152 @@
+#include "cluster/role_actor.hpp"
+
+#include "kernels/threads.hpp"
+
+namespace leeway::cluster {
+namespace {
+
+/// Work below this is done on the spot: handing it over would take longer.
+constexpr std::int64_t kSmallWorkBytes = 512 << 10;
+constexpr std::int64_t kSmallWorkFlops = 1 << 20;
+
+bool is_small(const Work& work) {
+  if (work.parts() != 1) return false;
+  const Cost cost = work.cost(0);
+  return cost.bytes <= kSmallWorkBytes && cost.flops <= kSmallWorkFlops;
+}
+
+void use_one_compute_thread_here() {
+  thread_local bool already = false;
+  if (!already) kernels::use_one_compute_thread();
+  already = true;
+}
+
+}  // namespace
+
+RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood, Address address,
+                     std::shared_ptr<Role> role, bool own_thread)
+    : caf::event_based_actor(config),
+      hood_(std::move(hood)),
+      address_(address),
+      role_(std::move(role)),
+      own_thread_(own_thread),
+      random_(Rng::stream(hood_->options.seed, static_cast<std::uint64_t>(address.kind) + 1, address.index)) {
+  if (address.kind == RoleKind::worker)
+    for (const auto& spec : hood_->options.stragglers)
+      if (spec.worker == address.index) straggler_.emplace(spec, hood_->options.seed);
+  set_down_handler([this](caf::down_msg& down) {
+    const auto found = hood_->addresses.find(down.source);
+    if (found == hood_->addresses.end()) return;
+    std::string reason;
+    {
+      std::lock_guard lock(hood_->mutex);
+      reason = hood_->end_reasons[found->second];
+    }
+    guarded([&] { role_->on_down(found->second, reason, *this); });
+  });
+}
+
+caf::behavior RoleActor::make_behavior() {
+  return {
+      [this](Begin) { guarded([&] { role_->on_start(*this); }); },
+      [this](const Delivery& delivery) {
+        guarded([&] { role_->on_message(delivery.from, delivery.message, *this); });
+      },
+      [this](const RunPart& job) { run_part(job); },
+      [this](const PartDone& finished) { part_done(finished); },
+      [this](const PartFailed& failed) { end(failed.reason); },
+      [this](Tick tick) { guarded([&] { role_->on_timer(tick.token, *this); }); },
+  };
+}
+
+template <class Handler>
+void RoleActor::guarded(Handler handler) {
+  try {
+    handler();
+    // Its results may ask for more, so this is a queue and not a loop over a fixed list.
+    while (!small_work_.empty()) {
+      const auto work = std::move(small_work_.front());
+      small_work_.erase(small_work_.begin());
+      work->run(0);
+      role_->on_part(*work, 0, *this);
+    }
+  } catch (const std::exception& error) {
+    end(error.what());
+  }
+}
+
+void RoleActor::end(const std::string& reason) {
+  {
+    std::lock_guard lock(hood_->mutex);
+    hood_->end_reasons[address_] = reason;
+  }
+  quit(caf::make_error(caf::sec::runtime_error, reason));
+}
+
+void RoleActor::send(Address to, Message message) {
+  const auto found = hood_->actors.find(to);
+  if (found != hood_->actors.end())
+    caf::event_based_actor::send(found->second, Delivery{address_, std::move(message)});
+}
+
+void RoleActor::after(Duration delay, TimerToken token) {
+  delayed_send(this, std::chrono::nanoseconds(delay.ns), Tick{token});
+}
+
+void RoleActor::watch(Address actor) {
+  const auto found = hood_->actors.find(actor);
+  if (found != hood_->actors.end()) monitor(found->second);
+}
+
+void RoleActor::emit(const Event& event) {
+  if (hood_->options.on_event) hood_->options.on_event(address_, now(), event);
+}
+
+void RoleActor::compute(std::shared_ptr<Work> work) {
+  if (own_thread_) {
+    slow_down_ = straggler_ ? straggler_->next() : 1;
+    caf::event_based_actor::send(this, RunPart{std::move(work), 0});
+  } else if (is_small(*work)) {
+    small_work_.push_back(std::move(work));
+  } else {
+    run_on_pool(std::move(work), 0);
+  }
+}
+
+void RoleActor::run_part(const RunPart& job) {
+  use_one_compute_thread_here();
+  const auto began = std::chrono::steady_clock::now();
+  try {
+    job.work->run(job.part);
+  } catch (const std::exception& error) {
+    return end(error.what());
+  }
+  PartDone finished{job.work, job.part};
+  if (slow_down_ <= 1) return part_done(finished);
+  // A slow worker takes its time without taking the processor from the others.
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  delayed_send(this, std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_ - 1)), std::move(finished));
+}
+
+void RoleActor::part_done(const PartDone& finished) {
+  // The next part waits its turn in the mailbox, so that messages are not kept waiting by long work.
+  const bool more = finished.part + 1 < finished.work->parts();
+  if (more && own_thread_) caf::event_based_actor::send(this, RunPart{finished.work, finished.part + 1});
+  if (more && !own_thread_) run_on_pool(finished.work, finished.part + 1);
+  guarded([&] { role_->on_part(*finished.work, finished.part, *this); });
+}
+
+void RoleActor::run_on_pool(std::shared_ptr<Work> work, int part) {
+  // The role is kept alive with the work, which may point into it.
+  system().spawn([work = std::move(work), part, role = role_, owner = caf::actor_cast<caf::actor>(this)] {
+    use_one_compute_thread_here();
+    try {
+      work->run(part);
+      caf::anon_send(owner, PartDone{work, part});
+    } catch (const std::exception& error) {
+      caf::anon_send(owner, PartFailed{error.what()});
+    }
+  });
+}
+
+}  // namespace leeway::cluster

@@ -1,0 +1,65 @@
+#pragma once
+// RoleActor: the one CAF actor that hosts any role.
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cluster/compat.hpp"
+#include "cluster/local_host.hpp"
+#include "policies/straggler/straggler.hpp"
+
+namespace leeway::cluster {
+
+/// What the actors of a process share. Addresses are filled in before any actor begins, and constant from then on.
+struct Neighbourhood {
+  LocalHost::Options options;
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+  std::map<Address, caf::actor> actors;
+  std::map<caf::actor_addr, Address> addresses;
+
+  mutable std::mutex mutex;
+  std::map<Address, std::string> end_reasons;
+
+  Instant now() const {
+    return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began).count()};
+  }
+};
+
+class RoleActor final : public caf::event_based_actor, private Outbox {
+ public:
+  RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood, Address address, std::shared_ptr<Role> role,
+            bool own_thread);
+
+ private:
+  caf::behavior make_behavior() override;
+
+  // Outbox.
+  Instant now() const override { return hood_->now(); }
+  Rng& random() override { return random_; }
+  void send(Address to, Message message) override;
+  void after(Duration delay, TimerToken token) override;
+  void compute(std::shared_ptr<Work> work) override;
+  void watch(Address actor) override;
+  void emit(const Event& event) override;
+
+  /// Runs a handler of the role, then the small work that it asked for. Whatever it throws ends the actor.
+  template <class Handler>
+  void guarded(Handler handler);
+  void run_part(const RunPart& job);
+  void run_on_pool(std::shared_ptr<Work> work, int part);
+  void part_done(const PartDone& finished);
+  void end(const std::string& reason);
+
+  std::shared_ptr<Neighbourhood> hood_;
+  Address address_;
+  std::shared_ptr<Role> role_;
+  bool own_thread_;
+  Rng random_;
+  std::optional<StragglerModel> straggler_;
+  double slow_down_ = 1;  // of the work under way
+  std::vector<std::shared_ptr<Work>> small_work_;
+};
+
+}  // namespace leeway::cluster

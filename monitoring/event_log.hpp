@@ -1,0 +1,21 @@
+#pragma once
+// EventLog: every event of a run as JSON lines, from many threads.
+#include <fstream>
+#include <mutex>
+#include <string>
+
+#include "actors/outbox.hpp"
+
+namespace leeway {
+
+class EventLog {
+ public:
+  explicit EventLog(const std::string& path) : out_(path) {}
+  void write(Address actor, Instant at, const Event& event);
+
+ private:
+  std::mutex mutex_;
+  std::ofstream out_;
+};
+
+}  // namespace leeway

@@ -1,0 +1,32 @@
+#include "monitoring/format.hpp"
+
+#include <cmath>
+#include <cstdio>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string fixed(double number, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, number);
+  return text;
+}
+
+std::string percent(double share) { return fixed(100 * share, 2) + "%"; }
+
+std::string duration(double seconds) {
+  if (seconds < 1) return concat(std::lround(seconds * 1000), " ms");
+  if (seconds < 60) return fixed(seconds, 1) + " s";
+  const auto whole = static_cast<std::int64_t>(std::lround(seconds));
+  if (whole < 3600) return concat(whole / 60, " min ", whole % 60, " s");
+  return concat(whole / 3600, " h ", whole % 3600 / 60, " min");
+}
+
+}  // namespace leeway

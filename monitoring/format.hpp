@@ -1,0 +1,17 @@
+#pragma once
+// Numbers as people read them.
+#include <cstdint>
+#include <string>
+
+namespace leeway {
+
+/// 1234567 as "1,234,567".
+std::string grouped(std::uint64_t number);
+/// With `digits` after the point.
+std::string fixed(double number, int digits);
+/// 0.8854 as "88.54%".
+std::string percent(double share);
+/// Seconds as "850 ms", "12.3 s", "3 min 20 s" or "2 h 5 min".
+std::string duration(double seconds);
+
+}  // namespace leeway

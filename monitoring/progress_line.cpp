@@ -1,0 +1,88 @@
+#include "monitoring/progress_line.hpp"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kPlainInterval = seconds(5);  // between lines that are not rewritten
+constexpr Duration kRateWindow = seconds(2);
+
+}  // namespace
+
+ProgressLine::ProgressLine(const Job& job, std::ostream& out)
+    : out_(out),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      data_size_(job.data.train->size()),
+      epochs_(job.plan.stop.epochs) {
+  const auto bound = job.consistency->bound(Iteration());
+  // A worker that was let into iteration i and has pushed it stands at i + 1.
+  gap_limit_ = bound == kUnbounded ? "" : concat('/', bound + 1);
+}
+
+double ProgressLine::samples_per_second(const Progress& progress) {
+  recent_.emplace_back(progress.now, progress.samples);
+  while (recent_.size() > 2 && progress.now - recent_.front().first > kRateWindow) recent_.pop_front();
+  const auto& [since, samples] = recent_.front();
+  const double span = (progress.now - since).seconds();
+  return span > 0 ? static_cast<double>(progress.samples - samples) / span : 0;
+}
+
+std::string ProgressLine::text(const Progress& progress) {
+  if (std::isfinite(progress.train_loss)) {
+    loss_ = loss_known_ ? 0.7 * loss_ + 0.3 * progress.train_loss : progress.train_loss;
+    loss_known_ = true;
+  }
+  const double epoch = static_cast<double>(progress.samples) / static_cast<double>(data_size_);
+  const double rate = samples_per_second(progress);
+  std::string line = concat("epoch ", fixed(epoch, 1));
+  if (epochs_ > 0) line += concat('/', fixed(epochs_, epochs_ == std::floor(epochs_) ? 0 : 1));
+  line += concat("  ", grouped(static_cast<std::uint64_t>(rate)), " samples/s");
+  if (loss_known_) line += concat("  loss ", fixed(loss_, 4));
+  line += concat("  clock gap ", progress.clock_gap, gap_limit_, "  parked ", progress.parked_now, "  workers ",
+                 progress.live_workers);
+  if (!evaluation_.empty()) line += concat("  test ", evaluation_);
+  if (epochs_ > 0 && rate > 0) {
+    const double left = (epochs_ - epoch) * static_cast<double>(data_size_) / rate;
+    line += concat("  ", duration(std::max(left, 0.0)), " left");
+  }
+  return line;
+}
+
+void ProgressLine::progress(const Progress& progress) {
+  const std::string line = text(progress);
+  if (terminal_) {
+    out_ << "\r\x1b[K" << line << std::flush;
+  } else if (printed_at_.ns < 0 || progress.now - printed_at_ >= kPlainInterval) {
+    if (printed_at_.ns >= 0) out_ << line << std::endl;
+    printed_at_ = progress.now;
+  }
+}
+
+void ProgressLine::clear() {
+  if (terminal_) out_ << "\r\x1b[K" << std::flush;
+}
+
+void ProgressLine::note(const std::string& text) {
+  clear();
+  out_ << text << std::endl;
+}
+
+void ProgressLine::evaluated(const EvaluationResult& result) {
+  evaluation_ = result.accuracy > 0 ? percent(result.accuracy) : fixed(result.loss, 4);
+}
+
+void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
+  note(concat("worker ", worker, " ended and was evicted: ", evicted.reason, " (", evicted.returned_samples,
+              " samples go back", evicted.torn ? ", one push is torn)" : ")"));
+}
+
+void ProgressLine::ended(const RunTotals&) { clear(); }
+
+}  // namespace leeway

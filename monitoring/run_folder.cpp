@@ -1,0 +1,119 @@
+#include "monitoring/run_folder.hpp"
+
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "monitoring/picture.hpp"
+
+namespace leeway {
+namespace {
+
+/// Writes a file whole or says why not.
+Status write_text(const std::string& path, const std::string& text) {
+  std::ofstream out(path);
+  out << text << std::flush;
+  if (!out) return Error{concat(path, ": cannot be written; look at its permissions and at the space on the disk")};
+  return {};
+}
+
+double seconds_of(Instant at) { return (at - Instant{}).seconds(); }
+
+}  // namespace
+
+std::string default_run_folder(const std::string& name) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  const std::string base = concat("runs/", name, '-', stamp);
+  std::string folder = base;
+  for (int i = 2; std::filesystem::exists(folder); ++i) folder = concat(base, '-', i);
+  return folder;
+}
+
+RunFolder::RunFolder(std::string folder, const Job& job)
+    : folder_(std::move(folder)),
+      name_(job.plan.name),
+      classes_(job.data.train->classes() > 0),
+      metrics_(path("metrics.jsonl")) {}
+
+Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
+  if (std::filesystem::exists(folder + "/result.json") || std::filesystem::exists(folder + "/metrics.jsonl"))
+    return Error{concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
+  if (const auto written = write_text(folder + "/plan.json", to_json(job.plan) + "\n"); !written) return written.error();
+  return std::unique_ptr<RunFolder>(new RunFolder(folder, job));
+}
+
+void RunFolder::progress(const Progress& progress) {
+  nlohmann::ordered_json json{{"seconds", seconds_of(progress.now)},
+                              {"epoch", progress.epoch.value()},
+                              {"iterations", progress.iterations},
+                              {"samples", progress.samples},
+                              {"clock_gap", progress.clock_gap},
+                              {"parked_now", progress.parked_now},
+                              {"parked_pulls", progress.parked_pulls},
+                              {"live_workers", progress.live_workers}};
+  if (std::isfinite(progress.train_loss)) {
+    json["train_loss"] = progress.train_loss;
+    if (classes_) json["train_accuracy"] = progress.train_accuracy;
+  }
+  metrics_ << json.dump() << std::endl;
+}
+
+void RunFolder::evaluated(const EvaluationResult& result) {
+  evaluations_.push_back(result);
+  nlohmann::ordered_json json{
+      {"seconds", seconds_of(result.now)}, {"samples_trained", result.samples_trained}, {"test_loss", result.loss}};
+  if (classes_) json["test_accuracy"] = result.accuracy;
+  metrics_ << json.dump() << std::endl;
+}
+
+void RunFolder::evicted(WorkerId worker, const msg::Evicted& evicted) {
+  metrics_ << nlohmann::ordered_json{{"evicted_worker", worker.value()},
+                                     {"reason", evicted.reason},
+                                     {"returned_samples", evicted.returned_samples},
+                                     {"torn", evicted.torn}}
+                  .dump()
+           << std::endl;
+}
+
+void RunFolder::ended(const RunTotals& totals) { progress(totals.last); }
+
+Status RunFolder::finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
+                         const std::vector<Progress>& history) {
+  if (!weights.empty()) {
+    const auto written = write_safetensors(path("weights.safetensors"), weights, {{"format", "pt"}, {"leeway", name_}});
+    if (!written) return written;
+  }
+  Series train{.name = "training"};
+  Series train_accuracy{.name = "training"};
+  for (const auto& progress : history) {
+    if (!std::isfinite(progress.train_loss)) continue;
+    train.points.emplace_back(seconds_of(progress.now), progress.train_loss);
+    train_accuracy.points.emplace_back(seconds_of(progress.now), 100 * progress.train_accuracy);
+  }
+  Series test{.name = "test"};
+  Series test_accuracy{.name = "test"};
+  for (const auto& result : evaluations_) {
+    test.points.emplace_back(seconds_of(result.now), result.loss);
+    test_accuracy.points.emplace_back(seconds_of(result.now), 100 * result.accuracy);
+  }
+  std::vector<Chart> charts;
+  charts.push_back({.title = name_ + ": loss", .x_label = "seconds", .y_label = "loss", .series = {train, test}});
+  if (classes_)
+    charts.push_back({.title = name_ + ": accuracy",
+                      .x_label = "seconds",
+                      .y_label = "accuracy, %",
+                      .series = {train_accuracy, test_accuracy}});
+  if (const auto written = write_text(path("curves.svg"), svg(charts)); !written) return written;
+  return write_text(path("result.json"), result_json);
+}
+
+}  // namespace leeway

@@ -1,0 +1,163 @@
+#include "monitoring/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+
+namespace leeway {
+namespace {
+
+std::string_view name_of(msg::RunEnded::Reason reason) {
+  switch (reason) {
+    case msg::RunEnded::Reason::finished: return "finished";
+    case msg::RunEnded::Reason::interrupted: return "interrupted";
+    case msg::RunEnded::Reason::target_reached: return "target_reached";
+    case msg::RunEnded::Reason::failed: return "failed";
+  }
+  return "?";
+}
+
+const EvaluationResult* final_evaluation(const RunTotals& totals) {
+  return !totals.evaluations.empty() && totals.evaluations.back().final ? &totals.evaluations.back() : nullptr;
+}
+
+void print_workers(std::ostream& out, const RunTotals& totals) {
+  out << "  worker  iterations     samples   computing     waiting\n";
+  for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
+    const auto& row = totals.workers[worker];
+    out << "  " << std::setw(6) << worker << std::setw(12) << grouped(row.iterations) << std::setw(12)
+        << grouped(row.samples) << std::setw(12) << duration(row.compute.seconds()) << std::setw(12)
+        << duration(row.wait.seconds());
+    if (!row.end.empty()) out << "   ended: " << row.end;
+    out << '\n';
+  }
+}
+
+void print_waits(std::ostream& out, const RunTotals& totals) {
+  if (totals.waits.empty()) return;
+  out << "\nWho waited for whom\n";
+  const std::size_t shown = std::min<std::size_t>(totals.waits.size(), 5);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& wait = totals.waits[i];
+    out << "  worker " << wait.worker << " for worker " << wait.for_worker << ": " << duration(wait.time.seconds())
+        << " in " << grouped(wait.count) << " pulls\n";
+  }
+  if (totals.waits.size() > shown) out << "  ... and " << totals.waits.size() - shown << " more pairs\n";
+}
+
+void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {
+  const std::uint64_t all = std::accumulate(lags.begin(), lags.end(), std::uint64_t{0});
+  if (all == 0) return;
+  out << "\nVersion lag of the pushes (updates between pull and push)\n  median " << lag_quantile(lags, 0.5) << ", 90% within "
+      << lag_quantile(lags, 0.9) << ", 99% within " << lag_quantile(lags, 0.99) << '\n';
+  for (std::size_t lag = 0; lag < lags.size(); ++lag) {
+    const double share = static_cast<double>(lags[lag]) / static_cast<double>(all);
+    if (share < 0.005) continue;
+    out << "  " << std::setw(4) << lag << (lag + 1 == lags.size() ? "+" : " ") << std::setw(8) << percent(share) << "  "
+        << std::string(static_cast<std::size_t>(std::lround(share * 50)), '#') << '\n';
+  }
+}
+
+}  // namespace
+
+std::size_t lag_quantile(const std::vector<std::uint64_t>& lags, double share) {
+  const auto all = static_cast<double>(std::accumulate(lags.begin(), lags.end(), std::uint64_t{0}));
+  double below = 0;
+  for (std::size_t lag = 0; lag < lags.size(); ++lag) {
+    below += static_cast<double>(lags[lag]);
+    if (below >= share * all) return lag;
+  }
+  return lags.empty() ? 0 : lags.size() - 1;
+}
+
+std::string summary(const Job& job, const RunTotals& totals, const std::string& folder) {
+  std::ostringstream out;
+  const auto& plan = job.plan;
+  const double time = (totals.last.now - Instant{}).seconds();
+  const auto bound = job.consistency->bound(Iteration());
+  out << '\n' << plan.name << ": " << name_of(totals.end.reason);
+  if (!totals.end.text.empty()) out << " (" << totals.end.text << ')';
+  out << "\n\n";
+  if (const auto* last = final_evaluation(totals)) {
+    out << "  test loss       " << fixed(last->loss, 4) << '\n';
+    if (job.data.test->classes() > 0) out << "  test accuracy   " << percent(last->accuracy) << '\n';
+  }
+  out << "  time            " << duration(time) << '\n'
+      << "  throughput      "
+      << grouped(static_cast<std::uint64_t>(static_cast<double>(totals.end.samples_trained) / std::max(time, 1e-9)))
+      << " samples/s\n"
+      << "  samples trained " << grouped(totals.end.samples_trained) << '\n'
+      << "  consistency     " << job.consistency->name();
+  if (job.consistency->name() == "ssp") out << ", staleness bound " << bound;
+  out << "\n  clock gap       at most " << totals.last.max_clock_gap;
+  if (bound != kUnbounded) out << ", allowed " << bound + 1 << " (the bound, and the iteration just pushed)";
+  out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
+  if (totals.end.torn_pushes > 0) out << "  torn pushes     " << totals.end.torn_pushes << " (trained again)\n";
+  if (totals.last.malformed > 0) out << "  malformed       " << totals.last.malformed << " messages refused\n";
+  out << '\n';
+  print_workers(out, totals);
+  print_waits(out, totals);
+  print_lags(out, totals.version_lags);
+  if (!folder.empty())
+    out << "\nKept in " << folder << ": plan.json, metrics.jsonl, result.json, weights.safetensors, curves.svg\n";
+  return out.str();
+}
+
+std::string result_json(const Job& job, const RunTotals& totals) {
+  const auto& plan = job.plan;
+  const double time = (totals.last.now - Instant{}).seconds();
+  const auto bound = job.consistency->bound(Iteration());
+  nlohmann::ordered_json json;
+  json["name"] = plan.name;
+  json["reason"] = name_of(totals.end.reason);
+  json["text"] = totals.end.text;
+  json["seed"] = plan.seed;
+  if (const auto* last = final_evaluation(totals)) {
+    json["test_loss"] = last->loss;
+    if (job.data.test->classes() > 0) json["test_accuracy"] = last->accuracy;
+  }
+  json["seconds"] = time;
+  json["samples_per_second"] = static_cast<double>(totals.end.samples_trained) / std::max(time, 1e-9);
+  json["iterations"] = totals.last.iterations;
+  json["samples_trained"] = totals.end.samples_trained;
+  json["consistency"] = job.consistency->name();
+  json["staleness_bound"] = bound == kUnbounded ? nlohmann::ordered_json() : nlohmann::ordered_json(bound);
+  json["max_clock_gap"] = totals.last.max_clock_gap;
+  json["parked_pulls"] = totals.last.parked_pulls;
+  json["torn_pushes"] = totals.end.torn_pushes;
+  json["malformed_messages"] = totals.last.malformed;
+  json["refused_messages"] = totals.last.refused;
+  for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
+    const auto& row = totals.workers[worker];
+    nlohmann::ordered_json entry{{"worker", worker},
+                                 {"iterations", row.iterations},
+                                 {"samples", row.samples},
+                                 {"compute_seconds", row.compute.seconds()},
+                                 {"wait_seconds", row.wait.seconds()}};
+    if (!row.end.empty()) entry["ended"] = row.end;
+    json["workers"].push_back(entry);
+  }
+  json["waits"] = nlohmann::ordered_json::array();
+  for (const auto& wait : totals.waits)
+    json["waits"].push_back({{"worker", wait.worker.value()},
+                             {"for_worker", wait.for_worker.value()},
+                             {"seconds", wait.time.seconds()},
+                             {"pulls", wait.count}});
+  json["version_lag"] = totals.version_lags;
+  json["evaluations"] = nlohmann::ordered_json::array();
+  for (const auto& result : totals.evaluations) {
+    nlohmann::ordered_json entry{
+        {"seconds", (result.now - Instant{}).seconds()}, {"samples_trained", result.samples_trained}, {"test_loss", result.loss}};
+    if (job.data.test->classes() > 0) entry["test_accuracy"] = result.accuracy;
+    json["evaluations"].push_back(entry);
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace leeway

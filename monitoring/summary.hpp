@@ -1,0 +1,18 @@
+#pragma once
+// The run's summary as text for people, and result.json's content for programs.
+#include <string>
+
+#include "actors/monitor.hpp"
+
+namespace leeway {
+
+/// `folder` is where the run is kept; empty: nowhere.
+std::string summary(const Job& job, const RunTotals& totals, const std::string& folder);
+
+/// One JSON object, indented.
+std::string result_json(const Job& job, const RunTotals& totals);
+
+/// Lag below which `share` of the pushes lie, by the counts of result.json's version_lag.
+std::size_t lag_quantile(const std::vector<std::uint64_t>& lags, double share);
+
+}  // namespace leeway

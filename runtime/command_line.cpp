@@ -1,0 +1,226 @@
+// The command line of every scenario program: each setting of the plan as a flag.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "monitoring/run_folder.hpp"
+#include "runtime/plan_file.hpp"
+#include "runtime/scenario.hpp"
+#include "policies/straggler/straggler.hpp"
+#include "runtime/values.hpp"
+
+namespace leeway {
+namespace {
+
+/// What was given on the command line, before it is put into the plan.
+struct Flags {
+  std::optional<std::uint32_t> workers, shards, batch, micro_batches, chunk;
+  std::optional<std::uint64_t> seed, iterations;
+  std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, warmup, evaluate_every;
+  std::optional<std::string> staleness, optimizer, data;
+  std::vector<std::string> slow, faults;
+  bool prefetch = false;
+  bool no_prefetch = false;
+  bool print_plan = false;
+  bool describe_json = false;
+  std::string out;
+  bool no_out = false;
+  bool quiet = false;
+  bool trace = false;
+};
+
+void add_flags(CLI::App& app, Flags& flags) {
+  const std::string training = "Training";
+  app.add_option("--epochs", flags.epochs, "Passes over the training data; may be a fraction")->group(training);
+  app.add_option("--batch", flags.batch, "Samples of one worker's iteration")->group(training);
+  app.add_option("--micro-batches", flags.micro_batches, "Compute each batch in this many pieces")->group(training);
+  app.add_option("--optimizer", flags.optimizer, "sgd, momentum, nesterov, adam, adamw or adagrad")->group(training);
+  app.add_option("--lr", flags.learning_rate, "Learning rate")->group(training);
+  app.add_option("--weight-decay", flags.weight_decay, "Weight decay")->group(training);
+  app.add_option("--warmup", flags.warmup, "Epochs over which the learning rate rises")->group(training);
+  app.add_option("--evaluate-every", flags.evaluate_every, "Epochs between evaluations; 0: at the end alone")
+      ->group(training);
+  app.add_option("--iterations", flags.iterations, "Stop after this many iterations of all workers")->group(training);
+  app.add_option("--seconds", flags.seconds, "Stop after this time")->group(training);
+  app.add_option("--until-accuracy", flags.accuracy, "Stop at this test accuracy, 0 to 1")->group(training);
+  app.add_option("--data", flags.data, "Directory of the data set (Fashion-MNIST), or the CSV file to train on")
+      ->group(training);
+  app.add_option("--seed", flags.seed, "Seed of all randomness")->group(training);
+
+  const std::string actors = "Actors";
+  app.add_option("--workers", flags.workers, "Workers")->group(actors);
+  app.add_option("--shards", flags.shards, "Shards that hold the parameters")->group(actors);
+  app.add_option("--staleness", flags.staleness,
+                 "Iterations that a worker may be ahead of the slowest: 0, 1, 2, ..., bsp (a barrier) or asp (no bound)")
+      ->group(actors);
+  app.add_flag("--prefetch", flags.prefetch, "Pull the next weights while computing; costs one iteration of staleness")
+      ->group(actors);
+  app.add_flag("--no-prefetch", flags.no_prefetch, "Pull when the weights are needed")->group(actors);
+  app.add_option("--chunk", flags.chunk, "Samples of one lease; 0 chooses")->group(actors);
+  app.add_option("--slow", flags.slow,
+                 "Slow a worker down: 3:4x (worker 3, four times), 3:4x@20% (in 20% of its iterations, in bursts), "
+                 "3:4x@20%/50 (bursts of 50 on average); none removes the scenario's own")
+      ->group(actors);
+  app.add_option("--fault", flags.faults, "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed")
+      ->group(actors);
+
+  const std::string output = "Output";
+  app.add_option("--out", flags.out, "Folder that keeps the run [runs/NAME-DATE-TIME]")->group(output);
+  app.add_flag("--no-out", flags.no_out, "Keep nothing")->group(output);
+  app.add_flag("--trace", flags.trace, "Write every event into the run folder")->group(output);
+  app.add_flag("--quiet", flags.quiet, "No progress, no summary")->group(output);
+  app.add_flag("--plan", flags.print_plan, "Print the plan as JSON, and run nothing")->group(output);
+  app.add_flag("--describe-json", flags.describe_json, "Print name, summary, description and plan as JSON")->group(output);
+}
+
+template <class T>
+void take(T& target, const std::optional<T>& flag) {
+  if (flag) target = *flag;
+}
+
+Status apply(const Flags& flags, Plan& plan) {
+  take(plan.workers, flags.workers);
+  take(plan.shards, flags.shards);
+  take(plan.batch, flags.batch);
+  take(plan.micro_batches, flags.micro_batches);
+  take(plan.chunk, flags.chunk);
+  take(plan.seed, flags.seed);
+  take(plan.stop.iterations, flags.iterations);
+  take(plan.stop.epochs, flags.epochs);
+  take(plan.stop.seconds, flags.seconds);
+  take(plan.stop.accuracy, flags.accuracy);
+  take(plan.evaluate_every, flags.evaluate_every);
+  take(plan.schedule.warmup, flags.warmup);
+  if (flags.prefetch && flags.no_prefetch) return Error{"--prefetch and --no-prefetch contradict each other; give one"};
+  if (flags.prefetch) plan.prefetch = true;
+  if (flags.no_prefetch) plan.prefetch = false;
+  if (flags.optimizer) {
+    auto optimizer = parse_optimizer(*flags.optimizer);
+    if (!optimizer) return optimizer.error();
+    plan.optimizer = *optimizer;
+  }
+  take(plan.optimizer.learning_rate, flags.learning_rate);
+  take(plan.optimizer.weight_decay, flags.weight_decay);
+  if (flags.staleness) {
+    auto policy = parse_staleness(*flags.staleness);
+    if (!policy) return policy.error();
+    plan.consistency = *policy;
+  }
+  if (flags.data) {
+    if (auto* fashion = std::get_if<plan::FashionMnist>(&plan.data)) {
+      fashion->directory = *flags.data;
+    } else if (auto* table = std::get_if<plan::Csv>(&plan.data)) {
+      table->train = *flags.data;
+    } else {
+      return Error{"--data: this scenario makes its own data; leave the flag out"};
+    }
+  }
+  for (const auto& text : flags.slow) {
+    if (text == "none") {
+      plan.stragglers.clear();
+      continue;
+    }
+    auto straggler = parse_straggler(text);
+    if (!straggler) return straggler.error();
+    std::erase_if(plan.stragglers, [&](const auto& other) { return other.worker == straggler->worker; });
+    plan.stragglers.push_back(*straggler);
+  }
+  for (const auto& text : flags.faults) {
+    auto fault = parse_fault(text);
+    if (!fault) return fault.error();
+    plan.faults.push_back(*fault);
+  }
+  // A straggler of the scenario's own goes with its worker; one that was asked for is checked like everything else.
+  if (flags.workers && flags.slow.empty())
+    std::erase_if(plan.stragglers, [&](const auto& straggler) { return straggler.worker >= plan.workers; });
+  return validate(plan);
+}
+
+void print_manifest(const Scenario& scenario) {
+  nlohmann::ordered_json json;
+  json["name"] = scenario.plan().name;
+  json["summary"] = scenario.summary();
+  json["description"] = scenario.description();
+  json["plan"] = nlohmann::ordered_json::parse(to_json(scenario.plan()));
+  std::cout << json.dump(2) << '\n';
+}
+
+/// The nearest flag to one that is not known.
+std::string suggestion(const CLI::App& app) {
+  std::vector<std::string> known;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+  for (const auto& argument : app.remaining()) {
+    const auto near = nearest(argument.substr(0, argument.find('=')), known);
+    if (!near.empty()) return concat("; did you mean ", near, "?");
+  }
+  return "; --help lists all flags";
+}
+
+}  // namespace
+
+CommandLine parse(const Scenario& scenario, int argc, char** argv) {
+  CommandLine line{scenario.plan(), {}, std::nullopt};
+  Flags flags;
+  CLI::App app(scenario.summary() + (scenario.description().empty() ? "" : "\n\n" + scenario.description()),
+               scenario.plan().name);
+  add_flags(app, flags);
+  app.allow_extras();
+  const auto refuse = [&](const std::string& text) {
+    std::cerr << scenario.plan().name << ": " << text << '\n';
+    line.exit_code = 2;
+    return line;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << app.help();
+    line.exit_code = 0;
+    return line;
+  } catch (const CLI::ParseError& error) {
+    return refuse(concat(error.what(), "; --help lists all flags"));
+  }
+  if (!app.remaining().empty())
+    return refuse(concat("\"", app.remaining().front(), "\" is not known", suggestion(app)));
+  if (flags.describe_json) {
+    print_manifest(scenario);
+    line.exit_code = 0;
+    return line;
+  }
+  if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
+  if (flags.print_plan) {
+    std::cout << to_json(line.plan) << '\n';
+    line.exit_code = 0;
+    return line;
+  }
+  if (flags.trace && flags.no_out) return refuse("--trace writes into the run folder; leave out --no-out");
+  if (!flags.out.empty() && flags.no_out) return refuse("--out and --no-out contradict each other; give one");
+  line.options.quiet = flags.quiet;
+  line.options.trace = flags.trace;
+  if (!flags.no_out) line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
+  return line;
+}
+
+Result run(const Scenario& scenario, int argc, char** argv) {
+  const CommandLine line = parse(scenario, argc, argv);
+  if (line.exit_code) {
+    Result result;
+    result.exit_code = *line.exit_code;
+    return result;
+  }
+  const Result result = run(line.plan, line.options);
+  if (!result.error.empty()) std::cerr << line.plan.name << ": " << result.error << '\n';
+  return result;
+}
+
+int run_plan_file(const std::string& path, int argc, char** argv) {
+  auto plan = plan_from_file(path);
+  if (!plan) {
+    std::cerr << plan.error().text << '\n';
+    return 2;
+  }
+  return run(Scenario(std::move(*plan), concat("Runs the plan of ", path, ".")), argc, argv).exit_code;
+}
+
+}  // namespace leeway

@@ -1,0 +1,40 @@
+#pragma once
+// Result: what came of a run, for the program that started it.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/monitor.hpp"
+#include "models/safetensors.hpp"
+
+namespace leeway {
+
+struct Result {
+  bool ran = false;   // false: refused before it started, or nothing to run (--help)
+  int exit_code = 0;  // for main: 0 done, 1 failed, 2 refused, 130 interrupted
+  std::string error;  // why it failed or was refused; ends in what to do
+  std::string folder;  // where the run is kept; empty: nowhere
+
+  double seconds = 0;  // from the first actor's start to the last weights
+  double samples_per_second = 0;
+  std::uint64_t iterations = 0;  // of all workers together
+  std::uint64_t samples_trained = 0;
+  double test_loss = 0;
+  double test_accuracy = 0;  // 0..1; 0 without classes
+  std::int64_t max_clock_gap = 0;
+  std::optional<std::int64_t> staleness_bound;  // none for asp
+  std::uint64_t parked_pulls = 0;
+  std::uint64_t torn_pushes = 0;
+  std::uint64_t seed = 0;
+
+  std::vector<NamedTensor> weights;  // whole tensors, in the model's order; empty when a shard was lost
+  RunTotals totals;                  // everything else: workers, waits, version lags, evaluations
+  std::vector<Progress> history;     // a few a second: training loss over time
+
+  bool ok() const { return ran && exit_code == 0; }
+  /// The weights of one parameter ("1.weight"), row-major. Throws CheckFailed when there is none of that name.
+  std::span<const float> weight(const std::string& name) const;
+};
+
+}  // namespace leeway

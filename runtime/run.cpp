@@ -1,0 +1,185 @@
+#include <cmath>
+#include <condition_variable>
+#include <iostream>
+#include <mutex>
+
+#include "actors/scheduler.hpp"
+#include "actors/shard.hpp"
+#include "actors/worker.hpp"
+#include "cluster/local_host.hpp"
+#include "core/text.hpp"
+#include "monitoring/event_log.hpp"
+#include "monitoring/progress_line.hpp"
+#include "monitoring/run_folder.hpp"
+#include "monitoring/summary.hpp"
+#include "runtime/interrupt.hpp"
+#include "runtime/scenario.hpp"
+
+namespace leeway {
+namespace {
+
+/// Keeps what the monitor tells, and lets the caller wait for the end.
+class Ending final : public Audience {
+ public:
+  void progress(const Progress& progress) override {
+    std::lock_guard lock(mutex_);
+    history_.push_back(progress);
+  }
+  void ended(const RunTotals& totals) override {
+    std::lock_guard lock(mutex_);
+    history_.push_back(totals.last);
+    totals_ = totals;
+    changed_.notify_all();
+  }
+  /// True when the run has ended; waits a little for it.
+  bool wait(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [&] { return totals_.has_value(); });
+  }
+  RunTotals take_totals() { return std::move(*totals_); }
+  std::vector<Progress> take_history() { return std::move(history_); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Progress> history_;
+  std::optional<RunTotals> totals_;
+};
+
+/// Whole tensors from blocks.
+std::vector<NamedTensor> assemble(const Job& job, const std::vector<Blob>& blocks) {
+  std::vector<NamedTensor> tensors;
+  if (blocks.empty()) return tensors;
+  for (const auto& parameter : job.model->parameters())
+    tensors.push_back({parameter.name, parameter.spec.shape, DType::f32, Blob::floats(parameter.spec.shape.count())});
+  for (const auto& block : job.layout->blocks()) {
+    for (const auto& slice : block.slices) {
+      auto& tensor = tensors[static_cast<std::size_t>(slice.parameter)];
+      const std::int64_t row = tensor.shape.row_count();
+      std::copy_n(blocks[block.id.value()].as_floats() + slice.offset, slice.rows * row,
+                  tensor.data.mutable_floats() + slice.first_row * row);
+    }
+  }
+  return tensors;
+}
+
+Result refused(std::string error) {
+  Result result;
+  result.exit_code = 2;
+  result.error = std::move(error);
+  return result;
+}
+
+void fill(Result& result, const Job& job, RunTotals totals) {
+  const auto& last = totals.last;
+  result.ran = true;
+  result.seconds = (last.now - Instant{}).seconds();
+  result.samples_trained = totals.end.samples_trained;
+  result.samples_per_second = static_cast<double>(result.samples_trained) / std::max(result.seconds, 1e-9);
+  result.iterations = last.iterations;
+  result.max_clock_gap = last.max_clock_gap;
+  result.parked_pulls = last.parked_pulls;
+  result.torn_pushes = totals.end.torn_pushes;
+  result.seed = job.plan.seed;
+  const auto bound = job.consistency->bound(Iteration());
+  if (bound != kUnbounded) result.staleness_bound = bound;
+  if (!totals.evaluations.empty() && totals.evaluations.back().final) {
+    result.test_loss = totals.evaluations.back().loss;
+    result.test_accuracy = totals.evaluations.back().accuracy;
+  }
+  result.weights = assemble(job, totals.weights);
+  if (totals.end.reason == msg::RunEnded::Reason::failed) {
+    result.exit_code = 1;
+    result.error = totals.end.text;
+  } else if (totals.end.reason == msg::RunEnded::Reason::interrupted) {
+    result.exit_code = 130;
+  }
+  result.totals = std::move(totals);
+}
+
+void wait_for_end(LocalHost& host, Ending& ending, Result& result) {
+  const InterruptGuard guard;
+  bool told = false;
+  while (!ending.wait(std::chrono::milliseconds(20))) {
+    if (guard.interrupted() && !told) {
+      host.send(kScheduler, encode({.body = msg::Interrupt{}}));
+      told = true;
+    }
+    if (const auto reason = host.end_reason(kMonitor); !reason.empty()) {
+      result.exit_code = 1;
+      result.error = concat("the monitor ended: ", reason);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const float> Result::weight(const std::string& name) const {
+  for (const auto& tensor : weights)
+    if (tensor.name == name)
+      return {tensor.data.as_floats(), static_cast<std::size_t>(tensor.shape.count())};
+  LW_CHECK(false, name);
+}
+
+Result run(const Plan& plan, const RunOptions& options) {
+  if (const auto valid = validate(plan); !valid) return refused(valid.error().text);
+  auto data = load_data(plan.data, plan.seed);
+  if (!data) return refused(data.error().text);
+  const auto made = make_job(plan, std::move(*data));
+  if (!made) return refused(made.error().text);
+  const auto& job = *made;
+
+  std::unique_ptr<RunFolder> folder;
+  if (!options.folder.empty()) {
+    auto opened = RunFolder::create(options.folder, *job);
+    if (!opened) return refused(opened.error().text);
+    folder = std::move(*opened);
+  }
+  std::unique_ptr<EventLog> events;
+  if (folder && options.trace) events = std::make_unique<EventLog>(folder->path("events.jsonl"));
+  Ending ending;
+  ProgressLine line(*job, std::cerr);
+  std::vector<Audience*> audience;
+  if (!options.quiet) audience.push_back(&line);
+  if (folder) audience.push_back(folder.get());
+  audience.push_back(&ending);
+
+  Result result;
+  {
+    LocalHost::Options host_options{.seed = plan.seed, .stragglers = plan.stragglers};
+    if (events)
+      host_options.on_event = [&](Address actor, Instant at, const Event& event) { events->write(actor, at, event); };
+    LocalHost host(std::move(host_options));
+    host.add(kMonitor, std::make_shared<Monitor>(job, audience));
+    host.add(kScheduler, std::make_shared<Scheduler>(job));
+    for (std::uint32_t i = 0; i < plan.shards; ++i)
+      host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
+    for (std::uint32_t i = 0; i < plan.workers; ++i)
+      host.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
+    host.start();
+    wait_for_end(host, ending, result);
+  }
+  if (!result.error.empty()) return result;
+  fill(result, *job, ending.take_totals());
+  result.history = ending.take_history();
+  if (folder) {
+    result.folder = options.folder;
+    const auto saved = folder->finish(result_json(*job, result.totals), result.weights, result.history);
+    if (!saved && result.exit_code == 0) {
+      result.exit_code = 1;
+      result.error = saved.error().text;
+    }
+  }
+  if (!options.quiet) {
+    const std::string text = summary(*job, result.totals, options.folder);
+    if (options.print) {
+      options.print(text);
+    } else {
+      std::cout << text << std::flush;
+    }
+  }
+  return result;
+}
+
+}  // namespace leeway

@@ -1,0 +1,98 @@
+#include "runtime/scenario.hpp"
+
+namespace leeway {
+
+Scenario::Scenario(std::string name, std::string summary) : summary_(std::move(summary)) { plan_.name = std::move(name); }
+Scenario::Scenario(Plan plan, std::string summary) : plan_(std::move(plan)), summary_(std::move(summary)) {}
+
+Scenario& Scenario::description(std::string text) {
+  description_ = std::move(text);
+  return *this;
+}
+Scenario& Scenario::data(plan::DataSource source) {
+  plan_.data = std::move(source);
+  return *this;
+}
+Scenario& Scenario::data(const std::string& name, DataFactory factory) {
+  register_data(name, std::move(factory));
+  plan_.data = plan::CustomData{name};
+  return *this;
+}
+Scenario& Scenario::model(std::vector<plan::Layer> layers) {
+  plan_.model = std::move(layers);
+  return *this;
+}
+Scenario& Scenario::loss(plan::Loss loss) {
+  plan_.loss = loss;
+  return *this;
+}
+Scenario& Scenario::optimizer(plan::Optimizer optimizer) {
+  plan_.optimizer = optimizer;
+  return *this;
+}
+Scenario& Scenario::schedule(plan::Schedule schedule) {
+  plan_.schedule = schedule;
+  return *this;
+}
+Scenario& Scenario::consistency(plan::Consistency policy) {
+  plan_.consistency = policy;
+  return *this;
+}
+Scenario& Scenario::workers(std::uint32_t count) {
+  plan_.workers = count;
+  return *this;
+}
+Scenario& Scenario::shards(std::uint32_t count) {
+  plan_.shards = count;
+  return *this;
+}
+Scenario& Scenario::batch(std::uint32_t samples) {
+  plan_.batch = samples;
+  return *this;
+}
+Scenario& Scenario::micro_batches(std::uint32_t count) {
+  plan_.micro_batches = count;
+  return *this;
+}
+Scenario& Scenario::prefetch(bool on) {
+  plan_.prefetch = on;
+  return *this;
+}
+Scenario& Scenario::chunk(std::uint32_t samples) {
+  plan_.chunk = samples;
+  return *this;
+}
+Scenario& Scenario::straggler(plan::Straggler straggler) {
+  plan_.stragglers.push_back(straggler);
+  return *this;
+}
+Scenario& Scenario::fault(plan::Fault fault) {
+  plan_.faults.push_back(fault);
+  return *this;
+}
+Scenario& Scenario::epochs(double count) {
+  plan_.stop.epochs = count;
+  return *this;
+}
+Scenario& Scenario::iterations(std::uint64_t count) {
+  plan_.stop.iterations = count;
+  return *this;
+}
+Scenario& Scenario::seconds(double count) {
+  plan_.stop.seconds = count;
+  return *this;
+}
+Scenario& Scenario::until_accuracy(double accuracy) {
+  plan_.stop.accuracy = accuracy;
+  return *this;
+}
+Scenario& Scenario::evaluate_every(double epochs) {
+  plan_.evaluate_every = epochs;
+  return *this;
+}
+Scenario& Scenario::seed(std::uint64_t seed) {
+  plan_.seed = seed;
+  return *this;
+}
+
+}  // namespace leeway

@@ -1,0 +1,105 @@
+#pragma once
+// Scenario: describes a training run - data, model, loss, optimizer, who waits for whom - and runs it.
+//
+//   #include <leeway/runtime/scenario.hpp>
+//   using namespace leeway;
+//   int main(int argc, char** argv) {
+//     Scenario scenario("line", "Find y = 3x + 2 from noisy samples.");
+//     scenario.data(line(3, 2).noise(0.1)).model({linear(1)}).loss(mean_squared_error())
+//             .optimizer(sgd(0.1)).consistency(ssp(3)).workers(4).shards(2).epochs(5);
+//     return run(scenario, argc, argv).exit_code;
+//   }
+//
+// Every setting has a default, and a flag of the program that overrides it.
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/datasets/load.hpp"
+#include "models/model.hpp"
+#include "runtime/result.hpp"
+#include "runtime/words.hpp"
+
+namespace leeway {
+
+class Scenario {
+ public:
+  /// `name` is the program's name, in lower case with hyphens; `summary` is one line.
+  Scenario(std::string name, std::string summary);
+  /// Starts from a plan, read from a file for example.
+  Scenario(Plan plan, std::string summary);
+
+  /// A paragraph or two for --help and `leeway describe`.
+  Scenario& description(std::string text);
+
+  Scenario& data(plan::DataSource source);
+  /// Data that the program brings along.
+  Scenario& data(const std::string& name, DataFactory factory);
+  /// Layers in order; see words.hpp. A layer of the program's own: register_layer("name", factory), then custom("name").
+  Scenario& model(std::vector<plan::Layer> layers);
+  Scenario& loss(plan::Loss loss);
+  Scenario& optimizer(plan::Optimizer optimizer);
+  /// Of the learning rate.
+  Scenario& schedule(plan::Schedule schedule);
+  Scenario& consistency(plan::Consistency policy);
+  Scenario& workers(std::uint32_t count);
+  Scenario& shards(std::uint32_t count);
+  /// Samples of one worker's iteration.
+  Scenario& batch(std::uint32_t samples);
+  /// Computes each batch in `count` pieces whose gradients are summed: for batches that do not fit in memory.
+  Scenario& micro_batches(std::uint32_t count);
+  /// Pulls the next iteration's weights while this one computes; spends one unit of leeway.
+  Scenario& prefetch(bool on = true);
+  /// Samples of one lease; 0 chooses.
+  Scenario& chunk(std::uint32_t samples);
+  /// Slows a worker down. May be called several times.
+  Scenario& straggler(plan::Straggler straggler);
+  /// Makes a worker fail. May be called several times.
+  Scenario& fault(plan::Fault fault);
+  /// When to stop: the first of these that is reached.
+  Scenario& epochs(double count);
+  Scenario& iterations(std::uint64_t count);
+  Scenario& seconds(double count);
+  Scenario& until_accuracy(double accuracy);
+  /// Epochs between two evaluations on the test set; 0 evaluates at the end alone.
+  Scenario& evaluate_every(double epochs);
+  Scenario& seed(std::uint64_t seed);
+
+  const Plan& plan() const { return plan_; }
+  Plan& plan() { return plan_; }
+  const std::string& summary() const { return summary_; }
+  const std::string& description() const { return description_; }
+
+ private:
+  Plan plan_;
+  std::string summary_;
+  std::string description_;
+};
+
+/// How a run shows itself.
+struct RunOptions {
+  std::string folder;     // where the run is kept; empty: nowhere
+  bool quiet = false;     // no progress, no summary
+  bool trace = false;     // every event into the run folder
+  std::function<void(const std::string&)> print;  // instead of the terminal
+};
+
+/// Runs the plan in this process and returns when it has ended, whatever its end. Bad plans and bad data are refused before anything starts:
+/// the result then says so and `ran` is false. While it runs, Ctrl-C stops it cleanly.
+Result run(const Plan& plan, const RunOptions& options = {});
+
+/// The same with a command line on top: every setting as a flag, --help, --plan, a run folder. Prints progress and a summary.
+/// Use as `return run(scenario, argc, argv).exit_code;`, or look at the result first.
+Result run(const Scenario& scenario, int argc, char** argv);
+
+/// What a command line asks for: the plan with the flags applied, and how to show it. For programs that run more than once. When the result holds
+/// an exit code, the program should return it: help was shown, or the arguments were refused.
+struct CommandLine {
+  Plan plan;
+  RunOptions options;
+  std::optional<int> exit_code;
+};
+CommandLine parse(const Scenario& scenario, int argc, char** argv);
+
+}  // namespace leeway

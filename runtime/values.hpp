@@ -1,0 +1,17 @@
+#pragma once
+// Values of flags that are more than a number.
+#include <string>
+
+#include "core/expected.hpp"
+#include "messages/plan.hpp"
+
+namespace leeway {
+
+/// "3", "bsp" or "asp". Errors end in what would be right.
+Expected<plan::Consistency> parse_staleness(const std::string& text);
+/// The name of an optimizer, with its usual learning rate and parameters.
+Expected<plan::Optimizer> parse_optimizer(const std::string& text);
+/// "2@100", "2@100:throws" or "2@100:killed".
+Expected<plan::Fault> parse_fault(const std::string& text);
+
+}  // namespace leeway

@@ -1,0 +1,113 @@
+# shellcheck shell=bash
+# Sourced by the scripts beside it: goes to the root of the tree, installs what is missing, configures and builds.
+# Needs bash. Speaks on standard error alone, so that a program's own output stays clean.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+say() { printf 'leeway: %s\n' "$*" >&2; }
+die() {
+  say "$*"
+  exit 1
+}
+
+# The names in packages.txt, without comments.
+wanted_packages() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' scripts/packages.txt; }
+
+# Those of them that dpkg does not have installed.
+missing_packages() {
+  LC_ALL=C comm -23 <(wanted_packages | LC_ALL=C sort -u) \
+    <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | LC_ALL=C sort -u)
+}
+
+# Runs a command as root: directly, or through sudo, which may ask for a password only at a terminal.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif ! command -v sudo >/dev/null; then
+    return 1
+  elif [ -t 0 ]; then
+    sudo "$@"
+  else
+    sudo -n "$@"
+  fi
+}
+
+apt_get() {
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" </dev/null >&2
+}
+
+# Without apt the user installs: name the tools that are not there, and say how CMake finds the libraries.
+check_without_apt() {
+  local tool missing=()
+  for tool in c++ cmake ninja capnp; do
+    command -v "$tool" >/dev/null || missing+=("$tool")
+  done
+  if [ ${#missing[@]} -gt 0 ]; then
+    say "this system has no apt-get, and these programs are missing: ${missing[*]}"
+    die "install what corresponds to scripts/packages.txt, then try again"
+  fi
+  if [ -z "${CMAKE_PREFIX_PATH:-}" ] && ! configured release; then
+    say "this system has no apt-get: the libraries of scripts/packages.txt must be there already;" \
+      "where CMake does not find one, name its folder: CMAKE_PREFIX_PATH=/opt/lib $0"
+  fi
+}
+
+install_packages() {
+  if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    check_without_apt
+    return
+  fi
+  local missing
+  missing=$(missing_packages | tr '\n' ' ')
+  [ -n "$missing" ] || return 0
+  say "installing $missing"
+  apt_get update || say "the package lists could not be brought up to date; trying with those that are there"
+  # shellcheck disable=SC2086  # a list of names
+  apt_get install --no-install-recommends $missing ||
+    die "could not install them; as root: apt-get update && apt-get install $missing"
+}
+
+# True if build/PRESET is configured, and for this place of the tree.
+configured() {
+  [ -f "build/$1/build.ninja" ] &&
+    grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "build/$1/CMakeCache.txt"
+}
+
+# As many compilers as there are cores, and 1.5 GB of memory for each.
+jobs() {
+  local cores memory_kb by_memory
+  cores=$(nproc 2>/dev/null || echo 2)
+  memory_kb=$(sed -n 's/^MemTotal: *\([0-9]*\).*/\1/p' /proc/meminfo 2>/dev/null || true)
+  by_memory=$((${memory_kb:-3000000} / 1500000 + 1))
+  echo $((cores < by_memory ? cores : by_memory))
+}
+
+# build PRESET [TARGET...]: configures if need be, then builds.
+build() {
+  local preset=$1
+  shift
+  if ! configured "$preset"; then
+    say "configuring build/$preset"
+    local log
+    log=$(mktemp)
+    if ! cmake --preset "$preset" --fresh >"$log" 2>&1 </dev/null; then
+      cat "$log" >&2
+      rm -f "$log"
+      die "CMake could not configure build/$preset, see above"
+    fi
+    rm -f "$log"
+  fi
+  ninja -C "build/$preset" -n "$@" 2>/dev/null </dev/null | grep -q 'no work to do' && return
+  say "building build/$preset"
+  ninja -C "build/$preset" -j "$(jobs)" "$@" </dev/null >&2
+}
+
+# run_tests PRESET [ctest argument...]
+run_tests() {
+  local preset=$1
+  shift
+  ctest --test-dir "build/$preset" --output-on-failure -j "$(jobs)" "$@" </dev/null
+}

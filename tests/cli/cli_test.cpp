@@ -1,0 +1,184 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/describe.hpp"
+#include "cli/manifest.hpp"
+#include "messages/plan.hpp"
+
+using namespace leeway;
+using namespace leeway::cli;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A folder that is removed at the end, laid out like an installed prefix.
+class Prefix {
+ public:
+  Prefix() {
+    std::string name = (fs::temp_directory_path() / "leeway-cli-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()));
+    root_ = name;
+    fs::create_directories(bin());
+    fs::create_directories(manifests());
+  }
+  ~Prefix() { fs::remove_all(root_); }
+  Prefix(const Prefix&) = delete;
+  Prefix& operator=(const Prefix&) = delete;
+
+  fs::path bin() const { return root_ / "bin"; }
+  fs::path manifests() const { return root_ / "share/leeway/scenarios"; }
+  void write(const fs::path& file, const std::string& text) const { std::ofstream(file) << text; }
+
+  /// A scenario whose program prints its arguments and ends with exit code 7.
+  void add_scenario(const std::string& name, const std::string& summary) const {
+    nlohmann::ordered_json manifest = {{"name", name},
+                                       {"summary", summary},
+                                       {"description", "First line.\nSecond line."},
+                                       {"plan", {{"workers", 3}, {"consistency", "bsp"}}}};
+    write(manifests() / (name + ".json"), manifest.dump());
+    write(bin() / name, "#!/bin/sh\necho \"ran with $*\"\nexit 7\n");
+    fs::permissions(bin() / name, fs::perms::owner_all);
+  }
+
+ private:
+  fs::path root_;
+};
+
+struct Result {
+  int code = -1;
+  std::string output;  // both streams
+};
+
+/// Runs the built command with `arguments`, the prefix's programs in PATH.
+Result leeway_command(const Prefix& prefix, const std::string& arguments) {
+  const std::string line = "PATH=" + prefix.bin().string() + ":$PATH " LEEWAY_COMMAND " " +
+                           arguments + " 2>&1 </dev/null";
+  Result result;
+  FILE* pipe = ::popen(line.c_str(), "r");
+  REQUIRE(pipe);
+  char buffer[4096];
+  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, pipe))
+    result.output.append(buffer, n);
+  const int status = ::pclose(pipe);
+  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("scenarios are found by their manifests, the first of a name wins") {
+  Prefix first, second;
+  first.add_scenario("mlp", "from the first");
+  second.add_scenario("mlp", "from the second");
+  second.add_scenario("cnn", "convolves");
+  const Found found = find_scenarios({{first.bin(), first.manifests()},
+                                      {first.bin(), first.bin() / "missing"},
+                                      {second.bin(), second.manifests()}});
+  REQUIRE(found.scenarios.size() == 2);
+  CHECK(list_text(found.scenarios) == "cnn  convolves\nmlp  from the first\n");
+  CHECK(found.scenarios[0].program == second.bin() / "cnn");
+  CHECK(found.broken.empty());
+}
+
+TEST_CASE("a broken manifest is passed over by name") {
+  Prefix prefix;
+  prefix.add_scenario("good", "works");
+  for (const char* text : {"", "[1]", "{\"name\": 3}", "{\"name\": \"x\", \"summary\": \"y\"}",
+                           "{\"name\": \"x\", \"summary\": \"y\", \"description\": \"\"}"})
+    prefix.write(prefix.manifests() / ("bad" + std::to_string(std::string(text).size()) + ".json"),
+                 text);
+  const Found found = find_scenarios({{prefix.bin(), prefix.manifests()}});
+  CHECK(found.scenarios.size() == 1);
+  REQUIRE(found.broken.size() == 5);
+  for (const auto& text : found.broken) CHECK_THAT(text, Contains("bad") && Contains("build"));
+}
+
+TEST_CASE("a described plan is a plan file that reads back as the same plan") {
+  Plan plan;
+  plan.model = {plan::Flatten{}, plan::Linear{8}, plan::CustomLayer{"a \"b\"", "\n"}};
+  plan.optimizer.kind = plan::AdamW{};
+  plan.schedule.kind = plan::Cosine{0.1};
+  plan.consistency = plan::Ssp{5};
+  plan.stragglers = {{3, 4, 0.2, 50}};
+  const std::string text = plan_file_text(nlohmann::ordered_json::parse(to_json(plan)));
+  const auto back = plan_from_toml(text, "described");
+  INFO(text << (back ? "" : back.error().text));
+  REQUIRE(back);
+  CHECK(*back == plan);
+}
+
+TEST_CASE("leeway list prints the scenarios of PATH") {
+  Prefix prefix;
+  prefix.add_scenario("test-mlp", "A small model.");
+  const Result result = leeway_command(prefix, "list");
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("test-mlp") && Contains("  A small model.\n"));
+}
+
+TEST_CASE("leeway describe shows summary, description and plan") {
+  Prefix prefix;
+  prefix.add_scenario("test-mlp", "A small model.");
+  const Result result = leeway_command(prefix, "describe test-mlp");
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("test-mlp: A small model.\n\n  First line.\n  Second line.") &&
+                                Contains("  workers = 3\n  consistency = \"bsp\"\n") &&
+                                Contains((prefix.bin() / "test-mlp").string()));
+  CHECK(leeway_command(prefix, "describe test-mlp --plan").output ==
+        "workers = 3\nconsistency = \"bsp\"\n");
+}
+
+TEST_CASE("leeway run hands all arguments over and ends as the scenario ends") {
+  Prefix prefix;
+  prefix.add_scenario("test-mlp", "A small model.");
+  const Result result = leeway_command(prefix, "run test-mlp --workers 3 --help -x");
+  CHECK(result.code == 7);
+  CHECK(result.output == "ran with --workers 3 --help -x\n");
+}
+
+TEST_CASE("a missing program is a failed run") {
+  Prefix prefix;
+  prefix.add_scenario("test-mlp", "A small model.");
+  fs::remove(prefix.bin() / "test-mlp");
+  const Result result = leeway_command(prefix, "run test-mlp");
+  CHECK(result.code == 1);
+  CHECK_THAT(result.output, Contains("cannot start") && Contains("No such file"));
+}
+
+TEST_CASE("an unknown scenario is answered with the nearest one and where it was looked for") {
+  Prefix prefix;
+  prefix.add_scenario("test-mlp", "A small model.");
+  for (const char* command : {"run test-mpl", "describe test-mpl"}) {
+    const Result result = leeway_command(prefix, command);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.output, Contains("there is no scenario \"test-mpl\"; did you mean "
+                                       "\"test-mlp\"?") &&
+                                  Contains(prefix.manifests().string()));
+  }
+}
+
+TEST_CASE("a plan file that is wrong is bad usage and named") {
+  Prefix prefix;
+  const fs::path file = prefix.bin() / "plan.toml";
+  prefix.write(file, "wrokers = 2\n");
+  const Result result = leeway_command(prefix, "run " + file.string());
+  CHECK(result.code == 2);
+  CHECK_THAT(result.output, Contains(file.string() + ":1: wrokers: unknown key"));
+}
+
+TEST_CASE("bad usage has exit code 2, help and version 0") {
+  Prefix prefix;
+  for (const char* command : {"", "lst", "run", "run --workers 3", "describe", "list --all"})
+    CHECK(leeway_command(prefix, command).code == 2);
+  for (const char* command : {"--help", "run --help", "describe --help", "list --help"}) {
+    const Result result = leeway_command(prefix, command);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.output, Contains("Usage") || Contains("leeway"));
+  }
+  CHECK(leeway_command(prefix, "--version").output == "leeway 0.1.0\n");
+}

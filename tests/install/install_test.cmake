@@ -1,0 +1,50 @@
+# Installs the build into a prefix of its own, builds a user's project against it, and runs what came of it.
+function(run expected)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND")
+  execute_process(COMMAND ${arg_COMMAND} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT code EQUAL expected)
+    list(JOIN arg_COMMAND " " command)
+    message(FATAL_ERROR "${command}\nended with ${code}, not ${expected}:\n${out}")
+  endif()
+  set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+function(expect_in_output text)
+  string(FIND "${out}" "${text}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "the output does not contain \"${text}\":\n${out}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+set(prefix ${WORK}/prefix)
+set(mine ${WORK}/mine)
+run(0 COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+
+# The project finds the package by the prefix alone, and compiles with the sanitizers of the build.
+set(flags "")
+if(SANITIZE)
+  set(flags -fsanitize=${SANITIZE})
+endif()
+run(0 COMMAND ${CMAKE_COMMAND} -S ${PROJECT} -B ${mine} -G ${GENERATOR}
+  -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}
+  -DCMAKE_BUILD_TYPE=${CONFIGURATION} -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_EXE_LINKER_FLAGS=${flags})
+run(0 COMMAND ${CMAKE_COMMAND} --build ${mine})
+run(0 COMMAND ${mine}/bin/mine)
+
+# The installed command finds the installed scenarios beside itself, and the project's through PATH.
+set(ENV{PATH} "${mine}/bin:$ENV{PATH}")
+set(leeway ${prefix}/bin/leeway)
+run(0 COMMAND ${leeway} list)
+expect_in_output("fashion-mlp")
+expect_in_output("Finds a line through noisy samples.")
+run(0 COMMAND ${leeway} describe mine)
+expect_in_output("consistency.ssp.staleness = 2")
+run(0 COMMAND ${leeway} run mine --workers 3)
+run(2 COMMAND ${leeway} run mnie)
+expect_in_output("did you mean \"mine\"?")
+
+# What the project installs is found there, too.
+run(0 COMMAND ${CMAKE_COMMAND} --install ${mine} --prefix ${prefix})
+set(ENV{PATH} "/usr/bin:/bin")
+run(0 COMMAND ${leeway} run mine --quiet)

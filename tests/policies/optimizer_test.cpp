@@ -1,0 +1,203 @@
+#include "policies/optimizer/optimizer.hpp"
+
+#include <rapidcheck/catch.h>
+
+#include <cmath>
+
+#include "core/check.hpp"
+#include "policies/catalogue.hpp"
+
+using namespace leeway;
+
+namespace {
+
+constexpr double kRate = 0.1;
+
+/// One weight under an optimizer, pushed to as a shard would.
+class Scalar {
+ public:
+  explicit Scalar(const plan::Optimizer& spec, float start = 1)
+      : optimizer_(make_optimizer(spec)), w_(start) {}
+
+  float push(float g, double weight = 1) {
+    progress_ += weight;
+    float* const out[] = {&state_[0], &state_[1]};
+    const float* const in[] = {&state_[0], &state_[1]};
+    const auto slots = static_cast<std::size_t>(optimizer_->slots());
+    optimizer_->update({.count = 1,
+                        .w_out = &w_,
+                        .w = &w_,
+                        .state_out = std::span(out).first(slots),
+                        .state = std::span(in).first(slots),
+                        .g = &g,
+                        .weight = weight,
+                        .learning_rate = kRate,
+                        .progress = progress_});
+    return w_;
+  }
+  float value() const { return w_; }
+  float state(std::size_t slot) const { return state_[slot]; }
+
+ private:
+  std::unique_ptr<Optimizer> optimizer_;
+  float w_;
+  float state_[2] = {0, 0};
+  double progress_ = 0;
+};
+
+template <class Kind>
+plan::Optimizer spec(Kind kind, double weight_decay = 0) {
+  return {.learning_rate = kRate, .weight_decay = weight_decay, .kind = kind};
+}
+
+const std::vector<plan::Optimizer> kAll = {spec(plan::Sgd{}),      spec(plan::Momentum{}),
+                                           spec(plan::Nesterov{}), spec(plan::Adam{}),
+                                           spec(plan::AdamW{}),    spec(plan::AdaGrad{})};
+
+/// How far the weight moves in `rounds` rounds of `pushes` equal pushes each, under a steady
+/// gradient.
+double moved(const plan::Optimizer& optimizer, int rounds, int pushes, float g) {
+  Scalar scalar(optimizer, 0);
+  for (int i = 0; i < rounds * pushes; ++i) scalar.push(g, 1.0 / pushes);
+  return -static_cast<double>(scalar.value());
+}
+
+/// The textbook formulas of PyTorch's documentation, in double, for pushes of weight 1.
+struct Textbook {
+  double p = 1, m = 0, v = 0;
+  int t = 0;
+  void push(const plan::Optimizer& optimizer, double g) {
+    ++t;
+    const double lambda = optimizer.weight_decay;
+    if (std::holds_alternative<plan::AdamW>(optimizer.kind))
+      p -= kRate * lambda * p;
+    else
+      g += lambda * p;
+    std::visit([&](const auto& kind) { step(kind, g); }, optimizer.kind);
+  }
+
+ private:
+  void step(const plan::Sgd&, double g) { p -= kRate * g; }
+  void step(const plan::Momentum& k, double g) {
+    m = k.factor * m + g;
+    p -= kRate * m;
+  }
+  void step(const plan::Nesterov& k, double g) {
+    m = k.factor * m + g;
+    p -= kRate * (g + k.factor * m);
+  }
+  void step(const plan::AdaGrad& k, double g) {
+    v += g * g;
+    p -= kRate * g / (std::sqrt(v) + k.epsilon);
+  }
+  void step(const plan::Adam& k, double g) { adam(k.beta1, k.beta2, k.epsilon, g); }
+  void step(const plan::AdamW& k, double g) { adam(k.beta1, k.beta2, k.epsilon, g); }
+  void adam(double beta1, double beta2, double epsilon, double g) {
+    m = beta1 * m + (1 - beta1) * g;
+    v = beta2 * v + (1 - beta2) * g * g;
+    p -= kRate * (m / (1 - std::pow(beta1, t))) /
+         (std::sqrt(v / (1 - std::pow(beta2, t))) + epsilon);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("with whole pushes every optimizer is the textbook's, with and without weight decay",
+          "[optimizer]") {
+  rc::prop("textbook", [] {
+    plan::Optimizer optimizer = *rc::gen::elementOf(kAll);
+    optimizer.weight_decay = *rc::gen::element(0.0, 0.01, 0.3);
+    const auto gradients = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-1000, 1000));
+    Scalar scalar(optimizer);
+    Textbook textbook;
+    for (const int g : gradients) {
+      const float gradient = static_cast<float>(g) / 256 + 0.001f;
+      scalar.push(gradient);
+      textbook.push(optimizer, static_cast<double>(gradient));
+    }
+    RC_ASSERT(std::abs(static_cast<double>(scalar.value()) - textbook.p) <
+              2e-4 * (1 + std::abs(textbook.p)));
+  });
+}
+
+TEST_CASE("a push of weight w moves sgd by w of a step", "[optimizer]") {
+  REQUIRE(std::abs(moved(spec(plan::Sgd{}), 1, 1, 2) - kRate * 2) < 1e-6);
+  REQUIRE(std::abs(moved(spec(plan::Sgd{}), 1, 8, 2) - kRate * 2) < 1e-6);
+}
+
+TEST_CASE("the velocity after a round is the same however the round is divided", "[optimizer]") {
+  for (const auto& optimizer : {spec(plan::Momentum{}), spec(plan::Nesterov{})}) {
+    Scalar whole(optimizer), parts(optimizer);
+    for (int round = 0; round < 5; ++round) {
+      whole.push(2);
+      for (int push = 0; push < 4; ++push) parts.push(2, 0.25);
+      REQUIRE(std::abs(whole.state(0) - parts.state(0)) < 1e-5f);
+    }
+    REQUIRE(std::abs(whole.state(0) - 2 * (1 - std::pow(0.9f, 5.0f)) / 0.1f) < 1e-5f);
+  }
+}
+
+TEST_CASE("adam's and adamw's moments after a round are the same however it is divided",
+          "[optimizer]") {
+  for (const auto& optimizer : {spec(plan::Adam{}), spec(plan::AdamW{})}) {
+    Scalar whole(optimizer), parts(optimizer);
+    whole.push(3);
+    for (int push = 0; push < 5; ++push) parts.push(3, 0.2);
+    REQUIRE(std::abs(whole.state(0) - parts.state(0)) < 1e-6f);
+    REQUIRE(std::abs(whole.state(1) - parts.state(1)) < 1e-6f);
+    REQUIRE(std::abs(whole.value() - parts.value()) < 1e-5f);  // each step is lr w g / |g|
+  }
+}
+
+TEST_CASE("adagrad's sum of squares after a round is the same however it is divided",
+          "[optimizer]") {
+  Scalar whole(spec(plan::AdaGrad{})), parts(spec(plan::AdaGrad{}));
+  whole.push(3);
+  for (int push = 0; push < 5; ++push) parts.push(3, 0.2);
+  REQUIRE(std::abs(whole.state(0) - parts.state(0)) < 1e-5f);
+}
+
+TEST_CASE("in the long run a divided round moves the weights as far as a whole one",
+          "[optimizer]") {
+  for (const auto& optimizer : kAll) {
+    INFO(make_optimizer(optimizer)->name());
+    const double whole = moved(optimizer, 400, 1, 0.5f) - moved(optimizer, 300, 1, 0.5f);
+    const double divided = moved(optimizer, 400, 8, 0.5f) - moved(optimizer, 300, 8, 0.5f);
+    REQUIRE(std::abs(divided / whole - 1) < 5e-3);
+  }
+}
+
+TEST_CASE("weight decay alone shrinks a weight by lr w lambda", "[optimizer]") {
+  Scalar sgd(spec(plan::Sgd{}, 0.5)), adamw(spec(plan::AdamW{}, 0.5));
+  REQUIRE(std::abs(sgd.push(0, 0.25) - (1 - 0.1f * 0.25f * 0.5f)) < 1e-6f);
+  REQUIRE(std::abs(adamw.push(0, 0.25) - (1 - 0.1f * 0.25f * 0.5f)) < 1e-6f);
+}
+
+TEST_CASE("a push of weight 0 changes nothing", "[optimizer]") {
+  for (const auto& optimizer : kAll) {
+    Scalar scalar(optimizer);
+    REQUIRE(scalar.push(5, 0) == 1);
+    const float before = scalar.push(5, 1);
+    const float state = scalar.state(0);
+    REQUIRE(scalar.push(7, 0) == before);
+    if (make_optimizer(optimizer)->slots() == 1) REQUIRE(scalar.state(0) == state);
+  }
+}
+
+TEST_CASE("state that does not fit the optimizer is refused", "[optimizer]") {
+  float w = 0, g = 0;
+  const auto momentum = make_optimizer(spec(plan::Momentum{}));
+  REQUIRE_THROWS_AS(
+      momentum->update({.count = 1, .w_out = &w, .w = &w, .state_out = {}, .state = {}, .g = &g}),
+      CheckFailed);
+}
+
+TEST_CASE("the catalogue lists every optimizer under its own name, with its streams",
+          "[optimizer]") {
+  const auto names = names_of(optimizer_catalogue());
+  REQUIRE(names.size() == kAll.size());
+  for (std::size_t i = 0; i < kAll.size(); ++i)
+    REQUIRE(make_optimizer(kAll[i])->name() == names[i]);
+  REQUIRE(make_optimizer(spec(plan::Sgd{}))->streams() == 3);
+  REQUIRE(make_optimizer(spec(plan::Adam{}))->streams() == 7);
+}

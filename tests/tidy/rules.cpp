@@ -1,0 +1,183 @@
+#include "tests/tidy/rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
+
+#include "core/text.hpp"
+
+namespace leeway::tidy {
+namespace {
+
+constexpr std::size_t kMaxLines = 500;
+constexpr std::size_t kMaxColumns = 100;
+
+using Folders = std::set<std::string>;
+
+Folders operator+(Folders all, const Folders& more) {
+  all.insert(more.begin(), more.end());
+  return all;
+}
+
+/// For each folder, those that it may include besides itself.
+const std::map<std::string, Folders>& arrows() {
+  static const std::map<std::string, Folders> table = [] {
+    const Folders core = {"core"};
+    const Folders tensor = core + Folders{"tensor"};
+    const Folders kernels = tensor + Folders{"kernels"};
+    const Folders learning = kernels + Folders{"messages"};
+    const Folders actors = learning + Folders{"models", "policies"};
+    const Folders hosts = actors + Folders{"actors"};
+    const Folders runtime = hosts + Folders{"cluster", "sim", "monitoring"};
+    const Folders programs = runtime + Folders{"runtime"};
+    return std::map<std::string, Folders>{
+        {"core", {}},          {"tensor", core},     {"kernels", tensor},
+        {"messages", tensor},  {"models", learning}, {"policies", learning},
+        {"actors", actors},    {"cluster", hosts},   {"sim", hosts},
+        {"monitoring", hosts}, {"runtime", runtime}, {"scenarios", programs},
+        {"cli", programs},     {"bench", programs},  {"tests", programs + Folders{"cli", "sim"}},
+    };
+  }();
+  return table;
+}
+
+/// Libraries that one folder alone may include.
+struct Confined {
+  std::string_view prefix;
+  std::string_view suffix;
+  std::string_view home;
+};
+constexpr std::array<Confined, 6> kConfined = {{
+    {"caf/", "", "cluster"},
+    {"capnp/", "", "messages"},
+    {"kj/", "", "messages"},
+    {"", ".capnp.h", "messages"},
+    {"dnnl", "", "kernels"},
+    {"oneapi/", "", "kernels"},
+}};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string first_folder(std::string_view path) {
+  return std::string(path.substr(0, path.find('/')));
+}
+
+/// What stands between the quotes or brackets of an #include line.
+std::optional<std::string> included(const std::string& line) {
+  const std::size_t hash = line.find_first_not_of(' ');
+  if (hash == std::string::npos || line.compare(hash, 8, "#include") != 0) return std::nullopt;
+  const std::size_t open = line.find_first_of("<\"", hash);
+  if (open == std::string::npos) return std::nullopt;
+  const std::size_t close = line.find_first_of(">\"", open + 1);
+  if (close == std::string::npos) return std::nullopt;
+  std::string path = line.substr(open + 1, close - open - 1);
+  if (path.starts_with("leeway/")) path.erase(0, 7);
+  return path;
+}
+
+/// Code points of UTF-8 text.
+std::size_t columns_of(std::string_view line) {
+  return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+bool ends_with_any(std::string_view path, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+bool is_cpp(std::string_view path) {
+  return ends_with_any(path, {".hpp", ".cpp", ".cu"});
+}
+
+}  // namespace
+
+std::vector<std::string> wrong_includes(const SourceFile& file) {
+  std::vector<std::string> wrong;
+  const std::string from = first_folder(file.path);
+  const auto rule = arrows().find(from);
+  if (!is_cpp(file.path) || rule == arrows().end()) return wrong;
+  // Tests of a folder, and benchmarks that compare with a library, may include what the folder may.
+  const std::string subject =
+      from == "tests" ? first_folder(std::string_view(file.path).substr(6)) : from;
+  const auto lines = lines_of(file.text);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto path = included(lines[i]);
+    if (!path) continue;
+    const auto offence = [&](const std::string& text) {
+      wrong.push_back(concat(file.path, ':', i + 1, ": ", text));
+    };
+    const std::string to = first_folder(*path);
+    if (path->find('/') != std::string::npos && arrows().contains(to) && to != from &&
+        !rule->second.contains(to))
+      offence(concat("the arrow ", from, " -> ", to, " runs back: ", *path));
+    for (const Confined& library : kConfined)
+      if (path->starts_with(library.prefix) && path->ends_with(library.suffix) &&
+          subject != library.home && from != "bench")
+        offence(concat('<', *path, "> is included outside ", library.home, '/'));
+  }
+  return wrong;
+}
+
+std::vector<std::string> wrong_layout(const SourceFile& file) {
+  std::vector<std::string> wrong;
+  const auto lines = lines_of(file.text);
+  if (lines.size() > kMaxLines)
+    wrong.push_back(concat(file.path, ": has ", lines.size(), " lines, at most ", kMaxLines,
+                           " are allowed; split it"));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto offence = [&](const std::string& text) {
+      wrong.push_back(concat(file.path, ':', i + 1, ": ", text));
+    };
+    if (lines[i].find('\t') != std::string::npos) offence("has a tab");
+    if (lines[i].ends_with(' ')) offence("ends in a blank");
+    if (is_cpp(file.path) && columns_of(lines[i]) > kMaxColumns)
+      offence(concat("has ", columns_of(lines[i]), " columns, at most ", kMaxColumns));
+  }
+  return wrong;
+}
+
+std::vector<std::string> wrong_header(const SourceFile& file) {
+  if (!file.path.ends_with(".hpp")) return {};
+  const auto lines = lines_of(file.text);
+  if (lines.empty() || lines[0] != "#pragma once")
+    return {concat(file.path, ":1: a header begins with #pragma once")};
+  if (lines.size() < 2 || !lines[1].starts_with("// ") || lines[1].size() < 20)
+    return {concat(file.path, ":2: a header says its purpose in a sentence first")};
+  return {};
+}
+
+std::vector<SourceFile> source_files(const std::string& root) {
+  namespace fs = std::filesystem;
+  std::vector<SourceFile> files;
+  const auto add = [&](const fs::path& path) {
+    const std::string name = fs::relative(path, root).generic_string();
+    if (!ends_with_any(name, {".hpp", ".cpp", ".cu", ".capnp", ".cmake", "CMakeLists.txt"})) return;
+    std::ifstream in(path, std::ios::binary);
+    files.push_back({name, {std::istreambuf_iterator<char>(in), {}}});
+  };
+  for (const auto& [folder, unused] : arrows()) {
+    if (!fs::is_directory(fs::path(root) / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder))
+      if (entry.is_regular_file()) add(entry.path());
+  }
+  for (const auto& entry : fs::directory_iterator(fs::path(root) / "cmake")) add(entry.path());
+  std::sort(files.begin(), files.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  return files;
+}
+
+}  // namespace leeway::tidy

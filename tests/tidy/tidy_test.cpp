@@ -1,0 +1,76 @@
+#include <catch2/catch.hpp>
+
+#include "core/text.hpp"
+#include "tests/tidy/rules.hpp"
+
+using namespace leeway;
+using namespace leeway::tidy;
+
+namespace {
+
+using Rule = std::vector<std::string> (*)(const SourceFile&);
+
+/// All offences of the tree against one rule, one a line.
+std::string offences_of_tree(Rule rule) {
+  std::vector<std::string> all;
+  for (const auto& file : source_files(LEEWAY_SOURCE_DIR))
+    for (const auto& offence : rule(file)) all.push_back(offence);
+  return join(all, "\n");
+}
+
+std::string offences(Rule rule, const std::string& path, const std::string& text) {
+  return join(rule({path, text}), "\n");
+}
+
+}  // namespace
+
+TEST_CASE("includes run one way through the tree") {
+  CHECK(source_files(LEEWAY_SOURCE_DIR).size() > 50);
+  CHECK(offences_of_tree(wrong_includes) == "");
+}
+
+TEST_CASE("files and lines are of a readable size") {
+  CHECK(offences_of_tree(wrong_layout) == "");
+}
+
+TEST_CASE("headers begin with their purpose") {
+  CHECK(offences_of_tree(wrong_header) == "");
+}
+
+TEST_CASE("an include that runs back is named with its arrow") {
+  CHECK(offences(wrong_includes, "kernels/relu.cpp", "// x\n#include \"messages/plan.hpp\"\n") ==
+        "kernels/relu.cpp:2: the arrow kernels -> messages runs back: messages/plan.hpp");
+  CHECK(offences(wrong_includes, "core/a.hpp", "#include <leeway/tensor/blob.hpp>") ==
+        "core/a.hpp:1: the arrow core -> tensor runs back: tensor/blob.hpp");
+  CHECK(offences(wrong_includes, "runtime/a.cpp", "#include \"tests/support/pch.hpp\"") != "");
+  CHECK(offences(wrong_includes, "models/a.cpp", "#include \"policies/catalogue.hpp\"") != "");
+  CHECK(offences(wrong_includes, "cluster/a.cpp", "#include \"sim/network.hpp\"") != "");
+  CHECK(offences(wrong_includes, "models/a.cpp",
+                 "#include <vector>\n#include \"models/layer.hpp\"\n"
+                 "#include \"messages/plan.hpp\"\n#include \"core/check.hpp\"\n") == "");
+  CHECK(offences(wrong_includes, "scenarios/a.cpp", "#include <leeway/runtime/scenario.hpp>") ==
+        "");
+}
+
+TEST_CASE("a library outside the folder that it belongs to is named") {
+  CHECK(offences(wrong_includes, "actors/a.cpp", "#include <caf/all.hpp>") ==
+        "actors/a.cpp:1: <caf/all.hpp> is included outside cluster/");
+  CHECK(offences(wrong_includes, "runtime/a.cpp", "#include <kj/common.h>") != "");
+  CHECK(offences(wrong_includes, "runtime/a.cpp", "#include \"plan.capnp.h\"") != "");
+  CHECK(offences(wrong_includes, "models/a.cpp", "#include <oneapi/dnnl/dnnl.hpp>") != "");
+  CHECK(offences(wrong_includes, "cluster/a.cpp", "#include <caf/all.hpp>") == "");
+  CHECK(offences(wrong_includes, "tests/cluster/a.cpp", "#include <caf/all.hpp>") == "");
+  CHECK(offences(wrong_includes, "tests/actors/a.cpp", "#include <caf/all.hpp>") != "");
+}
+
+TEST_CASE("an overlong file or line, a tab and a bare header are named") {
+  CHECK(offences(wrong_layout, "core/a.cpp", std::string(101, 'x')) ==
+        "core/a.cpp:1: has 101 columns, at most 100");
+  CHECK(offences(wrong_layout, "core/a.cpp", std::string(501, '\n')) ==
+        "core/a.cpp: has 501 lines, at most 500 are allowed; split it");
+  CHECK(offences(wrong_layout, "core/a.cpp", "\tx\ny \n") ==
+        "core/a.cpp:1: has a tab\ncore/a.cpp:2: ends in a blank");
+  CHECK(offences(wrong_header, "core/a.hpp", "#include <vector>\n") != "");
+  CHECK(offences(wrong_header, "core/a.hpp", "#pragma once\n#include <vector>\n") != "");
+  CHECK(offences(wrong_header, "core/a.hpp", "#pragma once\n// Vectors of the plane.\n") == "");
+}
