@@ -22,6 +22,12 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data) 
   const auto bytes = static_cast<std::size_t>((*model)->parameter_count()) * sizeof(float);
   const auto fair = std::max<std::size_t>(bytes / plan.shards, limits::kSmallTensorBytes);
   job->layout = std::make_shared<Layout>(**model, plan.shards, std::min(limits::kMaxBlockBytes, fair));
+  for (std::uint32_t shard = 0; shard < plan.shards; ++shard) {
+    if (!job->layout->blocks_of(ShardId(shard)).empty()) continue;
+    const auto blocks = job->layout->blocks().size();
+    return Error{concat("shards: ", plan.shards, " are more than the ", blocks, " blocks of this model; give --shards ",
+                        blocks == 1 ? "1" : concat("1 to ", blocks))};
+  }
   job->consistency = make_consistency(plan.consistency);
   job->optimizer = make_optimizer(plan.optimizer);
   job->schedule = make_schedule(plan.schedule);

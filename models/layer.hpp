@@ -1,9 +1,10 @@
 #pragma once
 // Layer: one step of a model, with an explicit forward and backward.
 //
-// Shape letters, used in every kernel and layer: B batch, I inputs (features of one sample), O outputs, C classes or channels,
-// H height, W width, T time, V vocabulary. A layer object is immutable once its shape is known and shared by all workers;
-// what belongs to one pass lives in the buffers it is given.
+// Shape letters, used in every kernel and layer: B batch, I inputs (features of one sample), O
+// outputs, C classes or channels, H height, W width, T time, V vocabulary. A layer object is
+// immutable once its shape is known and shared by all workers; what belongs to one pass lives in
+// the buffers it is given.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,12 +35,13 @@ using ParameterView = std::span<const RowSlice<const float>>;
 using GradientView = std::span<const RowSlice<float>>;
 
 struct ForwardArgs {
-  std::int64_t batch = 0;                  // B
-  const float* x = nullptr;                // (B, input shape)
-  float* y = nullptr;                      // (B, output shape), overwritten; equals x for an in-place layer
-  std::byte* kept = nullptr;               // kept_bytes(B), for the backward of the same pass
+  std::int64_t batch = 0;     // B
+  const float* x = nullptr;   // (B, input shape)
+  float* y = nullptr;         // (B, output shape), overwritten; equals x for an in-place layer
+  std::byte* kept = nullptr;  // kept_bytes(B), for the backward of the same pass
   std::span<const ParameterView> weights;  // in the order of parameters()
-  /// What the randomness of this pass depends on, one key a sample: (seed, epoch, sample) mixed. Empty in evaluation.
+  /// What the randomness of this pass depends on, one key a sample: (seed, epoch, sample) mixed.
+  /// Empty in evaluation.
   std::span<const std::uint64_t> sample_keys;
 };
 
@@ -47,8 +49,10 @@ struct BackwardArgs {
   std::int64_t batch = 0;
   const float* x = nullptr;   // as in forward
   const float* y = nullptr;   // as forward left it
-  const float* dy = nullptr;  // (B, output shape): gradient of the mean loss over the batch; may be overwritten when it equals dx
-  float* dx = nullptr;        // (B, input shape), overwritten; null when nobody needs it (the first layer)
+  const float* dy = nullptr;  // (B, output shape): gradient of the mean loss over the batch; may be
+                              // overwritten when it equals dx
+  float* dx =
+      nullptr;  // (B, input shape), overwritten; null when nobody needs it (the first layer)
   std::byte* kept = nullptr;
   std::span<const ParameterView> weights;
   std::span<const GradientView> gradients;  // overwritten (=)
@@ -61,7 +65,8 @@ class Layer {
 
   /// "linear"; for messages.
   virtual std::string_view kind() const = 0;
-  /// Fixes the shape of one input sample and returns that of one output sample. The error says what the layer got and needs.
+  /// Fixes the shape of one input sample and returns that of one output sample. The error says what
+  /// the layer got and needs.
   virtual Expected<Shape> set_input(const Shape& input) = 0;
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
   /// True when y may be the same memory as x, and dx the same as dy; backward then reads y only.

@@ -10,7 +10,8 @@
 
 namespace leeway {
 
-/// Rows of one parameter inside a block. `offset` counts floats from the block's start and is a multiple of 16.
+/// Rows of one parameter inside a block. `offset` counts floats from the block's start and is a
+/// multiple of 16.
 struct BlockSlice {
   int parameter = 0;
   std::int64_t first_row = 0;
@@ -18,8 +19,9 @@ struct BlockSlice {
   std::int64_t offset = 0;
 };
 
-/// The unit of placement: a whole tensor, the small ones of a layer together, or some rows of a very large one.
-/// Floats between slices are padding; it is zero in weights, gradients and optimizer state (see zero_padding).
+/// The unit of placement: a whole tensor, the small ones of a layer together, or some rows of a
+/// very large one. Floats between slices are padding; it is zero in weights, gradients and
+/// optimizer state (see zero_padding).
 struct Block {
   BlockId id;
   int layer = 0;
@@ -28,11 +30,12 @@ struct Block {
   std::int64_t floats = 0;  // with padding between slices
 };
 
-/// Zeroes the padding of a block's fresh memory, so that whole blocks can be updated, summed and checked for NaN.
+/// Zeroes the padding of a block's fresh memory, so that whole blocks can be updated, summed and
+/// checked for NaN.
 void zero_padding(const Model& model, const Block& block, float* data);
 
-/// The blocks of one layer on one shard: they are pushed together. `index` counts the shard's parts in the order in
-/// which backward finishes them.
+/// The blocks of one layer on one shard: they are pushed together. `index` counts the shard's parts
+/// in the order in which backward finishes them.
 struct Part {
   std::uint32_t index = 0;
   int layer = 0;
@@ -43,11 +46,12 @@ class Layout {
  public:
   /// Cuts and places. Deterministic in its arguments, so every node computes the same.
   ///
-  /// Cutting: a tensor above `max_block_bytes` is cut by rows into blocks of nearly equal size (a single row is never cut); one of
-  /// at least limits::kSmallTensorBytes is a block of its own; smaller ones join the latest block of their layer while it
-  /// stays within `max_block_bytes`. So the weight and the bias of a linear layer are usually one block.
-  /// Placing: largest block first, to the shard with the fewest floats; the lower block and the lower shard win ties.
-  /// Requires shards > 0.
+  /// Cutting: a tensor above `max_block_bytes` is cut by rows into blocks of nearly equal size (a
+  /// single row is never cut); one of at least limits::kSmallTensorBytes is a block of its own;
+  /// smaller ones join the latest block of their layer while it stays within `max_block_bytes`. So
+  /// the weight and the bias of a linear layer are usually one block. Placing: largest block first,
+  /// to the shard with the fewest floats; the lower block and the lower shard win ties. Requires
+  /// shards > 0.
   Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes);
 
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -63,7 +67,8 @@ class Layout {
   std::vector<std::vector<BlockId>> by_shard_;
 };
 
-/// Slices of every parameter over block memory: at(p) is the view of parameter p. `blocks[i]` is the start of block i's floats.
+/// Slices of every parameter over block memory: at(p) is the view of parameter p. `blocks[i]` is
+/// the start of block i's floats.
 template <class T>
 class ParameterSlices {
  public:
@@ -77,7 +82,8 @@ class ParameterSlices {
  private:
   std::vector<RowSlice<T>> slices_;  // by parameter, and by row within one
   std::vector<std::span<const RowSlice<T>>> views_;
-  std::vector<std::vector<std::size_t>> slice_of_block_;  // per block, per slice: index into slices_
+  std::vector<std::vector<std::size_t>>
+      slice_of_block_;  // per block, per slice: index into slices_
 };
 
 extern template class ParameterSlices<float>;

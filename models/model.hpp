@@ -1,5 +1,6 @@
 #pragma once
-// Model: a chain of layers with a loss, and Pass: one worker's activations while it runs forward and backward.
+// Model: a chain of layers with a loss, and Pass: one worker's activations while it runs forward
+// and backward.
 #include <memory>
 #include <span>
 #include <string>
@@ -18,11 +19,12 @@ struct Parameter {
 
 class Model {
  public:
-  /// Builds and checks the chain for samples of shape `input` and targets as the loss needs them: `classes` > 0 for softmax cross entropy,
-  /// `target_count` numbers for mean squared error. An error names the layer, the shape it got and the shape it needs.
-  static Expected<std::shared_ptr<const Model>> build(const std::vector<plan::Layer>& layers, plan::Loss loss,
-                                                      const Shape& input, int classes,
-                                                      std::int64_t target_count);
+  /// Builds and checks the chain for samples of shape `input` and targets as the loss needs them:
+  /// `classes` > 0 for softmax cross entropy, `target_count` numbers for mean squared error. An
+  /// error names the layer, the shape it got and the shape it needs.
+  static Expected<std::shared_ptr<const Model>> build(const std::vector<plan::Layer>& layers,
+                                                      plan::Loss loss, const Shape& input,
+                                                      int classes, std::int64_t target_count);
 
   const Shape& input() const { return shapes_.front(); }
   const Shape& output() const { return shapes_.back(); }
@@ -40,7 +42,8 @@ class Model {
   std::int64_t parameter_count() const;
   std::int64_t flops_per_sample() const;  // forward
 
-  /// Writes the initial values of parameter `index`, which depend on seed, index and spec alone. out: spec.shape, row-major.
+  /// Writes the initial values of parameter `index`, which depend on seed, index and spec alone.
+  /// out: spec.shape, row-major.
   void initialize(int index, std::uint64_t seed, float* out) const;
 
  private:
@@ -52,15 +55,16 @@ class Model {
   std::vector<int> first_parameter_;
 };
 
-/// Registers a kind of layer under a name for plan::CustomLayer. `make` gets CustomLayer::arguments.
+/// Registers a kind of layer under a name for plan::CustomLayer. `make` gets
+/// CustomLayer::arguments.
 using LayerFactory = Expected<std::unique_ptr<Layer>> (*)(const std::string& arguments);
 void register_layer(const std::string& name, LayerFactory make);
 
 struct Batch {
-  std::int64_t size = 0;                     // B
-  const float* x = nullptr;                  // (B, input)
-  const std::int32_t* labels = nullptr;      // (B), for softmax cross entropy
-  const float* targets = nullptr;            // (B, target_count), for mean squared error
+  std::int64_t size = 0;                       // B
+  const float* x = nullptr;                    // (B, input)
+  const std::int32_t* labels = nullptr;        // (B), for softmax cross entropy
+  const float* targets = nullptr;              // (B, target_count), for mean squared error
   std::span<const std::uint64_t> sample_keys;  // B, or empty in evaluation
 };
 
@@ -72,20 +76,24 @@ struct PassResult {
 /// Forward and backward of one model over one micro-batch at a time. Not thread-safe: one a worker.
 class Pass {
  public:
-  /// Holds buffers for batches of up to `max_batch` samples; with backward = false, for forward alone.
+  /// Holds buffers for batches of up to `max_batch` samples; with backward = false, for forward
+  /// alone.
   Pass(std::shared_ptr<const Model> model, std::int64_t max_batch, bool backward);
 
   /// Runs all layers and the loss. weights: one view a parameter, in the model's order.
   PassResult forward(const Batch& batch, std::span<const ParameterView> weights);
 
-  /// Backward through layer `layer`; layers come in order layers()-1 .. 0 after a forward. weights as in forward (only those of
-  /// this layer are read); gradients: one view a parameter of the model (only those of this layer are written).
-  void backward(int layer, std::span<const ParameterView> weights, std::span<const GradientView> gradients);
+  /// Backward through layer `layer`; layers come in order layers()-1 .. 0 after a forward. weights
+  /// as in forward (only those of this layer are read); gradients: one view a parameter of the
+  /// model (only those of this layer are written).
+  void backward(int layer, std::span<const ParameterView> weights,
+                std::span<const GradientView> gradients);
 
   /// Outputs of the last forward: (B, output).
   const float* outputs() const;
 
-  /// After a forward whose loss is not finite: the first layer with an output (or, failing that, the loss: layers()) that is not finite.
+  /// After a forward whose loss is not finite: the first layer with an output (or, failing that,
+  /// the loss: layers()) that is not finite.
   int first_non_finite_layer() const;
 
   const Model& model() const { return *model_; }

@@ -53,8 +53,7 @@ Expected<Safetensors> decode(std::uint64_t size, const ReadAt& read_at, const st
   for (auto& entry : header->entries) {
     const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
     NamedTensor tensor{std::move(entry.name), entry.shape, entry.dtype, Blob::allocate(bytes)};
-    const Status status =
-        read_at(data_begin + entry.begin, {tensor.data.mutable_data(), bytes});
+    const Status status = read_at(data_begin + entry.begin, {tensor.data.mutable_data(), bytes});
     if (!status) return status.error();
     result.tensors.push_back(std::move(tensor));
   }

@@ -1,8 +1,10 @@
 #pragma once
-// Tensors in files: the safetensors format (https://github.com/huggingface/safetensors, "Format"), which PyTorch, JAX and others read.
+// Tensors in files: the safetensors format (https://github.com/huggingface/safetensors, "Format"),
+// which PyTorch, JAX and others read.
 //
-// A file is the header's length (8 bytes, little-endian), the header (JSON, padded with spaces to a multiple of 8 bytes), then
-// the tensors' bytes, row-major, without gaps. Reading trusts nothing in the file.
+// A file is the header's length (8 bytes, little-endian), the header (JSON, padded with spaces to a
+// multiple of 8 bytes), then the tensors' bytes, row-major, without gaps. Reading trusts nothing in
+// the file.
 #include <cstddef>
 #include <map>
 #include <span>
@@ -30,14 +32,16 @@ struct Safetensors {
   Metadata metadata;
 };
 
-/// Writes a file whole or not at all: to a temporary neighbour, which is flushed to the disk and then renamed to `path`.
-/// Wider element types come first, as alignment wants it; otherwise the order is kept.
-/// Requires blobs that match their shapes, and distinct names. Errors: a name or metadata that is not UTF-8, the system's.
+/// Writes a file whole or not at all: to a temporary neighbour, which is flushed to the disk and
+/// then renamed to `path`. Wider element types come first, as alignment wants it; otherwise the
+/// order is kept. Requires blobs that match their shapes, and distinct names. Errors: a name or
+/// metadata that is not UTF-8, the system's.
 Status write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                          const Metadata& metadata = {});
 
-/// Reads a file. Errors name the file and the tensor: not this format, element types other than F32, BF16, F16, I8 and I32, shapes
-/// and offsets that disagree, overlap or leave gaps, a file cut short.
+/// Reads a file. Errors name the file and the tensor: not this format, element types other than
+/// F32, BF16, F16, I8 and I32, shapes and offsets that disagree, overlap or leave gaps, a file cut
+/// short.
 Expected<Safetensors> read_safetensors(const std::string& path);
 
 /// The same from the bytes of a file; `name` is for errors.

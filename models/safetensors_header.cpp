@@ -27,7 +27,8 @@ constexpr std::array kTypes{TypeName{"F32", DType::f32}, TypeName{"BF16", DType:
                             TypeName{"F16", DType::f16}, TypeName{"I8", DType::i8},
                             TypeName{"I32", DType::i32}};
 
-/// Follows the parser through the header. What the format has no place for stops it at once, so nothing hostile is stored.
+/// Follows the parser through the header. What the format has no place for stops it at once, so
+/// nothing hostile is stored.
 ///
 ///   outside -> root -> tensor -> numbers (of "shape" or "data_offsets")
 ///                   -> metadata
@@ -120,7 +121,9 @@ class HeaderReader final : public nlohmann::json_sax<json> {
     return concat(name_ == kMetadata ? "metadata" : "tensor " + excerpt(name_),
                   key_.empty() ? "" : ", " + excerpt(key_));
   }
-  bool misplaced(std::string_view what) { return refuse(place(), ": ", what, " does not belong there"); }
+  bool misplaced(std::string_view what) {
+    return refuse(place(), ": ", what, " does not belong there");
+  }
   bool twice() { return refuse(place(), ": given twice"); }
 
   bool finish_tensor() {
@@ -177,7 +180,8 @@ Status check_cover(std::vector<Entry>& entries, std::uint64_t data_bytes, const 
   for (const Entry& entry : entries) {
     if (entry.begin != covered)
       return Error{concat(file, ": tensor ", excerpt(entry.name), ": its data begins at byte ",
-                          entry.begin, ", ", entry.begin < covered ? "inside" : "behind a gap after",
+                          entry.begin, ", ",
+                          entry.begin < covered ? "inside" : "behind a gap after",
                           " the data that ends at ", covered, "; save the file again")};
     covered = entry.end;
   }
@@ -190,7 +194,8 @@ Status check_cover(std::vector<Entry>& entries, std::uint64_t data_bytes, const 
 Expected<std::string> quoted(const std::string& text) {
   std::string out = json(text).dump(-1, ' ', false, json::error_handler_t::ignore);
   if (json::parse(out).get_ref<const std::string&>() == text) return out;
-  return Error{concat("found the name or metadata ", excerpt(text), ", which is not UTF-8; rename it")};
+  return Error{
+      concat("found the name or metadata ", excerpt(text), ", which is not UTF-8; rename it")};
 }
 
 }  // namespace
@@ -238,8 +243,8 @@ Expected<std::string> make_safetensors_header(std::span<const NamedTensor* const
     const auto type = std::find_if(kTypes.begin(), kTypes.end(),
                                    [&](const TypeName& t) { return t.type == tensor->dtype; });
     LW_CHECK(type != kTypes.end(), name_of(tensor->dtype));
-    const json shape(std::vector<std::int64_t>(tensor->shape.extents().begin(),
-                                               tensor->shape.extents().end()));
+    const json shape(
+        std::vector<std::int64_t>(tensor->shape.extents().begin(), tensor->shape.extents().end()));
     const std::uint64_t end = position + tensor->data.size();
     const Status status =
         add(tensor->name, concat(R"({"dtype":")", type->name, R"(","shape":)", shape.dump(),

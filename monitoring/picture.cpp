@@ -13,7 +13,8 @@ namespace leeway {
 
 namespace {
 
-/// Okabe and Ito's palette for all kinds of colour vision (2008), without its yellow, which is too pale for a line on white.
+/// Okabe and Ito's palette for all kinds of colour vision (2008), without its yellow, which is too
+/// pale for a line on white.
 constexpr std::array kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                               "#e69f00", "#56b4e9", "#4d4d4d"};
 constexpr const char* kInk = "#222222";
@@ -32,7 +33,9 @@ constexpr double kOverlap = 3;  // of lines and dots at the plot's edge
 constexpr std::size_t kLongestText = 80;
 
 /// Width of text in pixels, near enough for placing it in any sans-serif font.
-double text_width(std::size_t characters) { return 6.6 * static_cast<double>(characters); }
+double text_width(std::size_t characters) {
+  return 6.6 * static_cast<double>(characters);
+}
 
 /// Bytes of the UTF-8 character that begins `text`, or 0 if none does.
 std::size_t character_length(std::string_view text) {
@@ -111,12 +114,13 @@ class ChartWriter {
     const Axis x(x_extent_, plot_.left, plot_.right, false, false);
     const Axis y(y_extent_, plot_.bottom, plot_.top, !chart_.y_range.has_value(), chart_.log_y);
     axes(x, y);
-    out_ += concat("<clipPath id=\"c", number_, "\"><rect x=\"", at(plot_.left - kOverlap), "\" y=\"",
-                   at(plot_.top - kOverlap), "\" width=\"",
-                   at(plot_.right - plot_.left + 2 * kOverlap), "\" height=\"",
-                   at(plot_.bottom - plot_.top + 2 * kOverlap), "\"/></clipPath>\n<g clip-path=\"url(#c",
-                   number_, ")\" fill=\"none\" stroke-width=\"1.6\" stroke-linejoin=\"round\" "
-                   "stroke-linecap=\"round\">\n");
+    out_ +=
+        concat("<clipPath id=\"c", number_, "\"><rect x=\"", at(plot_.left - kOverlap), "\" y=\"",
+               at(plot_.top - kOverlap), "\" width=\"", at(plot_.right - plot_.left + 2 * kOverlap),
+               "\" height=\"", at(plot_.bottom - plot_.top + 2 * kOverlap),
+               "\"/></clipPath>\n<g clip-path=\"url(#c", number_,
+               ")\" fill=\"none\" stroke-width=\"1.6\" stroke-linejoin=\"round\" "
+               "stroke-linecap=\"round\">\n");
     for (std::size_t i = 0; i < chart_.series.size(); ++i) line(i, x, y);
     out_ += "</g>\n";
     if (!any_point_)
@@ -191,8 +195,8 @@ class ChartWriter {
     for (const Tick& tick : x.ticks())
       marks += concat("M", at(tick.at), ",", at(plot_.bottom), "v5");
     out_ += concat("<path d=\"", grid, "\" stroke=\"", kGrid, "\"/>\n");
-    out_ += concat("<path d=\"M", at(plot_.left), ",", at(plot_.bottom), "H", at(plot_.right), marks,
-                   "\" fill=\"none\" stroke=\"", kFaint, "\"/>\n");
+    out_ += concat("<path d=\"M", at(plot_.left), ",", at(plot_.bottom), "H", at(plot_.right),
+                   marks, "\" fill=\"none\" stroke=\"", kFaint, "\"/>\n");
 
     out_ += concat("<g fill=\"", kFaint, "\" text-anchor=\"middle\">\n");
     for (const Tick& tick : x.ticks()) text(escape(tick.label), tick.at, plot_.bottom + 19, "");
@@ -228,7 +232,8 @@ class ChartWriter {
     finish_stretch();
     if (!path.empty()) out_ += concat("<path d=\"", path, "\" ", stroke(index), "/>\n");
     if (!dots.empty())
-      out_ += concat("<path d=\"", dots, "\" stroke=\"", colour(index), "\" stroke-width=\"6\"/>\n");
+      out_ +=
+          concat("<path d=\"", dots, "\" stroke=\"", colour(index), "\" stroke-width=\"6\"/>\n");
   }
 
   const Chart& chart_;
@@ -283,8 +288,9 @@ std::string svg(std::span<const Chart> charts, const PictureOptions& options) {
   std::string out = concat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width,
                            "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ", height,
                            "\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\" "
-                           "font-size=\"", kTextSize, "\">\n<rect width=\"", width, "\" height=\"",
-                           height, "\" fill=\"#ffffff\"/>\n");
+                           "font-size=\"",
+                           kTextSize, "\">\n<rect width=\"", width, "\" height=\"", height,
+                           "\" fill=\"#ffffff\"/>\n");
   for (std::size_t i = 0; i < charts.size(); ++i) {
     const auto left = static_cast<double>(i % columns) * options.chart_width;
     const auto top = static_cast<double>(i / columns) * options.chart_height;

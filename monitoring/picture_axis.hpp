@@ -18,8 +18,9 @@ class Axis {
     double low = 0, high = 1;
   };
 
-  /// Shows the values of `extent`, from pixel `begin` to `end`. `whole` widens it to the ticks around it. An empty or single extent is
-  /// widened as well. On a logarithmic axis `extent` is positive.
+  /// Shows the values of `extent`, from pixel `begin` to `end`. `whole` widens it to the ticks
+  /// around it. An empty or single extent is widened as well. On a logarithmic axis `extent` is
+  /// positive.
   Axis(Extent extent, double begin, double end, bool whole, bool logarithmic);
 
   /// The pixel of a value, kept within a few lengths of the axis so that it can always be printed.

@@ -71,8 +71,7 @@ Expected<std::size_t> ByteReader::unpack(std::span<std::byte> out) {
       if (Status next = next_member(); !next) return next.error();
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
       return Error{concat(name_, ": byte ", position_, ": corrupt gzip data (",
-                          stream.msg ? stream.msg : "unknown reason",
-                          "); fetch the file again")};
+                          stream.msg ? stream.msg : "unknown reason", "); fetch the file again")};
     } else if (position_ == file_.size() && stream.avail_out > 0) {
       return Error{concat(name_, ": byte ", position_,
                           ": the gzip data stops before its end; fetch the file again")};

@@ -10,7 +10,8 @@
 
 namespace leeway {
 
-/// Reads from front to end. A file that begins with gzip's magic number is unpacked (RFC 1952, any number of members).
+/// Reads from front to end. A file that begins with gzip's magic number is unpacked (RFC 1952, any
+/// number of members).
 class ByteReader {
  public:
   /// `file` is borrowed; `name` is for errors.
@@ -19,11 +20,13 @@ class ByteReader {
   ByteReader(const ByteReader&) = delete;
   ByteReader& operator=(const ByteReader&) = delete;
 
-  /// Fills `out` and returns its size, or less where the content ends. A gzip checksum is verified by the read that meets the
-  /// end. Errors: gzip data that is corrupt or stops early, with its byte in the file.
+  /// Fills `out` and returns its size, or less where the content ends. A gzip checksum is verified
+  /// by the read that meets the end. Errors: gzip data that is corrupt or stops early, with its
+  /// byte in the file.
   Expected<std::size_t> read(std::span<std::byte> out);
 
-  /// No more content than this is still to come: decides whether an announced size can be true before memory is taken.
+  /// No more content than this is still to come: decides whether an announced size can be true
+  /// before memory is taken.
   std::uint64_t most_left() const;
 
   /// True when the content is unpacked, so that its positions are not those of the file.

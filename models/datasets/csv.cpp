@@ -80,7 +80,8 @@ class CsvParser {
       all_numbers = all_numbers && parse_number(columns_[i]).has_value();
     }
     if (!all_numbers) return {};
-    return reader_.error_at(places_[0], "found numbers where the header line names the columns; add a header line");
+    return reader_.error_at(
+        places_[0], "found numbers where the header line names the columns; add a header line");
   }
 
   Error no_label() const {
@@ -203,7 +204,8 @@ struct Normalization {
 Normalization normalization(const CsvTable& table, std::span<const std::size_t> rows) {
   const std::size_t features = table.features.size();
   const auto count = static_cast<double>(rows.size());
-  const double* const origin = table.x.data() + rows[0] * features;  // sums relative to a row stay exact for constants
+  const double* const origin =
+      table.x.data() + rows[0] * features;  // sums relative to a row stay exact for constants
   Normalization how{std::vector<double>(features, 0), std::vector<double>(features, 0)};
   for (const std::size_t row : rows)
     for (std::size_t f = 0; f < features; ++f)

@@ -1,8 +1,9 @@
 #pragma once
 // Data sets in CSV files: a header line, numbers, one named label column.
 //
-// Read as RFC 4180 has it (quotes, CRLF), with an optional UTF-8 byte order mark and blanks around numbers. Every defect is found before
-// training and named as file:line:column, with what was found and what to do.
+// Read as RFC 4180 has it (quotes, CRLF), with an optional UTF-8 byte order mark and blanks around
+// numbers. Every defect is found before training and named as file:line:column, with what was found
+// and what to do.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,8 +27,8 @@ struct CsvTable {
 struct CsvFormat {
   std::string label;        // name of the label column
   bool regression = false;  // labels are numbers; otherwise integers from 0, the numbers of classes
-  /// For test data, the training data: the same columns are found by name and put in the same order, and no label may lie
-  /// beyond its classes.
+  /// For test data, the training data: the same columns are found by name and put in the same
+  /// order, and no label may lie beyond its classes.
   const CsvTable* train = nullptr;
 };
 
@@ -35,7 +36,8 @@ struct CsvFormat {
 Expected<CsvTable> parse_csv(std::string_view text, const std::string& name,
                              const CsvFormat& format);
 
-/// Reads, decodes and checks the files, sets a seeded share of the rows aside where there is no test file, and normalises.
+/// Reads, decodes and checks the files, sets a seeded share of the rows aside where there is no
+/// test file, and normalises.
 Expected<TrainTest> load_csv(const plan::Csv& source, std::uint64_t seed);
 
 }  // namespace leeway

@@ -14,7 +14,9 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr double kLargest = std::numeric_limits<float>::max();
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
 
 /// std::from_chars, which knows no leading plus.
 std::from_chars_result read_double(const char* begin, const char* end, double& out) {
@@ -130,12 +132,14 @@ Expected<double> parse_number(std::string_view text) {
   double value = 0;
   const auto result = read_double(text.data(), text.data() + text.size(), value);
   if (result.ec == std::errc::invalid_argument || result.ptr != text.data() + text.size())
-    return Error{concat("found ", excerpt(text), ", which is not a number; write a number, or "
+    return Error{concat("found ", excerpt(text),
+                        ", which is not a number; write a number, or "
                         "remove the column")};
   if (std::isnan(value))
     return Error{concat("found ", excerpt(text), "; fill in a number, or remove the row")};
   if (result.ec != std::errc{} || std::abs(value) > kLargest)
-    return Error{concat("found ", excerpt(text), ", which is beyond the range of a float (3.4e38); "
+    return Error{concat("found ", excerpt(text),
+                        ", which is beyond the range of a float (3.4e38); "
                         "rescale the column, or remove the row")};
   return value;
 }

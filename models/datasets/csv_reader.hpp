@@ -27,7 +27,8 @@ class CsvReader {
   /// Reads one field as text: unquoted, doubled quotes undone. Errors: quotes that do not close.
   Status read_text(std::string& out);
 
-  /// Reads one field if it is plainly a finite number within the range of float; else changes nothing and returns false.
+  /// Reads one field if it is plainly a finite number within the range of float; else changes
+  /// nothing and returns false.
   bool read_number(double& out);
 
   /// What follows the field just read. Line ends at the end of the text, however many, are the end.

@@ -24,14 +24,17 @@ Descriptor::~Descriptor() {
   if (value_ >= 0) ::close(value_);
 }
 
-std::string system_reason() { return std::generic_category().message(errno); }
+std::string system_reason() {
+  return std::generic_category().message(errno);
+}
 
 Expected<std::vector<std::byte>> read_file(const std::string& path, std::string_view advice) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return unreadable(path, advice);
 
-  // One byte more than the file's size, so that the end is seen without growing; pipes have size 0 and grow.
+  // One byte more than the file's size, so that the end is seen without growing; pipes have size 0
+  // and grow.
   constexpr std::size_t kLeast = 4096;
   std::vector<std::byte> bytes(
       std::max(kLeast, static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1));

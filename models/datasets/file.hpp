@@ -30,8 +30,8 @@ std::string system_reason();
 
 bool file_exists(const std::string& path);
 
-/// Content of a file as it may be printed in an error: in double quotes, at most 40 characters, control and non-ASCII
-/// bytes as \xNN.
+/// Content of a file as it may be printed in an error: in double quotes, at most 40 characters,
+/// control and non-ASCII bytes as \xNN.
 std::string excerpt(std::string_view content);
 
 }  // namespace leeway

@@ -1,7 +1,9 @@
 #pragma once
-// Images and labels in IDX files, the format of MNIST and Fashion-MNIST (http://yann.lecun.com/exdb/mnist), plain or gzipped.
+// Images and labels in IDX files, the format of MNIST and Fashion-MNIST
+// (http://yann.lecun.com/exdb/mnist), plain or gzipped.
 //
-// Every defect is found before training and named with the file, the byte, what was found and what to do.
+// Every defect is found before training and named with the file, the byte, what was found and what
+// to do.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,22 +30,25 @@ struct IdxArray {
 };
 
 /// Decodes a whole file, gzipped or plain. `name` is for errors.
-Expected<IdxArray> parse_idx(std::span<const std::byte> file, const std::string& name, IdxKind kind);
+Expected<IdxArray> parse_idx(std::span<const std::byte> file, const std::string& name,
+                             IdxKind kind);
 
 /// The content of the four files of a data set.
 struct IdxArrays {
   IdxArray train_images, train_labels, test_images, test_labels;
 };
 
-/// Checks that the four agree and makes data sets of them. Pixels stay bytes in memory and are gathered as
-/// (value / 255 - mean) / deviation, where mean and deviation are those of all training pixels; the sample shape is 1xHxW or
-/// CxHxW. Errors: counts or image sizes that disagree, a test label that no training label reaches.
+/// Checks that the four agree and makes data sets of them. Pixels stay bytes in memory and are
+/// gathered as (value / 255 - mean) / deviation, where mean and deviation are those of all training
+/// pixels; the sample shape is 1xHxW or CxHxW. Errors: counts or image sizes that disagree, a test
+/// label that no training label reaches.
 Expected<TrainTest> make_idx(IdxArrays arrays);
 
 /// Reads, decodes and checks four files.
 Expected<TrainTest> load_idx(const plan::Idx& files);
 
-/// The four files by their usual names, gzipped or not, in `directory`. Debian's package dataset-fashion-mnist installs them.
+/// The four files by their usual names, gzipped or not, in `directory`. Debian's package
+/// dataset-fashion-mnist installs them.
 Expected<TrainTest> load_fashion_mnist(const std::string& directory);
 
 }  // namespace leeway

@@ -10,8 +10,9 @@
 
 namespace leeway {
 
-/// Loads or makes the data. The same source and seed give the same samples in the same order on every node.
-/// The result is not empty, and train and test agree in sample shape, classes and target count. Errors say what to do.
+/// Loads or makes the data. The same source and seed give the same samples in the same order on
+/// every node. The result is not empty, and train and test agree in sample shape, classes and
+/// target count. Errors say what to do.
 Expected<TrainTest> load_data(const plan::DataSource& source, std::uint64_t seed);
 
 /// Makes a data set that a program brings along; called once per load_data, with the run's seed.

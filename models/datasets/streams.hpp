@@ -1,5 +1,6 @@
 #pragma once
-// Which random stream of the run's seed serves which purpose of the data, so that no two purposes share one.
+// Which random stream of the run's seed serves which purpose of the data, so that no two purposes
+// share one.
 #include <cstdint>
 
 namespace leeway::streams {

@@ -8,8 +8,8 @@ namespace leeway {
 
 class Table final : public Dataset {
  public:
-  /// Row-major samples of F = `features` numbers, with labels in 0..classes-1 and no targets, or with one target each and
-  /// classes = 0. Requires sizes that agree.
+  /// Row-major samples of F = `features` numbers, with labels in 0..classes-1 and no targets, or
+  /// with one target each and classes = 0. Requires sizes that agree.
   struct Content {
     std::int64_t features = 0;
     std::vector<float> x;  // (samples, F)

@@ -52,7 +52,8 @@ struct Maker {
       return Error{concat("custom layer \"", custom.name,
                           "\" is unknown, none is registered; call register_layer before the run")};
     if (!make)
-      return Error{concat("custom layer \"", custom.name, "\" is not among those given to register_layer",
+      return Error{concat("custom layer \"", custom.name,
+                          "\" is not among those given to register_layer",
                           suggest(custom.name, known))};
     return make(custom.arguments);
   }

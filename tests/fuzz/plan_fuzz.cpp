@@ -1,4 +1,5 @@
-// Any text is a plan or an error, as JSON and as TOML; a plan that was read is written and read again unchanged.
+// Any text is a plan or an error, as JSON and as TOML; a plan that was read is written and read
+// again unchanged.
 #include <cstddef>
 #include <cstdint>
 #include <string>

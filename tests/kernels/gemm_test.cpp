@@ -2,6 +2,9 @@
 
 #include <rapidcheck/catch.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "kernels/threads.hpp"
 #include "tests/kernels/support.hpp"
 
@@ -76,6 +79,24 @@ TEST_CASE("gemm gives the same bits for the same numbers wherever they lie", "[g
     kernels::gemm(shape, c.data(), moved_a.data() + shift, moved_b.data() + shift);
     REQUIRE(c == first);
   }
+}
+
+TEST_CASE("threads that compute at once do not disturb each other", "[gemm]") {
+  Rng rng(6);
+  const std::int64_t n = 40;
+  const Floats a = random_floats(rng, n * n), b = random_floats(rng, n * n);
+  std::vector<Floats> results(4, poisoned(n * n));
+  const auto compute = [&](Floats& c) {
+    kernels::use_one_compute_thread();
+    for (std::int64_t k = 1; k <= n; ++k)
+      kernels::gemm({.m = n, .n = n, .k = k, .lda = n, .ldb = n, .ldc = n}, c.data(), a.data(),
+                    b.data());
+  };
+  std::vector<std::thread> threads;
+  for (Floats& c : results) threads.emplace_back(compute, std::ref(c));
+  for (auto& thread : threads) thread.join();
+  for (const Floats& c : results) REQUIRE(c == results[0]);
+  REQUIRE(!std::isnan(results[0][0]));
 }
 
 TEST_CASE("gemm without a bias that its shape asks for is refused", "[gemm]") {

@@ -28,8 +28,10 @@ std::string xml_problem(const std::string& text) {
     const std::size_t end = text.find('>', at);
     if (end == std::string::npos) return "tag without end";
     const std::string tag = text.substr(at + 1, end - at - 1);
-    if (std::count(tag.begin(), tag.end(), '"') % 2 || tag.find('<') != std::string::npos) return tag;
-    const std::string name = tag.substr(tag[0] == '/', tag.find_first_of(" /", 1) - (tag[0] == '/'));
+    if (std::count(tag.begin(), tag.end(), '"') % 2 || tag.find('<') != std::string::npos)
+      return tag;
+    const std::string name =
+        tag.substr(tag[0] == '/', tag.find_first_of(" /", 1) - (tag[0] == '/'));
     if (tag[0] == '/') {
       if (open.empty() || open.back() != name) return "closes " + name;
       open.pop_back();
@@ -54,14 +56,17 @@ Chart chart_of(Points points) {
   return chart;
 }
 
-std::string svg_of(const Chart& chart) { return svg({&chart, 1}); }
+std::string svg_of(const Chart& chart) {
+  return svg({&chart, 1});
+}
 
 TEST_CASE("ticks are round, inside the range and about as many as asked for") {
   CHECK(round_ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
   CHECK(round_ticks(-1, 1, 4) == std::vector<double>{-1, -0.5, 0, 0.5, 1});
   CHECK_THAT(round_ticks(0.13, 0.27, 4), Catch::Approx(std::vector<double>{0.15, 0.2, 0.25}));
   rc::prop("any range", [] {
-    const double low = *rc::gen::inRange(-1'000'000, 1'000'000) * std::pow(10., *rc::gen::inRange(-9, 9));
+    const double low =
+        *rc::gen::inRange(-1'000'000, 1'000'000) * std::pow(10., *rc::gen::inRange(-9, 9));
     const double span = *rc::gen::inRange(1, 1'000'000) * std::pow(10., *rc::gen::inRange(-6, 9));
     if (span < std::abs(low) * 1e-9) return;
     const auto ticks = round_ticks(low, low + span, 5);
@@ -132,7 +137,8 @@ TEST_CASE("a picture holds its charts, labels and lines") {
 
 TEST_CASE("the legend stays above the plot, however many series there are") {
   Chart chart = chart_of({{0, 0}, {1, 1}});
-  for (int i = 0; i < 9; ++i) chart.series.push_back({"a series with a long name " + std::to_string(i), {{0, 1}}, false});
+  for (int i = 0; i < 9; ++i)
+    chart.series.push_back({"a series with a long name " + std::to_string(i), {{0, 1}}, false});
   const std::string picture = svg_of(chart);
   const auto y_of = [&](const std::string& what) {
     const auto tag = picture.rfind("<text", picture.find(what));
@@ -159,9 +165,13 @@ TEST_CASE("text of any kind is escaped") {
 TEST_CASE("nothing that is not finite is printed, whatever the numbers") {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   const double most = std::numeric_limits<double>::max();
-  std::vector<Chart> charts{chart_of({}), chart_of({{nan, 1}, {1, inf}}), chart_of({{3, 3}}),
-                            chart_of({{0, 1}, {1, nan}, {2, 1}}), chart_of({{0, -most}, {1, most}}),
-                            chart_of({{0, 1e-310}, {1, 2e-310}}), chart_of({{0, 1e299}, {1, -1e299}}),
+  std::vector<Chart> charts{chart_of({}),
+                            chart_of({{nan, 1}, {1, inf}}),
+                            chart_of({{3, 3}}),
+                            chart_of({{0, 1}, {1, nan}, {2, 1}}),
+                            chart_of({{0, -most}, {1, most}}),
+                            chart_of({{0, 1e-310}, {1, 2e-310}}),
+                            chart_of({{0, 1e299}, {1, -1e299}}),
                             chart_of({{1, 1}, {1, 1 + 1e-16}})};
   charts[3].y_range = {nan, 2};
   for (std::size_t i = 0, n = charts.size(); i < n; ++i) {

@@ -38,8 +38,10 @@ TEST_CASE("columns are found by name, the label apart") {
 
 TEST_CASE("quotes, blanks, CRLF, a byte order mark and lines at the end change nothing") {
   const auto plain = good("a,label\n1,0\n2,1\n", kClasses);
-  for (const char* text : {"\xef\xbb\xbf" "a,label\r\n1,0\r\n2,1\r\n", "a,label\n1,0\n2,1",
-                           "\"a\",\"label\"\n\"1\",\"0\"\n \"2\" , 1 \n\n\r\n", "a,label\r\n1 ,0\r\n\t2,1\r"}) {
+  for (const char* text : {"\xef\xbb\xbf"
+                           "a,label\r\n1,0\r\n2,1\r\n",
+                           "a,label\n1,0\n2,1", "\"a\",\"label\"\n\"1\",\"0\"\n \"2\" , 1 \n\n\r\n",
+                           "a,label\r\n1 ,0\r\n\t2,1\r"}) {
     const auto table = good(text, kClasses);
     CHECK(table.features == plain.features);
     CHECK(table.x == plain.x);
@@ -54,9 +56,10 @@ TEST_CASE("a quoted name may hold commas, quotes and line ends, and lines are st
 }
 
 TEST_CASE("a field that is no number is named with line and column") {
-  CHECK(error_of("age,label\n1,0\n\xc3\xa4,1\n") ==
-        "x.csv:3:1: column \"age\": found \"\\xc3\\xa4\", which is not a number; write a number, or "
-        "remove the column");
+  CHECK(
+      error_of("age,label\n1,0\n\xc3\xa4,1\n") ==
+      "x.csv:3:1: column \"age\": found \"\\xc3\\xa4\", which is not a number; write a number, or "
+      "remove the column");
   CHECK_THAT(error_of("a,b,label\n1,  x ,0\n"), Contains("x.csv:2:3: column \"b\": found \"x\""));
   CHECK(error_of("a,b,label\n1,,0\n") ==
         "x.csv:2:3: column \"b\": found nothing; fill in a number, or remove the row");
@@ -95,8 +98,10 @@ TEST_CASE("a header that cannot be right is refused") {
   CHECK_THAT(error_of("1,2\n3,4\n"), Contains("add a header line"));
   CHECK_THAT(error_of("a;label\n1;0\n"), Contains("separate columns with commas"));
   CHECK_THAT(error_of("label\n1\n"), Contains("add columns to predict it from"));
-  CHECK_THAT(error_of("\"a,label\n1,0\n"), Contains("x.csv:1:1: found a quote that is never closed"));
-  CHECK_THAT(error_of("\"a\"b,label\n1,0\n"), Contains("x.csv:1:4: found \"b\" behind a closing quote"));
+  CHECK_THAT(error_of("\"a,label\n1,0\n"),
+             Contains("x.csv:1:1: found a quote that is never closed"));
+  CHECK_THAT(error_of("\"a\"b,label\n1,0\n"),
+             Contains("x.csv:1:4: found \"b\" behind a closing quote"));
 }
 
 TEST_CASE("a class is a small integer from 0") {
@@ -195,8 +200,9 @@ TEST_CASE("without a test file a seeded share of the rows is set aside, each row
 // --- properties ---
 
 rc::Gen<double> finite() {
-  return rc::gen::map(rc::gen::pair(rc::gen::arbitrary<std::int32_t>(), rc::gen::inRange(-40, 28)),
-                      [](std::pair<std::int32_t, int> p) { return p.first * std::pow(10., p.second); });
+  return rc::gen::map(
+      rc::gen::pair(rc::gen::arbitrary<std::int32_t>(), rc::gen::inRange(-40, 28)),
+      [](std::pair<std::int32_t, int> p) { return p.first * std::pow(10., p.second); });
 }
 
 std::string quoted(const std::string& text) {
@@ -207,12 +213,15 @@ std::string quoted(const std::string& text) {
 
 TEST_CASE("what is written as CSV is read back to the last bit") {
   rc::prop("numbers and names", [] {
-    const auto extra = *rc::gen::container<std::vector<std::string>>(rc::gen::arbitrary<std::string>());
+    const auto extra =
+        *rc::gen::container<std::vector<std::string>>(rc::gen::arbitrary<std::string>());
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < extra.size(); ++i) names.push_back(std::to_string(i) + "n" + extra[i]);
+    for (std::size_t i = 0; i < extra.size(); ++i)
+      names.push_back(std::to_string(i) + "n" + extra[i]);
     names.push_back("f");
     const auto rows = static_cast<std::size_t>(*rc::gen::inRange(1, 6));
-    const auto values = *rc::gen::container<std::vector<double>>(rows * (names.size() + 1), finite());
+    const auto values =
+        *rc::gen::container<std::vector<double>>(rows * (names.size() + 1), finite());
     const std::string line_end = *rc::gen::element("\n", "\r\n");
 
     std::ostringstream text;
@@ -229,7 +238,8 @@ TEST_CASE("what is written as CSV is read back to the last bit") {
     RC_ASSERT(table->features == names);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::size_t row = i / (names.size() + 1), column = i % (names.size() + 1);
-      const double read = column == names.size() ? table->labels[row] : table->x[row * names.size() + column];
+      const double read =
+          column == names.size() ? table->labels[row] : table->x[row * names.size() + column];
       RC_ASSERT(read == values[i]);
     }
   });
@@ -247,10 +257,12 @@ TEST_CASE("text cut anywhere or changed at random is decoded or refused") {
     (void)parse_csv(std::string_view(text).substr(0, length), "x", kClasses);
   rc::prop("changed", [&] {
     const auto bytes = *test::mutated(test::to_bytes(text));
-    check_sizes(parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "x", kClasses));
+    check_sizes(
+        parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "x", kClasses));
   });
   rc::prop("from the format's characters", [] {
-    const auto noise = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("1a,\"\n\r .-e;\xc3")));
+    const auto noise =
+        *rc::gen::container<std::string>(rc::gen::elementOf(std::string("1a,\"\n\r .-e;\xc3")));
     check_sizes(parse_csv("a,label\n" + noise, "x", kClasses));
     check_sizes(parse_csv(noise, "x", kClasses));
   });

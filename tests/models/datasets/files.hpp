@@ -63,9 +63,15 @@ inline rc::Gen<Bytes> mutated(const Bytes& bytes) {
     for (int i = 0; i < changes && !out.empty(); ++i) {
       const auto at = out.begin() + *rc::gen::inRange<std::ptrdiff_t>(0, std::ssize(out));
       switch (*rc::gen::inRange(0, 4)) {
-        case 0: out.erase(at); break;
-        case 1: out.insert(at, *at); break;
-        default: *at = static_cast<std::byte>(*rc::gen::arbitrary<std::uint8_t>()); break;
+        case 0:
+          out.erase(at);
+          break;
+        case 1:
+          out.insert(at, *at);
+          break;
+        default:
+          *at = static_cast<std::byte>(*rc::gen::arbitrary<std::uint8_t>());
+          break;
       }
     }
     return out;

@@ -13,8 +13,8 @@
 namespace leeway {
 namespace {
 
-using test::Bytes;
 using Catch::Matchers::Contains;
+using test::Bytes;
 
 Bytes idx(std::vector<std::uint32_t> extents, const std::vector<std::uint8_t>& values,
           std::uint8_t type = 8) {
@@ -56,10 +56,9 @@ IdxArray array(const Bytes& file, const std::string& name, IdxKind kind) {
 
 Expected<TrainTest> make(const Bytes& train_images, const Bytes& train_labels,
                          const Bytes& test_images, const Bytes& test_labels) {
-  return make_idx({array(train_images, "a", IdxKind::images),
-                   array(train_labels, "b", IdxKind::labels),
-                   array(test_images, "c", IdxKind::images),
-                   array(test_labels, "d", IdxKind::labels)});
+  return make_idx(
+      {array(train_images, "a", IdxKind::images), array(train_labels, "b", IdxKind::labels),
+       array(test_images, "c", IdxKind::images), array(test_labels, "d", IdxKind::labels)});
 }
 
 std::string error_of(const Bytes& file, IdxKind kind) {
@@ -77,15 +76,16 @@ TEST_CASE("images and labels are decoded, plain and gzipped") {
 }
 
 TEST_CASE("gzip data in several members is one file") {
-  const Bytes front(kImages.begin(), kImages.begin() + 20), back(kImages.begin() + 20, kImages.end());
+  const Bytes front(kImages.begin(), kImages.begin() + 20),
+      back(kImages.begin() + 20, kImages.end());
   Bytes file = gzip(front);
   for (const std::byte byte : gzip(back)) file.push_back(byte);
   CHECK(array(file, "x", IdxKind::images).values == ramp(24));
 }
 
 TEST_CASE("pixels are gathered normalised by the training pixels") {
-  const auto data = make(kImages, kLabels, idx({1, 2, 4}, std::vector<std::uint8_t>(8, 200)),
-                         idx({1}, {2}));
+  const auto data =
+      make(kImages, kLabels, idx({1, 2, 4}, std::vector<std::uint8_t>(8, 200)), idx({1}, {2}));
   REQUIRE(data);
   CHECK(data->train->sample_shape() == Shape{1, 2, 4});
   CHECK(data->train->size() == 3);

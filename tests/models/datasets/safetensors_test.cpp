@@ -129,8 +129,8 @@ TEST_CASE("a file that is no safetensors file is refused") {
 
 std::string entry(const std::string& name, const std::string& shape, int begin, int end,
                   const std::string& dtype = "F32") {
-  return concat("\"", name, "\":{\"dtype\":\"", dtype, "\",\"shape\":", shape, ",\"data_offsets\":[",
-                begin, ",", end, "]}");
+  return concat("\"", name, "\":{\"dtype\":\"", dtype, "\",\"shape\":", shape,
+                ",\"data_offsets\":[", begin, ",", end, "]}");
 }
 
 TEST_CASE("entries that contradict the file are refused by name") {
@@ -158,7 +158,8 @@ TEST_CASE("entries that contradict the file are refused by name") {
 TEST_CASE("a header of another form is refused where it differs") {
   CHECK_THAT(error_of("{\"w\":3}", 0), Contains("tensor \"w\": a number does not belong there"));
   CHECK_THAT(error_of("{\"w\":{}}", 0), Contains("needs a dtype, a shape and two data_offsets"));
-  CHECK_THAT(error_of("{\"w\":{\"dtype\":[]}}", 0), Contains("\"dtype\": an array does not belong"));
+  CHECK_THAT(error_of("{\"w\":{\"dtype\":[]}}", 0),
+             Contains("\"dtype\": an array does not belong"));
   CHECK_THAT(error_of("{\"w\":{\"shape\":[-1]}}", 0), Contains("a negative number"));
   CHECK_THAT(error_of("{\"w\":{\"shape\":[1.0]}}", 0), Contains("a fraction"));
   CHECK_THAT(error_of("{\"w\":{\"shape\":[[1]]}}", 0), Contains("an array does not belong"));
@@ -168,7 +169,8 @@ TEST_CASE("a header of another form is refused where it differs") {
   CHECK_THAT(error_of("{\"__metadata__\":{\"a\":1}}", 0), Contains("metadata, \"a\": a number"));
   CHECK_THAT(error_of("{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0), Contains("given twice"));
   CHECK_THAT(error_of("{\"__metadata__\":[]}", 0), Contains("metadata: an array"));
-  CHECK_THAT(error_of("{\"w\":" + std::string(100'000, '['), 0), Contains("an array does not belong"));
+  CHECK_THAT(error_of("{\"w\":" + std::string(100'000, '['), 0),
+             Contains("an array does not belong"));
 }
 
 // --- properties ---

@@ -91,7 +91,8 @@ TEST_CASE("clusters lie on the sphere, the same in training and test data") {
   }
 }
 
-TEST_CASE("synthetic data depends on the seed alone, and the test set not on the training set's size") {
+TEST_CASE(
+    "synthetic data depends on the seed alone, and the test set not on the training set's size") {
   plan::Synthetic source{100, 50, plan::Clusters{3, 4, 2}};
   const auto one = make_synthetic(source, 1), same = make_synthetic(source, 1),
              other = make_synthetic(source, 2);
@@ -101,7 +102,8 @@ TEST_CASE("synthetic data depends on the seed alone, and the test set not on the
   CHECK(all_of(*make_synthetic(source, 1)->test).x == all_of(*one->test).x);
 }
 
-TEST_CASE("counts of zero, numbers that are not finite and sizes beyond memory are refused by key") {
+TEST_CASE(
+    "counts of zero, numbers that are not finite and sizes beyond memory are refused by key") {
   const auto error_of = [](const plan::Synthetic& source) {
     const auto data = make_synthetic(source, 1);
     REQUIRE_FALSE(data);

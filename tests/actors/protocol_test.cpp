@@ -1,0 +1,117 @@
+// The properties of docs/staleness.md under random interleavings and faults. A failure prints the seed that repeats it.
+#include <catch2/catch.hpp>
+
+#include "core/text.hpp"
+#include "tests/support/checkers.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+/// A plan drawn from a seed: policy, numbers of actors, batch, epochs, prefetch, evaluations.
+Plan random_plan(std::uint64_t seed) {
+  Rng rng(mix64(seed));
+  Plan plan = tiny_plan();
+  plan.seed = seed;
+  plan.workers = static_cast<std::uint32_t>(1 + rng.below(5));
+  plan.shards = static_cast<std::uint32_t>(1 + rng.below(3));
+  plan.batch = static_cast<std::uint32_t>(1 + rng.below(7));
+  plan.chunk = rng.one_in(2) ? 0 : static_cast<std::uint32_t>(1 + rng.below(20));
+  const std::uint64_t policy = rng.below(5);
+  if (policy == 0) plan.consistency = plan::Bsp{};
+  if (policy == 1) plan.consistency = plan::Asp{};
+  if (policy > 1) plan.consistency = plan::Ssp{static_cast<std::uint32_t>(rng.below(4))};
+  const bool leeway = policy == 1 || (policy > 1 && std::get<plan::Ssp>(plan.consistency).staleness > 0);
+  plan.prefetch = leeway && rng.one_in(2);
+  plan.evaluate_every = rng.one_in(2) ? 0 : 0.3;
+  return plan;
+}
+
+struct Checked {
+  RunTotals totals;
+  std::uint64_t hash;
+  std::uint64_t answered;
+  std::uint64_t cuts;
+};
+
+Checked run_checked(std::uint64_t seed, Trouble trouble) {
+  const auto job = job_of(random_plan(seed));
+  TestHost host(job, seed, trouble);
+  RuleChecker rule(*job);
+  ExactlyOnceChecker once;
+  SampleChecker samples(*job);
+  CutChecker cuts(*job);
+  host.observe(rule);
+  host.observe(once);
+  host.observe(samples);
+  // Snapshots under asp are no cuts, and bsp sums before it applies: the sum of the single pushes is the same there.
+  if (!std::holds_alternative<plan::Asp>(job->plan.consistency)) host.observe(cuts);
+  auto totals = host.run();
+  LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
+  samples.check_end(totals);
+  return {std::move(totals), host.trace_hash(), rule.answered(), cuts.cuts()};
+}
+
+/// Runs the seeds [first, first + count) and names the one that fails.
+template <class Check>
+void for_seeds(std::uint64_t first, std::uint64_t count, Check check) {
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    INFO("seed " << seed);
+    REQUIRE_NOTHROW(check(seed));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("properties 1 to 6 hold under random interleavings") {
+  std::uint64_t answered = 0;
+  std::uint64_t cuts = 0;
+  for_seeds(1, 150, [&](std::uint64_t seed) {
+    const auto checked = run_checked(seed, {});
+    answered += checked.answered;
+    cuts += checked.cuts;
+  });
+  CHECK(answered > 5000);
+  CHECK(cuts > 300);
+}
+
+TEST_CASE("properties 1 to 6 hold when workers are killed") {
+  std::uint64_t evicted = 0;
+  for_seeds(1000, 150, [&](std::uint64_t seed) {
+    const auto checked = run_checked(seed, {.kill_one_in = 300});
+    for (const auto& worker : checked.totals.workers) evicted += worker.end.empty() ? 0 : 1;
+  });
+  CHECK(evicted > 50);
+}
+
+TEST_CASE("properties 1 to 6 hold when links break and messages are repeated") {
+  for_seeds(2000, 150, [&](std::uint64_t seed) { run_checked(seed, {.break_link_one_in = 20}); });
+}
+
+TEST_CASE("properties 1 to 6 hold when live workers are evicted and come back") {
+  std::uint64_t torn = 0;
+  for_seeds(3000, 150, [&](std::uint64_t seed) {
+    torn += run_checked(seed, {.suspect_one_in = 150}).totals.end.torn_pushes;
+  });
+  CHECK(torn > 10);
+}
+
+TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included") {
+  std::uint64_t malformed = 0;
+  for_seeds(4000, 150, [&](std::uint64_t seed) {
+    const auto checked = run_checked(
+        seed, {.kill_one_in = 1000, .suspect_one_in = 400, .break_link_one_in = 50, .garbage_one_in = 40});
+    malformed += checked.totals.last.malformed;
+  });
+  CHECK(malformed > 100);
+}
+
+TEST_CASE("property 9: two runs of one seed take the same steps") {
+  for_seeds(5000, 30, [&](std::uint64_t seed) {
+    const Trouble trouble{.kill_one_in = 1000, .suspect_one_in = 400, .break_link_one_in = 50};
+    LW_CHECK(run_checked(seed, trouble).hash == run_checked(seed, trouble).hash);
+  });
+  CHECK(run_checked(1, {}).hash != run_checked(2, {}).hash);
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,209 @@
+#include "tests/support/test_host.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+
+namespace leeway::test {
+
+class TestHost::Box final : public Outbox {
+ public:
+  Box(TestHost& host, Address self, std::uint64_t seed) : host_(host), self_(self), rng_(seed) {}
+  Instant now() const override { return host_.now_; }
+  Rng& random() override { return rng_; }
+  void send(Address to, Message message) override { host_.enqueue(self_, to, std::move(message)); }
+  void after(Duration delay, TimerToken token) override {
+    host_.timers_.insert({host_.now_ + delay, host_.next_timer_++, self_, token});
+  }
+  void compute(std::shared_ptr<Work> work) override { host_.actors_.at(self_).work.emplace_back(std::move(work), 0); }
+  void watch(Address actor) override { host_.watchers_[actor].insert(self_); }
+  void emit(const Event& event) override {
+    host_.hash_ = mix64(host_.hash_ ^ (static_cast<std::uint64_t>(event.kind) << 32) ^
+                        static_cast<std::uint64_t>(event.iteration.value()) ^
+                        mix64(static_cast<std::uint64_t>(event.value) + (event.worker.value() << 8)));
+    for (auto* observer : host_.observers_) observer->on_event(self_, event);
+  }
+
+ private:
+  TestHost& host_;
+  Address self_;
+  Rng rng_;
+};
+
+TestHost::TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, Trouble trouble)
+    : job_(std::move(job)), rng_(seed), trouble_(trouble) {
+  add(kMonitor, std::make_unique<Monitor>(job_, std::vector<Audience*>{this}));
+  add(kScheduler, std::make_unique<Scheduler>(job_));
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
+    add(address_of(ShardId(i)), std::make_unique<Shard>(job_, ShardId(i)));
+  for (std::uint32_t i = 0; i < job_->plan.workers; ++i)
+    add(address_of(WorkerId(i)), std::make_unique<Worker>(job_, WorkerId(i)));
+}
+
+TestHost::~TestHost() = default;
+
+void TestHost::add(Address address, std::unique_ptr<Role> role) {
+  auto& actor = actors_[address];
+  actor.role = std::move(role);
+  actor.box = std::make_unique<Box>(*this, address, rng_.next());
+}
+
+const Shard& TestHost::shard(std::uint32_t index) const {
+  return static_cast<const Shard&>(*actors_.at(address_of(ShardId(index))).role);
+}
+
+void TestHost::enqueue(Address from, Address to, Message message) {
+  if (const auto envelope = decode(message))
+    for (auto* observer : observers_) observer->on_sent(from, to, *envelope);
+  if (to != kMonitor && from != kMonitor) ++busy_actions_;
+  if (actors_.contains(to)) channels_[{from, to}].push_back({std::move(message), {}, {}});
+}
+
+template <class Handler>
+void TestHost::guarded(Address address, Handler handler) {
+  const auto found = actors_.find(address);
+  if (found == actors_.end()) return;
+  try {
+    handler(*found->second.role, *found->second.box);
+  } catch (const CheckFailed&) {
+    throw;  // a bug, of a role or found by a checker
+  } catch (const std::exception& error) {
+    kill(address);
+  }
+}
+
+void TestHost::kill(Address actor) {
+  if (actors_.erase(actor) == 0) return;
+  for (auto channel = channels_.begin(); channel != channels_.end();)
+    channel = channel->first.second == actor ? channels_.erase(channel) : std::next(channel);
+  std::erase_if(timers_, [&](const Timer& timer) { return timer.actor == actor; });
+  for (const Address watcher : watchers_[actor])
+    if (actors_.contains(watcher)) channels_[{kHost, watcher}].push_back({std::nullopt, actor, "killed"});
+}
+
+void TestHost::suspect(WorkerId worker) {
+  channels_[{kHost, kScheduler}].push_back({std::nullopt, address_of(worker), "suspected"});
+}
+
+void TestHost::break_link(WorkerId worker, ShardId shard) {
+  channels_.erase({address_of(worker), address_of(shard)});
+  channels_.erase({address_of(shard), address_of(worker)});
+  guarded(address_of(worker), [&](Role& role, Outbox& box) { role.on_link(address_of(shard), box); });
+}
+
+std::vector<WorkerId> TestHost::live_workers() const {
+  std::vector<WorkerId> live;
+  for (const auto& [address, actor] : actors_)
+    if (address.kind == RoleKind::worker) live.push_back(WorkerId(address.index));
+  return live;
+}
+
+void TestHost::make_trouble() {
+  const auto live = live_workers();
+  if (live.empty()) return;
+  const WorkerId worker = live[rng_.below(live.size())];
+  if (trouble_.kill_one_in && live.size() > trouble_.workers_to_keep && rng_.one_in(trouble_.kill_one_in))
+    return kill(address_of(worker));
+  if (trouble_.suspect_one_in && rng_.one_in(trouble_.suspect_one_in)) suspect(worker);
+  if (trouble_.break_link_one_in && rng_.one_in(trouble_.break_link_one_in))
+    break_link(worker, ShardId(static_cast<std::uint32_t>(rng_.below(job_->plan.shards))));
+  if (trouble_.garbage_one_in && rng_.one_in(trouble_.garbage_one_in)) {
+    std::vector<std::uint64_t> words(rng_.below(12));
+    for (auto& word : words) word = rng_.one_in(2) ? rng_.next() : rng_.below(4);
+    auto to = actors_.begin();
+    std::advance(to, static_cast<std::ptrdiff_t>(rng_.below(actors_.size())));
+    if (to->first.kind != RoleKind::worker) enqueue(address_of(worker), to->first, Message(std::move(words), {}));
+  }
+}
+
+bool TestHost::act() {
+  make_trouble();
+  std::vector<std::pair<Address, Address>> ready;
+  for (const auto& [channel, parcels] : channels_)
+    if (!parcels.empty()) ready.push_back(channel);
+  std::vector<Address> computing;
+  for (const auto& [address, actor] : actors_)
+    if (!actor.work.empty()) computing.push_back(address);
+  const std::size_t choices = ready.size() + computing.size();
+  if (choices == 0) return fire_timer();
+  ++actions_;
+  now_ = now_ + microseconds(1);
+  const std::size_t choice = rng_.below(choices);
+  if (choice < ready.size()) {
+    deliver(ready[choice].first, ready[choice].second);
+  } else {
+    compute(computing[choice - ready.size()]);
+  }
+  return true;
+}
+
+void TestHost::deliver(Address from, Address to) {
+  auto& channel = channels_.at({from, to});
+  // A pull may overtake what was sent before it; nothing else may.
+  std::size_t chosen = 0;
+  for (std::size_t i = 1; i < channel.size() && i < 4; ++i) {
+    if (!channel[i].message) break;
+    const auto envelope = decode(*channel[i].message);
+    if (envelope && std::holds_alternative<msg::Pull>(envelope->body) && rng_.one_in(3)) chosen = i;
+  }
+  const Parcel parcel = std::move(channel[chosen]);
+  channel.erase(channel.begin() + static_cast<std::ptrdiff_t>(chosen));
+  hash_ = mix64(hash_ ^ (from.index * 31 + to.index + static_cast<std::uint64_t>(to.kind) * 1009));
+  if (!parcel.message)
+    return guarded(to, [&](Role& role, Outbox& box) { role.on_down(parcel.down, parcel.reason, box); });
+  if (const auto envelope = decode(*parcel.message))
+    for (auto* observer : observers_) observer->on_delivered(from, to, *envelope);
+  guarded(to, [&](Role& role, Outbox& box) { role.on_message(from, *parcel.message, box); });
+}
+
+void TestHost::compute(Address address) {
+  auto& queue = actors_.at(address).work;
+  const auto [work, part] = queue.front();
+  queue.pop_front();
+  // The parts of one work stay in order; other work of the same actor may come between them.
+  if (part + 1 < work->parts()) queue.emplace_back(work, part + 1);
+  guarded(address, [&, work = work, part = part](Role& role, Outbox& box) {
+    work->run(part);
+    role.on_part(*work, part, box);
+  });
+}
+
+bool TestHost::fire_timer() {
+  if (timers_.empty()) return false;
+  const Timer timer = *timers_.begin();
+  timers_.erase(timers_.begin());
+  now_ = std::max(now_, timer.at);
+  guarded(timer.actor, [&](Role& role, Outbox& box) { role.on_timer(timer.token, box); });
+  return true;
+}
+
+bool TestHost::run_some(int actions) {
+  if (actions_ == 0)
+    for (auto& [address, actor] : actors_) actor.role->on_start(*actor.box);
+  for (int i = 0; i < actions && !totals_; ++i) act();
+  return !totals_;
+}
+
+RunTotals TestHost::run() {
+  constexpr int kPatience = 5000;  // actions in which nobody but the monitor is told anything
+  std::uint64_t busy = 0;
+  int idle = 0;
+  while (run_some(1)) {
+    idle = busy == busy_actions_ ? idle + 1 : 0;
+    busy = busy_actions_;
+    LW_CHECK(idle < kPatience, "deadlock", who_waits());
+  }
+  return *totals_;
+}
+
+std::string TestHost::who_waits() const {
+  std::string text;
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i) {
+    text += concat("; shard ", i, " min_clock ", shard(i).clocks().min_clock());
+    for (const auto& [worker, entry] : shard(i).clocks().participants())
+      text += concat(", worker ", worker, " at ", entry.clock, entry.live ? "" : " (out)");
+  }
+  return text;
+}
+
+}  // namespace leeway::test
