@@ -120,11 +120,19 @@ std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
     if (lease.begin < lease.end) back.push_back({lease.epoch, lease.begin, lease.end});
   grants_.erase(worker);
   shares_.erase(worker);
-  for (const auto& range : back) {
-    samples_leased_ -= static_cast<std::uint64_t>(range.count());
-    returned_.push_back(range);
-  }
+  for (const auto& range : back) give_back(range);
   return back;
+}
+
+void LeaseBook::give_back(const SampleRange& range) {
+  samples_leased_ -= static_cast<std::uint64_t>(range.count());
+  returned_.push_back(range);
+}
+
+void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {
+  auto& shares = shares_[worker];
+  for (; !shares.empty() && shares.front().first_iteration < iteration; shares.pop_front())
+    if (const auto& lease = shares.front(); lease.begin < lease.end) give_back({lease.epoch, lease.begin, lease.end});
 }
 
 bool LeaseBook::anything_to_lease() const {

@@ -6,6 +6,7 @@
 // finished everywhere goes back and is leased again.
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <vector>
@@ -46,6 +47,11 @@ class LeaseBook {
   /// The worker is gone and has trained its iterations below `clock` whole; confirm() has been told. All else it was leased goes back.
   std::vector<SampleRange> take_back(WorkerId worker);
 
+  /// The worker starts at `iteration`: its parts of earlier rounds go back.
+  void skip_to(WorkerId worker, Iteration iteration);
+  /// The worker leaves, all that it was granted is trained: its parts of rounds to come go back.
+  void skip_all(WorkerId worker) { skip_to(worker, Iteration(std::numeric_limits<std::int64_t>::max())); }
+
   bool anything_to_lease() const;
   /// True when every sample to train has been.
   bool all_trained() const;
@@ -67,6 +73,7 @@ class LeaseBook {
   /// Up to `count` contiguous samples: given back ones first, then fresh ones. Empty range when there are none, or (with `only`) none of that epoch.
   SampleRange take(std::int64_t count, std::optional<Epoch> only);
   std::int64_t fresh_left() const;
+  void give_back(const SampleRange& range);
   msg::Lease lease_of(const SampleRange& range, Iteration first, std::size_t live);
 
   Limits limits_;

@@ -40,7 +40,7 @@ struct Event {
   enum class Kind : std::uint8_t {
     pull_answered,  // worker, iteration, value: min_clock, value2: clock of the worker
     pull_parked,    // worker, iteration, value: min_clock
-    part_applied,   // worker, iteration, value: part, value2: samples
+    part_applied,   // worker, incarnation, iteration, value: part, value2: samples
     part_repeated,  // worker, iteration, value: part
     clock_moved,    // worker, value: clock
     admitted,       // worker, iteration
@@ -63,6 +63,7 @@ struct Event {
   std::int64_t value = 0;
   std::int64_t value2 = 0;
   Epoch epoch;
+  Incarnation incarnation;
   std::string_view name;
 };
 

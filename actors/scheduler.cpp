@@ -95,6 +95,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     if (member.state != State::running) return;
     confirm(worker, idle->clock, out);
     member.state = State::idle;
+    leases_.skip_all(worker);  // a round may have been cut since it was told that there is no data
     remove(worker, out);
     data_came_back(out);
     finish_if_done(out);
@@ -198,7 +199,7 @@ void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out
   phase_ = Phase::stopping;
   end_.reason = reason;
   end_.text = std::move(text);
-  for (const WorkerId worker : members_in({State::absent, State::admitting, State::running, State::idle}))
+  for (const WorkerId worker : members_in({State::absent, State::joined, State::admitting, State::running, State::idle}))
     to_worker(worker, msg::Stop{}, out);
   finish_if_done(out);
 }
@@ -219,8 +220,17 @@ void Scheduler::finish(Outbox& out) {
   to_shards(msg::Finish{}, out);
 }
 
+std::string Scheduler::describe() const {
+  constexpr std::string_view kPhases[] = {"gathering", "training", "stopping", "ended"};
+  constexpr std::string_view kStates[] = {"absent", "joined", "admitting", "running", "idle", "fencing", "gone", "stopped"};
+  std::string text = concat("scheduler ", kPhases[static_cast<std::size_t>(phase_)]);
+  for (const auto& [worker, member] : members_)
+    text += concat(", worker ", worker, ' ', kStates[static_cast<std::size_t>(member.state)]);
+  return text;
+}
+
 void Scheduler::report(Outbox& out) {
-  const auto live = members_in({State::admitting, State::running, State::idle}).size();
+  const auto live = members_in({State::joined, State::admitting, State::running, State::idle}).size();
   out.send(kMonitor, encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(), torn_pushes_,
                                                          static_cast<std::uint32_t>(live)}}));
 }

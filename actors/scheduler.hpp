@@ -3,10 +3,10 @@
 //
 // A worker, as the scheduler sees it:
 //
-//   absent --Join--> admitting --all shards know it--> running --Idle--> idle --data came back--> admitting
-//                        |                               |                |
-//                        +----------- it ends -----------+----------------+--> fencing --all shards answered--> gone
-//                                                        +--Stopped (after Stop)--> stopped
+//   absent --Join--> joined --all have joined--> admitting --all shards know it--> running --Idle--> idle --data came
+//   back--> admitting
+//   any of these --it ends--> fencing --all shards answered--> gone --Join of a new life--> joined
+//   running, idle --Stopped (after Stop)--> stopped
 //
 // The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) -> ended (Finish sent).
 #include <map>
@@ -30,10 +30,12 @@ class Scheduler final : public ProtocolRole {
   void on_down(Address actor, const std::string& reason, Outbox& out) override;
 
   const LeaseBook& leases() const { return leases_; }
+  /// Phase and members, for messages about a run that hangs.
+  std::string describe() const;
 
  private:
   enum class Phase : std::uint8_t { gathering, training, stopping, ended };
-  enum class State : std::uint8_t { absent, admitting, running, idle, fencing, gone, stopped };
+  enum class State : std::uint8_t { absent, joined, admitting, running, idle, fencing, gone, stopped };
 
   struct Member {
     State state = State::absent;

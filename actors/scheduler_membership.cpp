@@ -10,6 +10,9 @@ namespace leeway {
 
 void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   auto& member = members_.at(worker);
+  if (incarnation == member.incarnation && member.state == State::gone)
+    // Evicted before it started: it must come back under a new incarnation, which the shards have not fenced.
+    return to_worker(worker, msg::Refused{msg::Refused::Reason::unknown_worker, "evicted", {}}, out);
   if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
   if (member.state != State::absent && member.state != State::gone) {
     // Only an evicted worker starts a new life, so its old one is being settled or about to be.
@@ -17,7 +20,7 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
     return;
   }
   member.incarnation = incarnation;
-  member.state = State::admitting;
+  member.state = State::joined;
   if (phase_ == Phase::stopping || phase_ == Phase::ended) return to_worker(worker, msg::Stop{}, out);
   if (phase_ == Phase::gathering) return begin_if_gathered(out);
   admit(worker, out);
@@ -25,7 +28,7 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
 
 void Scheduler::begin_if_gathered(Outbox& out) {
   if (phase_ != Phase::gathering || !members_in({State::absent}).empty()) return;
-  const auto joined = members_in({State::admitting});
+  const auto joined = members_in({State::joined});
   if (joined.empty()) return;
   phase_ = Phase::training;
   for (const WorkerId worker : joined) admit(worker, out);
@@ -76,6 +79,7 @@ void Scheduler::start_admitted(Outbox& out) {
     if (!known(worker)) continue;
     auto& member = members_.at(worker);
     member.state = State::running;
+    leases_.skip_to(worker, member.start);
     to_worker(worker, msg::Start{member.start}, out);
   }
 }
@@ -101,6 +105,7 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   const auto found = members_.find(worker);
   if (found == members_.end()) return;
   auto& member = found->second;
+  if (member.state == State::fencing) member.comes_back.reset();  // the new life has ended as well
   if (member.state == State::gone || member.state == State::fencing || member.state == State::stopped) return;
   out.emit({.kind = Event::Kind::evicted, .worker = worker});
   member.state = State::fencing;

@@ -277,7 +277,8 @@ void Shard::acknowledge(const Contribution& contribution, bool repeat, Outbox& o
               .worker = contribution.worker,
               .iteration = contribution.iteration,
               .value = contribution.part,
-              .value2 = contribution.samples});
+              .value2 = contribution.samples,
+              .incarnation = contribution.incarnation});
   }
   if (!clocks_.may_push(contribution.worker, contribution.incarnation)) return;
   out.send(address_of(contribution.worker),

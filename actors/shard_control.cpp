@@ -26,6 +26,8 @@ void Shard::handle(const msg::Admit& admit, Outbox& out) {
 void Shard::handle(const msg::Raise& raise, Outbox& out) {
   if (stale(raise.view, out)) return;
   clocks_.raise(raise.worker, raise.iteration);
+  if (const auto* participant = clocks_.find(raise.worker))
+    out.emit({.kind = Event::Kind::clock_moved, .worker = raise.worker, .value = participant->clock.value()});
   clocks_changed(raise.worker, out);
 }
 

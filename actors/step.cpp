@@ -59,8 +59,8 @@ void Step::run(int part) {
       gradients_[block] = Blob::floats(job.layout->block(id).floats);
       // Padding between slices is never written by a kernel, and must not carry NaN into an update.
       auto& target = one_piece_ ? gradients_[block] : buffers_->pieces_[block];
-      zero_padding(job, id, gradients_[block]);
-      if (!one_piece_) zero_padding(job, id, target);
+      zero_padding(*job.model, job.layout->block(id), gradients_[block].mutable_floats());
+      if (!one_piece_) zero_padding(*job.model, job.layout->block(id), target.mutable_floats());
       buffers_->gradient_slices_.set_block(*job.layout, id, target.mutable_floats());
     }
     const auto total = static_cast<std::int64_t>(samples_.samples.size());
@@ -81,17 +81,6 @@ void Step::run(int part) {
   // Nobody reads these weights again: without this reference their next update can run in place.
   for (const auto& block : job.layout->blocks())
     if (block.layer == layer_of(part)) weights_[block.id.value()].reset();
-}
-
-void Step::zero_padding(const Job& job, BlockId id, Blob& blob) {
-  const Block& block = job.layout->block(id);
-  std::int64_t written = 0;
-  for (const auto& slice : block.slices) {
-    std::fill(blob.mutable_floats() + written, blob.mutable_floats() + slice.offset, 0.0f);
-    const auto& shape = job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-    written = slice.offset + slice.rows * shape.row_count();
-  }
-  std::fill(blob.mutable_floats() + written, blob.mutable_floats() + block.floats, 0.0f);
 }
 
 bool Step::forward(std::int64_t first, std::int64_t count) {

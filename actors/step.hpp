@@ -65,7 +65,6 @@ class Step final : public Work {
   void backward(int part);
   /// Adds the micro-batch's gradients of one layer to the step's.
   void add_piece(int layer, std::int64_t count, bool first);
-  static void zero_padding(const Job& job, BlockId id, Blob& blob);
 
   std::shared_ptr<StepBuffers> buffers_;
   Iteration iteration_;

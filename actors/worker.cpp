@@ -10,6 +10,7 @@ namespace leeway {
 namespace {
 
 constexpr Duration kReportInterval = milliseconds(50);
+constexpr Duration kJoinInterval = milliseconds(500);
 
 /// Thrown where the plan asks a worker to fail.
 struct PlannedFault : std::runtime_error {
@@ -29,7 +30,16 @@ void Worker::send(Address to, T body, Outbox& out) {
   out.send(to, encode({.incarnation = incarnation_, .body = std::move(body)}));
 }
 
-void Worker::on_start(Outbox& out) { send(kScheduler, msg::Join{}, out); }
+void Worker::on_start(Outbox& out) { join(out); }
+
+void Worker::join(Outbox& out) {
+  send(kScheduler, msg::Join{}, out);
+  out.after(kJoinInterval, incarnation_.value());
+}
+
+void Worker::on_timer(TimerToken token, Outbox& out) {
+  if (token == incarnation_.value() && state_ == State::joining && !stopping_) join(out);
+}
 
 void Worker::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (from.kind != RoleKind::host && envelope.incarnation != incarnation_ &&
@@ -311,7 +321,8 @@ Clock Worker::acknowledged() const {
 
 void Worker::handle(Address from, Incarnation incarnation, const msg::Refused& refused, Outbox& out) {
   if (refused.reason == msg::Refused::Reason::unknown_worker) {
-    if (incarnation == incarnation_ && state_ == State::running && !stopping_) rejoin(out);
+    const bool evicted = state_ == State::running || (state_ == State::joining && from == kScheduler);
+    if (incarnation == incarnation_ && evicted && !stopping_) rejoin(out);
     return;
   }
   // Anything else is a defect of this worker: better to end, and be evicted, than to train on.
@@ -328,7 +339,7 @@ void Worker::rejoin(Outbox& out) {
   buffers_ = std::make_shared<StepBuffers>(job_);  // the old ones may still be computing
   asked_.reset();
   no_data_ = diverged_ = false;
-  send(kScheduler, msg::Join{}, out);
+  join(out);
 }
 
 void Worker::on_link(Address peer, Outbox& out) {

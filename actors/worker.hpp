@@ -24,6 +24,7 @@ class Worker final : public ProtocolRole {
   Worker(std::shared_ptr<const Job> job, WorkerId id);
 
   void on_start(Outbox& out) override;
+  void on_timer(TimerToken token, Outbox& out) override;
   void on_part(Work& work, int part, Outbox& out) override;
   void on_link(Address peer, Outbox& out) override;
 
@@ -63,6 +64,8 @@ class Worker final : public ProtocolRole {
   void push_empty(Outbox& out);
   void push(std::uint32_t shard, msg::Push push, Outbox& out);
   void finish_iteration(std::int64_t samples, Outbox& out);
+  /// Asks to take part, and again until it is heard.
+  void join(Outbox& out);
   /// Forgets this life and joins again under the next incarnation.
   void rejoin(Outbox& out);
 

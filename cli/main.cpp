@@ -1,9 +1,11 @@
 // leeway: finds, describes and runs scenarios.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
 #include "cli/commands.hpp"
+#include "core/text.hpp"
 
 namespace cli = leeway::cli;
 
@@ -38,7 +40,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app("Leeway trains models asynchronously, with bounded staleness.", "leeway");
   app.set_version_flag("--version", "leeway " LEEWAY_VERSION);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 ok, 1 the run failed, 2 bad usage.");
+  app.footer("Exit codes: 0 ok, 1 the run failed, 2 bad usage, 130 interrupted.");
 
   const auto* list = app.add_subcommand("list", "List the scenarios that are installed");
   std::string name;
@@ -50,6 +52,17 @@ int parse_and_run(int argc, char** argv) {
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
 
+  if (argc < 2) {
+    std::cerr << app.help();
+    return cli::kBadUsage;
+  }
+  const std::string first = argv[1];
+  const std::vector<std::string> known = {"list", "describe", "run"};
+  if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
+    std::cerr << "leeway: there is no command \"" << first << '"' << leeway::suggest(first, known)
+              << '\n';
+    return cli::kBadUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

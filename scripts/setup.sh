@@ -85,21 +85,25 @@ jobs() {
   echo $((cores < by_memory ? cores : by_memory))
 }
 
-# build PRESET [TARGET...]: configures if need be, then builds.
+# configure PRESET: unless it is.
+configure() {
+  configured "$1" && return
+  say "configuring build/$1"
+  local log
+  log=$(mktemp)
+  if ! cmake --preset "$1" --fresh >"$log" 2>&1 </dev/null; then
+    cat "$log" >&2
+    rm -f "$log"
+    die "CMake could not configure build/$1, see above"
+  fi
+  rm -f "$log"
+}
+
+# build PRESET [TARGET...]
 build() {
   local preset=$1
   shift
-  if ! configured "$preset"; then
-    say "configuring build/$preset"
-    local log
-    log=$(mktemp)
-    if ! cmake --preset "$preset" --fresh >"$log" 2>&1 </dev/null; then
-      cat "$log" >&2
-      rm -f "$log"
-      die "CMake could not configure build/$preset, see above"
-    fi
-    rm -f "$log"
-  fi
+  configure "$preset"
   ninja -C "build/$preset" -n "$@" 2>/dev/null </dev/null | grep -q 'no work to do' && return
   say "building build/$preset"
   ninja -C "build/$preset" -j "$(jobs)" "$@" </dev/null >&2

@@ -180,5 +180,6 @@ TEST_CASE("bad usage has exit code 2, help and version 0") {
     CHECK(result.code == 0);
     CHECK_THAT(result.output, Contains("Usage") || Contains("leeway"));
   }
+  CHECK_THAT(leeway_command(prefix, "lst").output, Contains("did you mean \"list\"?"));
   CHECK(leeway_command(prefix, "--version").output == "leeway 0.1.0\n");
 }

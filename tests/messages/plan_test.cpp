@@ -241,20 +241,23 @@ TEST_CASE("a plan file that cannot be read is named") {
 // --- hostile input
 // ----------------------------------------------------------------------------------
 
-TEST_CASE("every unknown kind and enum value of a message is refused by name") {
+TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
   const auto good = words_of(full_plan());
   std::string errors;
-  for (std::size_t i = 0; i < good.size() * 4; ++i) {
-    auto words = good;
-    const std::uint16_t value = 0x7777;
-    std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
-    const auto plan = decode_plan(Message(words, {}));
-    if (!plan) errors += plan.error().text + '\n';
+  for (const std::uint16_t value : {2, 3, 4, 5, 6}) {
+    for (std::size_t i = 0; i < good.size() * 4; ++i) {
+      auto words = good;
+      std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
+      const auto plan = decode_plan(Message(words, {}));
+      if (!plan) errors += plan.error().text + '\n';
+    }
   }
-  for (const char* name : {"data", "layer", "optimizer", "schedule", "consistency"})
-    CHECK_THAT(errors, Contains(std::string("plan: ") + name + " is of the unknown kind"));
-  for (const char* name : {"loss", "linear.init", "fault.kind"})
-    CHECK_THAT(errors, Contains(std::string("plan: ") + name + " has the unknown value"));
+  for (const char* error :
+       {"data is of the unknown kind 5", "layer is of the unknown kind 4",
+        "optimizer is of the unknown kind 6", "schedule is of the unknown kind 3",
+        "consistency is of the unknown kind 3", "loss has the unknown value 2",
+        "linear.init has the unknown value 4", "fault.kind has the unknown value 2"})
+    CHECK_THAT(errors, Contains(std::string("plan: ") + error + '\n'));
 }
 
 TEST_CASE("a truncated message is refused") {

@@ -47,21 +47,16 @@ void RuleChecker::on_delivered(Address from, Address to, const Envelope& envelop
 // ---- exactly once ----
 
 void ExactlyOnceChecker::on_event(Address actor, const Event& event) {
-  if (actor.kind != RoleKind::shard) return;
-  const std::pair who(actor, event.worker);
-  if (event.kind == Event::Kind::admitted) ++admissions_[who];
   if (event.kind != Event::Kind::part_applied) return;
   const auto part = static_cast<std::uint32_t>(event.value);
-  const bool fresh = applied_.insert({actor, event.worker, admissions_[who], event.iteration, part}).second;
-  LW_CHECK(fresh, "part applied twice", actor, event.worker, event.iteration, part);
-  applied_by_life_.insert({actor, event.worker, incarnations_[who], event.iteration, part});
+  const bool fresh = applied_.insert({actor, event.worker, event.incarnation, event.iteration, part}).second;
+  LW_CHECK(fresh, "part applied twice", actor, event.worker, event.incarnation, event.iteration, part);
 }
 
 void ExactlyOnceChecker::on_delivered(Address from, Address to, const Envelope& envelope) {
-  if (const auto* admit = std::get_if<msg::Admit>(&envelope.body)) incarnations_[{to, admit->worker}] = admit->incarnation;
   const auto* pushed = std::get_if<msg::Pushed>(&envelope.body);
   if (!pushed) return;
-  LW_CHECK(applied_by_life_.contains({from, WorkerId(to.index), envelope.incarnation, pushed->iteration, pushed->part}),
+  LW_CHECK(applied_.contains({from, WorkerId(to.index), envelope.incarnation, pushed->iteration, pushed->part}),
            "part acknowledged but not applied", from, to, pushed->iteration, pushed->part);
 }
 

@@ -36,12 +36,8 @@ class ExactlyOnceChecker final : public Observer {
   std::uint64_t applied() const { return applied_.size(); }
 
  private:
-  // shard, worker, which admission of it, iteration, part
-  using Key = std::tuple<Address, WorkerId, int, Iteration, std::uint32_t>;
-  std::map<std::pair<Address, WorkerId>, int> admissions_;
-  std::map<std::pair<Address, WorkerId>, Incarnation> incarnations_;
-  std::set<Key> applied_;
-  std::set<std::tuple<Address, WorkerId, Incarnation, Iteration, std::uint32_t>> applied_by_life_;
+  // shard, worker and its life, iteration, part
+  std::set<std::tuple<Address, WorkerId, Incarnation, Iteration, std::uint32_t>> applied_;
 };
 
 /// Property 6: each sample is trained exactly once per epoch, by the scheduler's account; and the shards applied as many samples as that says, those

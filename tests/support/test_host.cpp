@@ -78,7 +78,7 @@ void TestHost::kill(Address actor) {
     channel = channel->first.second == actor ? channels_.erase(channel) : std::next(channel);
   std::erase_if(timers_, [&](const Timer& timer) { return timer.actor == actor; });
   for (const Address watcher : watchers_[actor])
-    if (actors_.contains(watcher)) channels_[{kHost, watcher}].push_back({std::nullopt, actor, "killed"});
+    if (actors_.contains(watcher)) channels_[{actor, watcher}].push_back({std::nullopt, actor, "killed"});
 }
 
 void TestHost::suspect(WorkerId worker) {
@@ -197,7 +197,7 @@ RunTotals TestHost::run() {
 }
 
 std::string TestHost::who_waits() const {
-  std::string text;
+  std::string text = static_cast<const Scheduler&>(*actors_.at(kScheduler).role).describe();
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i) {
     text += concat("; shard ", i, " min_clock ", shard(i).clocks().min_clock());
     for (const auto& [worker, entry] : shard(i).clocks().participants())

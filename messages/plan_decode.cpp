@@ -1,183 +1,13 @@
-#include "messages/plan.hpp"
-
+// Cap'n Proto -> Plan. The readers throw wire::Malformed; decode_plan turns it into an Error.
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include "messages/plan.hpp"
 #include "messages/wire.hpp"
 #include "plan.capnp.h"
 
 namespace leeway {
 namespace {
-
-capnp::Text::Reader text_of(const std::string& in) {
-  return capnp::Text::Reader(in.c_str(), in.size());  // whole, also beyond a zero byte
-}
-
-// --- writing: one overload for each arm of a variant; std::visit picks it ----------------------
-
-void write(plan_schema::DataSource::Builder out, const plan::FashionMnist& in) {
-  out.initFashionMnist().setDirectory(text_of(in.directory));
-}
-void write(plan_schema::DataSource::Builder out, const plan::Idx& in) {
-  auto idx = out.initIdx();
-  idx.setTrainImages(text_of(in.train_images));
-  idx.setTrainLabels(text_of(in.train_labels));
-  idx.setTestImages(text_of(in.test_images));
-  idx.setTestLabels(text_of(in.test_labels));
-}
-void write(plan_schema::DataSource::Builder out, const plan::Csv& in) {
-  auto csv = out.initCsv();
-  csv.setTrain(text_of(in.train));
-  csv.setTest(text_of(in.test));
-  csv.setLabel(text_of(in.label));
-  csv.setRegression(in.regression);
-  csv.setTestShare(in.test_share);
-  csv.setNormalize(in.normalize);
-}
-void write(plan_schema::DataSource::Synthetic::Builder out, const plan::Line& in) {
-  auto line = out.initLine();
-  line.setSlope(in.slope);
-  line.setIntercept(in.intercept);
-  line.setNoise(in.noise);
-}
-void write(plan_schema::DataSource::Synthetic::Builder out, const plan::Clusters& in) {
-  auto clusters = out.initClusters();
-  clusters.setClasses(in.classes);
-  clusters.setFeatures(in.features);
-  clusters.setSpread(in.spread);
-}
-void write(plan_schema::DataSource::Builder out, const plan::Synthetic& in) {
-  auto synthetic = out.initSynthetic();
-  synthetic.setSamples(in.samples);
-  synthetic.setTestSamples(in.test_samples);
-  std::visit([&](const auto& kind) { write(synthetic, kind); }, in.kind);
-}
-void write(plan_schema::DataSource::Builder out, const plan::CustomData& in) {
-  out.initCustom().setName(text_of(in.name));
-}
-
-void write(plan_schema::Layer::Builder out, const plan::Linear& in) {
-  auto linear = out.initLinear();
-  linear.setOutputs(in.outputs);
-  linear.setInit(static_cast<plan_schema::Init>(in.init));
-}
-void write(plan_schema::Layer::Builder out, const plan::Relu&) {
-  out.setRelu();
-}
-void write(plan_schema::Layer::Builder out, const plan::Flatten&) {
-  out.setFlatten();
-}
-void write(plan_schema::Layer::Builder out, const plan::CustomLayer& in) {
-  auto custom = out.initCustom();
-  custom.setName(text_of(in.name));
-  custom.setArguments(text_of(in.arguments));
-}
-
-void write(plan_schema::Optimizer::Adam::Builder out, double beta1, double beta2, double epsilon) {
-  out.setBeta1(beta1);
-  out.setBeta2(beta2);
-  out.setEpsilon(epsilon);
-}
-void write(plan_schema::Optimizer::Builder out, const plan::Sgd&) {
-  out.setSgd();
-}
-void write(plan_schema::Optimizer::Builder out, const plan::Momentum& in) {
-  out.initMomentum().setFactor(in.factor);
-}
-void write(plan_schema::Optimizer::Builder out, const plan::Nesterov& in) {
-  out.initNesterov().setFactor(in.factor);
-}
-void write(plan_schema::Optimizer::Builder out, const plan::Adam& in) {
-  write(out.initAdam(), in.beta1, in.beta2, in.epsilon);
-}
-void write(plan_schema::Optimizer::Builder out, const plan::AdamW& in) {
-  write(out.initAdamw(), in.beta1, in.beta2, in.epsilon);
-}
-void write(plan_schema::Optimizer::Builder out, const plan::AdaGrad& in) {
-  out.initAdagrad().setEpsilon(in.epsilon);
-}
-
-void write(plan_schema::Schedule::Builder out, const plan::Constant&) {
-  out.setConstant();
-}
-void write(plan_schema::Schedule::Builder out, const plan::Step& in) {
-  auto step = out.initStep();
-  step.setEvery(in.every);
-  step.setFactor(in.factor);
-}
-void write(plan_schema::Schedule::Builder out, const plan::Cosine& in) {
-  out.initCosine().setFloor(in.floor);
-}
-
-void write(plan_schema::Consistency::Builder out, const plan::Bsp&) {
-  out.setBsp();
-}
-void write(plan_schema::Consistency::Builder out, const plan::Ssp& in) {
-  out.initSsp().setStaleness(in.staleness);
-}
-void write(plan_schema::Consistency::Builder out, const plan::Asp&) {
-  out.setAsp();
-}
-
-void write(plan_schema::Straggler::Builder out, const plan::Straggler& in) {
-  out.setWorker(in.worker);
-  out.setFactor(in.factor);
-  out.setShare(in.share);
-  out.setBurst(in.burst);
-}
-void write(plan_schema::Fault::Builder out, const plan::Fault& in) {
-  out.setWorker(in.worker);
-  out.setIteration(in.iteration);
-  out.setKind(static_cast<plan_schema::Fault::Kind>(in.kind));
-}
-void write(plan_schema::Stop::Builder out, const plan::Stop& in) {
-  out.setEpochs(in.epochs);
-  out.setIterations(in.iterations);
-  out.setSeconds(in.seconds);
-  out.setAccuracy(in.accuracy);
-}
-
-/// Writes a variant, a plain value, or each item of a list.
-template <class Builder, class... Arms>
-void write_any(Builder out, const std::variant<Arms...>& in) {
-  std::visit([&](const auto& arm) { write(out, arm); }, in);
-}
-template <class Builder, class Item>
-void write_any(Builder out, const Item& in) {
-  write(out, in);
-}
-template <class ListBuilder, class Item>
-void write_all(ListBuilder out, const std::vector<Item>& in) {
-  for (unsigned i = 0; i < in.size(); ++i) write_any(out[i], in[i]);
-}
-
-void write(plan_schema::Plan::Builder out, const Plan& in) {
-  out.setName(text_of(in.name));
-  out.setSeed(in.seed);
-  write_any(out.initData(), in.data);
-  write_all(out.initModel(static_cast<unsigned>(in.model.size())), in.model);
-  out.setLoss(static_cast<plan_schema::Loss>(in.loss));
-  auto optimizer = out.initOptimizer();
-  optimizer.setLearningRate(in.optimizer.learning_rate);
-  optimizer.setWeightDecay(in.optimizer.weight_decay);
-  write_any(optimizer, in.optimizer.kind);
-  auto schedule = out.initSchedule();
-  schedule.setWarmup(in.schedule.warmup);
-  write_any(schedule, in.schedule.kind);
-  write_any(out.initConsistency(), in.consistency);
-  out.setWorkers(in.workers);
-  out.setShards(in.shards);
-  out.setBatch(in.batch);
-  out.setMicroBatches(in.micro_batches);
-  out.setPrefetch(in.prefetch);
-  out.setChunk(in.chunk);
-  write_all(out.initStragglers(static_cast<unsigned>(in.stragglers.size())), in.stragglers);
-  write_all(out.initFaults(static_cast<unsigned>(in.faults.size())), in.faults);
-  write(out.initStop(), in.stop);
-  out.setEvaluateEvery(in.evaluate_every);
-}
-
-// --- reading: throws wire::Malformed ------------------------------------------------------------
 
 std::string text(capnp::Text::Reader in) {
   return std::string(in.begin(), in.size());
@@ -347,14 +177,6 @@ Plan read(plan_schema::Plan::Reader in) {
 }
 
 }  // namespace
-
-Message encode(const Plan& plan) {
-  capnp::MallocMessageBuilder builder;
-  write(builder.initRoot<plan_schema::Plan>(), plan);
-  const auto flat = capnp::messageToFlatArray(builder);
-  const auto* words = reinterpret_cast<const std::uint64_t*>(flat.begin());
-  return Message(std::vector<std::uint64_t>(words, words + flat.size()), {});
-}
 
 Expected<Plan> decode_plan(const Message& message) {
   const auto header = message.header();
