@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())
-      .optimizer(momentum(0.1, 0.9))
+      .optimizer(momentum(0.05, 0.9))
       .schedule(cosine())
       .consistency(ssp(3))
       .workers(4)

@@ -1,0 +1,109 @@
+// stragglers: what a slow worker does to training under each policy.
+//
+// The same network learns Fashion-MNIST under bsp, ssp with a bound of 1, 2, 4 and 8, and asp: once with four equal workers, and once with worker 3
+// slow in random bursts. Prints a table and draws the test loss against time. Bounded staleness is no free lunch: with
+// equal workers nobody has to wait long, and the policies that apply every push on its own do more work than bsp, which
+// applies one sum a round.
+#include <leeway/monitoring/format.hpp>
+#include <leeway/monitoring/picture.hpp>
+#include <leeway/runtime/scenario.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+using namespace leeway;
+
+namespace {
+
+constexpr double kTarget = 0.85;  // test accuracy, for the column "to 85%"
+
+struct Policy {
+  std::string name;
+  plan::Consistency consistency;
+};
+
+/// Seconds until the test accuracy was first seen at the target.
+std::string time_to_target(const Result& result) {
+  for (const auto& evaluation : result.totals.evaluations)
+    if (evaluation.accuracy >= kTarget) return fixed((evaluation.now - Instant{}).seconds(), 2) + " s";
+  return "-";
+}
+
+std::string row(const std::string& policy, const std::string& field, const Result& result) {
+  double waiting = 0;
+  double working = 0;
+  for (const auto& worker : result.totals.workers) {
+    waiting += worker.wait.seconds();
+    working += worker.compute.seconds();
+  }
+  std::ostringstream out;
+  const auto cell = [&](int width, const std::string& text) { out << std::string(std::max(1, width - int(text.size())), ' ') << text; };
+  cell(8, policy);
+  cell(10, field);
+  cell(9, fixed(result.seconds, 2) + " s");
+  cell(11, grouped(static_cast<std::uint64_t>(result.samples_per_second)));
+  cell(9, percent(waiting / (waiting + working)));
+  cell(6, std::to_string(result.max_clock_gap));
+  cell(10, percent(result.test_accuracy));
+  cell(9, time_to_target(result));
+  return out.str();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Scenario scenario("stragglers", "Compare bsp, ssp and asp, with and without a worker that is slow in bursts.");
+  scenario
+      .description("Twelve runs of a 784-512-256-10 network on Fashion-MNIST. --staleness has no effect: all policies are run.")
+      .data(fashion_mnist())
+      .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
+      .loss(softmax_cross_entropy())
+      .optimizer(momentum(0.05, 0.9))
+      .workers(4)
+      .shards(2)
+      .batch(64)
+      .straggler(slow_in_bursts(3, 5, 0.25, 50))
+      .evaluate_every(0.25)
+      .epochs(3);
+  const CommandLine line = parse(scenario, argc, argv);
+  if (line.exit_code) return *line.exit_code;
+
+  const std::vector<Policy> policies = {{"bsp", bsp()},    {"ssp(1)", ssp(1)}, {"ssp(2)", ssp(2)},
+                                        {"ssp(4)", ssp(4)}, {"ssp(8)", ssp(8)}, {"asp", asp()}};
+  const std::string header = "  policy   workers     time  samples/s  waiting   gap  accuracy   to 85%";
+  std::string table = header + '\n';
+  if (!line.options.quiet) std::cout << header << '\n';
+  std::vector<Chart> charts;
+  for (const std::string field : {"equal", "straggler"}) {
+    Chart chart{.title = field == "equal" ? "Equal workers" : "One worker slow in bursts",
+                .x_label = "seconds",
+                .y_label = "test loss"};
+    for (const auto& policy : policies) {
+      Plan plan = line.plan;
+      plan.consistency = policy.consistency;
+      if (field == "equal") plan.stragglers.clear();
+      RunOptions options{.quiet = true};
+      if (!line.options.folder.empty()) options.folder = line.options.folder + "/" + policy.name + "-" + field;
+      const Result result = run(plan, options);
+      if (!result.ok()) {
+        std::cerr << "stragglers: " << policy.name << ": " << result.error << '\n';
+        return result.exit_code;
+      }
+      Series curve{.name = policy.name};
+      for (const auto& evaluation : result.totals.evaluations)
+        curve.points.emplace_back((evaluation.now - Instant{}).seconds(), evaluation.loss);
+      chart.series.push_back(std::move(curve));
+      const std::string text = row(policy.name, field, result);
+      table += text + '\n';
+      if (!line.options.quiet) std::cout << text << std::endl;
+    }
+    charts.push_back(std::move(chart));
+  }
+  if (line.options.folder.empty()) return 0;
+  std::ofstream(line.options.folder + "/table.txt") << table;
+  std::ofstream(line.options.folder + "/loss.svg") << svg(charts);
+  std::cout << "\nKept in " << line.options.folder << ": table.txt, loss.svg, and a folder for each run\n";
+  return 0;
+}

@@ -1,0 +1,89 @@
+#include "core/text.hpp"
+
+#include <rapidcheck/catch.h>
+
+#include <catch2/catch.hpp>
+
+using namespace leeway;
+
+namespace {
+
+/// Few letters, so that words have much in common.
+std::string any_word() { return *rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c')); }
+
+const std::vector<std::string> kOptimizers = {"sgd", "momentum", "nesterov", "adam", "adagrad"};
+
+}  // namespace
+
+TEST_CASE("concat prints its arguments one after the other") {
+  CHECK(concat() == "");
+  CHECK(concat("worker ", 3, ", share ", 0.5, ' ', std::string("x")) == "worker 3, share 0.5 x");
+}
+
+TEST_CASE("join puts the separator between items only") {
+  CHECK(join({}, ", ") == "");
+  CHECK(join({"a"}, ", ") == "a");
+  CHECK(join({"a", "", "b"}, ", ") == "a, , b");
+}
+
+TEST_CASE("the edit distance counts the letters to change") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("adam", "adam") == 0);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("stalenes", "staleness") == 1);
+  CHECK(edit_distance("wokrers", "workers") == 1);  // neighbours swapped
+  CHECK(edit_distance("ca", "abc") == 3);  // no letter is edited twice: 2 with that allowed
+}
+
+TEST_CASE("the edit distance is symmetric, and one edit changes it by one at most") {
+  rc::prop("symmetry and bounds", [] {
+    const auto a = any_word();
+    const auto b = any_word();
+    const auto distance = edit_distance(a, b);
+    RC_ASSERT(distance == edit_distance(b, a));
+    RC_ASSERT((distance == 0) == (a == b));
+    RC_ASSERT(distance <= std::max(a.size(), b.size()));
+    RC_ASSERT(distance >= std::max(a.size(), b.size()) - std::min(a.size(), b.size()));
+  });
+  rc::prop("single edits cost one", [] {
+    const auto word = any_word() + "x";
+    const auto at = *rc::gen::inRange<std::size_t>(0, word.size());
+    auto inserted = word, deleted = word, replaced = word;
+    inserted.insert(at, 1, 'z');
+    deleted.erase(at, 1);
+    replaced[at] = 'z';
+    RC_ASSERT(edit_distance(word, inserted) == 1u);
+    RC_ASSERT(edit_distance(word, deleted) == 1u);
+    RC_ASSERT(edit_distance(word, replaced) == 1u);
+    if (at + 1 < word.size() && word[at] != word[at + 1]) {
+      auto swapped = word;
+      std::swap(swapped[at], swapped[at + 1]);
+      RC_ASSERT(edit_distance(word, swapped) == 1u);
+    }
+  });
+}
+
+TEST_CASE("the nearest candidate is the one that was meant, or none") {
+  CHECK(nearest("momentun", kOptimizers) == "momentum");
+  CHECK(nearest("adma", kOptimizers) == "adam");
+  CHECK(nearest("adagard", kOptimizers) == "adagrad");
+  CHECK(nearest("lbfgs", kOptimizers) == "");
+  CHECK(nearest("xy", {"a", "bc"}) == "");  // all letters replaced is not near
+  CHECK(nearest("anything", {}) == "");
+  CHECK(nearest("bspp", {"bspa", "bsp"}) == "bspa");  // the first of equals
+}
+
+TEST_CASE("a candidate is the nearest to itself") {
+  rc::prop("exact words win", [] {
+    std::vector<std::string> candidates;
+    for (int i = *rc::gen::inRange(1, 6); i > 0; --i) candidates.push_back("a" + any_word());
+    const auto word = *rc::gen::elementOf(candidates);
+    RC_ASSERT(nearest(word, candidates) == word);
+  });
+}
+
+TEST_CASE("a suggestion names the one that was meant, or all that are known") {
+  CHECK(suggest("momentun", kOptimizers) == "; did you mean \"momentum\"?");
+  CHECK(suggest("lbfgs", {"sgd", "adam"}) == "; known are sgd, adam");
+}
