@@ -36,8 +36,8 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next, const std::vect
     count = std::clamp((guided + batch - 1) / batch * batch, batch, count);
   }
   if (limits_.total_iterations > 0) {
-    const auto left = static_cast<std::int64_t>(limits_.total_iterations - iterations_granted_);
-    count = std::min(count, left * batch);
+    const auto left = limits_.total_iterations - iterations_granted_;
+    if (left < static_cast<std::uint64_t>(count)) count = std::min(count, static_cast<std::int64_t>(left) * batch);
   }
   const SampleRange range = take(count, std::nullopt);
   if (range.count() == 0) return std::nullopt;
@@ -99,8 +99,9 @@ std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
   while (!grants.empty()) {
     auto& [lease, trained] = grants.front();
     const std::int64_t size = lease.end - lease.begin;
-    const std::int64_t done = clock.value() - lease.first_iteration.value();
-    const std::int64_t now = std::clamp<std::int64_t>(done * lease.batch, 0, size);
+    // A worker may say any clock: no more than the lease counts, and nothing overflows.
+    const std::int64_t done = std::clamp<std::int64_t>(clock.value() - lease.first_iteration.value(), 0, lease.iterations());
+    const std::int64_t now = std::min(done * lease.batch, size);
     if (now > trained) {
       news.push_back({lease.epoch, lease.begin + trained, lease.begin + now});
       samples_trained_ += static_cast<std::uint64_t>(now - trained);

@@ -10,12 +10,30 @@ using namespace leeway;
 namespace {
 
 template <class A, class B>
-concept Mixes = requires(A a, B b) { a == b; } || requires(A a, B b) { a < b; } ||
-                requires(A a, B b) { a - b; } || requires(A a, B b) { a = b; } ||
-                std::convertible_to<A, B> || std::convertible_to<B, A>;
+concept Mixes = requires(A a, B b) {
+  a == b;
+}
+|| requires(A a, B b) {
+  a < b;
+}
+|| requires(A a, B b) {
+  a - b;
+}
+|| requires(A a, B b) {
+  a = b;
+}
+|| std::convertible_to<A, B> || std::convertible_to<B, A>;
 
 template <class A>
-concept Adds = requires(A a) { a + 1; } || requires(A a) { ++a; } || requires(A a) { a - a; };
+concept Adds = requires(A a) {
+  a + 1;
+}
+|| requires(A a) {
+  ++a;
+}
+|| requires(A a) {
+  a - a;
+};
 
 // Each kind mixes with itself, so that the concept is seen to hold where it should.
 static_assert(Mixes<WorkerId, WorkerId> && Mixes<Clock, Clock>);

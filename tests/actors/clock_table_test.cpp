@@ -1,0 +1,278 @@
+// ClockTable against a model that keeps every accepted part by itself and computes everything anew.
+#include "actors/clock_table.hpp"
+
+#include <rapidcheck/catch.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <optional>
+#include <set>
+
+#include "core/check.hpp"
+#include "core/rng.hpp"
+
+using namespace leeway;
+using Verdict = ClockTable::Verdict;
+
+namespace {
+
+constexpr std::uint32_t kParts = 3;
+constexpr Incarnation kFirst{1};
+
+class Model {
+ public:
+  struct Worker {
+    Incarnation incarnation;
+    bool live = false;
+    bool fenced = false;
+    std::int64_t clock = 0;
+    std::set<std::uint32_t> parts;
+  };
+
+  std::int64_t admit(WorkerId id, Incarnation incarnation, std::int64_t iteration) {
+    const std::int64_t own = workers_.contains(id) ? workers_[id].clock : 0;
+    const std::int64_t at = std::max({iteration, min_clock_, own});
+    workers_[id] = {incarnation, true, false, at, {}};
+    settle();
+    return at;
+  }
+  void raise(WorkerId id, std::int64_t iteration) {
+    if (!workers_.contains(id) || !workers_[id].live) return;
+    workers_[id].clock = std::max(workers_[id].clock, iteration);
+    settle();
+  }
+  void fence(WorkerId id) {
+    if (workers_.contains(id)) workers_[id].fenced = true;
+  }
+  void remove(WorkerId id) {
+    if (workers_.contains(id)) workers_[id].live = false;
+    settle();
+  }
+  Verdict accept(WorkerId id, std::int64_t iteration, std::uint32_t part) {
+    auto& worker = workers_.at(id);
+    if (iteration > worker.clock) return Verdict::gap;
+    if (iteration < worker.clock || !worker.parts.insert(part).second) return Verdict::repeat;
+    newest_ = std::max(newest_, iteration + 1);
+    if (worker.parts.size() == kParts) {
+      worker.parts.clear();
+      ++worker.clock;
+      settle();
+    }
+    return Verdict::accepted;
+  }
+
+  bool may_push(WorkerId id, Incarnation incarnation) const {
+    const auto found = workers_.find(id);
+    return found != workers_.end() && found->second.live && !found->second.fenced &&
+           found->second.incarnation == incarnation;
+  }
+
+  void settle() {
+    std::optional<std::int64_t> least, largest;
+    for (const auto& [id, worker] : workers_) {
+      if (!worker.live) continue;
+      least = std::min(least.value_or(worker.clock), worker.clock);
+      largest = std::max(largest.value_or(worker.clock), worker.clock);
+    }
+    if (!least) return;
+    min_clock_ = *least;
+    max_clock_ = std::max(max_clock_, *largest);
+    widest_ = std::max(widest_, *largest - *least);
+  }
+
+  void require_same(const ClockTable& table) const {
+    RC_ASSERT(table.min_clock() == Clock(min_clock_));
+    RC_ASSERT(table.max_clock() == Clock(max_clock_));
+    RC_ASSERT(table.max_clock_gap() == widest_);
+    RC_ASSERT(table.next_unseen() == Iteration(newest_));
+    RC_ASSERT(table.participants().size() == workers_.size());
+    for (const auto& [id, worker] : workers_) {
+      const auto* entry = table.find(id);
+      RC_ASSERT(entry != nullptr);
+      RC_ASSERT(entry->live == worker.live);
+      RC_ASSERT(entry->fenced == worker.fenced);
+      RC_ASSERT(entry->clock == Clock(worker.clock));
+      RC_ASSERT(entry->incarnation == worker.incarnation);
+      RC_ASSERT(entry->parts_accepted == worker.parts.size());
+    }
+  }
+
+  std::map<WorkerId, Worker> workers_;
+  std::int64_t min_clock_ = 0, max_clock_ = 0, widest_ = 0, newest_ = 0;
+};
+
+/// One random operation on both.
+void operate(ClockTable& table, Model& model, Rng& rng) {
+  const WorkerId id(static_cast<std::uint32_t>(rng.below(4)));
+  const Incarnation incarnation(static_cast<std::uint32_t>(1 + rng.below(3)));
+  const auto known = model.workers_.find(id);
+  const std::int64_t clock = known == model.workers_.end() ? 0 : known->second.clock;
+  const std::int64_t iteration =
+      std::max<std::int64_t>(0, clock - 2 + static_cast<std::int64_t>(rng.below(5)));
+  switch (rng.below(16)) {
+    case 0:
+      RC_ASSERT(table.admit(id, incarnation, Iteration(iteration)) ==
+                Clock(model.admit(id, incarnation, iteration)));
+      break;
+    case 1:
+      if (known != model.workers_.end() && !known->second.parts.empty()) return;
+      table.raise(id, Iteration(iteration));
+      model.raise(id, iteration);
+      break;
+    case 2:
+      table.fence(id);
+      model.fence(id);
+      break;
+    case 3:
+      table.remove(id);
+      model.remove(id);
+      break;
+    default: {
+      const auto part = static_cast<std::uint32_t>(rng.below(kParts));
+      RC_ASSERT(table.may_push(id, incarnation) == model.may_push(id, incarnation));
+      if (!model.may_push(id, incarnation)) return;
+      const std::int64_t pushed = rng.one_in(3) ? iteration : clock;
+      RC_ASSERT(table.accept(id, Iteration(pushed), part, kParts) ==
+                model.accept(id, pushed, part));
+    }
+  }
+}
+
+/// Pushes whole iterations.
+void push(ClockTable& table, WorkerId id, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::uint32_t part = 0; part < 2; ++part)
+      REQUIRE(table.accept(id, Iteration(table.find(id)->clock.value()), part, 2) ==
+              Verdict::accepted);
+}
+
+}  // namespace
+
+TEST_CASE("the table agrees with a naive one, and no clock ever decreases") {
+  rc::prop("random operations", [](std::uint64_t seed) {
+    Rng rng(seed);
+    ClockTable table;
+    Model model;
+    Clock least;
+    std::map<WorkerId, Clock> clocks;
+    for (int i = 0; i < 300; ++i) {
+      operate(table, model, rng);
+      model.require_same(table);
+      RC_ASSERT(table.min_clock() >= least);
+      least = table.min_clock();
+      for (const auto& [id, entry] : table.participants()) {
+        RC_ASSERT(entry.clock >= clocks[id]);
+        clocks[id] = entry.clock;
+        if (entry.live) RC_ASSERT(entry.clock >= least);
+      }
+    }
+  });
+}
+
+TEST_CASE("a clock moves when all parts of an iteration are in, whatever their order") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  for (const std::uint32_t part : {2u, 0u}) {
+    CHECK(table.accept(WorkerId(0), Iteration(0), part, 3) == Verdict::accepted);
+    CHECK(table.min_clock() == Clock(0));
+  }
+  CHECK(table.accept(WorkerId(0), Iteration(0), 1, 3) == Verdict::accepted);
+  CHECK(table.min_clock() == Clock(1));
+  CHECK(table.find(WorkerId(0))->parts_accepted == 0);
+}
+
+TEST_CASE(
+    "a part taken before is a repeat, also of an iteration long done, and a later one a gap") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  push(table, WorkerId(0), 3);
+  CHECK(table.accept(WorkerId(0), Iteration(0), 1, 2) == Verdict::repeat);
+  CHECK(table.accept(WorkerId(0), Iteration(2), 0, 2) == Verdict::repeat);
+  CHECK(table.accept(WorkerId(0), Iteration(4), 0, 2) == Verdict::gap);
+  CHECK(table.accept(WorkerId(0), Iteration(3), 0, 2) == Verdict::accepted);
+  CHECK(table.accept(WorkerId(0), Iteration(3), 0, 2) == Verdict::repeat);
+  CHECK(table.find(WorkerId(0))->clock == Clock(3));
+  CHECK(table.next_unseen() == Iteration(4));
+}
+
+TEST_CASE("over nobody the minimum keeps its last value, and whoever comes starts there") {
+  ClockTable table;
+  CHECK(table.min_clock() == Clock(0));
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  push(table, WorkerId(0), 5);
+  table.remove(WorkerId(0));
+  CHECK(table.min_clock() == Clock(5));
+  CHECK(table.admit(WorkerId(1), kFirst, Iteration(2)) == Clock(5));
+  CHECK(table.min_clock() == Clock(5));
+}
+
+TEST_CASE("a newcomer stands at the iteration it is admitted at, and holds the minimum there") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  push(table, WorkerId(0), 4);
+  CHECK(table.admit(WorkerId(1), kFirst, Iteration(6)) == Clock(6));
+  push(table, WorkerId(0), 3);
+  CHECK(table.min_clock() == Clock(6));
+  CHECK(table.max_clock() == Clock(7));
+  CHECK(table.max_clock_gap() == 2);  // 4 and 6, when the newcomer came
+}
+
+TEST_CASE("a worker that left comes back at its own clock at least") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  table.admit(WorkerId(1), kFirst, Iteration(0));
+  push(table, WorkerId(1), 3);
+  table.remove(WorkerId(1));
+  CHECK(table.min_clock() == Clock(0));
+  CHECK(table.admit(WorkerId(1), Incarnation(2), Iteration(1)) == Clock(3));
+  CHECK(table.may_push(WorkerId(1), Incarnation(2)));
+  CHECK_FALSE(table.may_push(WorkerId(1), kFirst));
+}
+
+TEST_CASE("a fenced worker pushes nothing more but counts until it is removed") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  table.admit(WorkerId(1), kFirst, Iteration(0));
+  push(table, WorkerId(1), 2);
+  table.fence(WorkerId(0));
+  CHECK_FALSE(table.may_push(WorkerId(0), kFirst));
+  CHECK(table.min_clock() == Clock(0));
+  table.remove(WorkerId(0));
+  CHECK(table.min_clock() == Clock(2));
+  table.admit(WorkerId(0), Incarnation(2), Iteration(0));
+  CHECK(table.may_push(WorkerId(0), Incarnation(2)));
+}
+
+TEST_CASE("a torn iteration is forgotten when its worker is admitted again") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
+  table.fence(WorkerId(0));
+  CHECK(table.find(WorkerId(0))->parts_accepted == 1);
+  table.remove(WorkerId(0));
+  table.admit(WorkerId(0), Incarnation(2), Iteration(0));
+  CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
+}
+
+TEST_CASE("raising moves a live worker up, never down, and nobody else") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(3));
+  table.raise(WorkerId(0), Iteration(5));
+  CHECK(table.min_clock() == Clock(5));
+  table.raise(WorkerId(0), Iteration(4));
+  CHECK(table.min_clock() == Clock(5));
+  table.raise(WorkerId(9), Iteration(50));
+  CHECK(table.find(WorkerId(9)) == nullptr);
+  table.remove(WorkerId(0));
+  table.raise(WorkerId(0), Iteration(50));
+  CHECK(table.find(WorkerId(0))->clock == Clock(5));
+}
+
+TEST_CASE("what no caller may do is caught") {
+  ClockTable table;
+  table.admit(WorkerId(0), kFirst, Iteration(0));
+  CHECK_THROWS_AS(table.accept(WorkerId(0), Iteration(0), 2, 2), CheckFailed);
+  CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
+  CHECK_THROWS_AS(table.accept(WorkerId(0), Iteration(0), 2, 3), CheckFailed);  // another count
+  CHECK_THROWS_AS(table.raise(WorkerId(0), Iteration(4)), CheckFailed);  // it has begun to push
+}

@@ -1,0 +1,426 @@
+// LeaseBook driven as the scheduler drives it, by a model that marks every sample of every epoch.
+#include "actors/lease_book.hpp"
+
+#include <rapidcheck/catch.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core/check.hpp"
+#include "core/rng.hpp"
+#include "core/text.hpp"
+
+using namespace leeway;
+
+namespace {
+
+std::vector<WorkerId> workers(std::uint32_t count) {
+  std::vector<WorkerId> ids;
+  for (std::uint32_t i = 0; i < count; ++i) ids.push_back(WorkerId(i));
+  return ids;
+}
+
+std::string text_of(const std::optional<msg::Lease>& lease) {
+  if (!lease) return "none";
+  return concat("lease ", lease->lease, " epoch ", lease->epoch, " [", lease->begin, ", ",
+                lease->end, ") from ", lease->first_iteration, " batch ", lease->batch, " round ",
+                lease->round_samples);
+}
+
+/// Workers that ask, train, die, come back, idle; throws CheckFailed where the book goes wrong.
+class Driver {
+ public:
+  Driver(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed)
+      : limits_(limits), book_(limits), rng_(seed), workers_(count) {
+    // The epochs of a run without an end are as many as the driver gets to.
+    total_ = limits.total_samples;
+  }
+
+  void step() {
+    const WorkerId id(static_cast<std::uint32_t>(rng_.below(workers_.size())));
+    auto& worker = at(id);
+    switch (rng_.below(12)) {
+      case 0:
+        if (worker.live && live().size() > 1) kill(id);
+        break;
+      case 1:
+        if (!worker.live) begin_admission(id);
+        break;
+      case 2:
+        if (worker.admitting) end_admission(id);
+        break;
+      case 3:
+      case 4:
+      case 5:
+      case 6:
+        if (worker.live && !worker.admitting) ask(id);
+        break;
+      default:
+        if (worker.live && !worker.admitting) train_some(id);
+    }
+  }
+
+  /// Everybody goes on without trouble until nothing is left.
+  void finish() {
+    for (int round = 0; !book_.all_trained(); ++round) {
+      LW_CHECK(round < 10'000, "the book never says that all is trained", limits_.by_rounds,
+               limits_.total_iterations, workers_.size());
+      for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+        const WorkerId id(i);
+        if (!at(id).live && book_.anything_to_lease()) begin_admission(id);
+        if (at(id).admitting) end_admission(id);
+        if (!at(id).live) continue;
+        const bool more = ask(id);
+        train(id, at(id).next);
+        if (!more) idle(id);
+      }
+    }
+  }
+
+  /// Each sample that was to be trained was trained, by marks that no sample got twice.
+  void check_end() const {
+    LW_CHECK(book_.samples_trained() == trained_, book_.samples_trained(), trained_);
+    LW_CHECK(book_.samples_leased() == trained_, book_.samples_leased(), trained_);
+    if (limits_.total_iterations > 0) return;
+    LW_CHECK(trained_ == static_cast<std::uint64_t>(total_), trained_, total_);
+    for (const auto& [epoch, marks] : marks_) {
+      const std::int64_t size =
+          std::min(limits_.data_size, total_ - epoch.value() * limits_.data_size);
+      for (std::int64_t i = 0; i < limits_.data_size; ++i)
+        LW_CHECK((marks[static_cast<std::size_t>(i)] == Mark::trained) == (i < size), epoch, i);
+    }
+  }
+
+  std::int64_t iterations() const { return iterations_; }
+
+ private:
+  enum class Mark : std::uint8_t { free, leased, trained };
+  struct Worker {
+    bool live = true;
+    bool admitting = false;
+    Iteration next;  // to ask for
+    Clock clock;     // confirmed
+    std::vector<msg::Lease> leases;
+  };
+
+  Worker& at(WorkerId id) { return workers_[id.value()]; }
+  std::vector<WorkerId> live() const {
+    std::vector<WorkerId> ids;
+    for (std::uint32_t i = 0; i < workers_.size(); ++i)
+      if (workers_[i].live) ids.push_back(WorkerId(i));
+    return ids;
+  }
+
+  void mark(Epoch epoch, std::int64_t begin, std::int64_t end, Mark from, Mark to) {
+    auto& marks = marks_[epoch];
+    marks.resize(static_cast<std::size_t>(limits_.data_size));
+    LW_CHECK(0 <= begin && begin <= end && end <= limits_.data_size, begin, end);
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      LW_CHECK(marks[i] == from, epoch, i, static_cast<int>(marks[i]), static_cast<int>(to));
+      marks[i] = to;
+    }
+  }
+
+  bool ask(WorkerId id) {
+    auto& worker = at(id);
+    const auto lease = book_.grant(id, worker.next, live());
+    if (!lease) return false;
+    LW_CHECK(lease->first_iteration == worker.next, "not contiguous", text_of(lease), worker.next);
+    LW_CHECK(lease->batch == limits_.batch, text_of(lease));
+    // By rounds, what counts is who took part when the round was cut: the same for all its parts.
+    auto& round = round_samples_[limits_.by_rounds ? lease->first_iteration : Iteration(-1)];
+    if (round == 0 || !limits_.by_rounds)
+      round = limits_.batch * static_cast<std::uint32_t>(live().size());
+    LW_CHECK(lease->round_samples == round, text_of(lease), round);
+    LW_CHECK(limits_.by_rounds || lease->begin < lease->end, "an empty chunk", text_of(lease));
+    LW_CHECK(lease->end - lease->begin <= std::max(limits_.chunk, limits_.batch), text_of(lease));
+    LW_CHECK(!limits_.by_rounds || lease->iterations() == 1, text_of(lease));
+    LW_CHECK(ids_.insert(lease->lease).second, "an id twice", text_of(lease));
+    mark(lease->epoch, lease->begin, lease->end, Mark::free, Mark::leased);
+    if (lease->begin < lease->end) iterations_ += lease->iterations();
+    if (limits_.total_iterations > 0)
+      LW_CHECK(iterations_ <= static_cast<std::int64_t>(limits_.total_iterations), iterations_);
+    const auto again = book_.grant(id, worker.next, live());
+    LW_CHECK(text_of(again) == text_of(lease), "a repeat differs", text_of(again), text_of(lease));
+    worker.leases.push_back(*lease);
+    worker.next = worker.next + lease->iterations();
+    LW_CHECK(book_.horizon() >= worker.next, book_.horizon(), worker.next);
+    return true;
+  }
+
+  void train_some(WorkerId id) {
+    auto& worker = at(id);
+    const auto ahead = static_cast<std::uint64_t>(worker.next.value() - worker.clock.value());
+    train(id, Iteration(worker.clock.value() + static_cast<std::int64_t>(rng_.below(ahead + 1))));
+  }
+
+  /// Confirms the iterations below `until`; the book must name exactly their samples.
+  void train(WorkerId id, Iteration until) {
+    auto& worker = at(id);
+    std::int64_t expected = 0;
+    for (const auto& lease : worker.leases)
+      for (std::int64_t i = lease.begin; i < lease.end; ++i) {
+        const Iteration iteration = lease.first_iteration + (i - lease.begin) / lease.batch;
+        expected += iteration < until && iteration.value() >= worker.clock.value() ? 1 : 0;
+      }
+    worker.clock = Clock(until.value());
+    std::int64_t news = 0;
+    for (const auto& range : book_.confirm(id, worker.clock)) {
+      mark(range.epoch, range.begin, range.end, Mark::leased, Mark::trained);
+      news += range.count();
+    }
+    LW_CHECK(news == expected, news, expected, id, until);
+    LW_CHECK(book_.confirm(id, worker.clock).empty(), "news twice");
+    trained_ += static_cast<std::uint64_t>(news);
+  }
+
+  /// Dies; maybe more of what it did turns out to be whole than was confirmed before.
+  void kill(WorkerId id) {
+    auto& worker = at(id);
+    if (!worker.admitting) train_some(id);
+    std::int64_t back = 0;
+    for (const auto& lease : worker.leases) {
+      const std::int64_t done =
+          (worker.clock.value() - lease.first_iteration.value()) * lease.batch;
+      const std::int64_t size = lease.end - lease.begin;
+      const std::int64_t kept = std::clamp<std::int64_t>(done, 0, size);
+      mark(lease.epoch, lease.begin + kept, lease.end, Mark::leased, Mark::free);
+      back += size - kept;
+    }
+    std::int64_t returned = 0;
+    for (const auto& range : book_.take_back(id)) {
+      mark(range.epoch, range.begin, range.end, Mark::free, Mark::free);
+      returned += range.count();
+    }
+    // By rounds, parts that it had not asked for yet go back too.
+    LW_CHECK(limits_.by_rounds ? returned >= back : returned == back, returned, back);
+    LW_CHECK(book_.take_back(id).empty(), "samples came back twice");
+    leave(worker);
+  }
+
+  void idle(WorkerId id) {
+    book_.skip_all(id);
+    leave(at(id));
+  }
+  static void leave(Worker& worker) {
+    worker.live = worker.admitting = false;
+    worker.leases.clear();
+  }
+
+  void begin_admission(WorkerId id) {
+    auto& worker = at(id);
+    worker.live = worker.admitting = true;
+    worker.next = std::max(Iteration(worker.clock.value()), book_.horizon());
+  }
+  /// Starts, maybe later than it was admitted at: rounds were cut meanwhile, with a part for it.
+  void end_admission(WorkerId id) {
+    auto& worker = at(id);
+    const auto late = static_cast<std::uint64_t>(book_.horizon() - worker.next);
+    worker.admitting = false;
+    worker.next = worker.next + static_cast<std::int64_t>(rng_.below(late + 1));
+    worker.clock = Clock(worker.next.value());
+    book_.skip_to(id, worker.next);
+  }
+
+  LeaseBook::Limits limits_;
+  LeaseBook book_;
+  Rng rng_;
+  std::vector<Worker> workers_;
+  std::map<Epoch, std::vector<Mark>> marks_;
+  std::set<LeaseId> ids_;
+  std::map<Iteration, std::uint32_t> round_samples_;
+  std::int64_t total_ = 0;
+  std::uint64_t trained_ = 0;
+  std::int64_t iterations_ = 0;  // granted with samples
+};
+
+LeaseBook::Limits any_limits(bool by_rounds) {
+  LeaseBook::Limits limits;
+  limits.data_size = *rc::gen::inRange<std::int64_t>(1, 200);
+  limits.total_samples = *rc::gen::inRange<std::int64_t>(1, 3 * limits.data_size + 1);
+  limits.batch = *rc::gen::inRange<std::uint32_t>(1, 17);
+  limits.chunk = *rc::gen::inRange<std::uint32_t>(1, 60);
+  limits.by_rounds = by_rounds;
+  return limits;
+}
+
+void drive(const LeaseBook::Limits& limits) {
+  const auto count = *rc::gen::inRange<std::uint32_t>(1, 6);
+  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+  const auto steps = *rc::gen::inRange(0, 200);
+  Driver driver(limits, count, seed);
+  for (int i = 0; i < steps; ++i) driver.step();
+  driver.finish();
+  driver.check_end();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "every sample of every epoch is trained exactly once, whoever dies, idles or comes back") {
+  rc::prop("chunks", [] { drive(any_limits(false)); });
+  rc::prop("rounds", [] { drive(any_limits(true)); });
+}
+
+TEST_CASE("the limit of iterations is respected, and ends the run") {
+  rc::prop("chunks and rounds", [] {
+    auto limits = any_limits(*rc::gen::arbitrary<bool>());
+    if (*rc::gen::arbitrary<bool>()) limits.total_samples = 0;
+    limits.total_iterations = *rc::gen::inRange<std::uint64_t>(1, 60);
+    drive(limits);
+  });
+  rc::prop("without trouble, all iterations of the limit are granted", [] {
+    auto limits = any_limits(*rc::gen::arbitrary<bool>());
+    limits.total_samples = 0;
+    limits.data_size = limits.batch * *rc::gen::inRange<std::int64_t>(1, 20);  // no short rounds
+    limits.total_iterations = *rc::gen::inRange<std::uint64_t>(1, 60);
+    const auto count = *rc::gen::inRange<std::uint32_t>(1, 6);
+    Driver driver(limits, count, 1);
+    driver.finish();
+    driver.check_end();
+    const auto granted = static_cast<std::uint64_t>(driver.iterations());
+    RC_ASSERT(granted <= limits.total_iterations);
+    if (!limits.by_rounds) RC_ASSERT(granted == limits.total_iterations);
+  });
+}
+
+TEST_CASE("a round is cut in worker order, and the short last one leaves the last with nothing") {
+  LeaseBook book({.data_size = 96, .total_samples = 96, .batch = 64, .by_rounds = true});
+  const auto live = workers(4);
+  std::vector<std::int64_t> sizes;
+  for (const std::uint32_t asking : {3u, 1u, 0u, 2u})
+    book.grant(WorkerId(asking), Iteration(0), live);
+  for (const WorkerId worker : live) {
+    const auto lease = book.grant(worker, Iteration(0), live);  // what it was told before
+    REQUIRE(lease);
+    CHECK(lease->iterations() == 1);
+    CHECK(lease->round_samples == 256);
+    sizes.push_back(lease->end - lease->begin);
+  }
+  CHECK(sizes == std::vector<std::int64_t>{64, 32, 0, 0});
+  CHECK(book.grant(WorkerId(1), Iteration(0), live)->begin == 64);
+  CHECK_FALSE(book.anything_to_lease());
+  CHECK_FALSE(book.grant(WorkerId(0), Iteration(1), live));
+  CHECK_FALSE(book.all_trained());
+  for (const WorkerId worker : live) book.confirm(worker, Clock(1));
+  CHECK(book.all_trained());
+  CHECK(book.samples_trained() == 96);
+}
+
+TEST_CASE("without trouble, rounds are the epochs' slices in worker order, whoever asks first") {
+  rc::prop("any order of asking", [](std::uint64_t seed) {
+    const auto limits = any_limits(true);
+    const auto live = workers(*rc::gen::inRange<std::uint32_t>(1, 6));
+    LeaseBook book(limits);
+    Rng rng(seed);
+    std::int64_t expected = 0;  // position over all epochs
+    for (Iteration round; expected < limits.total_samples; ++round) {
+      auto order = live;
+      rng.shuffle(std::span(order));
+      std::map<WorkerId, msg::Lease> parts;
+      for (const WorkerId worker : order) {
+        const auto lease = book.grant(worker, round, live);
+        RC_ASSERT(lease.has_value());
+        parts[worker] = *lease;
+      }
+      const Epoch epoch(expected / limits.data_size);
+      const std::int64_t left =
+          std::min(limits.total_samples - expected, limits.data_size - expected % limits.data_size);
+      std::int64_t rest = left;
+      for (const auto& [worker, part] : parts) {
+        const std::int64_t size = std::min<std::int64_t>(rest, limits.batch);
+        RC_ASSERT(part.epoch == epoch);
+        RC_ASSERT(part.end - part.begin == size);
+        if (size > 0) RC_ASSERT(part.begin == expected % limits.data_size);
+        rest -= size;
+        expected += size;
+      }
+    }
+    RC_ASSERT(!book.anything_to_lease());
+  });
+}
+
+TEST_CASE("a lease names consecutive iterations and is given again when asked for again") {
+  LeaseBook book({.data_size = 100, .total_samples = 0, .batch = 8, .chunk = 40});
+  const auto live = workers(2);
+  const auto first = book.grant(WorkerId(0), Iteration(0), live);
+  REQUIRE(first);
+  CHECK(first->iterations() == 5);
+  CHECK(text_of(book.grant(WorkerId(0), Iteration(0), live)) == text_of(first));
+  const auto second = book.grant(WorkerId(0), Iteration(5), live);
+  CHECK(second->begin == 40);
+  const auto third = book.grant(WorkerId(1), Iteration(3), live);
+  CHECK(third->begin == 80);
+  CHECK(third->end == 100);  // the end of the epoch: a lease never spans two
+  CHECK(third->iterations() == 3);
+  CHECK(book.epoch() == Epoch(1));
+  CHECK(book.grant(WorkerId(1), Iteration(6), live)->epoch == Epoch(1));
+  CHECK(book.horizon() == Iteration(11));
+}
+
+TEST_CASE("leases shrink towards the end, down to one batch") {
+  const std::int64_t batch = 8, chunk = 64, workers_count = 4;
+  LeaseBook book({.data_size = 1024, .total_samples = 1024, .batch = 8, .chunk = 64});
+  std::int64_t left = 1024, before = chunk, leases = 0;
+  for (Iteration next; book.anything_to_lease(); ++leases) {
+    const auto lease = book.grant(WorkerId(0), next, workers(4));
+    const std::int64_t size = lease->end - lease->begin;
+    const std::int64_t share = left / (2 * workers_count);
+    CHECK(size == std::clamp((share + batch - 1) / batch * batch, batch, chunk));
+    CHECK(size <= before);
+    before = size;
+    left -= size;
+    next = next + lease->iterations();
+  }
+  CHECK(left == 0);
+  CHECK(before == batch);
+  CHECK(leases > 1024 / chunk);
+  // Without an end there is nothing to guide by.
+  LeaseBook endless({.data_size = 1024, .total_samples = 0, .batch = 8, .chunk = 64});
+  for (int i = 0; i < 40; ++i)
+    CHECK(endless.grant(WorkerId(0), Iteration(8 * i), workers(4))->iterations() == 8);
+}
+
+TEST_CASE("what a dead worker had not finished is leased first, and trained by another") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .chunk = 16});
+  const auto live = workers(2);
+  const auto lost = book.grant(WorkerId(0), Iteration(0), live);
+  REQUIRE(lost->end == 16);
+  const auto done = book.confirm(WorkerId(0), Clock(1));
+  CHECK(done == std::vector<SampleRange>{{Epoch(0), 0, 4}});
+  CHECK(book.take_back(WorkerId(0)) == std::vector<SampleRange>{{Epoch(0), 4, 16}});
+  CHECK(book.samples_leased() == 4);
+  const auto again = book.grant(WorkerId(1), Iteration(0), {WorkerId(1)});
+  CHECK(again->begin == 4);
+  CHECK(again->end == 16);
+}
+
+TEST_CASE("a worker that starts later gives back its parts of earlier rounds") {
+  LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
+  const auto live = workers(2);
+  for (const int round : {0, 1, 2}) REQUIRE(book.grant(WorkerId(0), Iteration(round), live));
+  book.skip_to(WorkerId(1), Iteration(2));
+  const auto part = book.grant(WorkerId(1), Iteration(2), live);
+  CHECK(part->begin == 25);
+  CHECK(book.samples_leased() == 20);
+  const auto next = book.grant(WorkerId(0), Iteration(3), live);
+  CHECK(next->begin == 5);  // the part of round 0 that nobody trained
+}
+
+TEST_CASE("a clock far beyond the leases confirms them and no more") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 1u << 20, .chunk = 64});
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));
+  CHECK(book.confirm(WorkerId(0), Clock((std::int64_t{1} << 62) - 1)).size() == 1);
+  CHECK(book.samples_trained() == 64);
+}
+
+TEST_CASE("a limit of iterations beyond any count is none") {
+  LeaseBook book({.data_size = 64,
+                  .total_samples = 0,
+                  .total_iterations = ~std::uint64_t{0},
+                  .batch = 8,
+                  .chunk = 32});
+  CHECK(book.grant(WorkerId(0), Iteration(0), workers(1))->iterations() == 4);
+  CHECK(book.anything_to_lease());
+}

@@ -1,0 +1,156 @@
+// Runs that must give equal weights: the differential oracles of docs/staleness.md.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+
+#include "tests/support/checkers.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+std::vector<float> weights_of(const RunTotals& totals) {
+  std::vector<float> all;
+  for (const auto& blob : totals.weights)
+    all.insert(all.end(), blob.as_floats(), blob.as_floats() + blob.size() / sizeof(float));
+  return all;
+}
+
+RunTotals run_plan(const Plan& plan, std::uint64_t interleaving) {
+  TestHost host(job_of(plan), interleaving);
+  return host.run();
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+Plan bsp_plan(std::uint32_t workers, std::uint32_t batch) {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Bsp{};
+  plan.workers = workers;
+  plan.batch = batch;
+  plan.optimizer = {0.05, 1e-3, plan::Momentum{0.9}};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("bsp depends on the seed alone, not on the interleaving") {
+  const auto first = weights_of(run_plan(bsp_plan(4, 3), 1));
+  for (std::uint64_t interleaving = 2; interleaving < 12; ++interleaving)
+    CHECK(same_bits(first, weights_of(run_plan(bsp_plan(4, 3), interleaving))));
+  Plan other = bsp_plan(4, 3);
+  other.seed = 2;
+  CHECK_FALSE(same_bits(first, weights_of(run_plan(other, 1))));
+}
+
+TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bit") {
+  // 60 samples: 60 / (4 * 4) leaves a short last round of 12 samples, in which one worker has none.
+  for (const std::uint32_t workers : {2u, 3u, 4u, 5u}) {
+    const std::uint32_t batch = 4;
+    Plan one = bsp_plan(1, workers * batch);
+    one.micro_batches = workers;
+    INFO(workers << " workers");
+    CHECK(same_bits(weights_of(run_plan(bsp_plan(workers, batch), 1)), weights_of(run_plan(one, 1))));
+  }
+}
+
+TEST_CASE("bsp with N workers equals one worker with N times the batch, to rounding") {
+  const auto many = weights_of(run_plan(bsp_plan(3, 4), 1));
+  const auto one = weights_of(run_plan(bsp_plan(1, 12), 1));
+  REQUIRE(many.size() == one.size());
+  for (std::size_t i = 0; i < many.size(); ++i) CHECK(std::abs(many[i] - one[i]) < 1e-5 * (1 + std::abs(one[i])));
+}
+
+TEST_CASE("the number of shards does not change the result of bsp") {
+  Plan one = bsp_plan(3, 4);
+  one.shards = 1;
+  Plan three = bsp_plan(3, 4);
+  three.shards = 3;
+  // Blocks are the same, so weights can be compared one by one.
+  CHECK(same_bits(weights_of(run_plan(one, 1)), weights_of(run_plan(three, 2))));
+}
+
+TEST_CASE("every optimizer trains the small task under every policy") {
+  const std::vector<plan::Optimizer> optimizers = {
+      {0.1, 0, plan::Sgd{}},   {0.05, 0, plan::Momentum{}},   {0.05, 0, plan::Nesterov{}},
+      {0.02, 0, plan::Adam{}}, {0.02, 0.01, plan::AdamW{}},   {0.1, 0, plan::AdaGrad{}}};
+  const std::vector<plan::Consistency> policies = {plan::Bsp{}, plan::Ssp{2}, plan::Asp{}};
+  for (const auto& optimizer : optimizers) {
+    for (const auto& policy : policies) {
+      Plan plan = tiny_plan();
+      plan.optimizer = optimizer;
+      plan.consistency = policy;
+      plan.stop.epochs = 12;
+      const auto totals = run_plan(plan, 3);
+      INFO("optimizer " << optimizer.kind.index() << ", policy " << policy.index());
+      CHECK(totals.evaluations.back().accuracy > 0.9);
+    }
+  }
+}
+
+TEST_CASE("workers share one copy of the weights, which a pull does not copy") {
+  struct Sharing final : Observer {
+    void on_delivered(Address from, Address to, const Envelope& envelope) override {
+      const auto* weights = std::get_if<msg::Weights>(&envelope.body);
+      if (!weights) return;
+      for (const auto& block : weights->blocks) {
+        auto& [version, held] = newest[{from, block.block}];
+        if (held && version == block.version && last[{from, block.block}] != to) {
+          ++compared;
+          shared += held.same_as(block.data) ? 1 : 0;
+        }
+        version = block.version;
+        held = block.data;
+        last[{from, block.block}] = to;
+      }
+    }
+    std::map<std::pair<Address, BlockId>, std::pair<Version, Blob>> newest;
+    std::map<std::pair<Address, BlockId>, Address> last;
+    int compared = 0;
+    int shared = 0;
+  } sharing;
+  TestHost host(job_of(bsp_plan(3, 4)), 1);
+  host.observe(sharing);
+  host.run();
+  CHECK(sharing.compared > 20);
+  CHECK(sharing.shared == sharing.compared);
+}
+
+TEST_CASE("a run with no worker left says so and keeps its weights") {
+  Plan plan = tiny_plan();
+  plan.workers = 2;
+  plan.faults = {{0, 3, plan::Fault::Kind::throws}, {1, 5, plan::Fault::Kind::killed}};
+  const auto totals = run_plan(plan, 1);
+  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK(totals.end.text.find("no worker is left") != std::string::npos);
+  CHECK(totals.weights.size() == 3);
+  CHECK(totals.end.samples_trained > 0);
+}
+
+TEST_CASE("a loss that is not finite stops the run and names worker, iteration and layer") {
+  Plan plan = tiny_plan();
+  plan.optimizer.learning_rate = 1e20;
+  const auto totals = run_plan(plan, 1);
+  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK(totals.end.text.find("worker ") != std::string::npos);
+  CHECK(totals.end.text.find("in iteration ") != std::string::npos);
+  CHECK(totals.end.text.find("layer ") != std::string::npos);
+}
+
+TEST_CASE("an interrupted run stops cleanly: nothing is torn, and the weights are kept") {
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    Plan plan = tiny_plan();
+    plan.stop.epochs = 100;
+    TestHost host(job_of(plan), seed);
+    host.run_some(200 + static_cast<int>(seed) * 17);
+    host.inject(kHost, kScheduler, encode({.body = msg::Interrupt{}}));
+    const auto totals = host.run();
+    CHECK(totals.end.reason == msg::RunEnded::Reason::interrupted);
+    CHECK(totals.end.torn_pushes == 0);
+    CHECK(totals.weights.size() == 3);
+  }
+}
+
+}  // namespace leeway::test
