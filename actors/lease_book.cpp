@@ -47,15 +47,21 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next, const std::vect
 }
 
 bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
-  if (limits_.total_iterations > 0 && iterations_granted_ + live.size() > limits_.total_iterations) return false;
-  const SampleRange first = take(limits_.batch, std::nullopt);
-  if (first.count() == 0) return false;
+  // Where the limit of iterations ends inside a round, the last workers have an empty part in it: were the round not cut at all, it could
+  // never be reached.
+  std::uint64_t with_samples = live.size();
+  if (limits_.total_iterations > 0)
+    with_samples = std::min(with_samples, limits_.total_iterations - iterations_granted_);
+  if (with_samples == 0) return false;
+  SampleRange part = take(limits_.batch, std::nullopt);
+  if (part.count() == 0) return false;
   LW_CHECK(round >= next_round_, round, next_round_);
-  iterations_granted_ += live.size();
+  iterations_granted_ += with_samples;
   next_round_ = round + 1;
-  for (const WorkerId worker : live) {
-    const SampleRange part = worker == live.front() ? first : take(limits_.batch, first.epoch);
-    shares_[worker].push_back(lease_of(part, round, live.size()));
+  const Epoch epoch = part.epoch;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (i > 0) part = take(i < with_samples ? limits_.batch : 0, epoch);
+    shares_[live[i]].push_back(lease_of(part, round, live.size()));
   }
   return true;
 }

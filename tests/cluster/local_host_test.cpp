@@ -1,0 +1,201 @@
+// The local host: the same roles as in the small test host, on real threads.
+#include <catch2/catch.hpp>
+#include <atomic>
+#include <cstring>
+#include <future>
+
+#include "cluster/local_host.hpp"
+#include "core/text.hpp"
+#include "runtime/scenario.hpp"
+#include "tests/support/test_host.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+std::vector<float> flat(const Result& result) {
+  std::vector<float> all;
+  for (const auto& tensor : result.weights)
+    all.insert(all.end(), tensor.data.as_floats(), tensor.data.as_floats() + tensor.shape.count());
+  return all;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+const RunOptions kQuiet{.quiet = true};
+
+/// Two roles that send each other a message and count.
+class Echo final : public Role {
+ public:
+  Echo(Address peer, std::promise<void>* done) : peer_(peer), done_(done) {}
+  void on_start(Outbox& out) override {
+    if (done_) out.send(peer_, encode({.body = msg::Stop{}}));
+  }
+  void on_message(Address from, const Message& message, Outbox& out) override {
+    if (done_ && ++count_ == 1000) return done_->set_value();
+    out.send(from, message);
+  }
+
+ private:
+  Address peer_;
+  std::promise<void>* done_;
+  int count_ = 0;
+};
+
+/// Throws when told anything; the other end watches it.
+class Fragile final : public Role {
+ public:
+  void on_message(Address, const Message&, Outbox&) override { throw std::runtime_error("cannot bear it"); }
+};
+class Watcher final : public Role {
+ public:
+  explicit Watcher(std::promise<std::string>* reason) : reason_(reason) {}
+  void on_start(Outbox& out) override {
+    out.watch(address_of(ShardId(0)));
+    out.send(address_of(ShardId(0)), Message());
+  }
+  void on_message(Address, const Message&, Outbox&) override {}
+  void on_down(Address, const std::string& reason, Outbox&) override { reason_->set_value(reason); }
+
+ private:
+  std::promise<std::string>* reason_;
+};
+
+/// Work of many parts, run while messages keep coming.
+class Slices final : public Work {
+ public:
+  int parts() const override { return 50; }
+  Cost cost(int) const override { return {1 << 30, 1 << 30}; }
+  void run(int part) override {
+    in_order &= part == next++;
+    CHECK_FALSE(running.exchange(true));
+    running = false;
+  }
+  std::atomic<bool> running{false};
+  int next = 0;
+  bool in_order = true;
+};
+class Computer final : public Role {
+ public:
+  explicit Computer(std::promise<bool>* done) : done_(done) {}
+  void on_start(Outbox& out) override { out.compute(work_); }
+  void on_message(Address, const Message&, Outbox&) override {}
+  void on_part(Work&, int part, Outbox&) override {
+    if (part != seen_++) work_->in_order = false;
+    if (seen_ == work_->parts()) done_->set_value(work_->in_order);
+  }
+
+ private:
+  std::promise<bool>* done_;
+  std::shared_ptr<Slices> work_ = std::make_shared<Slices>();
+  int seen_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("messages between actors arrive") {
+  std::promise<void> done;
+  LocalHost host({});
+  host.add(kScheduler, std::make_shared<Echo>(address_of(WorkerId(0)), &done));
+  host.add(address_of(WorkerId(0)), std::make_shared<Echo>(kScheduler, nullptr));
+  host.start();
+  CHECK(done.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+}
+
+TEST_CASE("a role that throws ends, and whoever watches it is told why") {
+  std::promise<std::string> reason;
+  LocalHost host({});
+  host.add(address_of(ShardId(0)), std::make_shared<Fragile>());
+  host.add(kMonitor, std::make_shared<Watcher>(&reason));
+  host.start();
+  auto future = reason.get_future();
+  REQUIRE(future.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+  CHECK(future.get() == "cannot bear it");
+  CHECK(host.end_reason(address_of(ShardId(0))) == "cannot bear it");
+}
+
+TEST_CASE("parts of a work run in order, never two at once, on own threads and on the pool") {
+  for (const Address address : {address_of(WorkerId(0)), kMonitor}) {
+    std::promise<bool> done;
+    LocalHost host({});
+    host.add(address, std::make_shared<Computer>(&done));
+    host.start();
+    auto future = done.get_future();
+    REQUIRE(future.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
+    CHECK(future.get());
+  }
+}
+
+TEST_CASE("two bsp runs of one seed give equal weights, bit for bit, and equal those of the small test host") {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Bsp{};
+  plan.workers = 4;
+  plan.batch = 3;
+  const auto first = run(plan, kQuiet);
+  const auto second = run(plan, kQuiet);
+  REQUIRE(first.ok());
+  REQUIRE(second.ok());
+  CHECK(same_bits(flat(first), flat(second)));
+  TestHost host(job_of(plan), 7);
+  const auto totals = host.run();
+  std::vector<float> tested;
+  const auto job = job_of(plan);
+  for (std::size_t i = 0; i < totals.weights.size(); ++i)
+    for (const auto& slice : job->layout->block(BlockId(static_cast<std::uint32_t>(i))).slices) {
+      const auto& shape = job->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+      const float* from = totals.weights[i].as_floats() + slice.offset;
+      tested.insert(tested.end(), from, from + slice.rows * shape.row_count());
+    }
+  CHECK(same_bits(flat(first), tested));
+}
+
+TEST_CASE("the bound holds on real threads, and every sample is trained once") {
+  for (const std::uint32_t bound : {0u, 1u, 3u}) {
+    Plan plan = tiny_plan();
+    plan.consistency = plan::Ssp{bound};
+    plan.workers = 4;
+    plan.stop.epochs = 20;
+    plan.stragglers = {{3, 3, 0.3, 5}};
+    plan.prefetch = bound > 0;
+    const auto result = run(plan, kQuiet);
+    REQUIRE(result.ok());
+    CHECK(result.max_clock_gap <= bound + 1);
+    CHECK(result.samples_trained == 20 * 60);
+    CHECK(result.totals.last.malformed == 0);
+    CHECK(result.totals.last.refused == 0);
+  }
+}
+
+TEST_CASE("workers that throw or are killed are evicted, and every sample is still trained") {
+  Plan plan = tiny_plan();
+  plan.workers = 4;
+  plan.stop.epochs = 20;
+  plan.faults = {{1, 10, plan::Fault::Kind::throws}, {2, 20, plan::Fault::Kind::killed}};
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 20 * 60);
+  CHECK_FALSE(result.totals.workers[1].end.empty());
+  CHECK_FALSE(result.totals.workers[2].end.empty());
+}
+
+TEST_CASE("in its steady state a run takes no memory from the system for tensors") {
+  Plan plan = tiny_plan();
+  plan.data = plan::Synthetic{2000, 20, plan::Clusters{10, 64, 3}};
+  plan.model = {plan::Linear{256}, plan::Relu{}, plan::Linear{10}};
+  plan.batch = 8;
+  plan.prefetch = true;
+  plan.stop.epochs = 4;
+  // The first run fills the pool, the second lives on it.
+  REQUIRE(run(plan, kQuiet).ok());
+  REQUIRE(run(plan, kQuiet).ok());
+  const auto before = host_pool_counts();
+  REQUIRE(run(plan, kQuiet).ok());
+  const auto after = host_pool_counts();
+  CHECK(after.reuses - before.reuses > 1000);
+  // How many buffers are alive at once depends on the threads' timing, so a few more may be needed: not one an iteration.
+  CHECK(after.system_allocations - before.system_allocations < 20);
+}
+
+}  // namespace leeway::test

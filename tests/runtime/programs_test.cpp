@@ -1,0 +1,136 @@
+// The shipped programs as a user runs them: real processes, real data, real signals.
+#include <catch2/catch.hpp>
+
+#include "models/safetensors.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+namespace {
+
+const std::string kBin = LEEWAY_BIN;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("linear-regression finds 3 and 2") {
+  const TemporaryFolder folder;
+  const auto ran = run_program({kBin + "/linear-regression", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.code == 0);
+  CHECK(contains(ran.out, "Found y = 3.0"));
+  CHECK(read_json(folder / "run/result.json")["samples_trained"] == 30000);
+}
+
+TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts") {
+  const TemporaryFolder folder;
+  const auto ran = run_program({kBin + "/fashion-mlp", "--epochs", "1", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const auto result = read_json(folder / "run/result.json");
+  CHECK(result["test_accuracy"] > 0.78);
+  CHECK(result["samples_trained"] == 60000);
+  CHECK(result["max_clock_gap"] <= 4);
+  CHECK(result["staleness_bound"] == 3);
+  for (const char* words : {"test accuracy", "clock gap", "waiting", "Version lag", "Who waited for whom"})
+    CHECK(contains(ran.out, words));
+}
+
+TEST_CASE("stragglers compares twelve runs") {
+  const TemporaryFolder folder;
+  const auto ran = run_program({kBin + "/stragglers", "--epochs", "0.1", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  for (const char* policy : {"bsp", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "asp"}) CHECK(contains(table, policy));
+  CHECK(contains(read_text(folder / "run/loss.svg"), "<svg"));
+  CHECK(read_json(folder / "run/ssp(4)-straggler/result.json")["max_clock_gap"] <= 5);
+}
+
+TEST_CASE("a killed worker is named, and the run trains every sample") {
+  const TemporaryFolder folder;
+  const auto ran = run_program(
+      {kBin + "/fashion-mlp", "--epochs", "0.5", "--fault", "2@20:killed", "--fault", "1@30", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.code == 0);
+  CHECK(contains(ran.err, "worker 2 ended and was evicted"));
+  CHECK(contains(ran.err, "worker 1 ended and was evicted"));
+  CHECK(read_json(folder / "run/result.json")["samples_trained"] == 30000);
+}
+
+TEST_CASE("with no worker left the run fails and keeps what it has") {
+  const TemporaryFolder folder;
+  const auto ran = run_program({kBin + "/fashion-mlp", "--workers", "2", "--slow", "none", "--fault", "0@20", "--fault",
+                                "1@25", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.code == 1);
+  CHECK(contains(ran.err, "no worker is left"));
+  CHECK(read_safetensors(folder / "run/weights.safetensors").has_value());
+}
+
+TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
+  for (const char* staleness : {"3", "bsp", "asp"}) {
+    const TemporaryFolder folder;
+    Process process({kBin + "/fashion-mlp", "--epochs", "1000", "--staleness", staleness, "--out", folder / "run"});
+    // Training has begun when the first metrics are there.
+    for (int i = 0; i < 600 && read_text(folder / "run/metrics.jsonl").empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    process.signal(SIGINT);
+    CHECK(process.wait() == 130);
+    INFO(staleness << process.out() << process.err());
+    const auto result = read_json(folder / "run/result.json");
+    CHECK(result["reason"] == "interrupted");
+    CHECK(result["torn_pushes"] == 0);
+    const auto weights = read_safetensors(folder / "run/weights.safetensors");
+    REQUIRE(weights.has_value());
+    CHECK(weights->tensors.front().name == "1.weight");
+    CHECK(weights->tensors.front().shape == Shape{512, 784});
+  }
+}
+
+TEST_CASE("a loss that is not finite stops the run and names worker, iteration and layer") {
+  const auto ran = run_program({kBin + "/fashion-mlp", "--lr", "1e20", "--no-out"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.code == 1);
+  CHECK(contains(ran.err, "the loss became"));
+  CHECK(contains(ran.err, "in iteration"));
+  CHECK(contains(ran.err, "layer"));
+}
+
+TEST_CASE("bad arguments are refused at once, each with its fix") {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--staleness", "three"}, "give --staleness 3"},
+      {{"--workers", "0"}, "--workers 1"},
+      {{"--workers", "many"}, "--workers"},
+      {{"--epocs", "3"}, "did you mean --epochs?"},
+      {{"--slow", "9:4x"}, "worker 9"},
+      {{"--slow", "nonsense"}, "3:4x"},
+      {{"--fault", "nonsense"}, "--fault 2@100"},
+      {{"--data", "/nowhere"}, "/nowhere"},
+      {{"--optimizer", "adm"}, "did you mean"},
+      {{"--lr", "-1"}, "--lr"},
+      {{"--prefetch", "--staleness", "bsp"}, "prefetch"},
+      {{"--shards", "4000"}, "--shards 1 to"},
+      {{"--out", "/proc/nowhere"}, "--out"}};
+  for (const auto& [arguments, expected] : cases) {
+    std::vector<std::string> command = {kBin + "/fashion-mlp", "--no-out"};
+    if (arguments.front() == "--out") command.pop_back();
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const auto ran = run_program(command);
+    INFO(arguments.front() << ' ' << arguments.back() << ": " << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(contains(ran.err, expected));
+  }
+}
+
+TEST_CASE("--help, --plan and --no-out") {
+  const auto help = run_program({kBin + "/fashion-mlp", "--help"});
+  CHECK(help.code == 0);
+  for (const char* flag : {"--workers", "--shards", "--staleness", "--slow", "--epochs", "--batch", "--seed", "--out", "--plan"})
+    CHECK(contains(help.out, flag));
+  const auto plan = run_program({kBin + "/fashion-mlp", "--plan", "--workers", "7"});
+  CHECK(plan.code == 0);
+  CHECK(nlohmann::json::parse(plan.out)["workers"] == 7);
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,193 @@
+// The front door: scenarios, their results, and what is refused before anything starts.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/scenario.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+namespace {
+
+Scenario small() {
+  Scenario scenario("small", "A small task.");
+  scenario.data(clusters(3, 4, 600))
+      .model({linear(8), relu(), linear(3)})
+      .optimizer(sgd(0.1))
+      .workers(2)
+      .shards(1)
+      .batch(10)
+      .epochs(2);
+  return scenario;
+}
+
+/// A layer of the program's own: multiplies by a constant.
+class Scale final : public Layer {
+ public:
+  explicit Scale(float factor) : factor_(factor) {}
+  std::string_view kind() const override { return "scale"; }
+  Expected<Shape> set_input(const Shape& input) override {
+    size_ = input.count();
+    return input;
+  }
+  void forward(const ForwardArgs& args) const override {
+    for (std::int64_t i = 0; i < args.batch * size_; ++i) args.y[i] = factor_ * args.x[i];
+  }
+  void backward(const BackwardArgs& args) const override {
+    for (std::int64_t i = 0; args.dx && i < args.batch * size_; ++i) args.dx[i] = factor_ * args.dy[i];
+  }
+
+ private:
+  float factor_;
+  std::int64_t size_ = 0;
+};
+
+/// A layer that throws in its tenth forward.
+class Bomb final : public Layer {
+ public:
+  std::string_view kind() const override { return "bomb"; }
+  Expected<Shape> set_input(const Shape& input) override {
+    size_ = input.count();
+    return input;
+  }
+  void forward(const ForwardArgs& args) const override {
+    if (!args.sample_keys.empty() && ++calls_ == 10) throw std::runtime_error("the bomb went off");
+    std::copy_n(args.x, args.batch * size_, args.y);
+  }
+  void backward(const BackwardArgs& args) const override {
+    if (args.dx) std::copy_n(args.dy, args.batch * size_, args.dx);
+  }
+
+ private:
+  mutable std::atomic<int> calls_{0};
+  std::int64_t size_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a scenario runs and its result can be looked at") {
+  const Result result = run(small().plan(), {.quiet = true});
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 1200);
+  CHECK(result.iterations == 120);
+  CHECK(result.test_accuracy > 0.9);
+  CHECK(result.weight("0.weight").size() == 8 * 4);
+  CHECK(result.weight("2.bias").size() == 3);
+  CHECK_THROWS_AS(result.weight("1.weight"), CheckFailed);
+}
+
+TEST_CASE("a layer of the program's own trains like the built-in ones") {
+  register_layer("scale", [](const std::string& arguments) -> Expected<std::unique_ptr<Layer>> {
+    return std::unique_ptr<Layer>(std::make_unique<Scale>(std::stof(arguments)));
+  });
+  Scenario scenario = small();
+  scenario.model({linear(8), relu(), custom("scale", "0.5"), linear(3)});
+  const Result result = run(scenario.plan(), {.quiet = true});
+  REQUIRE(result.ok());
+  CHECK(result.test_accuracy > 0.9);
+  CHECK(result.weight("3.weight").size() == 3 * 8);
+}
+
+TEST_CASE("a layer that throws ends its worker, and the others train every sample") {
+  register_layer("bomb", [](const std::string&) -> Expected<std::unique_ptr<Layer>> {
+    return std::unique_ptr<Layer>(std::make_unique<Bomb>());
+  });
+  Scenario scenario = small();
+  scenario.model({linear(8), custom("bomb"), linear(3)});
+  const Result result = run(scenario.plan(), {.quiet = true});
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 1200);
+  int ended = 0;
+  for (const auto& worker : result.totals.workers) ended += worker.end == "the bomb went off" ? 1 : 0;
+  CHECK(ended == 1);
+}
+
+TEST_CASE("a scenario can bring its own data") {
+  Scenario scenario = small();
+  scenario.data("mine", [](std::uint64_t seed) { return load_data(clusters(3, 4, 100), seed + 1); });
+  const Result result = run(scenario.plan(), {.quiet = true});
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 200);
+}
+
+TEST_CASE("stop conditions: iterations, time and accuracy") {
+  Plan plan = small().plan();
+  plan.stop = {.epochs = 0, .iterations = 37};
+  CHECK(run(plan, {.quiet = true}).iterations <= 37);
+  plan.consistency = asp();
+  CHECK(run(plan, {.quiet = true}).iterations == 37);
+  plan.stop = {.epochs = 0, .seconds = 0.3};
+  const Result timed = run(plan, {.quiet = true});
+  CHECK(timed.ok());
+  CHECK(timed.seconds >= 0.3);
+  plan.stop = {.epochs = 100000, .accuracy = 0.9};
+  plan.evaluate_every = 0.5;
+  const Result target = run(plan, {.quiet = true});
+  CHECK(target.ok());
+  CHECK(target.totals.end.reason == msg::RunEnded::Reason::target_reached);
+}
+
+TEST_CASE("a fraction of an epoch trains that many samples") {
+  Plan plan = small().plan();
+  plan.stop.epochs = 1.5;
+  CHECK(run(plan, {.quiet = true}).samples_trained == 900);
+}
+
+TEST_CASE("what cannot run is refused before anything starts, with its fix") {
+  const auto refusal = [](auto change) {
+    Plan plan = small().plan();
+    change(plan);
+    const Result result = run(plan, {.quiet = true});
+    CHECK_FALSE(result.ran);
+    CHECK(result.exit_code == 2);
+    return result.error;
+  };
+  CHECK(refusal([](Plan& plan) { plan.workers = 0; }).find("--workers") != std::string::npos);
+  CHECK(refusal([](Plan& plan) { plan.shards = 50; }).find("give --shards 1 to 2") != std::string::npos);
+  CHECK(refusal([](Plan& plan) { plan.model = {plan::Relu{}}; }).find("add a linear layer") != std::string::npos);
+  CHECK(refusal([](Plan& plan) { plan.model = {plan::Linear{4}}; }).find('3') != std::string::npos);
+  CHECK(refusal([](Plan& plan) { plan.data = plan::FashionMnist{"/nowhere"}; }).find("/nowhere") != std::string::npos);
+  CHECK(refusal([](Plan& plan) {
+          plan.consistency = plan::Bsp{};
+          plan.prefetch = true;
+        }).find("prefetch") != std::string::npos);
+}
+
+TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
+  const TemporaryFolder folder;
+  Plan plan = small().plan();
+  plan.stop.epochs = 20;
+  const Result result = run(plan, {.folder = folder / "run", .quiet = true, .trace = true});
+  REQUIRE(result.ok());
+  const auto kept = plan_from_file(folder / "run/plan.json");
+  REQUIRE(kept.has_value());
+  CHECK(*kept == plan);
+  const auto json = read_json(folder / "run/result.json");
+  for (const char* key : {"test_accuracy", "samples_per_second", "seconds", "iterations", "max_clock_gap",
+                          "staleness_bound", "parked_pulls", "samples_trained", "torn_pushes", "seed"})
+    CHECK(json.contains(key));
+  CHECK(json["samples_trained"] == 12000);
+  const auto weights = read_safetensors(folder / "run/weights.safetensors");
+  REQUIRE(weights.has_value());
+  REQUIRE(weights->tensors.size() == 4);
+  CHECK(weights->tensors[0].name == "0.weight");
+  CHECK(std::memcmp(weights->tensors[0].data.data(), result.weights[0].data.data(), 8 * 4 * sizeof(float)) == 0);
+  CHECK(read_text(folder / "run/curves.svg").find("<svg") != std::string::npos);
+  std::istringstream metrics(read_text(folder / "run/metrics.jsonl"));
+  int lines = 0;
+  for (std::string line; std::getline(metrics, line); ++lines) CHECK(nlohmann::json::parse(line).is_object());
+  CHECK(lines >= 2);
+  std::istringstream events(read_text(folder / "run/events.jsonl"));
+  int steps = 0;
+  for (std::string line; std::getline(events, line);)
+    steps += nlohmann::json::parse(line)["event"] == "step_finished" ? 1 : 0;
+  CHECK(steps == static_cast<int>(result.iterations));
+  // A folder that holds a run is not written over.
+  const Result again = run(plan, {.folder = folder / "run", .quiet = true});
+  CHECK(again.exit_code == 2);
+  CHECK(again.error.find("--out") != std::string::npos);
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,35 @@
+// Flags whose values are more than a number.
+#include <catch2/catch.hpp>
+
+#include "runtime/values.hpp"
+
+namespace leeway {
+
+TEST_CASE("--staleness takes a number, bsp or asp") {
+  CHECK(std::get<plan::Ssp>(*parse_staleness("3")).staleness == 3);
+  CHECK(std::holds_alternative<plan::Bsp>(*parse_staleness("bsp")));
+  CHECK(std::holds_alternative<plan::Asp>(*parse_staleness("asp")));
+  for (const std::string wrong : {"three", "", "-1", "3.5", "99999999999", "3x"}) {
+    INFO(wrong);
+    const auto refused = parse_staleness(wrong);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().text.find("give --staleness 3") != std::string::npos);
+  }
+}
+
+TEST_CASE("--optimizer suggests the nearest name") {
+  CHECK(std::holds_alternative<plan::AdamW>(parse_optimizer("adamw")->kind));
+  const auto refused = parse_optimizer("momentun");
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().text.find("did you mean \"momentum\"?") != std::string::npos);
+}
+
+TEST_CASE("--fault takes worker, iteration and kind") {
+  const auto fault = parse_fault("2@100:killed");
+  REQUIRE(fault.has_value());
+  CHECK(*fault == plan::Fault{2, 100, plan::Fault::Kind::killed});
+  CHECK(parse_fault("2@100")->kind == plan::Fault::Kind::throws);
+  for (const std::string wrong : {"2", "@", "2@", "@3", "2@x", "2@3:dies", "2@-1"}) CHECK_FALSE(parse_fault(wrong).has_value());
+}
+
+}  // namespace leeway
