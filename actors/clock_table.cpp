@@ -24,7 +24,8 @@ void ClockTable::raise(WorkerId worker, Iteration iteration) {
 }
 
 void ClockTable::fence(WorkerId worker) {
-  if (const auto found = participants_.find(worker); found != participants_.end()) found->second.fenced = true;
+  if (const auto found = participants_.find(worker); found != participants_.end())
+    found->second.fenced = true;
 }
 
 void ClockTable::remove(WorkerId worker) {

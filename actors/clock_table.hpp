@@ -9,8 +9,9 @@
 
 namespace leeway {
 
-/// The clocks of the participants at one shard. clock(w) counts the iterations of w whose push the shard has whole; min_clock is the least clock of
-/// those that are live, and over nobody keeps its last value. Neither ever decreases.
+/// The clocks of the participants at one shard. clock(w) counts the iterations of w whose push the
+/// shard has whole; min_clock is the least clock of those that are live, and over nobody keeps its
+/// last value. Neither ever decreases.
 class ClockTable {
  public:
   struct Participant {
@@ -24,7 +25,8 @@ class ClockTable {
 
   enum class Verdict { accepted, repeat, gap };
 
-  /// Inserts or re-inserts the worker at max(iteration, min_clock, its own last clock), live. Returns where it stands.
+  /// Inserts or re-inserts the worker at max(iteration, min_clock, its own last clock), live.
+  /// Returns where it stands.
   Clock admit(WorkerId worker, Incarnation incarnation, Iteration iteration);
   /// Moves a live worker that has pushed nothing since its admission up to `iteration`.
   void raise(WorkerId worker, Iteration iteration);
@@ -33,9 +35,11 @@ class ClockTable {
   /// Takes the worker out of the minimum.
   void remove(WorkerId worker);
 
-  /// Takes a part of an iteration if it is the next: its iteration equals the worker's clock and its bit is clear. A part taken before is
-  /// a repeat; one of a later iteration a gap. Requires may_push(worker, incarnation).
-  Verdict accept(WorkerId worker, Iteration iteration, std::uint32_t part, std::uint32_t part_count);
+  /// Takes a part of an iteration if it is the next: its iteration equals the worker's clock and
+  /// its bit is clear. A part taken before is a repeat; one of a later iteration a gap. Requires
+  /// may_push(worker, incarnation).
+  Verdict accept(WorkerId worker, Iteration iteration, std::uint32_t part,
+                 std::uint32_t part_count);
   /// True for the live, unfenced incarnation that was admitted.
   bool may_push(WorkerId worker, Incarnation incarnation) const;
 

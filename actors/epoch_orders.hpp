@@ -1,5 +1,6 @@
 #pragma once
-// EpochOrders: the order of the samples in each epoch, computed once and shared by all workers of a process.
+// EpochOrders: the order of the samples in each epoch, computed once and shared by all workers of a
+// process.
 #include <cstdint>
 #include <deque>
 #include <memory>

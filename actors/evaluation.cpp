@@ -17,9 +17,13 @@ Evaluation::Evaluation(std::shared_ptr<const Job> job, std::uint64_t cut, std::v
   LW_CHECK(weights_.size() == job_->layout->blocks().size(), weights_.size());
 }
 
-int Evaluation::parts() const { return static_cast<int>((job_->data.test->size() + kSlice - 1) / kSlice); }
+int Evaluation::parts() const {
+  return static_cast<int>((job_->data.test->size() + kSlice - 1) / kSlice);
+}
 
-Cost Evaluation::cost(int) const { return {job_->model->flops_per_sample() * kSlice, 0}; }
+Cost Evaluation::cost(int) const {
+  return {job_->model->flops_per_sample() * kSlice, 0};
+}
 
 void Evaluation::run(int part) {
   if (!pass_) pass_ = std::make_unique<Pass>(job_->model, kSlice, false);
@@ -36,8 +40,11 @@ void Evaluation::run(int part) {
   std::vector<const float*> memory;
   for (const auto& blob : weights_) memory.push_back(blob.as_floats());
   const ParameterSlices<const float> slices(*job_->model, *job_->layout, memory);
-  const Batch batch{count, x.as_floats(), test.classes() > 0 ? labels.data() : nullptr,
-                    test.target_count() > 0 ? targets.as_floats() : nullptr, {}};
+  const Batch batch{count,
+                    x.as_floats(),
+                    test.classes() > 0 ? labels.data() : nullptr,
+                    test.target_count() > 0 ? targets.as_floats() : nullptr,
+                    {}};
   const auto result = pass_->forward(batch, slices.views());
   loss_sum_ += result.loss * static_cast<double>(count);
   correct_ += result.correct;

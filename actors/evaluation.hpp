@@ -1,5 +1,6 @@
 #pragma once
-// Evaluation: a model's loss and accuracy on the test set, computed in slices that leave room for other work.
+// Evaluation: a model's loss and accuracy on the test set, computed in slices that leave room for
+// other work.
 #include <memory>
 #include <vector>
 
@@ -22,7 +23,9 @@ class Evaluation final : public Work {
   // Valid after the last part:
   double loss() const { return loss_sum_ / static_cast<double>(job_->data.test->size()); }
   /// 0 without classes.
-  double accuracy() const { return static_cast<double>(correct_) / static_cast<double>(job_->data.test->size()); }
+  double accuracy() const {
+    return static_cast<double>(correct_) / static_cast<double>(job_->data.test->size());
+  }
 
  private:
   std::shared_ptr<const Job> job_;

@@ -24,7 +24,8 @@ struct Job {
   std::shared_ptr<EpochOrders> orders;
 };
 
-/// Builds everything that follows from the plan and the data, and checks that they fit. The error says what to change.
+/// Builds everything that follows from the plan and the data, and checks that they fit. The error
+/// says what to change.
 Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data);
 
 }  // namespace leeway

@@ -6,7 +6,8 @@
 
 namespace leeway {
 
-std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next, const std::vector<WorkerId>& live) {
+std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next,
+                                           const std::vector<WorkerId>& live) {
   for (const auto& grant : grants_[worker])
     if (grant.lease.first_iteration == next) return grant.lease;
   std::optional<msg::Lease> lease;
@@ -26,18 +27,20 @@ std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next, cons
   return lease;
 }
 
-std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next, const std::vector<WorkerId>& live) {
+std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next,
+                                                 const std::vector<WorkerId>& live) {
   const std::int64_t batch = limits_.batch;
   std::int64_t count = std::max<std::int64_t>(limits_.chunk, batch);
   if (limits_.total_samples > 0) {
-    // Smaller leases towards the end, so that nobody is left with a long one (guided self-scheduling,
-    // Polychronopoulos and Kuck, IEEE Trans. Computers 1987).
+    // Smaller leases towards the end, so that nobody is left with a long one (guided
+    // self-scheduling, Polychronopoulos and Kuck, IEEE Trans. Computers 1987).
     const auto guided = fresh_left() / static_cast<std::int64_t>(2 * live.size());
     count = std::clamp((guided + batch - 1) / batch * batch, batch, count);
   }
   if (limits_.total_iterations > 0) {
     const auto left = limits_.total_iterations - iterations_granted_;
-    if (left < static_cast<std::uint64_t>(count)) count = std::min(count, static_cast<std::int64_t>(left) * batch);
+    if (left < static_cast<std::uint64_t>(count))
+      count = std::min(count, static_cast<std::int64_t>(left) * batch);
   }
   const SampleRange range = take(count, std::nullopt);
   if (range.count() == 0) return std::nullopt;
@@ -47,8 +50,8 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next, const std::vect
 }
 
 bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
-  // Where the limit of iterations ends inside a round, the last workers have an empty part in it: were the round not cut at all, it could
-  // never be reached.
+  // Where the limit of iterations ends inside a round, the last workers have an empty part in it:
+  // were the round not cut at all, it could never be reached.
   std::uint64_t with_samples = live.size();
   if (limits_.total_iterations > 0)
     with_samples = std::min(with_samples, limits_.total_iterations - iterations_granted_);
@@ -94,7 +97,8 @@ SampleRange LeaseBook::take(std::int64_t count, std::optional<Epoch> only) {
   const Epoch now = epoch();
   const std::int64_t position = fresh_ % limits_.data_size;
   if (only && now != *only) return {*only, 0, 0};
-  const std::int64_t taken = std::max<std::int64_t>(0, std::min({count, limits_.data_size - position, fresh_left()}));
+  const std::int64_t taken =
+      std::max<std::int64_t>(0, std::min({count, limits_.data_size - position, fresh_left()}));
   fresh_ += taken;
   return {now, position, position + taken};
 }
@@ -106,7 +110,8 @@ std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
     auto& [lease, trained] = grants.front();
     const std::int64_t size = lease.end - lease.begin;
     // A worker may say any clock: no more than the lease counts, and nothing overflows.
-    const std::int64_t done = std::clamp<std::int64_t>(clock.value() - lease.first_iteration.value(), 0, lease.iterations());
+    const std::int64_t done = std::clamp<std::int64_t>(
+        clock.value() - lease.first_iteration.value(), 0, lease.iterations());
     const std::int64_t now = std::min(done * lease.batch, size);
     if (now > trained) {
       news.push_back({lease.epoch, lease.begin + trained, lease.begin + now});
@@ -122,7 +127,8 @@ std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
 std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
   std::vector<SampleRange> back;
   for (const auto& [lease, trained] : grants_[worker])
-    if (lease.begin + trained < lease.end) back.push_back({lease.epoch, lease.begin + trained, lease.end});
+    if (lease.begin + trained < lease.end)
+      back.push_back({lease.epoch, lease.begin + trained, lease.end});
   for (const auto& lease : shares_[worker])
     if (lease.begin < lease.end) back.push_back({lease.epoch, lease.begin, lease.end});
   grants_.erase(worker);
@@ -139,7 +145,8 @@ void LeaseBook::give_back(const SampleRange& range) {
 void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {
   auto& shares = shares_[worker];
   for (; !shares.empty() && shares.front().first_iteration < iteration; shares.pop_front())
-    if (const auto& lease = shares.front(); lease.begin < lease.end) give_back({lease.epoch, lease.begin, lease.end});
+    if (const auto& lease = shares.front(); lease.begin < lease.end)
+      give_back({lease.epoch, lease.begin, lease.end});
 }
 
 bool LeaseBook::anything_to_lease() const {
@@ -150,7 +157,8 @@ bool LeaseBook::anything_to_lease() const {
 bool LeaseBook::all_trained() const {
   if (anything_to_lease()) return false;
   const auto empty = [](const auto& entry) { return entry.second.empty(); };
-  return std::all_of(grants_.begin(), grants_.end(), empty) && std::all_of(shares_.begin(), shares_.end(), empty);
+  return std::all_of(grants_.begin(), grants_.end(), empty) &&
+         std::all_of(shares_.begin(), shares_.end(), empty);
 }
 
 }  // namespace leeway

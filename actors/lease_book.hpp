@@ -1,9 +1,10 @@
 #pragma once
 // LeaseBook: which samples of which epoch have been leased to whom, trained, or given back.
 //
-// A lease names positions of an epoch's permutation and the iterations that they fill, so the book knows which samples went into
-// which iteration without being told. Each sample of an epoch is trained exactly once: what a dead worker has not
-// finished everywhere goes back and is leased again.
+// A lease names positions of an epoch's permutation and the iterations that they fill, so the book
+// knows which samples went into which iteration without being told. Each sample of an epoch is
+// trained exactly once: what a dead worker has not finished everywhere goes back and is leased
+// again.
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -28,8 +29,8 @@ struct SampleRange {
 class LeaseBook {
  public:
   struct Limits {
-    std::int64_t data_size = 0;        // samples of an epoch
-    std::int64_t total_samples = 0;    // to train over the whole run; 0: no limit
+    std::int64_t data_size = 0;          // samples of an epoch
+    std::int64_t total_samples = 0;      // to train over the whole run; 0: no limit
     std::uint64_t total_iterations = 0;  // of all workers together; 0: no limit
     std::uint32_t batch = 1;
     std::uint32_t chunk = 1;  // samples of a lease, at most
@@ -37,20 +38,26 @@ class LeaseBook {
   };
   explicit LeaseBook(const Limits& limits) : limits_(limits) {}
 
-  /// A lease for the worker's iterations from `next` on; none when there is nothing to lease now. `live` are the workers that take part, in
-  /// order, the asking one among them. A repeated request gets the same answer.
-  std::optional<msg::Lease> grant(WorkerId worker, Iteration next, const std::vector<WorkerId>& live);
+  /// A lease for the worker's iterations from `next` on; none when there is nothing to lease now.
+  /// `live` are the workers that take part, in order, the asking one among them. A repeated request
+  /// gets the same answer.
+  std::optional<msg::Lease> grant(WorkerId worker, Iteration next,
+                                  const std::vector<WorkerId>& live);
 
-  /// Iterations of the worker below `clock` are trained. Returns their samples as far as that is news.
+  /// Iterations of the worker below `clock` are trained. Returns their samples as far as that is
+  /// news.
   std::vector<SampleRange> confirm(WorkerId worker, Clock clock);
 
-  /// The worker is gone and has trained its iterations below `clock` whole; confirm() has been told. All else it was leased goes back.
+  /// The worker is gone and has trained its iterations below `clock` whole; confirm() has been
+  /// told. All else it was leased goes back.
   std::vector<SampleRange> take_back(WorkerId worker);
 
   /// The worker starts at `iteration`: its parts of earlier rounds go back.
   void skip_to(WorkerId worker, Iteration iteration);
   /// The worker leaves, all that it was granted is trained: its parts of rounds to come go back.
-  void skip_all(WorkerId worker) { skip_to(worker, Iteration(std::numeric_limits<std::int64_t>::max())); }
+  void skip_all(WorkerId worker) {
+    skip_to(worker, Iteration(std::numeric_limits<std::int64_t>::max()));
+  }
 
   bool anything_to_lease() const;
   /// True when every sample to train has been.
@@ -70,7 +77,8 @@ class LeaseBook {
 
   std::optional<msg::Lease> grant_chunk(Iteration next, const std::vector<WorkerId>& live);
   bool cut_round(Iteration round, const std::vector<WorkerId>& live);
-  /// Up to `count` contiguous samples: given back ones first, then fresh ones. Empty range when there are none, or (with `only`) none of that epoch.
+  /// Up to `count` contiguous samples: given back ones first, then fresh ones. Empty range when
+  /// there are none, or (with `only`) none of that epoch.
   SampleRange take(std::int64_t count, std::optional<Epoch> only);
   std::int64_t fresh_left() const;
   void give_back(const SampleRange& range);

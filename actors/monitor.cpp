@@ -25,7 +25,8 @@ std::vector<WaitTotals> total_waits(const std::vector<msg::ShardReport>& shards)
   }
   std::vector<WaitTotals> waits;
   for (const auto& [pair, total] : by_pair) waits.push_back(total);
-  std::stable_sort(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.time > b.time; });
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
   return waits;
 }
 
@@ -39,7 +40,8 @@ Monitor::Monitor(std::shared_ptr<const Job> job, std::vector<Audience*> audience
 
 void Monitor::on_start(Outbox& out) {
   out.watch(kScheduler);
-  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard) out.watch(address_of(ShardId(shard)));
+  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
+    out.watch(address_of(ShardId(shard)));
   out.after(kProgressInterval, 0);
 }
 
@@ -72,7 +74,8 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     end_ = *end;
     end_if_complete(out);
   } else if (!std::holds_alternative<msg::Refused>(body)) {
-    refuse_malformed(from, {}, concat("a ", name_of(body), " from ", from, " is not for the monitor"), out);
+    refuse_malformed(from, {},
+                     concat("a ", name_of(body), " from ", from, " is not for the monitor"), out);
   }
 }
 
@@ -107,7 +110,8 @@ Progress Monitor::present(Outbox& out) {
     progress.malformed += shard.malformed;
     progress.refused += shard.refused;
   }
-  const double samples = loss_samples_ > 0 ? static_cast<double>(loss_samples_) : std::numeric_limits<double>::quiet_NaN();
+  const double samples = loss_samples_ > 0 ? static_cast<double>(loss_samples_)
+                                           : std::numeric_limits<double>::quiet_NaN();
   progress.train_loss = loss_sum_ / samples;
   progress.train_accuracy = static_cast<double>(correct_) / samples;
   loss_sum_ = 0;
@@ -127,28 +131,35 @@ void Monitor::handle(Address from, msg::CutState& state, Outbox& out) {
     const bool fits = block.block.value() < gathering.weights.size() && block.dtype == DType::f32 &&
                       job_->layout->block(block.block).shard == ShardId(from.index) &&
                       block.shape.count() == job_->layout->block(block.block).floats;
-    if (!fits) return refuse_malformed(from, state.iteration, concat("cut: block ", block.block, " does not fit"), out);
+    if (!fits)
+      return refuse_malformed(from, state.iteration,
+                              concat("cut: block ", block.block, " does not fit"), out);
     gathering.weights[block.block.value()] = std::move(block.data);
   }
   if (--gathering.missing > 0) return;
   if (gathering.final) final_weights_ = gathering.weights;
-  evaluations_.push_back(std::make_shared<Evaluation>(job_, found->first, std::move(gathering.weights)));
+  evaluations_.push_back(
+      std::make_shared<Evaluation>(job_, found->first, std::move(gathering.weights)));
   gathering_.erase(found);
   if (evaluations_.size() == 1) evaluate_next(out);
 }
 
-void Monitor::evaluate_next(Outbox& out) { out.compute(evaluations_.front()); }
+void Monitor::evaluate_next(Outbox& out) {
+  out.compute(evaluations_.front());
+}
 
 void Monitor::on_part(Work& work, int part, Outbox& out) {
   if (part + 1 < work.parts()) return;
   const auto evaluation = evaluations_.front();
   evaluations_.pop_front();
   const bool final = evaluation->cut() == kFinalState;
-  EvaluationResult result{out.now(), scheduler_.samples_trained, evaluation->loss(), evaluation->accuracy(), final};
+  EvaluationResult result{out.now(), scheduler_.samples_trained, evaluation->loss(),
+                          evaluation->accuracy(), final};
   results_.push_back(result);
   for (auto* listener : audience_) listener->evaluated(result);
   if (!final)
-    out.send(kScheduler, encode({.body = msg::Evaluated{evaluation->cut(), result.loss, result.accuracy}}));
+    out.send(kScheduler,
+             encode({.body = msg::Evaluated{evaluation->cut(), result.loss, result.accuracy}}));
   final_evaluated_ |= final;
   if (!evaluations_.empty()) evaluate_next(out);
   end_if_complete(out);
@@ -175,7 +186,8 @@ void Monitor::end_if_complete(Outbox& out) {
   totals.waits = total_waits(shards_);
   totals.version_lags.assign(limits::kLagBins, 0);
   for (const auto& shard : shards_)
-    for (std::size_t lag = 0; lag < shard.lags.size(); ++lag) totals.version_lags[lag] += shard.lags[lag];
+    for (std::size_t lag = 0; lag < shard.lags.size(); ++lag)
+      totals.version_lags[lag] += shard.lags[lag];
   totals.evaluations = results_;
   totals.weights = final_weights_;
   for (auto* listener : audience_) listener->ended(totals);

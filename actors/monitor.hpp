@@ -18,7 +18,7 @@ struct WorkerTotals {
   std::uint64_t iterations = 0;
   std::uint64_t samples = 0;
   Duration compute;
-  Duration wait;  // ready to compute, but without weights
+  Duration wait;    // ready to compute, but without weights
   std::string end;  // why it was evicted; empty otherwise
 };
 
@@ -39,9 +39,9 @@ struct Progress {
   std::uint64_t samples_trained = 0;  // confirmed, each counted once
   std::uint64_t torn_pushes = 0;
   std::uint32_t live_workers = 0;
-  double train_loss = 0;              // mean over the samples since the last progress; NaN without any
+  double train_loss = 0;  // mean over the samples since the last progress; NaN without any
   double train_accuracy = 0;
-  std::int64_t clock_gap = 0;         // now, the largest over the shards
+  std::int64_t clock_gap = 0;  // now, the largest over the shards
   std::int64_t max_clock_gap = 0;
   std::uint32_t parked_now = 0;
   std::uint64_t parked_pulls = 0;
@@ -68,7 +68,8 @@ struct RunTotals {
   std::vector<Blob> weights;  // by block; empty when a shard was lost
 };
 
-/// Whoever wants to know: implemented by the terminal, the run folder and the front door. Called by the monitor's thread.
+/// Whoever wants to know: implemented by the terminal, the run folder and the front door. Called by
+/// the monitor's thread.
 class Audience {
  public:
   virtual ~Audience() = default;
@@ -106,7 +107,7 @@ class Monitor final : public ProtocolRole {
   std::vector<WorkerTotals> workers_;
   std::vector<msg::ShardReport> shards_;
   msg::SchedulerReport scheduler_;
-  std::map<std::uint64_t, Gathering> gathering_;  // by cut; the final state is cut 0
+  std::map<std::uint64_t, Gathering> gathering_;         // by cut; the final state is cut 0
   std::deque<std::shared_ptr<Evaluation>> evaluations_;  // the first is being computed
   std::vector<EvaluationResult> results_;
   std::optional<msg::RunEnded> end_;

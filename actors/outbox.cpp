@@ -4,24 +4,42 @@ namespace leeway {
 
 std::string_view name_of(Event::Kind kind) {
   switch (kind) {
-    case Event::Kind::pull_answered: return "pull_answered";
-    case Event::Kind::pull_parked: return "pull_parked";
-    case Event::Kind::part_applied: return "part_applied";
-    case Event::Kind::part_repeated: return "part_repeated";
-    case Event::Kind::clock_moved: return "clock_moved";
-    case Event::Kind::admitted: return "admitted";
-    case Event::Kind::fenced: return "fenced";
-    case Event::Kind::removed: return "removed";
-    case Event::Kind::cut_taken: return "cut_taken";
-    case Event::Kind::refused: return "refused";
-    case Event::Kind::malformed: return "malformed";
-    case Event::Kind::lease_granted: return "lease_granted";
-    case Event::Kind::lease_returned: return "lease_returned";
-    case Event::Kind::trained: return "trained";
-    case Event::Kind::torn: return "torn";
-    case Event::Kind::evicted: return "evicted";
-    case Event::Kind::step_started: return "step_started";
-    case Event::Kind::step_finished: return "step_finished";
+    case Event::Kind::pull_answered:
+      return "pull_answered";
+    case Event::Kind::pull_parked:
+      return "pull_parked";
+    case Event::Kind::part_applied:
+      return "part_applied";
+    case Event::Kind::part_repeated:
+      return "part_repeated";
+    case Event::Kind::clock_moved:
+      return "clock_moved";
+    case Event::Kind::admitted:
+      return "admitted";
+    case Event::Kind::fenced:
+      return "fenced";
+    case Event::Kind::removed:
+      return "removed";
+    case Event::Kind::cut_taken:
+      return "cut_taken";
+    case Event::Kind::refused:
+      return "refused";
+    case Event::Kind::malformed:
+      return "malformed";
+    case Event::Kind::lease_granted:
+      return "lease_granted";
+    case Event::Kind::lease_returned:
+      return "lease_returned";
+    case Event::Kind::trained:
+      return "trained";
+    case Event::Kind::torn:
+      return "torn";
+    case Event::Kind::evicted:
+      return "evicted";
+    case Event::Kind::step_started:
+      return "step_started";
+    case Event::Kind::step_finished:
+      return "step_finished";
   }
   return "?";
 }

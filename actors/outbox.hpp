@@ -1,9 +1,10 @@
 #pragma once
 // Role and Outbox: what an actor is, and all that it may do to the world.
 //
-// A role is a state machine, determined by the messages it receives and their order. It knows no thread, no clock but
-// `Outbox::now`, no randomness but `Outbox::random`, and no transport. A host owns the role, calls it from one thread at a time, and
-// implements Outbox. Handlers never block; a handler that throws ends the actor, and whoever watches it is told.
+// A role is a state machine, determined by the messages it receives and their order. It knows no
+// thread, no clock but `Outbox::now`, no randomness but `Outbox::random`, and no transport. A host
+// owns the role, calls it from one thread at a time, and implements Outbox. Handlers never block; a
+// handler that throws ends the actor, and whoever watches it is told.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,8 +24,9 @@ struct Cost {
   std::int64_t bytes = 0;
 };
 
-/// Long work that a role hands to its host, in parts that run in order and never two at once. The role does not touch what part k writes until
-/// the host has called on_part(work, k); hosts may run other work between two parts. A part that throws ends the actor.
+/// Long work that a role hands to its host, in parts that run in order and never two at once. The
+/// role does not touch what part k writes until the host has called on_part(work, k); hosts may run
+/// other work between two parts. A part that throws ends the actor.
 class Work {
  public:
   virtual ~Work() = default;
@@ -35,27 +37,28 @@ class Work {
 
 using TimerToken = std::uint64_t;
 
-/// Something that happened, for traces, checkers and metrics. Fields that make no sense for a kind are 0.
+/// Something that happened, for traces, checkers and metrics. Fields that make no sense for a kind
+/// are 0.
 struct Event {
   enum class Kind : std::uint8_t {
-    pull_answered,  // worker, iteration, value: min_clock, value2: clock of the worker
-    pull_parked,    // worker, iteration, value: min_clock
-    part_applied,   // worker, incarnation, iteration, value: part, value2: samples
-    part_repeated,  // worker, iteration, value: part
-    clock_moved,    // worker, value: clock
-    admitted,       // worker, iteration
-    fenced,         // worker, value: clock
-    removed,        // worker
-    cut_taken,      // iteration, value: cut
-    refused,        // worker, value: reason
-    malformed,      // name says what was wrong
-    lease_granted,  // worker, iteration: first, value: begin, value2: end
-    lease_returned, // worker, value: begin, value2: end
-    trained,        // worker, iteration, value: begin, value2: end of the epoch in `epoch`
-    torn,           // worker, iteration
-    evicted,        // worker
-    step_started,   // worker, iteration, value: samples
-    step_finished,  // worker, iteration, value: samples
+    pull_answered,   // worker, iteration, value: min_clock, value2: clock of the worker
+    pull_parked,     // worker, iteration, value: min_clock
+    part_applied,    // worker, incarnation, iteration, value: part, value2: samples
+    part_repeated,   // worker, iteration, value: part
+    clock_moved,     // worker, value: clock
+    admitted,        // worker, iteration
+    fenced,          // worker, value: clock
+    removed,         // worker
+    cut_taken,       // iteration, value: cut
+    refused,         // worker, value: reason
+    malformed,       // name says what was wrong
+    lease_granted,   // worker, iteration: first, value: begin, value2: end
+    lease_returned,  // worker, value: begin, value2: end
+    trained,         // worker, iteration, value: begin, value2: end of the epoch in `epoch`
+    torn,            // worker, iteration
+    evicted,         // worker
+    step_started,    // worker, iteration, value: samples
+    step_finished,   // worker, iteration, value: samples
   };
   Kind kind{};
   WorkerId worker;
@@ -75,10 +78,11 @@ class Outbox {
   virtual ~Outbox() = default;
   virtual Instant now() const = 0;
   virtual Rng& random() = 0;
-  /// Never blocks: the protocol bounds what is outstanding. Messages between two actors arrive in order, or not at all when the receiver or
-  /// the link to it has died.
+  /// Never blocks: the protocol bounds what is outstanding. Messages between two actors arrive in
+  /// order, or not at all when the receiver or the link to it has died.
   virtual void send(Address to, Message message) = 0;
-  /// Calls on_timer(token) after `delay`. Timers are not cancelled: a stale one is recognised by its token.
+  /// Calls on_timer(token) after `delay`. Timers are not cancelled: a stale one is recognised by
+  /// its token.
   virtual void after(Duration delay, TimerToken token) = 0;
   virtual void compute(std::shared_ptr<Work> work) = 0;
   /// on_down(actor) is called once when `actor` ends, also when it already has.

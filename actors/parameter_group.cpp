@@ -25,11 +25,12 @@ std::vector<ParameterGroup::BlockState> initial_state(const Job& job, const Part
     state.weights = Blob::floats(block.floats);
     std::memset(state.weights.mutable_data(), 0, state.weights.size());
     for (const auto& slice : block.slices) {
-      const Shape& shape = job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+      const Shape& shape =
+          job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
       std::vector<float> whole(static_cast<std::size_t>(shape.count()));
       job.model->initialize(slice.parameter, job.plan.seed, whole.data());
-      std::copy_n(whole.data() + slice.first_row * shape.row_count(), slice.rows * shape.row_count(),
-                  state.weights.mutable_floats() + slice.offset);
+      std::copy_n(whole.data() + slice.first_row * shape.row_count(),
+                  slice.rows * shape.row_count(), state.weights.mutable_floats() + slice.offset);
     }
     for (int slot = 0; slot < job.optimizer->slots(); ++slot) {
       state.slots.push_back(Blob::floats(block.floats));
@@ -45,9 +46,12 @@ std::vector<ParameterGroup::BlockState> initial_state(const Job& job, const Part
 /// Applies one update to all blocks of the group, one block a part of the work.
 class ParameterGroup::UpdateWork final : public Work {
  public:
-  UpdateWork(std::shared_ptr<const Job> job, std::vector<BlockState>* live, std::vector<BlockState>* shadow,
-             std::vector<Contribution> contributions)
-      : job_(std::move(job)), live_(live), shadow_(shadow), contributions_(std::move(contributions)) {
+  UpdateWork(std::shared_ptr<const Job> job, std::vector<BlockState>* live,
+             std::vector<BlockState>* shadow, std::vector<Contribution> contributions)
+      : job_(std::move(job)),
+        live_(live),
+        shadow_(shadow),
+        contributions_(std::move(contributions)) {
     const std::int64_t round = round_samples(contributions_.front());
     for (const auto& contribution : contributions_) samples_ += contribution.samples;
     lags_.assign(contributions_.size(), 0);
@@ -58,16 +62,19 @@ class ParameterGroup::UpdateWork final : public Work {
 
   Cost cost(int part) const override {
     const std::int64_t floats = (*live_)[static_cast<std::size_t>(part)].block->floats;
-    const auto streams = static_cast<std::int64_t>(contributions_.size()) + job_->optimizer->streams() * (shadow_ ? 2 : 1);
+    const auto streams = static_cast<std::int64_t>(contributions_.size()) +
+                         job_->optimizer->streams() * (shadow_ ? 2 : 1);
     return {floats * streams, floats * streams * 4};
   }
 
   void run(int part) override {
     const auto index = static_cast<std::size_t>(part);
     const Blob sum = sum_gradients(index);
-    const float* gradient = sum ? sum.as_floats() : contributions_.front().blocks[index].data.as_floats();
+    const float* gradient =
+        sum ? sum.as_floats() : contributions_.front().blocks[index].data.as_floats();
     for (std::size_t i = 0; i < contributions_.size(); ++i)
-      lags_[i] = std::max(lags_[i], (*live_)[index].version - contributions_[i].blocks[index].version);
+      lags_[i] =
+          std::max(lags_[i], (*live_)[index].version - contributions_[i].blocks[index].version);
     apply((*live_)[index], gradient);
     if (shadow_) apply((*shadow_)[index], gradient);
   }
@@ -75,8 +82,9 @@ class ParameterGroup::UpdateWork final : public Work {
   Applied release() { return {std::move(contributions_), std::move(lags_)}; }
 
  private:
-  /// The mean gradient over all contributions in their order; null when there is one, which is it. The same kernel and scales as a worker that
-  /// accumulates micro-batches: so a round of N workers equals one worker with N micro-batches, bit for bit.
+  /// The mean gradient over all contributions in their order; null when there is one, which is it.
+  /// The same kernel and scales as a worker that accumulates micro-batches: so a round of N workers
+  /// equals one worker with N micro-batches, bit for bit.
   Blob sum_gradients(std::size_t index) const {
     if (contributions_.size() == 1) return {};
     const std::int64_t floats = (*live_)[index].block->floats;
@@ -91,7 +99,8 @@ class ParameterGroup::UpdateWork final : public Work {
   }
 
   void apply(BlockState& state, const float* gradient) const {
-    const double epochs = static_cast<double>(state.samples) / static_cast<double>(job_->data.train->size());
+    const double epochs =
+        static_cast<double>(state.samples) / static_cast<double>(job_->data.train->size());
     state.progress += weight_;
     state.samples += samples_;
     ++state.version;
@@ -100,7 +109,8 @@ class ParameterGroup::UpdateWork final : public Work {
     args.w = state.weights.as_floats();
     args.g = gradient;
     args.weight = weight_;
-    args.learning_rate = job_->plan.optimizer.learning_rate * job_->schedule->factor(epochs, job_->plan.stop.epochs);
+    args.learning_rate =
+        job_->plan.optimizer.learning_rate * job_->schedule->factor(epochs, job_->plan.stop.epochs);
     args.progress = state.progress;
     // Copy on write: whoever holds a buffer keeps it as it is.
     Blob weights = writable(state.weights);
@@ -120,7 +130,9 @@ class ParameterGroup::UpdateWork final : public Work {
     state.slots = std::move(slots);
   }
 
-  static Blob writable(const Blob& blob) { return blob.unique() ? blob : Blob::allocate(blob.size()); }
+  static Blob writable(const Blob& blob) {
+    return blob.unique() ? blob : Blob::allocate(blob.size());
+  }
 
   std::shared_ptr<const Job> job_;
   std::vector<BlockState>* live_;

@@ -1,10 +1,11 @@
 #pragma once
 // ParameterGroup: the blocks of one layer on one shard, with the queue of what happens to them.
 //
-// Everything that touches a group's memory goes through its queue, in order: an update by a push, the capture of the present
-// weights for a pull, the fork of a cut. So a pull that the staleness rule let through sees exactly the pushes that were
-// taken before it, although applying them is long work that runs elsewhere. Weights are copy-on-write: an update runs in
-// place when nobody else holds the buffer, else into a recycled one.
+// Everything that touches a group's memory goes through its queue, in order: an update by a push,
+// the capture of the present weights for a pull, the fork of a cut. So a pull that the staleness
+// rule let through sees exactly the pushes that were taken before it, although applying them is
+// long work that runs elsewhere. Weights are copy-on-write: an update runs in place when nobody
+// else holds the buffer, else into a recycled one.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -27,7 +28,8 @@ struct Contribution {
   std::uint32_t part = 0;
   double weight = 0;  // samples / samples of one round
   std::uint32_t samples = 0;
-  std::vector<msg::BlockData> blocks;  // one for each of the group's, in its order; none for an empty push
+  std::vector<msg::BlockData>
+      blocks;  // one for each of the group's, in its order; none for an empty push
 };
 
 class ParameterGroup {
@@ -48,7 +50,8 @@ class ParameterGroup {
 
   ParameterGroup(std::shared_ptr<const Job> job, const Part& part);
 
-  /// An update by the mean gradient of `contributions`, in their order; none may be empty. `also_shadow`: it belongs to the fork too.
+  /// An update by the mean gradient of `contributions`, in their order; none may be empty.
+  /// `also_shadow`: it belongs to the fork too.
   struct Update {
     std::vector<Contribution> contributions;
     bool also_shadow = false;
@@ -69,11 +72,11 @@ class ParameterGroup {
 
   void enqueue(Item item) { queue_.push_back(std::move(item)); }
 
-  /// Runs the queue up to the next update. Returns the work of that update, to be computed once and then given to finish(); null when the
-  /// queue is empty or an update is under way.
+  /// Runs the queue up to the next update. Returns the work of that update, to be computed once and
+  /// then given to finish(); null when the queue is empty or an update is under way.
   std::shared_ptr<Work> advance();
-  /// What an update has applied, and how many versions lay between the weights that each gradient was computed on and those it went
-  /// into (the largest over the group's blocks).
+  /// What an update has applied, and how many versions lay between the weights that each gradient
+  /// was computed on and those it went into (the largest over the group's blocks).
   struct Applied {
     std::vector<Contribution> contributions;
     std::vector<std::int64_t> version_lags;

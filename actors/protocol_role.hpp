@@ -1,5 +1,6 @@
 #pragma once
-// ProtocolRole: a role that gets its messages decoded, and for which malformed ones are refused by name and counted.
+// ProtocolRole: a role that gets its messages decoded, and for which malformed ones are refused by
+// name and counted.
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,12 +26,14 @@ class ProtocolRole : public Role {
  protected:
   virtual void on_envelope(Address from, Envelope& envelope, Outbox& out) = 0;
 
-  /// Refuses a message that cannot be understood, or contradicts the plan. Nothing else comes of it.
+  /// Refuses a message that cannot be understood, or contradicts the plan. Nothing else comes of
+  /// it.
   void refuse_malformed(Address from, Iteration iteration, const std::string& text, Outbox& out) {
     ++malformed_;
     out.emit({.kind = Event::Kind::malformed, .iteration = iteration, .name = text});
     if (from != kHost)
-      out.send(from, encode({.body = msg::Refused{msg::Refused::Reason::malformed, text, iteration}}));
+      out.send(from,
+               encode({.body = msg::Refused{msg::Refused::Reason::malformed, text, iteration}}));
   }
 
  private:

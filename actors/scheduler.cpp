@@ -31,12 +31,14 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job)
     : job_(std::move(job)),
       leases_(limits_of(*job_)),
       next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
-  for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker) members_[WorkerId(worker)] = {};
+  for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
+    members_[WorkerId(worker)] = {};
 }
 
 void Scheduler::on_start(Outbox& out) {
   for (const auto& [worker, member] : members_) out.watch(address_of(worker));
-  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard) out.watch(address_of(ShardId(shard)));
+  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
+    out.watch(address_of(ShardId(shard)));
   out.after(kReportInterval, kReportTimer);
   if (job_->plan.stop.seconds > 0)
     out.after(nanoseconds(std::llround(job_->plan.stop.seconds * 1e9)), kTimeLimit);
@@ -53,35 +55,43 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
 }
 
 void Scheduler::to_worker(WorkerId worker, Body body, Outbox& out) {
-  out.send(address_of(worker), encode({.incarnation = members_.at(worker).incarnation, .body = std::move(body)}));
+  out.send(address_of(worker),
+           encode({.incarnation = members_.at(worker).incarnation, .body = std::move(body)}));
 }
 
 void Scheduler::to_shards(const Body& body, Outbox& out) {
   const Message message = encode({.body = body});
-  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard) out.send(address_of(ShardId(shard)), message);
+  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
+    out.send(address_of(ShardId(shard)), message);
 }
 
 std::vector<WorkerId> Scheduler::members_in(std::initializer_list<State> states) const {
   std::vector<WorkerId> found;
   for (const auto& [worker, member] : members_)
-    if (std::find(states.begin(), states.end(), member.state) != states.end()) found.push_back(worker);
+    if (std::find(states.begin(), states.end(), member.state) != states.end())
+      found.push_back(worker);
   return found;
 }
 
 void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (from.kind == RoleKind::worker && members_.contains(WorkerId(from.index)))
     return on_worker(WorkerId(from.index), envelope, out);
-  if (from.kind == RoleKind::shard && from.index < job_->layout->shards()) return on_shard(from, envelope, out);
+  if (from.kind == RoleKind::shard && from.index < job_->layout->shards())
+    return on_shard(from, envelope, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
     return stop(msg::RunEnded::Reason::interrupted, "interrupted", out);
-  if (const auto* evaluated = std::get_if<msg::Evaluated>(&envelope.body); evaluated && from == kMonitor) {
+  if (const auto* evaluated = std::get_if<msg::Evaluated>(&envelope.body);
+      evaluated && from == kMonitor) {
     if (cut_ && cut_->id == evaluated->cut) cut_.reset();
     const double target = job_->plan.stop.accuracy;
     if (target > 0 && evaluated->accuracy >= target)
-      stop(msg::RunEnded::Reason::target_reached, concat("reached a test accuracy of ", evaluated->accuracy), out);
+      stop(msg::RunEnded::Reason::target_reached,
+           concat("reached a test accuracy of ", evaluated->accuracy), out);
     return;
   }
-  refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " from ", from, " is not for the scheduler"), out);
+  refuse_malformed(
+      from, {}, concat("a ", name_of(envelope.body), " from ", from, " is not for the scheduler"),
+      out);
 }
 
 void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
@@ -106,11 +116,13 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     finish_if_done(out);
   } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
     stop(msg::RunEnded::Reason::failed,
-         concat("worker ", worker, ": the loss became ", diverged->loss, " in iteration ", diverged->iteration,
-                ", first seen at ", diverged->layer, "; lower the learning rate (--lr), or look at the data"),
+         concat("worker ", worker, ": the loss became ", diverged->loss, " in iteration ",
+                diverged->iteration, ", first seen at ", diverged->layer,
+                "; lower the learning rate (--lr), or look at the data"),
          out);
   } else if (!std::holds_alternative<msg::Refused>(body)) {
-    refuse_malformed(address_of(worker), {}, concat("a ", name_of(body), " is not for the scheduler"), out);
+    refuse_malformed(address_of(worker), {},
+                     concat("a ", name_of(body), " is not for the scheduler"), out);
   }
 }
 
@@ -122,7 +134,8 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   } else if (const auto* vote = std::get_if<msg::CutVote>(&envelope.body)) {
     voted(*vote, out);
   } else if (!std::holds_alternative<msg::Refused>(envelope.body)) {
-    refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " is not for the scheduler"), out);
+    refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " is not for the scheduler"),
+                     out);
   }
 }
 
@@ -133,7 +146,8 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
   confirm(worker, want.clock, out);
   if (phase_ != Phase::training) return;
   // A worker that is being admitted has its part in the rounds to come.
-  const auto lease = leases_.grant(worker, want.next, members_in({State::running, State::admitting}));
+  const auto lease =
+      leases_.grant(worker, want.next, members_in({State::running, State::admitting}));
   if (!lease) {
     to_worker(worker, msg::NoData{want.next}, out);
     return;
@@ -167,10 +181,14 @@ void Scheduler::data_came_back(Outbox& out) {
 // ---- evaluation ----
 
 void Scheduler::start_cut_if_due(Outbox& out) {
-  if (job_->plan.evaluate_every <= 0 || static_cast<double>(leases_.samples_leased()) < next_evaluation_) return;
+  if (job_->plan.evaluate_every <= 0 ||
+      static_cast<double>(leases_.samples_leased()) < next_evaluation_)
+    return;
   const double step = job_->plan.evaluate_every * static_cast<double>(job_->data.train->size());
-  while (next_evaluation_ <= static_cast<double>(leases_.samples_leased())) next_evaluation_ += step;
-  if (cut_ || !leases_.anything_to_lease()) return;  // one in flight; and the end is evaluated anyway
+  while (next_evaluation_ <= static_cast<double>(leases_.samples_leased()))
+    next_evaluation_ += step;
+  if (cut_ || !leases_.anything_to_lease())
+    return;  // one in flight; and the end is evaluated anyway
   cut_ = CutInFlight{.id = next_cut_++};
   // No lease reaches the horizon, so no worker can have passed it; the shards' votes make sure.
   propose_cut(leases_.horizon(), out);
@@ -186,10 +204,13 @@ void Scheduler::propose_cut(Iteration iteration, Outbox& out) {
 }
 
 void Scheduler::voted(const msg::CutVote& vote, Outbox& out) {
-  if (!cut_ || vote.cut != cut_->id || vote.iteration != cut_->iteration || cut_->votes_missing == 0) return;
+  if (!cut_ || vote.cut != cut_->id || vote.iteration != cut_->iteration ||
+      cut_->votes_missing == 0)
+    return;
   cut_->largest = std::max(cut_->largest, vote.largest);
   cut_->refused |= vote.largest >= cut_->iteration;
-  if (--cut_->votes_missing == 0 && cut_->refused) propose_cut(std::max(cut_->largest + 1, leases_.horizon()), out);
+  if (--cut_->votes_missing == 0 && cut_->refused)
+    propose_cut(std::max(cut_->largest + 1, leases_.horizon()), out);
 }
 
 // ---- the end ----
@@ -199,7 +220,8 @@ void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out
   phase_ = Phase::stopping;
   end_.reason = reason;
   end_.text = std::move(text);
-  for (const WorkerId worker : members_in({State::absent, State::joined, State::admitting, State::running, State::idle}))
+  for (const WorkerId worker :
+       members_in({State::absent, State::joined, State::admitting, State::running, State::idle}))
     to_worker(worker, msg::Stop{}, out);
   finish_if_done(out);
 }
@@ -222,7 +244,8 @@ void Scheduler::finish(Outbox& out) {
 
 std::string Scheduler::describe() const {
   constexpr std::string_view kPhases[] = {"gathering", "training", "stopping", "ended"};
-  constexpr std::string_view kStates[] = {"absent", "joined", "admitting", "running", "idle", "fencing", "gone", "stopped"};
+  constexpr std::string_view kStates[] = {"absent", "joined",  "admitting", "running",
+                                          "idle",   "fencing", "gone",      "stopped"};
   std::string text = concat("scheduler ", kPhases[static_cast<std::size_t>(phase_)]);
   for (const auto& [worker, member] : members_)
     text += concat(", worker ", worker, ' ', kStates[static_cast<std::size_t>(member.state)]);
@@ -230,9 +253,11 @@ std::string Scheduler::describe() const {
 }
 
 void Scheduler::report(Outbox& out) {
-  const auto live = members_in({State::joined, State::admitting, State::running, State::idle}).size();
-  out.send(kMonitor, encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(), torn_pushes_,
-                                                         static_cast<std::uint32_t>(live)}}));
+  const auto live =
+      members_in({State::joined, State::admitting, State::running, State::idle}).size();
+  out.send(kMonitor,
+           encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(),
+                                                torn_pushes_, static_cast<std::uint32_t>(live)}}));
 }
 
 }  // namespace leeway

@@ -3,12 +3,12 @@
 //
 // A worker, as the scheduler sees it:
 //
-//   absent --Join--> joined --all have joined--> admitting --all shards know it--> running --Idle--> idle --data came
-//   back--> admitting
-//   any of these --it ends--> fencing --all shards answered--> gone --Join of a new life--> joined
-//   running, idle --Stopped (after Stop)--> stopped
+//   absent --Join--> joined --all have joined--> admitting --all shards know it--> running
+//   --Idle--> idle --data came back--> admitting any of these --it ends--> fencing --all shards
+//   answered--> gone --Join of a new life--> joined running, idle --Stopped (after Stop)--> stopped
 //
-// The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) -> ended (Finish sent).
+// The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) ->
+// ended (Finish sent).
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,16 +35,25 @@ class Scheduler final : public ProtocolRole {
 
  private:
   enum class Phase : std::uint8_t { gathering, training, stopping, ended };
-  enum class State : std::uint8_t { absent, joined, admitting, running, idle, fencing, gone, stopped };
+  enum class State : std::uint8_t {
+    absent,
+    joined,
+    admitting,
+    running,
+    idle,
+    fencing,
+    gone,
+    stopped
+  };
 
   struct Member {
     State state = State::absent;
     Incarnation incarnation{1};
     std::optional<Incarnation> comes_back;  // joined again before its old life was settled
-    Clock clock;               // acknowledged by all shards, as far as known
-    std::size_t missing = 0;   // answers of shards to Admit or Fence
-    Iteration start;           // largest clock that a shard admitted it at
-    bool uneven = false;       // shards admitted it at different clocks
+    Clock clock;                            // acknowledged by all shards, as far as known
+    std::size_t missing = 0;                // answers of shards to Admit or Fence
+    Iteration start;                        // largest clock that a shard admitted it at
+    bool uneven = false;                    // shards admitted it at different clocks
     std::vector<msg::Fenced> fenced;
     std::string end_reason;
   };

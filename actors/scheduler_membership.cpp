@@ -11,8 +11,10 @@ namespace leeway {
 void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   auto& member = members_.at(worker);
   if (incarnation == member.incarnation && member.state == State::gone)
-    // Evicted before it started: it must come back under a new incarnation, which the shards have not fenced.
-    return to_worker(worker, msg::Refused{msg::Refused::Reason::unknown_worker, "evicted", {}}, out);
+    // Evicted before it started: it must come back under a new incarnation, which the shards have
+    // not fenced.
+    return to_worker(worker, msg::Refused{msg::Refused::Reason::unknown_worker, "evicted", {}},
+                     out);
   if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
   if (member.state != State::absent && member.state != State::gone) {
     // Only an evicted worker starts a new life, so its old one is being settled or about to be.
@@ -21,7 +23,8 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   }
   member.incarnation = incarnation;
   member.state = State::joined;
-  if (phase_ == Phase::stopping || phase_ == Phase::ended) return to_worker(worker, msg::Stop{}, out);
+  if (phase_ == Phase::stopping || phase_ == Phase::ended)
+    return to_worker(worker, msg::Stop{}, out);
   if (phase_ == Phase::gathering) return begin_if_gathered(out);
   admit(worker, out);
 }
@@ -56,7 +59,9 @@ void Scheduler::admit(WorkerId worker, Outbox& out) {
 
 void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
   const auto found = members_.find(answer.worker);
-  if (found == members_.end() || found->second.state != State::admitting || found->second.missing == 0) return;
+  if (found == members_.end() || found->second.state != State::admitting ||
+      found->second.missing == 0)
+    return;
   auto& member = found->second;
   member.uneven |= member.missing < job_->layout->shards() && answer.iteration != member.start;
   member.start = std::max(member.start, answer.iteration);
@@ -71,7 +76,8 @@ void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
 
 void Scheduler::start_admitted(Outbox& out) {
   const auto waiting = members_in({State::admitting});
-  // The first workers start together, so that none runs ahead of those that the shards do not know yet.
+  // The first workers start together, so that none runs ahead of those that the shards do not know
+  // yet.
   const bool first = members_in({State::running, State::idle, State::stopped}).empty();
   const auto known = [&](WorkerId worker) { return members_.at(worker).missing == 0; };
   if (first && !std::all_of(waiting.begin(), waiting.end(), known)) return;
@@ -94,7 +100,8 @@ void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
   if (actor.kind == RoleKind::worker) {
     evict(WorkerId(actor.index), reason, out);
   } else if (actor.kind == RoleKind::shard) {
-    // Its blocks are lost, and with them what the workers wait for: nothing to be gained by going on.
+    // Its blocks are lost, and with them what the workers wait for: nothing to be gained by going
+    // on.
     end_.reason = msg::RunEnded::Reason::failed;
     end_.text = concat(actor, " ended: ", reason, "; its part of the weights is lost");
     finish(out);
@@ -106,7 +113,9 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   if (found == members_.end()) return;
   auto& member = found->second;
   if (member.state == State::fencing) member.comes_back.reset();  // the new life has ended as well
-  if (member.state == State::gone || member.state == State::fencing || member.state == State::stopped) return;
+  if (member.state == State::gone || member.state == State::fencing ||
+      member.state == State::stopped)
+    return;
   out.emit({.kind = Event::Kind::evicted, .worker = worker});
   member.state = State::fencing;
   member.end_reason = reason;
@@ -120,12 +129,14 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
 
 void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   const auto found = members_.find(answer.worker);
-  if (found == members_.end() || found->second.state != State::fencing || found->second.missing == 0) return;
+  if (found == members_.end() || found->second.state != State::fencing ||
+      found->second.missing == 0)
+    return;
   auto& member = found->second;
   member.fenced.push_back(answer);
   if (--member.missing > 0) return;
-  // What every shard has whole is trained. An iteration that only some have, or have parts of, is torn: its samples are
-  // trained again, and it is counted.
+  // What every shard has whole is trained. An iteration that only some have, or have parts of, is
+  // torn: its samples are trained again, and it is counted.
   Clock whole = member.fenced.front().clock;
   std::int64_t touched = 0;
   for (const auto& shard : member.fenced) {
@@ -134,7 +145,10 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   }
   const std::int64_t torn = touched - whole.value();
   if (torn > 0)
-    out.emit({.kind = Event::Kind::torn, .worker = answer.worker, .iteration = Iteration(whole.value()), .value = torn});
+    out.emit({.kind = Event::Kind::torn,
+              .worker = answer.worker,
+              .iteration = Iteration(whole.value()),
+              .value = torn});
   torn_pushes_ += static_cast<std::uint64_t>(torn);
   confirm(answer.worker, whole, out);
   std::uint64_t returned = 0;
@@ -148,12 +162,16 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   }
   member.state = State::gone;
   remove(answer.worker, out);
-  out.send(kMonitor, encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
-  if (const auto incarnation = std::exchange(member.comes_back, std::nullopt)) join(answer.worker, *incarnation, out);
-  if (members_in({State::gone}).size() == members_.size() && phase_ != Phase::stopping && !leases_.all_trained()) {
+  out.send(kMonitor,
+           encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
+  if (const auto incarnation = std::exchange(member.comes_back, std::nullopt))
+    join(answer.worker, *incarnation, out);
+  if (members_in({State::gone}).size() == members_.size() && phase_ != Phase::stopping &&
+      !leases_.all_trained()) {
     phase_ = Phase::stopping;
     end_.reason = msg::RunEnded::Reason::failed;
-    end_.text = concat("no worker is left; the last to end was worker ", answer.worker, ": ", member.end_reason);
+    end_.text = concat("no worker is left; the last to end was worker ", answer.worker, ": ",
+                       member.end_reason);
   }
   data_came_back(out);
   finish_if_done(out);

@@ -14,11 +14,14 @@ constexpr Duration kReportInterval = milliseconds(200);
 }  // namespace
 
 Shard::Shard(std::shared_ptr<const Job> job, ShardId id) : job_(std::move(job)), id_(id) {
-  for (const auto& part : job_->layout->parts(id_)) groups_.push_back(std::make_unique<ParameterGroup>(job_, part));
+  for (const auto& part : job_->layout->parts(id_))
+    groups_.push_back(std::make_unique<ParameterGroup>(job_, part));
   report_.lags.assign(limits::kLagBins, 0);
 }
 
-void Shard::on_start(Outbox& out) { out.after(kReportInterval, 0); }
+void Shard::on_start(Outbox& out) {
+  out.after(kReportInterval, 0);
+}
 
 void Shard::on_timer(TimerToken, Outbox& out) {
   if (finished_) return;
@@ -33,7 +36,9 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   } else if (auto* push = std::get_if<msg::Push>(&body)) {
     handle(from, envelope, *push, out);
   } else if (from != kScheduler) {
-    refuse_malformed(from, {}, concat(id_, ": a ", name_of(body), " is not for a shard, or not from ", from), out);
+    refuse_malformed(from, {},
+                     concat(id_, ": a ", name_of(body), " is not for a shard, or not from ", from),
+                     out);
   } else if (auto* admit = std::get_if<msg::Admit>(&body)) {
     handle(*admit, out);
   } else if (auto* raise = std::get_if<msg::Raise>(&body)) {
@@ -54,12 +59,15 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 // ---- pulls ----
 
 void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull, Outbox& out) {
-  if (from.kind != RoleKind::worker) return refuse_malformed(from, pull.iteration, "only workers pull", out);
+  if (from.kind != RoleKind::worker)
+    return refuse_malformed(from, pull.iteration, "only workers pull", out);
   const WorkerId worker(from.index);
   if (!clocks_.may_push(worker, envelope.incarnation))
-    return refuse(from, envelope.incarnation, msg::Refused::Reason::unknown_worker, pull.iteration, "not admitted here, or evicted", out);
+    return refuse(from, envelope.incarnation, msg::Refused::Reason::unknown_worker, pull.iteration,
+                  "not admitted here, or evicted", out);
   if (pull.dtype != DType::f32)
-    return refuse_malformed(from, pull.iteration, concat("weights are f32 here, not ", name_of(pull.dtype)), out);
+    return refuse_malformed(from, pull.iteration,
+                            concat("weights are f32 here, not ", name_of(pull.dtype)), out);
   ++report_.pulls;
   const ParkedPull parked{worker, pull, out.now()};
   if (permitted(parked)) return answer(parked, out);
@@ -74,7 +82,8 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
   const auto held = std::count_if(parked_.begin(), parked_.end(),
                                   [&](const ParkedPull& other) { return other.worker == worker; });
   if (held >= static_cast<std::ptrdiff_t>(limits::kMaxPullsPerWorker))
-    return refuse_malformed(from, pull.iteration, concat("has ", held, " pulls parked already"), out);
+    return refuse_malformed(from, pull.iteration, concat("has ", held, " pulls parked already"),
+                            out);
   ++report_.parked_pulls;
   out.emit({.kind = Event::Kind::pull_parked,
             .worker = worker,
@@ -103,10 +112,11 @@ void Shard::answer(const ParkedPull& parked, Outbox& out) {
   reply->missing = groups_.size();
   if (groups_.empty()) answers_.push_back(reply);
   for (auto& group : groups_) {
-    group->enqueue(ParameterGroup::Capture{[this, reply](const std::vector<ParameterGroup::BlockState>& states) {
-      for (const auto& state : states) reply->weights.blocks.push_back(state.describe());
-      if (--reply->missing == 0) answers_.push_back(reply);
-    }});
+    group->enqueue(ParameterGroup::Capture{
+        [this, reply](const std::vector<ParameterGroup::BlockState>& states) {
+          for (const auto& state : states) reply->weights.blocks.push_back(state.describe());
+          if (--reply->missing == 0) answers_.push_back(reply);
+        }});
   }
   for (std::size_t group = 0; group < groups_.size(); ++group) run_group(group, out);
 }
@@ -140,9 +150,12 @@ std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
   if (!push.rows.empty()) return "sparse pushes are not taken here, send all rows";
   const Clock clock = clocks_.find(worker)->clock;
   if (push.iteration.value() == clock.value() &&
-      !may_start(push.iteration, clocks_.min_clock(), clock, clock, job_->consistency->bound(push.iteration)))
-    return concat("iteration ", push.iteration, " may not have started, min_clock is ", clocks_.min_clock());
-  if (push.kind == msg::Push::Kind::empty) return push.samples == 0 ? "" : "an empty push has no samples";
+      !may_start(push.iteration, clocks_.min_clock(), clock, clock,
+                 job_->consistency->bound(push.iteration)))
+    return concat("iteration ", push.iteration, " may not have started, min_clock is ",
+                  clocks_.min_clock());
+  if (push.kind == msg::Push::Kind::empty)
+    return push.samples == 0 ? "" : "an empty push has no samples";
   if (push.samples == 0 || push.weight <= 0) return "a gradient needs samples and a weight above 0";
   const auto& blocks = groups_[push.part]->part().blocks;
   if (push.blocks.size() != blocks.size())
@@ -150,36 +163,46 @@ std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const auto& data = push.blocks[i];
     const auto floats = job_->layout->block(blocks[i]).floats;
-    if (data.block != blocks[i]) return concat("expected block ", blocks[i], ", found ", data.block);
+    if (data.block != blocks[i])
+      return concat("expected block ", blocks[i], ", found ", data.block);
     if (data.dtype != DType::f32 || data.shape.count() != floats)
-      return concat("block ", data.block, " must be ", floats, " x f32, is ", data.shape, " x ", name_of(data.dtype));
+      return concat("block ", data.block, " must be ", floats, " x f32, is ", data.shape, " x ",
+                    name_of(data.dtype));
   }
   return "";
 }
 
 void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outbox& out) {
-  if (from.kind != RoleKind::worker) return refuse_malformed(from, push.iteration, "only workers push", out);
+  if (from.kind != RoleKind::worker)
+    return refuse_malformed(from, push.iteration, "only workers push", out);
   const WorkerId worker(from.index);
   if (!clocks_.may_push(worker, envelope.incarnation))
-    return refuse(from, envelope.incarnation, msg::Refused::Reason::unknown_worker, push.iteration, "not admitted here, or evicted", out);
+    return refuse(from, envelope.incarnation, msg::Refused::Reason::unknown_worker, push.iteration,
+                  "not admitted here, or evicted", out);
   if (const auto text = misfit(worker, push); !text.empty())
     return refuse_malformed(from, push.iteration, concat("push: ", text), out);
   ++report_.pushes;
-  Contribution contribution{worker,      envelope.incarnation, push.iteration, push.part,
+  Contribution contribution{worker,      envelope.incarnation, push.iteration,        push.part,
                             push.weight, push.samples,         std::move(push.blocks)};
   if (push.kind == msg::Push::Kind::empty) contribution.blocks.clear();
   switch (clocks_.accept(worker, push.iteration, push.part, push.part_count)) {
-    case ClockTable::Verdict::accepted: return take(std::move(contribution), out);
+    case ClockTable::Verdict::accepted:
+      return take(std::move(contribution), out);
     case ClockTable::Verdict::gap:
       return refuse(from, envelope.incarnation, msg::Refused::Reason::gap, push.iteration,
                     concat("expected iteration ", clocks_.find(worker)->clock), out);
-    case ClockTable::Verdict::repeat: break;
+    case ClockTable::Verdict::repeat:
+      break;
   }
   ++report_.repeats;
-  out.emit({.kind = Event::Kind::part_repeated, .worker = worker, .iteration = push.iteration, .value = push.part});
+  out.emit({.kind = Event::Kind::part_repeated,
+            .worker = worker,
+            .iteration = push.iteration,
+            .value = push.part});
   const auto& pending = unapplied_[worker];
   const std::pair key(push.iteration, push.part);
-  if (std::find(pending.begin(), pending.end(), key) == pending.end()) acknowledge(contribution, true, out);
+  if (std::find(pending.begin(), pending.end(), key) == pending.end())
+    acknowledge(contribution, true, out);
 }
 
 void Shard::take(Contribution contribution, Outbox& out) {
@@ -205,16 +228,19 @@ void Shard::apply_complete_rounds(Outbox& out) {
   while (!rounds_.empty() && rounds_.begin()->first.value() < clocks_.min_clock().value()) {
     auto contributions = std::move(rounds_.begin()->second);
     rounds_.erase(rounds_.begin());
-    std::stable_sort(contributions.begin(), contributions.end(),
-                     [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
+    std::stable_sort(
+        contributions.begin(), contributions.end(),
+        [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
     std::vector<std::vector<Contribution>> by_group(groups_.size());
-    for (auto& contribution : contributions) by_group[contribution.part].push_back(std::move(contribution));
+    for (auto& contribution : contributions)
+      by_group[contribution.part].push_back(std::move(contribution));
     for (std::size_t group = 0; group < groups_.size(); ++group)
       if (!by_group[group].empty()) enqueue_update(group, std::move(by_group[group]), out);
   }
 }
 
-void Shard::enqueue_update(std::size_t group, std::vector<Contribution> contributions, Outbox& out) {
+void Shard::enqueue_update(std::size_t group, std::vector<Contribution> contributions,
+                           Outbox& out) {
   ParameterGroup::Update update;
   const Iteration iteration = contributions.front().iteration;
   if (cut_) {

@@ -1,8 +1,10 @@
 #pragma once
-// Shard: holds some blocks of the parameters, applies pushes to them once each, and answers pulls when the staleness rule allows it.
+// Shard: holds some blocks of the parameters, applies pushes to them once each, and answers pulls
+// when the staleness rule allows it.
 //
-// A pull goes through three stations: parked until the rule holds; then in the queues of the groups, behind the pushes that it must see; then
-// answered. Everything the shard knows of a worker is in its ClockTable; death is decided by the scheduler alone.
+// A pull goes through three stations: parked until the rule holds; then in the queues of the
+// groups, behind the pushes that it must see; then answered. Everything the shard knows of a worker
+// is in its ClockTable; death is decided by the scheduler alone.
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,7 +65,8 @@ class Shard final : public ProtocolRole {
   /// Under bsp: applies the rounds that every live participant has pushed.
   void apply_complete_rounds(Outbox& out);
 
-  /// After anything that may have moved a clock: rounds, parked pulls, the cut. `mover` is the worker that moved.
+  /// After anything that may have moved a clock: rounds, parked pulls, the cut. `mover` is the
+  /// worker that moved.
   void clocks_changed(WorkerId mover, Outbox& out);
   bool permitted(const ParkedPull& parked) const;
   void answer(const ParkedPull& parked, Outbox& out);
@@ -73,7 +76,8 @@ class Shard final : public ProtocolRole {
 
   void run_group(std::size_t group, Outbox& out);
   void acknowledge(const Contribution& contribution, bool repeat, Outbox& out);
-  void refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason, Iteration iteration, std::string text, Outbox& out);
+  void refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason, Iteration iteration,
+              std::string text, Outbox& out);
   bool stale(View view, Outbox& out);
   void report(Outbox& out);
   void send_when_drained(Outbox& out);
@@ -83,11 +87,12 @@ class Shard final : public ProtocolRole {
   ShardId id_;
   ClockTable clocks_;
   View view_;
-  std::vector<std::unique_ptr<ParameterGroup>> groups_;  // by part index
+  std::vector<std::unique_ptr<ParameterGroup>> groups_;   // by part index
   std::map<std::size_t, std::shared_ptr<Work>> running_;  // by group
   std::vector<ParkedPull> parked_;
   std::vector<std::shared_ptr<Answer>> answers_;  // complete, not yet sent
-  /// Pushes taken and not yet acknowledged, so that a repeat of one is not acknowledged before it is applied.
+  /// Pushes taken and not yet acknowledged, so that a repeat of one is not acknowledged before it
+  /// is applied.
   std::map<WorkerId, std::vector<std::pair<Iteration, std::uint32_t>>> unapplied_;
   std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
   std::optional<CutInProgress> cut_;

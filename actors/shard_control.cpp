@@ -8,7 +8,8 @@ namespace leeway {
 
 bool Shard::stale(View view, Outbox& out) {
   if (view < view_) {
-    refuse(kScheduler, {}, msg::Refused::Reason::stale_view, {}, concat("view ", view, " is older than ", view_), out);
+    refuse(kScheduler, {}, msg::Refused::Reason::stale_view, {},
+           concat("view ", view, " is older than ", view_), out);
     return true;
   }
   view_ = view;
@@ -18,7 +19,8 @@ bool Shard::stale(View view, Outbox& out) {
 void Shard::handle(const msg::Admit& admit, Outbox& out) {
   if (stale(admit.view, out)) return;
   const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
-  out.emit({.kind = Event::Kind::admitted, .worker = admit.worker, .iteration = Iteration(at.value())});
+  out.emit(
+      {.kind = Event::Kind::admitted, .worker = admit.worker, .iteration = Iteration(at.value())});
   out.send(kScheduler, encode({.body = msg::Admitted{admit.worker, Iteration(at.value())}}));
   clocks_changed(admit.worker, out);
 }
@@ -27,7 +29,9 @@ void Shard::handle(const msg::Raise& raise, Outbox& out) {
   if (stale(raise.view, out)) return;
   clocks_.raise(raise.worker, raise.iteration);
   if (const auto* participant = clocks_.find(raise.worker))
-    out.emit({.kind = Event::Kind::clock_moved, .worker = raise.worker, .value = participant->clock.value()});
+    out.emit({.kind = Event::Kind::clock_moved,
+              .worker = raise.worker,
+              .value = participant->clock.value()});
   clocks_changed(raise.worker, out);
 }
 
@@ -43,7 +47,8 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
   });
   msg::Fenced reply{fence.worker, participant ? participant->clock : Clock(), false};
   if (participant && participant->parts_accepted > 0) {
-    // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they have been applied.
+    // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they have
+    // been applied.
     const auto round = rounds_.find(Iteration(participant->clock.value()));
     if (round != rounds_.end())
       std::erase_if(round->second, [&](const Contribution& held) {
@@ -53,7 +58,10 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
       });
     reply.partial = !job_->consistency->by_rounds();
   }
-  out.emit({.kind = Event::Kind::fenced, .worker = fence.worker, .value = reply.clock.value(), .value2 = reply.partial});
+  out.emit({.kind = Event::Kind::fenced,
+            .worker = fence.worker,
+            .value = reply.clock.value(),
+            .value2 = reply.partial});
   out.send(kScheduler, encode({.body = reply}));
 }
 
@@ -90,11 +98,14 @@ void Shard::handle(const msg::Cut& cut, Outbox& out) {
 void Shard::collect_cut(Outbox& out) {
   msg::CutState state{.cut = cut_->id, .iteration = cut_->iteration};
   cut_.reset();
-  out.emit({.kind = Event::Kind::cut_taken, .iteration = state.iteration, .value = static_cast<std::int64_t>(state.cut)});
+  out.emit({.kind = Event::Kind::cut_taken,
+            .iteration = state.iteration,
+            .value = static_cast<std::int64_t>(state.cut)});
   send_state(std::move(state), true, out);
 }
 
-/// Sends the weights to the monitor as they are when all that is queued now has been applied: of the forks, or the live ones.
+/// Sends the weights to the monitor as they are when all that is queued now has been applied: of
+/// the forks, or the live ones.
 void Shard::send_state(msg::CutState state, bool of_fork, Outbox& out) {
   struct Collection {
     msg::CutState state;
@@ -105,7 +116,8 @@ void Shard::send_state(msg::CutState state, bool of_fork, Outbox& out) {
   for (auto& group : groups_) {
     auto take = [collection, &out](const std::vector<ParameterGroup::BlockState>& states) {
       for (const auto& block : states) collection->state.blocks.push_back(block.describe());
-      if (--collection->missing == 0) out.send(kMonitor, encode({.body = std::move(collection->state)}));
+      if (--collection->missing == 0)
+        out.send(kMonitor, encode({.body = std::move(collection->state)}));
     };
     if (of_fork) {
       group->enqueue(ParameterGroup::Collect{std::move(take)});
@@ -134,7 +146,8 @@ void Shard::send_when_drained(Outbox& out) {
 }
 
 void Shard::report(Outbox& out) {
-  const std::uint64_t events = report_.pulls + report_.pushes + report_.refused + malformed() + parked_.size();
+  const std::uint64_t events =
+      report_.pulls + report_.pushes + report_.refused + malformed() + parked_.size();
   if (events == reported_events_ && !finished_) return;
   reported_events_ = events;
   report_.min_clock = clocks_.min_clock();
@@ -147,13 +160,15 @@ void Shard::report(Outbox& out) {
   out.send(kMonitor, encode({.body = report_}));
 }
 
-void Shard::refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason, Iteration iteration, std::string text, Outbox& out) {
+void Shard::refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason,
+                   Iteration iteration, std::string text, Outbox& out) {
   ++report_.refused;
   out.emit({.kind = Event::Kind::refused,
             .worker = WorkerId(to.index),
             .iteration = iteration,
             .value = static_cast<std::int64_t>(reason)});
-  out.send(to, encode({.incarnation = incarnation, .body = msg::Refused{reason, std::move(text), iteration}}));
+  out.send(to, encode({.incarnation = incarnation,
+                       .body = msg::Refused{reason, std::move(text), iteration}}));
 }
 
 }  // namespace leeway

@@ -22,17 +22,24 @@ StepBuffers::StepBuffers(std::shared_ptr<const Job> job)
       micro_batch_(largest_micro_batch(job_->plan)),
       pass_(job_->model, micro_batch_, true),
       x_(Blob::floats(micro_batch_ * job_->model->input().count())),
-      targets_(Blob::floats(micro_batch_ * std::max<std::int64_t>(job_->data.train->target_count(), 1))),
+      targets_(
+          Blob::floats(micro_batch_ * std::max<std::int64_t>(job_->data.train->target_count(), 1))),
       labels_(static_cast<std::size_t>(micro_batch_)),
       keys_(static_cast<std::size_t>(micro_batch_)),
-      weight_slices_(*job_->model, *job_->layout, std::vector<const float*>(job_->layout->blocks().size(), nullptr)),
-      gradient_slices_(*job_->model, *job_->layout, std::vector<float*>(job_->layout->blocks().size(), nullptr)) {
+      weight_slices_(*job_->model, *job_->layout,
+                     std::vector<const float*>(job_->layout->blocks().size(), nullptr)),
+      gradient_slices_(*job_->model, *job_->layout,
+                       std::vector<float*>(job_->layout->blocks().size(), nullptr)) {
   if (job_->plan.micro_batches > 1)
     for (const auto& block : job_->layout->blocks()) pieces_.push_back(Blob::floats(block.floats));
 }
 
-Step::Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples, std::vector<Blob> weights)
-    : buffers_(std::move(buffers)), iteration_(iteration), samples_(std::move(samples)), weights_(std::move(weights)) {
+Step::Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples,
+           std::vector<Blob> weights)
+    : buffers_(std::move(buffers)),
+      iteration_(iteration),
+      samples_(std::move(samples)),
+      weights_(std::move(weights)) {
   const Model& model = *buffers_->job_->model;
   const Layout& layout = *buffers_->job_->layout;
   LW_CHECK(!samples_.samples.empty());
@@ -87,11 +94,14 @@ bool Step::forward(std::int64_t first, std::int64_t count) {
   const Job& job = *buffers_->job_;
   const Dataset& data = *job.data.train;
   const std::span samples(samples_.samples.data() + first, static_cast<std::size_t>(count));
-  data.gather(samples, buffers_->x_.mutable_floats(), buffers_->labels_.data(), buffers_->targets_.mutable_floats());
+  data.gather(samples, buffers_->x_.mutable_floats(), buffers_->labels_.data(),
+              buffers_->targets_.mutable_floats());
   for (std::size_t i = 0; i < samples.size(); ++i)
-    buffers_->keys_[i] = mix64(mix64(job.plan.seed ^ mix64(static_cast<std::uint64_t>(samples_.epoch.value()))) ^
-                               static_cast<std::uint64_t>(samples[i]));
-  const Batch batch{count, buffers_->x_.as_floats(), data.classes() > 0 ? buffers_->labels_.data() : nullptr,
+    buffers_->keys_[i] =
+        mix64(mix64(job.plan.seed ^ mix64(static_cast<std::uint64_t>(samples_.epoch.value()))) ^
+              static_cast<std::uint64_t>(samples[i]));
+  const Batch batch{count, buffers_->x_.as_floats(),
+                    data.classes() > 0 ? buffers_->labels_.data() : nullptr,
                     data.target_count() > 0 ? buffers_->targets_.as_floats() : nullptr,
                     std::span(buffers_->keys_.data(), samples.size())};
   const PassResult result = buffers_->pass_.forward(batch, buffers_->weight_slices_.views());
@@ -108,7 +118,8 @@ bool Step::forward(std::int64_t first, std::int64_t count) {
 void Step::backward(int part) {
   const int from = part == 0 ? buffers_->job_->model->layers() - 1 : layer_of(part - 1) - 1;
   for (int layer = from; layer >= layer_of(part); --layer)
-    buffers_->pass_.backward(layer, buffers_->weight_slices_.views(), buffers_->gradient_slices_.views());
+    buffers_->pass_.backward(layer, buffers_->weight_slices_.views(),
+                             buffers_->gradient_slices_.views());
 }
 
 void Step::add_piece(int layer, std::int64_t count, bool first) {
@@ -117,7 +128,8 @@ void Step::add_piece(int layer, std::int64_t count, bool first) {
     if (block.layer != layer) continue;
     const auto index = block.id.value();
     kernels::accumulate(gradients_[index].mutable_floats(), buffers_->pieces_[index].as_floats(),
-                        mean_scale(count, total), block.floats, first ? kernels::Write::assign : kernels::Write::add);
+                        mean_scale(count, total), block.floats,
+                        first ? kernels::Write::assign : kernels::Write::add);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Step: the computation of one iteration - gather the samples, forward, loss, backward - in parts that end where gradients are ready to push.
+// Step: the computation of one iteration - gather the samples, forward, loss, backward - in parts
+// that end where gradients are ready to push.
 #include <memory>
 #include <vector>
 
@@ -37,8 +38,10 @@ struct StepSamples {
 
 class Step final : public Work {
  public:
-  /// weights: one blob a block, held until backward has passed the block's layer. `buffers` must not serve two steps at once.
-  Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples, std::vector<Blob> weights);
+  /// weights: one blob a block, held until backward has passed the block's layer. `buffers` must
+  /// not serve two steps at once.
+  Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples,
+       std::vector<Blob> weights);
 
   int parts() const override { return static_cast<int>(layers_.size()); }
   Cost cost(int part) const override;
@@ -50,7 +53,8 @@ class Step final : public Work {
   // Valid after part 0:
   double loss() const { return loss_; }
   std::int64_t correct() const { return correct_; }
-  /// Where a loss that is not finite came from; empty while all is well. No gradient is computed then.
+  /// Where a loss that is not finite came from; empty while all is well. No gradient is computed
+  /// then.
   const std::string& diverged_layer() const { return diverged_layer_; }
 
   /// Layer whose gradients part `part` finishes.
@@ -59,7 +63,8 @@ class Step final : public Work {
   Blob take_gradient(BlockId block) { return std::move(gradients_[block.value()]); }
 
  private:
-  /// Gathers and runs forward over samples [first, first + count); false when the loss is not finite.
+  /// Gathers and runs forward over samples [first, first + count); false when the loss is not
+  /// finite.
   bool forward(std::int64_t first, std::int64_t count);
   /// Backward down to and through the layer of `part`.
   void backward(int part);

@@ -30,7 +30,9 @@ void Worker::send(Address to, T body, Outbox& out) {
   out.send(to, encode({.incarnation = incarnation_, .body = std::move(body)}));
 }
 
-void Worker::on_start(Outbox& out) { join(out); }
+void Worker::on_start(Outbox& out) {
+  join(out);
+}
 
 void Worker::join(Outbox& out) {
   send(kScheduler, msg::Join{}, out);
@@ -81,8 +83,8 @@ void Worker::handle(const msg::Start& start, Outbox& out) {
 void Worker::handle(const msg::Lease& lease, Outbox& out) {
   if (state_ != State::running || lease.first_iteration != next_unleased_) return;  // a repeat
   if (lease.end > job_->data.train->size() || lease.batch > job_->plan.batch)
-    return refuse_malformed(kScheduler, lease.first_iteration, "lease: beyond the data, or a batch above the plan's",
-                            out);
+    return refuse_malformed(kScheduler, lease.first_iteration,
+                            "lease: beyond the data, or a batch above the plan's", out);
   asked_.reset();
   no_data_ = false;
   next_unleased_ = next_unleased_ + lease.iterations();
@@ -181,8 +183,10 @@ void Worker::handle(Address from, msg::Weights& weights, Outbox& out) {
   for (auto& block : weights.blocks) {
     const bool ours = block.block.value() < job_->layout->blocks().size() &&
                       job_->layout->block(block.block).shard == ShardId(from.index);
-    if (!ours || block.dtype != DType::f32 || block.shape.count() != job_->layout->block(block.block).floats)
-      return refuse_malformed(from, weights.iteration, concat("weights: block ", block.block, " does not fit"), out);
+    if (!ours || block.dtype != DType::f32 ||
+        block.shape.count() != job_->layout->block(block.block).floats)
+      return refuse_malformed(from, weights.iteration,
+                              concat("weights: block ", block.block, " does not fit"), out);
   }
   for (auto& block : weights.blocks) {
     incoming.blobs[block.block.value()] = std::move(block.data);
@@ -198,7 +202,8 @@ void Worker::start_step(Outbox& out) {
   report_.wait += out.now() - waiting_since_;
   StepSamples samples = take_samples();
   const auto count = static_cast<std::int64_t>(samples.samples.size());
-  out.emit({.kind = Event::Kind::step_started, .worker = id_, .iteration = iteration, .value = count});
+  out.emit(
+      {.kind = Event::Kind::step_started, .worker = id_, .iteration = iteration, .value = count});
   for (const auto& fault : job_->plan.faults)
     if (fault.worker == id_.value() && fault.iteration == iteration.value() &&
         fault.kind == plan::Fault::Kind::throws && incarnation_ == Incarnation(1))
@@ -211,7 +216,8 @@ void Worker::start_step(Outbox& out) {
     return;
   }
   step_versions_ = std::move(incoming.versions);
-  step_ = std::make_shared<Step>(buffers_, iteration, std::move(samples), std::move(incoming.blobs));
+  step_ =
+      std::make_shared<Step>(buffers_, iteration, std::move(samples), std::move(incoming.blobs));
   out.compute(step_);
   advance(out);  // a prefetch may go out now
 }
@@ -220,7 +226,8 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
   if (&work != step_.get() || diverged_) return;  // of an earlier life, or given up
   if (!step_->diverged_layer().empty()) {
     diverged_ = true;
-    send(kScheduler, msg::Diverged{step_->iteration(), step_->loss(), step_->diverged_layer()}, out);
+    send(kScheduler, msg::Diverged{step_->iteration(), step_->loss(), step_->diverged_layer()},
+         out);
   } else {
     push_layer(*step_, step_->layer_of(part), out);
   }
@@ -245,7 +252,7 @@ void Worker::finish_iteration(std::int64_t samples, Outbox& out) {
   waiting_since_ = out.now();
   report_.compute += waiting_since_ - step_since_;
   report_.clock = Clock(next_.value());
-  ++report_.iterations;
+  if (samples > 0) ++report_.iterations;
   report(false, out);
   advance(out);
 }
@@ -284,7 +291,8 @@ void Worker::push_layer(Step& step, int layer, Outbox& out) {
   for (const auto& fault : job_->plan.faults)
     if (fault.worker == id_.value() && fault.iteration == step.iteration().value() &&
         fault.kind == plan::Fault::Kind::killed && incarnation_ == Incarnation(1))
-      throw PlannedFault(concat("fault of the plan: ", id_, " is killed in iteration ", step.iteration()));
+      throw PlannedFault(
+          concat("fault of the plan: ", id_, " is killed in iteration ", step.iteration()));
 }
 
 void Worker::push_empty(Outbox& out) {
@@ -319,14 +327,17 @@ Clock Worker::acknowledged() const {
 
 // ---- refusals and broken links ----
 
-void Worker::handle(Address from, Incarnation incarnation, const msg::Refused& refused, Outbox& out) {
+void Worker::handle(Address from, Incarnation incarnation, const msg::Refused& refused,
+                    Outbox& out) {
   if (refused.reason == msg::Refused::Reason::unknown_worker) {
-    const bool evicted = state_ == State::running || (state_ == State::joining && from == kScheduler);
+    const bool evicted =
+        state_ == State::running || (state_ == State::joining && from == kScheduler);
     if (incarnation == incarnation_ && evicted && !stopping_) rejoin(out);
     return;
   }
   // Anything else is a defect of this worker: better to end, and be evicted, than to train on.
-  throw std::runtime_error(concat(from, " refused a message of ", id_, " as ", name_of(refused.reason), ": ", refused.text));
+  throw std::runtime_error(concat(from, " refused a message of ", id_, " as ",
+                                  name_of(refused.reason), ": ", refused.text));
 }
 
 void Worker::rejoin(Outbox& out) {

@@ -1,12 +1,13 @@
 #pragma once
-// Worker: leases samples, pulls weights, computes gradients, and pushes them part by part while backward goes on.
+// Worker: leases samples, pulls weights, computes gradients, and pushes them part by part while
+// backward goes on.
 //
 //   joining --Start--> running --NoData, all pushed and acknowledged--> idle --Start--> running
 //      ^                  |                                              |
 //      +-- evicted -------+--Stop, all pushed and acknowledged--> stopped <--Stop--+
 //
-// While running it computes when it has a lease and weights, waits for weights when it has a lease alone, and waits for
-// the scheduler when it has neither.
+// While running it computes when it has a lease and weights, waits for weights when it has a lease
+// alone, and waits for the scheduler when it has neither.
 #include <deque>
 #include <map>
 #include <memory>
@@ -55,7 +56,8 @@ class Worker final : public ProtocolRole {
   void handle(Address from, const msg::Pushed& pushed, Outbox& out);
   void handle(Address from, Incarnation incarnation, const msg::Refused& refused, Outbox& out);
 
-  /// Does whatever can be done next: ask for a lease, pull, start a step, say that it is idle or stopped.
+  /// Does whatever can be done next: ask for a lease, pull, start a step, say that it is idle or
+  /// stopped.
   void advance(Outbox& out);
   void ask_for_lease(Outbox& out);
   void pull(Iteration iteration, Outbox& out);
@@ -87,12 +89,12 @@ class Worker final : public ProtocolRole {
   bool no_data_ = false;   // the scheduler has nothing to lease now
   bool diverged_ = false;  // waits for the Stop that must come
 
-  Iteration next_;           // to start
-  Iteration next_unleased_;  // first iteration without a lease
+  Iteration next_;                  // to start
+  Iteration next_unleased_;         // first iteration without a lease
   std::optional<Iteration> asked_;  // the WantLease that is not answered yet
   std::deque<msg::Lease> leases_;
-  std::int64_t leased_position_ = 0;  // in the front lease
-  std::uint32_t round_samples_ = 1;   // of the lease of the current iteration
+  std::int64_t leased_position_ = 0;        // in the front lease
+  std::uint32_t round_samples_ = 1;         // of the lease of the current iteration
   std::map<Iteration, Incoming> incoming_;  // at most the next iteration's and one prefetch
   std::shared_ptr<Step> step_;
   std::vector<Version> step_versions_;

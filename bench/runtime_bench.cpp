@@ -1,5 +1,6 @@
-// What the runtime costs on top of the computation: whole runs of the MLP 784-512-256-10, batch 64, momentum SGD, pull and push included,
-// against a plain loop over oneDNN's sgemm, interleaved; and pull+push cycles a second of a model of 1,010 parameters.
+// What the runtime costs on top of the computation: whole runs of the MLP 784-512-256-10, batch 64,
+// momentum SGD, pull and push included, against a plain loop over oneDNN's sgemm, interleaved; and
+// pull+push cycles a second of a model of 1,010 parameters.
 //
 //   runtime_bench [PAIRS]     rounds of interleaved measurements, 7 by default
 #include <sched.h>
@@ -28,12 +29,14 @@ constexpr std::uint64_t kIterations = 1500;  // of one worker: about a second
 /// Another data set's first samples: a test set that costs nothing to evaluate.
 class FirstSamples final : public Dataset {
  public:
-  FirstSamples(std::shared_ptr<const Dataset> all, std::int64_t count) : all_(std::move(all)), count_(count) {}
+  FirstSamples(std::shared_ptr<const Dataset> all, std::int64_t count)
+      : all_(std::move(all)), count_(count) {}
   std::int64_t size() const override { return count_; }
   Shape sample_shape() const override { return all_->sample_shape(); }
   int classes() const override { return all_->classes(); }
   std::int64_t target_count() const override { return all_->target_count(); }
-  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels, float* targets) const override {
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float* targets) const override {
     all_->gather(samples, x, labels, targets);
   }
 
@@ -112,7 +115,8 @@ double leeway_run(const Plan& plan) {
   return result.samples_per_second;
 }
 
-/// Pull+push cycles a second: logistic regression on 100 features, 10 classes, one sample an iteration.
+/// Pull+push cycles a second: logistic regression on 100 features, 10 classes, one sample an
+/// iteration.
 double cycles(std::uint32_t workers, bool prefetch) {
   Plan plan = mlp_plan(workers, prefetch);
   plan.data = plan::CustomData{"clusters"};
@@ -137,7 +141,8 @@ double median(std::vector<double> values) {
 }
 
 void print(const std::vector<Row>& rows) {
-  std::printf("%-52s %10s %10s %10s   %s\n", "", "median", "min", "max", "ratio: median (min to max)");
+  std::printf("%-52s %10s %10s %10s   %s\n", "", "median", "min", "max",
+              "ratio: median (min to max)");
   for (const auto& row : rows) {
     const auto [least, most] = std::minmax_element(row.figures.begin(), row.figures.end());
     std::printf("%-52s %10.0f %10.0f %10.0f", row.name.c_str(), median(row.figures), *least, *most);
@@ -172,13 +177,17 @@ int main(int argc, char** argv) {
   };
   std::vector<Row> rows = {
       {"samples/s: plain loop, one core", on({0}, [] { return plain(1); })},
-      {"1 worker, pinned to the same core", on({0}, [] { return leeway_run(mlp_plan(1, false)); }), 0},
+      {"1 worker, pinned to the same core", on({0}, [] { return leeway_run(mlp_plan(1, false)); }),
+       0},
       {"1 worker, pinned, prefetch", on({0}, [] { return leeway_run(mlp_plan(1, true)); }), 0},
-      {"1 worker, a second core free", on({0, 1}, [] { return leeway_run(mlp_plan(1, false)); }), 0},
-      {"1 worker, a second core free, prefetch", on({0, 1}, [] { return leeway_run(mlp_plan(1, true)); }), 0},
+      {"1 worker, a second core free", on({0, 1}, [] { return leeway_run(mlp_plan(1, false)); }),
+       0},
+      {"1 worker, a second core free, prefetch",
+       on({0, 1}, [] { return leeway_run(mlp_plan(1, true)); }), 0},
       {"samples/s: two plain loops, two cores", on({0, 1}, [] { return plain(2); })},
       {"2 workers, two cores", on({0, 1}, [] { return leeway_run(mlp_plan(2, false)); }), 5},
-      {"2 workers, two cores, prefetch", on({0, 1}, [] { return leeway_run(mlp_plan(2, true)); }), 5},
+      {"2 workers, two cores, prefetch", on({0, 1}, [] { return leeway_run(mlp_plan(2, true)); }),
+       5},
       {"cycles/s: 1 worker, blocking", on({0, 1}, [] { return cycles(1, false); })},
       {"cycles/s: 1 worker, prefetch", on({0, 1}, [] { return cycles(1, true); })},
       {"cycles/s: 4 workers, blocking each", on({0, 1}, [] { return cycles(4, false); })},

@@ -1,10 +1,11 @@
 #pragma once
-// The only header that includes CAF. Written against CAF 0.17; what differs between versions is kept here.
+// The only header that includes CAF. Written against CAF 0.17; what differs between versions is
+// kept here.
 #include <caf/all.hpp>
 
+#include "actors/outbox.hpp"
 #include "messages/address.hpp"
 #include "messages/message.hpp"
-#include "actors/outbox.hpp"
 
 namespace leeway::cluster {
 

@@ -17,14 +17,17 @@ struct Configuration : caf::actor_system_config {
 };
 
 unsigned threads_of(const LocalHost::Options& options) {
-  return options.pool_threads > 0 ? options.pool_threads : std::max(1u, std::thread::hardware_concurrency());
+  return options.pool_threads > 0 ? options.pool_threads
+                                  : std::max(1u, std::thread::hardware_concurrency());
 }
 
 }  // namespace
 
 struct LocalHost::State {
   explicit State(Options options)
-      : configuration(threads_of(options)), system(configuration), hood(std::make_shared<cluster::Neighbourhood>()) {
+      : configuration(threads_of(options)),
+        system(configuration),
+        hood(std::make_shared<cluster::Neighbourhood>()) {
     hood->options = std::move(options);
   }
   Configuration configuration;
@@ -35,7 +38,8 @@ struct LocalHost::State {
 LocalHost::LocalHost(Options options) : state_(std::make_unique<State>(std::move(options))) {}
 
 LocalHost::~LocalHost() {
-  for (const auto& [address, actor] : state_->hood->actors) caf::anon_send_exit(actor, caf::exit_reason::kill);
+  for (const auto& [address, actor] : state_->hood->actors)
+    caf::anon_send_exit(actor, caf::exit_reason::kill);
   state_->system.await_all_actors_done();
   state_->hood->actors.clear();
   state_->hood->addresses.clear();
@@ -44,10 +48,11 @@ LocalHost::~LocalHost() {
 void LocalHost::add(Address address, std::shared_ptr<Role> role) {
   auto& hood = *state_->hood;
   LW_CHECK(!hood.actors.contains(address), address);
-  const caf::actor actor = address.kind == RoleKind::worker
-                               ? state_->system.spawn<cluster::RoleActor, caf::detached>(state_->hood, address,
-                                                                                        std::move(role), true)
-                               : state_->system.spawn<cluster::RoleActor>(state_->hood, address, std::move(role), false);
+  const caf::actor actor =
+      address.kind == RoleKind::worker
+          ? state_->system.spawn<cluster::RoleActor, caf::detached>(state_->hood, address,
+                                                                    std::move(role), true)
+          : state_->system.spawn<cluster::RoleActor>(state_->hood, address, std::move(role), false);
   hood.actors[address] = actor;
   hood.addresses[actor->address()] = address;
 }
@@ -63,7 +68,9 @@ void LocalHost::send(Address to, Message message) {
     caf::anon_send(found->second, cluster::Delivery{kHost, std::move(message)});
 }
 
-Instant LocalHost::now() const { return state_->hood->now(); }
+Instant LocalHost::now() const {
+  return state_->hood->now();
+}
 
 std::string LocalHost::end_reason(Address address) const {
   std::lock_guard lock(state_->hood->mutex);

@@ -1,8 +1,9 @@
 #pragma once
 // LocalHost: runs roles as actors on threads of this process.
 //
-// Workers get a thread of their own, on which they also compute. All other roles share a pool of as many threads as there are
-// cores, with the long work that they hand out. A role that throws ends; whoever watches it is told, with what it threw.
+// Workers get a thread of their own, on which they also compute. All other roles share a pool of as
+// many threads as there are cores, with the long work that they hand out. A role that throws ends;
+// whoever watches it is told, with what it threw.
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,8 +17,9 @@ class LocalHost {
  public:
   struct Options {
     std::uint64_t seed = 1;
-    unsigned pool_threads = 0;                // 0: one a core
-    std::vector<plan::Straggler> stragglers;  // slow down the work of these workers by making its results arrive later
+    unsigned pool_threads = 0;  // 0: one a core
+    std::vector<plan::Straggler>
+        stragglers;  // slow down the work of these workers by making its results arrive later
     /// Called for every event, from many threads at once; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
   };

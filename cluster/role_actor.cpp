@@ -23,14 +23,15 @@ void use_one_compute_thread_here() {
 
 }  // namespace
 
-RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood, Address address,
-                     std::shared_ptr<Role> role, bool own_thread)
+RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood,
+                     Address address, std::shared_ptr<Role> role, bool own_thread)
     : caf::event_based_actor(config),
       hood_(std::move(hood)),
       address_(address),
       role_(std::move(role)),
       own_thread_(own_thread),
-      random_(Rng::stream(hood_->options.seed, static_cast<std::uint64_t>(address.kind) + 1, address.index)) {
+      random_(Rng::stream(hood_->options.seed, static_cast<std::uint64_t>(address.kind) + 1,
+                          address.index)) {
   if (address.kind == RoleKind::worker)
     for (const auto& spec : hood_->options.stragglers)
       if (spec.worker == address.index) straggler_.emplace(spec, hood_->options.seed);
@@ -125,28 +126,32 @@ void RoleActor::run_part(const RunPart& job) {
   if (slow_down_ <= 1) return part_done(finished);
   // A slow worker takes its time without taking the processor from the others.
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  delayed_send(this, std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_ - 1)), std::move(finished));
+  delayed_send(this, std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_ - 1)),
+               std::move(finished));
 }
 
 void RoleActor::part_done(const PartDone& finished) {
-  // The next part waits its turn in the mailbox, so that messages are not kept waiting by long work.
+  // The next part waits its turn in the mailbox, so that messages are not kept waiting by long
+  // work.
   const bool more = finished.part + 1 < finished.work->parts();
-  if (more && own_thread_) caf::event_based_actor::send(this, RunPart{finished.work, finished.part + 1});
+  if (more && own_thread_)
+    caf::event_based_actor::send(this, RunPart{finished.work, finished.part + 1});
   if (more && !own_thread_) run_on_pool(finished.work, finished.part + 1);
   guarded([&] { role_->on_part(*finished.work, finished.part, *this); });
 }
 
 void RoleActor::run_on_pool(std::shared_ptr<Work> work, int part) {
   // The role is kept alive with the work, which may point into it.
-  system().spawn([work = std::move(work), part, role = role_, owner = caf::actor_cast<caf::actor>(this)] {
-    use_one_compute_thread_here();
-    try {
-      work->run(part);
-      caf::anon_send(owner, PartDone{work, part});
-    } catch (const std::exception& error) {
-      caf::anon_send(owner, PartFailed{error.what()});
-    }
-  });
+  system().spawn(
+      [work = std::move(work), part, role = role_, owner = caf::actor_cast<caf::actor>(this)] {
+        use_one_compute_thread_here();
+        try {
+          work->run(part);
+          caf::anon_send(owner, PartDone{work, part});
+        } catch (const std::exception& error) {
+          caf::anon_send(owner, PartFailed{error.what()});
+        }
+      });
 }
 
 }  // namespace leeway::cluster

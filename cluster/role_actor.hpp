@@ -12,7 +12,8 @@
 
 namespace leeway::cluster {
 
-/// What the actors of a process share. Addresses are filled in before any actor begins, and constant from then on.
+/// What the actors of a process share. Addresses are filled in before any actor begins, and
+/// constant from then on.
 struct Neighbourhood {
   LocalHost::Options options;
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
@@ -23,14 +24,16 @@ struct Neighbourhood {
   std::map<Address, std::string> end_reasons;
 
   Instant now() const {
-    return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began).count()};
+    return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
+                                                                 began)
+                .count()};
   }
 };
 
 class RoleActor final : public caf::event_based_actor, private Outbox {
  public:
-  RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood, Address address, std::shared_ptr<Role> role,
-            bool own_thread);
+  RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood, Address address,
+            std::shared_ptr<Role> role, bool own_thread);
 
  private:
   caf::behavior make_behavior() override;
@@ -44,7 +47,8 @@ class RoleActor final : public caf::event_based_actor, private Outbox {
   void watch(Address actor) override;
   void emit(const Event& event) override;
 
-  /// Runs a handler of the role, then the small work that it asked for. Whatever it throws ends the actor.
+  /// Runs a handler of the role, then the small work that it asked for. Whatever it throws ends the
+  /// actor.
   template <class Handler>
   void guarded(Handler handler);
   void run_part(const RunPart& job);

@@ -1,5 +1,6 @@
 #pragma once
-// LW_CHECK: internal consistency, checked in release builds too. A failure is a bug, never bad input.
+// LW_CHECK: internal consistency, checked in release builds too. A failure is a bug, never bad
+// input.
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -26,9 +27,10 @@ template <class... Values>
 
 }  // namespace leeway
 
-/// LW_CHECK(condition, values...) throws CheckFailed with file, line, condition and values unless `condition`.
-#define LW_CHECK(condition, ...)                                                        \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
+/// LW_CHECK(condition, values...) throws CheckFailed with file, line, condition and values unless
+/// `condition`.
+#define LW_CHECK(condition, ...)                                                                 \
+  do {                                                                                           \
+    if (!(condition)) [[unlikely]]                                                               \
       ::leeway::detail::check_failed(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)

@@ -1,6 +1,7 @@
 #pragma once
-// Expected<T>: a value, or the reason why there is none, for failures that are expected at a boundary
-// (configuration, files, decoding). The text names the thing, what was found and what would be right.
+// Expected<T>: a value, or the reason why there is none, for failures that are expected at a
+// boundary (configuration, files, decoding). The text names the thing, what was found and what
+// would be right.
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,5 +1,6 @@
 #pragma once
-// Strong integer types: names of things (Id) and counts of things (Count) that do not convert into each other.
+// Strong integer types: names of things (Id) and counts of things (Count) that do not convert into
+// each other.
 #include <compare>
 #include <cstdint>
 #include <ostream>

@@ -1,5 +1,6 @@
 #pragma once
-// Seeded randomness with our own distributions on integers, the same on every processor and library.
+// Seeded randomness with our own distributions on integers, the same on every processor and
+// library.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 namespace leeway {
 
-/// One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): mixes a 64-bit state into a random number.
+/// One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): mixes a 64-bit state into a random
+/// number.
 constexpr std::uint64_t mix64(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -17,7 +19,8 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// xoshiro256** (Blackman, Vigna, ACM TOMS 2021), seeded by SplitMix64. Copies continue independently.
+/// xoshiro256** (Blackman, Vigna, ACM TOMS 2021), seeded by SplitMix64. Copies continue
+/// independently.
 class Rng {
  public:
   explicit constexpr Rng(std::uint64_t seed) {
@@ -57,7 +60,8 @@ class Rng {
   /// Uniform in [0, 1), a multiple of 2^-53.
   constexpr double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
-  /// Standard normal, by Marsaglia's polar method. Calls libm: for weights and data, not for what decides an event.
+  /// Standard normal, by Marsaglia's polar method. Calls libm: for weights and data, not for what
+  /// decides an event.
   double normal() {
     for (;;) {
       const double u = 2 * uniform() - 1;

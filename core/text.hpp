@@ -19,13 +19,15 @@ std::string concat(const Values&... values) {
 
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 
-/// Letters to insert, delete, replace or swap with a neighbour to turn `a` into `b` (optimal string alignment).
+/// Letters to insert, delete, replace or swap with a neighbour to turn `a` into `b` (optimal string
+/// alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The candidate nearest to `word`, or "" when none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// `; did you mean "momentum"?` or `; known are a, b, c` - the end of an error about an unknown name.
+/// `; did you mean "momentum"?` or `; known are a, b, c` - the end of an error about an unknown
+/// name.
 std::string suggest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace leeway

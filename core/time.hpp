@@ -1,5 +1,6 @@
 #pragma once
-// Time as integer nanoseconds, real or virtual: roles get it from their host and never ask the system.
+// Time as integer nanoseconds, real or virtual: roles get it from their host and never ask the
+// system.
 #include <compare>
 #include <cstdint>
 
@@ -18,10 +19,18 @@ struct Duration {
   constexpr double seconds() const { return static_cast<double>(ns) * 1e-9; }
 };
 
-constexpr Duration nanoseconds(std::int64_t n) { return {n}; }
-constexpr Duration microseconds(std::int64_t n) { return {n * 1'000}; }
-constexpr Duration milliseconds(std::int64_t n) { return {n * 1'000'000}; }
-constexpr Duration seconds(std::int64_t n) { return {n * 1'000'000'000}; }
+constexpr Duration nanoseconds(std::int64_t n) {
+  return {n};
+}
+constexpr Duration microseconds(std::int64_t n) {
+  return {n * 1'000};
+}
+constexpr Duration milliseconds(std::int64_t n) {
+  return {n * 1'000'000};
+}
+constexpr Duration seconds(std::int64_t n) {
+  return {n * 1'000'000'000};
+}
 
 /// A point in time: nanoseconds since the run began.
 struct Instant {

@@ -23,7 +23,7 @@ using Body =
                  msg::RunEnded, msg::Evaluated, msg::Interrupt>;
 
 struct Envelope {
-  Incarnation incarnation{1};        // of the worker that speaks or is spoken to
+  Incarnation incarnation{1};  // of the worker that speaks or is spoken to
   std::uint32_t placement = 1;
   Incarnation shard_incarnation{1};  // in messages to and from a shard
   Body body;

@@ -79,24 +79,24 @@ msg::SchedulerReport read(schema::SchedulerReport::Reader in) {
 
 void write(schema::Evicted::Builder out, const msg::Evicted& in) {
   out.setWorker(in.worker.value());
-  out.setReason(in.reason);
+  out.setReason(text_of(in.reason));
   out.setReturnedSamples(in.returned_samples);
   out.setTorn(in.torn);
 }
 msg::Evicted read(schema::Evicted::Reader in) {
-  return {read_worker(in.getWorker()), in.getReason().cStr(), in.getReturnedSamples(),
+  return {read_worker(in.getWorker()), read_text(in.getReason()), in.getReturnedSamples(),
           in.getTorn()};
 }
 
 void write(schema::RunEnded::Builder out, const msg::RunEnded& in) {
   out.setReason(static_cast<schema::RunEnded::Reason>(in.reason));
-  out.setText(in.text);
+  out.setText(text_of(in.text));
   out.setSamplesTrained(in.samples_trained);
   out.setTornPushes(in.torn_pushes);
 }
 msg::RunEnded read(schema::RunEnded::Reader in) {
-  return {read_enum(in.getReason(), msg::RunEnded::Reason::failed, "reason"), in.getText().cStr(),
-          in.getSamplesTrained(), in.getTornPushes()};
+  return {read_enum(in.getReason(), msg::RunEnded::Reason::failed, "reason"),
+          read_text(in.getText()), in.getSamplesTrained(), in.getTornPushes()};
 }
 
 void write(schema::Evaluated::Builder out, const msg::Evaluated& in) {

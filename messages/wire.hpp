@@ -37,6 +37,14 @@ inline WorkerId read_worker(std::uint32_t value) {
   return WorkerId(read_index(value, limits::kMaxWorkers, "worker"));
 }
 
+/// Texts whole, also beyond a zero byte.
+inline capnp::Text::Reader text_of(const std::string& in) {
+  return {in.c_str(), in.size()};
+}
+inline std::string read_text(capnp::Text::Reader in) {
+  return {in.begin(), in.size()};
+}
+
 /// An enum of the schema to ours, which lists the same values in the same order up to `last`.
 template <class To, class From>
 To read_enum(From from, To last, const char* field) {

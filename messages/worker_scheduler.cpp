@@ -58,11 +58,11 @@ msg::Idle read(schema::Idle::Reader in) {
 void write(schema::Diverged::Builder out, const msg::Diverged& in) {
   out.setIteration(in.iteration.value());
   out.setLoss(in.loss);
-  out.setLayer(in.layer);
+  out.setLayer(text_of(in.layer));
 }
 msg::Diverged read(schema::Diverged::Reader in) {
   return {Iteration(read_count(in.getIteration(), "iteration")), in.getLoss(),
-          in.getLayer().cStr()};
+          read_text(in.getLayer())};
 }
 
 void write(schema::Stopped::Builder out, const msg::Stopped& in) {

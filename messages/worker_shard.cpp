@@ -42,17 +42,16 @@ void read_tensor(schema::TensorRef::Reader in, ConstBlobs blobs, msg::BlockData&
   require(extents.size() <= limits::kMaxRank, "tensor.shape has rank ", extents.size(),
           ", must be at most ", limits::kMaxRank);
   std::vector<std::int64_t> shape;
-  std::size_t bytes = size_of(out.dtype);
+  auto bytes = static_cast<std::int64_t>(size_of(out.dtype));
   for (const std::int64_t extent : extents) {
     require(extent >= 0, "tensor.shape has the negative extent ", extent);
-    require(!__builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes),
-            "tensor.shape is too large");
+    require(!__builtin_mul_overflow(bytes, extent, &bytes), "tensor.shape is too large");
     shape.push_back(extent);
   }
   out.shape = Shape(shape);
   out.data = blobs[blob];
-  require(out.data.size() >= bytes, "tensor needs ", bytes, " bytes, its blob has ",
-          out.data.size());
+  require(out.data.size() >= static_cast<std::size_t>(bytes), "tensor needs ", bytes,
+          " bytes, its blob has ", out.data.size());
 }
 
 }  // namespace
@@ -160,14 +159,14 @@ msg::Pushed read(schema::Pushed::Reader in) {
 
 void write(schema::Refused::Builder out, const msg::Refused& in) {
   out.setReason(static_cast<schema::Refused::Reason>(in.reason));
-  out.setText(in.text);
+  out.setText(text_of(in.text));
   out.setIteration(in.iteration.value());
 }
 
 msg::Refused read(schema::Refused::Reader in) {
   msg::Refused out;
   out.reason = read_enum(in.getReason(), msg::Refused::Reason::gap, "reason");
-  out.text = in.getText().cStr();
+  out.text = read_text(in.getText());
   out.iteration = Iteration(read_count(in.getIteration(), "iteration"));
   return out;
 }

@@ -19,7 +19,9 @@ std::string fixed(double number, int digits) {
   return text;
 }
 
-std::string percent(double share) { return fixed(100 * share, 2) + "%"; }
+std::string percent(double share) {
+  return fixed(100 * share, 2) + "%";
+}
 
 std::string duration(double seconds) {
   if (seconds < 1) return concat(std::lround(seconds * 1000), " ms");

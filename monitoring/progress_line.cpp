@@ -28,7 +28,8 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
 
 double ProgressLine::samples_per_second(const Progress& progress) {
   recent_.emplace_back(progress.now, progress.samples);
-  while (recent_.size() > 2 && progress.now - recent_.front().first > kRateWindow) recent_.pop_front();
+  while (recent_.size() > 2 && progress.now - recent_.front().first > kRateWindow)
+    recent_.pop_front();
   const auto& [since, samples] = recent_.front();
   const double span = (progress.now - since).seconds();
   return span > 0 ? static_cast<double>(progress.samples - samples) / span : 0;
@@ -45,8 +46,8 @@ std::string ProgressLine::text(const Progress& progress) {
   if (epochs_ > 0) line += concat('/', fixed(epochs_, epochs_ == std::floor(epochs_) ? 0 : 1));
   line += concat("  ", grouped(static_cast<std::uint64_t>(rate)), " samples/s");
   if (loss_known_) line += concat("  loss ", fixed(loss_, 4));
-  line += concat("  clock gap ", progress.clock_gap, gap_limit_, "  parked ", progress.parked_now, "  workers ",
-                 progress.live_workers);
+  line += concat("  clock gap ", progress.clock_gap, gap_limit_, "  parked ", progress.parked_now,
+                 "  workers ", progress.live_workers);
   if (!evaluation_.empty()) line += concat("  test ", evaluation_);
   if (epochs_ > 0 && rate > 0) {
     const double left = (epochs_ - epoch) * static_cast<double>(data_size_) / rate;
@@ -79,10 +80,13 @@ void ProgressLine::evaluated(const EvaluationResult& result) {
 }
 
 void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  note(concat("worker ", worker, " ended and was evicted: ", evicted.reason, " (", evicted.returned_samples,
-              " samples go back", evicted.torn ? ", one push is torn)" : ")"));
+  note(concat("worker ", worker, " ended and was evicted: ", evicted.reason, " (",
+              evicted.returned_samples, " samples go back",
+              evicted.torn ? ", one push is torn)" : ")"));
 }
 
-void ProgressLine::ended(const RunTotals&) { clear(); }
+void ProgressLine::ended(const RunTotals&) {
+  clear();
+}
 
 }  // namespace leeway

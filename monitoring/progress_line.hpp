@@ -1,5 +1,6 @@
 #pragma once
-// ProgressLine: the run's progress on the terminal, in one line that is rewritten; line by line, and less often, elsewhere.
+// ProgressLine: the run's progress on the terminal, in one line that is rewritten; line by line,
+// and less often, elsewhere.
 #include <deque>
 #include <ostream>
 #include <string>
@@ -30,7 +31,7 @@ class ProgressLine final : public Audience {
   double epochs_;
   std::string gap_limit_;
   std::deque<std::pair<Instant, std::uint64_t>> recent_;  // the last seconds: samples computed
-  double loss_ = 0;  // smoothed
+  double loss_ = 0;                                       // smoothed
   bool loss_known_ = false;
   std::string evaluation_;
   Instant printed_at_{-1};

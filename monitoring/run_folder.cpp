@@ -15,11 +15,15 @@ namespace {
 Status write_text(const std::string& path, const std::string& text) {
   std::ofstream out(path);
   out << text << std::flush;
-  if (!out) return Error{concat(path, ": cannot be written; look at its permissions and at the space on the disk")};
+  if (!out)
+    return Error{
+        concat(path, ": cannot be written; look at its permissions and at the space on the disk")};
   return {};
 }
 
-double seconds_of(Instant at) { return (at - Instant{}).seconds(); }
+double seconds_of(Instant at) {
+  return (at - Instant{}).seconds();
+}
 
 }  // namespace
 
@@ -44,22 +48,24 @@ RunFolder::RunFolder(std::string folder, const Job& job)
 Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Error{concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
-  if (std::filesystem::exists(folder + "/result.json") || std::filesystem::exists(folder + "/metrics.jsonl"))
-    return Error{concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
-  if (const auto written = write_text(folder + "/plan.json", to_json(job.plan) + "\n"); !written) return written.error();
+  if (error)
+    return Error{
+        concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
+  if (std::filesystem::exists(folder + "/result.json") ||
+      std::filesystem::exists(folder + "/metrics.jsonl"))
+    return Error{
+        concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
+  if (const auto written = write_text(folder + "/plan.json", to_json(job.plan) + "\n"); !written)
+    return written.error();
   return std::unique_ptr<RunFolder>(new RunFolder(folder, job));
 }
 
 void RunFolder::progress(const Progress& progress) {
-  nlohmann::ordered_json json{{"seconds", seconds_of(progress.now)},
-                              {"epoch", progress.epoch.value()},
-                              {"iterations", progress.iterations},
-                              {"samples", progress.samples},
-                              {"clock_gap", progress.clock_gap},
-                              {"parked_now", progress.parked_now},
-                              {"parked_pulls", progress.parked_pulls},
-                              {"live_workers", progress.live_workers}};
+  nlohmann::ordered_json json{
+      {"seconds", seconds_of(progress.now)},   {"epoch", progress.epoch.value()},
+      {"iterations", progress.iterations},     {"samples", progress.samples},
+      {"clock_gap", progress.clock_gap},       {"parked_now", progress.parked_now},
+      {"parked_pulls", progress.parked_pulls}, {"live_workers", progress.live_workers}};
   if (std::isfinite(progress.train_loss)) {
     json["train_loss"] = progress.train_loss;
     if (classes_) json["train_accuracy"] = progress.train_accuracy;
@@ -69,8 +75,9 @@ void RunFolder::progress(const Progress& progress) {
 
 void RunFolder::evaluated(const EvaluationResult& result) {
   evaluations_.push_back(result);
-  nlohmann::ordered_json json{
-      {"seconds", seconds_of(result.now)}, {"samples_trained", result.samples_trained}, {"test_loss", result.loss}};
+  nlohmann::ordered_json json{{"seconds", seconds_of(result.now)},
+                              {"samples_trained", result.samples_trained},
+                              {"test_loss", result.loss}};
   if (classes_) json["test_accuracy"] = result.accuracy;
   metrics_ << json.dump() << std::endl;
 }
@@ -84,12 +91,15 @@ void RunFolder::evicted(WorkerId worker, const msg::Evicted& evicted) {
            << std::endl;
 }
 
-void RunFolder::ended(const RunTotals& totals) { progress(totals.last); }
+void RunFolder::ended(const RunTotals& totals) {
+  progress(totals.last);
+}
 
 Status RunFolder::finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
                          const std::vector<Progress>& history) {
   if (!weights.empty()) {
-    const auto written = write_safetensors(path("weights.safetensors"), weights, {{"format", "pt"}, {"leeway", name_}});
+    const auto written = write_safetensors(path("weights.safetensors"), weights,
+                                           {{"format", "pt"}, {"leeway", name_}});
     if (!written) return written;
   }
   Series train{.name = "training"};
@@ -106,7 +116,10 @@ Status RunFolder::finish(const std::string& result_json, const std::vector<Named
     test_accuracy.points.emplace_back(seconds_of(result.now), 100 * result.accuracy);
   }
   std::vector<Chart> charts;
-  charts.push_back({.title = name_ + ": loss", .x_label = "seconds", .y_label = "loss", .series = {train, test}});
+  charts.push_back({.title = name_ + ": loss",
+                    .x_label = "seconds",
+                    .y_label = "loss",
+                    .series = {train, test}});
   if (classes_)
     charts.push_back({.title = name_ + ": accuracy",
                       .x_label = "seconds",

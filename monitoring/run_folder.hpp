@@ -2,8 +2,8 @@
 // RunFolder: keeps a run - its plan, metrics as they come, result, weights and curves.
 //
 //   plan.json            what was run
-//   metrics.jsonl        one JSON object a line: {"seconds", "train_loss", ...} a few times a second, {"seconds", "test_loss", ...} at evaluations
-//   result.json          the end
+//   metrics.jsonl        one JSON object a line: {"seconds", "train_loss", ...} a few times a
+//   second, {"seconds", "test_loss", ...} at evaluations result.json          the end
 //   weights.safetensors  the trained weights, named as PyTorch names them
 //   curves.svg           loss and accuracy over time
 //   events.jsonl         every event, with --trace
@@ -20,7 +20,8 @@ namespace leeway {
 
 class RunFolder final : public Audience {
  public:
-  /// Makes the folder and writes the plan. Errors: a folder that holds another run, or cannot be made.
+  /// Makes the folder and writes the plan. Errors: a folder that holds another run, or cannot be
+  /// made.
   static Expected<std::unique_ptr<RunFolder>> create(const std::string& folder, const Job& job);
 
   std::string path(const std::string& file) const { return folder_ + "/" + file; }

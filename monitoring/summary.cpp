@@ -15,25 +15,30 @@ namespace {
 
 std::string_view name_of(msg::RunEnded::Reason reason) {
   switch (reason) {
-    case msg::RunEnded::Reason::finished: return "finished";
-    case msg::RunEnded::Reason::interrupted: return "interrupted";
-    case msg::RunEnded::Reason::target_reached: return "target_reached";
-    case msg::RunEnded::Reason::failed: return "failed";
+    case msg::RunEnded::Reason::finished:
+      return "finished";
+    case msg::RunEnded::Reason::interrupted:
+      return "interrupted";
+    case msg::RunEnded::Reason::target_reached:
+      return "target_reached";
+    case msg::RunEnded::Reason::failed:
+      return "failed";
   }
   return "?";
 }
 
 const EvaluationResult* final_evaluation(const RunTotals& totals) {
-  return !totals.evaluations.empty() && totals.evaluations.back().final ? &totals.evaluations.back() : nullptr;
+  return !totals.evaluations.empty() && totals.evaluations.back().final ? &totals.evaluations.back()
+                                                                        : nullptr;
 }
 
 void print_workers(std::ostream& out, const RunTotals& totals) {
   out << "  worker  iterations     samples   computing     waiting\n";
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
     const auto& row = totals.workers[worker];
-    out << "  " << std::setw(6) << worker << std::setw(12) << grouped(row.iterations) << std::setw(12)
-        << grouped(row.samples) << std::setw(12) << duration(row.compute.seconds()) << std::setw(12)
-        << duration(row.wait.seconds());
+    out << "  " << std::setw(6) << worker << std::setw(12) << grouped(row.iterations)
+        << std::setw(12) << grouped(row.samples) << std::setw(12) << duration(row.compute.seconds())
+        << std::setw(12) << duration(row.wait.seconds());
     if (!row.end.empty()) out << "   ended: " << row.end;
     out << '\n';
   }
@@ -45,21 +50,24 @@ void print_waits(std::ostream& out, const RunTotals& totals) {
   const std::size_t shown = std::min<std::size_t>(totals.waits.size(), 5);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& wait = totals.waits[i];
-    out << "  worker " << wait.worker << " for worker " << wait.for_worker << ": " << duration(wait.time.seconds())
-        << " in " << grouped(wait.count) << " pulls\n";
+    out << "  worker " << wait.worker << " for worker " << wait.for_worker << ": "
+        << duration(wait.time.seconds()) << " in " << grouped(wait.count) << " pulls\n";
   }
-  if (totals.waits.size() > shown) out << "  ... and " << totals.waits.size() - shown << " more pairs\n";
+  if (totals.waits.size() > shown)
+    out << "  ... and " << totals.waits.size() - shown << " more pairs\n";
 }
 
 void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {
   const std::uint64_t all = std::accumulate(lags.begin(), lags.end(), std::uint64_t{0});
   if (all == 0) return;
-  out << "\nVersion lag of the pushes (updates between pull and push)\n  median " << lag_quantile(lags, 0.5) << ", 90% within "
-      << lag_quantile(lags, 0.9) << ", 99% within " << lag_quantile(lags, 0.99) << '\n';
+  out << "\nVersion lag of the pushes (updates between pull and push)\n  median "
+      << lag_quantile(lags, 0.5) << ", 90% within " << lag_quantile(lags, 0.9) << ", 99% within "
+      << lag_quantile(lags, 0.99) << '\n';
   for (std::size_t lag = 0; lag < lags.size(); ++lag) {
     const double share = static_cast<double>(lags[lag]) / static_cast<double>(all);
     if (share < 0.005) continue;
-    out << "  " << std::setw(4) << lag << (lag + 1 == lags.size() ? "+" : " ") << std::setw(8) << percent(share) << "  "
+    out << "  " << std::setw(4) << lag << (lag + 1 == lags.size() ? "+" : " ") << std::setw(8)
+        << percent(share) << "  "
         << std::string(static_cast<std::size_t>(std::lround(share * 50)), '#') << '\n';
   }
 }
@@ -86,26 +94,32 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   out << "\n\n";
   if (const auto* last = final_evaluation(totals)) {
     out << "  test loss       " << fixed(last->loss, 4) << '\n';
-    if (job.data.test->classes() > 0) out << "  test accuracy   " << percent(last->accuracy) << '\n';
+    if (job.data.test->classes() > 0)
+      out << "  test accuracy   " << percent(last->accuracy) << '\n';
   }
   out << "  time            " << duration(time) << '\n'
       << "  throughput      "
-      << grouped(static_cast<std::uint64_t>(static_cast<double>(totals.end.samples_trained) / std::max(time, 1e-9)))
+      << grouped(static_cast<std::uint64_t>(static_cast<double>(totals.end.samples_trained) /
+                                            std::max(time, 1e-9)))
       << " samples/s\n"
       << "  samples trained " << grouped(totals.end.samples_trained) << '\n'
       << "  consistency     " << job.consistency->name();
   if (job.consistency->name() == "ssp") out << ", staleness bound " << bound;
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
-  if (bound != kUnbounded) out << ", allowed " << bound + 1 << " (the bound, and the iteration just pushed)";
+  if (bound != kUnbounded)
+    out << ", allowed " << bound + 1 << " (the bound, and the iteration just pushed)";
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
-  if (totals.end.torn_pushes > 0) out << "  torn pushes     " << totals.end.torn_pushes << " (trained again)\n";
-  if (totals.last.malformed > 0) out << "  malformed       " << totals.last.malformed << " messages refused\n";
+  if (totals.end.torn_pushes > 0)
+    out << "  torn pushes     " << totals.end.torn_pushes << " (trained again)\n";
+  if (totals.last.malformed > 0)
+    out << "  malformed       " << totals.last.malformed << " messages refused\n";
   out << '\n';
   print_workers(out, totals);
   print_waits(out, totals);
   print_lags(out, totals.version_lags);
   if (!folder.empty())
-    out << "\nKept in " << folder << ": plan.json, metrics.jsonl, result.json, weights.safetensors, curves.svg\n";
+    out << "\nKept in " << folder
+        << ": plan.json, metrics.jsonl, result.json, weights.safetensors, curves.svg\n";
   return out.str();
 }
 
@@ -123,11 +137,13 @@ std::string result_json(const Job& job, const RunTotals& totals) {
     if (job.data.test->classes() > 0) json["test_accuracy"] = last->accuracy;
   }
   json["seconds"] = time;
-  json["samples_per_second"] = static_cast<double>(totals.end.samples_trained) / std::max(time, 1e-9);
+  json["samples_per_second"] =
+      static_cast<double>(totals.end.samples_trained) / std::max(time, 1e-9);
   json["iterations"] = totals.last.iterations;
   json["samples_trained"] = totals.end.samples_trained;
   json["consistency"] = job.consistency->name();
-  json["staleness_bound"] = bound == kUnbounded ? nlohmann::ordered_json() : nlohmann::ordered_json(bound);
+  json["staleness_bound"] =
+      bound == kUnbounded ? nlohmann::ordered_json() : nlohmann::ordered_json(bound);
   json["max_clock_gap"] = totals.last.max_clock_gap;
   json["parked_pulls"] = totals.last.parked_pulls;
   json["torn_pushes"] = totals.end.torn_pushes;
@@ -152,8 +168,9 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   json["version_lag"] = totals.version_lags;
   json["evaluations"] = nlohmann::ordered_json::array();
   for (const auto& result : totals.evaluations) {
-    nlohmann::ordered_json entry{
-        {"seconds", (result.now - Instant{}).seconds()}, {"samples_trained", result.samples_trained}, {"test_loss", result.loss}};
+    nlohmann::ordered_json entry{{"seconds", (result.now - Instant{}).seconds()},
+                                 {"samples_trained", result.samples_trained},
+                                 {"test_loss", result.loss}};
     if (job.data.test->classes() > 0) entry["test_accuracy"] = result.accuracy;
     json["evaluations"].push_back(entry);
   }

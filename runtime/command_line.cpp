@@ -5,9 +5,9 @@
 
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
+#include "policies/straggler/straggler.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
-#include "policies/straggler/straggler.hpp"
 #include "runtime/values.hpp"
 
 namespace leeway {
@@ -17,7 +17,8 @@ namespace {
 struct Flags {
   std::optional<std::uint32_t> workers, shards, batch, micro_batches, chunk;
   std::optional<std::uint64_t> seed, iterations;
-  std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, warmup, evaluate_every;
+  std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, warmup,
+      evaluate_every;
   std::optional<std::string> staleness, optimizer, data;
   std::vector<std::string> slow, faults;
   bool prefetch = false;
@@ -32,19 +33,27 @@ struct Flags {
 
 void add_flags(CLI::App& app, Flags& flags) {
   const std::string training = "Training";
-  app.add_option("--epochs", flags.epochs, "Passes over the training data; may be a fraction")->group(training);
+  app.add_option("--epochs", flags.epochs, "Passes over the training data; may be a fraction")
+      ->group(training);
   app.add_option("--batch", flags.batch, "Samples of one worker's iteration")->group(training);
-  app.add_option("--micro-batches", flags.micro_batches, "Compute each batch in this many pieces")->group(training);
-  app.add_option("--optimizer", flags.optimizer, "sgd, momentum, nesterov, adam, adamw or adagrad")->group(training);
+  app.add_option("--micro-batches", flags.micro_batches, "Compute each batch in this many pieces")
+      ->group(training);
+  app.add_option("--optimizer", flags.optimizer, "sgd, momentum, nesterov, adam, adamw or adagrad")
+      ->group(training);
   app.add_option("--lr", flags.learning_rate, "Learning rate")->group(training);
   app.add_option("--weight-decay", flags.weight_decay, "Weight decay")->group(training);
-  app.add_option("--warmup", flags.warmup, "Epochs over which the learning rate rises")->group(training);
-  app.add_option("--evaluate-every", flags.evaluate_every, "Epochs between evaluations; 0: at the end alone")
+  app.add_option("--warmup", flags.warmup, "Epochs over which the learning rate rises")
       ->group(training);
-  app.add_option("--iterations", flags.iterations, "Stop after this many iterations of all workers")->group(training);
+  app.add_option("--evaluate-every", flags.evaluate_every,
+                 "Epochs between evaluations; 0: at the end alone")
+      ->group(training);
+  app.add_option("--iterations", flags.iterations, "Stop after this many iterations of all workers")
+      ->group(training);
   app.add_option("--seconds", flags.seconds, "Stop after this time")->group(training);
-  app.add_option("--until-accuracy", flags.accuracy, "Stop at this test accuracy, 0 to 1")->group(training);
-  app.add_option("--data", flags.data, "Directory of the data set (Fashion-MNIST), or the CSV file to train on")
+  app.add_option("--until-accuracy", flags.accuracy, "Stop at this test accuracy, 0 to 1")
+      ->group(training);
+  app.add_option("--data", flags.data,
+                 "Directory of the data set (Fashion-MNIST), or the CSV file to train on")
       ->group(training);
   app.add_option("--seed", flags.seed, "Seed of all randomness")->group(training);
 
@@ -52,26 +61,35 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--workers", flags.workers, "Workers")->group(actors);
   app.add_option("--shards", flags.shards, "Shards that hold the parameters")->group(actors);
   app.add_option("--staleness", flags.staleness,
-                 "Iterations that a worker may be ahead of the slowest: 0, 1, 2, ..., bsp (a barrier) or asp (no bound)")
+                 "Iterations that a worker may be ahead of the slowest: 0, 1, 2, ..., bsp (a "
+                 "barrier) or asp (no bound)")
       ->group(actors);
-  app.add_flag("--prefetch", flags.prefetch, "Pull the next weights while computing; costs one iteration of staleness")
+  app.add_flag("--prefetch", flags.prefetch,
+               "Pull the next weights while computing; costs one iteration of staleness")
       ->group(actors);
-  app.add_flag("--no-prefetch", flags.no_prefetch, "Pull when the weights are needed")->group(actors);
+  app.add_flag("--no-prefetch", flags.no_prefetch, "Pull when the weights are needed")
+      ->group(actors);
   app.add_option("--chunk", flags.chunk, "Samples of one lease; 0 chooses")->group(actors);
   app.add_option("--slow", flags.slow,
-                 "Slow a worker down: 3:4x (worker 3, four times), 3:4x@20% (in 20% of its iterations, in bursts), "
+                 "Slow a worker down: 3:4x (worker 3, four times), 3:4x@20% (in 20% of its "
+                 "iterations, in bursts), "
                  "3:4x@20%/50 (bursts of 50 on average); none removes the scenario's own")
       ->group(actors);
-  app.add_option("--fault", flags.faults, "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed")
+  app.add_option("--fault", flags.faults,
+                 "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed")
       ->group(actors);
 
   const std::string output = "Output";
-  app.add_option("--out", flags.out, "Folder that keeps the run [runs/NAME-DATE-TIME]")->group(output);
+  app.add_option("--out", flags.out, "Folder that keeps the run [runs/NAME-DATE-TIME]")
+      ->group(output);
   app.add_flag("--no-out", flags.no_out, "Keep nothing")->group(output);
   app.add_flag("--trace", flags.trace, "Write every event into the run folder")->group(output);
   app.add_flag("--quiet", flags.quiet, "No progress, no summary")->group(output);
-  app.add_flag("--plan", flags.print_plan, "Print the plan as JSON, and run nothing")->group(output);
-  app.add_flag("--describe-json", flags.describe_json, "Print name, summary, description and plan as JSON")->group(output);
+  app.add_flag("--plan", flags.print_plan, "Print the plan as JSON, and run nothing")
+      ->group(output);
+  app.add_flag("--describe-json", flags.describe_json,
+               "Print name, summary, description and plan as JSON")
+      ->group(output);
 }
 
 template <class T>
@@ -92,7 +110,8 @@ Status apply(const Flags& flags, Plan& plan) {
   take(plan.stop.accuracy, flags.accuracy);
   take(plan.evaluate_every, flags.evaluate_every);
   take(plan.schedule.warmup, flags.warmup);
-  if (flags.prefetch && flags.no_prefetch) return Error{"--prefetch and --no-prefetch contradict each other; give one"};
+  if (flags.prefetch && flags.no_prefetch)
+    return Error{"--prefetch and --no-prefetch contradict each other; give one"};
   if (flags.prefetch) plan.prefetch = true;
   if (flags.no_prefetch) plan.prefetch = false;
   if (flags.optimizer) {
@@ -123,7 +142,8 @@ Status apply(const Flags& flags, Plan& plan) {
     }
     auto straggler = parse_straggler(text);
     if (!straggler) return straggler.error();
-    std::erase_if(plan.stragglers, [&](const auto& other) { return other.worker == straggler->worker; });
+    std::erase_if(plan.stragglers,
+                  [&](const auto& other) { return other.worker == straggler->worker; });
     plan.stragglers.push_back(*straggler);
   }
   for (const auto& text : flags.faults) {
@@ -131,9 +151,11 @@ Status apply(const Flags& flags, Plan& plan) {
     if (!fault) return fault.error();
     plan.faults.push_back(*fault);
   }
-  // A straggler of the scenario's own goes with its worker; one that was asked for is checked like everything else.
+  // A straggler of the scenario's own goes with its worker; one that was asked for is checked like
+  // everything else.
   if (flags.workers && flags.slow.empty())
-    std::erase_if(plan.stragglers, [&](const auto& straggler) { return straggler.worker >= plan.workers; });
+    std::erase_if(plan.stragglers,
+                  [&](const auto& straggler) { return straggler.worker >= plan.workers; });
   return validate(plan);
 }
 
@@ -163,8 +185,9 @@ std::string suggestion(const CLI::App& app) {
 CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   CommandLine line{scenario.plan(), {}, std::nullopt};
   Flags flags;
-  CLI::App app(scenario.summary() + (scenario.description().empty() ? "" : "\n\n" + scenario.description()),
-               scenario.plan().name);
+  CLI::App app(
+      scenario.summary() + (scenario.description().empty() ? "" : "\n\n" + scenario.description()),
+      scenario.plan().name);
   add_flags(app, flags);
   app.allow_extras();
   const auto refuse = [&](const std::string& text) {
@@ -194,11 +217,14 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.exit_code = 0;
     return line;
   }
-  if (flags.trace && flags.no_out) return refuse("--trace writes into the run folder; leave out --no-out");
-  if (!flags.out.empty() && flags.no_out) return refuse("--out and --no-out contradict each other; give one");
+  if (flags.trace && flags.no_out)
+    return refuse("--trace writes into the run folder; leave out --no-out");
+  if (!flags.out.empty() && flags.no_out)
+    return refuse("--out and --no-out contradict each other; give one");
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
-  if (!flags.no_out) line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
+  if (!flags.no_out)
+    line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
   return line;
 }
 
@@ -220,7 +246,8 @@ int run_plan_file(const std::string& path, int argc, char** argv) {
     std::cerr << plan.error().text << '\n';
     return 2;
   }
-  return run(Scenario(std::move(*plan), concat("Runs the plan of ", path, ".")), argc, argv).exit_code;
+  return run(Scenario(std::move(*plan), concat("Runs the plan of ", path, ".")), argc, argv)
+      .exit_code;
 }
 
 }  // namespace leeway

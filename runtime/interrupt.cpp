@@ -9,7 +9,9 @@ volatile std::sig_atomic_t interrupted_flag = 0;
 struct sigaction earlier_int;
 struct sigaction earlier_term;
 
-void on_signal(int) { interrupted_flag = 1; }
+void on_signal(int) {
+  interrupted_flag = 1;
+}
 
 }  // namespace
 
@@ -28,6 +30,8 @@ InterruptGuard::~InterruptGuard() {
   sigaction(SIGTERM, &earlier_term, nullptr);
 }
 
-bool InterruptGuard::interrupted() const { return interrupted_flag != 0; }
+bool InterruptGuard::interrupted() const {
+  return interrupted_flag != 0;
+}
 
 }  // namespace leeway

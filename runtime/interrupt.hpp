@@ -1,5 +1,6 @@
 #pragma once
-// InterruptGuard: turns Ctrl-C (SIGINT) and SIGTERM into a flag while it lives. A second one ends the program at once, as usual.
+// InterruptGuard: turns Ctrl-C (SIGINT) and SIGTERM into a flag while it lives. A second one ends
+// the program at once, as usual.
 
 namespace leeway {
 

@@ -4,8 +4,8 @@
 
 namespace leeway {
 
-/// Runs the plan of a TOML or JSON file, with the flags of a scenario program. argv[0] is a name for messages. Returns the exit code: 0 done, 1 the
-/// run failed, 2 refused, 130 interrupted.
+/// Runs the plan of a TOML or JSON file, with the flags of a scenario program. argv[0] is a name
+/// for messages. Returns the exit code: 0 done, 1 the run failed, 2 refused, 130 interrupted.
 int run_plan_file(const std::string& path, int argc, char** argv);
 
 }  // namespace leeway

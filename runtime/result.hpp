@@ -11,9 +11,9 @@
 namespace leeway {
 
 struct Result {
-  bool ran = false;   // false: refused before it started, or nothing to run (--help)
-  int exit_code = 0;  // for main: 0 done, 1 failed, 2 refused, 130 interrupted
-  std::string error;  // why it failed or was refused; ends in what to do
+  bool ran = false;    // false: refused before it started, or nothing to run (--help)
+  int exit_code = 0;   // for main: 0 done, 1 failed, 2 refused, 130 interrupted
+  std::string error;   // why it failed or was refused; ends in what to do
   std::string folder;  // where the run is kept; empty: nowhere
 
   double seconds = 0;  // from the first actor's start to the last weights
@@ -28,12 +28,14 @@ struct Result {
   std::uint64_t torn_pushes = 0;
   std::uint64_t seed = 0;
 
-  std::vector<NamedTensor> weights;  // whole tensors, in the model's order; empty when a shard was lost
-  RunTotals totals;                  // everything else: workers, waits, version lags, evaluations
-  std::vector<Progress> history;     // a few a second: training loss over time
+  std::vector<NamedTensor>
+      weights;       // whole tensors, in the model's order; empty when a shard was lost
+  RunTotals totals;  // everything else: workers, waits, version lags, evaluations
+  std::vector<Progress> history;  // a few a second: training loss over time
 
   bool ok() const { return ran && exit_code == 0; }
-  /// The weights of one parameter ("1.weight"), row-major. Throws CheckFailed when there is none of that name.
+  /// The weights of one parameter ("1.weight"), row-major. Throws CheckFailed when there is none of
+  /// that name.
   std::span<const float> weight(const std::string& name) const;
 };
 

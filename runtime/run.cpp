@@ -51,7 +51,8 @@ std::vector<NamedTensor> assemble(const Job& job, const std::vector<Blob>& block
   std::vector<NamedTensor> tensors;
   if (blocks.empty()) return tensors;
   for (const auto& parameter : job.model->parameters())
-    tensors.push_back({parameter.name, parameter.spec.shape, DType::f32, Blob::floats(parameter.spec.shape.count())});
+    tensors.push_back({parameter.name, parameter.spec.shape, DType::f32,
+                       Blob::floats(parameter.spec.shape.count())});
   for (const auto& block : job.layout->blocks()) {
     for (const auto& slice : block.slices) {
       auto& tensor = tensors[static_cast<std::size_t>(slice.parameter)];
@@ -75,7 +76,8 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.ran = true;
   result.seconds = (last.now - Instant{}).seconds();
   result.samples_trained = totals.end.samples_trained;
-  result.samples_per_second = static_cast<double>(result.samples_trained) / std::max(result.seconds, 1e-9);
+  result.samples_per_second =
+      static_cast<double>(result.samples_trained) / std::max(result.seconds, 1e-9);
   result.iterations = last.iterations;
   result.max_clock_gap = last.max_clock_gap;
   result.parked_pulls = last.parked_pulls;
@@ -149,7 +151,9 @@ Result run(const Plan& plan, const RunOptions& options) {
   {
     LocalHost::Options host_options{.seed = plan.seed, .stragglers = plan.stragglers};
     if (events)
-      host_options.on_event = [&](Address actor, Instant at, const Event& event) { events->write(actor, at, event); };
+      host_options.on_event = [&](Address actor, Instant at, const Event& event) {
+        events->write(actor, at, event);
+      };
     LocalHost host(std::move(host_options));
     host.add(kMonitor, std::make_shared<Monitor>(job, audience));
     host.add(kScheduler, std::make_shared<Scheduler>(job));
@@ -165,7 +169,8 @@ Result run(const Plan& plan, const RunOptions& options) {
   result.history = ending.take_history();
   if (folder) {
     result.folder = options.folder;
-    const auto saved = folder->finish(result_json(*job, result.totals), result.weights, result.history);
+    const auto saved =
+        folder->finish(result_json(*job, result.totals), result.weights, result.history);
     if (!saved && result.exit_code == 0) {
       result.exit_code = 1;
       result.error = saved.error().text;

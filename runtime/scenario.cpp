@@ -2,8 +2,11 @@
 
 namespace leeway {
 
-Scenario::Scenario(std::string name, std::string summary) : summary_(std::move(summary)) { plan_.name = std::move(name); }
-Scenario::Scenario(Plan plan, std::string summary) : plan_(std::move(plan)), summary_(std::move(summary)) {}
+Scenario::Scenario(std::string name, std::string summary) : summary_(std::move(summary)) {
+  plan_.name = std::move(name);
+}
+Scenario::Scenario(Plan plan, std::string summary)
+    : plan_(std::move(plan)), summary_(std::move(summary)) {}
 
 Scenario& Scenario::description(std::string text) {
   description_ = std::move(text);

@@ -1,5 +1,6 @@
 #pragma once
-// Scenario: describes a training run - data, model, loss, optimizer, who waits for whom - and runs it.
+// Scenario: describes a training run - data, model, loss, optimizer, who waits for whom - and runs
+// it.
 //
 //   #include <leeway/runtime/scenario.hpp>
 //   using namespace leeway;
@@ -36,7 +37,8 @@ class Scenario {
   Scenario& data(plan::DataSource source);
   /// Data that the program brings along.
   Scenario& data(const std::string& name, DataFactory factory);
-  /// Layers in order; see words.hpp. A layer of the program's own: register_layer("name", factory), then custom("name").
+  /// Layers in order; see words.hpp. A layer of the program's own: register_layer("name", factory),
+  /// then custom("name").
   Scenario& model(std::vector<plan::Layer> layers);
   Scenario& loss(plan::Loss loss);
   Scenario& optimizer(plan::Optimizer optimizer);
@@ -47,7 +49,8 @@ class Scenario {
   Scenario& shards(std::uint32_t count);
   /// Samples of one worker's iteration.
   Scenario& batch(std::uint32_t samples);
-  /// Computes each batch in `count` pieces whose gradients are summed: for batches that do not fit in memory.
+  /// Computes each batch in `count` pieces whose gradients are summed: for batches that do not fit
+  /// in memory.
   Scenario& micro_batches(std::uint32_t count);
   /// Pulls the next iteration's weights while this one computes; spends one unit of leeway.
   Scenario& prefetch(bool on = true);
@@ -79,22 +82,25 @@ class Scenario {
 
 /// How a run shows itself.
 struct RunOptions {
-  std::string folder;     // where the run is kept; empty: nowhere
-  bool quiet = false;     // no progress, no summary
-  bool trace = false;     // every event into the run folder
+  std::string folder;                             // where the run is kept; empty: nowhere
+  bool quiet = false;                             // no progress, no summary
+  bool trace = false;                             // every event into the run folder
   std::function<void(const std::string&)> print;  // instead of the terminal
 };
 
-/// Runs the plan in this process and returns when it has ended, whatever its end. Bad plans and bad data are refused before anything starts:
-/// the result then says so and `ran` is false. While it runs, Ctrl-C stops it cleanly.
+/// Runs the plan in this process and returns when it has ended, whatever its end. Bad plans and bad
+/// data are refused before anything starts: the result then says so and `ran` is false. While it
+/// runs, Ctrl-C stops it cleanly.
 Result run(const Plan& plan, const RunOptions& options = {});
 
-/// The same with a command line on top: every setting as a flag, --help, --plan, a run folder. Prints progress and a summary.
-/// Use as `return run(scenario, argc, argv).exit_code;`, or look at the result first.
+/// The same with a command line on top: every setting as a flag, --help, --plan, a run folder.
+/// Prints progress and a summary. Use as `return run(scenario, argc, argv).exit_code;`, or look at
+/// the result first.
 Result run(const Scenario& scenario, int argc, char** argv);
 
-/// What a command line asks for: the plan with the flags applied, and how to show it. For programs that run more than once. When the result holds
-/// an exit code, the program should return it: help was shown, or the arguments were refused.
+/// What a command line asks for: the plan with the flags applied, and how to show it. For programs
+/// that run more than once. When the result holds an exit code, the program should return it: help
+/// was shown, or the arguments were refused.
 struct CommandLine {
   Plan plan;
   RunOptions options;

@@ -25,8 +25,9 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
   if (text == "bsp") return bsp();
   if (text == "asp") return asp();
   if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
-  return Error{concat("--staleness: \"", text,
-                      "\" is not a number; give --staleness 3, or bsp for a barrier, or asp for no bound")};
+  return Error{
+      concat("--staleness: \"", text,
+             "\" is not a number; give --staleness 3, or bsp for a barrier, or asp for no bound")};
 }
 
 Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
@@ -36,11 +37,14 @@ Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
   if (text == "adam") return adam();
   if (text == "adamw") return adamw();
   if (text == "adagrad") return adagrad();
-  return Error{concat("--optimizer: there is no \"", text, '"', suggest(text, names_of(optimizer_catalogue())))};
+  return Error{concat("--optimizer: there is no \"", text, '"',
+                      suggest(text, names_of(optimizer_catalogue())))};
 }
 
 Expected<plan::Fault> parse_fault(const std::string& text) {
-  const Error wrong{concat("--fault: \"", text, "\" is not WORKER@ITERATION; give --fault 2@100 or --fault 2@100:killed")};
+  const Error wrong{
+      concat("--fault: \"", text,
+             "\" is not WORKER@ITERATION; give --fault 2@100 or --fault 2@100:killed")};
   const auto at = text.find('@');
   if (at == std::string::npos) return wrong;
   const auto colon = text.find(':', at);
@@ -48,8 +52,10 @@ Expected<plan::Fault> parse_fault(const std::string& text) {
   const auto iteration = number<std::int64_t>(
       std::string_view(text).substr(at + 1, colon == std::string::npos ? colon : colon - at - 1));
   const std::string kind = colon == std::string::npos ? "throws" : text.substr(colon + 1);
-  if (!worker || !iteration || *iteration < 0 || (kind != "throws" && kind != "killed")) return wrong;
-  return plan::Fault{*worker, *iteration, kind == "killed" ? plan::Fault::Kind::killed : plan::Fault::Kind::throws};
+  if (!worker || !iteration || *iteration < 0 || (kind != "throws" && kind != "killed"))
+    return wrong;
+  return plan::Fault{*worker, *iteration,
+                     kind == "killed" ? plan::Fault::Kind::killed : plan::Fault::Kind::throws};
 }
 
 }  // namespace leeway

@@ -1,6 +1,8 @@
-// linear-regression: two workers find the line y = 3x + 2 in noisy samples. The smallest scenario there is.
+// linear-regression: two workers find the line y = 3x + 2 in noisy samples. The smallest scenario
+// there is.
 //
-// It looks at its own result: the program fails when the line that was found is not the one that was hidden.
+// It looks at its own result: the program fails when the line that was found is not the one that
+// was hidden.
 #include <leeway/runtime/scenario.hpp>
 
 #include <cmath>
@@ -26,6 +28,7 @@ int main(int argc, char** argv) {
   const float intercept = result.weight("0.bias")[0];
   std::cout << "\nFound y = " << slope << " x + " << intercept << '\n';
   const bool found = std::abs(slope - 3) < 0.05 && std::abs(intercept - 2) < 0.05;
-  if (!found) std::cerr << "linear-regression: that is not y = 3 x + 2; train longer (--epochs 10)\n";
+  if (!found)
+    std::cerr << "linear-regression: that is not y = 3 x + 2; train longer (--epochs 10)\n";
   return found ? 0 : 1;
 }

@@ -1,9 +1,10 @@
 // stragglers: what a slow worker does to training under each policy.
 //
-// The same network learns Fashion-MNIST under bsp, ssp with a bound of 1, 2, 4 and 8, and asp: once with four equal workers, and once with worker 3
-// slow in random bursts. Prints a table and draws the test loss against time. Bounded staleness is no free lunch: with
-// equal workers nobody has to wait long, and the policies that apply every push on its own do more work than bsp, which
-// applies one sum a round.
+// The same network learns Fashion-MNIST under bsp, ssp with a bound of 1, 2, 4 and 8, and asp: once
+// with four equal workers, and once with worker 3 slow in random bursts. Prints a table and draws
+// the test loss against time. Bounded staleness is no free lunch: with equal workers nobody has to
+// wait long, and the policies that apply every push on its own do more work than bsp, which applies
+// one sum a round.
 #include <leeway/monitoring/format.hpp>
 #include <leeway/monitoring/picture.hpp>
 #include <leeway/runtime/scenario.hpp>
@@ -27,7 +28,8 @@ struct Policy {
 /// Seconds until the test accuracy was first seen at the target.
 std::string time_to_target(const Result& result) {
   for (const auto& evaluation : result.totals.evaluations)
-    if (evaluation.accuracy >= kTarget) return fixed((evaluation.now - Instant{}).seconds(), 2) + " s";
+    if (evaluation.accuracy >= kTarget)
+      return fixed((evaluation.now - Instant{}).seconds(), 2) + " s";
   return "-";
 }
 
@@ -39,7 +41,9 @@ std::string row(const std::string& policy, const std::string& field, const Resul
     working += worker.compute.seconds();
   }
   std::ostringstream out;
-  const auto cell = [&](int width, const std::string& text) { out << std::string(std::max(1, width - int(text.size())), ' ') << text; };
+  const auto cell = [&](int width, const std::string& text) {
+    out << std::string(std::max(1, width - int(text.size())), ' ') << text;
+  };
   cell(8, policy);
   cell(10, field);
   cell(9, fixed(result.seconds, 2) + " s");
@@ -54,9 +58,12 @@ std::string row(const std::string& policy, const std::string& field, const Resul
 }  // namespace
 
 int main(int argc, char** argv) {
-  Scenario scenario("stragglers", "Compare bsp, ssp and asp, with and without a worker that is slow in bursts.");
+  Scenario scenario("stragglers",
+                    "Compare bsp, ssp and asp, with and without a worker that is slow in bursts.");
   scenario
-      .description("Twelve runs of a 784-512-256-10 network on Fashion-MNIST. --staleness has no effect: all policies are run.")
+      .description(
+          "Twelve runs of a 784-512-256-10 network on Fashion-MNIST. --staleness has no effect: "
+          "all policies are run.")
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())
@@ -70,9 +77,10 @@ int main(int argc, char** argv) {
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
 
-  const std::vector<Policy> policies = {{"bsp", bsp()},    {"ssp(1)", ssp(1)}, {"ssp(2)", ssp(2)},
+  const std::vector<Policy> policies = {{"bsp", bsp()},     {"ssp(1)", ssp(1)}, {"ssp(2)", ssp(2)},
                                         {"ssp(4)", ssp(4)}, {"ssp(8)", ssp(8)}, {"asp", asp()}};
-  const std::string header = "  policy   workers     time  samples/s  waiting   gap  accuracy   to 85%";
+  const std::string header =
+      "  policy   workers     time  samples/s  waiting   gap  accuracy   to 85%";
   std::string table = header + '\n';
   if (!line.options.quiet) std::cout << header << '\n';
   std::vector<Chart> charts;
@@ -85,7 +93,8 @@ int main(int argc, char** argv) {
       plan.consistency = policy.consistency;
       if (field == "equal") plan.stragglers.clear();
       RunOptions options{.quiet = true};
-      if (!line.options.folder.empty()) options.folder = line.options.folder + "/" + policy.name + "-" + field;
+      if (!line.options.folder.empty())
+        options.folder = line.options.folder + "/" + policy.name + "-" + field;
       const Result result = run(plan, options);
       if (!result.ok()) {
         std::cerr << "stragglers: " << policy.name << ": " << result.error << '\n';
@@ -104,6 +113,7 @@ int main(int argc, char** argv) {
   if (line.options.folder.empty()) return 0;
   std::ofstream(line.options.folder + "/table.txt") << table;
   std::ofstream(line.options.folder + "/loss.svg") << svg(charts);
-  std::cout << "\nKept in " << line.options.folder << ": table.txt, loss.svg, and a folder for each run\n";
+  std::cout << "\nKept in " << line.options.folder
+            << ": table.txt, loss.svg, and a folder for each run\n";
   return 0;
 }

@@ -11,8 +11,8 @@
 
 namespace leeway {
 
-/// Free blocks by capacity. Capacities are powers of two and the three steps between them, so that at most
-/// a fifth of a block is unused and sizes that differ a little share blocks.
+/// Free blocks by capacity. Capacities are powers of two and the three steps between them, so that
+/// at most a fifth of a block is unused and sizes that differ a little share blocks.
 class BlobPool {
  public:
   static BlobPool& host() {
@@ -51,7 +51,7 @@ class BlobPool {
         return;
       }
     }
-    ::operator delete(block->bytes, std::align_val_t{kAlignment});
+    ::operator delete (block->bytes, std::align_val_t{kAlignment});
     delete block;
   }
 
@@ -72,7 +72,7 @@ class BlobPool {
 
   Blob::Block* fresh(std::size_t capacity) {
     auto* block = new Blob::Block;
-    block->bytes = static_cast<std::byte*>(::operator new(capacity, std::align_val_t{kAlignment}));
+    block->bytes = static_cast<std::byte*>(::operator new (capacity, std::align_val_t{kAlignment}));
     block->capacity = capacity;
     block->pool = this;
     return block;
@@ -83,7 +83,9 @@ class BlobPool {
   PoolCounts counts_;
 };
 
-Blob Blob::allocate(std::size_t bytes) { return BlobPool::host().take(bytes); }
+Blob Blob::allocate(std::size_t bytes) {
+  return BlobPool::host().take(bytes);
+}
 
 void Blob::reset() {
   if (auto* block = std::exchange(block_, nullptr);
@@ -91,6 +93,8 @@ void Blob::reset() {
     block->pool->give_back(block);
 }
 
-PoolCounts host_pool_counts() { return BlobPool::host().counts(); }
+PoolCounts host_pool_counts() {
+  return BlobPool::host().counts();
+}
 
 }  // namespace leeway

@@ -1,8 +1,10 @@
 #pragma once
-// Blob: a shared, 64-byte aligned range of bytes that holds tensor data, from a pool that reuses memory.
+// Blob: a shared, 64-byte aligned range of bytes that holds tensor data, from a pool that reuses
+// memory.
 //
-// A blob has one writer until it is shared; from then on it is immutable, until `unique()` says that its
-// holder is alone again. Copies of a Blob refer to the same bytes; the last one gives them back to the pool.
+// A blob has one writer until it is shared; from then on it is immutable, until `unique()` says
+// that its holder is alone again. Copies of a Blob refer to the same bytes; the last one gives them
+// back to the pool.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,20 +30,22 @@ class Blob {
   }
   ~Blob() { reset(); }
 
-  /// `bytes` of host memory from the process's pool; contents are arbitrary. Zero bytes give an empty, non-null blob.
+  /// `bytes` of host memory from the process's pool; contents are arbitrary. Zero bytes give an
+  /// empty, non-null blob.
   static Blob allocate(std::size_t bytes);
   /// `count` floats.
-  static Blob floats(std::int64_t count) { return allocate(static_cast<std::size_t>(count) * sizeof(float)); }
+  static Blob floats(std::int64_t count) {
+    return allocate(static_cast<std::size_t>(count) * sizeof(float));
+  }
 
   explicit operator bool() const { return block_ != nullptr; }
   std::size_t size() const { return block_ ? block_->size : 0; }
   Device device() const { return block_ ? block_->device : Device{}; }
   void reset();
 
-  /// True iff this is the only reference. Everything that former holders did to the bytes has happened before.
-  bool unique() const {
-    return block_ && block_->references.load(std::memory_order_acquire) == 1;
-  }
+  /// True iff this is the only reference. Everything that former holders did to the bytes has
+  /// happened before.
+  bool unique() const { return block_ && block_->references.load(std::memory_order_acquire) == 1; }
   bool same_as(const Blob& other) const { return block_ == other.block_; }
 
   const std::byte* data() const { return block_ ? block_->bytes : nullptr; }

@@ -14,9 +14,12 @@ struct Device {
 
 inline std::ostream& operator<<(std::ostream& out, Device device) {
   switch (device.kind) {
-    case Device::Kind::host: return out << "host";
-    case Device::Kind::shared: return out << "shared memory";
-    case Device::Kind::cuda: return out << "cuda:" << device.index;
+    case Device::Kind::host:
+      return out << "host";
+    case Device::Kind::shared:
+      return out << "shared memory";
+    case Device::Kind::cuda:
+      return out << "cuda:" << device.index;
   }
   return out;
 }

@@ -19,7 +19,8 @@ class Shape {
       : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const std::int64_t> extents) : rank_(static_cast<int>(extents.size())) {
     LW_CHECK(extents.size() <= limits::kMaxRank, extents.size());
-    for (int i = 0; i < rank_; ++i) extents_[static_cast<std::size_t>(i)] = extents[static_cast<std::size_t>(i)];
+    for (int i = 0; i < rank_; ++i)
+      extents_[static_cast<std::size_t>(i)] = extents[static_cast<std::size_t>(i)];
   }
 
   int rank() const { return rank_; }
@@ -27,7 +28,9 @@ class Shape {
     LW_CHECK(axis >= 0 && axis < rank_, axis, rank_);
     return extents_[static_cast<std::size_t>(axis)];
   }
-  std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
+  std::span<const std::int64_t> extents() const {
+    return {extents_.data(), static_cast<std::size_t>(rank_)};
+  }
 
   /// Elements; 1 for a scalar.
   std::int64_t count() const {

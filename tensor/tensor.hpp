@@ -1,5 +1,6 @@
 #pragma once
-// A borrowed view of a tensor in the canonical plain layout (row-major). Storage is shared through Blob; views own nothing.
+// A borrowed view of a tensor in the canonical plain layout (row-major). Storage is shared through
+// Blob; views own nothing.
 #include "tensor/device.hpp"
 #include "tensor/dtype.hpp"
 #include "tensor/shape.hpp"

@@ -10,8 +10,8 @@
 
 namespace leeway {
 
-/// The built-in data sets, and those that a scenario program brings along, implement this. All members are const and
-/// may be called from several threads at once.
+/// The built-in data sets, and those that a scenario program brings along, implement this. All
+/// members are const and may be called from several threads at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -26,8 +26,9 @@ class Dataset {
   virtual std::int64_t target_count() const = 0;
 
   /// Writes the named samples, in their order.
-  /// x: (samples.size(), sample_shape()). labels: (samples.size()), written iff classes() > 0, else may be null.
-  /// targets: (samples.size(), target_count()), written iff target_count() > 0, else may be null.
+  /// x: (samples.size(), sample_shape()). labels: (samples.size()), written iff classes() > 0, else
+  /// may be null. targets: (samples.size(), target_count()), written iff target_count() > 0, else
+  /// may be null.
   virtual void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
                       float* targets) const = 0;
 };

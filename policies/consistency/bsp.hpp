@@ -1,6 +1,6 @@
 #pragma once
-// Bulk synchronous parallel: a barrier after every iteration. One round is one step of synchronous SGD.
-// Source: Valiant, "A Bridging Model for Parallel Computation", CACM 1990.
+// Bulk synchronous parallel: a barrier after every iteration. One round is one step of synchronous
+// SGD. Source: Valiant, "A Bridging Model for Parallel Computation", CACM 1990.
 #include "policies/consistency/consistency.hpp"
 
 namespace leeway {

@@ -8,9 +8,15 @@ namespace leeway {
 
 std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec) {
   struct Make {
-    std::unique_ptr<Consistency> operator()(const plan::Bsp&) const { return std::make_unique<Bsp>(); }
-    std::unique_ptr<Consistency> operator()(const plan::Ssp& ssp) const { return std::make_unique<Ssp>(ssp.staleness); }
-    std::unique_ptr<Consistency> operator()(const plan::Asp&) const { return std::make_unique<Asp>(); }
+    std::unique_ptr<Consistency> operator()(const plan::Bsp&) const {
+      return std::make_unique<Bsp>();
+    }
+    std::unique_ptr<Consistency> operator()(const plan::Ssp& ssp) const {
+      return std::make_unique<Ssp>(ssp.staleness);
+    }
+    std::unique_ptr<Consistency> operator()(const plan::Asp&) const {
+      return std::make_unique<Asp>();
+    }
   };
   return std::visit(Make{}, spec);
 }

@@ -1,7 +1,8 @@
 #pragma once
 // Consistency: who waits. Integers in, decision out; nothing else in the system decides it.
 //
-// Source: Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013, section 3.
+// Source: Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter
+// Server", NIPS 2013, section 3.
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -17,9 +18,10 @@ inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::ma
 
 /// The staleness rule. A pull for `iteration` that carries `own_clock` may be answered iff
 ///   iteration - min_clock <= bound   and   clock >= own_clock,
-/// where `clock` is the asking worker's clock at the shard and `min_clock` the least clock of the live participants there.
-/// The second half makes it harmless that a pull overtakes a push.
-constexpr bool may_start(Iteration iteration, Clock min_clock, Clock clock, Clock own_clock, std::int64_t bound) {
+/// where `clock` is the asking worker's clock at the shard and `min_clock` the least clock of the
+/// live participants there. The second half makes it harmless that a pull overtakes a push.
+constexpr bool may_start(Iteration iteration, Clock min_clock, Clock clock, Clock own_clock,
+                         std::int64_t bound) {
   if (clock < own_clock) return false;
   return bound == kUnbounded || iteration.value() - min_clock.value() <= bound;
 }
@@ -30,7 +32,8 @@ class Consistency {
   virtual std::string_view name() const = 0;
   /// The staleness bound s for `iteration`; kUnbounded for none.
   virtual std::int64_t bound(Iteration iteration) const = 0;
-  /// True when pushes wait for their whole round, are summed in worker order and applied once; false when each is applied on arrival.
+  /// True when pushes wait for their whole round, are summed in worker order and applied once;
+  /// false when each is applied on arrival.
   virtual bool by_rounds() const { return false; }
 };
 

@@ -52,7 +52,8 @@ TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bi
     Plan one = bsp_plan(1, workers * batch);
     one.micro_batches = workers;
     INFO(workers << " workers");
-    CHECK(same_bits(weights_of(run_plan(bsp_plan(workers, batch), 1)), weights_of(run_plan(one, 1))));
+    CHECK(
+        same_bits(weights_of(run_plan(bsp_plan(workers, batch), 1)), weights_of(run_plan(one, 1))));
   }
 }
 
@@ -60,7 +61,8 @@ TEST_CASE("bsp with N workers equals one worker with N times the batch, to round
   const auto many = weights_of(run_plan(bsp_plan(3, 4), 1));
   const auto one = weights_of(run_plan(bsp_plan(1, 12), 1));
   REQUIRE(many.size() == one.size());
-  for (std::size_t i = 0; i < many.size(); ++i) CHECK(std::abs(many[i] - one[i]) < 1e-5 * (1 + std::abs(one[i])));
+  for (std::size_t i = 0; i < many.size(); ++i)
+    CHECK(std::abs(many[i] - one[i]) < 1e-5 * (1 + std::abs(one[i])));
 }
 
 TEST_CASE("the number of shards does not change the result of bsp") {
@@ -74,8 +76,8 @@ TEST_CASE("the number of shards does not change the result of bsp") {
 
 TEST_CASE("every optimizer trains the small task under every policy") {
   const std::vector<plan::Optimizer> optimizers = {
-      {0.1, 0, plan::Sgd{}},   {0.05, 0, plan::Momentum{}},   {0.05, 0, plan::Nesterov{}},
-      {0.02, 0, plan::Adam{}}, {0.02, 0.01, plan::AdamW{}},   {0.1, 0, plan::AdaGrad{}}};
+      {0.1, 0, plan::Sgd{}},   {0.05, 0, plan::Momentum{}}, {0.05, 0, plan::Nesterov{}},
+      {0.02, 0, plan::Adam{}}, {0.02, 0.01, plan::AdamW{}}, {0.1, 0, plan::AdaGrad{}}};
   const std::vector<plan::Consistency> policies = {plan::Bsp{}, plan::Ssp{2}, plan::Asp{}};
   for (const auto& optimizer : optimizers) {
     for (const auto& policy : policies) {

@@ -1,4 +1,5 @@
-// The properties of docs/staleness.md under random interleavings and faults. A failure prints the seed that repeats it.
+// The properties of docs/staleness.md under random interleavings and faults. A failure prints the
+// seed that repeats it.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -22,7 +23,8 @@ Plan random_plan(std::uint64_t seed) {
   if (policy == 0) plan.consistency = plan::Bsp{};
   if (policy == 1) plan.consistency = plan::Asp{};
   if (policy > 1) plan.consistency = plan::Ssp{static_cast<std::uint32_t>(rng.below(4))};
-  const bool leeway = policy == 1 || (policy > 1 && std::get<plan::Ssp>(plan.consistency).staleness > 0);
+  const bool leeway =
+      policy == 1 || (policy > 1 && std::get<plan::Ssp>(plan.consistency).staleness > 0);
   plan.prefetch = leeway && rng.one_in(2);
   plan.evaluate_every = rng.one_in(2) ? 0 : 0.3;
   return plan;
@@ -45,18 +47,22 @@ Checked run_checked(std::uint64_t seed, Trouble trouble) {
   host.observe(rule);
   host.observe(once);
   host.observe(samples);
-  // Snapshots under asp are no cuts, and bsp sums before it applies: the sum of the single pushes is the same there.
+  // Snapshots under asp are no cuts, and bsp sums before it applies: the sum of the single pushes
+  // is the same there.
   if (!std::holds_alternative<plan::Asp>(job->plan.consistency)) host.observe(cuts);
   auto totals = host.run();
-  // Where live workers are suspected, all of them may be out at once: that ends a run, and it says so.
-  if (trouble.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos) {
+  // Where live workers are suspected, all of them may be out at once: that ends a run, and it says
+  // so.
+  if (trouble.suspect_one_in == 0 ||
+      totals.end.text.find("no worker is left") == std::string::npos) {
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
     samples.check_end(totals);
   }
   return {std::move(totals), host.trace_hash(), rule.answered(), cuts.cuts()};
 }
 
-/// Runs the seeds [first, first + count) and names the one that fails. LEEWAY_SEEDS=20 in the environment tries twenty times as many.
+/// Runs the seeds [first, first + count) and names the one that fails. LEEWAY_SEEDS=20 in the
+/// environment tries twenty times as many.
 template <class Check>
 void for_seeds(std::uint64_t first, std::uint64_t count, Check check) {
   if (const char* times = std::getenv("LEEWAY_SEEDS")) count *= std::stoull(times);
@@ -105,8 +111,10 @@ TEST_CASE("properties 1 to 6 hold when live workers are evicted and come back") 
 TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included") {
   std::uint64_t malformed = 0;
   for_seeds(5, 150, [&](std::uint64_t seed) {
-    const auto checked = run_checked(
-        seed, {.kill_one_in = 1000, .suspect_one_in = 400, .break_link_one_in = 50, .garbage_one_in = 40});
+    const auto checked = run_checked(seed, {.kill_one_in = 1000,
+                                            .suspect_one_in = 400,
+                                            .break_link_one_in = 50,
+                                            .garbage_one_in = 40});
     malformed += checked.totals.last.malformed;
   });
   CHECK(malformed > 100);

@@ -1,6 +1,6 @@
 // The local host: the same roles as in the small test host, on real threads.
-#include <catch2/catch.hpp>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <future>
 
@@ -47,7 +47,9 @@ class Echo final : public Role {
 /// Throws when told anything; the other end watches it.
 class Fragile final : public Role {
  public:
-  void on_message(Address, const Message&, Outbox&) override { throw std::runtime_error("cannot bear it"); }
+  void on_message(Address, const Message&, Outbox&) override {
+    throw std::runtime_error("cannot bear it");
+  }
 };
 class Watcher final : public Role {
  public:
@@ -128,7 +130,9 @@ TEST_CASE("parts of a work run in order, never two at once, on own threads and o
   }
 }
 
-TEST_CASE("two bsp runs of one seed give equal weights, bit for bit, and equal those of the small test host") {
+TEST_CASE(
+    "two bsp runs of one seed give equal weights, bit for bit, and equal those of the small test "
+    "host") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Bsp{};
   plan.workers = 4;
@@ -144,7 +148,8 @@ TEST_CASE("two bsp runs of one seed give equal weights, bit for bit, and equal t
   const auto job = job_of(plan);
   for (std::size_t i = 0; i < totals.weights.size(); ++i)
     for (const auto& slice : job->layout->block(BlockId(static_cast<std::uint32_t>(i))).slices) {
-      const auto& shape = job->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+      const auto& shape =
+          job->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
       const float* from = totals.weights[i].as_floats() + slice.offset;
       tested.insert(tested.end(), from, from + slice.rows * shape.row_count());
     }
@@ -194,7 +199,8 @@ TEST_CASE("in its steady state a run takes no memory from the system for tensors
   REQUIRE(run(plan, kQuiet).ok());
   const auto after = host_pool_counts();
   CHECK(after.reuses - before.reuses > 1000);
-  // How many buffers are alive at once depends on the threads' timing, so a few more may be needed: not one an iteration.
+  // How many buffers are alive at once depends on the threads' timing, so a few more may be needed:
+  // not one an iteration.
   CHECK(after.system_allocations - before.system_allocations < 20);
 }
 

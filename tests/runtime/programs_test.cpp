@@ -9,7 +9,9 @@ namespace {
 
 const std::string kBin = LEEWAY_BIN;
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -32,7 +34,8 @@ TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts
   CHECK(result["samples_trained"] == 60000);
   CHECK(result["max_clock_gap"] <= 4);
   CHECK(result["staleness_bound"] == 3);
-  for (const char* words : {"test accuracy", "clock gap", "waiting", "Version lag", "Who waited for whom"})
+  for (const char* words :
+       {"test accuracy", "clock gap", "waiting", "Version lag", "Who waited for whom"})
     CHECK(contains(ran.out, words));
 }
 
@@ -42,15 +45,16 @@ TEST_CASE("stragglers compares twelve runs") {
   INFO(ran.out << ran.err);
   REQUIRE(ran.code == 0);
   const std::string table = read_text(folder / "run/table.txt");
-  for (const char* policy : {"bsp", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "asp"}) CHECK(contains(table, policy));
+  for (const char* policy : {"bsp", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "asp"})
+    CHECK(contains(table, policy));
   CHECK(contains(read_text(folder / "run/loss.svg"), "<svg"));
   CHECK(read_json(folder / "run/ssp(4)-straggler/result.json")["max_clock_gap"] <= 5);
 }
 
 TEST_CASE("a killed worker is named, and the run trains every sample") {
   const TemporaryFolder folder;
-  const auto ran = run_program(
-      {kBin + "/fashion-mlp", "--epochs", "0.5", "--fault", "2@20:killed", "--fault", "1@30", "--out", folder / "run"});
+  const auto ran = run_program({kBin + "/fashion-mlp", "--epochs", "0.5", "--fault", "2@20:killed",
+                                "--fault", "1@30", "--out", folder / "run"});
   INFO(ran.out << ran.err);
   CHECK(ran.code == 0);
   CHECK(contains(ran.err, "worker 2 ended and was evicted"));
@@ -60,8 +64,8 @@ TEST_CASE("a killed worker is named, and the run trains every sample") {
 
 TEST_CASE("with no worker left the run fails and keeps what it has") {
   const TemporaryFolder folder;
-  const auto ran = run_program({kBin + "/fashion-mlp", "--workers", "2", "--slow", "none", "--fault", "0@20", "--fault",
-                                "1@25", "--out", folder / "run"});
+  const auto ran = run_program({kBin + "/fashion-mlp", "--workers", "2", "--slow", "none",
+                                "--fault", "0@20", "--fault", "1@25", "--out", folder / "run"});
   INFO(ran.out << ran.err);
   CHECK(ran.code == 1);
   CHECK(contains(ran.err, "no worker is left"));
@@ -71,7 +75,8 @@ TEST_CASE("with no worker left the run fails and keeps what it has") {
 TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
   for (const char* staleness : {"3", "bsp", "asp"}) {
     const TemporaryFolder folder;
-    Process process({kBin + "/fashion-mlp", "--epochs", "1000", "--staleness", staleness, "--out", folder / "run"});
+    Process process({kBin + "/fashion-mlp", "--epochs", "1000", "--staleness", staleness, "--out",
+                     folder / "run"});
     // Training has begun when the first metrics are there.
     for (int i = 0; i < 600 && read_text(folder / "run/metrics.jsonl").empty(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -126,7 +131,8 @@ TEST_CASE("bad arguments are refused at once, each with its fix") {
 TEST_CASE("--help, --plan and --no-out") {
   const auto help = run_program({kBin + "/fashion-mlp", "--help"});
   CHECK(help.code == 0);
-  for (const char* flag : {"--workers", "--shards", "--staleness", "--slow", "--epochs", "--batch", "--seed", "--out", "--plan"})
+  for (const char* flag : {"--workers", "--shards", "--staleness", "--slow", "--epochs", "--batch",
+                           "--seed", "--out", "--plan"})
     CHECK(contains(help.out, flag));
   const auto plan = run_program({kBin + "/fashion-mlp", "--plan", "--workers", "7"});
   CHECK(plan.code == 0);

@@ -29,7 +29,8 @@ TEST_CASE("--fault takes worker, iteration and kind") {
   REQUIRE(fault.has_value());
   CHECK(*fault == plan::Fault{2, 100, plan::Fault::Kind::killed});
   CHECK(parse_fault("2@100")->kind == plan::Fault::Kind::throws);
-  for (const std::string wrong : {"2", "@", "2@", "@3", "2@x", "2@3:dies", "2@-1"}) CHECK_FALSE(parse_fault(wrong).has_value());
+  for (const std::string wrong : {"2", "@", "2@", "@3", "2@x", "2@3:dies", "2@-1"})
+    CHECK_FALSE(parse_fault(wrong).has_value());
 }
 
 }  // namespace leeway

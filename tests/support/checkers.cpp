@@ -32,11 +32,11 @@ void RuleChecker::on_event(Address actor, const Event& event) {
   ++answered_;
   const std::int64_t bound = job_.consistency->bound(event.iteration);
   if (bound != kUnbounded)
-    LW_CHECK(event.iteration.value() - view.min_clock <= bound, "pull answered against the bound", actor, event.worker,
-             event.iteration, view.min_clock);
+    LW_CHECK(event.iteration.value() - view.min_clock <= bound, "pull answered against the bound",
+             actor, event.worker, event.iteration, view.min_clock);
   const std::int64_t own = view.own_clock.at({event.worker, event.iteration});
-  LW_CHECK(view.live.at(event.worker) >= own, "pull answered without the worker's own pushes", event.worker,
-           event.iteration, own);
+  LW_CHECK(view.live.at(event.worker) >= own, "pull answered without the worker's own pushes",
+           event.worker, event.iteration, own);
 }
 
 void RuleChecker::on_delivered(Address from, Address to, const Envelope& envelope) {
@@ -49,14 +49,17 @@ void RuleChecker::on_delivered(Address from, Address to, const Envelope& envelop
 void ExactlyOnceChecker::on_event(Address actor, const Event& event) {
   if (event.kind != Event::Kind::part_applied) return;
   const auto part = static_cast<std::uint32_t>(event.value);
-  const bool fresh = applied_.insert({actor, event.worker, event.incarnation, event.iteration, part}).second;
-  LW_CHECK(fresh, "part applied twice", actor, event.worker, event.incarnation, event.iteration, part);
+  const bool fresh =
+      applied_.insert({actor, event.worker, event.incarnation, event.iteration, part}).second;
+  LW_CHECK(fresh, "part applied twice", actor, event.worker, event.incarnation, event.iteration,
+           part);
 }
 
 void ExactlyOnceChecker::on_delivered(Address from, Address to, const Envelope& envelope) {
   const auto* pushed = std::get_if<msg::Pushed>(&envelope.body);
   if (!pushed) return;
-  LW_CHECK(applied_.contains({from, WorkerId(to.index), envelope.incarnation, pushed->iteration, pushed->part}),
+  LW_CHECK(applied_.contains(
+               {from, WorkerId(to.index), envelope.incarnation, pushed->iteration, pushed->part}),
            "part acknowledged but not applied", from, to, pushed->iteration, pushed->part);
 }
 
@@ -77,13 +80,15 @@ void SampleChecker::check_end(const RunTotals& totals) const {
   LW_CHECK(trained_.size() == epochs, trained_.size(), epochs);
   std::uint64_t samples = 0;
   for (const auto& [epoch, counts] : trained_) {
-    for (std::size_t i = 0; i < counts.size(); ++i) LW_CHECK(counts[i] == 1, "sample not trained", epoch, i);
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      LW_CHECK(counts[i] == 1, "sample not trained", epoch, i);
     samples += counts.size();
   }
   LW_CHECK(totals.end.samples_trained == samples, totals.end.samples_trained, samples);
   const std::uint64_t extra = totals.end.torn_pushes * job_.plan.batch;
   for (const auto& [shard_part, count] : applied_)
-    LW_CHECK(count >= samples && count <= samples + extra, shard_part.first, shard_part.second, count, samples, extra);
+    LW_CHECK(count >= samples && count <= samples + extra, shard_part.first, shard_part.second,
+             count, samples, extra);
 }
 
 // ---- cuts ----
@@ -95,7 +100,8 @@ void CutChecker::on_sent(Address from, Address to, const Envelope& envelope) {
 
 void CutChecker::on_event(Address actor, const Event& event) {
   if (event.kind != Event::Kind::part_applied) return;
-  const auto& push = pushed_.at({actor, event.worker, event.iteration, static_cast<std::uint32_t>(event.value)});
+  const auto& push =
+      pushed_.at({actor, event.worker, event.iteration, static_cast<std::uint32_t>(event.value)});
   applied_[actor].push_back({event.iteration, push.blocks, push.weight});
 }
 
@@ -107,23 +113,26 @@ void CutChecker::on_delivered(Address from, Address, const Envelope& envelope) {
     const Block& layout = job_.layout->block(block.block);
     std::vector<double> expected(static_cast<std::size_t>(layout.floats));
     for (const auto& slice : layout.slices) {
-      const auto& shape = job_.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+      const auto& shape =
+          job_.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
       std::vector<float> whole(static_cast<std::size_t>(shape.count()));
       job_.model->initialize(slice.parameter, job_.plan.seed, whole.data());
-      std::copy_n(whole.data() + slice.first_row * shape.row_count(), slice.rows * shape.row_count(),
-                  expected.data() + slice.offset);
+      std::copy_n(whole.data() + slice.first_row * shape.row_count(),
+                  slice.rows * shape.row_count(), expected.data() + slice.offset);
     }
     for (const auto& push : applied_[from]) {
       if (!state->final && push.iteration >= state->iteration) continue;
       for (const auto& gradient : push.blocks)
         if (gradient.block == block.block)
           for (std::size_t i = 0; i < expected.size(); ++i)
-            expected[i] -= job_.plan.optimizer.learning_rate * push.weight * gradient.data.as_floats()[i];
+            expected[i] -=
+                job_.plan.optimizer.learning_rate * push.weight * gradient.data.as_floats()[i];
     }
     for (std::size_t i = 0; i < expected.size(); ++i)
-      LW_CHECK(std::abs(block.data.as_floats()[i] - expected[i]) < 1e-4 * (1 + std::abs(expected[i])),
-               "cut differs from the sum of its pushes", from, state->iteration, state->final, block.block, i,
-               block.data.as_floats()[i], expected[i]);
+      LW_CHECK(
+          std::abs(block.data.as_floats()[i] - expected[i]) < 1e-4 * (1 + std::abs(expected[i])),
+          "cut differs from the sum of its pushes", from, state->iteration, state->final,
+          block.block, i, block.data.as_floats()[i], expected[i]);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// Checkers of the properties in docs/staleness.md, each with its own bookkeeping, independent of the roles'.
+// Checkers of the properties in docs/staleness.md, each with its own bookkeeping, independent of
+// the roles'.
 #include <map>
 #include <set>
 
@@ -28,7 +29,8 @@ class RuleChecker final : public Observer {
   std::uint64_t answered_ = 0;
 };
 
-/// Property 3: every acknowledged part is applied exactly once, across retry, reconnect, crash and view change.
+/// Property 3: every acknowledged part is applied exactly once, across retry, reconnect, crash and
+/// view change.
 class ExactlyOnceChecker final : public Observer {
  public:
   void on_event(Address actor, const Event& event) override;
@@ -40,8 +42,8 @@ class ExactlyOnceChecker final : public Observer {
   std::set<std::tuple<Address, WorkerId, Incarnation, Iteration, std::uint32_t>> applied_;
 };
 
-/// Property 6: each sample is trained exactly once per epoch, by the scheduler's account; and the shards applied as many samples as that says, those
-/// of torn pushes aside.
+/// Property 6: each sample is trained exactly once per epoch, by the scheduler's account; and the
+/// shards applied as many samples as that says, those of torn pushes aside.
 class SampleChecker final : public Observer {
  public:
   explicit SampleChecker(const Job& job) : job_(job) {}

@@ -41,9 +41,12 @@ inline std::string read_text(const std::string& path) {
   return text.str();
 }
 
-inline nlohmann::json read_json(const std::string& path) { return nlohmann::json::parse(read_text(path)); }
+inline nlohmann::json read_json(const std::string& path) {
+  return nlohmann::json::parse(read_text(path));
+}
 
-/// A child process with its output in files. Ends with its parent's test: killed when still running.
+/// A child process with its output in files. Ends with its parent's test: killed when still
+/// running.
 class Process {
  public:
   explicit Process(std::vector<std::string> arguments) {

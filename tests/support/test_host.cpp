@@ -15,12 +15,15 @@ class TestHost::Box final : public Outbox {
   void after(Duration delay, TimerToken token) override {
     host_.timers_.insert({host_.now_ + delay, host_.next_timer_++, self_, token});
   }
-  void compute(std::shared_ptr<Work> work) override { host_.actors_.at(self_).work.emplace_back(std::move(work), 0); }
+  void compute(std::shared_ptr<Work> work) override {
+    host_.actors_.at(self_).work.emplace_back(std::move(work), 0);
+  }
   void watch(Address actor) override { host_.watchers_[actor].insert(self_); }
   void emit(const Event& event) override {
-    host_.hash_ = mix64(host_.hash_ ^ (static_cast<std::uint64_t>(event.kind) << 32) ^
-                        static_cast<std::uint64_t>(event.iteration.value()) ^
-                        mix64(static_cast<std::uint64_t>(event.value) + (event.worker.value() << 8)));
+    host_.hash_ =
+        mix64(host_.hash_ ^ (static_cast<std::uint64_t>(event.kind) << 32) ^
+              static_cast<std::uint64_t>(event.iteration.value()) ^
+              mix64(static_cast<std::uint64_t>(event.value) + (event.worker.value() << 8)));
     for (auto* observer : host_.observers_) observer->on_event(self_, event);
   }
 
@@ -78,7 +81,8 @@ void TestHost::kill(Address actor) {
     channel = channel->first.second == actor ? channels_.erase(channel) : std::next(channel);
   std::erase_if(timers_, [&](const Timer& timer) { return timer.actor == actor; });
   for (const Address watcher : watchers_[actor])
-    if (actors_.contains(watcher)) channels_[{actor, watcher}].push_back({std::nullopt, actor, "killed"});
+    if (actors_.contains(watcher))
+      channels_[{actor, watcher}].push_back({std::nullopt, actor, "killed"});
 }
 
 void TestHost::suspect(WorkerId worker) {
@@ -88,7 +92,8 @@ void TestHost::suspect(WorkerId worker) {
 void TestHost::break_link(WorkerId worker, ShardId shard) {
   channels_.erase({address_of(worker), address_of(shard)});
   channels_.erase({address_of(shard), address_of(worker)});
-  guarded(address_of(worker), [&](Role& role, Outbox& box) { role.on_link(address_of(shard), box); });
+  guarded(address_of(worker),
+          [&](Role& role, Outbox& box) { role.on_link(address_of(shard), box); });
 }
 
 std::vector<WorkerId> TestHost::live_workers() const {
@@ -102,7 +107,8 @@ void TestHost::make_trouble() {
   const auto live = live_workers();
   if (live.empty()) return;
   const WorkerId worker = live[rng_.below(live.size())];
-  if (trouble_.kill_one_in && live.size() > trouble_.workers_to_keep && rng_.one_in(trouble_.kill_one_in))
+  if (trouble_.kill_one_in && live.size() > trouble_.workers_to_keep &&
+      rng_.one_in(trouble_.kill_one_in))
     return kill(address_of(worker));
   if (trouble_.suspect_one_in && rng_.one_in(trouble_.suspect_one_in)) suspect(worker);
   if (trouble_.break_link_one_in && rng_.one_in(trouble_.break_link_one_in))
@@ -112,7 +118,8 @@ void TestHost::make_trouble() {
     for (auto& word : words) word = rng_.one_in(2) ? rng_.next() : rng_.below(4);
     auto to = actors_.begin();
     std::advance(to, static_cast<std::ptrdiff_t>(rng_.below(actors_.size())));
-    if (to->first.kind != RoleKind::worker) enqueue(address_of(worker), to->first, Message(std::move(words), {}));
+    if (to->first.kind != RoleKind::worker)
+      enqueue(address_of(worker), to->first, Message(std::move(words), {}));
   }
 }
 
@@ -150,7 +157,8 @@ void TestHost::deliver(Address from, Address to) {
   channel.erase(channel.begin() + static_cast<std::ptrdiff_t>(chosen));
   hash_ = mix64(hash_ ^ (from.index * 31 + to.index + static_cast<std::uint64_t>(to.kind) * 1009));
   if (!parcel.message)
-    return guarded(to, [&](Role& role, Outbox& box) { role.on_down(parcel.down, parcel.reason, box); });
+    return guarded(to,
+                   [&](Role& role, Outbox& box) { role.on_down(parcel.down, parcel.reason, box); });
   if (const auto envelope = decode(*parcel.message))
     for (auto* observer : observers_) observer->on_delivered(from, to, *envelope);
   guarded(to, [&](Role& role, Outbox& box) { role.on_message(from, *parcel.message, box); });

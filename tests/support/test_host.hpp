@@ -1,9 +1,10 @@
 #pragma once
 // TestHost: runs the roles without CAF, one action at a time, in an order drawn from a seed.
 //
-// Each ordered pair of actors has a channel that keeps its order, except that a pull may overtake pushes. Computations are actions like
-// deliveries. Time is virtual and moves only when nothing else is left to do. A worker may be killed, suspected wrongly (evicted
-// while it lives), or have its link to a shard broken.
+// Each ordered pair of actors has a channel that keeps its order, except that a pull may overtake
+// pushes. Computations are actions like deliveries. Time is virtual and moves only when nothing
+// else is left to do. A worker may be killed, suspected wrongly (evicted while it lives), or have
+// its link to a shard broken.
 #include <deque>
 #include <map>
 #include <memory>
@@ -43,7 +44,8 @@ class TestHost : public Audience {
   ~TestHost() override;
 
   void observe(Observer& observer) { observers_.push_back(&observer); }
-  /// Runs to the end. Throws CheckFailed when nothing is left to do before it, naming who waits for whom.
+  /// Runs to the end. Throws CheckFailed when nothing is left to do before it, naming who waits for
+  /// whom.
   RunTotals run();
   /// Runs up to `actions` further actions; false when the run has ended.
   bool run_some(int actions);

@@ -6,7 +6,8 @@
 
 namespace leeway::test {
 
-/// Three clusters of four features, two hidden layers: about a hundred parameters, plain SGD at a constant rate.
+/// Three clusters of four features, two hidden layers: about a hundred parameters, plain SGD at a
+/// constant rate.
 inline Plan tiny_plan() {
   Plan plan;
   plan.name = "tiny";

@@ -1,0 +1,185 @@
+// No message, from whoever it claims to be, ends a shard, the scheduler or the monitor. The bytes
+// are read as a plan and a sequence of messages, timers and ends of actors; the role is asked to do
+// one after the other, and its work is done at once. A CheckFailed is a crash here: a bug.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "actors/monitor.hpp"
+#include "actors/scheduler.hpp"
+#include "actors/shard.hpp"
+#include "tests/messages/message_fields.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+/// Values out of bytes: mostly small ones, which mean something to a role, and the ends of ranges.
+class Bytes {
+ public:
+  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  bool empty() const { return bytes_.empty(); }
+  std::uint8_t byte() {
+    if (bytes_.empty()) return 0;
+    const std::uint8_t first = bytes_[0];
+    bytes_ = bytes_.subspan(1);
+    return first;
+  }
+
+  void read(bool& out) { out = byte() % 2 != 0; }
+  template <class T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) void read(T& out) {
+    const std::uint8_t first = byte();
+    if (first < 240)
+      out = static_cast<T>(first % 16);
+    else if (first < 248)
+      out = static_cast<T>((std::uint64_t{1} << (sizeof(T) * 8 - 2)) - 1 - first % 2);
+    else
+      out = static_cast<T>(std::numeric_limits<T>::max() - first % 2);
+  }
+  template <class T>
+  requires std::is_enum_v<T>
+  void read(T& out) { out = static_cast<T>(byte() % 6); }
+  void read(double& out) {
+    constexpr double kValues[] = {1, 1.0 / 3, 0.5, 0, 1e-300, 1e300, 4, -1};
+    out = kValues[byte() % std::size(kValues)];
+  }
+  void read(std::string& out) { out.assign(byte() % 8, static_cast<char>(byte())); }
+  void read(Duration& out) { read(out.ns); }
+  template <class Tag, class Rep>
+  void read(Id<Tag, Rep>& out) {
+    Rep value{};
+    read(value);
+    out = Id<Tag, Rep>(value);
+  }
+  template <class Tag>
+  void read(Count<Tag>& out) {
+    std::int64_t value = 0;
+    read(value);
+    out = Count<Tag>(value);
+  }
+  void read(msg::BlockData& out) {
+    read(out.block);
+    read(out.version);
+    const std::uint8_t kind = byte();
+    if (kind == 255) return;  // without data
+    if (kind >= 240) read(out.dtype);
+    // The blocks of the tiny model have 16 or a multiple of it.
+    out.shape = kind < 128 ? Shape{16 * (1 + kind % 8)} : Shape{kind % 4, kind % 16};
+    out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(DType::f32));
+    if (out.data.size() > 0) std::memset(out.data.mutable_data(), kind, out.data.size());
+  }
+  template <class T>
+  void read(std::vector<T>& out) {
+    out.resize(byte() % 5);
+    for (auto& item : out) read(item);
+  }
+  template <class T>
+  void read(T& out) {
+    std::apply([this](auto&... field) { (read(field), ...); }, fields(out));
+  }
+
+  Body body() {
+    Body out;
+    const std::size_t kind = byte() % std::variant_size_v<Body>;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((I == kind ? read(out.emplace<I>()) : void()), ...);
+    }
+    (std::make_index_sequence<std::variant_size_v<Body>>());
+    return out;
+  }
+  Address address() {
+    const std::uint8_t first = byte();
+    return {static_cast<RoleKind>(first % 5), first < 250 ? first / 5u % 4 : 0xffffffffu};
+  }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+/// Sends nowhere; keeps the work.
+class NullOutbox final : public Outbox {
+ public:
+  Instant now() const override { return now_; }
+  Rng& random() override { return rng_; }
+  void send(Address, Message message) override { LW_CHECK(decode(message).has_value()); }
+  void after(Duration, TimerToken) override {}
+  void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
+  void watch(Address) override {}
+  void emit(const Event&) override {}
+
+  void do_work(Role& role) {
+    now_ = now_ + milliseconds(1);
+    while (!work_.empty()) {
+      const auto work = std::move(work_.front());
+      work_.pop_front();
+      for (int part = 0; part < work->parts(); ++part) {
+        work->run(part);
+        role.on_part(*work, part, *this);
+      }
+    }
+  }
+
+ private:
+  Instant now_;
+  Rng rng_{1};
+  std::deque<std::shared_ptr<Work>> work_;
+};
+
+const std::shared_ptr<const Job>& job(std::uint8_t policy) {
+  static const auto jobs = [] {
+    std::vector<std::shared_ptr<const Job>> made;
+    for (const plan::Consistency& consistency :
+         {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
+          plan::Consistency(plan::Asp{})}) {
+      Plan plan = tiny_plan();
+      plan.consistency = consistency;
+      plan.evaluate_every = 0.2;
+      plan.optimizer.kind = plan::Momentum{};
+      made.push_back(job_of(plan));
+      plan.stop.iterations = 7;
+      made.push_back(job_of(plan));
+    }
+    return made;
+  }();
+  return jobs[policy % jobs.size()];
+}
+
+std::unique_ptr<Role> make_role(std::uint8_t which, std::uint8_t policy) {
+  if (which % 3 == 0) return std::make_unique<Scheduler>(job(policy));
+  if (which % 3 == 1) return std::make_unique<Shard>(job(policy), ShardId(policy / 8 % 2));
+  return std::make_unique<Monitor>(job(policy), std::vector<Audience*>{});
+}
+
+void run(Bytes bytes) {
+  const std::uint8_t which = bytes.byte();
+  const auto role = make_role(which, bytes.byte());
+  NullOutbox out;
+  role->on_start(out);
+  while (!bytes.empty()) {
+    const std::uint8_t choice = bytes.byte();
+    if (choice < 240) {
+      const Address from = bytes.address();
+      Envelope envelope{.incarnation = Incarnation(choice < 200 ? 1 : choice % 4)};
+      envelope.body = bytes.body();
+      role->on_message(from, encode(envelope), out);
+    } else if (choice < 248) {
+      role->on_timer(choice % 3, out);
+    } else {
+      role->on_down(bytes.address(), "ended", out);
+    }
+    out.do_work(*role);
+  }
+}
+
+}  // namespace
+}  // namespace leeway::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  leeway::test::run(leeway::test::Bytes({data, size}));
+  return 0;
+}

@@ -1,0 +1,106 @@
+#include "messages/envelope.hpp"
+
+#include <rapidcheck/catch.h>
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "tests/messages/any_body.hpp"
+
+using namespace leeway;
+using namespace leeway::test;
+
+namespace {
+
+Envelope must(const Expected<Envelope>& envelope) {
+  INFO((envelope ? "" : envelope.error().text));
+  REQUIRE(envelope);
+  return *envelope;
+}
+
+}  // namespace
+
+TEST_CASE("every message comes back as it was sent, its tensors by reference") {
+  rc::prop("round trip", [] {
+    for_each_body([](const Envelope& sent) {
+      const auto got = decode(encode(sent));
+      if (!got) RC_FAIL(got.error().text);
+      RC_ASSERT(got->incarnation == sent.incarnation);
+      RC_ASSERT(got->placement == sent.placement);
+      RC_ASSERT(got->shard_incarnation == sent.shard_incarnation);
+      RC_ASSERT(got->body.index() == sent.body.index());
+      std::visit(
+          [&]<class T>(const T& body) {
+            RC_LOG() << name_of(sent.body);
+            RC_ASSERT(same(body, std::get<T>(got->body)));
+          },
+          sent.body);
+    });
+  });
+}
+
+TEST_CASE("equal envelopes have equal headers") {
+  rc::prop("encoding again what was decoded", [] {
+    for_each_body([](const Envelope& sent) {
+      const Message first = encode(sent);
+      const Message second = encode(*decode(first));
+      RC_ASSERT(std::equal(first.header().begin(), first.header().end(), second.header().begin(),
+                           second.header().end()));
+      RC_ASSERT(first.blobs().size() == second.blobs().size());
+    });
+  });
+}
+
+TEST_CASE("an envelope says nothing special by default") {
+  const Envelope got = must(decode(encode({.body = msg::Join{}})));
+  CHECK(got.incarnation == Incarnation(1));
+  CHECK(got.placement == 1);
+  CHECK(got.shard_incarnation == Incarnation(1));
+}
+
+TEST_CASE("a message holds its tensors while it lives, and no copy of them") {
+  Blob weights = Blob::floats(6);
+  auto message = std::make_unique<Message>(
+      encode({.body = msg::Weights{Iteration(3),
+                                   {{BlockId(1), Version(7), DType::f32, Shape{2, 3}, weights}}}}));
+  CHECK_FALSE(weights.unique());
+  REQUIRE(message->blobs().size() == 1);
+  CHECK(message->blobs()[0].same_as(weights));
+  {
+    const Envelope got = must(decode(*message));
+    const auto& block = std::get<msg::Weights>(got.body).blocks.at(0);
+    CHECK(block.data.same_as(weights));
+    CHECK(block.shape == Shape{2, 3});
+    message.reset();
+    CHECK_FALSE(weights.unique());  // the envelope holds it
+  }
+  CHECK(weights.unique());
+}
+
+TEST_CASE("one message may hold many blocks, in order") {
+  msg::CutState state;
+  for (std::uint32_t i = 0; i < 1000; ++i)
+    state.blocks.push_back({BlockId(i), Version(i), DType::f32, Shape{1}, Blob::floats(1)});
+  const Envelope got = must(decode(encode({.body = state})));
+  CHECK(same(std::get<msg::CutState>(got.body), state));
+}
+
+TEST_CASE("a text keeps every letter, and what follows a zero byte") {
+  const std::string text("ends \0 not here, \xc3\xa9\n", 20);
+  const Envelope got = must(decode(encode({.body = msg::Evicted{WorkerId(1), text, 0, false}})));
+  CHECK(std::get<msg::Evicted>(got.body).reason == text);
+}
+
+TEST_CASE("each kind of body has its own name, and the envelope's order") {
+  std::set<std::string_view> names;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (names.insert(name_of(Body(std::in_place_index<I>))), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<Body>>());
+  CHECK(names.size() == std::variant_size_v<Body>);
+  CHECK(name_of(Body(msg::Pull{})) == "pull");
+  CHECK(name_of(Body(msg::WantLease{})) == "want lease");
+  CHECK(name_of(Body(msg::CutState{})) == "cut state");
+  CHECK(name_of(Body(msg::Interrupt{})) == "interrupt");
+  CHECK(msg::name_of(msg::Refused::Reason::stale_view) == "stale view");
+}
