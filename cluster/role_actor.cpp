@@ -68,6 +68,7 @@ void RoleActor::guarded(Handler handler) {
     while (!small_work_.empty()) {
       const auto work = std::move(small_work_.front());
       small_work_.erase(small_work_.begin());
+      use_one_compute_thread_here();
       work->run(0);
       role_->on_part(*work, 0, *this);
     }
