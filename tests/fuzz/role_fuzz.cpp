@@ -21,7 +21,8 @@ namespace {
 /// Values out of bytes: mostly small ones, which mean something to a role, and the ends of ranges.
 class Bytes {
  public:
-  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  Bytes(std::span<const std::uint8_t> bytes, std::vector<std::int64_t> block_sizes)
+      : bytes_(bytes), sizes_(std::move(block_sizes)) {}
   bool empty() const { return bytes_.empty(); }
   std::uint8_t byte() {
     if (bytes_.empty()) return 0;
@@ -68,8 +69,8 @@ class Bytes {
     const std::uint8_t kind = byte();
     if (kind == 255) return;  // without data
     if (kind >= 240) read(out.dtype);
-    // The blocks of the tiny model have 16 or a multiple of it.
-    out.shape = kind < 128 ? Shape{16 * (1 + kind % 8)} : Shape{kind % 4, kind % 16};
+    // Mostly as large as some block of the model.
+    out.shape = kind < 128 ? Shape{sizes_[kind % sizes_.size()]} : Shape{kind % 4, kind % 16};
     out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(DType::f32));
     if (out.data.size() > 0) std::memset(out.data.mutable_data(), kind, out.data.size());
   }
@@ -99,6 +100,7 @@ class Bytes {
 
  private:
   std::span<const std::uint8_t> bytes_;
+  std::vector<std::int64_t> sizes_;
 };
 
 /// Sends nowhere; keeps the work.
@@ -155,7 +157,10 @@ std::unique_ptr<Role> make_role(std::uint8_t which, std::uint8_t policy) {
   return std::make_unique<Monitor>(job(policy), std::vector<Audience*>{});
 }
 
-void run(Bytes bytes) {
+void run(std::span<const std::uint8_t> input) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& block : job(0)->layout->blocks()) sizes.push_back(block.floats);
+  Bytes bytes(input, std::move(sizes));
   const std::uint8_t which = bytes.byte();
   const auto role = make_role(which, bytes.byte());
   NullOutbox out;
@@ -180,6 +185,6 @@ void run(Bytes bytes) {
 }  // namespace leeway::test
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  leeway::test::run(leeway::test::Bytes({data, size}));
+  leeway::test::run({data, size});
   return 0;
 }
