@@ -38,9 +38,9 @@ class LeaseBook {
   };
   explicit LeaseBook(const Limits& limits) : limits_(limits) {}
 
-  /// A lease for the worker's iterations from `next` on; none when there is nothing to lease now.
-  /// `live` are the workers that take part, in order, the asking one among them. A repeated request
-  /// gets the same answer.
+  /// A lease for the worker's iterations from `next` on; none when there is nothing to lease now,
+  /// or, by rounds, when `next` is not the worker's next round. `live` are the workers that take
+  /// part, in order, the asking one among them. A repeated request gets the same answer.
   std::optional<msg::Lease> grant(WorkerId worker, Iteration next,
                                   const std::vector<WorkerId>& live);
 

@@ -410,6 +410,29 @@ TEST_CASE("a worker that starts later gives back its parts of earlier rounds") {
   CHECK(next->begin == 5);  // the part of round 0 that nobody trained
 }
 
+TEST_CASE("by rounds, a worker that asks for another round than its next gets nothing") {
+  LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
+  const auto live = workers(2);
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
+  CHECK_FALSE(book.grant(WorkerId(1), Iteration(1), live));
+  CHECK(book.grant(WorkerId(1), Iteration(0), live)->begin == 5);
+}
+
+TEST_CASE(
+    "a limit of iterations that ends inside a round leaves its last workers without samples") {
+  LeaseBook book(
+      {.data_size = 40, .total_samples = 0, .total_iterations = 5, .batch = 4, .by_rounds = true});
+  std::vector<std::int64_t> sizes;
+  for (const int round : {0, 1}) {
+    for (const WorkerId worker : workers(3)) {
+      const auto lease = book.grant(worker, Iteration(round), workers(3));
+      sizes.push_back(lease->end - lease->begin);
+    }
+  }
+  CHECK(sizes == std::vector<std::int64_t>{4, 4, 4, 4, 4, 0});
+  CHECK_FALSE(book.anything_to_lease());
+}
+
 TEST_CASE("a clock far beyond the leases confirms them and no more") {
   LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 1u << 20, .chunk = 64});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));

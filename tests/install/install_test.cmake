@@ -1,7 +1,8 @@
 # Installs the build into a prefix of its own, builds a user's project against it, and runs what came of it.
 function(run expected)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND")
-  execute_process(COMMAND ${arg_COMMAND} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  execute_process(COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${WORK} TIMEOUT 240
+    RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT code EQUAL expected)
     list(JOIN arg_COMMAND " " command)
     message(FATAL_ERROR "${command}\nended with ${code}, not ${expected}:\n${out}")
@@ -17,6 +18,7 @@ function(expect_in_output text)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
 set(prefix ${WORK}/prefix)
 set(mine ${WORK}/mine)
 run(0 COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})

@@ -224,6 +224,7 @@ TEST_CASE("an error names the message, the field, what was found and what is all
   CHECK(push_error(&msg::Push::part, 1u) == "push: part is 1, must be below 1");
   CHECK(push_error(&msg::Push::kind, static_cast<Kind>(3)) == "push: kind has the unknown value 3");
   CHECK(push_error(&msg::Push::weight, -0.5) == "push: weight is -0.5, must be 0 or more");
+  CHECK(push_error(&msg::Push::weight, HUGE_VAL) == "push: weight is inf, must be 0 or more");
   CHECK(push_error(&msg::Push::weight, std::nan("")) == "push: weight is nan, must be 0 or more");
   CHECK(push_error(&msg::Push::kind, Kind::empty) == "push: block 4 has data in an empty push");
   CHECK(push_error(&msg::Push::blocks, {{BlockId(4), Version(0)}}) == "push: block 4 has no data");
