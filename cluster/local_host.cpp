@@ -59,13 +59,13 @@ void LocalHost::add(Address address, std::shared_ptr<Role> role) {
 
 void LocalHost::start() {
   state_->hood->began = std::chrono::steady_clock::now();
-  for (const auto& [address, actor] : state_->hood->actors) caf::anon_send(actor, cluster::Begin{});
+  for (const auto& [address, actor] : state_->hood->actors) cluster::mail(actor, cluster::Begin{});
 }
 
 void LocalHost::send(Address to, Message message) {
   const auto found = state_->hood->actors.find(to);
   if (found != state_->hood->actors.end())
-    caf::anon_send(found->second, cluster::Delivery{kHost, std::move(message)});
+    cluster::mail(found->second, cluster::Delivery{kHost, std::move(message)});
 }
 
 Instant LocalHost::now() const {

@@ -5,9 +5,10 @@
 namespace leeway::cluster {
 namespace {
 
-/// Work below this is done on the spot: handing it over would take longer.
-constexpr std::int64_t kSmallWorkBytes = 512 << 10;
-constexpr std::int64_t kSmallWorkFlops = 1 << 20;
+/// Work below this, about a tenth of a millisecond, is done on the spot: handing it to another thread and back may take as long, and
+/// its data would change caches.
+constexpr std::int64_t kSmallWorkBytes = 16 << 20;
+constexpr std::int64_t kSmallWorkFlops = 8 << 20;
 
 bool is_small(const Work& work) {
   if (work.parts() != 1) return false;
@@ -62,6 +63,7 @@ caf::behavior RoleActor::make_behavior() {
 
 template <class Handler>
 void RoleActor::guarded(Handler handler) {
+  taking_over(static_cast<caf::abstract_actor*>(this));
   try {
     handler();
     // Its results may ask for more, so this is a queue and not a loop over a fixed list.
@@ -88,7 +90,7 @@ void RoleActor::end(const std::string& reason) {
 void RoleActor::send(Address to, Message message) {
   const auto found = hood_->actors.find(to);
   if (found != hood_->actors.end())
-    caf::event_based_actor::send(found->second, Delivery{address_, std::move(message)});
+    mail(found->second, Delivery{address_, std::move(message)});
 }
 
 void RoleActor::after(Duration delay, TimerToken token) {
@@ -116,6 +118,7 @@ void RoleActor::compute(std::shared_ptr<Work> work) {
 }
 
 void RoleActor::run_part(const RunPart& job) {
+  taking_over(static_cast<caf::abstract_actor*>(this));
   use_one_compute_thread_here();
   const auto began = std::chrono::steady_clock::now();
   try {
@@ -132,6 +135,7 @@ void RoleActor::run_part(const RunPart& job) {
 }
 
 void RoleActor::part_done(const PartDone& finished) {
+  taking_over(static_cast<caf::abstract_actor*>(this));
   // The next part waits its turn in the mailbox, so that messages are not kept waiting by long
   // work.
   const bool more = finished.part + 1 < finished.work->parts();
@@ -143,14 +147,16 @@ void RoleActor::part_done(const PartDone& finished) {
 
 void RoleActor::run_on_pool(std::shared_ptr<Work> work, int part) {
   // The role is kept alive with the work, which may point into it.
+  handing_over(work.get());
   system().spawn(
       [work = std::move(work), part, role = role_, owner = caf::actor_cast<caf::actor>(this)] {
+        taking_over(work.get());
         use_one_compute_thread_here();
         try {
           work->run(part);
-          caf::anon_send(owner, PartDone{work, part});
+          mail(owner, PartDone{work, part});
         } catch (const std::exception& error) {
-          caf::anon_send(owner, PartFailed{error.what()});
+          mail(owner, PartFailed{error.what()});
         }
       });
 }

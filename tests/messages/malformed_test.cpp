@@ -91,11 +91,6 @@ msg::Push push() {
   return {Iteration(1), 0, 1, msg::Push::Kind::gradient, 1, 8, {block()}, {}};
 }
 template <class T>
-struct Field {
-  T msg::Push::*member;
-  T value;
-};
-template <class T>
 std::string push_error(T msg::Push::*member, T value) {
   msg::Push broken = push();
   broken.*member = std::move(value);
