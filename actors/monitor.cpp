@@ -72,6 +72,7 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     for (auto* listener : audience_) listener->evicted(evicted->worker, *evicted);
   } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
     end_ = *end;
+    ended_at_ = out.now();
     end_if_complete(out);
   } else if (!std::holds_alternative<msg::Refused>(body)) {
     refuse_malformed(from, {},
@@ -120,22 +121,33 @@ Progress Monitor::present(Outbox& out) {
 }
 
 void Monitor::handle(Address from, msg::CutState& state, Outbox& out) {
-  auto [found, fresh] = gathering_.try_emplace(state.final ? kFinalState : state.cut);
+  if (!state.final && state.cut == kFinalState)
+    return refuse_malformed(from, state.iteration, "cut: 0 is the final state's", out);
+  const auto [found, fresh] = gathering_.try_emplace(state.final ? kFinalState : state.cut);
   auto& gathering = found->second;
-  if (fresh) {
-    gathering.weights.resize(job_->layout->blocks().size());
-    gathering.missing = shards_.size();
-    gathering.final = state.final;
-  }
+  if (!fresh && state.iteration < gathering.iteration) return;  // of an earlier proposal
+  if (fresh || state.iteration > gathering.iteration)
+    gathering = {std::vector<Blob>(job_->layout->blocks().size()),
+                 std::vector<bool>(shards_.size()), shards_.size(), state.iteration, state.final};
+  // All blocks of the shard, each once: an evaluation reads every one of them.
+  const auto owed = job_->layout->blocks_of(ShardId(from.index)).size();
+  if (gathering.arrived[from.index] || state.blocks.size() != owed)
+    return refuse_malformed(
+        from, state.iteration,
+        concat("cut: ", state.blocks.size(), " blocks, expected ", owed, " once"), out);
+  auto weights = gathering.weights;
   for (auto& block : state.blocks) {
-    const bool fits = block.block.value() < gathering.weights.size() && block.dtype == DType::f32 &&
+    const bool fits = block.block.value() < weights.size() && !weights[block.block.value()] &&
+                      block.dtype == DType::f32 &&
                       job_->layout->block(block.block).shard == ShardId(from.index) &&
                       block.shape.count() == job_->layout->block(block.block).floats;
     if (!fits)
       return refuse_malformed(from, state.iteration,
                               concat("cut: block ", block.block, " does not fit"), out);
-    gathering.weights[block.block.value()] = std::move(block.data);
+    weights[block.block.value()] = std::move(block.data);
   }
+  gathering.weights = std::move(weights);
+  gathering.arrived[from.index] = true;
   if (--gathering.missing > 0) return;
   if (gathering.final) final_weights_ = gathering.weights;
   evaluations_.push_back(
@@ -170,6 +182,7 @@ void Monitor::on_down(Address actor, const std::string& reason, Outbox& out) {
   if (actor == kScheduler && !end_)
     end_ = msg::RunEnded{msg::RunEnded::Reason::failed, concat("the scheduler ended: ", reason),
                          scheduler_.samples_trained, scheduler_.torn_pushes};
+  if (actor == kScheduler) ended_at_ = out.now();
   if (actor == kScheduler) shard_lost_ = true;  // nobody asks the shards for their final state
   end_if_complete(out);
 }
@@ -181,6 +194,7 @@ void Monitor::end_if_complete(Outbox& out) {
   scheduler_.samples_trained = end_->samples_trained;
   scheduler_.torn_pushes = end_->torn_pushes;
   totals.last = present(out);
+  totals.last.now = ended_at_;  // the last evaluation is not part of the training
   totals.end = *end_;
   totals.workers = workers_;
   totals.waits = total_waits(shards_);

@@ -91,7 +91,9 @@ class Monitor final : public ProtocolRole {
  private:
   struct Gathering {
     std::vector<Blob> weights;
+    std::vector<bool> arrived;  // by shard
     std::size_t missing = 0;
+    Iteration iteration;
     bool final = false;
   };
 
@@ -111,6 +113,7 @@ class Monitor final : public ProtocolRole {
   std::deque<std::shared_ptr<Evaluation>> evaluations_;  // the first is being computed
   std::vector<EvaluationResult> results_;
   std::optional<msg::RunEnded> end_;
+  Instant ended_at_;
   std::vector<Blob> final_weights_;
   bool final_evaluated_ = false;
   bool shard_lost_ = false;

@@ -79,7 +79,7 @@ void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (from.kind == RoleKind::shard && from.index < job_->layout->shards())
     return on_shard(from, envelope, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
-    return stop(msg::RunEnded::Reason::interrupted, "interrupted", out);
+    return stop(msg::RunEnded::Reason::interrupted, "somebody asked it to stop", out);
   if (const auto* evaluated = std::get_if<msg::Evaluated>(&envelope.body);
       evaluated && from == kMonitor) {
     if (cut_ && cut_->id == evaluated->cut) cut_.reset();
@@ -116,9 +116,10 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     finish_if_done(out);
   } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
     stop(msg::RunEnded::Reason::failed,
-         concat("worker ", worker, ": the loss became ", diverged->loss, " in iteration ",
+         concat("worker ", worker, ": the loss became ",
+                std::isnan(diverged->loss) ? "NaN" : "infinite", " in iteration ",
                 diverged->iteration, ", first seen at ", diverged->layer,
-                "; lower the learning rate (--lr), or look at the data"),
+                "; lower the learning rate (--lr) or the staleness, or look at the data"),
          out);
   } else if (!std::holds_alternative<msg::Refused>(body)) {
     refuse_malformed(address_of(worker), {},

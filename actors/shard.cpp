@@ -1,6 +1,7 @@
 #include "actors/shard.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/check.hpp"
 #include "core/limits.hpp"
@@ -36,9 +37,10 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   } else if (auto* push = std::get_if<msg::Push>(&body)) {
     handle(from, envelope, *push, out);
   } else if (from != kScheduler) {
-    refuse_malformed(from, {},
-                     concat(id_, ": a ", name_of(body), " is not for a shard, or not from ", from),
-                     out);
+    refuse_malformed(
+        from, {},
+        concat(address_of(id_), ": a ", name_of(body), " is not for a shard, or not from ", from),
+        out);
   } else if (auto* admit = std::get_if<msg::Admit>(&body)) {
     handle(*admit, out);
   } else if (auto* raise = std::get_if<msg::Raise>(&body)) {
@@ -157,6 +159,10 @@ std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
   if (push.kind == msg::Push::Kind::empty)
     return push.samples == 0 ? "" : "an empty push has no samples";
   if (push.samples == 0 || push.weight <= 0) return "a gradient needs samples and a weight above 0";
+  // The samples of a round are recovered from it: it must be samples / samples of one round.
+  if (push.weight > 1 || push.samples / push.weight > std::numeric_limits<std::uint32_t>::max())
+    return concat("weight ", push.weight, " is not the share of ", push.samples,
+                  " samples in a round");
   const auto& blocks = groups_[push.part]->part().blocks;
   if (push.blocks.size() != blocks.size())
     return concat("part ", push.part, " has ", blocks.size(), " blocks, not ", push.blocks.size());

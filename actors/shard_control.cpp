@@ -27,8 +27,12 @@ void Shard::handle(const msg::Admit& admit, Outbox& out) {
 
 void Shard::handle(const msg::Raise& raise, Outbox& out) {
   if (stale(raise.view, out)) return;
+  const auto* participant = clocks_.find(raise.worker);
+  if (participant && participant->parts_accepted > 0)
+    return refuse_malformed(kScheduler, raise.iteration,
+                            concat("raise: worker ", raise.worker, " has begun to push"), out);
   clocks_.raise(raise.worker, raise.iteration);
-  if (const auto* participant = clocks_.find(raise.worker))
+  if (participant)
     out.emit({.kind = Event::Kind::clock_moved,
               .worker = raise.worker,
               .value = participant->clock.value()});

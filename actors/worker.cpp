@@ -207,7 +207,8 @@ void Worker::start_step(Outbox& out) {
   for (const auto& fault : job_->plan.faults)
     if (fault.worker == id_.value() && fault.iteration == iteration.value() &&
         fault.kind == plan::Fault::Kind::throws && incarnation_ == Incarnation(1))
-      throw PlannedFault(concat("fault of the plan: ", id_, " throws in iteration ", iteration));
+      throw PlannedFault(
+          concat("fault of the plan: ", address_of(id_), " throws in iteration ", iteration));
   next_ = iteration + 1;
   step_since_ = out.now();
   if (count == 0) {
@@ -291,8 +292,8 @@ void Worker::push_layer(Step& step, int layer, Outbox& out) {
   for (const auto& fault : job_->plan.faults)
     if (fault.worker == id_.value() && fault.iteration == step.iteration().value() &&
         fault.kind == plan::Fault::Kind::killed && incarnation_ == Incarnation(1))
-      throw PlannedFault(
-          concat("fault of the plan: ", id_, " is killed in iteration ", step.iteration()));
+      throw PlannedFault(concat("fault of the plan: ", address_of(id_), " is killed in iteration ",
+                                step.iteration()));
 }
 
 void Worker::push_empty(Outbox& out) {
@@ -336,7 +337,7 @@ void Worker::handle(Address from, Incarnation incarnation, const msg::Refused& r
     return;
   }
   // Anything else is a defect of this worker: better to end, and be evicted, than to train on.
-  throw std::runtime_error(concat(from, " refused a message of ", id_, " as ",
+  throw std::runtime_error(concat(from, " refused a message of ", address_of(id_), " as ",
                                   name_of(refused.reason), ": ", refused.text));
 }
 

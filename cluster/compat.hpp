@@ -13,8 +13,9 @@
 
 namespace leeway::cluster {
 
-/// What happened before handing_over(x) on one thread has happened before taking_over(x) on another. CAF orders the two by its mailboxes, which
-/// the thread sanitizer cannot see into; in other builds these do nothing.
+/// What happened before handing_over(x) on one thread has happened before taking_over(x) on
+/// another. CAF orders the two by its mailboxes, which the thread sanitizer cannot see into; in
+/// other builds these do nothing.
 inline void handing_over([[maybe_unused]] const void* receiver) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_release(const_cast<void*>(receiver));

@@ -5,8 +5,8 @@
 namespace leeway::cluster {
 namespace {
 
-/// Work below this, about a tenth of a millisecond, is done on the spot: handing it to another thread and back may take as long, and
-/// its data would change caches.
+/// Work below this, about a tenth of a millisecond, is done on the spot: handing it to another
+/// thread and back may take as long, and its data would change caches.
 constexpr std::int64_t kSmallWorkBytes = 16 << 20;
 constexpr std::int64_t kSmallWorkFlops = 8 << 20;
 
@@ -89,8 +89,7 @@ void RoleActor::end(const std::string& reason) {
 
 void RoleActor::send(Address to, Message message) {
   const auto found = hood_->actors.find(to);
-  if (found != hood_->actors.end())
-    mail(found->second, Delivery{address_, std::move(message)});
+  if (found != hood_->actors.end()) mail(found->second, Delivery{address_, std::move(message)});
 }
 
 void RoleActor::after(Duration delay, TimerToken token) {

@@ -280,8 +280,8 @@ Status validate(const Plan& plan) {
   check_loss(checks, plan, targets);
   check_model(checks, plan);
   check_optimizer(checks, plan);
-  check_schedule(checks, plan);
   check_stop(checks, plan);
+  check_schedule(checks, plan);
   check_trouble(checks, plan);
   return checks.result();
 }

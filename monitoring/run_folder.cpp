@@ -55,7 +55,7 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder
       std::filesystem::exists(folder + "/metrics.jsonl"))
     return Error{
         concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
-  if (const auto written = write_text(folder + "/plan.json", to_json(job.plan) + "\n"); !written)
+  if (const auto written = write_text(folder + "/plan.json", to_json(job.plan)); !written)
     return written.error();
   return std::unique_ptr<RunFolder>(new RunFolder(folder, job));
 }

@@ -89,7 +89,9 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   const auto& plan = job.plan;
   const double time = (totals.last.now - Instant{}).seconds();
   const auto bound = job.consistency->bound(Iteration());
-  out << '\n' << plan.name << ": " << name_of(totals.end.reason);
+  std::string reason(name_of(totals.end.reason));
+  std::replace(reason.begin(), reason.end(), '_', ' ');
+  out << '\n' << plan.name << ": " << reason;
   if (!totals.end.text.empty()) out << " (" << totals.end.text << ')';
   out << "\n\n";
   if (const auto* last = final_evaluation(totals)) {

@@ -213,7 +213,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   }
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
   if (flags.print_plan) {
-    std::cout << to_json(line.plan) << '\n';
+    std::cout << to_json(line.plan);
     line.exit_code = 0;
     return line;
   }

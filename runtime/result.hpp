@@ -16,7 +16,7 @@ struct Result {
   std::string error;   // why it failed or was refused; ends in what to do
   std::string folder;  // where the run is kept; empty: nowhere
 
-  double seconds = 0;  // from the first actor's start to the last weights
+  double seconds = 0;  // from the start of the actors to the end of training
   double samples_per_second = 0;
   std::uint64_t iterations = 0;  // of all workers together
   std::uint64_t samples_trained = 0;
