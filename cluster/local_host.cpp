@@ -41,6 +41,7 @@ LocalHost::~LocalHost() {
   for (const auto& [address, actor] : state_->hood->actors)
     caf::anon_send_exit(actor, caf::exit_reason::kill);
   state_->system.await_all_actors_done();
+  cluster::taking_over(state_->hood.get());
   state_->hood->actors.clear();
   state_->hood->addresses.clear();
 }

@@ -37,6 +37,7 @@ class RoleActor final : public caf::event_based_actor, private Outbox {
 
  private:
   caf::behavior make_behavior() override;
+  void on_exit() override { handing_over(hood_.get()); }
 
   // Outbox.
   Instant now() const override { return hood_->now(); }

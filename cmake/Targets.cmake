@@ -23,4 +23,8 @@ function(leeway_test name)
   target_link_libraries(${name} PRIVATE leeway_test_main ${arg_USES})
   target_precompile_headers(${name} REUSE_FROM leeway_test_main)
   add_test(NAME ${name} COMMAND ${name})
+  if(LEEWAY_SANITIZE MATCHES thread)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT
+      "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp ignore_noninstrumented_modules=1")
+  endif()
 endfunction()
