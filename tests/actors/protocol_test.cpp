@@ -47,6 +47,8 @@ Checked run_checked(std::uint64_t seed, Trouble trouble) {
   host.observe(rule);
   host.observe(once);
   host.observe(samples);
+  ParkedChecker parked;
+  host.observe(parked);
   // Snapshots under asp are no cuts, and bsp sums before it applies: the sum of the single pushes
   // is the same there.
   if (!std::holds_alternative<plan::Asp>(job->plan.consistency)) host.observe(cuts);
@@ -57,6 +59,7 @@ Checked run_checked(std::uint64_t seed, Trouble trouble) {
       totals.end.text.find("no worker is left") == std::string::npos) {
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
     samples.check_end(totals);
+    parked.check_end(host);
   }
   return {std::move(totals), host.trace_hash(), rule.answered(), cuts.cuts()};
 }

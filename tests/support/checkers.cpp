@@ -63,6 +63,31 @@ void ExactlyOnceChecker::on_delivered(Address from, Address to, const Envelope& 
            "part acknowledged but not applied", from, to, pushed->iteration, pushed->part);
 }
 
+// ---- parked pulls ----
+
+void ParkedChecker::on_event(Address actor, const Event& event) {
+  if (event.kind == Event::Kind::pull_parked)
+    parked_[event.worker].insert({actor, event.iteration});
+  if (event.kind == Event::Kind::pull_answered)
+    parked_[event.worker].erase({actor, event.iteration});
+}
+
+void ParkedChecker::on_sent(Address from, Address to, const Envelope& envelope) {
+  if (const auto* refused = std::get_if<msg::Refused>(&envelope.body))
+    parked_[WorkerId(to.index)].erase({from, refused->iteration});
+  // A worker that joins anew, or has stopped, waits for nothing.
+  if (std::holds_alternative<msg::Join>(envelope.body) ||
+      std::holds_alternative<msg::Stopped>(envelope.body))
+    parked_.erase(WorkerId(from.index));
+}
+
+void ParkedChecker::check_end(const TestHost& host) const {
+  for (const auto& [worker, pulls] : parked_)
+    if (host.lives(address_of(worker)))
+      for (const auto& [shard, iteration] : pulls)
+        LW_CHECK(false, "pull parked for ever", worker, shard, iteration);
+}
+
 // ---- samples ----
 
 void SampleChecker::on_event(Address actor, const Event& event) {

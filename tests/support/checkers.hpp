@@ -42,6 +42,19 @@ class ExactlyOnceChecker final : public Observer {
   std::set<std::tuple<Address, WorkerId, Incarnation, Iteration, std::uint32_t>> applied_;
 };
 
+/// Property 4: every parked pull is answered, or its worker is told why not (or has given it up
+/// itself).
+class ParkedChecker final : public Observer {
+ public:
+  void on_event(Address actor, const Event& event) override;
+  void on_sent(Address from, Address to, const Envelope& envelope) override;
+  /// After a run: nobody who lives was left waiting.
+  void check_end(const TestHost& host) const;
+
+ private:
+  std::map<WorkerId, std::set<std::pair<Address, Iteration>>> parked_;
+};
+
 /// Property 6: each sample is trained exactly once per epoch, by the scheduler's account; and the
 /// shards applied as many samples as that says, those of torn pushes aside.
 class SampleChecker final : public Observer {

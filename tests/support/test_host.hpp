@@ -60,6 +60,7 @@ class TestHost : public Audience {
   const std::optional<RunTotals>& totals() const { return totals_; }
   const Shard& shard(std::uint32_t index) const;
   std::uint64_t actions() const { return actions_; }
+  bool lives(Address actor) const { return actors_.contains(actor); }
 
  private:
   class Box;
