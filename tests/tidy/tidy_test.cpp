@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
 
 #include "core/text.hpp"
 #include "tests/tidy/rules.hpp"
@@ -31,6 +33,18 @@ TEST_CASE("includes run one way through the tree") {
 
 TEST_CASE("files and lines are of a readable size") {
   CHECK(offences_of_tree(wrong_layout) == "");
+}
+
+TEST_CASE("README shows a scenario program as it is") {
+  const auto text = [](const std::string& path) {
+    std::ifstream in(std::string(LEEWAY_SOURCE_DIR) + "/" + path);
+    std::stringstream content;
+    content << in.rdbuf();
+    return content.str();
+  };
+  const std::string program = text("scenarios/fashion_mlp.cpp");
+  REQUIRE_FALSE(program.empty());
+  CHECK(text("README.md").find("```cpp\n" + program + "```") != std::string::npos);
 }
 
 TEST_CASE("headers begin with their purpose") {
