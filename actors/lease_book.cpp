@@ -60,11 +60,11 @@ bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
   SampleRange part = take(limits_.batch, std::nullopt);
   if (part.count() == 0) return false;
   LW_CHECK(round >= next_round_, round, next_round_);
-  iterations_granted_ += with_samples;
   next_round_ = round + 1;
   const Epoch epoch = part.epoch;
   for (std::size_t i = 0; i < live.size(); ++i) {
     if (i > 0) part = take(i < with_samples ? limits_.batch : 0, epoch);
+    if (part.count() > 0) ++iterations_granted_;
     shares_[live[i]].push_back(lease_of(part, round, live.size()));
   }
   return true;
@@ -140,6 +140,8 @@ std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
 
 void LeaseBook::give_back(const SampleRange& range) {
   samples_leased_ -= static_cast<std::uint64_t>(range.count());
+  iterations_granted_ -=
+      static_cast<std::uint64_t>((range.count() + limits_.batch - 1) / limits_.batch);
   returned_.push_back(range);
 }
 

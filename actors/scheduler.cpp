@@ -17,7 +17,9 @@ LeaseBook::Limits limits_of(const Job& job) {
   const Plan& plan = job.plan;
   LeaseBook::Limits limits;
   limits.data_size = job.data.train->size();
-  limits.total_samples = std::llround(plan.stop.epochs * static_cast<double>(limits.data_size));
+  if (plan.stop.epochs > 0)
+    limits.total_samples = std::max<std::int64_t>(
+        1, std::llround(plan.stop.epochs * static_cast<double>(limits.data_size)));
   limits.total_iterations = plan.stop.iterations;
   limits.batch = plan.batch;
   limits.chunk = plan.chunk > 0 ? plan.chunk : 8 * plan.batch;
@@ -110,6 +112,8 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     data_came_back(out);
     finish_if_done(out);
   } else if (const auto* stopped = std::get_if<msg::Stopped>(&body)) {
+    const bool asked = phase_ == Phase::stopping || phase_ == Phase::ended;
+    if (!asked || member.state == State::fencing || member.state == State::gone) return;
     confirm(worker, stopped->clock, out);
     member.state = State::stopped;
     remove(worker, out);
@@ -186,8 +190,7 @@ void Scheduler::start_cut_if_due(Outbox& out) {
       static_cast<double>(leases_.samples_leased()) < next_evaluation_)
     return;
   const double step = job_->plan.evaluate_every * static_cast<double>(job_->data.train->size());
-  while (next_evaluation_ <= static_cast<double>(leases_.samples_leased()))
-    next_evaluation_ += step;
+  next_evaluation_ = (std::floor(static_cast<double>(leases_.samples_leased()) / step) + 1) * step;
   if (cut_ || !leases_.anything_to_lease())
     return;  // one in flight; and the end is evaluated anyway
   cut_ = CutInFlight{.id = next_cut_++};

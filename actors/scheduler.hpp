@@ -1,11 +1,16 @@
 #pragma once
 // Scheduler: decides who takes part, leases samples, times the evaluations, and ends the run.
 //
-// A worker, as the scheduler sees it:
+// A worker, as the scheduler sees it (a line each, so that formatting leaves them alone):
 //
-//   absent --Join--> joined --all have joined--> admitting --all shards know it--> running
-//   --Idle--> idle --data came back--> admitting any of these --it ends--> fencing --all shards
-//   answered--> gone --Join of a new life--> joined running, idle --Stopped (after Stop)--> stopped
+// - absent -- Join --> joined -- all have joined --> admitting -- all shards know it --> running
+//
+// - running -- Idle --> idle -- data came back --> admitting
+//
+// - any of these -- it ends --> fencing -- all shards answered --> gone -- Join of a new life -->
+// joined
+//
+// - running, idle -- Stopped, after Stop --> stopped
 //
 // The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) ->
 // ended (Finish sent).
@@ -55,6 +60,7 @@ class Scheduler final : public ProtocolRole {
     Iteration start;                        // largest clock that a shard admitted it at
     bool uneven = false;                    // shards admitted it at different clocks
     std::vector<msg::Fenced> fenced;
+    bool took_part = false;  // had started when it was evicted
     std::string end_reason;
   };
 

@@ -117,6 +117,7 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
       member.state == State::stopped)
     return;
   out.emit({.kind = Event::Kind::evicted, .worker = worker});
+  member.took_part = member.state == State::running || member.state == State::idle;
   member.state = State::fencing;
   member.end_reason = reason;
   member.missing = job_->layout->shards();
@@ -143,7 +144,8 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
     whole = std::min(whole, shard.clock);
     touched = std::max(touched, shard.clock.value() + (shard.partial ? 1 : 0));
   }
-  const std::int64_t torn = touched - whole.value();
+  // One that had not started may stand unevenly, but has pushed nothing.
+  const std::int64_t torn = member.took_part ? touched - whole.value() : 0;
   if (torn > 0)
     out.emit({.kind = Event::Kind::torn,
               .worker = answer.worker,

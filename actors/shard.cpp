@@ -17,6 +17,7 @@ constexpr Duration kReportInterval = milliseconds(200);
 Shard::Shard(std::shared_ptr<const Job> job, ShardId id) : job_(std::move(job)), id_(id) {
   for (const auto& part : job_->layout->parts(id_))
     groups_.push_back(std::make_unique<ParameterGroup>(job_, part));
+  LW_CHECK(!groups_.empty(), id_);  // make_job sees to it
   report_.lags.assign(limits::kLagBins, 0);
 }
 
@@ -112,7 +113,6 @@ void Shard::answer(const ParkedPull& parked, Outbox& out) {
   reply->incarnation = participant.incarnation;
   reply->weights.iteration = parked.pull.iteration;
   reply->missing = groups_.size();
-  if (groups_.empty()) answers_.push_back(reply);
   for (auto& group : groups_) {
     group->enqueue(ParameterGroup::Capture{
         [this, reply](const std::vector<ParameterGroup::BlockState>& states) {
@@ -205,7 +205,7 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
             .worker = worker,
             .iteration = push.iteration,
             .value = push.part});
-  const auto& pending = unapplied_[worker];
+  const auto& pending = unapplied_[{worker, envelope.incarnation}];
   const std::pair key(push.iteration, push.part);
   if (std::find(pending.begin(), pending.end(), key) == pending.end())
     acknowledge(contribution, true, out);
@@ -216,7 +216,7 @@ void Shard::take(Contribution contribution, Outbox& out) {
   const Iteration iteration = contribution.iteration;
   const std::uint32_t part = contribution.part;
   const bool whole = clocks_.find(worker)->clock.value() > iteration.value();
-  unapplied_[worker].emplace_back(iteration, part);
+  unapplied_[{worker, contribution.incarnation}].emplace_back(iteration, part);
   if (job_->consistency->by_rounds()) {
     rounds_[iteration].push_back(std::move(contribution));
   } else {
@@ -263,8 +263,7 @@ void Shard::enqueue_update(std::size_t group, std::vector<Contribution> contribu
       update.contributions.push_back(std::move(contribution));
     }
   }
-  if (update.contributions.empty()) return;
-  groups_[group]->enqueue(std::move(update));
+  if (!update.contributions.empty()) groups_[group]->enqueue(std::move(update));
   run_group(group, out);
 }
 
@@ -303,7 +302,7 @@ void Shard::on_part(Work& work, int part, Outbox& out) {
 
 void Shard::acknowledge(const Contribution& contribution, bool repeat, Outbox& out) {
   if (!repeat) {
-    auto& pending = unapplied_[contribution.worker];
+    auto& pending = unapplied_[{contribution.worker, contribution.incarnation}];
     std::erase(pending, std::pair(contribution.iteration, contribution.part));
     out.emit({.kind = Event::Kind::part_applied,
               .worker = contribution.worker,

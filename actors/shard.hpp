@@ -93,7 +93,8 @@ class Shard final : public ProtocolRole {
   std::vector<std::shared_ptr<Answer>> answers_;  // complete, not yet sent
   /// Pushes taken and not yet acknowledged, so that a repeat of one is not acknowledged before it
   /// is applied.
-  std::map<WorkerId, std::vector<std::pair<Iteration, std::uint32_t>>> unapplied_;
+  std::map<std::pair<WorkerId, Incarnation>, std::vector<std::pair<Iteration, std::uint32_t>>>
+      unapplied_;
   std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
   std::optional<CutInProgress> cut_;
   bool finishing_ = false;

@@ -57,7 +57,8 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
     if (round != rounds_.end())
       std::erase_if(round->second, [&](const Contribution& held) {
         if (held.worker != fence.worker) return false;
-        std::erase(unapplied_[held.worker], std::pair(held.iteration, held.part));
+        std::erase(unapplied_[{held.worker, held.incarnation}],
+                   std::pair(held.iteration, held.part));
         return true;
       });
     reply.partial = !job_->consistency->by_rounds();
@@ -93,7 +94,10 @@ void Shard::handle(const msg::Cut& cut, Outbox& out) {
   // A new proposal takes the place of an older one, whose fork, if any, is dropped.
   if (cut_)
     for (std::size_t group = 0; group < groups_.size(); ++group)
-      if (cut_->forked[group]) groups_[group]->enqueue(ParameterGroup::Unfork{});
+      if (cut_->forked[group]) {
+        groups_[group]->enqueue(ParameterGroup::Unfork{});
+        run_group(group, out);
+      }
   cut_.reset();
   if (!fresh) return;
   cut_ = CutInProgress{cut.cut, cut.iteration, std::vector<bool>(groups_.size(), false)};
@@ -116,7 +120,6 @@ void Shard::send_state(msg::CutState state, bool of_fork, Outbox& out) {
     std::size_t missing;
   };
   auto collection = std::make_shared<Collection>(Collection{std::move(state), groups_.size()});
-  if (groups_.empty()) out.send(kMonitor, encode({.body = std::move(collection->state)}));
   for (auto& group : groups_) {
     auto take = [collection, &out](const std::vector<ParameterGroup::BlockState>& states) {
       for (const auto& block : states) collection->state.blocks.push_back(block.describe());

@@ -234,6 +234,7 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
   }
   if (part + 1 < step_->parts() && !diverged_) return;
   if (diverged_) {
+    next_ = step_->iteration();  // it was not pushed
     step_.reset();
     return advance(out);
   }

@@ -191,6 +191,13 @@ class Driver {
       back += size - kept;
     }
     std::int64_t returned = 0;
+    // What it has not finished does not count against the limit: it will be granted again.
+    for (const auto& lease : worker.leases) {
+      const std::int64_t done =
+          std::max<std::int64_t>(0, worker.clock.value() - lease.first_iteration.value());
+      if (lease.begin < lease.end)
+        iterations_ -= std::max<std::int64_t>(0, lease.iterations() - done);
+    }
     for (const auto& range : book_.take_back(id)) {
       mark(range.epoch, range.begin, range.end, Mark::free, Mark::free);
       returned += range.count();
