@@ -77,6 +77,8 @@ class Scheduler final : public ProtocolRole {
   void evict(WorkerId worker, const std::string& reason, Outbox& out);
   void fenced(const msg::Fenced& answer, Outbox& out);
   void remove(WorkerId worker, Outbox& out);
+  /// Begins a new view of the membership.
+  View next_view() { return view_ = View(view_.value() + 1); }
 
   // Data.
   void lease(WorkerId worker, const msg::WantLease& want, Outbox& out);

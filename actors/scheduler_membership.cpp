@@ -53,8 +53,7 @@ void Scheduler::admit(WorkerId worker, Outbox& out) {
       least = std::min(least.value_or(members_.at(other).clock), members_.at(other).clock);
     if (least) at = std::max(at, Iteration(least->value()));
   }
-  view_ = View(view_.value() + 1);
-  to_shards(msg::Admit{worker, member.incarnation, at, view_}, out);
+  to_shards(msg::Admit{worker, member.incarnation, at, next_view()}, out);
 }
 
 void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
@@ -67,8 +66,7 @@ void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
   member.start = std::max(member.start, answer.iteration);
   if (--member.missing > 0) return;
   if (member.uneven) {
-    view_ = View(view_.value() + 1);
-    to_shards(msg::Raise{answer.worker, member.start, view_}, out);
+    to_shards(msg::Raise{answer.worker, member.start, next_view()}, out);
   }
   member.clock = std::max(member.clock, Clock(member.start.value()));
   start_admitted(out);
@@ -91,8 +89,7 @@ void Scheduler::start_admitted(Outbox& out) {
 }
 
 void Scheduler::remove(WorkerId worker, Outbox& out) {
-  view_ = View(view_.value() + 1);
-  to_shards(msg::Remove{worker, view_}, out);
+  to_shards(msg::Remove{worker, next_view()}, out);
 }
 
 void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
@@ -122,8 +119,7 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   member.end_reason = reason;
   member.missing = job_->layout->shards();
   member.fenced.clear();
-  view_ = View(view_.value() + 1);
-  to_shards(msg::Fence{worker, view_}, out);
+  to_shards(msg::Fence{worker, next_view()}, out);
   begin_if_gathered(out);
   start_admitted(out);
 }

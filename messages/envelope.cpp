@@ -167,12 +167,9 @@ Expected<Envelope> decode(const Message& message) {
                         limits::kMaxBlobs, " are allowed")};
   std::string_view name = "message";
   try {
-    capnp::ReaderOptions options;
-    // Each word may be visited a few times, never often enough for an amplification attack to pay.
-    options.traversalLimitInWords = 8 * header.size() + 64;
-    options.nestingLimit = 16;
     capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()), options);
+        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()),
+        wire::reader_options(header.size()));
     const auto root = reader.getRoot<schema::Envelope>();
     if (root.getProtocol() != kProtocolVersion)
       return Error{concat("message has protocol version ", root.getProtocol(),

@@ -184,13 +184,9 @@ Expected<Plan> decode_plan(const Message& message) {
     return Error{concat("plan: has ", header.size_bytes(), " bytes, at most ",
                         limits::kMaxHeaderBytes, " are allowed")};
   try {
-    capnp::ReaderOptions options;
-    // An honest plan is visited a few times at most, so pointers that share a target cannot amplify
-    // it.
-    options.traversalLimitInWords = 8 * header.size() + 64;
-    options.nestingLimit = 16;
     capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()), options);
+        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()),
+        wire::reader_options(header.size()));
     return read(reader.getRoot<plan_schema::Plan>());
   } catch (const wire::Malformed& malformed) {
     return Error{concat("plan: ", malformed.text)};

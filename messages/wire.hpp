@@ -12,6 +12,15 @@
 
 namespace leeway::wire {
 
+/// Limits for reading `words` of a message from a stranger. An honest message visits each word a
+/// few times at most, so pointers that share a target cannot amplify it.
+inline capnp::ReaderOptions reader_options(std::size_t words) {
+  capnp::ReaderOptions options;
+  options.traversalLimitInWords = 8 * words + 64;
+  options.nestingLimit = 16;
+  return options;
+}
+
 /// Thrown while reading; `decode` turns it into an Error. The text names the field and what is
 /// wrong with it.
 struct Malformed {
