@@ -26,7 +26,11 @@ Cost Evaluation::cost(int) const {
 }
 
 void Evaluation::run(int part) {
-  if (!pass_) pass_ = std::make_unique<Pass>(job_->model, kSlice, false);
+  if (!pass_) {
+    pass_ = std::make_unique<Pass>(job_->model, kSlice, false);
+    for (auto& blob : weights_) blob = blob.on_host();
+    versions_.assign(job_->model->parameters().size(), 1);  // the same in all slices
+  }
   const Dataset& test = *job_->data.test;
   const std::int64_t first = part * kSlice;
   const std::int64_t count = std::min(kSlice, test.size() - first);
@@ -45,7 +49,7 @@ void Evaluation::run(int part) {
                     test.classes() > 0 ? labels.data() : nullptr,
                     test.target_count() > 0 ? targets.as_floats() : nullptr,
                     {}};
-  const auto result = pass_->forward(batch, slices.views());
+  const auto result = pass_->forward(batch, slices.views(), versions_);
   loss_sum_ += result.loss * static_cast<double>(count);
   correct_ += result.correct;
 }

@@ -6,6 +6,7 @@
 
 #include "actors/job.hpp"
 #include "actors/outbox.hpp"
+#include "models/pass.hpp"
 
 namespace leeway {
 
@@ -32,6 +33,7 @@ class Evaluation final : public Work {
   std::uint64_t cut_;
   std::vector<Blob> weights_;
   std::unique_ptr<Pass> pass_;
+  std::vector<std::uint64_t> versions_;
   double loss_sum_ = 0;
   std::int64_t correct_ = 0;
 };

@@ -1,10 +1,50 @@
 #include "actors/job.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "core/text.hpp"
+#include "kernels/executors.hpp"
+#include "models/datasets/augment.hpp"
+#include "models/initial_weights.hpp"
 
 namespace leeway {
 
-Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data) {
+namespace {
+
+/// Versions of packed weights that are kept: those that workers may be computing on, about.
+std::size_t versions_in_use(const Plan& plan) {
+  return std::size_t{plan.workers} * (plan.prefetch ? 2 : 1) + 1;
+}
+
+Status check_devices(const Job& job) {
+  std::vector<Device> seen;
+  for (const auto* devices : {&job.devices.workers(), &job.devices.shards()}) {
+    for (const Device device : *devices) {
+      if (std::find(seen.begin(), seen.end(), device) != seen.end()) continue;
+      seen.push_back(device);
+      if (const auto made = job.executors(device); !made) return made.error();
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::shared_ptr<Executor> Job::executor(Device device) const {
+  auto made = executors(device);
+  if (!made) throw std::runtime_error(made.error().text);
+  return *made;
+}
+
+void Job::initial_values(int parameter, float* out) const {
+  if (initial_weights.empty()) return model->initialize(parameter, plan.seed, out);
+  const Blob& values = initial_weights[static_cast<std::size_t>(parameter)];
+  std::copy_n(values.as_floats(), values.size() / sizeof(float), out);
+}
+
+Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
+                                              JobOptions options) {
   if (const auto valid = validate(plan); !valid) return valid.error();
   if (data.test->sample_shape() != data.train->sample_shape())
     return Error{concat("the test samples are ", data.test->sample_shape(),
@@ -13,7 +53,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data) 
   auto model = Model::build(plan.model, plan.loss, data.train->sample_shape(),
                             data.train->classes(), data.train->target_count());
   if (!model) return model.error();
-  if ((*model)->parameters().empty())
+  if ((*model)->parameter_count() == 0)
     return Error{"the model has no parameters, so there is nothing to train; add a linear layer"};
   auto job = std::make_shared<Job>();
   job->plan = plan;
@@ -36,6 +76,20 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data) 
   job->optimizer = make_optimizer(plan.optimizer);
   job->schedule = make_schedule(plan.schedule);
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);
+  auto devices = parse_devices(plan.device, plan.workers, plan.shards);
+  if (!devices) return devices.error();
+  job->devices = std::move(*devices);
+  job->executors = options.executors ? std::move(options.executors) : make_executor;
+  if (const auto there = check_devices(*job); !there) return there.error();
+  job->packed = std::make_shared<PackCache>(versions_in_use(plan));
+  job->profile = std::move(options.profile);
+  if (const auto fits = check_augment(plan.augment, job->data.train->sample_shape()); !fits)
+    return fits.error();
+  if (!plan.init_from.empty()) {
+    auto weights = load_initial_weights(plan.init_from, *job->model);
+    if (!weights) return weights.error();
+    job->initial_weights = std::move(*weights);
+  }
   return std::shared_ptr<const Job>(job);
 }
 

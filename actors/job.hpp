@@ -1,17 +1,25 @@
 #pragma once
 // Job: what all roles of a run share and none changes.
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "actors/epoch_orders.hpp"
+#include "messages/devices.hpp"
 #include "messages/plan.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/layout.hpp"
 #include "models/model.hpp"
+#include "models/pack_cache.hpp"
+#include "models/profile.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/optimizer/optimizer.hpp"
 #include "policies/schedule/schedule.hpp"
 
 namespace leeway {
+
+/// How an actor gets an executor of its own.
+using ExecutorFactory = std::function<Expected<std::shared_ptr<Executor>>(Device)>;
 
 struct Job {
   Plan plan;
@@ -22,10 +30,26 @@ struct Job {
   std::shared_ptr<const Optimizer> optimizer;
   std::shared_ptr<const Schedule> schedule;
   std::shared_ptr<EpochOrders> orders;
+  DevicePlacement devices{0, 0};
+  ExecutorFactory executors;
+  std::shared_ptr<PackCache> packed;  // of all workers of this process
+  std::shared_ptr<Profile> profile;   // null: nothing is timed
+  std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
+
+  /// An executor on `device`. make_job has seen that there is one; throws if there no longer is.
+  std::shared_ptr<Executor> executor(Device device) const;
+  /// Writes the weights that the run starts from. out: the parameter's shape, row-major.
+  void initial_values(int parameter, float* out) const;
+};
+
+struct JobOptions {
+  ExecutorFactory executors;         // empty: make_executor
+  std::shared_ptr<Profile> profile;  // null: nothing is timed
 };
 
 /// Builds everything that follows from the plan and the data, and checks that they fit. The error
 /// says what to change.
-Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data);
+Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
+                                              JobOptions options = {});
 
 }  // namespace leeway

@@ -6,7 +6,6 @@
 
 #include "actors/weighting.hpp"
 #include "core/check.hpp"
-#include "kernels/accumulate.hpp"
 
 namespace leeway {
 namespace {
@@ -16,26 +15,38 @@ std::int64_t round_samples(const Contribution& contribution) {
   return std::llround(contribution.samples / contribution.weight);
 }
 
-std::vector<ParameterGroup::BlockState> initial_state(const Job& job, const Part& part) {
+/// `floats` zeros on the executor's device, ready to be read by anybody.
+Blob zeros(Executor& on, std::int64_t floats) {
+  Blob blob = on.floats(floats);
+  on.zero(blob.mutable_data(), blob.size());
+  on.end_write(blob);
+  return blob;
+}
+
+Blob initial_weights(const Job& job, const Block& block) {
+  Blob weights = Blob::floats(block.floats);
+  std::memset(weights.mutable_data(), 0, weights.size());
+  for (const auto& slice : block.slices) {
+    const Shape& shape =
+        job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+    std::vector<float> whole(static_cast<std::size_t>(shape.count()));
+    job.initial_values(slice.parameter, whole.data());
+    std::copy_n(whole.data() + slice.first_row * shape.row_count(), slice.rows * shape.row_count(),
+                weights.mutable_floats() + slice.offset);
+  }
+  return weights;
+}
+
+std::vector<ParameterGroup::BlockState> initial_state(const Job& job, Executor& on,
+                                                      const Part& part) {
   std::vector<ParameterGroup::BlockState> states;
   for (const BlockId id : part.blocks) {
     const Block& block = job.layout->block(id);
     ParameterGroup::BlockState state;
     state.block = &block;
-    state.weights = Blob::floats(block.floats);
-    std::memset(state.weights.mutable_data(), 0, state.weights.size());
-    for (const auto& slice : block.slices) {
-      const Shape& shape =
-          job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-      std::vector<float> whole(static_cast<std::size_t>(shape.count()));
-      job.model->initialize(slice.parameter, job.plan.seed, whole.data());
-      std::copy_n(whole.data() + slice.first_row * shape.row_count(),
-                  slice.rows * shape.row_count(), state.weights.mutable_floats() + slice.offset);
-    }
-    for (int slot = 0; slot < job.optimizer->slots(); ++slot) {
-      state.slots.push_back(Blob::floats(block.floats));
-      std::memset(state.slots.back().mutable_data(), 0, state.slots.back().size());
-    }
+    state.weights = on.fetch(initial_weights(job, block));
+    const int slots = block.average > 0 ? 0 : job.optimizer->slots();
+    for (int slot = 0; slot < slots; ++slot) state.slots.push_back(zeros(on, block.floats));
     states.push_back(std::move(state));
   }
   return states;
@@ -46,9 +57,11 @@ std::vector<ParameterGroup::BlockState> initial_state(const Job& job, const Part
 /// Applies one update to all blocks of the group, one block a part of the work.
 class ParameterGroup::UpdateWork final : public Work {
  public:
-  UpdateWork(std::shared_ptr<const Job> job, std::vector<BlockState>* live,
-             std::vector<BlockState>* shadow, std::vector<Contribution> contributions)
+  UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor> on,
+             std::vector<BlockState>* live, std::vector<BlockState>* shadow,
+             std::vector<Contribution> contributions)
       : job_(std::move(job)),
+        on_(std::move(on)),
         live_(live),
         shadow_(shadow),
         contributions_(std::move(contributions)) {
@@ -69,30 +82,34 @@ class ParameterGroup::UpdateWork final : public Work {
 
   void run(int part) override {
     const auto index = static_cast<std::size_t>(part);
-    const Blob sum = sum_gradients(index);
-    const float* gradient =
-        sum ? sum.as_floats() : contributions_.front().blocks[index].data.as_floats();
+    Profile::Timer timer(job_->profile.get(), *on_);
+    const Blob gradient = mean_gradient(index);
     for (std::size_t i = 0; i < contributions_.size(); ++i)
       lags_[i] =
           std::max(lags_[i], (*live_)[index].version - contributions_[i].blocks[index].version);
-    apply((*live_)[index], gradient);
-    if (shadow_) apply((*shadow_)[index], gradient);
+    apply((*live_)[index], gradient.as_floats());
+    if (shadow_) apply((*shadow_)[index], gradient.as_floats());
+    on_->end_read(gradient);
+    const Cost done = cost(part);
+    timer.end("shards", "update", static_cast<double>(done.flops), static_cast<double>(done.bytes));
   }
 
   Applied release() { return {std::move(contributions_), std::move(lags_)}; }
 
  private:
-  /// The mean gradient over all contributions in their order; null when there is one, which is it.
+  /// The mean gradient over all contributions in their order, where this group's executor reads it.
   /// The same kernel and scales as a worker that accumulates micro-batches: so a round of N workers
   /// equals one worker with N micro-batches, bit for bit.
-  Blob sum_gradients(std::size_t index) const {
-    if (contributions_.size() == 1) return {};
+  Blob mean_gradient(std::size_t index) const {
+    if (contributions_.size() == 1) return on_->fetch(contributions_.front().blocks[index].data);
     const std::int64_t floats = (*live_)[index].block->floats;
-    Blob sum = Blob::floats(floats);
+    Blob sum = on_->floats(floats);
     auto write = kernels::Write::assign;
     for (const auto& contribution : contributions_) {
-      kernels::accumulate(sum.mutable_floats(), contribution.blocks[index].data.as_floats(),
-                          mean_scale(contribution.samples, samples_), floats, write);
+      const Blob gradient = on_->fetch(contribution.blocks[index].data);
+      on_->accumulate(sum.mutable_floats(), gradient.as_floats(),
+                      mean_scale(contribution.samples, samples_), floats, write);
+      on_->end_read(gradient);
       write = kernels::Write::add;
     }
     return sum;
@@ -104,37 +121,65 @@ class ParameterGroup::UpdateWork final : public Work {
     state.progress += weight_;
     state.samples += samples_;
     ++state.version;
-    UpdateArgs args;
-    args.count = state.block->floats;
-    args.w = state.weights.as_floats();
-    args.g = gradient;
-    args.weight = weight_;
-    args.learning_rate =
-        job_->plan.optimizer.learning_rate * job_->schedule->factor(epochs, job_->plan.stop.epochs);
-    args.progress = state.progress;
+    kernels::UpdateBuffers buffers;
+    buffers.count = state.block->floats;
+    buffers.g = gradient;
     // Copy on write: whoever holds a buffer keeps it as it is.
-    Blob weights = writable(state.weights);
-    args.w_out = weights.mutable_floats();
-    std::vector<Blob> slots;
-    std::vector<const float*> slots_in;
-    std::vector<float*> slots_out;
-    for (auto& slot : state.slots) {
-      slots_in.push_back(slot.as_floats());
-      slots.push_back(writable(slot));
-      slots_out.push_back(slots.back().mutable_floats());
+    Rewrite weights(*on_, state.weights);
+    buffers.w = weights.from();
+    buffers.w_out = weights.to();
+    std::vector<Rewrite> slots;
+    slots.reserve(state.slots.size());
+    for (auto& blob : state.slots) {
+      auto& slot = slots.emplace_back(*on_, blob);
+      buffers.state[slots.size() - 1] = slot.from();
+      buffers.state_out[slots.size() - 1] = slot.to();
     }
-    args.state = slots_in;
-    args.state_out = slots_out;
-    job_->optimizer->update(args);
-    state.weights = std::move(weights);
-    state.slots = std::move(slots);
+    const double average = state.block->average;
+    if (average > 0) {
+      // Statistics: n pushes of weight 1/n move the average as far as one of weight 1.
+      const auto gain = static_cast<float>(1 - std::pow(1 - average, weight_));
+      on_->update(buffers, kernels::AverageFormula{gain});
+    } else {
+      const double rate = job_->plan.optimizer.learning_rate *
+                          job_->schedule->factor(epochs, job_->plan.stop.epochs);
+      job_->optimizer->update(*on_, buffers, {weight_, rate, state.progress});
+    }
+    weights.done();
+    for (auto& slot : slots) slot.done();
   }
 
-  static Blob writable(const Blob& blob) {
-    return blob.unique() ? blob : Blob::allocate(blob.size());
-  }
+  /// A blob on its way to its next contents: in place if nobody else holds it, else in a new one.
+  class Rewrite {
+   public:
+    Rewrite(Executor& on, Blob& blob) : on_(on), blob_(blob), in_place_(blob.unique()) {
+      if (in_place_) {
+        on_.begin_write(blob_);
+      } else {
+        on_.begin_read(blob_);
+        fresh_ = on_.allocate(blob_.size());
+      }
+    }
+    const float* from() const { return blob_.as_floats(); }
+    float* to() { return in_place_ ? blob_.mutable_floats() : fresh_.mutable_floats(); }
+    /// The work that writes it has been asked for.
+    void done() {
+      if (!in_place_) {
+        on_.end_read(blob_);
+        blob_ = std::move(fresh_);
+      }
+      on_.end_write(blob_);
+    }
+
+   private:
+    Executor& on_;
+    Blob& blob_;
+    Blob fresh_;
+    bool in_place_;
+  };
 
   std::shared_ptr<const Job> job_;
+  std::shared_ptr<Executor> on_;
   std::vector<BlockState>* live_;
   std::vector<BlockState>* shadow_;
   std::vector<Contribution> contributions_;
@@ -143,8 +188,11 @@ class ParameterGroup::UpdateWork final : public Work {
   double weight_ = 0;
 };
 
-ParameterGroup::ParameterGroup(std::shared_ptr<const Job> job, const Part& part)
-    : job_(std::move(job)), part_(part), live_(initial_state(*job_, part)) {}
+ParameterGroup::ParameterGroup(std::shared_ptr<const Job> job, const Part& part, Device device)
+    : job_(std::move(job)),
+      on_(job_->executor(device)),
+      part_(part),
+      live_(initial_state(*job_, *on_, part)) {}
 
 std::shared_ptr<Work> ParameterGroup::advance() {
   while (!busy_ && !queue_.empty()) {
@@ -152,7 +200,8 @@ std::shared_ptr<Work> ParameterGroup::advance() {
     queue_.pop_front();
     if (auto* update = std::get_if<Update>(&item)) {
       auto* shadow = update->also_shadow && !shadow_.empty() ? &shadow_ : nullptr;
-      busy_ = std::make_shared<UpdateWork>(job_, &live_, shadow, std::move(update->contributions));
+      busy_ =
+          std::make_shared<UpdateWork>(job_, on_, &live_, shadow, std::move(update->contributions));
       return busy_;
     }
     if (auto* capture = std::get_if<Capture>(&item)) {

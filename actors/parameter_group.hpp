@@ -37,7 +37,7 @@ class ParameterGroup {
   struct BlockState {
     const Block* block = nullptr;
     Blob weights;
-    std::vector<Blob> slots;  // optimizer state
+    std::vector<Blob> slots;  // optimizer state; none for statistics
     Version version;
     double progress = 0;       // sum of the weights of the pushes applied
     std::int64_t samples = 0;  // trained on so far
@@ -48,7 +48,8 @@ class ParameterGroup {
     }
   };
 
-  ParameterGroup(std::shared_ptr<const Job> job, const Part& part);
+  /// On `device`.
+  ParameterGroup(std::shared_ptr<const Job> job, const Part& part, Device device);
 
   /// An update by the mean gradient of `contributions`, in their order; none may be empty.
   /// `also_shadow`: it belongs to the fork too.
@@ -91,6 +92,7 @@ class ParameterGroup {
  private:
   class UpdateWork;
   std::shared_ptr<const Job> job_;
+  std::shared_ptr<Executor> on_;
   Part part_;
   std::vector<BlockState> live_;
   std::vector<BlockState> shadow_;  // empty: no fork

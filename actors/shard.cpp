@@ -15,8 +15,9 @@ constexpr Duration kReportInterval = milliseconds(200);
 }  // namespace
 
 Shard::Shard(std::shared_ptr<const Job> job, ShardId id) : job_(std::move(job)), id_(id) {
+  const Device device = job_->devices.shard(id_.value());
   for (const auto& part : job_->layout->parts(id_))
-    groups_.push_back(std::make_unique<ParameterGroup>(job_, part));
+    groups_.push_back(std::make_unique<ParameterGroup>(job_, part, device));
   LW_CHECK(!groups_.empty(), id_);  // make_job sees to it
   report_.lags.assign(limits::kLagBins, 0);
 }

@@ -6,7 +6,7 @@
 #include "actors/weighting.hpp"
 #include "core/check.hpp"
 #include "core/rng.hpp"
-#include "kernels/accumulate.hpp"
+#include "models/datasets/augment.hpp"
 
 namespace leeway {
 namespace {
@@ -17,33 +17,47 @@ std::int64_t largest_micro_batch(const Plan& plan) {
 
 }  // namespace
 
-StepBuffers::StepBuffers(std::shared_ptr<const Job> job)
+StepBuffers::StepBuffers(std::shared_ptr<const Job> job, WorkerId worker)
     : job_(std::move(job)),
       micro_batch_(largest_micro_batch(job_->plan)),
-      pass_(job_->model, micro_batch_, true),
-      x_(Blob::floats(micro_batch_ * job_->model->input().count())),
-      targets_(
-          Blob::floats(micro_batch_ * std::max<std::int64_t>(job_->data.train->target_count(), 1))),
-      labels_(static_cast<std::size_t>(micro_batch_)),
-      keys_(static_cast<std::size_t>(micro_batch_)),
+      on_(job_->executor(job_->devices.worker(worker.value()))),
+      pass_(job_->model, micro_batch_, true,
+            {.on = on_, .packed = job_->packed, .profile = job_->profile}),
+      x_(host_array<float>(micro_batch_ * job_->model->input().count())),
+      targets_(host_array<float>(micro_batch_ *
+                                 std::max<std::int64_t>(job_->data.train->target_count(), 1))),
+      labels_(host_array<std::int32_t>(micro_batch_)),
+      keys_(host_array<std::uint64_t>(micro_batch_)),
       weight_slices_(*job_->model, *job_->layout,
                      std::vector<const float*>(job_->layout->blocks().size(), nullptr)),
       gradient_slices_(*job_->model, *job_->layout,
                        std::vector<float*>(job_->layout->blocks().size(), nullptr)) {
   if (job_->plan.micro_batches > 1)
-    for (const auto& block : job_->layout->blocks()) pieces_.push_back(Blob::floats(block.floats));
+    for (const auto& block : job_->layout->blocks()) pieces_.push_back(on_->floats(block.floats));
+}
+
+/// Others may get this memory as soon as it is given back.
+StepBuffers::~StepBuffers() {
+  on_->synchronize();
+}
+
+template <class T>
+Blob StepBuffers::host_array(std::int64_t count) const {
+  return on_->allocate_host(static_cast<std::size_t>(count) * sizeof(T));
 }
 
 Step::Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples,
-           std::vector<Blob> weights)
+           std::vector<Blob> weights, std::span<const Version> versions)
     : buffers_(std::move(buffers)),
       iteration_(iteration),
       samples_(std::move(samples)),
-      weights_(std::move(weights)) {
+      weights_(std::move(weights)),
+      versions_(versions.begin(), versions.end()) {
   const Model& model = *buffers_->job_->model;
   const Layout& layout = *buffers_->job_->layout;
   LW_CHECK(!samples_.samples.empty());
   LW_CHECK(weights_.size() == layout.blocks().size(), weights_.size());
+  LW_CHECK(versions_.size() == layout.blocks().size(), versions_.size());
   for (int layer = model.layers() - 1; layer >= 0; --layer)
     if (model.first_parameter(layer) < model.first_parameter(layer + 1)) layers_.push_back(layer);
   one_piece_ = static_cast<std::int64_t>(samples_.samples.size()) <= buffers_->micro_batch_;
@@ -58,60 +72,95 @@ Cost Step::cost(int part) const {
 }
 
 void Step::run(int part) {
-  const auto& job = *buffers_->job_;
+  const auto total = static_cast<std::int64_t>(samples_.samples.size());
+  const std::int64_t piece = buffers_->micro_batch_;
+  const std::int64_t last_piece = (total - 1) % piece + 1;
   if (part == 0) {
-    for (std::size_t block = 0; block < weights_.size(); ++block) {
-      const BlockId id(static_cast<std::uint32_t>(block));
-      buffers_->weight_slices_.set_block(*job.layout, id, weights_[block].as_floats());
-      gradients_[block] = Blob::floats(job.layout->block(id).floats);
-      // Padding between slices is never written by a kernel, and must not carry NaN into an update.
-      auto& target = one_piece_ ? gradients_[block] : buffers_->pieces_[block];
-      zero_padding(*job.model, job.layout->block(id), gradients_[block].mutable_floats());
-      if (!one_piece_) zero_padding(*job.model, job.layout->block(id), target.mutable_floats());
-      buffers_->gradient_slices_.set_block(*job.layout, id, target.mutable_floats());
-    }
-    const auto total = static_cast<std::int64_t>(samples_.samples.size());
+    bind_memory();
     std::int64_t done = 0;
-    for (; total - done > buffers_->micro_batch_; done += buffers_->micro_batch_) {
-      if (!forward(done, buffers_->micro_batch_)) return;
+    for (; total - done > piece; done += piece) {
+      start_forward(done, piece);
       for (int other = 0; other < parts(); ++other) {
         backward(other);
-        add_piece(layer_of(other), buffers_->micro_batch_, done == 0);
+        add_piece(layer_of(other), piece, done == 0);
       }
+      if (!finish_forward(piece)) return;
     }
-    if (!forward(done, total - done)) return;
+    start_forward(done, last_piece);
   }
   if (!diverged_layer_.empty()) return;
   backward(part);
-  const auto total = static_cast<std::int64_t>(samples_.samples.size());
-  if (!one_piece_) add_piece(layer_of(part), (total - 1) % buffers_->micro_batch_ + 1, false);
-  // Nobody reads these weights again: without this reference their next update can run in place.
-  for (const auto& block : job.layout->blocks())
-    if (block.layer == layer_of(part)) weights_[block.id.value()].reset();
+  if (!one_piece_) add_piece(layer_of(part), last_piece, false);
+  hand_over(part);
+  // Asked for last, so that a GPU has work while the processor waits for the loss.
+  if (part == 0) finish_forward(last_piece);
 }
 
-bool Step::forward(std::int64_t first, std::int64_t count) {
+void Step::bind_memory() {
+  const auto& job = *buffers_->job_;
+  Executor& on = *buffers_->on_;
+  auto& versions = buffers_->versions_;
+  versions.assign(job.model->parameters().size(), 0);
+  for (const auto& block : job.layout->blocks()) {
+    const auto index = block.id.value();
+    weights_[index] = on.fetch(weights_[index]);
+    buffers_->weight_slices_.set_block(*job.layout, block.id, weights_[index].as_floats());
+    for (const auto& slice : block.slices) {
+      auto& version = versions[static_cast<std::size_t>(slice.parameter)];
+      version = mix64(version ^ static_cast<std::uint64_t>(versions_[index].value()));
+    }
+    gradients_[index] = on.floats(block.floats);
+    // Padding between slices is never written by a kernel, and must not carry NaN into an update.
+    auto& target = one_piece_ ? gradients_[index] : buffers_->pieces_[index];
+    zero_padding(on, *job.model, block, gradients_[index].mutable_floats());
+    if (!one_piece_) zero_padding(on, *job.model, block, target.mutable_floats());
+    buffers_->gradient_slices_.set_block(*job.layout, block.id, target.mutable_floats());
+  }
+}
+
+void Step::hand_over(int part) {
+  for (const auto& block : buffers_->job_->layout->blocks()) {
+    if (block.layer != layer_of(part)) continue;
+    const auto index = block.id.value();
+    buffers_->on_->end_write(gradients_[index]);
+    // Nobody reads these weights again: without this reference their next update can run in place.
+    buffers_->on_->end_read(weights_[index]);
+    weights_[index].reset();
+  }
+}
+
+void Step::start_forward(std::int64_t first, std::int64_t count) {
   const Job& job = *buffers_->job_;
   const Dataset& data = *job.data.train;
+  Profile::Timer timer(job.profile.get(), *buffers_->on_);
   const std::span samples(samples_.samples.data() + first, static_cast<std::size_t>(count));
-  data.gather(samples, buffers_->x_.mutable_floats(), buffers_->labels_.data(),
-              buffers_->targets_.mutable_floats());
+  float* const x = buffers_->x_.mutable_floats();
+  auto* const labels = reinterpret_cast<std::int32_t*>(buffers_->labels_.mutable_data());
+  auto* const keys = reinterpret_cast<std::uint64_t*>(buffers_->keys_.mutable_data());
+  data.gather(samples, x, labels, buffers_->targets_.mutable_floats());
   for (std::size_t i = 0; i < samples.size(); ++i)
-    buffers_->keys_[i] =
+    keys[i] =
         mix64(mix64(job.plan.seed ^ mix64(static_cast<std::uint64_t>(samples_.epoch.value()))) ^
               static_cast<std::uint64_t>(samples[i]));
-  const Batch batch{count, buffers_->x_.as_floats(),
-                    data.classes() > 0 ? buffers_->labels_.data() : nullptr,
+  const std::span<const std::uint64_t> sample_keys(keys, samples.size());
+  augment(x, job.plan.augment, data.sample_shape(), data.background(), sample_keys);
+  timer.end("data", "gather", 0, static_cast<double>(2 * count * job.model->input().count() * 4));
+  const Batch batch{count, x, data.classes() > 0 ? labels : nullptr,
                     data.target_count() > 0 ? buffers_->targets_.as_floats() : nullptr,
-                    std::span(buffers_->keys_.data(), samples.size())};
-  const PassResult result = buffers_->pass_.forward(batch, buffers_->weight_slices_.views());
+                    sample_keys};
+  buffers_->pass_.start_forward(batch, buffers_->weight_slices_.views(), buffers_->versions_);
+}
+
+bool Step::finish_forward(std::int64_t count) {
+  const PassResult result = buffers_->pass_.result();
   const auto total = static_cast<double>(samples_.samples.size());
   loss_ += result.loss * (static_cast<double>(count) / total);
   correct_ += result.correct;
   if (std::isfinite(result.loss)) return true;
   loss_ = result.loss;
+  const Model& model = *buffers_->job_->model;
   const int layer = buffers_->pass_.first_non_finite_layer();
-  diverged_layer_ = layer < job.model->layers() ? job.model->layer_name(layer) : "the loss";
+  diverged_layer_ = layer < model.layers() ? model.layer_name(layer) : "the loss";
   return false;
 }
 
@@ -127,9 +176,9 @@ void Step::add_piece(int layer, std::int64_t count, bool first) {
   for (const auto& block : buffers_->job_->layout->blocks()) {
     if (block.layer != layer) continue;
     const auto index = block.id.value();
-    kernels::accumulate(gradients_[index].mutable_floats(), buffers_->pieces_[index].as_floats(),
-                        mean_scale(count, total), block.floats,
-                        first ? kernels::Write::assign : kernels::Write::add);
+    buffers_->on_->accumulate(gradients_[index].mutable_floats(),
+                              buffers_->pieces_[index].as_floats(), mean_scale(count, total),
+                              block.floats, first ? kernels::Write::assign : kernels::Write::add);
   }
 }
 

@@ -8,24 +8,33 @@
 #include "actors/outbox.hpp"
 #include "messages/worker_scheduler.hpp"
 #include "messages/worker_shard.hpp"
+#include "models/pass.hpp"
 
 namespace leeway {
 
 /// Buffers of one worker that live from step to step.
 class StepBuffers {
  public:
-  explicit StepBuffers(std::shared_ptr<const Job> job);
+  /// On the device that the job gives to `worker`.
+  StepBuffers(std::shared_ptr<const Job> job, WorkerId worker);
+  ~StepBuffers();
 
  private:
   friend class Step;
+  template <class T>
+  Blob host_array(std::int64_t count) const;
+
   std::shared_ptr<const Job> job_;
   std::int64_t micro_batch_;  // samples, at most
+  std::shared_ptr<Executor> on_;
   Pass pass_;
-  Blob x_;        // (micro_batch, input)
-  Blob targets_;  // (micro_batch, target_count)
-  std::vector<std::int32_t> labels_;
-  std::vector<std::uint64_t> keys_;
+  // Host memory:
+  Blob x_;                    // (micro_batch, input)
+  Blob targets_;              // (micro_batch, target_count)
+  Blob labels_;               // (micro_batch), int32
+  Blob keys_;                 // (micro_batch), uint64
   std::vector<Blob> pieces_;  // a block each: gradients of one micro-batch, when there are several
+  std::vector<std::uint64_t> versions_;  // per parameter
   ParameterSlices<const float> weight_slices_;
   ParameterSlices<float> gradient_slices_;
 };
@@ -38,10 +47,10 @@ struct StepSamples {
 
 class Step final : public Work {
  public:
-  /// weights: one blob a block, held until backward has passed the block's layer. `buffers` must
-  /// not serve two steps at once.
+  /// weights, versions: one a block; a blob is held until backward has passed the block's layer.
+  /// `buffers` must not serve two steps at once.
   Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples,
-       std::vector<Blob> weights);
+       std::vector<Blob> weights, std::span<const Version> versions);
 
   int parts() const override { return static_cast<int>(layers_.size()); }
   Cost cost(int part) const override;
@@ -53,7 +62,7 @@ class Step final : public Work {
   // Valid after part 0:
   double loss() const { return loss_; }
   std::int64_t correct() const { return correct_; }
-  /// Where a loss that is not finite came from; empty while all is well. No gradient is computed
+  /// Where a loss that is not finite came from; empty while all is well. No gradient is to be taken
   /// then.
   const std::string& diverged_layer() const { return diverged_layer_; }
 
@@ -63,11 +72,15 @@ class Step final : public Work {
   Blob take_gradient(BlockId block) { return std::move(gradients_[block.value()]); }
 
  private:
-  /// Gathers and runs forward over samples [first, first + count); false when the loss is not
-  /// finite.
-  bool forward(std::int64_t first, std::int64_t count);
+  void bind_memory();
+  /// Gathers and starts forward over samples [first, first + count).
+  void start_forward(std::int64_t first, std::int64_t count);
+  /// Takes in the outcome of that forward; false when the loss is not finite.
+  bool finish_forward(std::int64_t count);
   /// Backward down to and through the layer of `part`.
   void backward(int part);
+  /// The gradients of a part's layer are done, and its weights are no longer wanted.
+  void hand_over(int part);
   /// Adds the micro-batch's gradients of one layer to the step's.
   void add_piece(int layer, std::int64_t count, bool first);
 
@@ -75,6 +88,7 @@ class Step final : public Work {
   Iteration iteration_;
   StepSamples samples_;
   std::vector<Blob> weights_;
+  std::vector<Version> versions_;
   std::vector<Blob> gradients_;
   std::vector<int> layers_;  // with parameters, last first
   bool one_piece_ = true;    // a single micro-batch: backward writes the step's gradients directly

@@ -22,7 +22,7 @@ struct PlannedFault : std::runtime_error {
 Worker::Worker(std::shared_ptr<const Job> job, WorkerId id)
     : job_(std::move(job)),
       id_(id),
-      buffers_(std::make_shared<StepBuffers>(job_)),
+      buffers_(std::make_shared<StepBuffers>(job_, id_)),
       unacknowledged_(job_->layout->shards()) {}
 
 template <class T>
@@ -217,8 +217,8 @@ void Worker::start_step(Outbox& out) {
     return;
   }
   step_versions_ = std::move(incoming.versions);
-  step_ =
-      std::make_shared<Step>(buffers_, iteration, std::move(samples), std::move(incoming.blobs));
+  step_ = std::make_shared<Step>(buffers_, iteration, std::move(samples), std::move(incoming.blobs),
+                                 step_versions_);
   out.compute(step_);
   advance(out);  // a prefetch may go out now
 }
@@ -349,7 +349,7 @@ void Worker::rejoin(Outbox& out) {
   incoming_.clear();
   for (auto& shard : unacknowledged_) shard.clear();
   step_.reset();
-  buffers_ = std::make_shared<StepBuffers>(job_);  // the old ones may still be computing
+  buffers_ = std::make_shared<StepBuffers>(job_, id_);  // the old ones may still be computing
   asked_.reset();
   no_data_ = diverged_ = false;
   join(out);

@@ -9,6 +9,8 @@ inline constexpr std::uint32_t kMaxWorkers = 4096;
 inline constexpr std::uint32_t kMaxShards = 4096;
 /// Parts of one iteration that one shard is owed by one worker: at most one a layer.
 inline constexpr std::uint32_t kMaxParts = 4096;
+/// Residual layers inside one another.
+inline constexpr std::uint32_t kMaxLayerDepth = 8;
 inline constexpr std::uint32_t kMaxBlocks = 1u << 20;
 inline constexpr std::uint32_t kMaxRank = 8;
 /// Blobs of one message.

@@ -1,34 +1,25 @@
 #include "kernels/gemm.hpp"
 
 #include <algorithm>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
 #include "core/check.hpp"
-#include "core/limits.hpp"
 #include "core/rng.hpp"
+#include "kernels/onednn.hpp"
 
 namespace leeway::kernels {
 
 namespace {
 
 using dnnl::memory;
-
-/// Shapes kept a thread; a training run has a few per layer and batch size.
-constexpr std::size_t kMaxShapes = 1024;
-
-dnnl::engine& engine() {
-  static auto& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);  // outlives all threads
-  return cpu;
-}
+using onednn::engine;
 
 memory::desc plain(std::int64_t rows, std::int64_t columns, std::int64_t leading, bool transposed) {
   return memory::desc({rows, columns}, memory::data_type::f32,
                       transposed ? memory::dims{1, leading} : memory::dims{leading, 1});
 }
 
-/// oneDNN's code for one shape, with the arguments bound anew at each call. Its working memory
-/// belongs to the thread that made it, so each thread has its own.
+/// oneDNN's code for one shape, with the arguments bound anew at each call.
 class Product {
  public:
   explicit Product(const GemmShape& shape)
@@ -51,12 +42,12 @@ class Product {
     if (shape.with_bias) arguments_.insert({DNNL_ARG_BIAS, bias_});
   }
 
-  void run(dnnl::stream& stream, float* c, const float* a, const float* b, const float* bias) {
+  void run(float* c, const float* a, const float* b, const float* bias) {
     a_.set_data_handle(const_cast<float*>(a));
     b_.set_data_handle(const_cast<float*>(b));
     bias_.set_data_handle(const_cast<float*>(bias));
     c_.set_data_handle(c);
-    matmul_.execute(stream, arguments_);
+    matmul_.execute(onednn::stream(), arguments_);
   }
 
  private:
@@ -75,11 +66,6 @@ struct Hash {
   }
 };
 
-struct ThreadContext {
-  dnnl::stream stream{engine()};
-  std::unordered_map<GemmShape, Product, Hash> products;
-};
-
 void without_terms(const GemmShape& shape, float* c, const float* bias) {
   for (std::int64_t row = 0; row < shape.m; ++row) {
     float* out = c + row * shape.ldc;
@@ -95,17 +81,12 @@ void gemm(const GemmShape& shape, float* c, const float* a, const float* b, cons
   if (shape.m == 0 || shape.n == 0) return;
   LW_CHECK(!shape.with_bias || bias, shape.n);
   if (shape.k == 0) return without_terms(shape, c, bias);
-  try {
-    thread_local ThreadContext context;
-    auto found = context.products.find(shape);
-    if (found == context.products.end()) {
-      if (context.products.size() >= kMaxShapes) context.products.clear();
-      found = context.products.try_emplace(shape, shape).first;
-    }
-    found->second.run(context.stream, c, a, b, bias);
-  } catch (const dnnl::error& error) {
-    LW_CHECK(false, "oneDNN", error.message, shape.m, shape.n, shape.k);
-  }
+  onednn::checked(
+      [&] {
+        thread_local onednn::CodeStore<GemmShape, Product, Hash> products;
+        products[shape].run(c, a, b, bias);
+      },
+      shape.m, shape.n, shape.k);
 }
 
 }  // namespace leeway::kernels

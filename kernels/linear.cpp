@@ -2,23 +2,13 @@
 
 #include <algorithm>
 
-#include "core/check.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/simd.hpp"
+#include "kernels/slices.hpp"
 
 namespace leeway::kernels {
 
 namespace {
-
-template <class Slice>
-void check_rows(std::span<const Slice> slices, std::int64_t rows) {
-  std::int64_t next = 0;
-  for (const auto& slice : slices) {
-    LW_CHECK(slice.first_row == next, slice.first_row, next);
-    next += slice.rows;
-  }
-  LW_CHECK(next == rows, next, rows);
-}
 
 /// sum (count) = sum over the batch of rows dy (batch, count), `leading` apart.
 LW_SIMD void sum_rows(float* __restrict sum, const float* __restrict dy, std::int64_t batch,
@@ -37,14 +27,18 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
                     const LinearShape& shape) {
   const auto [batch, inputs, outputs] = shape;
   check_rows(weight, outputs);
-  check_rows(bias, outputs);
+  if (!bias.empty()) check_rows(bias, outputs);
   // The common rows of the two lists of slices, in order: each is one product with its bias.
   std::size_t w = 0, b = 0;
   for (std::int64_t row = 0; row < outputs;) {
     while (weight[w].first_row + weight[w].rows <= row) ++w;
-    while (bias[b].first_row + bias[b].rows <= row) ++b;
-    const std::int64_t end =
-        std::min(weight[w].first_row + weight[w].rows, bias[b].first_row + bias[b].rows);
+    std::int64_t end = weight[w].first_row + weight[w].rows;
+    const float* shift = nullptr;
+    if (!bias.empty()) {
+      while (bias[b].first_row + bias[b].rows <= row) ++b;
+      end = std::min(end, bias[b].first_row + bias[b].rows);
+      shift = bias[b].data + (row - bias[b].first_row);
+    }
     gemm({.m = batch,
           .n = end - row,
           .k = inputs,
@@ -52,9 +46,8 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
           .ldb = inputs,
           .ldc = outputs,
           .transpose_b = true,
-          .with_bias = true},
-         y + row, x, weight[w].data + (row - weight[w].first_row) * inputs,
-         bias[b].data + (row - bias[b].first_row));
+          .with_bias = shift != nullptr},
+         y + row, x, weight[w].data + (row - weight[w].first_row) * inputs, shift);
     row = end;
   }
 }
@@ -63,7 +56,7 @@ void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, c
                      ConstSlices weight, const LinearShape& shape) {
   const auto [batch, inputs, outputs] = shape;
   check_rows(dweight, outputs);
-  check_rows(dbias, outputs);
+  if (!dbias.empty()) check_rows(dbias, outputs);
   for (const auto& slice : dbias)
     sum_rows(slice.data, dy + slice.first_row, batch, slice.rows, outputs);
   for (const auto& slice : dweight)

@@ -17,12 +17,12 @@ struct LinearShape {
   std::int64_t batch = 0, inputs = 0, outputs = 0;  // B, I, O
 };
 
-/// y (B, O) = x (B, I) W^T + b. weight: (O, I); bias: (O).
+/// y (B, O) = x (B, I) W^T + b. weight: (O, I); bias: (O), or no slices for no bias.
 void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bias,
                     const LinearShape& shape);
 
-/// dx (B, I) = dy W, unless dx is null; dweight (O, I) = dy^T x; dbias (O) = sum of dy over B. dy:
-/// (B, O). With B = 0 the parameters' gradients are zero.
+/// dx (B, I) = dy W, unless dx is null; dweight (O, I) = dy^T x; dbias (O) = sum of dy over B,
+/// unless it has no slices. dy: (B, O). With B = 0 the parameters' gradients are zero.
 void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
                      ConstSlices weight, const LinearShape& shape);
 

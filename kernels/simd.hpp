@@ -3,7 +3,8 @@
 //
 // A function marked LW_SIMD is compiled once per instruction set and chosen when the program is
 // loaded. What it calls must be marked LW_INLINE, or it stays at the baseline. Sanitizers start too
-// late for the choice, so there is none then.
+// late for the choice, so there is none then. LW_INLINE_LAMBDA, after a lambda's parameters, is
+// LW_INLINE for lambdas.
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -17,3 +18,5 @@
 #else
 #define LW_INLINE inline __attribute__((always_inline))
 #endif
+
+#define LW_INLINE_LAMBDA __attribute__((always_inline))

@@ -1,39 +1,15 @@
 #include "kernels/softmax_cross_entropy.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
 #include "core/check.hpp"
-#include "kernels/simd.hpp"
+#include "kernels/math.hpp"
 
 namespace leeway::kernels {
 
 namespace {
-
-/// exp(x) for x <= 0 to two units in the last place; 0 below -87 (where floats become subnormal);
-/// NaN for NaN. x = n ln 2 + r with |r| <= ln 2 / 2; exp(r) by its Taylor polynomial of degree 7,
-/// whose remainder is below 1e-8.
-LW_INLINE float exp_non_positive(float x) {
-  constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, left in the low bits
-  const float clamped = x < -87.0f ? -87.0f : x;
-  const float shifted = clamped * kLog2E + kRound;
-  const float n = shifted - kRound;
-  const float r = (clamped - n * kLn2High) - n * kLn2Low;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  const auto power = (std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3f800000u;  // 2^n
-  const float result = p * std::bit_cast<float>(power);
-  return x < -87.0f ? 0.0f : result;
-}
 
 LW_INLINE float max_of(const float* x, std::int64_t count) {
   float largest = -std::numeric_limits<float>::infinity();

@@ -36,22 +36,29 @@ LW_INLINE void stream(const UpdateBuffers& buffers, Formula formula) {
   }
 }
 
+LW_SIMD void run(const UpdateBuffers& buffers, SgdFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void run(const UpdateBuffers& buffers, MomentumFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void run(const UpdateBuffers& buffers, NesterovFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void run(const UpdateBuffers& buffers, AdamFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void run(const UpdateBuffers& buffers, AdaGradFormula formula) {
+  stream(buffers, formula);
+}
+LW_SIMD void run(const UpdateBuffers& buffers, AverageFormula formula) {
+  stream(buffers, formula);
+}
+
 }  // namespace
 
-LW_SIMD void update(const UpdateBuffers& buffers, SgdFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void update(const UpdateBuffers& buffers, MomentumFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void update(const UpdateBuffers& buffers, NesterovFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void update(const UpdateBuffers& buffers, AdamFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void update(const UpdateBuffers& buffers, AdaGradFormula formula) {
-  stream(buffers, formula);
+void update(const UpdateBuffers& buffers, const UpdateFormula& formula) {
+  std::visit([&](const auto& f) { run(buffers, f); }, formula);
 }
 
 }  // namespace leeway::kernels

@@ -8,6 +8,7 @@
 // new weights of a block, a few MiB at most, from the cache.
 #include <cmath>
 #include <cstdint>
+#include <variant>
 
 #include "kernels/simd.hpp"
 
@@ -76,10 +77,16 @@ struct AdaGradFormula {
   }
 };
 
-void update(const UpdateBuffers& buffers, SgdFormula formula);
-void update(const UpdateBuffers& buffers, MomentumFormula formula);
-void update(const UpdateBuffers& buffers, NesterovFormula formula);
-void update(const UpdateBuffers& buffers, AdamFormula formula);
-void update(const UpdateBuffers& buffers, AdaGradFormula formula);
+/// w += gain * (g - w): a running average, of statistics that nobody trains.
+struct AverageFormula {
+  static constexpr int kSlots = 0;
+  float gain;
+  LW_INLINE void operator()(float& w, float g) const { w += gain * (g - w); }
+};
+
+using UpdateFormula = std::variant<SgdFormula, MomentumFormula, NesterovFormula, AdamFormula,
+                                   AdaGradFormula, AverageFormula>;
+
+void update(const UpdateBuffers& buffers, const UpdateFormula& formula);
 
 }  // namespace leeway::kernels

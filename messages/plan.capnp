@@ -27,6 +27,9 @@ struct Plan {
   faults @15 :List(Fault);
   stop @16 :Stop;
   evaluateEvery @17 :Float64 = 1; # epochs between two evaluations on the test set; 0: only at the end
+  augment @18 :Augment;
+  device @19 :Text = "cpu";     # "cpu", "cuda" or "cuda:1" for all, or a list: "workers=cuda,worker3=cpu,shards=cuda:0"
+  initFrom @20 :Text;           # safetensors file of the weights to start from; empty: drawn from the seed
 }
 
 struct DataSource {
@@ -81,10 +84,60 @@ struct Layer {
     relu @1 :Void;
     flatten @2 :Void;
     custom @3 :Custom;          # a layer that the scenario program registered
+    conv2d @4 :Conv2d;
+    maxPool2d @5 :MaxPool2d;
+    avgPool2d @6 :AvgPool2d;
+    batchNorm @7 :BatchNorm;    # over batch, height and width, or over the batch alone for flat samples
+    layerNorm @8 :LayerNorm;    # over the last axis
+    gelu @9 :Void;
+    tanh @10 :Void;
+    sigmoid @11 :Void;
+    dropout @12 :Dropout;
+    embedding @13 :Embedding;
+    residual @14 :Residual;
   }
   struct Linear {
     outputs @0 :UInt32;
     init @1 :Init;
+    bias @2 :Bool = true;
+  }
+  struct Conv2d {               # square kernels over images of channels x height x width
+    outputs @0 :UInt32;         # channels that come out
+    kernel @1 :UInt32 = 3;
+    stride @2 :UInt32 = 1;
+    padding @3 :UInt32;         # zeros around the image
+    groups @4 :UInt32 = 1;      # each sees its share of the channels alone
+    bias @5 :Bool = true;
+    init @6 :Init;
+  }
+  struct MaxPool2d {
+    kernel @0 :UInt32 = 2;
+    stride @1 :UInt32 = 2;
+    padding @2 :UInt32;
+  }
+  struct AvgPool2d {
+    kernel @0 :UInt32 = 2;      # 0: the whole image
+    stride @1 :UInt32 = 2;
+    padding @2 :UInt32;
+  }
+  struct BatchNorm {
+    epsilon @0 :Float64 = 1e-5;
+    momentum @1 :Float64 = 0.1; # share of the newest batch in the statistics that evaluation uses
+  }
+  struct LayerNorm {
+    epsilon @0 :Float64 = 1e-5;
+  }
+  struct Dropout {
+    probability @0 :Float64 = 0.5; # of a number to become zero
+  }
+  struct Embedding {            # a row of features for each token number
+    vocabulary @0 :UInt32;
+    features @1 :UInt32;
+    init @2 :Init = normal;
+  }
+  struct Residual {             # y = body(x) + shortcut(x)
+    body @0 :List(Layer);
+    shortcut @1 :List(Layer);   # empty: x itself
   }
   struct Custom {
     name @0 :Text;
@@ -92,9 +145,18 @@ struct Layer {
   }
 }
 
-enum Init { he @0; xavier @1; normal @2; zeros @3; }
+enum Init { he @0; xavier @1; normal @2; zeros @3; ones @4; }
 
-enum Loss { softmaxCrossEntropy @0; meanSquaredError @1; }
+enum Loss {
+  softmaxCrossEntropy @0;       # of classes
+  meanSquaredError @1;          # of numbers
+  sigmoidCrossEntropy @2;       # of numbers in 0..1, or of two classes: the answers to yes-or-no questions
+}
+
+struct Augment {                # what is done at random to images while training, anew in each epoch
+  flip @0 :Bool;                # left to right, every other time
+  shift @1 :UInt32;             # by up to so many pixels, each way; what comes in is background
+}
 
 struct Optimizer {
   learningRate @0 :Float64 = 0.1;

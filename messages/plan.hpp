@@ -49,10 +49,12 @@ struct CustomData {
 };
 using DataSource = std::variant<FashionMnist, Idx, Csv, Synthetic, CustomData>;
 
-enum class Init : std::uint8_t { he, xavier, normal, zeros };
+enum class Init : std::uint8_t { he, xavier, normal, zeros, ones };
+struct Layer;
 struct Linear {
   std::uint32_t outputs = 0;
   Init init = Init::he;
+  bool bias = true;
   bool operator==(const Linear&) const = default;
 };
 struct Relu {
@@ -65,9 +67,68 @@ struct CustomLayer {
   std::string name, arguments;
   bool operator==(const CustomLayer&) const = default;
 };
-using Layer = std::variant<Linear, Relu, Flatten, CustomLayer>;
+struct Conv2d {
+  std::uint32_t outputs = 0, kernel = 3, stride = 1, padding = 0, groups = 1;
+  bool bias = true;
+  Init init = Init::he;
+  bool operator==(const Conv2d&) const = default;
+};
+struct MaxPool2d {
+  std::uint32_t kernel = 2, stride = 2, padding = 0;
+  bool operator==(const MaxPool2d&) const = default;
+};
+struct AvgPool2d {
+  std::uint32_t kernel = 2, stride = 2, padding = 0;
+  bool operator==(const AvgPool2d&) const = default;
+};
+struct BatchNorm {
+  double epsilon = 1e-5, momentum = 0.1;
+  bool operator==(const BatchNorm&) const = default;
+};
+struct LayerNorm {
+  double epsilon = 1e-5;
+  bool operator==(const LayerNorm&) const = default;
+};
+struct Gelu {
+  bool operator==(const Gelu&) const = default;
+};
+struct Tanh {
+  bool operator==(const Tanh&) const = default;
+};
+struct Sigmoid {
+  bool operator==(const Sigmoid&) const = default;
+};
+struct Dropout {
+  double probability = 0.5;
+  bool operator==(const Dropout&) const = default;
+};
+struct Embedding {
+  std::uint32_t vocabulary = 0, features = 0;
+  Init init = Init::normal;
+  bool operator==(const Embedding&) const = default;
+};
+struct Residual {
+  std::vector<Layer> body, shortcut;
+  bool operator==(const Residual& other) const;
+};
+/// A class of its own, since residual layers hold layers. std::visit and std::get_if take it as the
+/// variant that it is.
+struct Layer
+    : std::variant<Linear, Relu, Flatten, CustomLayer, Conv2d, MaxPool2d, AvgPool2d, BatchNorm,
+                   LayerNorm, Gelu, Tanh, Sigmoid, Dropout, Embedding, Residual> {
+  using variant::variant;
+};
+inline bool Residual::operator==(const Residual& other) const {
+  return body == other.body && shortcut == other.shortcut;
+}
 
-enum class Loss : std::uint8_t { softmax_cross_entropy, mean_squared_error };
+enum class Loss : std::uint8_t { softmax_cross_entropy, mean_squared_error, sigmoid_cross_entropy };
+
+struct Augment {
+  bool flip = false;
+  std::uint32_t shift = 0;
+  bool operator==(const Augment&) const = default;
+};
 
 struct Sgd {
   bool operator==(const Sgd&) const = default;
@@ -173,6 +234,9 @@ struct Plan {
   std::vector<plan::Fault> faults;
   plan::Stop stop;
   double evaluate_every = 1;
+  plan::Augment augment;
+  std::string device = "cpu";
+  std::string init_from;
   bool operator==(const Plan&) const = default;
 };
 

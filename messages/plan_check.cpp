@@ -1,48 +1,20 @@
 // validate(): what a plan must satisfy by itself. Each error names the field, what was found, and
 // what to change.
-#include <cmath>
 #include <limits>
 #include <set>
 
 #include "core/limits.hpp"
-#include "core/text.hpp"
-#include "messages/plan.hpp"
+#include "messages/checks.hpp"
+#include "messages/devices.hpp"
 
 namespace leeway {
 namespace {
 
 constexpr std::uint32_t kMaxBatch = 1u << 24;
 constexpr double kMaxStragglerFactor = 1e6;
-/// Weights that fit into all the blocks there may be.
-constexpr std::uint64_t kMaxWeights =
-    std::uint64_t{limits::kMaxBlocks} * (limits::kMaxBlockBytes / sizeof(float));
+constexpr std::uint32_t kMaxShift = 999;
 
-/// Remembers the first requirement that failed.
-class Checks {
- public:
-  template <class... Values>
-  void require(bool satisfied, const Values&... values) {
-    if (!satisfied && status_) status_ = Error{concat(values...)};
-  }
-  void range(const char* name, std::uint64_t value, std::uint64_t least, std::uint64_t most,
-             const char* flag) {
-    require(value >= least && value <= most, name, ": ", value, " is not allowed; give ", flag,
-            least, " to ", most);
-  }
-  /// `wanted` says what `satisfied` tests: "above 0".
-  void number(const std::string& name, double value, bool satisfied, const char* wanted) {
-    require(std::isfinite(value) && satisfied, name, ": ", value, " is not allowed; give ", wanted);
-  }
-  void fraction_below_one(const std::string& name, double value) {
-    number(name, value, value >= 0 && value < 1, "0 or more, below 1");
-  }
-  Status result() const { return status_; }
-
- private:
-  Status status_;
-};
-
-// --- data, model and loss
+// --- data and loss
 // -------------------------------------------------------------------------
 
 enum class Targets { unknown, classes, numbers };
@@ -98,42 +70,18 @@ struct DataCheck {
 };
 
 void check_loss(Checks& checks, const Plan& plan, Targets targets) {
-  const bool wants_classes = plan.loss == plan::Loss::softmax_cross_entropy;
-  checks.require(!(wants_classes && targets == Targets::numbers),
+  // The third loss, sigmoid_cross_entropy, takes numbers in 0..1 and two classes alike.
+  const bool softmax = plan.loss == plan::Loss::softmax_cross_entropy;
+  const bool squared = plan.loss == plan::Loss::mean_squared_error;
+  checks.require(!(softmax && targets == Targets::numbers),
                  "loss: softmax_cross_entropy needs classes, but this data has numbers to predict; "
-                 "give mean_squared_error");
-  checks.require(!(!wants_classes && targets == Targets::classes),
+                 "give mean_squared_error, or sigmoid_cross_entropy if they are 0 and 1");
+  checks.require(!(squared && targets == Targets::classes),
                  "loss: mean_squared_error needs numbers to predict, but this data has classes; "
                  "give softmax_cross_entropy");
-  checks.require(wants_classes || plan.stop.accuracy == 0,
-                 "stop.accuracy: only classes have an accuracy, but the loss is "
-                 "mean_squared_error; leave it out");
-}
-
-void check_model(Checks& checks, const Plan& plan) {
-  checks.require(!plan.model.empty(), "model: has no layers; give at least one linear layer");
-  checks.require(plan.model.size() <= limits::kMaxParts, "model: ", plan.model.size(),
-                 " layers are too many; give at most ", limits::kMaxParts);
-  bool has_weights = false;
-  std::uint64_t inputs = 0;  // of the next layer; 0: not known before the data is
-  for (std::size_t i = 0; i < plan.model.size(); ++i) {
-    const std::string layer = concat("model[", i, "]");
-    if (const auto* linear = std::get_if<plan::Linear>(&plan.model[i])) {
-      has_weights = true;
-      checks.require(linear->outputs >= 1, layer,
-                     ".linear.outputs: 0 is not allowed; give 1 or more");
-      checks.require((inputs + 1) * linear->outputs <= kMaxWeights, layer, ".linear: ", inputs,
-                     " inputs and ", linear->outputs, " outputs need more than ", kMaxWeights,
-                     " weights; give fewer outputs");
-      inputs = linear->outputs;
-    } else if (const auto* custom = std::get_if<plan::CustomLayer>(&plan.model[i])) {
-      has_weights = true;
-      checks.require(!custom->name.empty(), layer,
-                     ".custom.name: is empty; give the name that the layer is registered as");
-      inputs = 0;
-    }
-  }
-  checks.require(has_weights, "model: has nothing to train; add a linear layer");
+  checks.require(!(squared || targets == Targets::numbers) || plan.stop.accuracy == 0,
+                 "stop.accuracy: only classes have an accuracy, but this run predicts numbers; "
+                 "leave it out");
 }
 
 // --- training
@@ -222,6 +170,13 @@ void check_counts(Checks& checks, const Plan& plan) {
                  ", or 0 for eight batches");
 }
 
+void check_devices(Checks& checks, const Plan& plan) {
+  // Of nobody there is no placement; then the counts have been refused already.
+  if (!checks.result()) return;
+  const auto devices = parse_devices(plan.device, plan.workers, plan.shards);
+  checks.require(devices.has_value(), devices ? "" : devices.error().text);
+}
+
 void check_consistency(Checks& checks, const Plan& plan) {
   const auto* ssp = std::get_if<plan::Ssp>(&plan.consistency);
   const bool barrier =
@@ -275,9 +230,11 @@ Status validate(const Plan& plan) {
   Checks checks;
   check_name(checks, plan.name);
   check_counts(checks, plan);
+  check_devices(checks, plan);
   check_consistency(checks, plan);
   const Targets targets = std::visit(DataCheck{checks}, plan.data);
   check_loss(checks, plan, targets);
+  checks.range("augment.shift", plan.augment.shift, 0, kMaxShift, "");
   check_model(checks, plan);
   check_optimizer(checks, plan);
   check_stop(checks, plan);

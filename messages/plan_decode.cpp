@@ -60,12 +60,58 @@ plan::DataSource read(plan_schema::DataSource::Reader in) {
   unknown_arm("data", in.which());
 }
 
-plan::Layer read(plan_schema::Layer::Reader in) {
+plan::Init read_init(plan_schema::Init in, const char* field) {
+  return wire::read_enum(in, plan::Init::ones, field);
+}
+
+plan::Conv2d read(plan_schema::Layer::Conv2d::Reader in) {
+  return {in.getOutputs(),
+          in.getKernel(),
+          in.getStride(),
+          in.getPadding(),
+          in.getGroups(),
+          in.getBias(),
+          read_init(in.getInit(), "conv2d.init")};
+}
+
+template <class Pool, class Reader>
+Pool read_pool(Reader in) {
+  return {in.getKernel(), in.getStride(), in.getPadding()};
+}
+
+/// Layers hold layers: depth and number are bounded over the whole model, before memory is taken.
+class LayerReader {
+ public:
+  std::vector<plan::Layer> read_all(capnp::List<plan_schema::Layer>::Reader in) {
+    wire::require(in.size() <= left_, "model has more than ", limits::kMaxParts, " layers");
+    left_ -= in.size();
+    std::vector<plan::Layer> out;
+    out.reserve(in.size());
+    for (const auto layer : in) out.push_back(read_one(layer));
+    return out;
+  }
+
+ private:
+  plan::Residual residual(plan_schema::Layer::Residual::Reader in) {
+    wire::require(depth_ < limits::kMaxLayerDepth, "model has residual layers nested deeper than ",
+                  limits::kMaxLayerDepth, " levels");
+    ++depth_;
+    plan::Residual out{read_all(in.getBody()), read_all(in.getShortcut())};
+    --depth_;
+    return out;
+  }
+  plan::Layer read_one(plan_schema::Layer::Reader in);
+
+  std::uint32_t left_ = limits::kMaxParts;
+  std::uint32_t depth_ = 0;
+};
+
+plan::Layer LayerReader::read_one(plan_schema::Layer::Reader in) {
   switch (in.which()) {
     case plan_schema::Layer::LINEAR: {
       const auto linear = in.getLinear();
-      return plan::Linear{linear.getOutputs(),
-                          wire::read_enum(linear.getInit(), plan::Init::zeros, "linear.init")};
+      return plan::Linear{linear.getOutputs(), read_init(linear.getInit(), "linear.init"),
+                          linear.getBias()};
     }
     case plan_schema::Layer::RELU:
       return plan::Relu{};
@@ -73,6 +119,31 @@ plan::Layer read(plan_schema::Layer::Reader in) {
       return plan::Flatten{};
     case plan_schema::Layer::CUSTOM:
       return plan::CustomLayer{text(in.getCustom().getName()), text(in.getCustom().getArguments())};
+    case plan_schema::Layer::CONV2D:
+      return read(in.getConv2d());
+    case plan_schema::Layer::MAX_POOL2D:
+      return read_pool<plan::MaxPool2d>(in.getMaxPool2d());
+    case plan_schema::Layer::AVG_POOL2D:
+      return read_pool<plan::AvgPool2d>(in.getAvgPool2d());
+    case plan_schema::Layer::BATCH_NORM:
+      return plan::BatchNorm{in.getBatchNorm().getEpsilon(), in.getBatchNorm().getMomentum()};
+    case plan_schema::Layer::LAYER_NORM:
+      return plan::LayerNorm{in.getLayerNorm().getEpsilon()};
+    case plan_schema::Layer::GELU:
+      return plan::Gelu{};
+    case plan_schema::Layer::TANH:
+      return plan::Tanh{};
+    case plan_schema::Layer::SIGMOID:
+      return plan::Sigmoid{};
+    case plan_schema::Layer::DROPOUT:
+      return plan::Dropout{in.getDropout().getProbability()};
+    case plan_schema::Layer::EMBEDDING: {
+      const auto embedding = in.getEmbedding();
+      return plan::Embedding{embedding.getVocabulary(), embedding.getFeatures(),
+                             read_init(embedding.getInit(), "embedding.init")};
+    }
+    case plan_schema::Layer::RESIDUAL:
+      return residual(in.getResidual());
   }
   unknown_arm("layer", in.which());
 }
@@ -157,8 +228,8 @@ Plan read(plan_schema::Plan::Reader in) {
   out.name = text(in.getName());
   out.seed = in.getSeed();
   out.data = read(in.getData());
-  out.model = read_all<plan::Layer>(in.getModel(), limits::kMaxParts, "model");
-  out.loss = wire::read_enum(in.getLoss(), plan::Loss::mean_squared_error, "loss");
+  out.model = LayerReader().read_all(in.getModel());
+  out.loss = wire::read_enum(in.getLoss(), plan::Loss::sigmoid_cross_entropy, "loss");
   out.optimizer = read(in.getOptimizer());
   out.schedule = read(in.getSchedule());
   out.consistency = read(in.getConsistency());
@@ -173,6 +244,9 @@ Plan read(plan_schema::Plan::Reader in) {
   const auto stop = in.getStop();
   out.stop = {stop.getEpochs(), stop.getIterations(), stop.getSeconds(), stop.getAccuracy()};
   out.evaluate_every = in.getEvaluateEvery();
+  out.augment = {in.getAugment().getFlip(), in.getAugment().getShift()};
+  out.device = text(in.getDevice());
+  out.init_from = text(in.getInitFrom());
   return out;
 }
 
@@ -183,10 +257,11 @@ Expected<Plan> decode_plan(const Message& message) {
   if (header.size_bytes() > limits::kMaxHeaderBytes)
     return Error{concat("plan: has ", header.size_bytes(), " bytes, at most ",
                         limits::kMaxHeaderBytes, " are allowed")};
+  capnp::ReaderOptions options = wire::reader_options(header.size());
+  options.nestingLimit += 2 * static_cast<int>(limits::kMaxLayerDepth);  // a residual, and its list
   try {
     capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()),
-        wire::reader_options(header.size()));
+        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()), options);
     return read(reader.getRoot<plan_schema::Plan>());
   } catch (const wire::Malformed& malformed) {
     return Error{concat("plan: ", malformed.text)};

@@ -59,6 +59,7 @@ void write(plan_schema::Layer::Builder out, const plan::Linear& in) {
   auto linear = out.initLinear();
   linear.setOutputs(in.outputs);
   linear.setInit(static_cast<plan_schema::Init>(in.init));
+  linear.setBias(in.bias);
 }
 void write(plan_schema::Layer::Builder out, const plan::Relu&) {
   out.setRelu();
@@ -70,6 +71,65 @@ void write(plan_schema::Layer::Builder out, const plan::CustomLayer& in) {
   auto custom = out.initCustom();
   custom.setName(text_of(in.name));
   custom.setArguments(text_of(in.arguments));
+}
+
+void write(plan_schema::Layer::Builder out, const plan::Conv2d& in) {
+  auto conv = out.initConv2d();
+  conv.setOutputs(in.outputs);
+  conv.setKernel(in.kernel);
+  conv.setStride(in.stride);
+  conv.setPadding(in.padding);
+  conv.setGroups(in.groups);
+  conv.setBias(in.bias);
+  conv.setInit(static_cast<plan_schema::Init>(in.init));
+}
+template <class Builder, class Pool>
+void write_pool(Builder out, const Pool& in) {
+  out.setKernel(in.kernel);
+  out.setStride(in.stride);
+  out.setPadding(in.padding);
+}
+void write(plan_schema::Layer::Builder out, const plan::MaxPool2d& in) {
+  write_pool(out.initMaxPool2d(), in);
+}
+void write(plan_schema::Layer::Builder out, const plan::AvgPool2d& in) {
+  write_pool(out.initAvgPool2d(), in);
+}
+void write(plan_schema::Layer::Builder out, const plan::BatchNorm& in) {
+  auto norm = out.initBatchNorm();
+  norm.setEpsilon(in.epsilon);
+  norm.setMomentum(in.momentum);
+}
+void write(plan_schema::Layer::Builder out, const plan::LayerNorm& in) {
+  out.initLayerNorm().setEpsilon(in.epsilon);
+}
+void write(plan_schema::Layer::Builder out, const plan::Gelu&) {
+  out.setGelu();
+}
+void write(plan_schema::Layer::Builder out, const plan::Tanh&) {
+  out.setTanh();
+}
+void write(plan_schema::Layer::Builder out, const plan::Sigmoid&) {
+  out.setSigmoid();
+}
+void write(plan_schema::Layer::Builder out, const plan::Dropout& in) {
+  out.initDropout().setProbability(in.probability);
+}
+void write(plan_schema::Layer::Builder out, const plan::Embedding& in) {
+  auto embedding = out.initEmbedding();
+  embedding.setVocabulary(in.vocabulary);
+  embedding.setFeatures(in.features);
+  embedding.setInit(static_cast<plan_schema::Init>(in.init));
+}
+void write(capnp::List<plan_schema::Layer>::Builder out, const std::vector<plan::Layer>& in);
+void write(plan_schema::Layer::Builder out, const plan::Residual& in) {
+  auto residual = out.initResidual();
+  write(residual.initBody(static_cast<unsigned>(in.body.size())), in.body);
+  write(residual.initShortcut(static_cast<unsigned>(in.shortcut.size())), in.shortcut);
+}
+void write(capnp::List<plan_schema::Layer>::Builder out, const std::vector<plan::Layer>& in) {
+  for (unsigned i = 0; i < in.size(); ++i)
+    std::visit([&](const auto& layer) { write(out[i], layer); }, in[i]);
 }
 
 void write(plan_schema::Optimizer::Adam::Builder out, double beta1, double beta2, double epsilon) {
@@ -136,34 +196,29 @@ void write(plan_schema::Stop::Builder out, const plan::Stop& in) {
   out.setAccuracy(in.accuracy);
 }
 
-/// Writes a variant, a plain value, or each item of a list.
 template <class Builder, class... Arms>
-void write_any(Builder out, const std::variant<Arms...>& in) {
+void write_arm(Builder out, const std::variant<Arms...>& in) {
   std::visit([&](const auto& arm) { write(out, arm); }, in);
-}
-template <class Builder, class Item>
-void write_any(Builder out, const Item& in) {
-  write(out, in);
 }
 template <class ListBuilder, class Item>
 void write_all(ListBuilder out, const std::vector<Item>& in) {
-  for (unsigned i = 0; i < in.size(); ++i) write_any(out[i], in[i]);
+  for (unsigned i = 0; i < in.size(); ++i) write(out[i], in[i]);
 }
 
 void write(plan_schema::Plan::Builder out, const Plan& in) {
   out.setName(text_of(in.name));
   out.setSeed(in.seed);
-  write_any(out.initData(), in.data);
-  write_all(out.initModel(static_cast<unsigned>(in.model.size())), in.model);
+  write_arm(out.initData(), in.data);
+  write(out.initModel(static_cast<unsigned>(in.model.size())), in.model);
   out.setLoss(static_cast<plan_schema::Loss>(in.loss));
   auto optimizer = out.initOptimizer();
   optimizer.setLearningRate(in.optimizer.learning_rate);
   optimizer.setWeightDecay(in.optimizer.weight_decay);
-  write_any(optimizer, in.optimizer.kind);
+  write_arm(optimizer, in.optimizer.kind);
   auto schedule = out.initSchedule();
   schedule.setWarmup(in.schedule.warmup);
-  write_any(schedule, in.schedule.kind);
-  write_any(out.initConsistency(), in.consistency);
+  write_arm(schedule, in.schedule.kind);
+  write_arm(out.initConsistency(), in.consistency);
   out.setWorkers(in.workers);
   out.setShards(in.shards);
   out.setBatch(in.batch);
@@ -174,6 +229,11 @@ void write(plan_schema::Plan::Builder out, const Plan& in) {
   write_all(out.initFaults(static_cast<unsigned>(in.faults.size())), in.faults);
   write(out.initStop(), in.stop);
   out.setEvaluateEvery(in.evaluate_every);
+  auto augment = out.initAugment();
+  augment.setFlip(in.augment.flip);
+  augment.setShift(in.augment.shift);
+  out.setDevice(text_of(in.device));
+  out.setInitFrom(text_of(in.init_from));
 }
 
 }  // namespace

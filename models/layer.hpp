@@ -2,11 +2,14 @@
 // Layer: one step of a model, with an explicit forward and backward.
 //
 // Shape letters, used in every kernel and layer: B batch, I inputs (features of one sample), O
-// outputs, C classes or channels, H height, W width, T time, V vocabulary. A layer object is
+// outputs, C classes or channels, H height, W width, T time, V vocabulary, D features of an
+// embedding. A sample of shape (C, H, W) is an image: its shape is written as data sets and PyTorch
+// write it, and its numbers lie channels last, (H, W, C), in every x and y. A layer object is
 // immutable once its shape is known and shared by all workers; what belongs to one pass lives in
-// the buffers it is given.
+// the buffers it is given, and runs where `on` says.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "core/expected.hpp"
+#include "kernels/executor.hpp"
 #include "messages/plan.hpp"
 #include "tensor/shape.hpp"
 #include "tensor/tensor.hpp"
@@ -28,35 +32,56 @@ struct ParameterSpec {
   /// Fan-in and fan-out that the initialisation scales by.
   std::int64_t fan_in = 1;
   std::int64_t fan_out = 1;
+  /// Above 0, nobody trains it: it is a statistic, backward writes this batch's value as its
+  /// "gradient", and a shard keeps the running average, in which a whole round has this weight.
+  double average = 0;
 };
 
-/// A parameter's values, or its gradient: all its rows, in order, in one slice or several.
+/// A parameter's values, or its gradient: all its rows, in order, in one slice or several. A vector
+/// is never cut.
 using ParameterView = std::span<const RowSlice<const float>>;
 using GradientView = std::span<const RowSlice<float>>;
 
+/// Weights in the forms that kernels want, made once a version and shared by those who want them.
+class PackedWeights {
+ public:
+  virtual ~PackedWeights() = default;
+  /// Memory of `on`'s device with parameter `parameter` of the present layer in `form`; `pack`
+  /// fills it if nobody has yet. Stays until the pass's next forward.
+  virtual const std::byte* get(int parameter, kernels::PackForm form,
+                               const std::function<void(std::byte*)>& pack) = 0;
+};
+
 struct ForwardArgs {
-  std::int64_t batch = 0;     // B
-  const float* x = nullptr;   // (B, input shape)
-  float* y = nullptr;         // (B, output shape), overwritten; equals x for an in-place layer
-  std::byte* kept = nullptr;  // kept_bytes(B), for the backward of the same pass
+  Executor& on;
+  std::int64_t batch = 0;        // B
+  const float* x = nullptr;      // (B, input shape)
+  float* y = nullptr;            // (B, output shape), overwritten; equals x for an in-place layer
+  std::byte* kept = nullptr;     // kept_bytes(B), for the backward of the same pass
+  std::byte* scratch = nullptr;  // scratch_bytes(on, B)
   std::span<const ParameterView> weights;  // in the order of parameters()
+  PackedWeights& packed;
+  bool training = false;
   /// What the randomness of this pass depends on, one key a sample: (seed, epoch, sample) mixed.
-  /// Empty in evaluation.
-  std::span<const std::uint64_t> sample_keys;
+  /// Null in evaluation.
+  const std::uint64_t* sample_keys = nullptr;
 };
 
 struct BackwardArgs {
+  Executor& on;
   std::int64_t batch = 0;
   const float* x = nullptr;   // as in forward
   const float* y = nullptr;   // as forward left it
   const float* dy = nullptr;  // (B, output shape): gradient of the mean loss over the batch; may be
                               // overwritten when it equals dx
-  float* dx =
-      nullptr;  // (B, input shape), overwritten; null when nobody needs it (the first layer)
+  float* dx = nullptr;        // (B, input shape), overwritten; null when nobody needs it (the first
+                              // layer with parameters)
   std::byte* kept = nullptr;
+  std::byte* scratch = nullptr;
   std::span<const ParameterView> weights;
+  PackedWeights& packed;
   std::span<const GradientView> gradients;  // overwritten (=)
-  std::byte* scratch = nullptr;             // scratch_bytes(B)
+  const std::uint64_t* sample_keys = nullptr;
 };
 
 class Layer {
@@ -69,14 +94,14 @@ class Layer {
   /// the layer got and needs.
   virtual Expected<Shape> set_input(const Shape& input) = 0;
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
-  /// True when y may be the same memory as x, and dx the same as dy; backward then reads y only.
+  /// True when y may be the same memory as x, and dx the same as dy; backward then does not read x.
   virtual bool in_place() const { return false; }
   /// True when y is x under another shape: then neither forward nor backward is called.
   virtual bool is_view() const { return false; }
   /// False when backward never reads y: then an in-place layer that follows may overwrite it.
   virtual bool backward_reads_output() const { return true; }
   virtual std::size_t kept_bytes(std::int64_t) const { return 0; }
-  virtual std::size_t scratch_bytes(std::int64_t) const { return 0; }
+  virtual std::size_t scratch_bytes(Executor&, std::int64_t) const { return 0; }
   /// Multiplications and additions of forward for one sample; backward costs about twice that.
   virtual std::int64_t flops() const { return 0; }
 

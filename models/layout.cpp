@@ -42,27 +42,30 @@ class Cutter {
     for (int p = begin; p < end; ++p) {
       if (!is_small(p)) continue;
       const std::int64_t floats = shape(p).count();
-      const bool joins =
-          blocks_.size() > first_block && aligned(blocks_.back().floats) + floats <= max_floats_;
-      if (!joins) add_block(layer);
+      const bool joins = blocks_.size() > first_block &&
+                         blocks_.back().average == spec(p).average &&
+                         aligned(blocks_.back().floats) + floats <= max_floats_;
+      if (!joins) add_block(layer, spec(p).average);
       add_slice(p, 0, shape(p).rows());
     }
   }
 
   void cut_rows(int layer, int parameter) {
     const std::int64_t rows = shape(parameter).rows();
+    const bool vector = shape(parameter).rank() == 1;
     const std::int64_t rows_max =
-        std::max<std::int64_t>(1, max_floats_ / shape(parameter).row_count());
+        vector ? rows : std::max<std::int64_t>(1, max_floats_ / shape(parameter).row_count());
     const std::int64_t pieces = (rows + rows_max - 1) / rows_max;
     for (std::int64_t piece = 0; piece < pieces; ++piece) {
       const std::int64_t from = rows * piece / pieces;
-      add_block(layer);
+      add_block(layer, spec(parameter).average);
       add_slice(parameter, from, rows * (piece + 1) / pieces - from);
     }
   }
 
-  void add_block(int layer) {
+  void add_block(int layer, double average) {
     Block block;
+    block.average = average;
     block.id = BlockId(static_cast<std::uint32_t>(blocks_.size()));
     block.layer = layer;
     blocks_.push_back(std::move(block));
@@ -75,9 +78,10 @@ class Cutter {
     block.floats = offset + rows * shape(parameter).row_count();
   }
 
-  const Shape& shape(int parameter) const {
-    return model_.parameters()[static_cast<std::size_t>(parameter)].spec.shape;
+  const ParameterSpec& spec(int parameter) const {
+    return model_.parameters()[static_cast<std::size_t>(parameter)].spec;
   }
+  const Shape& shape(int parameter) const { return spec(parameter).shape; }
   bool is_small(int parameter) const {
     const std::int64_t floats = shape(parameter).count();
     return floats * sizeof(float) < limits::kSmallTensorBytes && floats <= max_floats_;
@@ -115,10 +119,10 @@ std::vector<Part> parts_of(const std::vector<Block>& blocks, const std::vector<B
 
 }  // namespace
 
-void zero_padding(const Model& model, const Block& block, float* data) {
+void zero_padding(Executor& on, const Model& model, const Block& block, float* data) {
   std::int64_t end = 0;
   for (const BlockSlice& slice : block.slices) {
-    std::fill(data + end, data + slice.offset, 0.0f);
+    on.zero(data + end, static_cast<std::size_t>(slice.offset - end) * sizeof(float));
     const Shape& shape = model.parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
     end = slice.offset + slice.rows * shape.row_count();
   }

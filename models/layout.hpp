@@ -28,11 +28,12 @@ struct Block {
   ShardId shard;
   std::vector<BlockSlice> slices;
   std::int64_t floats = 0;  // with padding between slices
+  double average = 0;       // of its parameters (see ParameterSpec); they are all alike in this
 };
 
 /// Zeroes the padding of a block's fresh memory, so that whole blocks can be updated, summed and
 /// checked for NaN.
-void zero_padding(const Model& model, const Block& block, float* data);
+void zero_padding(Executor& on, const Model& model, const Block& block, float* data);
 
 /// The blocks of one layer on one shard: they are pushed together. `index` counts the shard's parts
 /// in the order in which backward finishes them.
@@ -47,9 +48,10 @@ class Layout {
   /// Cuts and places. Deterministic in its arguments, so every node computes the same.
   ///
   /// Cutting: a tensor above `max_block_bytes` is cut by rows into blocks of nearly equal size (a
-  /// single row is never cut); one of at least limits::kSmallTensorBytes is a block of its own;
-  /// smaller ones join the latest block of their layer while it stays within `max_block_bytes`. So
-  /// the weight and the bias of a linear layer are usually one block. Placing: largest block first,
+  /// single row is never cut, nor a vector); one of at least limits::kSmallTensorBytes is a block
+  /// of its own; smaller ones join the latest block of their layer while it stays within
+  /// `max_block_bytes`, statistics among themselves. So the weight and the bias of a linear layer
+  /// are usually one block. Placing: largest block first,
   /// to the shard with the fewest floats; the lower block and the lower shard win ties. Requires
   /// shards > 0.
   Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes);

@@ -6,6 +6,7 @@
 #include "core/rng.hpp"
 #include "core/text.hpp"
 #include "models/layers/make.hpp"
+#include "models/layers/sum.hpp"
 
 namespace leeway {
 
@@ -16,28 +17,106 @@ constexpr std::uint64_t kInitStream = 0x696e697469616c;
 /// Standard deviation of plan::Init::normal.
 constexpr double kNormalDeviation = 0.01;
 
+Error needs_targets(std::string_view loss) {
+  return Error{concat("loss: ", loss,
+                      " needs data with numbers to predict, and these have classes; use "
+                      "softmax_cross_entropy")};
+}
+
+Status check_output(const Shape& output, std::int64_t needed, std::string_view of) {
+  if (output == Shape{needed} || (output.rank() < 3 && output.count() == needed)) return {};
+  return Error{concat("model: its output is ", output, ", and the data", of,
+                      "; end it with linear, outputs = ", needed)};
+}
+
 Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_t target_count) {
-  if (loss == plan::Loss::softmax_cross_entropy) {
-    if (classes <= 0)
-      return Error{
-          "loss: softmax_cross_entropy needs data with classes, and these have numbers to "
-          "predict; use mean_squared_error"};
-    if (output != Shape{classes})
+  switch (loss) {
+    case plan::Loss::softmax_cross_entropy:
+      if (classes <= 0)
+        return Error{
+            "loss: softmax_cross_entropy needs data with classes, and these have numbers to "
+            "predict; use mean_squared_error"};
+      if (output == Shape{classes}) return {};
       return Error{concat("model: its output is ", output, ", and the data have ", classes,
                           " classes; end it with linear, outputs = ", classes)};
-    return {};
+    case plan::Loss::sigmoid_cross_entropy:
+      if (classes == 2) return check_output(output, 1, " have two classes, told by one number");
+      if (target_count <= 0) return needs_targets("sigmoid_cross_entropy");
+      break;
+    case plan::Loss::mean_squared_error:
+      if (target_count <= 0) return needs_targets("mean_squared_error");
+      break;
   }
-  if (target_count <= 0)
-    return Error{
-        "loss: mean_squared_error needs data with numbers to predict, and these have "
-        "classes; use softmax_cross_entropy"};
-  if (output.count() != target_count)
-    return Error{concat("model: its output is ", output, ", and the data's targets are ",
-                        Shape{target_count}, "; end it with linear, outputs = ", target_count)};
-  return {};
+  return check_output(output, target_count, concat("'s targets are ", Shape{target_count}));
 }
 
 }  // namespace
+
+/// Takes descriptions apart into nodes, the parts of residual blocks included.
+class Model::Builder {
+ public:
+  explicit Builder(Model& model) : model_(model) {}
+
+  /// Adds `layers` behind node `input` and returns the last of them. `path` is that of their list:
+  /// "" or "3.body.".
+  Expected<int> chain(const std::vector<plan::Layer>& layers, int input, const std::string& path) {
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const std::string place = concat(path, i);
+      const auto* residual = std::get_if<plan::Residual>(&layers[i]);
+      const auto added = residual ? block(*residual, input, place) : one(layers[i], input, place);
+      if (!added) return added.error();
+      input = *added;
+    }
+    return input;
+  }
+
+ private:
+  Expected<int> one(const plan::Layer& description, int input, const std::string& path) {
+    const int index = model_.layers();
+    auto layer = make_layer(description, static_cast<std::uint32_t>(index));
+    if (!layer) return Error{concat("model: layer ", path, ": ", layer.error().text)};
+    return append({.path = path, .layer = std::move(*layer), .input = input});
+  }
+
+  Expected<int> block(const plan::Residual& residual, int input, const std::string& path) {
+    const auto body = chain(residual.body, input, path + ".body.");
+    if (!body) return body;
+    const auto shortcut = chain(residual.shortcut, input, path + ".shortcut.");
+    if (!shortcut) return shortcut;
+    const Shape& a = model_.output_of(*body);
+    const Shape& b = model_.output_of(*shortcut);
+    if (a != b)
+      return Error{concat("model: layer ", path, " (residual): its body gives samples of shape ", a,
+                          " and its shortcut ", b,
+                          ", which cannot be added; make a shortcut of one conv2d with the body's "
+                          "outputs and stride")};
+    return append({.path = path,
+                   .layer = std::make_unique<Sum>(),
+                   .input = *body,
+                   .other = *shortcut,
+                   .is_sum = true});
+  }
+
+  Expected<int> append(Node node) {
+    const int index = model_.layers();
+    const auto output = node.layer->set_input(model_.output_of(node.input));
+    const auto name = [&] { return concat("layer ", node.path, " (", node.layer->kind(), ")"); };
+    if (!output) return Error{concat("model: ", name(), " ", output.error().text)};
+    if (output->count() <= 0)
+      return Error{concat("model: ", name(), " gives samples of shape ", *output,
+                          ", which are empty; check its arguments")};
+    node.output = *output;
+    model_.first_parameter_.push_back(static_cast<int>(model_.parameters_.size()));
+    for (auto& spec : node.layer->parameters()) {
+      std::string parameter = concat(node.path, ".", spec.name);
+      model_.parameters_.push_back({std::move(parameter), index, std::move(spec)});
+    }
+    model_.nodes_.push_back(std::move(node));
+    return index;
+  }
+
+  Model& model_;
+};
 
 Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Layer>& layers,
                                                     plan::Loss loss, const Shape& input,
@@ -46,25 +125,8 @@ Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Laye
   if (input.count() <= 0) return Error{concat("data: samples of shape ", input, " are empty")};
   std::shared_ptr<Model> model(new Model);
   model->loss_ = loss;
-  model->shapes_.push_back(input);
-  for (const auto& description : layers) {
-    const int index = model->layers();
-    auto layer = make_layer(description);
-    if (!layer) return Error{concat("model: layer ", index, ": ", layer.error().text)};
-    model->layers_.push_back(std::move(*layer));
-    auto output = model->layers_.back()->set_input(model->shapes_.back());
-    if (!output)
-      return Error{concat("model: ", model->layer_name(index), " ", output.error().text)};
-    if (output->count() <= 0)
-      return Error{concat("model: ", model->layer_name(index), " gives samples of shape ", *output,
-                          ", which are empty; check its arguments")};
-    model->shapes_.push_back(*output);
-    model->first_parameter_.push_back(static_cast<int>(model->parameters_.size()));
-    for (auto& spec : model->layers_.back()->parameters()) {
-      std::string name = concat(index, ".", spec.name);
-      model->parameters_.push_back({std::move(name), index, std::move(spec)});
-    }
-  }
+  model->input_ = input;
+  if (const auto last = Builder(*model).chain(layers, kBatch, ""); !last) return last.error();
   model->first_parameter_.push_back(static_cast<int>(model->parameters_.size()));
   if (auto status = check_loss(loss, model->output(), classes, target_count); !status)
     return status.error();
@@ -72,18 +134,19 @@ Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Laye
 }
 
 std::string Model::layer_name(int index) const {
-  return concat("layer ", index, " (", layer(index).kind(), ")");
+  return concat("layer ", node(index).path, " (", layer(index).kind(), ")");
 }
 
 std::int64_t Model::parameter_count() const {
   std::int64_t count = 0;
-  for (const auto& parameter : parameters_) count += parameter.spec.shape.count();
+  for (const auto& parameter : parameters_)
+    if (parameter.spec.average == 0) count += parameter.spec.shape.count();
   return count;
 }
 
 std::int64_t Model::flops_per_sample() const {
   std::int64_t flops = 0;
-  for (const auto& layer : layers_) flops += layer->flops();
+  for (const auto& node : nodes_) flops += node.layer->flops();
   return flops;
 }
 
@@ -107,6 +170,8 @@ void Model::initialize(int index, std::uint64_t seed, float* out) const {
       return fill([&] { return kNormalDeviation * rng.normal(); });
     case plan::Init::zeros:
       return fill([] { return 0.0; });
+    case plan::Init::ones:
+      return fill([] { return 1.0; });
   }
 }
 

@@ -1,152 +1,317 @@
+#include "models/pass.hpp"
+
 #include <algorithm>
 
 #include "core/check.hpp"
-#include "kernels/finite.hpp"
-#include "kernels/mean_squared_error.hpp"
-#include "kernels/softmax_cross_entropy.hpp"
-#include "models/model.hpp"
-#include "tensor/blob.hpp"
+#include "models/pass_plan.hpp"
 
 namespace leeway {
 
-/// Where each layer's output lives, and what a pass is in the midst of.
-struct Pass::State {
-  static constexpr int kBatch =
-      -1;  // in `buffer_of`: the batch's own memory, which is not ours to overwrite
+namespace {
 
-  std::int64_t max_batch = 0;
-  bool with_backward = false;
-  int first_trained = 0;         // the first layer with parameters; backward stops there
-  std::vector<int> buffer_of;    // per layer: index into `buffers` of its output, or kBatch
-  std::vector<Blob> buffers;     // (max_batch, layer output)
-  std::vector<Blob> kept;        // per layer
-  std::vector<bool> overwrites;  // per layer: its output takes the place of its input
-  Blob gradients[2];             // of the present layer's output, and of its input
-  Blob scratch;
+constexpr int kNone = PassPlan::kNone;
 
-  Batch batch;             // of the last forward
-  int next_backward = -1;  // the layer whose backward is due; -1 when none is
-  int gradient = 0;        // which of `gradients` holds dy
+/// Weights for which no versions are given are packed anew each time; no more of them are kept than
+/// one pass uses.
+constexpr std::size_t kOwnVersions = 1;
 
-  const float* output(int layer) const {
-    const int buffer = layer < 0 ? kBatch : buffer_of[static_cast<std::size_t>(layer)];
-    return buffer == kBatch ? batch.x : buffers[static_cast<std::size_t>(buffer)].as_floats();
-  }
-
-  /// Decides which layers share memory. An in-place layer overwrites its input unless that is the
-  /// batch, or the layer that made it will want it back.
-  void place_outputs(const Model& model) {
-    int buffer = kBatch;
-    bool wanted = true;  // whether the backward of whoever wrote `buffer` reads it
-    for (int i = 0; i < model.layers(); ++i) {
-      const Layer& layer = model.layer(i);
-      const bool free = buffer != kBatch && !(wanted && with_backward);
-      overwrites.push_back(layer.in_place() && free);
-      if (!layer.is_view()) {
-        if (!overwrites.back()) {
-          buffer = static_cast<int>(buffers.size());
-          buffers.push_back(Blob::floats(max_batch * model.shape_before(i + 1).count()));
-        }
-        wanted = layer.backward_reads_output();
-      }
-      buffer_of.push_back(buffer);
-    }
-  }
-
-  std::int64_t largest_sample(const Model& model) const {
-    std::int64_t largest = model.output().count();
-    for (int i = first_trained + 1; i < model.layers(); ++i)
-      largest = std::max(largest, model.shape_before(i).count());
-    return largest;
-  }
-};
-
-Pass::Pass(std::shared_ptr<const Model> model, std::int64_t max_batch, bool backward)
-    : model_(std::move(model)), state_(std::make_shared<State>()) {
-  LW_CHECK(model_ && max_batch >= 0, max_batch);
-  State& s = *state_;
-  s.max_batch = max_batch;
-  s.with_backward = backward;
-  while (s.first_trained < model_->layers() && model_->first_parameter(s.first_trained + 1) == 0)
-    ++s.first_trained;
-  s.place_outputs(*model_);
-  std::size_t scratch = 0;
-  for (int i = 0; i < model_->layers(); ++i) {
-    s.kept.push_back(Blob::allocate(model_->layer(i).kept_bytes(max_batch)));
-    scratch = std::max(scratch, model_->layer(i).scratch_bytes(max_batch));
-  }
-  if (!backward) return;
-  s.scratch = Blob::allocate(scratch);
-  for (auto& gradient : s.gradients) gradient = Blob::floats(max_batch * s.largest_sample(*model_));
+template <class T>
+T* at(Blob& blob) {
+  return reinterpret_cast<T*>(blob.mutable_data());
 }
 
-PassResult Pass::forward(const Batch& batch, std::span<const ParameterView> weights) {
+bool is_host(Device device) {
+  return device.kind != Device::Kind::cuda;
+}
+
+/// Images that have to move, since data sets keep their channels first.
+bool moves(const Shape& input) {
+  return input.rank() == 3 && input[0] > 1 && input[1] * input[2] > 1;
+}
+
+}  // namespace
+
+struct Pass::State final : PackedWeights {
+  State(const Model& model, std::int64_t batch, bool backward, PassOptions given)
+      : plan(model, backward), options(std::move(given)), max_batch(batch), training(backward) {
+    if (!options.on) options.on = make_cpu_executor();
+    if (!options.packed) options.packed = std::make_shared<PackCache>(kOwnVersions);
+  }
+
+  const std::byte* get(int parameter, kernels::PackForm form,
+                       const std::function<void(std::byte*)>& pack) override;
+  void allocate(const Model& model);
+  void take_batch(const Model& model, const Batch& given);
+  void compute_loss(const Model& model);
+  template <class Compute>
+  void timed(const Model& model, int layer, const char* what, std::int64_t flops, Compute compute);
+
+  const float* output(int layer) const {
+    const int buffer =
+        layer == Model::kBatch ? kNone : plan.output[static_cast<std::size_t>(layer)];
+    return buffer == kNone ? x : outputs[static_cast<std::size_t>(buffer)].as_floats();
+  }
+  float* gradient(int buffer) {
+    return buffer == kNone ? nullptr : gradients[static_cast<std::size_t>(buffer)].mutable_floats();
+  }
+
+  PassPlan plan;
+  PassOptions options;
+  const std::int64_t max_batch;
+  const bool training;
+  std::vector<Blob> outputs;    // by the plan's buffers: (max_batch, floats)
+  std::vector<Blob> gradients;  // likewise
+  std::vector<Blob> kept;       // per layer
+  Blob scratch;
+  Blob loss;            // kernels::ClassLoss
+  Blob device_batch;    // on a GPU: (max_batch, input)
+  Blob device_targets;  // on a GPU: (max_batch, output), labels or numbers
+  Blob device_keys;     // on a GPU: (max_batch)
+  Blob moved;           // images, channels last: (max_batch, input)
+  Blob binary_targets;  // (max_batch, 1): labels as numbers
+
+  // Of the last forward:
+  std::int64_t size = 0;
+  const float* x = nullptr;
+  const std::int32_t* labels = nullptr;
+  const float* targets = nullptr;
+  const std::uint64_t* keys = nullptr;
+  int next_backward = -1;  // the layer whose backward is due; -1 when none is
+
+  // Packed weights of the last forward, and what they are keyed by.
+  std::vector<Blob> packed_in_use;
+  PackCache unversioned{kOwnVersions};  // shared with nobody: its numbers are this pass's own
+  PackCache* packs = nullptr;           // that one, or the options'
+  std::span<const std::uint64_t> versions;
+  std::vector<std::uint64_t> own_versions;
+  std::uint64_t forwards = 0;
+  int first_parameter = 0;  // of the layer under way
+};
+
+const std::byte* Pass::State::get(int parameter, kernels::PackForm form,
+                                  const std::function<void(std::byte*)>& pack) {
+  const int index = first_parameter + parameter;
+  const PackCache::Key key{index, form, options.on->device()};
+  packed_in_use.push_back(
+      packs->get(key, versions[static_cast<std::size_t>(index)], *options.on, pack));
+  options.on->begin_read(packed_in_use.back());
+  return packed_in_use.back().data();
+}
+
+void Pass::State::allocate(const Model& model) {
+  Executor& on = *options.on;
+  for (const auto floats : plan.output_floats) outputs.push_back(on.floats(max_batch * floats));
+  for (const auto floats : plan.gradient_floats) gradients.push_back(on.floats(max_batch * floats));
+  std::size_t largest_scratch = 0, largest_kept = 0;
+  for (int i = 0; i < model.layers(); ++i) {
+    const Layer& layer = model.layer(i);
+    largest_scratch = std::max(largest_scratch, layer.scratch_bytes(on, max_batch));
+    largest_kept = std::max(largest_kept, layer.kept_bytes(max_batch));
+  }
+  // Without backward, nobody looks at what a layer kept: all may keep it in the same place.
+  const Blob shared = training ? Blob() : on.allocate(largest_kept);
+  for (int i = 0; i < model.layers(); ++i)
+    kept.push_back(training ? on.allocate(model.layer(i).kept_bytes(max_batch)) : shared);
+  scratch = on.allocate(largest_scratch);
+  loss = on.allocate_host(sizeof(kernels::ClassLoss));
+  const std::int64_t input = model.input().count();
+  if (moves(model.input())) moved = on.floats(max_batch * input);
+  if (model.loss() == plan::Loss::sigmoid_cross_entropy) binary_targets = Blob::floats(max_batch);
+  if (is_host(on.device())) return;
+  device_batch = on.floats(max_batch * input);
+  device_targets = on.floats(max_batch * model.output().count());
+  device_keys = on.allocate(static_cast<std::size_t>(max_batch) * sizeof(std::uint64_t));
+}
+
+/// Brings the batch to the device, and images into the layout that layers want.
+void Pass::State::take_batch(const Model& model, const Batch& given) {
+  Executor& on = *options.on;
+  size = given.size;
+  x = given.x;
+  labels = given.labels;
+  targets = given.targets;
+  keys = given.sample_keys.data();
+  const bool by_class = model.loss() == plan::Loss::softmax_cross_entropy;
+  LW_CHECK(size == 0 || (by_class ? labels != nullptr : targets || labels), size);
+  if (!by_class && !targets) {
+    // Two classes told by one number: class 1 is yes.
+    float* numbers = binary_targets.mutable_floats();
+    std::copy_n(labels, size, numbers);
+    targets = numbers;
+  }
+  if (!is_host(on.device()) && size > 0) {
+    const auto upload = [&](Blob& to, const auto*& from, std::int64_t count) {
+      on.upload(to.mutable_data(), from, static_cast<std::size_t>(count) * sizeof(*from));
+      from = reinterpret_cast<std::decay_t<decltype(from)>>(to.data());
+    };
+    upload(device_batch, x, size * model.input().count());
+    if (by_class)
+      upload(device_targets, labels, size);
+    else
+      upload(device_targets, targets, size * model.output().count());
+    if (!given.sample_keys.empty()) upload(device_keys, keys, size);
+  }
+  if (moved) {
+    const Shape& image = model.input();
+    on.to_channels_last(moved.mutable_floats(), x, size, image[0], image[1] * image[2]);
+    x = moved.as_floats();
+  }
+}
+
+void Pass::State::compute_loss(const Model& model) {
+  Executor& on = *options.on;
+  auto* result = at<kernels::ClassLoss>(loss);
+  float* dy = gradient(plan.loss_gradient);
+  const float* y = output(model.layers() - 1);
+  const std::int64_t count = model.output().count();
+  switch (model.loss()) {
+    case plan::Loss::softmax_cross_entropy:
+      on.softmax_cross_entropy(result, dy, y, labels, size, count);
+      break;
+    case plan::Loss::sigmoid_cross_entropy:
+      on.sigmoid_cross_entropy(result, dy, y, targets, size * count);
+      break;
+    case plan::Loss::mean_squared_error:
+      on.mean_squared_error(result, dy, y, targets, size * count);
+      break;
+  }
+}
+
+template <class Compute>
+void Pass::State::timed(const Model& model, int layer, const char* what, std::int64_t flops,
+                        Compute compute) {
+  if (!options.profile) return compute();
+  Profile::Timer timer(options.profile.get(), *options.on);
+  compute();
+  timer.end(model.layer_name(layer), what, static_cast<double>(flops));
+}
+
+Pass::Pass(std::shared_ptr<const Model> model, std::int64_t max_batch, bool backward,
+           PassOptions options)
+    : model_(std::move(model)) {
+  LW_CHECK(model_ && max_batch >= 0, max_batch);
+  state_ = std::make_unique<State>(*model_, max_batch, backward, std::move(options));
+  state_->allocate(*model_);
+}
+
+/// Memory goes back to its pool, where another queue may find it: so this one has to be through.
+Pass::~Pass() {
+  state_->options.on->synchronize();
+}
+
+void Pass::start_forward(const Batch& batch, std::span<const ParameterView> weights,
+                         std::span<const std::uint64_t> versions) {
   State& s = *state_;
+  Executor& on = *s.options.on;
   LW_CHECK(batch.size >= 0 && batch.size <= s.max_batch, batch.size, s.max_batch);
   LW_CHECK(weights.size() == model_->parameters().size(), weights.size());
-  s.batch = batch;
+  LW_CHECK(versions.empty() || versions.size() == weights.size(), versions.size());
+  for (const auto& blob : s.packed_in_use) on.end_read(blob);
+  s.packed_in_use.clear();
+  s.own_versions.assign(versions.begin(), versions.end());
+  if (versions.empty()) s.own_versions.assign(weights.size(), ++s.forwards);
+  s.packs = versions.empty() ? &s.unversioned : s.options.packed.get();
+  s.versions = s.own_versions;
+  s.take_batch(*model_, batch);
   for (int i = 0; i < model_->layers(); ++i) {
     const Layer& layer = model_->layer(i);
     if (layer.is_view()) continue;
     const auto index = static_cast<std::size_t>(i);
-    const int first = model_->first_parameter(i);
-    const int count = model_->first_parameter(i + 1) - first;
-    layer.forward({.batch = batch.size,
-                   .x = s.output(i - 1),
-                   .y = s.buffers[static_cast<std::size_t>(s.buffer_of[index])].mutable_floats(),
-                   .kept = s.kept[index].mutable_data(),
-                   .weights = weights.subspan(static_cast<std::size_t>(first),
-                                              static_cast<std::size_t>(count)),
-                   .sample_keys = batch.sample_keys});
+    const auto buffer = static_cast<std::size_t>(s.plan.output[index]);
+    float* const y = s.outputs[buffer].mutable_floats();
+    const float* const x = s.output(model_->input_of(i));
+    const std::int64_t count = batch.size * model_->output_of(i).count();
+    s.timed(*model_, i, "forward", batch.size * layer.flops(), [&] {
+      if (model_->is_sum(i)) {
+        if (y != x) on.copy(y, x, static_cast<std::size_t>(count) * sizeof(float));
+        return on.accumulate(y, s.output(model_->other_input_of(i)), 1, count, kernels::Write::add);
+      }
+      s.first_parameter = model_->first_parameter(i);
+      const auto parameters =
+          static_cast<std::size_t>(model_->first_parameter(i + 1) - s.first_parameter);
+      layer.forward(
+          {.on = on,
+           .batch = batch.size,
+           .x = x,
+           .y = y,
+           .kept = s.kept[index].mutable_data(),
+           .scratch = s.scratch.mutable_data(),
+           .weights = weights.subspan(static_cast<std::size_t>(s.first_parameter), parameters),
+           .packed = s,
+           .training = s.training,
+           .sample_keys = s.keys});
+    });
   }
-  s.gradient = 0;
-  s.next_backward = s.with_backward ? model_->layers() - 1 : -1;
-  float* dy = s.with_backward ? s.gradients[0].mutable_floats() : nullptr;
-  const std::int64_t output_count = model_->output().count();
-  if (model_->loss() == plan::Loss::softmax_cross_entropy) {
-    LW_CHECK(batch.labels || batch.size == 0);
-    const auto result =
-        kernels::softmax_cross_entropy(dy, outputs(), batch.labels, batch.size, output_count);
-    return {result.loss, result.correct};
-  }
-  LW_CHECK(batch.targets || batch.size == 0);
-  return {kernels::mean_squared_error(dy, outputs(), batch.targets, batch.size * output_count), 0};
+  s.next_backward = s.training ? model_->layers() - 1 : -1;
+  s.timed(*model_, model_->layers() - 1, "loss", 0, [&] { s.compute_loss(*model_); });
+  on.mark();
+}
+
+PassResult Pass::result() {
+  state_->options.on->wait_mark();
+  const auto* loss = at<kernels::ClassLoss>(state_->loss);
+  return {loss->loss, loss->correct};
 }
 
 void Pass::backward(int index, std::span<const ParameterView> weights,
                     std::span<const GradientView> gradients) {
   State& s = *state_;
-  LW_CHECK(index == s.next_backward && index >= 0, index, s.next_backward, s.with_backward);
+  Executor& on = *s.options.on;
+  LW_CHECK(index == s.next_backward && index >= 0, index, s.next_backward, s.training);
   LW_CHECK(weights.size() == model_->parameters().size(), weights.size());
   LW_CHECK(gradients.size() == model_->parameters().size(), gradients.size());
   --s.next_backward;
   const Layer& layer = model_->layer(index);
-  if (index < s.first_trained || layer.is_view()) return;
-  const auto first = static_cast<std::size_t>(model_->first_parameter(index));
+  s.first_parameter = model_->first_parameter(index);
+  const auto first = static_cast<std::size_t>(s.first_parameter);
   const auto count = static_cast<std::size_t>(model_->first_parameter(index + 1)) - first;
-  const int into = layer.in_place() ? s.gradient : 1 - s.gradient;
-  layer.backward({.batch = s.batch.size,
-                  .x = s.output(index - 1),
-                  .y = s.output(index),
-                  .dy = s.gradients[s.gradient].as_floats(),
-                  .dx = index == s.first_trained ? nullptr : s.gradients[into].mutable_floats(),
-                  .kept = s.kept[static_cast<std::size_t>(index)].mutable_data(),
-                  .weights = weights.subspan(first, count),
-                  .gradients = gradients.subspan(first, count),
-                  .scratch = s.scratch.mutable_data()});
-  s.gradient = into;
+  for (const auto& op : s.plan.backward[static_cast<std::size_t>(index)]) {
+    float* const to = s.gradient(op.to);
+    const float* const from = s.gradient(op.from);
+    const std::int64_t floats = s.size * op.floats;
+    switch (op.kind) {
+      case PassPlan::Op::Kind::add:
+        on.accumulate(to, from, 1, floats, kernels::Write::add);
+        break;
+      case PassPlan::Op::Kind::copy:
+        on.copy(to, from, static_cast<std::size_t>(floats) * sizeof(float));
+        break;
+      case PassPlan::Op::Kind::layer:
+        // The products with the weights' gradients, and with the input's where it is wanted.
+        s.timed(*model_, index, "backward", s.size * layer.flops() * (to ? 2 : 1), [&] {
+          layer.backward({.on = on,
+                          .batch = s.size,
+                          .x = s.output(model_->input_of(index)),
+                          .y = s.output(index),
+                          .dy = from,
+                          .dx = to,
+                          .kept = s.kept[static_cast<std::size_t>(index)].mutable_data(),
+                          .scratch = s.scratch.mutable_data(),
+                          .weights = weights.subspan(first, count),
+                          .packed = s,
+                          .gradients = gradients.subspan(first, count),
+                          .sample_keys = s.keys});
+        });
+        break;
+    }
+  }
 }
 
 const float* Pass::outputs() const {
   return state_->output(model_->layers() - 1);
 }
 
-int Pass::first_non_finite_layer() const {
+int Pass::first_non_finite_layer() {
+  LW_CHECK(state_->training, "an evaluation reuses the memory of its layers");
   for (int i = 0; i < model_->layers(); ++i) {
-    const std::int64_t count = state_->batch.size * model_->shape_before(i + 1).count();
-    if (kernels::find_non_finite(state_->output(i), count) >= 0) return i;
+    const std::int64_t count = state_->size * model_->output_of(i).count();
+    if (state_->options.on->find_non_finite(state_->output(i), count) >= 0) return i;
   }
   return model_->layers();
+}
+
+Executor& Pass::executor() const {
+  return *state_->options.on;
 }
 
 }  // namespace leeway

@@ -19,7 +19,7 @@ struct Flags {
   std::optional<std::uint64_t> seed, iterations;
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, warmup,
       evaluate_every;
-  std::optional<std::string> staleness, optimizer, data;
+  std::optional<std::string> staleness, optimizer, data, augment, init, device;
   std::vector<std::string> slow, faults;
   bool prefetch = false;
   bool no_prefetch = false;
@@ -29,9 +29,10 @@ struct Flags {
   bool no_out = false;
   bool quiet = false;
   bool trace = false;
+  bool profile = false;
 };
 
-void add_flags(CLI::App& app, Flags& flags) {
+void add_training_flags(CLI::App& app, Flags& flags) {
   const std::string training = "Training";
   app.add_option("--epochs", flags.epochs, "Passes over the training data; may be a fraction")
       ->group(training);
@@ -55,8 +56,16 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--data", flags.data,
                  "Directory of the data set (Fashion-MNIST), or the CSV file to train on")
       ->group(training);
+  app.add_option("--augment", flags.augment,
+                 "Change training images at random: flip (left to right), shift=2 (by up to 2 "
+                 "pixels each way), both with a comma between, or none")
+      ->group(training);
+  app.add_option("--init", flags.init, "Safetensors file of the weights to start from")
+      ->group(training);
   app.add_option("--seed", flags.seed, "Seed of all randomness")->group(training);
+}
 
+void add_actor_flags(CLI::App& app, Flags& flags) {
   const std::string actors = "Actors";
   app.add_option("--workers", flags.workers, "Workers")->group(actors);
   app.add_option("--shards", flags.shards, "Shards that hold the parameters")->group(actors);
@@ -70,6 +79,10 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--no-prefetch", flags.no_prefetch, "Pull when the weights are needed")
       ->group(actors);
   app.add_option("--chunk", flags.chunk, "Samples of one lease; 0 chooses")->group(actors);
+  app.add_option("--device", flags.device,
+                 "Where to compute: cpu, cuda, cuda:1, or a list such as "
+                 "workers=cuda,worker3=cpu,shards=cuda:0")
+      ->group(actors);
   app.add_option("--slow", flags.slow,
                  "Slow a worker down: 3:4x (worker 3, four times), 3:4x@20% (in 20% of its "
                  "iterations, in bursts), "
@@ -78,12 +91,16 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--fault", flags.faults,
                  "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed")
       ->group(actors);
+}
 
+void add_output_flags(CLI::App& app, Flags& flags) {
   const std::string output = "Output";
   app.add_option("--out", flags.out, "Folder that keeps the run [runs/NAME-DATE-TIME]")
       ->group(output);
   app.add_flag("--no-out", flags.no_out, "Keep nothing")->group(output);
   app.add_flag("--trace", flags.trace, "Write every event into the run folder")->group(output);
+  app.add_flag("--profile", flags.profile, "Show where the time went, layer by layer")
+      ->group(output);
   app.add_flag("--quiet", flags.quiet, "No progress, no summary")->group(output);
   app.add_flag("--plan", flags.print_plan, "Print the plan as JSON, and run nothing")
       ->group(output);
@@ -95,6 +112,31 @@ void add_flags(CLI::App& app, Flags& flags) {
 template <class T>
 void take(T& target, const std::optional<T>& flag) {
   if (flag) target = *flag;
+}
+
+Status apply_trouble(const Flags& flags, Plan& plan) {
+  for (const auto& text : flags.slow) {
+    if (text == "none") {
+      plan.stragglers.clear();
+      continue;
+    }
+    auto straggler = parse_straggler(text);
+    if (!straggler) return straggler.error();
+    std::erase_if(plan.stragglers,
+                  [&](const auto& other) { return other.worker == straggler->worker; });
+    plan.stragglers.push_back(*straggler);
+  }
+  for (const auto& text : flags.faults) {
+    auto fault = parse_fault(text);
+    if (!fault) return fault.error();
+    plan.faults.push_back(*fault);
+  }
+  // A straggler of the scenario's own goes with its worker; one that was asked for is checked like
+  // everything else.
+  if (flags.workers && flags.slow.empty())
+    std::erase_if(plan.stragglers,
+                  [&](const auto& straggler) { return straggler.worker >= plan.workers; });
+  return {};
 }
 
 Status apply(const Flags& flags, Plan& plan) {
@@ -126,6 +168,13 @@ Status apply(const Flags& flags, Plan& plan) {
     if (!policy) return policy.error();
     plan.consistency = *policy;
   }
+  if (flags.augment) {
+    auto augment = parse_augment(*flags.augment);
+    if (!augment) return augment.error();
+    plan.augment = *augment;
+  }
+  take(plan.init_from, flags.init);
+  take(plan.device, flags.device);
   if (flags.data) {
     if (auto* fashion = std::get_if<plan::FashionMnist>(&plan.data)) {
       fashion->directory = *flags.data;
@@ -135,27 +184,7 @@ Status apply(const Flags& flags, Plan& plan) {
       return Error{"--data: this scenario makes its own data; leave the flag out"};
     }
   }
-  for (const auto& text : flags.slow) {
-    if (text == "none") {
-      plan.stragglers.clear();
-      continue;
-    }
-    auto straggler = parse_straggler(text);
-    if (!straggler) return straggler.error();
-    std::erase_if(plan.stragglers,
-                  [&](const auto& other) { return other.worker == straggler->worker; });
-    plan.stragglers.push_back(*straggler);
-  }
-  for (const auto& text : flags.faults) {
-    auto fault = parse_fault(text);
-    if (!fault) return fault.error();
-    plan.faults.push_back(*fault);
-  }
-  // A straggler of the scenario's own goes with its worker; one that was asked for is checked like
-  // everything else.
-  if (flags.workers && flags.slow.empty())
-    std::erase_if(plan.stragglers,
-                  [&](const auto& straggler) { return straggler.worker >= plan.workers; });
+  if (auto status = apply_trouble(flags, plan); !status) return status;
   return validate(plan);
 }
 
@@ -188,7 +217,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   CLI::App app(
       scenario.summary() + (scenario.description().empty() ? "" : "\n\n" + scenario.description()),
       scenario.plan().name);
-  add_flags(app, flags);
+  add_training_flags(app, flags);
+  add_actor_flags(app, flags);
+  add_output_flags(app, flags);
   app.allow_extras();
   const auto refuse = [&](const std::string& text) {
     std::cerr << scenario.plan().name << ": " << text << '\n';
@@ -223,6 +254,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     return refuse("--out and --no-out contradict each other; give one");
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
+  line.options.profile = flags.profile;
   if (!flags.no_out)
     line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
   return line;

@@ -9,6 +9,7 @@
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_log.hpp"
+#include "monitoring/profile_table.hpp"
 #include "monitoring/progress_line.hpp"
 #include "monitoring/run_folder.hpp"
 #include "monitoring/summary.hpp"
@@ -54,10 +55,11 @@ std::vector<NamedTensor> assemble(const Job& job, const std::vector<Blob>& block
     tensors.push_back({parameter.name, parameter.spec.shape, DType::f32,
                        Blob::floats(parameter.spec.shape.count())});
   for (const auto& block : job.layout->blocks()) {
+    const Blob data = blocks[block.id.value()].on_host();
     for (const auto& slice : block.slices) {
       auto& tensor = tensors[static_cast<std::size_t>(slice.parameter)];
       const std::int64_t row = tensor.shape.row_count();
-      std::copy_n(blocks[block.id.value()].as_floats() + slice.offset, slice.rows * row,
+      std::copy_n(data.as_floats() + slice.offset, slice.rows * row,
                   tensor.data.mutable_floats() + slice.first_row * row);
     }
   }
@@ -128,7 +130,8 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (const auto valid = validate(plan); !valid) return refused(valid.error().text);
   auto data = load_data(plan.data, plan.seed);
   if (!data) return refused(data.error().text);
-  const auto made = make_job(plan, std::move(*data));
+  const auto profile = options.profile ? std::make_shared<Profile>() : nullptr;
+  const auto made = make_job(plan, std::move(*data), {.profile = profile});
   if (!made) return refused(made.error().text);
   const auto& job = *made;
 
@@ -177,7 +180,8 @@ Result run(const Plan& plan, const RunOptions& options) {
     }
   }
   if (!options.quiet) {
-    const std::string text = summary(*job, result.totals, options.folder);
+    std::string text = summary(*job, result.totals, options.folder);
+    if (profile) text += "\n" + profile_table(profile->rows(), kernels::measure_peak());
     if (options.print) {
       options.print(text);
     } else {

@@ -61,6 +61,18 @@ Scenario& Scenario::prefetch(bool on) {
   plan_.prefetch = on;
   return *this;
 }
+Scenario& Scenario::augment(plan::Augment augment) {
+  plan_.augment = augment;
+  return *this;
+}
+Scenario& Scenario::device(std::string devices) {
+  plan_.device = std::move(devices);
+  return *this;
+}
+Scenario& Scenario::init_from(std::string path) {
+  plan_.init_from = std::move(path);
+  return *this;
+}
 Scenario& Scenario::chunk(std::uint32_t samples) {
   plan_.chunk = samples;
   return *this;

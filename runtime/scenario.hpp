@@ -19,6 +19,7 @@
 
 #include "models/datasets/load.hpp"
 #include "models/model.hpp"
+#include "runtime/models.hpp"
 #include "runtime/result.hpp"
 #include "runtime/words.hpp"
 
@@ -37,8 +38,8 @@ class Scenario {
   Scenario& data(plan::DataSource source);
   /// Data that the program brings along.
   Scenario& data(const std::string& name, DataFactory factory);
-  /// Layers in order; see words.hpp. A layer of the program's own: register_layer("name", factory),
-  /// then custom("name").
+  /// Layers in order; see words.hpp, and models.hpp for whole models. A layer of the program's own:
+  /// register_layer("name", factory), then custom("name").
   Scenario& model(std::vector<plan::Layer> layers);
   Scenario& loss(plan::Loss loss);
   Scenario& optimizer(plan::Optimizer optimizer);
@@ -54,6 +55,13 @@ class Scenario {
   Scenario& micro_batches(std::uint32_t count);
   /// Pulls the next iteration's weights while this one computes; spends one unit of leeway.
   Scenario& prefetch(bool on = true);
+  /// Changes training images at random, as in .augment({.flip = true, .shift = 2}).
+  Scenario& augment(plan::Augment augment);
+  /// Where the actors compute: "cpu", "cuda" or "cuda:1" for all, or a list such as
+  /// "workers=cuda,worker3=cpu,shards=cuda:0".
+  Scenario& device(std::string devices);
+  /// Starts from the weights of a safetensors file.
+  Scenario& init_from(std::string path);
   /// Samples of one lease; 0 chooses.
   Scenario& chunk(std::uint32_t samples);
   /// Slows a worker down. May be called several times.
@@ -85,6 +93,7 @@ struct RunOptions {
   std::string folder;                             // where the run is kept; empty: nowhere
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // every event into the run folder
+  bool profile = false;                           // where the time went, layer by layer
   std::function<void(const std::string&)> print;  // instead of the terminal
 };
 

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <optional>
+#include <sstream>
 
 #include "core/text.hpp"
 #include "policies/catalogue.hpp"
@@ -39,6 +40,27 @@ Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
   if (text == "adagrad") return adagrad();
   return Error{concat("--optimizer: there is no \"", text, '"',
                       suggest(text, names_of(optimizer_catalogue())))};
+}
+
+Expected<plan::Augment> parse_augment(const std::string& text) {
+  if (text == "none") return plan::Augment{};
+  constexpr std::string_view kShift = "shift=";
+  plan::Augment augment;
+  std::istringstream items(text + ',');
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto shift = item.starts_with(kShift)
+                           ? number<std::uint32_t>(std::string_view(item).substr(kShift.size()))
+                           : std::nullopt;
+    if (item == "flip") {
+      augment.flip = true;
+    } else if (shift) {
+      augment.shift = *shift;
+    } else {
+      return Error{concat("--augment: \"", item,
+                          "\" is not known; give --augment flip,shift=2, one of the two, or none")};
+    }
+  }
+  return augment;
 }
 
 Expected<plan::Fault> parse_fault(const std::string& text) {

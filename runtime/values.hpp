@@ -11,6 +11,8 @@ namespace leeway {
 Expected<plan::Consistency> parse_staleness(const std::string& text);
 /// The name of an optimizer, with its usual learning rate and parameters.
 Expected<plan::Optimizer> parse_optimizer(const std::string& text);
+/// "flip", "shift=2", both with a comma between, or "none".
+Expected<plan::Augment> parse_augment(const std::string& text);
 /// "2@100", "2@100:throws" or "2@100:killed".
 Expected<plan::Fault> parse_fault(const std::string& text);
 

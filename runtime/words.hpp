@@ -1,6 +1,9 @@
 #pragma once
-// The words of which a scenario is made: short names for the parts of a plan.
+// The words of which a scenario is made: short names for the parts of a plan. Whole models have
+// theirs in models.hpp.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "messages/plan.hpp"
 
@@ -42,8 +45,58 @@ inline plan::Synthetic clusters(std::uint32_t classes, std::uint32_t features,
 inline plan::Layer linear(std::uint32_t outputs, plan::Init init = plan::Init::he) {
   return plan::Linear{outputs, init};
 }
+/// As in `conv2d(64, 3, {.padding = 1})`.
+struct ConvOptions {
+  std::uint32_t stride = 1, padding = 0, groups = 1;
+  bool bias = true;
+  plan::Init init = plan::Init::he;
+};
+/// A convolution of `outputs` channels with square kernels.
+inline plan::Layer conv2d(std::uint32_t outputs, std::uint32_t kernel, ConvOptions options = {}) {
+  return plan::Conv2d{outputs,        kernel,       options.stride, options.padding,
+                      options.groups, options.bias, options.init};
+}
+/// Windows of kernel x kernel pixels, side by side; see plan::MaxPool2d for the rest.
+inline plan::Layer max_pool(std::uint32_t kernel) {
+  return plan::MaxPool2d{kernel, kernel, 0};
+}
+inline plan::Layer avg_pool(std::uint32_t kernel) {
+  return plan::AvgPool2d{kernel, kernel, 0};
+}
+/// The mean of each channel's whole image.
+inline plan::Layer global_avg_pool() {
+  return plan::AvgPool2d{0, 1, 0};
+}
+inline plan::Layer batch_norm() {
+  return plan::BatchNorm{};
+}
+inline plan::Layer layer_norm() {
+  return plan::LayerNorm{};
+}
 inline plan::Layer relu() {
   return plan::Relu{};
+}
+inline plan::Layer gelu() {
+  return plan::Gelu{};
+}
+/// Not plain tanh and sigmoid: the first is a function of <cmath>.
+inline plan::Layer tanh_layer() {
+  return plan::Tanh{};
+}
+inline plan::Layer sigmoid_layer() {
+  return plan::Sigmoid{};
+}
+/// Zeroes each number with this probability while training.
+inline plan::Layer dropout(double probability = 0.5) {
+  return plan::Dropout{probability};
+}
+/// Rows of `features` numbers for tokens 0 to vocabulary - 1.
+inline plan::Layer embedding(std::uint32_t vocabulary, std::uint32_t features) {
+  return plan::Embedding{vocabulary, features};
+}
+/// body(x) + shortcut(x); without a shortcut, body(x) + x.
+inline plan::Layer residual(std::vector<plan::Layer> body, std::vector<plan::Layer> shortcut = {}) {
+  return plan::Residual{std::move(body), std::move(shortcut)};
 }
 inline plan::Layer flatten() {
   return plan::Flatten{};
@@ -56,6 +109,11 @@ inline plan::Loss softmax_cross_entropy() {
 }
 inline plan::Loss mean_squared_error() {
   return plan::Loss::mean_squared_error;
+}
+
+/// Of numbers in 0..1, or of two classes by one output.
+inline plan::Loss sigmoid_cross_entropy() {
+  return plan::Loss::sigmoid_cross_entropy;
 }
 
 // ---- optimizers and schedules ----

@@ -5,13 +5,19 @@
 // A blob has one writer until it is shared; from then on it is immutable, until `unique()` says
 // that its holder is alone again. Copies of a Blob refer to the same bytes; the last one gives them
 // back to the pool.
+//
+// On a GPU, work that was asked for may not have been done when a reference is dropped: there a
+// blob also carries fences, and a queue that uses the bytes waits for those of the queues before
+// it.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "tensor/device.hpp"
+#include "tensor/fences.hpp"
 
 namespace leeway {
 
@@ -44,7 +50,7 @@ class Blob {
   void reset();
 
   /// True iff this is the only reference. Everything that former holders did to the bytes has
-  /// happened before.
+  /// happened before; on a GPU, everything that they asked for has a fence.
   bool unique() const { return block_ && block_->references.load(std::memory_order_acquire) == 1; }
   bool same_as(const Blob& other) const { return block_ == other.block_; }
 
@@ -56,6 +62,12 @@ class Blob {
   std::byte* mutable_data() { return block_ ? block_->bytes : nullptr; }
   float* mutable_floats() { return reinterpret_cast<float*>(mutable_data()); }
 
+  /// The bytes where the processor can read them: this blob, or a copy of it when it lies on a GPU;
+  /// waits for whoever writes it there.
+  Blob on_host() const;
+  /// Of a blob on a GPU; null for host memory, which needs none.
+  Fences* fences() const { return block_ ? block_->fences.get() : nullptr; }
+
  private:
   friend class BlobPool;
   struct Block {
@@ -65,20 +77,10 @@ class Blob {
     std::size_t capacity = 0;  // bytes held
     std::byte* bytes = nullptr;
     BlobPool* pool = nullptr;
+    std::unique_ptr<Fences> fences;
   };
   explicit Blob(Block* block) : block_(block) {}
   Block* block_ = nullptr;
 };
-
-/// What a pool did so far.
-struct PoolCounts {
-  std::uint64_t system_allocations = 0;  // times it asked the system for memory
-  std::uint64_t reuses = 0;              // times it did not have to
-  std::size_t bytes_in_use = 0;
-  std::size_t bytes_kept = 0;  // free, kept for reuse
-};
-
-/// Counts of the process's host pool.
-PoolCounts host_pool_counts();
 
 }  // namespace leeway

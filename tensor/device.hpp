@@ -2,6 +2,9 @@
 // Where memory lives.
 #include <cstdint>
 #include <ostream>
+#include <string>
+
+#include "core/expected.hpp"
 
 namespace leeway {
 
@@ -23,5 +26,8 @@ inline std::ostream& operator<<(std::ostream& out, Device device) {
   }
   return out;
 }
+
+/// "cpu", "cuda" (the first GPU) or "cuda:2". Says nothing about whether there is such a device.
+Expected<Device> parse_device(const std::string& text);
 
 }  // namespace leeway

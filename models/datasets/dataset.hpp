@@ -25,6 +25,9 @@ class Dataset {
   /// Numbers to predict for a sample; 0 when there are classes.
   virtual std::int64_t target_count() const = 0;
 
+  /// What an empty pixel reads as in a gathered image; new views of images are filled up with it.
+  virtual float background() const { return 0; }
+
   /// Writes the named samples, in their order.
   /// x: (samples.size(), sample_shape()). labels: (samples.size()), written iff classes() > 0, else
   /// may be null. targets: (samples.size(), target_count()), written iff target_count() > 0, else

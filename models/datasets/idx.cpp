@@ -170,6 +170,7 @@ class IdxDataset final : public Dataset {
   Shape sample_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   std::int64_t target_count() const override { return 0; }
+  float background() const override { return how_.shift; }
 
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float*) const override {

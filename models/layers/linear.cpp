@@ -1,11 +1,15 @@
 #include "models/layers/linear.hpp"
 
 #include "core/text.hpp"
-#include "kernels/linear.hpp"
 
 namespace leeway {
 
 Expected<Shape> Linear::set_input(const Shape& input) {
+  if (input.rank() == 2) {
+    rows_ = input[0];
+    inputs_ = input[1];
+    return Shape{rows_, outputs_};
+  }
   if (input.rank() != 1)
     return Error{concat("got samples of shape ", input,
                         " and needs vectors; put a flatten layer before it")};
@@ -14,18 +18,21 @@ Expected<Shape> Linear::set_input(const Shape& input) {
 }
 
 std::vector<ParameterSpec> Linear::parameters() const {
-  return {{"weight", Shape{outputs_, inputs_}, init_, inputs_, outputs_},
-          {"bias", Shape{outputs_}, plan::Init::zeros, inputs_, outputs_}};
+  std::vector<ParameterSpec> specs{
+      {"weight", Shape{outputs_, inputs_}, spec_.init, inputs_, outputs_}};
+  if (spec_.bias) specs.push_back({"bias", Shape{outputs_}, plan::Init::zeros, inputs_, outputs_});
+  return specs;
 }
 
 void Linear::forward(const ForwardArgs& args) const {
-  kernels::linear_forward(args.y, args.x, args.weights[0], args.weights[1],
-                          {args.batch, inputs_, outputs_});
+  args.on.linear_forward(args.y, args.x, args.weights[0],
+                         spec_.bias ? args.weights[1] : ParameterView{}, shape(args.batch));
 }
 
 void Linear::backward(const BackwardArgs& args) const {
-  kernels::linear_backward(args.dx, args.gradients[0], args.gradients[1], args.dy, args.x,
-                           args.weights[0], {args.batch, inputs_, outputs_});
+  args.on.linear_backward(args.dx, args.gradients[0],
+                          spec_.bias ? args.gradients[1] : GradientView{}, args.dy, args.x,
+                          args.weights[0], shape(args.batch));
 }
 
 }  // namespace leeway

@@ -1,5 +1,5 @@
 #pragma once
-// Linear: y = x W^T + b for samples that are vectors; "weight" is (O, I), "bias" (O), as in
+// Linear: y = x W^T + b over the last axis of a sample; "weight" is (O, I), "bias" (O), as in
 // PyTorch.
 #include "models/layer.hpp"
 
@@ -8,21 +8,26 @@ namespace leeway {
 class Linear final : public Layer {
  public:
   /// Requires outputs > 0.
-  Linear(std::int64_t outputs, plan::Init init) : outputs_(outputs), init_(init) {}
+  explicit Linear(const plan::Linear& spec) : spec_(spec), outputs_(spec.outputs) {}
 
   std::string_view kind() const override { return "linear"; }
-  /// Takes vectors only; the error on any other shape says to put a flatten before.
+  /// Takes vectors (I), and sequences (T, I); the error on images says to put a flatten before.
   Expected<Shape> set_input(const Shape& input) override;
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }
-  std::int64_t flops() const override { return 2 * inputs_ * outputs_; }
+  std::int64_t flops() const override { return 2 * rows_ * inputs_ * outputs_; }
   void forward(const ForwardArgs& args) const override;
   void backward(const BackwardArgs& args) const override;
 
  private:
+  kernels::LinearShape shape(std::int64_t batch) const {
+    return {batch * rows_, inputs_, outputs_};
+  }
+
+  plan::Linear spec_;
+  std::int64_t rows_ = 1;  // T
   std::int64_t inputs_ = 0;
   std::int64_t outputs_;
-  plan::Init init_;
 };
 
 }  // namespace leeway

@@ -4,9 +4,14 @@
 #include <mutex>
 
 #include "core/text.hpp"
+#include "models/layers/activation.hpp"
+#include "models/layers/conv2d.hpp"
+#include "models/layers/dropout.hpp"
+#include "models/layers/embedding.hpp"
 #include "models/layers/flatten.hpp"
 #include "models/layers/linear.hpp"
-#include "models/layers/relu.hpp"
+#include "models/layers/norm.hpp"
+#include "models/layers/pool2d.hpp"
 #include "models/model.hpp"
 
 namespace leeway {
@@ -25,17 +30,46 @@ Registry& registry() {
   return registry;
 }
 
+template <class L, class... Args>
+MadeLayer made(const Args&... args) {
+  return std::unique_ptr<Layer>(std::make_unique<L>(args...));
+}
+
+Error not_zero(std::string_view layer, std::string_view what, std::string_view example) {
+  return Error{
+      concat(layer, ": ", what, " is 0; give it at least 1, for example ", what, " = ", example)};
+}
+
 struct Maker {
-  MadeLayer operator()(const plan::Linear& linear) const {
-    if (linear.outputs == 0)
-      return Error{"linear: outputs is 0; give it at least 1, for example outputs = 10"};
-    return std::unique_ptr<Layer>(std::make_unique<Linear>(linear.outputs, linear.init));
+  std::uint32_t salt;
+
+  MadeLayer operator()(const plan::Linear& spec) const {
+    if (spec.outputs == 0) return not_zero("linear", "outputs", "10");
+    return made<Linear>(spec);
   }
-  MadeLayer operator()(const plan::Relu&) const {
-    return std::unique_ptr<Layer>(std::make_unique<Relu>());
+  MadeLayer operator()(const plan::Relu&) const { return made<Relu>(); }
+  MadeLayer operator()(const plan::Flatten&) const { return made<Flatten>(); }
+  MadeLayer operator()(const plan::Conv2d& spec) const {
+    if (spec.outputs == 0) return not_zero("conv2d", "outputs", "64");
+    return made<Conv2d>(spec);
   }
-  MadeLayer operator()(const plan::Flatten&) const {
-    return std::unique_ptr<Layer>(std::make_unique<Flatten>());
+  MadeLayer operator()(const plan::MaxPool2d& spec) const { return made<MaxPool2d>(spec); }
+  MadeLayer operator()(const plan::AvgPool2d& spec) const { return made<AvgPool2d>(spec); }
+  MadeLayer operator()(const plan::BatchNorm& spec) const { return made<BatchNorm>(spec); }
+  MadeLayer operator()(const plan::LayerNorm& spec) const { return made<LayerNorm>(spec); }
+  MadeLayer operator()(const plan::Gelu&) const {
+    return made<ActivationLayer>(kernels::Activation::gelu);
+  }
+  MadeLayer operator()(const plan::Tanh&) const {
+    return made<ActivationLayer>(kernels::Activation::tanh);
+  }
+  MadeLayer operator()(const plan::Sigmoid&) const {
+    return made<ActivationLayer>(kernels::Activation::sigmoid);
+  }
+  MadeLayer operator()(const plan::Dropout& spec) const { return made<Dropout>(spec, salt); }
+  MadeLayer operator()(const plan::Embedding& spec) const { return made<Embedding>(spec); }
+  MadeLayer operator()(const plan::Residual&) const {
+    return Error{"residual: it is made of layers, and none itself"};  // Model::build takes it apart
   }
   MadeLayer operator()(const plan::CustomLayer& custom) const {
     LayerFactory make = nullptr;
@@ -68,8 +102,8 @@ void register_layer(const std::string& name, LayerFactory make) {
   makers[name] = make;
 }
 
-MadeLayer make_layer(const plan::Layer& description) {
-  return std::visit(Maker{}, description);
+MadeLayer make_layer(const plan::Layer& description, std::uint32_t salt) {
+  return std::visit(Maker{salt}, description);
 }
 
 }  // namespace leeway

@@ -4,14 +4,13 @@
 
 namespace leeway {
 
-void AdaGrad::update(const UpdateArgs& args) const {
-  kernels::update(buffers_of(args, slots()),
-                  kernels::AdaGradFormula{
-                      .rate = static_cast<float>(args.learning_rate * args.weight),
-                      .decay = static_cast<float>(decay_),
-                      .weight = static_cast<float>(args.weight),
-                      .epsilon = static_cast<float>(spec_.epsilon),
-                  });
+kernels::UpdateFormula AdaGrad::formula(const UpdateSize& size) const {
+  return kernels::AdaGradFormula{
+      .rate = static_cast<float>(size.learning_rate * size.weight),
+      .decay = static_cast<float>(decay_),
+      .weight = static_cast<float>(size.weight),
+      .epsilon = static_cast<float>(spec_.epsilon),
+  };
 }
 
 }  // namespace leeway

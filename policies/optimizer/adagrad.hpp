@@ -12,7 +12,7 @@ class AdaGrad final : public Optimizer {
   AdaGrad(const plan::AdaGrad& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adagrad"; }
   int slots() const override { return 1; }  // s
-  void update(const UpdateArgs& args) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override;
 
  private:
   plan::AdaGrad spec_;

@@ -15,7 +15,7 @@ class Adam final : public Optimizer {
   Adam(const plan::Adam& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adam"; }
   int slots() const override { return 2; }  // m, v
-  void update(const UpdateArgs& args) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override;
 
  private:
   plan::Adam spec_;

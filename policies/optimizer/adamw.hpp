@@ -11,7 +11,7 @@ class AdamW final : public Optimizer {
   AdamW(const plan::AdamW& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adamw"; }
   int slots() const override { return 2; }  // m, v
-  void update(const UpdateArgs& args) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override;
 
  private:
   plan::AdamW spec_;

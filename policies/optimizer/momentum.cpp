@@ -6,14 +6,13 @@
 
 namespace leeway {
 
-void Momentum::update(const UpdateArgs& args) const {
-  kernels::update(buffers_of(args, slots()),
-                  kernels::MomentumFormula{
-                      .rate = static_cast<float>(args.learning_rate * args.weight),
-                      .decay = static_cast<float>(decay_),
-                      .keep = static_cast<float>(std::pow(factor_, args.weight)),
-                      .gain = static_cast<float>(velocity_gain(factor_, args.weight)),
-                  });
+kernels::UpdateFormula Momentum::formula(const UpdateSize& size) const {
+  return kernels::MomentumFormula{
+      .rate = static_cast<float>(size.learning_rate * size.weight),
+      .decay = static_cast<float>(decay_),
+      .keep = static_cast<float>(std::pow(factor_, size.weight)),
+      .gain = static_cast<float>(velocity_gain(factor_, size.weight)),
+  };
 }
 
 }  // namespace leeway

@@ -16,7 +16,7 @@ class Momentum final : public Optimizer {
       : factor_(spec.factor), decay_(weight_decay) {}
   std::string_view name() const override { return "momentum"; }
   int slots() const override { return 1; }  // m
-  void update(const UpdateArgs& args) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override;
 
  private:
   double factor_;

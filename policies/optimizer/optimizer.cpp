@@ -1,5 +1,9 @@
 #include "policies/optimizer/optimizer.hpp"
 
+#include <cmath>
+
+#include "core/check.hpp"
+
 #include "policies/optimizer/adagrad.hpp"
 #include "policies/optimizer/adam.hpp"
 #include "policies/optimizer/adamw.hpp"
@@ -37,6 +41,15 @@ struct Maker {
 
 std::unique_ptr<Optimizer> make_optimizer(const plan::Optimizer& spec) {
   return std::visit(Maker{spec.weight_decay}, spec.kind);
+}
+
+void Optimizer::update(Executor& on, const kernels::UpdateBuffers& buffers,
+                       const UpdateSize& size) const {
+  LW_CHECK(buffers.count == 0 || (buffers.w && buffers.w_out && buffers.g), buffers.count);
+  for (int slot = 0; slot < slots() && buffers.count > 0; ++slot)
+    LW_CHECK(buffers.state[slot] && buffers.state_out[slot], slot, name());
+  LW_CHECK(size.weight >= 0 && std::isfinite(size.learning_rate), size.weight, size.learning_rate);
+  on.update(buffers, formula(size));
 }
 
 }  // namespace leeway

@@ -7,24 +7,18 @@
 // about as far as one step of synchronous SGD.
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
+#include "kernels/executor.hpp"
 #include "messages/plan.hpp"
 
 namespace leeway {
 
-struct UpdateArgs {
-  std::int64_t count = 0;  // floats
-  float* w_out = nullptr;  // =, may be w itself
-  const float* w = nullptr;
-  std::span<float* const>
-      state_out;  // slots() arrays of `count`, =, each may be its twin in `state`
-  std::span<const float* const> state;  // zeros before the first update
-  const float* g = nullptr;             // mean gradient
-  double weight = 1;                    // w of the push, in (0, 1] usually
-  double learning_rate = 0;             // by the schedule, not yet times weight
-  double progress = 0;  // sum of the weights of all updates of these floats, this one included
+/// How much of a step one update is.
+struct UpdateSize {
+  double weight = 1;         // w of the push, in (0, 1] usually
+  double learning_rate = 0;  // by the schedule, not yet times weight
+  double progress = 0;       // sum of the weights of all updates of these floats, this one included
 };
 
 class Optimizer {
@@ -36,7 +30,11 @@ class Optimizer {
   /// Streams of `count` floats that an in-place update reads and writes: for costs and roofline
   /// figures.
   int streams() const { return 3 + 2 * slots(); }
-  virtual void update(const UpdateArgs& args) const = 0;
+  /// What an update of this size does to each weight and its state; the state is zeros before the
+  /// first update.
+  virtual kernels::UpdateFormula formula(const UpdateSize& size) const = 0;
+  /// Does it, on `on`. Requires all arrays of `buffers`, slots() of them of state; checked.
+  void update(Executor& on, const kernels::UpdateBuffers& buffers, const UpdateSize& size) const;
 };
 
 /// By the plan; the catalogue in policies/catalogue.hpp lists all.

@@ -4,12 +4,11 @@
 
 namespace leeway {
 
-void Sgd::update(const UpdateArgs& args) const {
-  kernels::update(buffers_of(args, slots()),
-                  kernels::SgdFormula{
-                      .rate = static_cast<float>(args.learning_rate * args.weight),
-                      .decay = static_cast<float>(decay_),
-                  });
+kernels::UpdateFormula Sgd::formula(const UpdateSize& size) const {
+  return kernels::SgdFormula{
+      .rate = static_cast<float>(size.learning_rate * size.weight),
+      .decay = static_cast<float>(decay_),
+  };
 }
 
 }  // namespace leeway

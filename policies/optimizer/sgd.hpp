@@ -10,7 +10,7 @@ class Sgd final : public Optimizer {
   Sgd(const plan::Sgd&, double weight_decay) : decay_(weight_decay) {}
   std::string_view name() const override { return "sgd"; }
   int slots() const override { return 0; }
-  void update(const UpdateArgs& args) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override;
 
  private:
   double decay_;

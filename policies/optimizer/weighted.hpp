@@ -2,8 +2,6 @@
 // What the optimizers share: how a push of weight w < 1 counts as a part of a step.
 #include <cmath>
 
-#include "core/check.hpp"
-#include "kernels/update.hpp"
 #include "policies/optimizer/optimizer.hpp"
 
 namespace leeway {
@@ -29,22 +27,6 @@ inline double velocity_gain(double beta, double weight) {
 /// 1 - beta^progress: how much of an average that began at zero is filled; 1 before anything came.
 inline double filled(double beta, double progress) {
   return progress > 0 ? 1 - std::pow(beta, progress) : 1;
-}
-
-/// The same arrays as kernels take them. Checks that there are `slots` of state, and a weight that
-/// makes sense.
-inline kernels::UpdateBuffers buffers_of(const UpdateArgs& args, int slots) {
-  const auto count = static_cast<std::size_t>(slots);
-  LW_CHECK(args.state.size() == count && args.state_out.size() == count, slots, args.state.size(),
-           args.state_out.size());
-  LW_CHECK(args.weight >= 0 && std::isfinite(args.learning_rate), args.weight, args.learning_rate);
-  kernels::UpdateBuffers buffers{
-      .count = args.count, .w_out = args.w_out, .w = args.w, .g = args.g};
-  for (std::size_t i = 0; i < count; ++i) {
-    buffers.state_out[i] = args.state_out[i];
-    buffers.state[i] = args.state[i];
-  }
-  return buffers;
 }
 
 }  // namespace leeway

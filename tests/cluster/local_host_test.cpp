@@ -7,6 +7,7 @@
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "runtime/scenario.hpp"
+#include "tensor/blob_pool.hpp"
 #include "tests/support/test_host.hpp"
 #include "tests/support/tiny.hpp"
 

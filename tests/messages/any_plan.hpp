@@ -46,17 +46,63 @@ inline plan::DataSource any_data() {
   }
 }
 
-inline plan::Layer any_layer() {
-  switch (*rc::gen::inRange(0, 4)) {
+inline plan::Init any_init() {
+  return static_cast<plan::Init>(*rc::gen::inRange(0, 5));
+}
+
+template <class Pool>
+Pool any_pool() {
+  return {any<std::uint32_t>(), any<std::uint32_t>(), any<std::uint32_t>()};
+}
+
+inline std::vector<plan::Layer> any_layers(int depth);
+
+/// A layer with up to `depth` residual layers inside one another.
+inline plan::Layer any_layer(int depth) {
+  switch (*rc::gen::inRange(0, depth > 0 ? 15 : 14)) {
     case 0:
-      return plan::Linear{any<std::uint32_t>(), static_cast<plan::Init>(*rc::gen::inRange(0, 4))};
+      return plan::Linear{any<std::uint32_t>(), any_init(), any<bool>()};
     case 1:
       return plan::Relu{};
     case 2:
       return plan::Flatten{};
-    default:
+    case 3:
       return plan::CustomLayer{any_text(), any_text()};
+    case 4:
+      return plan::Conv2d{any<std::uint32_t>(),
+                          any<std::uint32_t>(),
+                          any<std::uint32_t>(),
+                          any<std::uint32_t>(),
+                          any<std::uint32_t>(),
+                          any<bool>(),
+                          any_init()};
+    case 5:
+      return any_pool<plan::MaxPool2d>();
+    case 6:
+      return any_pool<plan::AvgPool2d>();
+    case 7:
+      return plan::BatchNorm{any<double>(), any<double>()};
+    case 8:
+      return plan::LayerNorm{any<double>()};
+    case 9:
+      return plan::Gelu{};
+    case 10:
+      return plan::Tanh{};
+    case 11:
+      return plan::Sigmoid{};
+    case 12:
+      return plan::Dropout{any<double>()};
+    case 13:
+      return plan::Embedding{any<std::uint32_t>(), any<std::uint32_t>(), any_init()};
+    default:
+      return plan::Residual{any_layers(depth - 1), any_layers(depth - 1)};
   }
+}
+
+inline std::vector<plan::Layer> any_layers(int depth) {
+  std::vector<plan::Layer> layers;
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) layers.push_back(any_layer(depth));
+  return layers;
 }
 
 inline plan::Optimizer any_optimizer() {
@@ -115,8 +161,8 @@ inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t
   out.name = any_text();
   out.seed = any<std::uint64_t>() % most_seed;
   out.data = any_data();
-  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) out.model.push_back(any_layer());
-  out.loss = static_cast<plan::Loss>(*rc::gen::inRange(0, 2));
+  out.model = any_layers(3);
+  out.loss = static_cast<plan::Loss>(*rc::gen::inRange(0, 3));
   out.optimizer = any_optimizer();
   out.schedule = any_schedule();
   out.consistency = any_consistency();
@@ -134,6 +180,9 @@ inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t
                           static_cast<plan::Fault::Kind>(*rc::gen::inRange(0, 2))});
   out.stop = {any<double>(), any<std::uint64_t>() % most_seed, any<double>(), any<double>()};
   out.evaluate_every = any<double>();
+  out.augment = {any<bool>(), any<std::uint32_t>()};
+  out.device = any_text();
+  out.init_from = any_text();
   return out;
 }
 

@@ -76,16 +76,106 @@ TEST_CASE("a model needs layers that can be trained") {
   CHECK(model({plan::CustomLayer{"lora", ""}}) == "");
 }
 
-TEST_CASE("the loss must fit the data") {
-  CHECK_THAT(after([](Plan& p) { p.loss = plan::Loss::mean_squared_error; }),
-             Contains("give softmax_cross_entropy"));
-  CHECK_THAT(with_data(plan::Synthetic{}), Contains("give mean_squared_error"));
+namespace {
+
+std::string with_layer(plan::Layer layer) {
+  return after([&](Plan& p) { p.model = {std::move(layer), plan::Linear{10}}; });
+}
+
+}  // namespace
+
+TEST_CASE("the settings of layers are checked") {
+  CHECK(with_layer(plan::Conv2d{}) == "model[0].conv2d.outputs: 0 is not allowed; give 1 or more");
+  CHECK_THAT(with_layer(plan::Conv2d{.outputs = 4, .kernel = 0}),
+             Contains("model[0].conv2d.kernel: 0 is not allowed; give 1 to 1024"));
+  CHECK_THAT(with_layer(plan::Conv2d{.outputs = 4, .stride = 0}), Contains("conv2d.stride: 0"));
+  CHECK_THAT(with_layer(plan::Conv2d{.outputs = 4, .padding = 3}),
+             Contains("conv2d.padding: 3 is not allowed; give less than the kernel, 3"));
+  CHECK_THAT(with_layer(plan::Conv2d{.outputs = 4, .groups = 3}),
+             Contains("conv2d.groups: 3 does not divide the 4 outputs"));
+  CHECK_THAT(with_layer(plan::Conv2d{.outputs = 4, .groups = 0}), Contains("conv2d.groups: 0"));
+  CHECK_THAT(with_layer(plan::Conv2d{.outputs = ~0u, .kernel = 1024}),
+             Contains("model[0].conv2d: 4294967295 outputs of a 1024x1024 kernel need more than"));
+  CHECK(with_layer(plan::Conv2d{4, 5, 2, 4, 2}) == "");
+  CHECK_THAT(with_layer(plan::MaxPool2d{0}), Contains("max_pool2d.kernel: 0"));
+  CHECK_THAT(with_layer(plan::MaxPool2d{16}), Contains("max_pool2d.kernel: 16 is not allowed"));
+  CHECK_THAT(with_layer(plan::AvgPool2d{16}), Contains("avg_pool2d.kernel: 16"));
+  CHECK_THAT(with_layer(plan::AvgPool2d{2, 0}), Contains("avg_pool2d.stride: 0"));
+  CHECK_THAT(with_layer(plan::MaxPool2d{3, 1, 2}), Contains("give at most half the kernel, 1"));
+  CHECK(with_layer(plan::MaxPool2d{15, 1, 7}) == "");
+  CHECK(with_layer(plan::AvgPool2d{.kernel = 0}) == "");
+  for (const double value : {0.0, kNan, kInf}) {
+    CHECK_THAT(with_layer(plan::BatchNorm{value}), Contains("model[0].batch_norm.epsilon: "));
+    CHECK_THAT(with_layer(plan::LayerNorm{value}), Contains("model[0].layer_norm.epsilon: "));
+    CHECK_THAT(with_layer(plan::BatchNorm{1e-5, value}), Contains("batch_norm.momentum: "));
+  }
+  CHECK_THAT(with_layer(plan::BatchNorm{1e-5, 1.1}), Contains("batch_norm.momentum: 1.1"));
+  CHECK(with_layer(plan::BatchNorm{1e-5, 1}) == "");
+  CHECK_THAT(with_layer(plan::Dropout{1}), Contains("model[0].dropout.probability: 1"));
+  CHECK_THAT(with_layer(plan::Dropout{-0.1}), Contains("dropout.probability: -0.1"));
+  CHECK(with_layer(plan::Dropout{0}) == "");
+  CHECK_THAT(with_layer(plan::Embedding{0, 1}), Contains("embedding.vocabulary: 0"));
+  CHECK_THAT(with_layer(plan::Embedding{1, 0}), Contains("embedding.features: 0"));
+  CHECK_THAT(with_layer(plan::Embedding{~0u, ~0u}), Contains("give fewer features"));
+  for (const plan::Layer& layer :
+       {plan::Layer(plan::Gelu{}), plan::Layer(plan::Tanh{}), plan::Layer(plan::Sigmoid{})})
+    CHECK(with_layer(layer) == "");
+}
+
+TEST_CASE("layers inside others are checked in their place") {
+  CHECK(with_layer(plan::Residual{{plan::Relu{}, plan::Conv2d{}}, {}}) ==
+        "model[0].residual.body[1].conv2d.outputs: 0 is not allowed; give 1 or more");
+  CHECK_THAT(with_layer(plan::Residual{{plan::Relu{}}, {plan::Residual{{plan::Linear{}}, {}}}}),
+             Contains("model[0].residual.shortcut[0].residual.body[0].linear.outputs: 0"));
+  CHECK_THAT(with_layer(plan::Residual{{}, {plan::Relu{}}}),
+             Contains("model[0].residual.body: has no layers; give at least one"));
+  CHECK(after([](Plan& p) { p.model = {plan::Residual{{plan::Linear{10}}, {}}}; }) == "");
   CHECK_THAT(after([](Plan& p) {
-               p.data = plan::Synthetic{};
-               p.loss = plan::Loss::mean_squared_error;
-               p.stop.accuracy = 0.9;
+               p.model = {plan::Residual{{plan::Relu{}}, {}}};
              }),
-             Contains("stop.accuracy: only classes"));
+             Contains("nothing to train"));
+
+  plan::Layer nested = plan::Linear{10};
+  for (int i = 0; i < 8; ++i) nested = plan::Residual{{nested}, {}};
+  CHECK(with_layer(nested) == "");
+  CHECK_THAT(with_layer(plan::Residual{{nested}, {}}), Contains("nest them less deeply"));
+  CHECK(after([&](Plan& p) { p.model = {nested, nested}; }) == "");
+  CHECK_THAT(with_layer(plan::Residual{std::vector<plan::Layer>(4095, plan::Relu{}), {}}),
+             Contains("more than 4096 layers"));
+  CHECK(with_layer(plan::Residual{std::vector<plan::Layer>(4094, plan::Relu{}), {}}) == "");
+}
+
+TEST_CASE("images are shifted by less than a thousand pixels") {
+  CHECK(after([](Plan& p) { p.augment = {true, 999}; }) == "");
+  CHECK(after([](Plan& p) { p.augment.shift = 1000; }) ==
+        "augment.shift: 1000 is not allowed; give 0 to 999");
+}
+
+TEST_CASE("the devices are those of workers and shards that exist") {
+  const auto device = [](std::string text) {
+    return after([&](Plan& p) { p.device = std::move(text); });
+  };
+  CHECK(device("workers=cuda,worker3=cpu,shard1=cuda:1") == "");
+  CHECK(device("worker4=cuda") ==
+        "device: there is no worker 4; give one from worker0 to worker3, or more --workers");
+  CHECK_THAT(device("gpu"), Contains("device: \"gpu\""));
+  CHECK_THAT(after([](Plan& p) { p.workers = 0, p.device = "gpu"; }), Contains("workers: 0"));
+}
+
+TEST_CASE("the loss must fit the data") {
+  const auto loss = [](plan::DataSource data, plan::Loss value, double accuracy = 0) {
+    return after([&](Plan& p) { p.data = data, p.loss = value, p.stop.accuracy = accuracy; });
+  };
+  const plan::DataSource classes = plan::FashionMnist{};
+  const plan::DataSource numbers = plan::Synthetic{};
+  CHECK_THAT(loss(classes, plan::Loss::mean_squared_error), Contains("give softmax_cross_entropy"));
+  CHECK_THAT(loss(numbers, plan::Loss::softmax_cross_entropy),
+             Contains("give mean_squared_error, or sigmoid_cross_entropy"));
+  CHECK(loss(numbers, plan::Loss::mean_squared_error) == "");
+  CHECK(loss(numbers, plan::Loss::sigmoid_cross_entropy) == "");
+  CHECK(loss(classes, plan::Loss::sigmoid_cross_entropy, 0.9) == "");
+  for (const auto value : {plan::Loss::mean_squared_error, plan::Loss::sigmoid_cross_entropy})
+    CHECK_THAT(loss(numbers, value, 0.9), Contains("stop.accuracy: only classes"));
 }
 
 TEST_CASE("data sources are checked field by field") {

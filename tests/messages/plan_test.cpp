@@ -39,7 +39,8 @@ Plan must(Expected<Plan> plan) {
 /// A plan with an arm of every union, an item in every list and a value in every enum.
 Plan full_plan() {
   Plan out;
-  out.model = {plan::Linear{10, plan::Init::xavier}, plan::Relu{}};
+  out.model = {plan::Linear{10, plan::Init::xavier}, plan::Relu{}, plan::Conv2d{},
+               plan::Embedding{}, plan::Residual{{plan::Gelu{}}, {}}};
   out.stragglers = {{}};
   out.faults = {{1, 5, plan::Fault::Kind::killed}};
   return out;
@@ -84,7 +85,10 @@ TEST_CASE("the schema and the struct have the same defaults") {
   CHECK(must(plan_from_toml("", "plan.toml")) == Plan{});
   Plan expected;
   expected.data = plan::Csv{};
-  expected.model = {plan::Linear{}, plan::CustomLayer{}};
+  expected.model = {plan::Linear{},    plan::CustomLayer{}, plan::Conv2d{},    plan::MaxPool2d{},
+                    plan::AvgPool2d{}, plan::BatchNorm{},   plan::LayerNorm{}, plan::Gelu{},
+                    plan::Tanh{},      plan::Sigmoid{},     plan::Dropout{},   plan::Embedding{},
+                    plan::Residual{}};
   expected.optimizer.kind = plan::AdamW{};
   expected.schedule.kind = plan::Step{};
   expected.consistency = plan::Ssp{};
@@ -92,7 +96,9 @@ TEST_CASE("the schema and the struct have the same defaults") {
   expected.faults = {{}};
   CHECK(must(plan_from_toml(R"(
     data = "csv"
-    model = ["linear", "custom"]
+    model = ["linear", "custom", "conv2d", "max_pool2d", "avg_pool2d", "batch_norm", "layer_norm",
+             "gelu", "tanh", "sigmoid", "dropout", "embedding", "residual"]
+    augment = {}
     optimizer.adamw = {}
     schedule.step = {}
     consistency = "ssp"
@@ -108,7 +114,8 @@ TEST_CASE("JSON lists every field and no null") {
        {"\"name\"", "\"seed\"", "\"fashion_mnist\"", "\"directory\"", "\"outputs\": 10",
         "\"init\": \"xavier\"", "\"relu\"", "\"softmax_cross_entropy\"", "\"weight_decay\": 0.0",
         "\"sgd\": {}", "\"constant\": {}", "\"consistency\": \"bsp\"", "\"micro_batches\": 1",
-        "\"kind\": \"killed\"", "\"evaluate_every\": 1.0"})
+        "\"kind\": \"killed\"", "\"evaluate_every\": 1.0", "\"shortcut\": []", "\"shift\": 0",
+        "\"device\": \"cpu\"", "\"init_from\": \"\""})
     CHECK_THAT(text, Contains(key));
   CHECK_THAT(text, !Contains("null"));
 }
@@ -132,6 +139,43 @@ TEST_CASE("the example plan file says what it means") {
   expected.consistency = plan::Ssp{3};
   expected.stragglers = {{3, 4, 0.2, 50}};
   CHECK(plan == expected);
+  CHECK(validate(plan));
+}
+
+TEST_CASE("layers inside layers are lists of tables") {
+  const Plan plan = must(plan_from_toml(R"(
+    [[model]]
+    conv2d = { outputs = 16, padding = 1, bias = false }
+    [[model]]
+    [model.residual]
+    body = [{ conv2d.outputs = 32 }, { residual.body = ["tanh"] }]
+    [[model.residual.shortcut]]
+    conv2d = { outputs = 32, kernel = 1 }
+    [[model]]
+    avg_pool2d.kernel = 0
+  )",
+                                        "plan.toml"));
+  const plan::Layer inner = plan::Residual{{plan::Tanh{}}, {}};
+  const std::vector<plan::Layer> expected = {
+      plan::Conv2d{.outputs = 16, .padding = 1, .bias = false},
+      plan::Residual{{plan::Conv2d{.outputs = 32}, inner},
+                     {plan::Conv2d{.outputs = 32, .kernel = 1}}},
+      plan::AvgPool2d{.kernel = 0}};
+  CHECK(plan.model == expected);
+  CHECK(toml_error("model = [{ residual.body = ['relu',\n{ residual.shortcut = ['taanh'] }] }]") ==
+        "plan.toml:2: model[0].residual.body[1].residual.shortcut[0]: \"taanh\" is unknown; did "
+        "you mean \"tanh\"?");
+}
+
+TEST_CASE("the model that docs/scenarios.md shows is one") {
+  std::ifstream file(LEEWAY_SOURCE_DIR "/docs/scenarios.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string fence = "```toml\n";
+  const auto begin = page.find(fence) + fence.size();
+  Plan plan = must(plan_from_toml(page.substr(begin, page.find("```", begin) - begin), "docs"));
+  REQUIRE(plan.model.size() == 5);
+  CHECK(std::get<plan::Residual>(plan.model[1]).body.size() == 3);
+  CHECK(std::get<plan::Residual>(plan.model[1]).shortcut.size() == 1);
   CHECK(validate(plan));
 }
 
@@ -244,7 +288,7 @@ TEST_CASE("a plan file that cannot be read is named") {
 TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
   const auto good = words_of(full_plan());
   std::string errors;
-  for (const std::uint16_t value : {2, 3, 4, 5, 6}) {
+  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 15}) {
     for (std::size_t i = 0; i < good.size() * 4; ++i) {
       auto words = good;
       std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
@@ -253,10 +297,11 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
     }
   }
   for (const char* error :
-       {"data is of the unknown kind 5", "layer is of the unknown kind 4",
+       {"data is of the unknown kind 5", "layer is of the unknown kind 15",
         "optimizer is of the unknown kind 6", "schedule is of the unknown kind 3",
-        "consistency is of the unknown kind 3", "loss has the unknown value 2",
-        "linear.init has the unknown value 4", "fault.kind has the unknown value 2"})
+        "consistency is of the unknown kind 3", "loss has the unknown value 3",
+        "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
+        "embedding.init has the unknown value 5", "fault.kind has the unknown value 2"})
     CHECK_THAT(errors, Contains(std::string("plan: ") + error + '\n'));
 }
 
@@ -272,6 +317,37 @@ TEST_CASE("a message above the limits is refused") {
   Plan plan;
   plan.stragglers.resize(limits::kMaxWorkers + 1);
   CHECK_THAT(decode_plan(encode(plan)).error().text, Contains("stragglers has 4097 items"));
+}
+
+TEST_CASE("the layers of a message are bounded in depth and in number") {
+  const auto nested = [](std::uint32_t depth) {
+    plan::Layer layer = plan::Linear{10};
+    for (std::uint32_t i = 0; i < depth; ++i) layer = plan::Residual{{layer}, {}};
+    Plan plan;
+    plan.model = {layer};
+    return plan;
+  };
+  const Plan deepest = nested(limits::kMaxLayerDepth);
+  CHECK(must(decode_plan(encode(deepest))) == deepest);
+  CHECK(must(plan_from_json(to_json(deepest), "plan.json")) == deepest);
+  CHECK(must(plan_from_toml(to_toml(deepest), "plan.toml")) == deepest);
+  CHECK(decode_plan(encode(nested(limits::kMaxLayerDepth + 1))).error().text ==
+        "plan: model has residual layers nested deeper than 8 levels");
+  CHECK_THAT(json_error(to_json(nested(limits::kMaxLayerDepth + 1))), Contains("deeper than 8"));
+  CHECK_FALSE(decode_plan(encode(nested(200))));
+
+  // Side by side there may be more.
+  Plan row;
+  row.model.resize(limits::kMaxLayerDepth + 1, plan::Residual{{plan::Linear{10}}, {}});
+  CHECK(must(decode_plan(encode(row))) == row);
+
+  // The layers inside others count like all.
+  Plan many;
+  many.model.resize(limits::kMaxParts - 10);
+  many.model[0] = plan::Residual{std::vector<plan::Layer>(5), std::vector<plan::Layer>(5)};
+  CHECK(must(decode_plan(encode(many))) == many);
+  many.model.push_back(plan::Relu{});
+  CHECK(decode_plan(encode(many)).error().text == "plan: model has more than 4096 layers");
 }
 
 TEST_CASE("random bytes decode to a plan or an error") {

@@ -9,37 +9,6 @@ using namespace leeway::test;
 
 namespace {
 
-/// Compares the gradient of every parameter with central differences of the loss.
-double worst_gradient_error(const std::shared_ptr<const Model>& model, std::int64_t batch_size,
-                            std::uint64_t seed) {
-  kernels::use_one_compute_thread();
-  Memory memory(model);
-  memory.initialize(seed);
-  const RandomBatch data(*model, batch_size, seed);
-  Pass pass(model, batch_size, true);
-  pass.forward(data.batch, memory.weights());
-  run_backward(pass, memory);
-  constexpr float kStep = 1e-2f;
-  double worst = 0;
-  for (std::size_t p = 0; p < model->parameters().size(); ++p) {
-    const Floats gradient = memory.gradient(p), weight = memory.weight(p);
-    for (std::size_t i = 0; i < weight.size(); ++i) {
-      Floats moved = weight;
-      moved[i] = weight[i] + kStep;
-      memory.set(p, moved);
-      const double above = pass.forward(data.batch, memory.weights()).loss;
-      moved[i] = weight[i] - kStep;
-      memory.set(p, moved);
-      const double below = pass.forward(data.batch, memory.weights()).loss;
-      const double error = std::abs((above - below) / (2 * static_cast<double>(kStep)) -
-                                    static_cast<double>(gradient[i]));
-      worst = error <= worst ? worst : error;
-    }
-    memory.set(p, weight);
-  }
-  return worst;
-}
-
 /// y = x |x|, written as a scenario program would: not in place, and its backward needs its output.
 class SignedSquare final : public Layer {
  public:
@@ -90,10 +59,6 @@ Expected<std::unique_ptr<Layer>> make_signed_square(const std::string& arguments
   return std::unique_ptr<Layer>(std::make_unique<SignedSquare>());
 }
 
-plan::Layer custom(const std::string& name, const std::string& arguments = "") {
-  return plan::CustomLayer{name, arguments};
-}
-
 }  // namespace
 
 TEST_CASE("gradients equal finite differences: linear with softmax cross entropy", "[layers]") {
@@ -111,23 +76,24 @@ TEST_CASE("gradients equal finite differences: two linear layers without anythin
 
 TEST_CASE("gradients equal finite differences: flatten, and relu after linear", "[layers]") {
   // Seeds at which no unit is so near to zero that the difference steps across the kink.
-  REQUIRE(worst_gradient_error(
-              classifier({flatten, linear(6), relu, linear(5), relu, linear(3)}, {2, 2, 2}, 3), 2,
-              11) < 2e-3);
+  REQUIRE(
+      worst_gradient_error(
+          classifier({flatten(), linear(6), relu(), linear(5), relu(), linear(3)}, {2, 2, 2}, 3), 2,
+          11) < 2e-3);
 }
 
 TEST_CASE("gradients equal finite differences: in place, but not over an output that is wanted",
           "[layers]") {
   register_layer("signed_square", make_signed_square);
   register_layer("halve", make_halve);
-  const Layers layers = {linear(6), custom("halve"), custom("signed_square"), custom("halve"),
-                         relu,      linear(3)};
+  const Layers layers = {linear(6),       custom("halve"), custom("signed_square"),
+                         custom("halve"), relu(),          linear(3)};
   REQUIRE(worst_gradient_error(classifier(layers, {4}, 3), 2, 4) < 2e-3);
 }
 
 TEST_CASE("relu and flatten before the first parameters leave the batch as it is", "[layers]") {
   kernels::use_one_compute_thread();
-  const auto model = classifier({relu, flatten, relu, linear(3)}, {2, 2}, 3);
+  const auto model = classifier({relu(), flatten(), relu(), linear(3)}, {2, 2}, 3);
   Memory memory(model);
   memory.initialize(1);
   const RandomBatch data(*model, 5, 1);
@@ -145,7 +111,7 @@ TEST_CASE("a model with parameters cut by rows computes what the uncut one does"
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const std::int64_t batch = *rc::gen::inRange(0, 9);
     const auto max_block_bytes = static_cast<std::size_t>(*rc::gen::inRange(1, 600));
-    const auto model = classifier({linear(19), relu, linear(7)}, {13}, 7);
+    const auto model = classifier({linear(19), relu(), linear(7)}, {13}, 7);
     Memory whole(model), cut(model, max_block_bytes);
     whole.initialize(seed);
     cut.initialize(seed);
@@ -165,7 +131,7 @@ TEST_CASE("a model with parameters cut by rows computes what the uncut one does"
 
 TEST_CASE("an empty batch has loss 0 and zero gradients", "[layers]") {
   kernels::use_one_compute_thread();
-  const auto model = classifier({linear(4), relu, linear(3)}, {5}, 3);
+  const auto model = classifier({linear(4), relu(), linear(3)}, {5}, 3);
   Memory memory(model);
   memory.initialize(1);
   Pass pass(model, 4, true);

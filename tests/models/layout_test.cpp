@@ -19,7 +19,7 @@ std::shared_ptr<const Model> random_model() {
   Layers layers;
   for (const auto width : widths) {
     layers.push_back(linear(width));
-    layers.push_back(relu);
+    layers.push_back(relu());
   }
   layers.push_back(linear(3));
   return classifier(layers, {*rc::gen::inRange<std::int64_t>(1, 120)}, 3);
@@ -56,9 +56,12 @@ TEST_CASE("every row of every parameter lies in exactly one block, without overl
                    [static_cast<std::size_t>(slice.first_row + r)];
       }
       RC_ASSERT(block.floats == end);
-      const bool one_row = block.slices.size() == 1 && block.slices[0].rows == 1;
-      RC_ASSERT(one_row || static_cast<std::size_t>(block.floats) * sizeof(float) <=
-                               std::max<std::size_t>(max_bytes, 64));
+      const BlockSlice& first = block.slices[0];
+      const auto& spec = model->parameters()[static_cast<std::size_t>(first.parameter)].spec;
+      const bool cannot_be_cut =
+          block.slices.size() == 1 && (first.rows == 1 || spec.shape.rank() == 1);
+      RC_ASSERT(cannot_be_cut || static_cast<std::size_t>(block.floats) * sizeof(float) <=
+                                     std::max<std::size_t>(max_bytes, 64));
     }
     for (const auto& rows : covered)
       for (const int times : rows) RC_ASSERT(times == 1);
@@ -115,7 +118,7 @@ TEST_CASE("the parts of a shard hold its blocks once, a layer each, the last lay
 }
 
 TEST_CASE("weight and bias of a linear layer are one block, unless the weight is cut", "[layout]") {
-  const auto model = classifier({linear(512), relu, linear(256), relu, linear(10)}, {784}, 10);
+  const auto model = classifier({linear(512), relu(), linear(256), relu(), linear(10)}, {784}, 10);
   const Layout whole(*model, 2, limits::kMaxBlockBytes);
   REQUIRE(whole.blocks().size() == 3);
   for (const Block& block : whole.blocks()) REQUIRE(block.slices.size() == 2);
@@ -125,6 +128,38 @@ TEST_CASE("weight and bias of a linear layer are one block, unless the weight is
   REQUIRE(cut.blocks().size() == 7);
   for (std::uint32_t i = 0; i < 4; ++i) REQUIRE(cut.block(BlockId(i)).slices[0].rows == 128);
   REQUIRE(cut.block(BlockId(3)).slices.size() == 2);  // the bias joins the last piece
+}
+
+TEST_CASE("a vector is never cut, however small blocks are", "[layout]") {
+  const auto model = classifier({linear(200), linear(3)}, {2}, 3);
+  const Layout layout(*model, 1, 64);  // 16 floats
+  std::vector<std::vector<std::int64_t>> rows(model->parameters().size());
+  for (const Block& block : layout.blocks())
+    for (const auto& slice : block.slices)
+      rows[static_cast<std::size_t>(slice.parameter)].push_back(slice.rows);
+  REQUIRE(rows[0].size() == 25);
+  REQUIRE(rows[1] == std::vector<std::int64_t>{200});
+  REQUIRE(rows[3] == std::vector<std::int64_t>{3});
+}
+
+TEST_CASE("statistics are in blocks apart from what is trained, with their average", "[layout]") {
+  const auto model = classifier({plan::BatchNorm{.momentum = 0.25}, linear(3)}, {5}, 3);
+  // Small blocks, and blocks in which all four parameters of batch_norm would find room.
+  for (const std::size_t max_block_bytes : {std::size_t{64}, limits::kMaxBlockBytes}) {
+    const Layout layout(*model, 2, max_block_bytes);
+    std::vector<int> statistics;
+    for (const Block& block : layout.blocks())
+      for (const auto& slice : block.slices) {
+        const auto& spec = model->parameters()[static_cast<std::size_t>(slice.parameter)].spec;
+        REQUIRE(block.average == spec.average);
+        if (block.average > 0) statistics.push_back(slice.parameter);
+      }
+    REQUIRE(statistics == std::vector<int>{2, 3});
+  }
+  const Layout layout(*model, 1, limits::kMaxBlockBytes);
+  REQUIRE(layout.blocks().size() == 3);
+  REQUIRE(layout.block(BlockId(1)).average == 0.25);
+  REQUIRE(layout.block(BlockId(1)).slices.size() == 2);
 }
 
 TEST_CASE("the largest block is placed first, and the lower shard wins a tie", "[layout]") {
@@ -158,7 +193,7 @@ TEST_CASE("padding between slices is zeroed and nothing else is", "[layout]") {
   const auto model = classifier({linear(3)}, {4}, 3);  // 12 floats, 4 of padding, 3 floats
   const Layout layout(*model, 1, limits::kMaxBlockBytes);
   Floats memory(19, 1.0f);
-  zero_padding(*model, layout.block(BlockId(0)), memory.data());
+  zero_padding(*make_cpu_executor(), *model, layout.block(BlockId(0)), memory.data());
   for (std::size_t i = 0; i < memory.size(); ++i)
     REQUIRE(memory[i] == (i >= 12 && i < 16 ? 0.0f : 1.0f));
 }

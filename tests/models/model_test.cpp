@@ -10,17 +10,12 @@ using namespace leeway::test;
 
 namespace {
 
-std::string error_of(const Layers& layers, plan::Loss loss, const Shape& input, int classes,
-                     std::int64_t targets) {
-  const auto model = Model::build(layers, loss, input, classes, targets);
-  return model ? "" : model.error().text;
-}
-
 constexpr auto kSoftmax = plan::Loss::softmax_cross_entropy;
 constexpr auto kSquares = plan::Loss::mean_squared_error;
 
 std::shared_ptr<const Model> mlp() {
-  return classifier({flatten, linear(512), relu, linear(256), relu, linear(10)}, {1, 28, 28}, 10);
+  return classifier({flatten(), linear(512), relu(), linear(256), relu(), linear(10)}, {1, 28, 28},
+                    10);
 }
 
 double deviation(const Floats& values) {
@@ -91,7 +86,7 @@ TEST_CASE("initial weights depend on seed and parameter alone, with the deviatio
 
 TEST_CASE("a model learns clusters that can be told apart, to the last sample", "[model]") {
   kernels::use_one_compute_thread();
-  const auto model = classifier({linear(16), relu, linear(3)}, {2}, 3);
+  const auto model = classifier({linear(16), relu(), linear(3)}, {2}, 3);
   Memory memory(model);
   memory.initialize(3);
   RandomBatch data(*model, 90, 3);
@@ -102,16 +97,7 @@ TEST_CASE("a model learns clusters that can be told apart, to the last sample", 
   Pass pass(model, 90, true);
   const auto first = pass.forward(data.batch, memory.weights());
   REQUIRE(first.correct < 90);
-  for (int step = 0; step < 100; ++step) {
-    pass.forward(data.batch, memory.weights());
-    run_backward(pass, memory);
-    for (std::size_t p = 0; p < model->parameters().size(); ++p) {
-      Floats weight = memory.weight(p);
-      const Floats gradient = memory.gradient(p);
-      for (std::size_t i = 0; i < weight.size(); ++i) weight[i] -= 0.2f * gradient[i];
-      memory.set(p, weight);
-    }
-  }
+  for (int step = 0; step < 100; ++step) descend(pass, memory, data.batch, 0.2f);
   const auto last = pass.forward(data.batch, memory.weights());
   REQUIRE(last.correct == 90);
   REQUIRE(last.loss < 0.1 * first.loss);
@@ -119,7 +105,7 @@ TEST_CASE("a model learns clusters that can be told apart, to the last sample", 
 
 TEST_CASE("a pass for evaluation gives what a pass for training gives", "[model]") {
   kernels::use_one_compute_thread();
-  const auto model = classifier({linear(8), relu, linear(4)}, {6}, 4);
+  const auto model = classifier({linear(8), relu(), linear(4)}, {6}, 4);
   Memory memory(model);
   memory.initialize(2);
   const RandomBatch data(*model, 10, 2);
@@ -133,7 +119,7 @@ TEST_CASE("a pass for evaluation gives what a pass for training gives", "[model]
 
 TEST_CASE("backward out of order, twice, or without forward is refused", "[model]") {
   kernels::use_one_compute_thread();
-  const auto model = classifier({linear(4), relu, linear(3)}, {5}, 3);
+  const auto model = classifier({linear(4), relu(), linear(3)}, {5}, 3);
   Memory memory(model);
   memory.initialize(1);
   const RandomBatch data(*model, 2, 1);
@@ -163,7 +149,7 @@ TEST_CASE("a label that is no class of the model is refused", "[model]") {
 
 TEST_CASE("the first layer whose output is not finite is named", "[model]") {
   kernels::use_one_compute_thread();
-  const auto model = classifier({linear(4), relu, linear(4), relu, linear(3)}, {5}, 3);
+  const auto model = classifier({linear(4), relu(), linear(4), relu(), linear(3)}, {5}, 3);
   const RandomBatch data(*model, 6, 1);
   const auto first_bad = [&](std::size_t parameter, float value) {
     Memory memory(model);

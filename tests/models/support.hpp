@@ -1,37 +1,46 @@
 #pragma once
-// What model tests share: models in a line, their parameters in memory, and batches.
+// What model tests share: models in a line, their parameters in memory, batches, and gradients by
+// differences.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "core/rng.hpp"
 #include "kernels/threads.hpp"
 #include "models/layout.hpp"
-#include "models/model.hpp"
+#include "models/pass.hpp"
+#include "runtime/words.hpp"
 
 namespace leeway::test {
 
 using Floats = std::vector<float>;
 using Layers = std::vector<plan::Layer>;
 
-inline plan::Layer linear(std::uint32_t outputs, plan::Init init = plan::Init::he) {
-  return plan::Linear{outputs, init};
+inline std::shared_ptr<const Model> built(const Layers& layers, plan::Loss loss, const Shape& input,
+                                          int classes, std::int64_t targets) {
+  auto model = Model::build(layers, loss, input, classes, targets);
+  LW_CHECK(model.has_value(), model ? "" : model.error().text);
+  return *model;
 }
-inline const plan::Layer relu = plan::Relu{};
-inline const plan::Layer flatten = plan::Flatten{};
 
 inline std::shared_ptr<const Model> classifier(const Layers& layers, const Shape& input,
                                                int classes) {
-  auto model = Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0);
-  LW_CHECK(model.has_value(), model ? "" : model.error().text);
-  return *model;
+  return built(layers, plan::Loss::softmax_cross_entropy, input, classes, 0);
 }
 
 inline std::shared_ptr<const Model> regressor(const Layers& layers, const Shape& input,
                                               std::int64_t targets) {
-  auto model = Model::build(layers, plan::Loss::mean_squared_error, input, 0, targets);
-  LW_CHECK(model.has_value(), model ? "" : model.error().text);
-  return *model;
+  return built(layers, plan::Loss::mean_squared_error, input, 0, targets);
+}
+
+/// Why a model cannot be built; empty if it can.
+inline std::string error_of(const Layers& layers, plan::Loss loss, const Shape& input, int classes,
+                            std::int64_t targets) {
+  const auto model = Model::build(layers, loss, input, classes, targets);
+  return model ? "" : model.error().text;
 }
 
 /// One model's weights and gradients in the blocks of a layout.
@@ -97,33 +106,97 @@ class Memory {
   std::unique_ptr<ParameterSlices<float>> writable_slices_, gradient_slices_;
 };
 
-/// Random samples with random labels and targets.
+/// Random samples with random labels, targets and keys.
 struct RandomBatch {
   RandomBatch(const Model& model, std::int64_t size, std::uint64_t seed) {
     Rng rng(seed);
-    const auto fill = [&](Floats& values, std::int64_t count) {
+    const auto fill = [&](Floats& values, std::int64_t count, double low) {
       for (std::int64_t i = 0; i < count; ++i)
-        values.push_back(static_cast<float>(2 * rng.uniform() - 1));
+        values.push_back(static_cast<float>(low + (1 - low) * rng.uniform()));
     };
-    fill(x, size * model.input().count());
-    fill(targets, size * model.output().count());
-    for (std::int64_t b = 0; b < size; ++b)
-      labels.push_back(
-          static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(model.output().count()))));
+    const std::int64_t outputs = model.output().count();
+    const bool shares = model.loss() == plan::Loss::sigmoid_cross_entropy;
+    fill(x, size * model.input().count(), -1);
+    fill(targets, size * outputs, shares ? 0 : -1);
+    for (std::int64_t b = 0; b < size; ++b) {
+      const auto classes = static_cast<std::uint64_t>(std::max<std::int64_t>(outputs, 2));
+      labels.push_back(static_cast<std::int32_t>(rng.below(classes)));
+      keys.push_back(rng.next());
+    }
     batch = {.size = size,
              .x = x.data(),
              .labels = labels.data(),
              .targets = targets.data(),
-             .sample_keys = {}};
+             .sample_keys = keys};
   }
+  RandomBatch(const RandomBatch&) = delete;  // the batch points into the vectors
+  RandomBatch& operator=(const RandomBatch&) = delete;
+
   Floats x, targets;
   std::vector<std::int32_t> labels;
+  std::vector<std::uint64_t> keys;
   Batch batch;
 };
 
 inline void run_backward(Pass& pass, const Memory& memory) {
   for (int layer = pass.model().layers() - 1; layer >= 0; --layer)
     pass.backward(layer, memory.weights(), memory.gradients());
+}
+
+/// One step of gradient descent on `batch`; the loss before it. Statistics stay as they are.
+inline double descend(Pass& pass, Memory& memory, const Batch& batch, float rate) {
+  const double loss = pass.forward(batch, memory.weights()).loss;
+  run_backward(pass, memory);
+  const auto& parameters = pass.model().parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (parameters[p].spec.average > 0) continue;
+    Floats weight = memory.weight(p);
+    const Floats gradient = memory.gradient(p);
+    for (std::size_t i = 0; i < weight.size(); ++i) weight[i] -= rate * gradient[i];
+    memory.set(p, weight);
+  }
+  return loss;
+}
+
+/// Compares the gradient of every trained parameter with central differences of the loss: the worst
+/// error, as a share of the largest slope of its parameter or of 0.1, whichever is more.
+inline double worst_gradient_error(const std::shared_ptr<const Model>& model, const Batch& batch,
+                                   std::uint64_t seed) {
+  kernels::use_one_compute_thread();
+  Memory memory(model);
+  memory.initialize(seed);
+  Pass pass(model, batch.size, true);
+  pass.forward(batch, memory.weights());
+  run_backward(pass, memory);
+  constexpr float kStep = 4e-3f;
+  double worst = 0;
+  for (std::size_t p = 0; p < model->parameters().size(); ++p) {
+    if (model->parameters()[p].spec.average > 0) continue;
+    const Floats gradient = memory.gradient(p), weight = memory.weight(p);
+    double error = 0, largest = 0.1;
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+      const auto loss_at = [&](float value) {
+        Floats moved = weight;
+        moved[i] = value;
+        memory.set(p, moved);
+        return pass.forward(batch, memory.weights()).loss;
+      };
+      const float above = weight[i] + kStep, below = weight[i] - kStep;
+      const double slope = (loss_at(above) - loss_at(below)) / static_cast<double>(above - below);
+      const double difference = std::abs(slope - static_cast<double>(gradient[i]));
+      LW_CHECK(std::isfinite(difference), model->parameters()[p].name, i, slope, gradient[i]);
+      error = std::max(error, difference);
+      largest = std::max(largest, std::abs(slope));
+    }
+    memory.set(p, weight);
+    worst = std::max(worst, error / largest);
+  }
+  return worst;
+}
+
+inline double worst_gradient_error(const std::shared_ptr<const Model>& model,
+                                   std::int64_t batch_size, std::uint64_t seed) {
+  return worst_gradient_error(model, RandomBatch(*model, batch_size, seed).batch, seed);
 }
 
 }  // namespace leeway::test

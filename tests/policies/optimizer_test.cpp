@@ -21,24 +21,18 @@ class Scalar {
 
   float push(float g, double weight = 1) {
     progress_ += weight;
-    float* const out[] = {&state_[0], &state_[1]};
-    const float* const in[] = {&state_[0], &state_[1]};
-    const auto slots = static_cast<std::size_t>(optimizer_->slots());
-    optimizer_->update({.count = 1,
-                        .w_out = &w_,
-                        .w = &w_,
-                        .state_out = std::span(out).first(slots),
-                        .state = std::span(in).first(slots),
-                        .g = &g,
-                        .weight = weight,
-                        .learning_rate = kRate,
-                        .progress = progress_});
+    kernels::UpdateBuffers buffers{.count = 1, .w_out = &w_, .w = &w_, .g = &g};
+    for (int slot = 0; slot < optimizer_->slots(); ++slot)
+      buffers.state[slot] = buffers.state_out[slot] = &state_[slot];
+    optimizer_->update(*on_, buffers,
+                       {.weight = weight, .learning_rate = kRate, .progress = progress_});
     return w_;
   }
   float value() const { return w_; }
   float state(std::size_t slot) const { return state_[slot]; }
 
  private:
+  std::unique_ptr<Executor> on_ = make_cpu_executor();
   std::unique_ptr<Optimizer> optimizer_;
   float w_;
   float state_[2] = {0, 0};
@@ -184,12 +178,49 @@ TEST_CASE("a push of weight 0 changes nothing", "[optimizer]") {
   }
 }
 
-TEST_CASE("state that does not fit the optimizer is refused", "[optimizer]") {
-  float w = 0, g = 0;
-  const auto momentum = make_optimizer(spec(plan::Momentum{}));
-  REQUIRE_THROWS_AS(
-      momentum->update({.count = 1, .w_out = &w, .w = &w, .state_out = {}, .state = {}, .g = &g}),
-      CheckFailed);
+TEST_CASE("an update without all of its arrays is refused", "[optimizer]") {
+  const auto on = make_cpu_executor();
+  float w = 0, g = 0, m = 0, v = 0;
+  const kernels::UpdateBuffers all{
+      .count = 1, .w_out = &w, .w = &w, .state_out = {&m, &v}, .state = {&m, &v}, .g = &g};
+  const auto adam = make_optimizer(spec(plan::Adam{}));
+  const UpdateSize size{.weight = 1, .learning_rate = kRate, .progress = 1};
+  REQUIRE_NOTHROW(adam->update(*on, all, size));
+  for (const int slot : {0, 1}) {
+    auto without_state = all, without_new_state = all;
+    without_state.state[slot] = nullptr;
+    without_new_state.state_out[slot] = nullptr;
+    REQUIRE_THROWS_AS(adam->update(*on, without_state, size), CheckFailed);
+    REQUIRE_THROWS_AS(adam->update(*on, without_new_state, size), CheckFailed);
+  }
+  auto without_gradient = all;
+  without_gradient.g = nullptr;
+  REQUIRE_THROWS_AS(adam->update(*on, without_gradient, size), CheckFailed);
+  REQUIRE_NOTHROW(adam->update(*on, {}, size));  // of no floats at all
+}
+
+TEST_CASE("an update out of place leaves the old weights and state alone", "[optimizer]") {
+  const auto on = make_cpu_executor();
+  for (const auto& kind : kAll) {
+    const auto optimizer = make_optimizer(kind);
+    CAPTURE(optimizer->name());
+    const float w[2] = {1, -2}, g[2] = {0.5f, 3}, zeros[2] = {0, 0};
+    float w_out[2], first[2], second[2];
+    optimizer->update(*on,
+                      {.count = 2,
+                       .w_out = w_out,
+                       .w = w,
+                       .state_out = {first, second},
+                       .state = {zeros, zeros},
+                       .g = g},
+                      {.weight = 1, .learning_rate = kRate, .progress = 1});
+    for (int i = 0; i < 2; ++i) {
+      Scalar scalar(kind, w[i]);
+      CHECK(std::abs(w_out[i] - scalar.push(g[i])) < 1e-6f);
+      if (optimizer->slots() > 0) CHECK(std::abs(first[i] - scalar.state(0)) < 1e-6f);
+      if (optimizer->slots() > 1) CHECK(std::abs(second[i] - scalar.state(1)) < 1e-6f);
+    }
+  }
 }
 
 TEST_CASE("the catalogue lists every optimizer under its own name, with its streams",

@@ -116,6 +116,11 @@ TEST_CASE("bad arguments are refused at once, each with its fix") {
       {{"--lr", "-1"}, "--lr"},
       {{"--prefetch", "--staleness", "bsp"}, "prefetch"},
       {{"--shards", "4000"}, "--shards 1 to"},
+      {{"--device", "gpu"}, "give cpu"},
+      {{"--device", "worker9=cuda"}, "no worker 9"},
+      {{"--augment", "turn"}, "--augment flip"},
+      {{"--augment", "shift=28"}, "shift=27 or less"},
+      {{"--init", "/nowhere"}, "/nowhere"},
       {{"--out", "/proc/nowhere"}, "--out"}};
   for (const auto& [arguments, expected] : cases) {
     std::vector<std::string> command = {kBin + "/fashion-mlp", "--no-out"};
@@ -131,8 +136,9 @@ TEST_CASE("bad arguments are refused at once, each with its fix") {
 TEST_CASE("--help, --plan and --no-out") {
   const auto help = run_program({kBin + "/fashion-mlp", "--help"});
   CHECK(help.code == 0);
-  for (const char* flag : {"--workers", "--shards", "--staleness", "--slow", "--epochs", "--batch",
-                           "--seed", "--out", "--plan"})
+  for (const char* flag :
+       {"--workers", "--shards", "--staleness", "--slow", "--epochs", "--batch", "--seed",
+        "--device", "--init", "--augment", "--profile", "--out", "--plan"})
     CHECK(contains(help.out, flag));
   const auto plan = run_program({kBin + "/fashion-mlp", "--plan", "--workers", "7"});
   CHECK(plan.code == 0);

@@ -54,7 +54,7 @@ class Bomb final : public Layer {
     return input;
   }
   void forward(const ForwardArgs& args) const override {
-    if (!args.sample_keys.empty() && ++calls_ == 10) throw std::runtime_error("the bomb went off");
+    if (args.training && ++calls_ == 10) throw std::runtime_error("the bomb went off");
     std::copy_n(args.x, args.batch * size_, args.y);
   }
   void backward(const BackwardArgs& args) const override {
@@ -113,6 +113,33 @@ TEST_CASE("a scenario can bring its own data") {
   const Result result = run(scenario.plan(), {.quiet = true});
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 200);
+}
+
+TEST_CASE("flags say where to compute, what to start from and how to look at the images") {
+  const auto line = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "small");
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    Scenario scenario = small();
+    scenario.augment({.flip = true}).device("worker1=cpu").init_from("a.safetensors");
+    return parse(scenario, static_cast<int>(argv.size()), argv.data());
+  };
+  const CommandLine plain = line({"--no-out"});
+  CHECK_FALSE(plain.exit_code);
+  CHECK(plain.plan.augment == plan::Augment{true, 0});
+  CHECK(plain.plan.device == "worker1=cpu");
+  CHECK(plain.plan.init_from == "a.safetensors");
+  CHECK_FALSE(plain.options.profile);
+  const CommandLine changed = line({"--no-out", "--device", "workers=cuda:1", "--init", "b",
+                                    "--augment", "shift=3", "--profile"});
+  CHECK_FALSE(changed.exit_code);
+  CHECK(changed.plan.augment == plan::Augment{false, 3});
+  CHECK(changed.plan.device == "workers=cuda:1");
+  CHECK(changed.plan.init_from == "b");
+  CHECK(changed.options.profile);
+  CHECK(line({"--augment", "none"}).plan.augment == plan::Augment{});
+  CHECK(line({"--device", "worker2=cuda"}).exit_code == 2);
+  CHECK(line({"--augment", "turn"}).exit_code == 2);
 }
 
 TEST_CASE("stop conditions: iterations, time and accuracy") {

@@ -17,6 +17,27 @@ TEST_CASE("--staleness takes a number, bsp or asp") {
   }
 }
 
+TEST_CASE("--augment takes flip, shift=N, both or none") {
+  const auto augment = [](const std::string& text) {
+    const auto parsed = parse_augment(text);
+    INFO(text);
+    REQUIRE(parsed);
+    return *parsed;
+  };
+  CHECK(augment("flip") == plan::Augment{true, 0});
+  CHECK(augment("shift=3") == plan::Augment{false, 3});
+  CHECK(augment("flip,shift=2") == plan::Augment{true, 2});
+  CHECK(augment("shift=2,flip") == plan::Augment{true, 2});
+  CHECK(augment("none") == plan::Augment{});
+  for (const std::string wrong : {"", "turn", "flip,", "shift", "shift=", "shift=-1", "shift=2px",
+                                  "flip,none", "flip shift=2", "flip=1"}) {
+    INFO(wrong);
+    const auto refused = parse_augment(wrong);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().text.find("give --augment flip,shift=2") != std::string::npos);
+  }
+}
+
 TEST_CASE("--optimizer suggests the nearest name") {
   CHECK(std::holds_alternative<plan::AdamW>(parse_optimizer("adamw")->kind));
   const auto refused = parse_optimizer("momentun");

@@ -1,4 +1,4 @@
-#include "tensor/blob.hpp"
+#include "tensor/blob_pool.hpp"
 
 #include <rapidcheck/catch.h>
 

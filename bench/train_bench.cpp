@@ -1,0 +1,140 @@
+// Samples a second that a model trains at, on synthetic data in memory, momentum SGD: one step
+// after the other on one thread, or whole runs of the runtime with some workers. Made to be
+// interleaved with other programs, which bench/peers/compare.py does; so it prints one line.
+//
+//   train_bench MODEL [--batch 64] [--workers N] [--seconds 1.5] [--device cpu] [--profile]
+//
+// MODEL: mlp (784-512-256-10), lenet (1x28x28), vgg (3x32x32), resnet (3x32x32). Without --workers,
+// no actors.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+
+#include "bench/model_memory.hpp"
+#include "bench/models.hpp"
+#include "bench/random_images.hpp"
+#include "kernels/executors.hpp"
+#include "kernels/threads.hpp"
+#include "monitoring/profile_table.hpp"
+#include "runtime/scenario.hpp"
+
+namespace {
+
+using namespace leeway;
+
+constexpr std::int64_t kBatches = 64;  // of data in memory
+
+struct Setting {
+  std::string model = "mlp";
+  std::int64_t batch = 64;
+  std::uint32_t workers = 0;
+  double seconds = 1.5;
+  std::string device = "cpu";
+  bool profile = false;
+};
+
+template <class T>
+T must(Expected<T> value) {
+  if (value) return std::move(*value);
+  std::fprintf(stderr, "train_bench: %s\n", value.error().text.c_str());
+  std::exit(2);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+/// Samples a second of `step`, called until `seconds` have passed, after a fifth of that
+/// unmeasured.
+double rate(double seconds, std::int64_t batch, const std::function<void()>& step) {
+  auto began = std::chrono::steady_clock::now();
+  do step();
+  while (seconds_since(began) < seconds / 5);
+  began = std::chrono::steady_clock::now();
+  std::int64_t steps = 0;
+  do {
+    step();
+    ++steps;
+  } while (seconds_since(began) < seconds);
+  return static_cast<double>(steps * batch) / seconds_since(began);
+}
+
+double one_thread(const Setting& setting, const bench::Task& task,
+                  std::shared_ptr<Profile> profile) {
+  kernels::use_one_compute_thread();
+  const auto on = must(make_executor(must(parse_device(setting.device))));
+  const auto model =
+      must(Model::build(task.layers, plan::Loss::softmax_cross_entropy, task.input, 10, 0));
+  bench::ModelMemory memory(model, on);
+  Pass pass(model, setting.batch, true, {.on = on, .profile = std::move(profile)});
+  const auto momentum = make_optimizer({.weight_decay = 0, .kind = plan::Momentum{}});
+  const bench::RandomImages data(task.input, kBatches * setting.batch);
+  std::int64_t next = 0;
+  return rate(setting.seconds, setting.batch, [&] {
+    const std::int64_t first = next++ % kBatches * setting.batch;
+    memory.step(pass, {.size = setting.batch, .x = data.x(first), .labels = data.labels(first)},
+                momentum.get());
+  });
+}
+
+/// A run long enough for the time asked for; its length is found by a short one.
+double with_runtime(const Setting& setting, const bench::Task& task) {
+  const auto data = std::make_shared<bench::RandomImages>(task.input, kBatches * setting.batch);
+  const auto few = std::make_shared<bench::RandomImages>(task.input, 16);
+  register_data("random", [&](std::uint64_t) { return Expected<TrainTest>(TrainTest{data, few}); });
+  Scenario scenario("train-bench", "");
+  scenario.data(plan::CustomData{"random"})
+      .model(task.layers)
+      .optimizer(momentum(0.001, 0.9))
+      .consistency(ssp(2))
+      .workers(setting.workers)
+      .shards(1)
+      .batch(static_cast<std::uint32_t>(setting.batch))
+      .device(setting.device)
+      .epochs(0)
+      .evaluate_every(0);
+  double samples_per_second = 0;
+  std::uint64_t iterations = 20 * setting.workers;
+  for (int round = 0; round < 2; ++round) {
+    scenario.iterations(iterations);
+    const Result result = run(scenario.plan(), {.quiet = true});
+    if (!result.ok()) {
+      std::fprintf(stderr, "train_bench: %s\n", result.error.c_str());
+      std::exit(1);
+    }
+    samples_per_second = result.samples_per_second;
+    iterations = static_cast<std::uint64_t>(samples_per_second * setting.seconds /
+                                            static_cast<double>(setting.batch)) +
+                 setting.workers;
+  }
+  return samples_per_second;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Setting setting;
+  CLI::App app("Samples a second that a model trains at, on synthetic data in memory.");
+  app.add_option("model", setting.model, "mlp, lenet, vgg or resnet")->required();
+  app.add_option("--batch", setting.batch, "samples of a step")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--workers", setting.workers, "run the runtime, with this many workers");
+  app.add_option("--seconds", setting.seconds, "to measure for")->check(CLI::PositiveNumber);
+  app.add_option("--device", setting.device, "cpu, cuda or cuda:1");
+  app.add_flag("--profile", setting.profile, "time and share of the peak, layer by layer");
+  CLI11_PARSE(app, argc, argv);
+  const auto task = bench::tasks().find(setting.model);
+  if (task == bench::tasks().end()) {
+    std::fprintf(stderr, "train_bench: no model \"%s\"; give mlp, lenet, vgg or resnet\n",
+                 setting.model.c_str());
+    return 2;
+  }
+  const auto profile = setting.profile ? std::make_shared<Profile>() : nullptr;
+  const double figure = setting.workers > 0 ? with_runtime(setting, task->second)
+                                            : one_thread(setting, task->second, profile);
+  std::printf("%s batch %lld %s: %.1f samples/s\n", setting.model.c_str(),
+              static_cast<long long>(setting.batch), setting.workers > 0 ? "runtime" : "one thread",
+              figure);
+  if (profile) std::printf("%s", profile_table(profile->rows(), kernels::measure_peak()).c_str());
+  return 0;
+}

@@ -1,0 +1,359 @@
+#include "kernels/conv2d.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/check.hpp"
+#include "core/rng.hpp"
+#include "kernels/conv2d_few.hpp"
+#include "kernels/onednn.hpp"
+#include "kernels/slices.hpp"
+
+namespace leeway::kernels {
+
+namespace {
+
+using dnnl::memory;
+using onednn::engine;
+using Tag = memory::format_tag;
+
+constexpr auto kFloat = memory::data_type::f32;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+/// Binds `bytes` of any layout. A memory of a blocked layout would have its padding written anew
+/// whenever it is bound, which packed weights, that others read at the same time, must not.
+memory flat(std::size_t bytes) {
+  const auto count = static_cast<memory::dim>(bytes);
+  return memory(memory::desc({count}, memory::data_type::u8, Tag::x), engine(), nullptr);
+}
+
+memory unbound(const memory::desc& desc) {
+  return memory(desc, engine(), nullptr);
+}
+
+void bind(memory& argument, const void* data) {
+  argument.set_data_handle(const_cast<void*>(data));
+}
+
+/// Copies from one layout to another.
+class Reorder {
+ public:
+  Reorder(const memory::desc& from, const memory::desc& to)
+      : from_(flat(from.get_size())),
+        to_(unbound(to)),
+        code_(dnnl::reorder::primitive_desc(engine(), from, engine(), to)) {}
+
+  void run(void* to, const void* from) {
+    bind(from_, from);
+    bind(to_, to);
+    code_.execute(onednn::stream(), {{DNNL_ARG_FROM, from_}, {DNNL_ARG_TO, to_}});
+  }
+
+ private:
+  memory from_, to_;
+  dnnl::reorder code_;
+};
+
+/// The layouts of a shape's arrays; those of weights are oneDNN's to choose.
+struct Layouts {
+  explicit Layouts(const Conv2dShape& s)
+      : x({s.batch, s.channels, s.height, s.width}, kFloat, Tag::nhwc),
+        y({s.batch, s.outputs, s.out_height(), s.out_width()}, kFloat, Tag::nhwc),
+        bias({s.outputs}, kFloat, Tag::x),
+        plain_weight(weight(s, s.groups > 1 ? Tag::goihw : Tag::oihw)),
+        any_weight(weight(s, Tag::any)),
+        strides{s.stride, s.stride},
+        padding{s.padding, s.padding} {}
+
+  static memory::desc weight(const Conv2dShape& s, Tag tag) {
+    const auto o = s.outputs / s.groups, c = s.channels / s.groups;
+    return s.groups > 1 ? memory::desc({s.groups, o, c, s.kernel, s.kernel}, kFloat, tag)
+                        : memory::desc({o, c, s.kernel, s.kernel}, kFloat, tag);
+  }
+
+  memory::desc x, y, bias, plain_weight, any_weight;
+  memory::dims strides, padding;
+};
+
+using ForwardCode = dnnl::convolution_forward;
+using DataCode = dnnl::convolution_backward_data;
+using WeightCode = dnnl::convolution_backward_weights;
+
+ForwardCode::primitive_desc forward_of(const Layouts& l) {
+  return {{dnnl::prop_kind::forward_training, kDirect, l.x, l.any_weight, l.bias, l.y, l.strides,
+           l.padding, l.padding},
+          engine()};
+}
+
+/// y = x * weights + bias. A convolution without a bias adds zeros, so that both have one form.
+class Forward {
+ public:
+  Forward(const Layouts& l, const ForwardCode::primitive_desc& chosen)
+      : x_(unbound(l.x)),
+        weight_(flat(chosen.weights_desc().get_size())),
+        bias_(unbound(l.bias)),
+        y_(unbound(l.y)),
+        zeros_(l.bias.get_size() / sizeof(float)),
+        code_(chosen),
+        arguments_{{DNNL_ARG_SRC, x_},
+                   {DNNL_ARG_WEIGHTS, weight_},
+                   {DNNL_ARG_BIAS, bias_},
+                   {DNNL_ARG_DST, y_}} {}
+
+  void run(float* y, const float* x, const std::byte* packed, const float* bias) {
+    bind(y_, y);
+    bind(x_, x);
+    bind(weight_, packed);
+    bind(bias_, bias ? bias : zeros_.data());
+    code_.execute(onednn::stream(), arguments_);
+  }
+
+ private:
+  memory x_, weight_, bias_, y_;
+  std::vector<float> zeros_;
+  ForwardCode code_;
+  std::unordered_map<int, memory> arguments_;
+};
+
+class BackwardData {
+ public:
+  BackwardData(const Layouts& l, const DataCode::primitive_desc& chosen)
+      : dx_(unbound(l.x)),
+        weight_(flat(chosen.weights_desc().get_size())),
+        dy_(unbound(l.y)),
+        code_(chosen),
+        arguments_{
+            {DNNL_ARG_DIFF_SRC, dx_}, {DNNL_ARG_WEIGHTS, weight_}, {DNNL_ARG_DIFF_DST, dy_}} {}
+
+  void run(float* dx, const float* dy, const std::byte* packed) {
+    bind(dx_, dx);
+    bind(dy_, dy);
+    bind(weight_, packed);
+    code_.execute(onednn::stream(), arguments_);
+  }
+
+ private:
+  memory dx_, weight_, dy_;
+  DataCode code_;
+  std::unordered_map<int, memory> arguments_;
+};
+
+/// Gradients of the parameters. Scratch holds the weight's gradient in oneDNN's form, then in plain
+/// form, then the bias's, each for those who have no better place.
+class BackwardWeights {
+ public:
+  BackwardWeights(const Layouts& l, const WeightCode::primitive_desc& chosen)
+      : x_(unbound(l.x)),
+        dy_(unbound(l.y)),
+        dweight_(flat(chosen.diff_weights_desc().get_size())),
+        dbias_(unbound(l.bias)),
+        packed_bytes_(round_up(chosen.diff_weights_desc().get_size())),
+        plain_bytes_(round_up(l.plain_weight.get_size())),
+        bias_bytes_(round_up(l.bias.get_size())),
+        code_(chosen),
+        to_plain_(chosen.diff_weights_desc(), l.plain_weight),
+        arguments_{{DNNL_ARG_SRC, x_},
+                   {DNNL_ARG_DIFF_DST, dy_},
+                   {DNNL_ARG_DIFF_WEIGHTS, dweight_},
+                   {DNNL_ARG_DIFF_BIAS, dbias_}} {}
+
+  std::size_t scratch_bytes() const { return packed_bytes_ + plain_bytes_ + bias_bytes_; }
+
+  void run(Slices dweight, float* dbias, const float* dy, const float* x, std::byte* scratch,
+           std::int64_t row_floats) {
+    std::byte* const plain = scratch + packed_bytes_;
+    bind(x_, x);
+    bind(dy_, dy);
+    bind(dweight_, scratch);
+    bind(dbias_, dbias ? static_cast<void*>(dbias) : plain + plain_bytes_);
+    code_.execute(onednn::stream(), arguments_);
+    if (dweight.size() == 1) return to_plain_.run(dweight[0].data, scratch);
+    to_plain_.run(plain, scratch);
+    scatter_rows(dweight, reinterpret_cast<const float*>(plain), row_floats);
+  }
+
+ private:
+  static std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+  memory x_, dy_, dweight_, dbias_;
+  std::size_t packed_bytes_, plain_bytes_, bias_bytes_;
+  WeightCode code_;
+  Reorder to_plain_;
+  std::unordered_map<int, memory> arguments_;
+};
+
+/// The layout of weights as a number: what tells two layouts apart that hold the same weights.
+PackForm form_of(const memory::desc& desc) {
+  const auto& d = desc.data;
+  LW_CHECK(d.format_kind == dnnl_blocked && d.extra.flags == 0, d.format_kind, d.extra.flags);
+  std::uint64_t id = mix64(static_cast<std::uint64_t>(d.ndims));
+  const auto take = [&](std::int64_t number) {
+    id = mix64(id ^ static_cast<std::uint64_t>(number));
+  };
+  const auto& blocking = d.format_desc.blocking;
+  for (int i = 0; i < d.ndims; ++i) {
+    take(d.dims[i]);
+    take(d.padded_dims[i]);
+    take(d.padded_dims[i] == 1 ? 0 : blocking.strides[i]);  // of one element there is no next
+  }
+  for (int i = 0; i < blocking.inner_nblks; ++i) {
+    take(blocking.inner_blks[i]);
+    take(blocking.inner_idxs[i]);
+  }
+  return {id, desc.get_size()};
+}
+
+/// All code for one shape, each part made when first asked for.
+class Convolution {
+ public:
+  explicit Convolution(const Conv2dShape& shape) : layouts_(shape), chosen_(forward_of(layouts_)) {}
+
+  PackForm form(ConvPass pass) { return form_of(weight_layout(pass)); }
+  Reorder& pack(ConvPass pass) {
+    auto& reorder = pass == ConvPass::forward ? pack_forward_ : pack_backward_;
+    if (!reorder) reorder.emplace(layouts_.plain_weight, weight_layout(pass));
+    return *reorder;
+  }
+  Forward& forward() {
+    if (!forward_) forward_.emplace(layouts_, chosen_);
+    return *forward_;
+  }
+  BackwardData& backward_data() {
+    if (!backward_data_) backward_data_.emplace(layouts_, chosen_for_data());
+    return *backward_data_;
+  }
+  BackwardWeights& backward_weights() {
+    if (!backward_weights_) {
+      const auto& l = layouts_;
+      const WeightCode::primitive_desc chosen(
+          {kDirect, l.x, l.any_weight, l.bias, l.y, l.strides, l.padding, l.padding}, engine(),
+          chosen_);
+      backward_weights_.emplace(l, chosen);
+    }
+    return *backward_weights_;
+  }
+
+ private:
+  const DataCode::primitive_desc& chosen_for_data() {
+    const auto& l = layouts_;
+    if (!chosen_for_data_)
+      chosen_for_data_.emplace(
+          DataCode::desc(kDirect, l.x, l.any_weight, l.y, l.strides, l.padding, l.padding),
+          engine(), chosen_);
+    return *chosen_for_data_;
+  }
+  memory::desc weight_layout(ConvPass pass) {
+    return pass == ConvPass::forward ? chosen_.weights_desc() : chosen_for_data().weights_desc();
+  }
+
+  Layouts layouts_;
+  ForwardCode::primitive_desc chosen_;
+  std::optional<DataCode::primitive_desc> chosen_for_data_;
+  std::optional<Reorder> pack_forward_, pack_backward_;
+  std::optional<Forward> forward_;
+  std::optional<BackwardData> backward_data_;
+  std::optional<BackwardWeights> backward_weights_;
+};
+
+struct Hash {
+  std::size_t operator()(const Conv2dShape& s) const {
+    std::uint64_t h = 0;
+    for (auto extent : {s.batch, s.channels, s.height, s.width, s.outputs, s.kernel, s.stride,
+                        s.padding, s.groups})
+      h = mix64(h ^ static_cast<std::uint64_t>(extent));
+    return h;
+  }
+};
+
+void check(const Conv2dShape& s) {
+  LW_CHECK(s.batch >= 0 && s.groups > 0, s.batch, s.groups);
+  LW_CHECK(s.channels > 0 && s.channels % s.groups == 0, s.channels, s.groups);
+  LW_CHECK(s.outputs > 0 && s.outputs % s.groups == 0, s.outputs, s.groups);
+  LW_CHECK(s.kernel > 0 && s.stride > 0 && s.padding >= 0, s.kernel, s.stride, s.padding);
+  LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
+           s.width, s.padding, s.kernel);
+}
+
+/// Calls f(code for the shape). An empty batch has the forms of one image.
+template <class F>
+decltype(auto) with_code(const Conv2dShape& s, F&& f) {
+  check(s);
+  return onednn::checked(
+      [&]() -> decltype(auto) {
+        thread_local onednn::CodeStore<Conv2dShape, Convolution, Hash> codes;
+        Conv2dShape shape = s;
+        shape.batch = std::max<std::int64_t>(1, shape.batch);
+        return f(codes[shape]);
+      },
+      s.batch, s.channels, s.height, s.width, s.outputs, s.kernel, s.stride, s.padding, s.groups);
+}
+
+std::int64_t row_floats(const Conv2dShape& shape) {
+  return shape.weight_count() / shape.outputs;
+}
+
+/// The id of the form that conv2d_few packs; oneDNN's are hashes.
+constexpr std::uint64_t kFewForm = 1;
+
+}  // namespace
+
+PackForm conv2d_form(const Conv2dShape& shape, ConvPass pass) {
+  if (pass == ConvPass::forward && conv2d_few_fits(shape))
+    return {kFewForm, conv2d_few_packed_bytes(shape)};
+  return with_code(shape, [&](Convolution& code) { return code.form(pass); });
+}
+
+void conv2d_pack(std::byte* packed, ConstSlices weight, const Conv2dShape& shape, ConvPass pass) {
+  check(shape);
+  check_rows(weight, shape.outputs);
+  const float* whole = weight[0].data;
+  if (weight.size() > 1) {
+    thread_local std::vector<float> gathered;
+    gathered.resize(static_cast<std::size_t>(shape.weight_count()));
+    gather_rows(gathered.data(), weight, row_floats(shape));
+    whole = gathered.data();
+  }
+  if (pass == ConvPass::forward && conv2d_few_fits(shape))
+    return conv2d_few_pack(reinterpret_cast<float*>(packed), whole, shape);
+  with_code(shape, [&](Convolution& code) { code.pack(pass).run(packed, whole); });
+}
+
+void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+                    const Conv2dShape& shape) {
+  if (shape.batch == 0) return;
+  if (conv2d_few_fits(shape))
+    return conv2d_few_forward(y, x, reinterpret_cast<const float*>(packed), bias, shape);
+  with_code(shape, [&](Convolution& code) { code.forward().run(y, x, packed, bias); });
+}
+
+std::size_t conv2d_scratch_bytes(const Conv2dShape& shape) {
+  return with_code(shape,
+                   [](Convolution& code) { return code.backward_weights().scratch_bytes(); });
+}
+
+void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
+                     const std::byte* packed, std::byte* scratch, const Conv2dShape& shape) {
+  check(shape);
+  check_rows(dweight, shape.outputs);
+  if (shape.batch == 0) {
+    zero_rows(dweight, row_floats(shape));
+    if (dbias) std::fill_n(dbias, shape.outputs, 0.0f);
+    return;
+  }
+  const bool few = conv2d_few_fits(shape);
+  if (few) {
+    const bool whole = dweight.size() == 1;
+    float* const plain = whole ? dweight[0].data : reinterpret_cast<float*>(scratch);
+    conv2d_few_backward_weights(plain, dbias, dy, x, shape);
+    if (!whole) scatter_rows(dweight, plain, row_floats(shape));
+  }
+  if (few && !dx) return;
+  with_code(shape, [&](Convolution& code) {
+    if (!few) code.backward_weights().run(dweight, dbias, dy, x, scratch, row_floats(shape));
+    if (dx) code.backward_data().run(dx, dy, packed);
+  });
+}
+
+}  // namespace leeway::kernels

@@ -1,0 +1,57 @@
+#pragma once
+// conv2d: two-dimensional convolution (cross-correlation, as the field calls it) of images.
+//
+// B batch, C channels, H height, W width, O outputs (channels of y), K kernel (KH = KW = K), G
+// groups. Images lie channels last, (B, H, W, C); weights arrive as PyTorch keeps them, (O, C / G,
+// K, K), cut by rows, and are packed once a version into whatever form the processor wants.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/linear.hpp"
+
+namespace leeway::kernels {
+
+struct Conv2dShape {
+  std::int64_t batch = 0, channels = 0, height = 0, width = 0;  // B, C, H, W
+  std::int64_t outputs = 0, kernel = 1, stride = 1, padding = 0, groups = 1;
+
+  std::int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
+  std::int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
+  std::int64_t weight_count() const { return outputs * (channels / groups) * kernel * kernel; }
+  /// Multiplications and additions of forward for the whole batch.
+  std::int64_t flops() const { return 2 * batch * out_height() * out_width() * weight_count(); }
+  bool operator==(const Conv2dShape&) const = default;
+};
+
+/// A layout of packed weights. Two forms with the same id and size hold the same bytes for the same
+/// weights, so they can share them; which form a kernel wants may depend on the batch.
+struct PackForm {
+  std::uint64_t id = 0;
+  std::size_t bytes = 0;
+  bool operator==(const PackForm&) const = default;
+};
+
+/// Which of the two kernels that read weights is meant.
+enum class ConvPass : std::uint8_t { forward, backward };
+
+/// The form that conv2d_forward, or conv2d_backward for its dx, wants its weights in.
+PackForm conv2d_form(const Conv2dShape& shape, ConvPass pass);
+
+/// packed (form.bytes, 64-byte aligned) = weight (O, C / G, K, K).
+void conv2d_pack(std::byte* packed, ConstSlices weight, const Conv2dShape& shape, ConvPass pass);
+
+/// y (B, OH, OW, O) = x (B, H, W, C) convolved with the weights, plus bias (O) unless it is null.
+void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
+                    const Conv2dShape& shape);
+
+/// Bytes of scratch that conv2d_backward wants, 64-byte aligned.
+std::size_t conv2d_scratch_bytes(const Conv2dShape& shape);
+
+/// dx (B, H, W, C) = gradient of the input, unless dx is null (then `packed` may be null too).
+/// dweight (O, C / G, K, K) and dbias (O; may be null) = gradients of the parameters. dy: (B, OH,
+/// OW, O). With B = 0 the parameters' gradients are zero.
+void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
+                     const std::byte* packed, std::byte* scratch, const Conv2dShape& shape);
+
+}  // namespace leeway::kernels

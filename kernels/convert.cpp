@@ -1,0 +1,98 @@
+#include "kernels/convert.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/check.hpp"
+#include "kernels/convert_formulas.hpp"
+
+namespace leeway::kernels {
+
+namespace {
+
+template <class To, class From>
+LW_INLINE void stream(To* __restrict to, const From* __restrict from, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) from_float(to[i], to_float(from[i]));
+}
+
+LW_SIMD void widen(float* to, const Bf16* from, std::int64_t count) {
+  stream(to, from, count);
+}
+LW_SIMD void widen(float* to, const F16* from, std::int64_t count) {
+  stream(to, from, count);
+}
+LW_SIMD void widen(float* to, const std::int8_t* from, std::int64_t count) {
+  stream(to, from, count);
+}
+LW_SIMD void widen(float* to, const std::int32_t* from, std::int64_t count) {
+  stream(to, from, count);
+}
+LW_SIMD void narrow(Bf16* to, const float* from, std::int64_t count) {
+  stream(to, from, count);
+}
+LW_SIMD void narrow(F16* to, const float* from, std::int64_t count) {
+  stream(to, from, count);
+}
+LW_SIMD void narrow(std::int8_t* to, const float* from, std::int64_t count) {
+  stream(to, from, count);
+}
+LW_SIMD void narrow(std::int32_t* to, const float* from, std::int64_t count) {
+  stream(to, from, count);
+}
+
+void to_floats(float* to, const void* from, DType type, std::int64_t count) {
+  switch (type) {
+    case DType::bf16:
+      return widen(to, static_cast<const Bf16*>(from), count);
+    case DType::f16:
+      return widen(to, static_cast<const F16*>(from), count);
+    case DType::i8:
+      return widen(to, static_cast<const std::int8_t*>(from), count);
+    case DType::i32:
+      return widen(to, static_cast<const std::int32_t*>(from), count);
+    case DType::f32:
+      break;
+  }
+  LW_CHECK(false, name_of(type));
+}
+
+void from_floats(void* to, DType type, const float* from, std::int64_t count) {
+  switch (type) {
+    case DType::bf16:
+      return narrow(static_cast<Bf16*>(to), from, count);
+    case DType::f16:
+      return narrow(static_cast<F16*>(to), from, count);
+    case DType::i8:
+      return narrow(static_cast<std::int8_t*>(to), from, count);
+    case DType::i32:
+      return narrow(static_cast<std::int32_t*>(to), from, count);
+    case DType::f32:
+      break;
+  }
+  LW_CHECK(false, name_of(type));
+}
+
+}  // namespace
+
+void convert(void* to, DType to_type, const void* from, DType from_type, std::int64_t count) {
+  if (count == 0) return;
+  if (to_type == from_type) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * size_of(to_type));
+    return;
+  }
+  if (to_type == DType::f32) return to_floats(static_cast<float*>(to), from, from_type, count);
+  if (from_type == DType::f32)
+    return from_floats(to, to_type, static_cast<const float*>(from), count);
+  constexpr std::int64_t kChunk = 1024;  // stays in the first-level cache between the two steps
+  float chunk[kChunk];
+  auto* out = static_cast<std::byte*>(to);
+  const auto* in = static_cast<const std::byte*>(from);
+  for (std::int64_t i = 0; i < count; i += kChunk) {
+    const std::int64_t n = std::min(kChunk, count - i);
+    to_floats(chunk, in + static_cast<std::size_t>(i) * size_of(from_type), from_type, n);
+    from_floats(out + static_cast<std::size_t>(i) * size_of(to_type), to_type, chunk, n);
+  }
+}
+
+}  // namespace leeway::kernels

@@ -1,0 +1,289 @@
+// A convolution as a matrix product: im2col makes a row of every window, with its pixels in the
+// order of packed weights (row, column, channel), and a group of outputs is that times its weights.
+// Windows are made for a few images at a time. A window of one pixel is the image itself.
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "kernels/cuda/families.hpp"
+#include "kernels/cuda/parallel.hpp"
+#include "kernels/slices.hpp"
+
+namespace leeway::kernels::cuda {
+
+namespace {
+
+constexpr std::uint64_t kFormId = 0x63756461;  // (O, K, K, C / G)
+constexpr std::int64_t kColumnBytes = std::int64_t{64} << 20;
+/// Inputs times outputs of a group up to which its matrix product is not worth a call.
+constexpr std::int64_t kSmallGroup = 64;
+
+/// Whether x (B, H, W, C) has the windows as its rows already.
+bool windows_are_pixels(const Conv2dShape& s) {
+  return s.kernel == 1 && s.stride == 1 && s.padding == 0;
+}
+bool has_small_groups(const Conv2dShape& s) {
+  return s.groups > 1 && (s.channels / s.groups) * (s.outputs / s.groups) <= kSmallGroup;
+}
+std::int64_t group_inputs(const Conv2dShape& s) {
+  return s.channels / s.groups;
+}
+std::int64_t group_outputs(const Conv2dShape& s) {
+  return s.outputs / s.groups;
+}
+std::int64_t out_pixels(const Conv2dShape& s) {
+  return s.out_height() * s.out_width();
+}
+/// Floats of one window of a group, and of an output's weights.
+std::int64_t window_floats(const Conv2dShape& s) {
+  return s.kernel * s.kernel * group_inputs(s);
+}
+/// Images whose windows are made at a time.
+std::int64_t chunk_images(const Conv2dShape& s) {
+  const std::int64_t batch = std::max<std::int64_t>(1, s.batch);
+  if (windows_are_pixels(s)) return batch;
+  const auto image_bytes = out_pixels(s) * window_floats(s) * std::int64_t{sizeof(float)};
+  return std::clamp<std::int64_t>(kColumnBytes / image_bytes, 1, batch);
+}
+/// Bytes of the weights' gradient in packed form, with which scratch begins.
+std::size_t dweight_bytes(const Conv2dShape& s) {
+  return (static_cast<std::size_t>(s.weight_count()) * sizeof(float) + 63) / 64 * 64;
+}
+
+void check(const Conv2dShape& s) {
+  LW_CHECK(s.batch >= 0 && s.groups > 0, s.batch, s.groups);
+  LW_CHECK(s.channels > 0 && s.channels % s.groups == 0, s.channels, s.groups);
+  LW_CHECK(s.outputs > 0 && s.outputs % s.groups == 0, s.outputs, s.groups);
+  LW_CHECK(s.kernel > 0 && s.stride > 0 && s.padding >= 0, s.kernel, s.stride, s.padding);
+  LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
+           s.width, s.padding, s.kernel);
+}
+
+__device__ void add(float& sum, float more) {
+  sum += more;
+}
+__device__ void add(float4& sum, float4 more) {
+  sum.x += more.x;
+  sum.y += more.y;
+  sum.z += more.z;
+  sum.w += more.w;
+}
+
+/// Extents in units of T: a float, or four of a pixel's channels.
+struct Extents {
+  std::int64_t height, width, channels, out_height, out_width;
+  std::int64_t kernel, stride, padding;
+  std::int64_t depth;  // channels of the group
+  std::int64_t first;  // its first channel
+};
+
+template <class T>
+Extents extents_of(const Conv2dShape& s, std::int64_t group) {
+  constexpr std::int64_t kUnit = sizeof(T) / sizeof(float);
+  const std::int64_t depth = group_inputs(s) / kUnit;
+  return {s.height, s.width,  s.channels / kUnit, s.out_height(), s.out_width(),
+          s.kernel, s.stride, s.padding,          depth,          group * depth};
+}
+
+/// col (images * OH * OW, K, K, depth) = the windows of x (images, H, W, C), 0 outside.
+template <class T>
+void im2col(On on, T* col, const T* x, std::int64_t images, const Extents& e) {
+  const std::int64_t window = e.kernel * e.kernel * e.depth;
+  for_each(on, images * e.out_height * e.out_width * window, [=] __device__(std::int64_t i) {
+    const auto [row, in_window] = divide(i, window);
+    const auto [place, channel] = divide(in_window, e.depth);
+    const auto [kh, kw] = divide(place, e.kernel);
+    const auto [out_row, ow] = divide(row, e.out_width);
+    const auto [image, oh] = divide(out_row, e.out_height);
+    const std::int64_t h = oh * e.stride - e.padding + kh;
+    const std::int64_t w = ow * e.stride - e.padding + kw;
+    T value{};
+    if (h >= 0 && h < e.height && w >= 0 && w < e.width)
+      value = x[((image * e.height + h) * e.width + w) * e.channels + e.first + channel];
+    col[i] = value;
+  });
+}
+
+/// dx (images, H, W, C), in the group's channels = each pixel's gradients from all windows that it
+/// is in, dcol being as col above.
+template <class T>
+void col2im(On on, T* dx, const T* dcol, std::int64_t images, const Extents& e) {
+  const std::int64_t window = e.kernel * e.kernel * e.depth;
+  for_each(on, images * e.height * e.width * e.depth, [=] __device__(std::int64_t i) {
+    const auto [pixel, channel] = divide(i, e.depth);
+    const auto [image_row, w] = divide(pixel, e.width);
+    const auto [image, h] = divide(image_row, e.height);
+    T sum{};
+    for (std::int64_t kh = 0; kh < e.kernel && h + e.padding >= kh; ++kh) {
+      const auto [oh, rest] = divide(h + e.padding - kh, e.stride);
+      if (rest != 0 || oh >= e.out_height) continue;
+      for (std::int64_t kw = 0; kw < e.kernel && w + e.padding >= kw; ++kw) {
+        const auto [ow, rest_w] = divide(w + e.padding - kw, e.stride);
+        if (rest_w != 0 || ow >= e.out_width) continue;
+        const std::int64_t row = (image * e.out_height + oh) * e.out_width + ow;
+        add(sum, dcol[row * window + (kh * e.kernel + kw) * e.depth + channel]);
+      }
+    }
+    dx[pixel * e.channels + e.first + channel] = sum;
+  });
+}
+
+/// The windows of `images` images of x in one group: made in `col`, unless x has them already.
+struct Windows {
+  const float* data;
+  std::int64_t leading;
+};
+Windows windows_of(On on, float* col, const float* x, std::int64_t images, std::int64_t group,
+                   const Conv2dShape& s) {
+  if (windows_are_pixels(s)) return {x + group * group_inputs(s), s.channels};
+  if (group_inputs(s) % 4 == 0 && aligned16(col, x))
+    im2col(on, reinterpret_cast<float4*>(col), reinterpret_cast<const float4*>(x), images,
+           extents_of<float4>(s, group));
+  else
+    im2col(on, col, x, images, extents_of<float>(s, group));
+  return {col, window_floats(s)};
+}
+
+void scatter_windows(On on, float* dx, const float* dcol, std::int64_t images, std::int64_t group,
+                     const Conv2dShape& s) {
+  if (group_inputs(s) % 4 == 0 && aligned16(dcol, dx))
+    col2im(on, reinterpret_cast<float4*>(dx), reinterpret_cast<const float4*>(dcol), images,
+           extents_of<float4>(s, group));
+  else
+    col2im(on, dx, dcol, images, extents_of<float>(s, group));
+}
+
+/// dweight (Og, window) = or += dy^T times the windows; dy, x: of these images, dy at the group.
+void backward_weight(On on, float* dweight, const float* dy, const Windows& windows,
+                     std::int64_t images, bool add, const Conv2dShape& s) {
+  gemm(on,
+       {.m = group_outputs(s),
+        .n = window_floats(s),
+        .k = images * out_pixels(s),
+        .lda = s.outputs,
+        .ldb = windows.leading,
+        .ldc = window_floats(s),
+        .transpose_a = true,
+        .add = add},
+       dweight, dy, windows.data);
+}
+
+/// dx of these images = the windows' gradients, dy times the weights of the group, added up.
+void backward_data(On on, float* dx, float* col, const float* dy, const float* w,
+                   std::int64_t images, std::int64_t group, const Conv2dShape& s) {
+  const bool plain = windows_are_pixels(s);
+  gemm(on,
+       {.m = images * out_pixels(s),
+        .n = window_floats(s),
+        .k = group_outputs(s),
+        .lda = s.outputs,
+        .ldb = window_floats(s),
+        .ldc = plain ? s.channels : window_floats(s)},
+       plain ? dx + group * group_inputs(s) : col, dy, w);
+  if (!plain) scatter_windows(on, dx, col, images, group, s);
+}
+
+/// dweight (O, C / G, K, K) = packed (O, K, K, C / G).
+void unpack(On on, Slices dweight, const float* packed, const Conv2dShape& s) {
+  const std::int64_t window = window_floats(s), places = s.kernel * s.kernel;
+  const std::int64_t depth = group_inputs(s);
+  for (const auto& slice : dweight)
+    for_each(on, slice.rows * window, [=] __device__(std::int64_t i) {
+      const auto [row, in_row] = divide(i, window);
+      const auto [channel, place] = divide(in_row, places);
+      slice.data[i] = packed[(slice.first_row + row) * window + place * depth + channel];
+    });
+}
+
+}  // namespace
+
+PackForm conv2d_form(const Conv2dShape& shape) {
+  check(shape);
+  return {kFormId, static_cast<std::size_t>(shape.weight_count()) * sizeof(float)};
+}
+
+void conv2d_pack(On on, std::byte* packed, ConstSlices weight, const Conv2dShape& s) {
+  check(s);
+  check_rows(weight, s.outputs);
+  auto* const out = reinterpret_cast<float*>(packed);
+  const std::int64_t window = window_floats(s), places = s.kernel * s.kernel;
+  const std::int64_t depth = group_inputs(s);
+  for (const auto& slice : weight)
+    for_each(on, slice.rows * window, [=] __device__(std::int64_t i) {
+      const auto [row, in_window] = divide(i, window);
+      const auto [place, channel] = divide(in_window, depth);
+      out[slice.first_row * window + i] = slice.data[row * window + channel * places + place];
+    });
+}
+
+std::size_t conv2d_scratch_bytes(const Conv2dShape& s) {
+  check(s);
+  if (has_small_groups(s)) return 0;
+  if (windows_are_pixels(s)) return dweight_bytes(s);
+  const std::int64_t floats = chunk_images(s) * out_pixels(s) * window_floats(s);
+  return dweight_bytes(s) + static_cast<std::size_t>(floats) * sizeof(float);
+}
+
+void conv2d_forward(On on, float* y, const float* x, const std::byte* packed, const float* bias,
+                    std::byte* scratch, const Conv2dShape& s) {
+  check(s);
+  if (s.batch == 0) return;
+  const auto* const w = reinterpret_cast<const float*>(packed);
+  auto* const col = reinterpret_cast<float*>(scratch);
+  if (has_small_groups(s)) {
+    direct_forward(on, y, x, w, s);
+  } else {
+    const std::int64_t chunk = chunk_images(s);
+    for (std::int64_t image = 0; image < s.batch; image += chunk) {
+      const std::int64_t images = std::min(chunk, s.batch - image);
+      const float* const x_here = x + image * s.height * s.width * s.channels;
+      for (std::int64_t group = 0; group < s.groups; ++group) {
+        const std::int64_t first = group * group_outputs(s);
+        const Windows windows = windows_of(on, col, x_here, images, group, s);
+        gemm(on,
+             {.m = images * out_pixels(s),
+              .n = group_outputs(s),
+              .k = window_floats(s),
+              .lda = windows.leading,
+              .ldb = window_floats(s),
+              .ldc = s.outputs,
+              .transpose_b = true},
+             y + image * out_pixels(s) * s.outputs + first, windows.data,
+             w + first * window_floats(s));
+      }
+    }
+  }
+  if (bias) add_bias(on, y, bias, s.batch * out_pixels(s), s.outputs, s.outputs);
+}
+
+void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float* dy,
+                     const float* x, const std::byte* packed, std::byte* scratch,
+                     const Conv2dShape& s) {
+  check(s);
+  check_rows(dweight, s.outputs);
+  if (dbias) column_sums(on, dbias, dy, s.batch * out_pixels(s), s.outputs, s.outputs);
+  const auto* const w = reinterpret_cast<const float*>(packed);
+  if (has_small_groups(s) || s.batch == 0) {
+    direct_backward_weight(on, dweight, dy, x, s);
+    if (dx) direct_backward_data(on, dx, dy, w, s);
+    return;
+  }
+  auto* const dw = reinterpret_cast<float*>(scratch);
+  auto* const col = reinterpret_cast<float*>(scratch + dweight_bytes(s));
+  const std::int64_t chunk = chunk_images(s), image_floats = s.height * s.width * s.channels;
+  for (std::int64_t image = 0; image < s.batch; image += chunk) {
+    const std::int64_t images = std::min(chunk, s.batch - image);
+    for (std::int64_t group = 0; group < s.groups; ++group) {
+      const std::int64_t first = group * group_outputs(s);
+      const float* const dy_here = dy + image * out_pixels(s) * s.outputs + first;
+      const Windows windows = windows_of(on, col, x + image * image_floats, images, group, s);
+      backward_weight(on, dw + first * window_floats(s), dy_here, windows, images, image > 0, s);
+      // The windows have been used when their gradients take their place.
+      if (dx)
+        backward_data(on, dx + image * image_floats, col, dy_here, w + first * window_floats(s),
+                      images, group, s);
+    }
+  }
+  unpack(on, dweight, dw, s);
+}
+
+}  // namespace leeway::kernels::cuda

@@ -1,0 +1,111 @@
+#pragma once
+// Sums in a fixed order: over a warp, a block, and the rows of a matrix.
+#include <cstdint>
+
+#include "kernels/cuda/parallel.hpp"
+
+namespace leeway::kernels::cuda {
+
+/// The sum over the warp, in every lane. All lanes take part.
+template <class T>
+__device__ T warp_sum(T value) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, offset);
+  return value;
+}
+
+/// The sum over a block of kThreads, in thread 0. All threads take part.
+template <class T>
+__device__ T block_sum(T value) {
+  __shared__ T of_warp[kThreads / kWarp];
+  value = warp_sum(value);
+  __syncthreads();  // a former call's results have been read
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    value = 0;
+    for (const T part : of_warp) value += part;
+  }
+  return value;
+}
+
+/// N sums that are taken together.
+template <int N>
+struct Sums {
+  double of[N] = {};
+  __device__ void add(const Sums& more) {
+    for (int n = 0; n < N; ++n) of[n] += more.of[n];
+  }
+};
+
+constexpr int kTileColumns = kWarp, kTileRows = kThreads / kWarp;
+
+/// Block (x, y) adds up 32 columns over the y-th chunk of rows: thread (c, r) takes every eighth
+/// row, and the eight are added in order. With one chunk that is all; else `partial` (chunks, N,
+/// columns) keeps it.
+template <int N, class Term, class Finish>
+__global__ void __launch_bounds__(kThreads)
+    reduce_chunks_kernel(std::int64_t rows, std::int64_t columns, std::int64_t chunk_rows,
+                         double* partial, Term term, Finish finish) {
+  __shared__ double tile[kTileRows][N][kTileColumns];
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * kTileColumns + threadIdx.x;
+  const std::int64_t begin = blockIdx.y * chunk_rows;
+  const std::int64_t end = min(begin + chunk_rows, rows);
+  Sums<N> sums;
+  if (column < columns)
+    for (std::int64_t row = begin + threadIdx.y; row < end; row += kTileRows)
+      sums.add(term(row, column));
+  for (int n = 0; n < N; ++n) tile[threadIdx.y][n][threadIdx.x] = sums.of[n];
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= columns) return;
+  for (int r = 1; r < kTileRows; ++r)
+    for (int n = 0; n < N; ++n) sums.of[n] += tile[r][n][threadIdx.x];
+  if (gridDim.y == 1) {
+    finish(column, sums);
+    return;
+  }
+  for (int n = 0; n < N; ++n)
+    partial[(static_cast<std::int64_t>(blockIdx.y) * N + n) * columns + column] = sums.of[n];
+}
+
+/// A warp a column adds up the chunks.
+template <int N, class Finish>
+__global__ void __launch_bounds__(kThreads)
+    finish_columns_kernel(std::int64_t columns, int chunks, const double* partial, Finish finish) {
+  const std::int64_t column = first_index() / kWarp;
+  const int lane = threadIdx.x % kWarp;
+  if (column >= columns) return;  // the whole warp
+  Sums<N> sums;
+  for (int chunk = lane; chunk < chunks; chunk += kWarp)
+    for (int n = 0; n < N; ++n)
+      sums.of[n] += partial[(static_cast<std::int64_t>(chunk) * N + n) * columns + column];
+  for (int n = 0; n < N; ++n) sums.of[n] = warp_sum(sums.of[n]);
+  if (lane == 0) finish(column, sums);
+}
+
+/// finish(column, sum over rows of term(row, column)) once for every column, also when there are no
+/// rows. term returns Sums<N>.
+template <int N, class Term, class Finish>
+void reduce_columns(On on, std::int64_t rows, std::int64_t columns, Term term, Finish finish) {
+  constexpr std::int64_t kBlocks = 132 * 8, kFewRows = 256;
+  // Several chunks are made of kBlocks blocks at most, and each leaves N sums for 32 columns.
+  static_assert(kBlocks * kTileColumns * N * sizeof(double) <= On::kScratchBytes);
+  if (columns <= 0) return;
+  const std::int64_t tiles = (columns + kTileColumns - 1) / kTileColumns;
+  std::int64_t chunks = std::clamp<std::int64_t>(kBlocks / tiles, 1, kBlocks);
+  chunks = std::min(chunks, (rows + kFewRows - 1) / kFewRows);
+  chunks = std::max<std::int64_t>(chunks, 1);
+  const std::int64_t chunk_rows = (rows + chunks - 1) / chunks;
+  auto* const partial = reinterpret_cast<double*>(on.scratch);
+  const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks));
+  reduce_chunks_kernel<N><<<grid, dim3(kTileColumns, kTileRows), 0, on.stream>>>(
+      rows, columns, chunk_rows, partial, term, finish);
+  LW_CUDA(cudaGetLastError());
+  if (chunks == 1) return;
+  const auto blocks = static_cast<unsigned>((columns * kWarp + kThreads - 1) / kThreads);
+  finish_columns_kernel<N>
+      <<<blocks, kThreads, 0, on.stream>>>(columns, static_cast<int>(chunks), partial, finish);
+  LW_CUDA(cudaGetLastError());
+}
+
+}  // namespace leeway::kernels::cuda

@@ -1,0 +1,71 @@
+#pragma once
+// What the kernels for GPUs run on: checked calls of CUDA, owners of its streams and events, and
+// On, the tag that says which queue a kernel joins.
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "core/check.hpp"
+
+/// LW_CUDA(call), LW_CUBLAS(call): throw CheckFailed with file, line, the call and the library's
+/// reason unless it succeeds.
+#define LW_CUDA(call)                                                                           \
+  do {                                                                                          \
+    if (const cudaError_t lw_status = (call); lw_status != cudaSuccess) [[unlikely]]            \
+      ::leeway::detail::check_failed(__FILE__, __LINE__, #call, cudaGetErrorString(lw_status)); \
+  } while (false)
+#define LW_CUBLAS(call)                                                                            \
+  do {                                                                                             \
+    if (const cublasStatus_t lw_status = (call); lw_status != CUBLAS_STATUS_SUCCESS) [[unlikely]]  \
+      ::leeway::detail::check_failed(__FILE__, __LINE__, #call, cublasGetStatusString(lw_status)); \
+  } while (false)
+
+namespace leeway::kernels::cuda {
+
+/// Where a kernel joins in. Kernels of one On run one after the other, so they share `scratch`.
+struct On {
+  /// What reductions need for their partial sums; see reduce.hpp and losses.cu.
+  static constexpr std::size_t kScratchBytes = std::size_t{2} << 20;
+
+  cudaStream_t stream = nullptr;
+  cublasHandle_t blas = nullptr;
+  std::byte* scratch = nullptr;  // kScratchBytes of the device
+};
+
+/// Makes `index` the device that the calling thread's calls of CUDA are about.
+void use_device(int index);
+
+/// A stream of the present device, which does not wait for the default stream.
+class Stream {
+ public:
+  Stream() { LW_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// An event of the present device, without a time.
+class Event {
+ public:
+  Event() { LW_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(event_, other.event_);
+    return *this;
+  }
+  ~Event() {
+    if (event_) cudaEventDestroy(event_);
+  }
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace leeway::kernels::cuda

@@ -1,0 +1,58 @@
+#pragma once
+// What the kernels that use oneDNN share: its engine, a stream a thread, errors, and a bounded
+// store of generated code.
+//
+// oneDNN's code for a shape has working memory that belongs to the thread that made it, so every
+// thread keeps its own.
+#include <cstddef>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+#include <utility>
+
+#include "core/check.hpp"
+
+namespace leeway::kernels::onednn {
+
+inline dnnl::engine& engine() {
+  static auto& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);  // outlives all threads
+  return cpu;
+}
+
+/// The calling thread's stream.
+inline dnnl::stream& stream() {
+  thread_local dnnl::stream stream(engine());
+  return stream;
+}
+
+/// Returns f(); an error of oneDNN is a bug, reported with `values`.
+template <class F, class... Values>
+decltype(auto) checked(F&& f, const Values&... values) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const dnnl::error& error) {
+    LW_CHECK(false, "oneDNN", error.message, values...);
+  }
+}
+
+/// Code by shape, made at its first use. A training run has a few shapes per layer and batch size;
+/// beyond kMaxShapes all are forgotten.
+template <class Shape, class Code, class Hash>
+class CodeStore {
+ public:
+  static constexpr std::size_t kMaxShapes = 1024;
+
+  /// Valid until the next call.
+  Code& operator[](const Shape& shape) {
+    auto found = codes_.find(shape);
+    if (found == codes_.end()) {
+      if (codes_.size() >= kMaxShapes) codes_.clear();
+      found = codes_.try_emplace(shape, shape).first;
+    }
+    return found->second;
+  }
+
+ private:
+  std::unordered_map<Shape, Code, Hash> codes_;
+};
+
+}  // namespace leeway::kernels::onednn

@@ -1,0 +1,37 @@
+#pragma once
+// Which device each worker and each shard uses: the setting `device` of a plan, understood.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/expected.hpp"
+#include "tensor/device.hpp"
+
+namespace leeway {
+
+class DevicePlacement {
+ public:
+  DevicePlacement(std::uint32_t workers, std::uint32_t shards)
+      : workers_(workers), shards_(shards) {}
+
+  /// Requires an index below the number of workers, or shards.
+  Device worker(std::uint32_t index) const { return workers_.at(index); }
+  Device shard(std::uint32_t index) const { return shards_.at(index); }
+  const std::vector<Device>& workers() const { return workers_; }
+  const std::vector<Device>& shards() const { return shards_; }
+  /// Whether everything is on the processor.
+  bool cpu_only() const;
+
+ private:
+  friend class DevicesParser;
+  std::vector<Device> workers_, shards_;
+};
+
+/// Reads one device for all ("cpu", "cuda", "cuda:1"), or a list of assignments with commas:
+/// "workers=cuda,worker3=cpu,shards=cuda:0". `workers` and `shards` name all of them, worker<N> and
+/// shard<N> one; a later assignment overrides an earlier one, and whoever is not named is on the
+/// processor. Says nothing about whether the machine has these devices.
+Expected<DevicePlacement> parse_devices(const std::string& text, std::uint32_t workers,
+                                        std::uint32_t shards);
+
+}  // namespace leeway

@@ -1,0 +1,84 @@
+#include "models/initial_weights.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "core/text.hpp"
+#include "kernels/convert.hpp"
+#include "models/safetensors.hpp"
+
+namespace leeway {
+
+namespace {
+
+/// Names that an error shows of each kind of trouble.
+constexpr std::size_t kShown = 8;
+
+using ByName = std::map<std::string, const NamedTensor*>;
+
+/// "; missing: a, b and 3 more", or nothing.
+std::string listed(const char* what, std::vector<std::string> names) {
+  if (names.empty()) return "";
+  const std::size_t more = names.size() - std::min(names.size(), kShown);
+  names.resize(names.size() - more);
+  return concat("; ", what, ": ", join(names, ", "),
+                more > 0 ? concat(" and ", more, " more") : "");
+}
+
+bool is_float(DType type) {
+  return type == DType::f32 || type == DType::f16 || type == DType::bf16;
+}
+
+/// What is wrong with all the names together; "" when nothing is.
+std::string trouble(const ByName& tensors, const std::vector<NamedTensor>& in_file_order,
+                    std::span<const Parameter> parameters) {
+  std::vector<std::string> missing, extra, misfits;
+  ByName left = tensors;
+  for (const auto& parameter : parameters) {
+    const auto found = tensors.find(parameter.name);
+    left.erase(parameter.name);
+    if (found == tensors.end()) {
+      missing.push_back(parameter.name);
+      continue;
+    }
+    const NamedTensor& tensor = *found->second;
+    if (tensor.shape != parameter.spec.shape) {
+      misfits.push_back(
+          concat(tensor.name, " is ", tensor.shape, " instead of ", parameter.spec.shape));
+    } else if (!is_float(tensor.dtype)) {
+      misfits.push_back(concat(tensor.name, " is ", name_of(tensor.dtype), " instead of f32"));
+    }
+  }
+  for (const auto& tensor : in_file_order)
+    if (left.contains(tensor.name)) extra.push_back(tensor.name);
+  return listed("missing", std::move(missing)) + listed("not of the model", std::move(extra)) +
+         listed("of another form", std::move(misfits));
+}
+
+Blob as_floats(const NamedTensor& tensor) {
+  if (tensor.dtype == DType::f32) return tensor.data;
+  Blob floats = Blob::floats(tensor.shape.count());
+  kernels::convert(floats.mutable_data(), DType::f32, tensor.data.data(), tensor.dtype,
+                   tensor.shape.count());
+  return floats;
+}
+
+}  // namespace
+
+Expected<std::vector<Blob>> load_initial_weights(const std::string& path,
+                                                 std::span<const Parameter> parameters) {
+  const auto file = read_safetensors(path);
+  if (!file) return Error{concat("init_from: ", file.error().text)};
+  ByName tensors;
+  for (const auto& tensor : file->tensors)
+    if (!tensor.name.ends_with(".num_batches_tracked")) tensors[tensor.name] = &tensor;
+  if (const auto text = trouble(tensors, file->tensors, parameters); !text.empty())
+    return Error{concat("init_from: \"", path, "\" does not fit the model", text,
+                        "; give --init the weights of the same model, named as in PyTorch")};
+  std::vector<Blob> blobs;
+  blobs.reserve(parameters.size());
+  for (const auto& parameter : parameters) blobs.push_back(as_floats(*tensors[parameter.name]));
+  return blobs;
+}
+
+}  // namespace leeway

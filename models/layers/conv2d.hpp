@@ -1,0 +1,34 @@
+#pragma once
+// Conv2d: convolution of images; "weight" is (O, C / G, K, K), "bias" (O), as in PyTorch.
+#include "models/layer.hpp"
+
+namespace leeway {
+
+class Conv2d final : public Layer {
+ public:
+  /// Requires a plan that was checked: outputs, kernel, stride and groups at least 1, groups
+  /// dividing outputs.
+  explicit Conv2d(const plan::Conv2d& spec) : spec_(spec) {}
+
+  std::string_view kind() const override { return "conv2d"; }
+  /// Takes images whose channels the groups divide, at least as large as the kernel.
+  Expected<Shape> set_input(const Shape& input) override;
+  std::vector<ParameterSpec> parameters() const override;
+  bool backward_reads_output() const override { return false; }
+  std::size_t scratch_bytes(Executor& on, std::int64_t batch) const override {
+    return on.conv2d_scratch_bytes(shape(batch));
+  }
+  std::int64_t flops() const override { return shape(1).flops(); }
+  void forward(const ForwardArgs& args) const override;
+  void backward(const BackwardArgs& args) const override;
+
+ private:
+  kernels::Conv2dShape shape(std::int64_t batch) const;
+  const std::byte* weights(Executor& on, PackedWeights& packed, const ParameterView& view,
+                           const kernels::Conv2dShape& of, kernels::ConvPass pass) const;
+
+  plan::Conv2d spec_;
+  std::int64_t channels_ = 0, height_ = 0, width_ = 0;
+};
+
+}  // namespace leeway

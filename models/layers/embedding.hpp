@@ -1,0 +1,46 @@
+#pragma once
+// Embedding: each token of a sample (T) becomes a row of "weight" (V, D): (T, D).
+#include "core/text.hpp"
+#include "models/layer.hpp"
+
+namespace leeway {
+
+class Embedding final : public Layer {
+ public:
+  /// Requires vocabulary > 0 and features > 0.
+  explicit Embedding(const plan::Embedding& spec) : spec_(spec) {}
+
+  std::string_view kind() const override { return "embedding"; }
+  /// Takes vectors of token numbers, as the first layer of a model.
+  Expected<Shape> set_input(const Shape& input) override {
+    if (input.rank() != 1)
+      return Error{concat("got samples of shape ", input,
+                          " and needs vectors of token numbers; make it the first layer")};
+    tokens_ = input[0];
+    return Shape{tokens_, spec_.features};
+  }
+  std::vector<ParameterSpec> parameters() const override {
+    return {{"weight", Shape{spec_.vocabulary, spec_.features}, spec_.init, spec_.features,
+             spec_.features}};
+  }
+  bool backward_reads_output() const override { return false; }
+  void forward(const ForwardArgs& args) const override {
+    args.on.embedding_forward(args.y, args.x, args.weights[0], shape(args.batch));
+  }
+  /// Tokens are no function of parameters: dx is zero, for whoever wants it.
+  void backward(const BackwardArgs& args) const override {
+    args.on.embedding_backward(args.gradients[0], args.dy, args.x, shape(args.batch));
+    if (args.dx)
+      args.on.zero(args.dx, static_cast<std::size_t>(args.batch * tokens_) * sizeof(float));
+  }
+
+ private:
+  kernels::EmbeddingShape shape(std::int64_t batch) const {
+    return {batch * tokens_, spec_.vocabulary, spec_.features};
+  }
+
+  plan::Embedding spec_;
+  std::int64_t tokens_ = 0;  // T
+};
+
+}  // namespace leeway

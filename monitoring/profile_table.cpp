@@ -1,0 +1,44 @@
+#include "monitoring/profile_table.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+
+namespace leeway {
+
+std::string profile_table(const std::vector<Profile::Row>& rows, const kernels::Peak& peak) {
+  double total = 0;
+  std::size_t width = 5;
+  for (const auto& row : rows) {
+    total += row.seconds;
+    width = std::max(width, row.where.size());
+  }
+  std::ostringstream out;
+  const auto name = [&](const std::string& text) -> std::ostream& {
+    return out << "  " << std::left << std::setw(static_cast<int>(width)) << text << std::right;
+  };
+  name("") << "                calls    ms a call   of time   GFLOP/s      GB/s   of peak\n";
+  for (const auto& row : rows) {
+    const double seconds = std::max(row.seconds, 1e-12);
+    const bool moves = row.bytes > 0;
+    const double speed = (moves ? row.bytes : row.flops) / seconds;
+    name(row.where) << "  " << std::left << std::setw(9) << row.what << std::right << std::setw(10)
+                    << grouped(row.calls) << std::setw(13)
+                    << fixed(1e3 * row.seconds / static_cast<double>(row.calls), 4) << std::setw(10)
+                    << percent(row.seconds / std::max(total, 1e-12)) << std::setw(10)
+                    << (moves || row.flops == 0 ? "" : fixed(speed * 1e-9, 1)) << std::setw(10)
+                    << (moves ? fixed(speed * 1e-9, 1) : "") << std::setw(10)
+                    << (speed > 0 ? percent(speed / (moves ? peak.bytes : peak.flops)) : "")
+                    << '\n';
+  }
+  name("all") << "                     " << std::setw(13) << duration(total) << '\n';
+  out << concat("  One core's peak, measured now: ", fixed(peak.flops * 1e-9, 0), " GFLOP/s, ",
+                fixed(peak.bytes * 1e-9, 0),
+                " GB/s from memory (what fits into a cache moves faster).\n");
+  return out.str();
+}
+
+}  // namespace leeway

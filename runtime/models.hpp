@@ -1,0 +1,84 @@
+#pragma once
+// Whole models by name, as lists of layers for Scenario::model.
+#include <cstdint>
+#include <vector>
+
+#include "runtime/words.hpp"
+
+namespace leeway {
+
+/// One linear layer on the flattened sample.
+inline std::vector<plan::Layer> logistic_regression(std::uint32_t classes) {
+  return {flatten(), linear(classes)};
+}
+
+/// A multi-layer perceptron: hidden layers of these widths, each followed by relu.
+inline std::vector<plan::Layer> mlp(const std::vector<std::uint32_t>& hidden,
+                                    std::uint32_t classes) {
+  std::vector<plan::Layer> layers = {flatten()};
+  for (const std::uint32_t width : hidden) {
+    layers.push_back(linear(width));
+    layers.push_back(relu());
+  }
+  layers.push_back(linear(classes));
+  return layers;
+}
+
+/// LeNet-5 (LeCun et al. 1998) for images of 28x28, with relu and max pooling as it is built today.
+inline std::vector<plan::Layer> lenet5(std::uint32_t classes) {
+  return {conv2d(6, 5, {.padding = 2}),
+          relu(),
+          max_pool(2),
+          conv2d(16, 5),
+          relu(),
+          max_pool(2),
+          flatten(),
+          linear(120),
+          relu(),
+          linear(84),
+          relu(),
+          linear(classes)};
+}
+
+/// Two stages in the manner of VGG (Simonyan, Zisserman 2015): 3x3 convolutions that keep the size,
+/// each followed by pooling that halves it.
+inline std::vector<plan::Layer> vgg_like(std::uint32_t classes) {
+  return {conv2d(64, 3, {.padding = 1}),
+          relu(),
+          max_pool(2),
+          conv2d(128, 3, {.padding = 1}),
+          relu(),
+          max_pool(2),
+          flatten(),
+          linear(256),
+          relu(),
+          linear(classes)};
+}
+
+/// A block of two 3x3 convolutions around which the input is led (He et al. 2016, figure 2). Where
+/// the stride is 2, a 1x1 convolution brings the input to the same shape.
+inline plan::Layer residual_block(std::uint32_t outputs, std::uint32_t stride) {
+  std::vector<plan::Layer> body = {
+      conv2d(outputs, 3, {.stride = stride, .padding = 1, .bias = false}), batch_norm(), relu(),
+      conv2d(outputs, 3, {.padding = 1, .bias = false}), batch_norm()};
+  if (stride == 1) return residual(std::move(body));
+  return residual(std::move(body),
+                  {conv2d(outputs, 1, {.stride = stride, .bias = false}), batch_norm()});
+}
+
+/// The residual network of He et al. 2016, section 4.2, with n = 2: a stem of 16 channels, then
+/// stages of two blocks with 16, 32 and 64 channels. The paper pads its shortcuts with zeros.
+inline std::vector<plan::Layer> small_resnet(std::uint32_t classes) {
+  std::vector<plan::Layer> layers = {conv2d(16, 3, {.padding = 1, .bias = false}), batch_norm(),
+                                     relu()};
+  for (const std::uint32_t channels : {16u, 32u, 64u}) {
+    for (int block = 0; block < 2; ++block) {
+      layers.push_back(residual_block(channels, block == 0 && channels > 16 ? 2 : 1));
+      layers.push_back(relu());
+    }
+  }
+  layers.insert(layers.end(), {global_avg_pool(), flatten(), linear(classes)});
+  return layers;
+}
+
+}  // namespace leeway

@@ -1,0 +1,30 @@
+// fashion-lenet: LeNet-5, the small convolutional network of 1998, learns Fashion-MNIST with two
+// workers.
+//
+// Its 62,000 weights are a fraction of those of fashion-cnn, and so is the time that an epoch
+// takes.
+#include <leeway/runtime/scenario.hpp>
+
+using namespace leeway;
+
+int main(int argc, char** argv) {
+  Scenario scenario("fashion-lenet", "Classify Fashion-MNIST with LeNet-5, two workers.");
+  scenario
+      .description(
+          "Two 5x5 convolutions of 6 and 16 channels, then 120 and 84 hidden units; momentum SGD "
+          "with a cosine\n"
+          "schedule, images flipped at random (--augment).")
+      .data(fashion_mnist())
+      .model(lenet5(10))
+      .loss(softmax_cross_entropy())
+      .optimizer(momentum(0.02, 0.9))
+      .schedule(cosine(0.25))
+      .augment({.flip = true})
+      .consistency(ssp(2))
+      .workers(2)
+      .shards(1)
+      .batch(32)
+      .epochs(10)
+      .seed(1);
+  return run(scenario, argc, argv).exit_code;
+}

@@ -1,0 +1,112 @@
+#pragma once
+// Executors under test, and arrays in their memory, so that one test serves every kind of device.
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/executor.hpp"
+#include "tests/kernels/support.hpp"
+
+namespace leeway::test {
+
+struct NamedExecutor {
+  std::string name;
+  std::shared_ptr<Executor> executor;
+};
+
+/// One of each kind that this machine has.
+inline std::vector<NamedExecutor> executors() {
+  std::vector<NamedExecutor> all;
+  all.push_back({"cpu", make_cpu_executor()});
+  return all;
+}
+
+/// Calls f(executor) for each, and says in a failure which it was.
+template <class F>
+void for_each_executor(F f) {
+  for (const auto& [name, executor] : executors()) {
+    CAPTURE(name);
+    f(*executor);
+  }
+}
+
+/// Numbers in an executor's memory. It belongs to one executor, which needs no fences for it.
+template <class T>
+class Array {
+ public:
+  Array(Executor& executor, const std::vector<T>& values)
+      : executor_(&executor),
+        count_(values.size()),
+        blob_(executor.allocate(values.size() * sizeof(T))) {
+    executor.upload(blob_.mutable_data(), values.data(), values.size() * sizeof(T));
+    executor.synchronize();
+  }
+  /// All bits set, which is NaN in floats: an element that a kernel forgets to write is seen.
+  static Array poisoned(Executor& executor, std::int64_t count) {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    if (count > 0) std::memset(static_cast<void*>(values.data()), 0xff, values.size() * sizeof(T));
+    return Array(executor, values);
+  }
+
+  T* data() { return reinterpret_cast<T*>(blob_.mutable_data()); }
+  const T* data() const { return reinterpret_cast<const T*>(blob_.data()); }
+  std::vector<T> read() const {
+    std::vector<T> values(count_);
+    executor_->download(values.data(), blob_.data(), count_ * sizeof(T));
+    executor_->synchronize();
+    return values;
+  }
+
+ private:
+  Executor* executor_;
+  std::size_t count_;
+  Blob blob_;
+};
+
+/// A parameter in an executor's memory, cut by rows at random places, or whole without `rng`.
+template <class T>
+class CutArray {
+ public:
+  CutArray(Executor& executor, const Floats& whole, std::int64_t rows, std::int64_t row_floats,
+           Rng* rng) {
+    const auto cut = Cut<T>::of(whole, rows, row_floats, rng);
+    for (const Floats& part : cut.memory) memory_.emplace_back(executor, part);
+    slices_ = cut.slices;
+    for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].data = memory_[i].data();
+  }
+
+  std::span<const RowSlice<T>> slices() const { return slices_; }
+  Floats read() const {
+    Floats all;
+    for (const auto& part : memory_) {
+      const Floats values = part.read();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+ private:
+  std::vector<Array<float>> memory_;
+  std::vector<RowSlice<T>> slices_;
+};
+
+/// A loss where executors may write it.
+class LossResult {
+ public:
+  explicit LossResult(Executor& executor)
+      : executor_(&executor), blob_(executor.allocate_host(sizeof(kernels::ClassLoss))) {
+    new (blob_.mutable_data()) kernels::ClassLoss{-1, -1};
+  }
+  kernels::ClassLoss* data() { return reinterpret_cast<kernels::ClassLoss*>(blob_.mutable_data()); }
+  kernels::ClassLoss read() {
+    executor_->synchronize();
+    return *data();
+  }
+
+ private:
+  Executor* executor_;
+  Blob blob_;
+};
+
+}  // namespace leeway::test
