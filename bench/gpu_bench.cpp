@@ -1,0 +1,329 @@
+// Every family of kernels on the first GPU, at sizes of an MLP and of a VGG on small images,
+// against what the same GPU reaches in the same run: its copy bandwidth, and its largest
+// single-precision product. Prints one table. Exits with 77 where there is no GPU.
+//
+// Each figure is the median of 20 rounds; a round asks for ten launches and waits for them, so a
+// kernel of few microseconds shows the cost of its launch. "of limit" is the time that the kernel's
+// least memory traffic or its arithmetic would take at the limits, whichever is longer, over the
+// time that it took; small sizes exceed the bandwidth limit when they stay in the cache.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "core/text.hpp"
+#include "kernels/executors.hpp"
+
+namespace {
+
+using namespace leeway;
+
+struct Limits {
+  double bytes_per_second, flops_per_second;
+};
+
+/// Memory of the device that lives as long as the benchmark.
+class Bench {
+ public:
+  explicit Bench(std::shared_ptr<Executor> executor) : gpu(std::move(executor)) {}
+
+  /// Numbers in [-scale, scale].
+  float* floats(std::int64_t count, double scale = 1) {
+    Blob host = Blob::floats(count);
+    for (std::int64_t i = 0; i < count; ++i)
+      host.mutable_floats()[i] = static_cast<float>(scale * (2 * rng_.uniform() - 1));
+    return reinterpret_cast<float*>(bytes_of(host));
+  }
+  /// Whole numbers in [0, n).
+  template <class T>
+  T* whole(std::int64_t count, std::uint64_t n) {
+    Blob host = Blob::allocate(static_cast<std::size_t>(count) * sizeof(T));
+    T* const values = reinterpret_cast<T*>(host.mutable_data());
+    for (std::int64_t i = 0; i < count; ++i) values[i] = static_cast<T>(rng_.below(n));
+    return reinterpret_cast<T*>(bytes_of(host));
+  }
+  std::byte* bytes(std::size_t size) {
+    kept_.push_back(gpu->allocate(size));
+    return kept_.back().mutable_data();
+  }
+  kernels::ClassLoss* loss() {
+    kept_.push_back(gpu->allocate_host(sizeof(kernels::ClassLoss)));
+    return reinterpret_cast<kernels::ClassLoss*>(kept_.back().mutable_data());
+  }
+  void forget() {
+    gpu->synchronize();
+    kept_.clear();
+  }
+
+  /// Median seconds of one call.
+  double seconds(const std::function<void()>& call) {
+    constexpr int kRounds = 20, kCalls = 10;
+    for (int i = 0; i < 3; ++i) call();
+    gpu->synchronize();
+    std::vector<double> rounds;
+    for (int round = 0; round < kRounds; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < kCalls; ++i) call();
+      gpu->synchronize();
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      rounds.push_back(taken.count() / kCalls);
+    }
+    std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
+    return rounds[kRounds / 2];
+  }
+
+  /// Measures and prints a line. `floats_moved`: what must be read and written at least.
+  void line(const std::string& name, std::int64_t floats_moved, double flops,
+            const std::function<void()>& call) {
+    const double taken = seconds(call);
+    const double moved = 4.0 * static_cast<double>(floats_moved);
+    const double least = std::max(moved / limits.bytes_per_second, flops / limits.flops_per_second);
+    std::printf("%-52s %10.1f %9.0f %10.0f %8.0f%%\n", name.c_str(), taken * 1e6,
+                moved / taken * 1e-9, flops / taken * 1e-9, 100 * least / taken);
+    std::fflush(stdout);
+  }
+
+  std::shared_ptr<Executor> gpu;
+  Limits limits{};
+
+ private:
+  std::byte* bytes_of(const Blob& host) {
+    std::byte* const to = bytes(host.size());
+    gpu->upload(to, host.data(), host.size());
+    gpu->synchronize();  // `host` goes
+    return to;
+  }
+
+  Rng rng_{1};
+  std::vector<Blob> kept_;
+};
+
+void measure_limits(Bench& bench) {
+  constexpr std::int64_t kCopied = std::int64_t{1} << 30, kSide = 8192;
+  std::byte* const to = bench.bytes(kCopied);
+  const std::byte* const from = bench.bytes(kCopied);
+  const double copy = bench.seconds([&] { bench.gpu->copy(to, from, kCopied); });
+  bench.forget();
+  float* const y = bench.floats(kSide * kSide);
+  const float* const x = bench.floats(kSide * kSide);
+  const RowSlice<const float> w{0, kSide, bench.floats(kSide * kSide)};
+  const RowSlice<const float> b{0, kSide, bench.floats(kSide)};
+  const double product = bench.seconds([&] {
+    bench.gpu->linear_forward(y, x, {&w, 1}, {&b, 1}, {kSide, kSide, kSide});
+  });
+  bench.forget();
+  const double side = static_cast<double>(kSide);
+  bench.limits = {2 * static_cast<double>(kCopied) / copy, 2 * side * side * side / product};
+  std::cout << "limits of " << bench.gpu->device() << ": copy of 1 GiB "
+            << bench.limits.bytes_per_second * 1e-9 << " GB/s, product of 8192 x 8192 x 8192 "
+            << bench.limits.flops_per_second * 1e-9 << " GFLOP/s\n\n";
+}
+
+void linear(Bench& bench, std::int64_t batch, std::int64_t inputs, std::int64_t outputs) {
+  const kernels::LinearShape shape{batch, inputs, outputs};
+  float *const y = bench.floats(batch * outputs), *const x = bench.floats(batch * inputs);
+  float *const dx = bench.floats(batch * inputs), *const weights = bench.floats(outputs * inputs);
+  const RowSlice<const float> w{0, outputs, weights}, b{0, outputs, bench.floats(outputs)};
+  const RowSlice<float> dw{0, outputs, bench.floats(outputs * inputs)};
+  const RowSlice<float> db{0, outputs, bench.floats(outputs)};
+  const auto name = concat("linear ", inputs, " -> ", outputs, ", batch ", batch);
+  const std::int64_t ends = batch * (inputs + outputs), of_weights = outputs * (inputs + 1);
+  const double flops = 2.0 * static_cast<double>(batch * inputs * outputs);
+  bench.line(name + ", forward", ends + of_weights, flops, [&] {
+    bench.gpu->linear_forward(y, x, {&w, 1}, {&b, 1}, shape);
+  });
+  bench.line(name + ", backward", ends + batch * inputs + 2 * of_weights, 2 * flops, [&] {
+    bench.gpu->linear_backward(dx, {&dw, 1}, {&db, 1}, y, x, {&w, 1}, shape);
+  });
+  bench.forget();
+}
+
+void conv2d(Bench& bench, std::int64_t batch, std::int64_t channels, std::int64_t outputs,
+            std::int64_t side) {
+  const kernels::Conv2dShape shape{.batch = batch,
+                                   .channels = channels,
+                                   .height = side,
+                                   .width = side,
+                                   .outputs = outputs,
+                                   .kernel = 3,
+                                   .padding = 1};
+  const std::int64_t pixels = batch * side * side, weights = shape.weight_count();
+  float *const y = bench.floats(pixels * outputs), *const x = bench.floats(pixels * channels);
+  float* const dx = bench.floats(pixels * channels);
+  const float* const bias = bench.floats(outputs);
+  const RowSlice<const float> w{0, outputs, bench.floats(weights, 0.1)};
+  const RowSlice<float> dw{0, outputs, bench.floats(weights)};
+  float* const dbias = bench.floats(outputs);
+  std::byte* const scratch = bench.bytes(bench.gpu->conv2d_scratch_bytes(shape));
+  const auto pass = kernels::ConvPass::forward;  // a GPU has one form for both
+  std::byte* const packed = bench.bytes(bench.gpu->conv2d_form(shape, pass).bytes);
+  bench.gpu->conv2d_pack(packed, {&w, 1}, shape, pass);
+  const auto name =
+      concat("conv2d ", channels, " -> ", outputs, " at ", side, " x ", side, ", batch ", batch);
+  const std::int64_t ends = pixels * (channels + outputs);
+  const auto flops = static_cast<double>(shape.flops());
+  bench.line(name + ", forward", ends + weights, flops,
+             [&] { bench.gpu->conv2d_forward(y, x, packed, bias, scratch, shape); });
+  bench.line(name + ", backward", ends + pixels * channels + 2 * weights, 2 * flops, [&] {
+    bench.gpu->conv2d_backward(dx, {&dw, 1}, dbias, y, x, packed, scratch, shape);
+  });
+  bench.forget();
+}
+
+void pools_and_norms(Bench& bench, std::int64_t batch) {
+  const std::int64_t channels = 64, side = 32, rows = batch * side * side, count = rows * channels;
+  float *const y = bench.floats(count), *const x = bench.floats(count);
+  float *const mean = bench.floats(rows), *const inv_std = bench.floats(rows);
+  float *const gamma = bench.floats(channels), *const beta = bench.floats(channels);
+  auto* const from = reinterpret_cast<std::uint8_t*>(bench.bytes(static_cast<std::size_t>(count)));
+  const kernels::NormShape norm{rows, channels};
+  const kernels::Pool2dShape pool{batch, channels, side, side};
+  Executor& gpu = *bench.gpu;
+  const auto at = concat(" 64 at 32 x 32, batch ", batch);
+  bench.line("batch_norm" + at + ", forward", 3 * count, 0,
+             [&] { gpu.batch_norm_forward(y, mean, inv_std, x, gamma, beta, norm); });
+  bench.line("batch_norm" + at + ", backward", 5 * count, 0,
+             [&] { gpu.batch_norm_backward(y, gamma, beta, y, x, mean, inv_std, gamma, norm); });
+  bench.line("layer_norm" + at + ", forward", 2 * count, 0,
+             [&] { gpu.layer_norm_forward(y, mean, inv_std, x, gamma, beta, norm); });
+  bench.line("layer_norm" + at + ", backward", 5 * count, 0,
+             [&] { gpu.layer_norm_backward(y, gamma, beta, y, x, mean, inv_std, gamma, norm); });
+  bench.line("max_pool2d" + at + ", forward", count + count / 4 + count / 16, 0,
+             [&] { gpu.max_pool2d_forward(y, from, x, pool); });
+  bench.line("max_pool2d" + at + ", backward", count + count / 4 + count / 16, 0,
+             [&] { gpu.max_pool2d_backward(x, y, from, pool); });
+  bench.line("avg_pool2d" + at + ", forward", count + count / 4, 0,
+             [&] { gpu.avg_pool2d_forward(y, x, pool); });
+  bench.line("avg_pool2d" + at + ", backward", count + count / 4, 0,
+             [&] { gpu.avg_pool2d_backward(x, y, pool); });
+  bench.line("to_channels_last" + at, 2 * count, 0,
+             [&] { gpu.to_channels_last(y, x, batch, channels, side * side); });
+  bench.forget();
+}
+
+void elementwise(Bench& bench, std::int64_t batch) {
+  const std::int64_t features = 64 * 32 * 32, count = batch * features;
+  float *const y = bench.floats(count), *const x = bench.floats(count);
+  const float* const dy = bench.floats(count);
+  const auto* const keys = bench.whole<std::uint64_t>(batch, ~0ull);
+  Executor& gpu = *bench.gpu;
+  const auto at = concat(" of ", features, ", batch ", batch);
+  bench.line("relu" + at + ", forward", 2 * count, 0, [&] { gpu.relu_forward(y, x, count); });
+  bench.line("relu" + at + ", backward", 3 * count, 0, [&] { gpu.relu_backward(y, dy, x, count); });
+  bench.line("gelu" + at + ", forward", 2 * count, 0,
+             [&] { gpu.activation_forward(kernels::Activation::gelu, y, x, count); });
+  bench.line("gelu" + at + ", backward", 3 * count, 0,
+             [&] { gpu.activation_backward(kernels::Activation::gelu, y, dy, x, count); });
+  bench.line("dropout" + at, 2 * count, 0, [&] {
+    gpu.dropout(y, x, keys, {batch, features, 0.5f, 1});
+  });
+  bench.forget();
+}
+
+void losses(Bench& bench, std::int64_t batch, std::int64_t classes) {
+  const std::int64_t count = batch * classes;
+  float *const dy = bench.floats(count), *const y = bench.floats(count, 5);
+  const float* const t = bench.whole<float>(count, 2);
+  const auto* const labels = bench.whole<std::int32_t>(batch, static_cast<std::uint64_t>(classes));
+  kernels::ClassLoss* const result = bench.loss();
+  Executor& gpu = *bench.gpu;
+  const auto at = concat(" of ", classes, ", batch ", batch);
+  bench.line("softmax_cross_entropy" + at, 2 * count, 0,
+             [&] { gpu.softmax_cross_entropy(result, dy, y, labels, batch, classes); });
+  bench.line("sigmoid_cross_entropy" + at, 3 * count, 0,
+             [&] { gpu.sigmoid_cross_entropy(result, dy, y, t, count); });
+  bench.line("mean_squared_error" + at, 3 * count, 0,
+             [&] { gpu.mean_squared_error(result, dy, y, t, count); });
+  bench.forget();
+}
+
+void embedding(Bench& bench, std::int64_t batch) {
+  const std::int64_t vocabulary = 10000, features = 256, tokens = batch * 32;
+  float* const y = bench.floats(tokens * features);
+  const float* const names = bench.whole<float>(tokens, 10000);
+  const RowSlice<const float> w{0, vocabulary, bench.floats(vocabulary * features)};
+  const RowSlice<float> dw{0, vocabulary, bench.floats(vocabulary * features)};
+  const kernels::EmbeddingShape shape{tokens, vocabulary, features};
+  const auto name = concat("embedding 10000 x 256, 32 tokens, batch ", batch);
+  bench.line(name + ", forward", 2 * tokens * features, 0, [&] {
+    bench.gpu->embedding_forward(y, names, {&w, 1}, shape);
+  });
+  bench.line(name + ", backward", (vocabulary + 2 * tokens) * features, 0, [&] {
+    bench.gpu->embedding_backward({&dw, 1}, y, names, shape);
+  });
+  bench.forget();
+}
+
+void weights(Bench& bench, std::int64_t count) {
+  float *const w = bench.floats(count, 0.1), *const g = bench.floats(count, 0.1);
+  float *const m = bench.floats(count, 0), *const v = bench.floats(count, 0);
+  kernels::UpdateBuffers buffers{.count = count, .w_out = w, .w = w, .g = g};
+  buffers.state_out[0] = m, buffers.state_out[1] = v;
+  buffers.state[0] = m, buffers.state[1] = v;
+  Executor& gpu = *bench.gpu;
+  const auto of = concat(" of ", count, " weights");
+  bench.line("accumulate" + of, 3 * count, 0,
+             [&] { gpu.accumulate(m, g, 1e-9f, count, kernels::Write::add); });
+  bench.line("sgd" + of, 3 * count, 0, [&] { gpu.update(buffers, kernels::SgdFormula{1e-9f, 0}); });
+  bench.line("momentum" + of, 5 * count, 0, [&] {
+    gpu.update(buffers, kernels::MomentumFormula{1e-9f, 0, 0.9f, 1});
+  });
+  bench.line("adam" + of, 7 * count, 0, [&] {
+    gpu.update(buffers, kernels::AdamFormula{1e-9f, 0, 1, 0.9f, 0.1f, 0.99f, 0.01f, 1, 1e-8f});
+  });
+  bench.line("find_non_finite" + of, count, 0, [&] { gpu.find_non_finite(w, count); });
+  bench.forget();
+}
+
+void run(Bench& bench) {
+  measure_limits(bench);
+  std::printf("%-52s %10s %9s %10s %9s\n", "kernel", "us", "GB/s", "GFLOP/s", "of limit");
+  for (const std::int64_t batch : {64, 512}) {
+    linear(bench, batch, 784, 512);
+    linear(bench, batch, 512, 256);
+    linear(bench, batch, 4096, 4096);
+    conv2d(bench, batch, 3, 64, 32);
+    conv2d(bench, batch, 64, 64, 32);
+    conv2d(bench, batch, 128, 128, 16);
+    conv2d(bench, batch, 256, 256, 8);
+    conv2d(bench, batch, 512, 512, 4);
+    pools_and_norms(bench, batch);
+    elementwise(bench, batch);
+    losses(bench, batch, 10);
+    losses(bench, batch, 1000);
+    embedding(bench, batch);
+  }
+  weights(bench, 1 << 20);
+  weights(bench, 25 << 20);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (const std::string why = cuda_unavailable(); !why.empty()) {
+    std::cerr << "gpu_bench: no GPU: " << why << '\n';
+    return 77;
+  }
+  auto executor = make_executor({Device::Kind::cuda, 0});
+  if (!executor) {
+    std::cerr << "gpu_bench: " << executor.error().text << '\n';
+    return 1;
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "--probe") {
+    std::cout << (*executor)->device() << '\n';
+    return 0;
+  }
+  try {
+    Bench bench(*executor);
+    run(bench);
+  } catch (const std::exception& error) {
+    std::cerr << "gpu_bench: " << error.what() << '\n';
+    return 1;
+  }
+}

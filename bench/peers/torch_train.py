@@ -1,0 +1,57 @@
+#!/usr/bin/python3
+"""Samples a second that a model trains at in PyTorch, momentum SGD on synthetic data in memory: what train_bench does.
+
+usage: torch_train.py MODEL [--batch 64] [--threads 1] [--seconds 1.5] [--device cpu]
+"""
+
+import argparse
+import time
+
+import torch
+import torch.nn.functional as F
+
+import models
+
+BATCHES = 64  # of data in memory
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Samples a second that a model trains at in PyTorch.")
+    parser.add_argument("model", choices=models.INPUTS)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
+
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(0)
+    device = torch.device(args.device)
+    model = models.make(args.model).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+    x = torch.rand(BATCHES * args.batch, *models.INPUTS[args.model], device=device)
+    labels = torch.randint(0, 10, (BATCHES * args.batch,), device=device)
+
+    def step(index):
+        first = index % BATCHES * args.batch
+        optimizer.zero_grad(set_to_none=True)
+        F.cross_entropy(model(x[first : first + args.batch]), labels[first : first + args.batch]).backward()
+        optimizer.step()
+
+    def run(seconds):
+        """Steps done in about so many seconds, and how long they took."""
+        steps, began = 0, time.perf_counter()
+        while time.perf_counter() - began < seconds:
+            step(steps)
+            steps += 1
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return steps, time.perf_counter() - began
+
+    run(args.seconds / 5)
+    steps, seconds = run(args.seconds)
+    print(f"{args.model} batch {args.batch} torch {torch.__version__}: {steps * args.batch / seconds:.1f} samples/s")
+
+
+if __name__ == "__main__":
+    main()
