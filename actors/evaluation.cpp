@@ -8,32 +8,40 @@
 namespace leeway {
 namespace {
 
-constexpr std::int64_t kSlice = 256;  // samples: about a millisecond for a small model
+/// Samples of one part: about 4 ms of work, so that others get their turn.
+std::int64_t slice_of(const Model& model) {
+  constexpr std::int64_t kFlops = 1'000'000'000;
+  const std::int64_t of_one = std::max<std::int64_t>(1, model.flops_per_sample());
+  return std::clamp<std::int64_t>(kFlops / of_one, 16, 256);
+}
 
 }  // namespace
 
 Evaluation::Evaluation(std::shared_ptr<const Job> job, std::uint64_t cut, std::vector<Blob> weights)
-    : job_(std::move(job)), cut_(cut), weights_(std::move(weights)) {
+    : job_(std::move(job)),
+      cut_(cut),
+      slice_(slice_of(*job_->model)),
+      weights_(std::move(weights)) {
   LW_CHECK(weights_.size() == job_->layout->blocks().size(), weights_.size());
 }
 
 int Evaluation::parts() const {
-  return static_cast<int>((job_->data.test->size() + kSlice - 1) / kSlice);
+  return static_cast<int>((job_->data.test->size() + slice_ - 1) / slice_);
 }
 
 Cost Evaluation::cost(int) const {
-  return {job_->model->flops_per_sample() * kSlice, 0};
+  return {job_->model->flops_per_sample() * slice_, 0};
 }
 
 void Evaluation::run(int part) {
   if (!pass_) {
-    pass_ = std::make_unique<Pass>(job_->model, kSlice, false);
+    pass_ = std::make_unique<Pass>(job_->model, slice_, false);
     for (auto& blob : weights_) blob = blob.on_host();
     versions_.assign(job_->model->parameters().size(), 1);  // the same in all slices
   }
   const Dataset& test = *job_->data.test;
-  const std::int64_t first = part * kSlice;
-  const std::int64_t count = std::min(kSlice, test.size() - first);
+  const std::int64_t first = part * slice_;
+  const std::int64_t count = std::min(slice_, test.size() - first);
   std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
   std::iota(samples.begin(), samples.end(), first);
   Blob x = Blob::floats(count * test.sample_shape().count());

@@ -31,6 +31,7 @@ class Evaluation final : public Work {
  private:
   std::shared_ptr<const Job> job_;
   std::uint64_t cut_;
+  std::int64_t slice_;  // samples of one part
   std::vector<Blob> weights_;
   std::unique_ptr<Pass> pass_;
   std::vector<std::uint64_t> versions_;

@@ -9,6 +9,7 @@
 #include "core/rng.hpp"
 #include "kernels/conv2d_few.hpp"
 #include "kernels/onednn.hpp"
+#include "kernels/shape_checks.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels {
@@ -266,15 +267,6 @@ struct Hash {
     return h;
   }
 };
-
-void check(const Conv2dShape& s) {
-  LW_CHECK(s.batch >= 0 && s.groups > 0, s.batch, s.groups);
-  LW_CHECK(s.channels > 0 && s.channels % s.groups == 0, s.channels, s.groups);
-  LW_CHECK(s.outputs > 0 && s.outputs % s.groups == 0, s.outputs, s.groups);
-  LW_CHECK(s.kernel > 0 && s.stride > 0 && s.padding >= 0, s.kernel, s.stride, s.padding);
-  LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
-           s.width, s.padding, s.kernel);
-}
 
 /// Calls f(code for the shape). An empty batch has the forms of one image.
 template <class F>

@@ -157,6 +157,10 @@ class CpuExecutor final : public Executor {
                   kernels::Write write) override {
     kernels::accumulate(acc, g, scale, count, write);
   }
+  void convert(void* to, DType to_type, const void* from, DType from_type,
+               std::int64_t count) override {
+    kernels::convert(to, to_type, from, from_type, count);
+  }
   void update(const kernels::UpdateBuffers& buffers,
               const kernels::UpdateFormula& formula) override {
     kernels::update(buffers, formula);

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/embedding_formula.hpp"
 #include "kernels/simd.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels {
 
 namespace {
-
-/// The row that a token names, or -1.
-std::int64_t row_of(float token, std::int64_t vocabulary) {
-  if (!(token >= 0 && token < static_cast<float>(vocabulary))) return -1;  // NaN too
-  const auto row = static_cast<std::int64_t>(token);
-  return static_cast<float>(row) == token && row < vocabulary ? row : -1;
-}
 
 template <class T>
 T* find_row(std::span<const RowSlice<T>> slices, std::int64_t row, std::int64_t features) {

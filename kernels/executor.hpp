@@ -17,6 +17,7 @@
 #include "kernels/activation.hpp"
 #include "kernels/batch_norm.hpp"
 #include "kernels/conv2d.hpp"
+#include "kernels/convert.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/embedding.hpp"
 #include "kernels/layer_norm.hpp"
@@ -142,6 +143,8 @@ class Executor {
 
   virtual void accumulate(float* acc, const float* g, float scale, std::int64_t count,
                           kernels::Write write) = 0;
+  virtual void convert(void* to, DType to_type, const void* from, DType from_type,
+                       std::int64_t count) = 0;
   virtual void update(const kernels::UpdateBuffers& buffers,
                       const kernels::UpdateFormula& formula) = 0;
   /// Waits for the queue.

@@ -2,21 +2,14 @@
 
 #include <algorithm>
 
-#include "core/check.hpp"
 #include "kernels/pool2d_few.hpp"
 #include "kernels/pool2d_formula.hpp"
+#include "kernels/shape_checks.hpp"
 #include "kernels/simd.hpp"
 
 namespace leeway::kernels {
 
 namespace {
-
-void check(const Pool2dShape& s) {
-  LW_CHECK(s.kernel > 0 && s.kernel <= 15 && s.stride > 0, s.kernel, s.stride);
-  LW_CHECK(s.padding >= 0 && s.padding <= s.kernel / 2, s.padding, s.kernel);
-  LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
-           s.width, s.padding, s.kernel);
-}
 
 /// Windows that tile the image are known when compiled: each pixel is in one window or in none.
 template <int K>

@@ -132,7 +132,12 @@ void Pass::State::take_batch(const Model& model, const Batch& given) {
   targets = given.targets;
   keys = given.sample_keys.data();
   const bool by_class = model.loss() == plan::Loss::softmax_cross_entropy;
-  LW_CHECK(size == 0 || (by_class ? labels != nullptr : targets || labels), size);
+  const bool yes_or_no = model.loss() == plan::Loss::sigmoid_cross_entropy;
+  const bool told = by_class ? labels != nullptr : targets || (yes_or_no && labels);
+  LW_CHECK(told || size == 0, size, by_class);
+  LW_CHECK(!training || given.sample_keys.empty() ||
+               static_cast<std::int64_t>(given.sample_keys.size()) == size,
+           given.sample_keys.size(), size);
   if (!by_class && !targets) {
     // Two classes told by one number: class 1 is yes.
     float* numbers = binary_targets.mutable_floats();

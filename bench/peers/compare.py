@@ -70,7 +70,7 @@ def main():
     parser.add_argument("--models", default="mlp,lenet,vgg")
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--seconds", type=float, default=3)
     args = parser.parse_args()
 
     print(f"{'':38}{'median':>10}{'min':>10}{'max':>10}   ratio: median (min to max)")

@@ -36,8 +36,7 @@ void transpose(On on, float* y, const float* x, std::int64_t batch, std::int64_t
                std::int64_t columns) {
   if (batch * rows * columns == 0) return;
   const std::int64_t tiles = batch * ((rows + kTile - 1) / kTile) * ((columns + kTile - 1) / kTile);
-  transpose_kernel<<<blocks_for(tiles, 1), kThreads, 0, on.stream>>>(y, x, batch, rows, columns);
-  LW_CUDA(cudaGetLastError());
+  launch(on, blocks_for(tiles, 1), kThreads, transpose_kernel, y, x, batch, rows, columns);
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 // Windows are made for a few images at a time. A window of one pixel is the image itself.
 #include <algorithm>
 
-#include "core/check.hpp"
 #include "kernels/cuda/families.hpp"
 #include "kernels/cuda/parallel.hpp"
+#include "kernels/shape_checks.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels::cuda {
@@ -47,15 +47,6 @@ std::int64_t chunk_images(const Conv2dShape& s) {
 /// Bytes of the weights' gradient in packed form, with which scratch begins.
 std::size_t dweight_bytes(const Conv2dShape& s) {
   return (static_cast<std::size_t>(s.weight_count()) * sizeof(float) + 63) / 64 * 64;
-}
-
-void check(const Conv2dShape& s) {
-  LW_CHECK(s.batch >= 0 && s.groups > 0, s.batch, s.groups);
-  LW_CHECK(s.channels > 0 && s.channels % s.groups == 0, s.channels, s.groups);
-  LW_CHECK(s.outputs > 0 && s.outputs % s.groups == 0, s.outputs, s.groups);
-  LW_CHECK(s.kernel > 0 && s.stride > 0 && s.padding >= 0, s.kernel, s.stride, s.padding);
-  LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
-           s.width, s.padding, s.kernel);
 }
 
 __device__ void add(float& sum, float more) {

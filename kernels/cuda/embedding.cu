@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/families.hpp"
 #include "kernels/cuda/parallel.hpp"
+#include "kernels/embedding_formula.hpp"
 #include "kernels/slices.hpp"
 
 namespace leeway::kernels::cuda {
@@ -37,13 +38,6 @@ void for_each_table(std::span<const RowSlice<T>> slices, F f) {
     std::copy(part.begin(), part.end(), table.slice);
     f(table);
   }
-}
-
-/// The row that a token names, or -1.
-__device__ std::int64_t row_of(float token, std::int64_t vocabulary) {
-  if (!(token >= 0 && token < static_cast<float>(vocabulary))) return -1;  // NaN too
-  const auto row = static_cast<std::int64_t>(token);
-  return static_cast<float>(row) == token && row < vocabulary ? row : -1;
 }
 
 /// A block a token. The block of the first token that names a row adds up dy for all that name it,
@@ -109,9 +103,7 @@ void embedding_backward(On on, Slices dweight, const float* dy, const float* tok
                               on.stream));
   if (shape.tokens == 0) return;
   for_each_table(dweight, [&](const Table<float>& table) {
-    backward_kernel<<<blocks_for(shape.tokens, 1), kThreads, 0, on.stream>>>(table, dy, tokens,
-                                                                             shape);
-    LW_CUDA(cudaGetLastError());
+    launch(on, blocks_for(shape.tokens, 1), kThreads, backward_kernel, table, dy, tokens, shape);
   });
 }
 

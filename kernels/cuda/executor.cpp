@@ -236,6 +236,10 @@ class CudaExecutor final : public Executor {
                   Write write) override {
     cuda::accumulate(on(), acc, g, scale, count, write);
   }
+  void convert(void* to, DType to_type, const void* from, DType from_type,
+               std::int64_t count) override {
+    cuda::convert(on(), to, to_type, from, from_type, count);
+  }
   void update(const UpdateBuffers& buffers, const UpdateFormula& formula) override {
     cuda::update(on(), buffers, formula);
   }

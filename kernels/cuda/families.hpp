@@ -17,6 +17,7 @@
 #include "kernels/pool2d.hpp"
 #include "kernels/softmax_cross_entropy.hpp"
 #include "kernels/update.hpp"
+#include "tensor/dtype.hpp"
 
 namespace leeway::kernels::cuda {
 
@@ -93,6 +94,10 @@ void to_channels_last(On on, float* y, const float* x, std::int64_t batch, std::
                       std::int64_t pixels);
 void to_channels_first(On on, float* y, const float* x, std::int64_t batch, std::int64_t channels,
                        std::int64_t pixels);
+
+// ---- convert.cu ----
+
+void convert(On on, void* to, DType to_type, const void* from, DType from_type, std::int64_t count);
 
 // ---- embedding.cu ----
 

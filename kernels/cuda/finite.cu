@@ -24,10 +24,7 @@ __global__ void __launch_bounds__(kThreads)
 std::int64_t find_non_finite(On on, std::int64_t* found, const float* x, std::int64_t count) {
   auto* const first = reinterpret_cast<unsigned long long*>(on.scratch);
   LW_CUDA(cudaMemsetAsync(first, 0xff, sizeof(kNone), on.stream));  // kNone
-  if (count > 0) {
-    find_kernel<<<blocks_for(count), kThreads, 0, on.stream>>>(first, x, count);
-    LW_CUDA(cudaGetLastError());
-  }
+  if (count > 0) launch(on, blocks_for(count), kThreads, find_kernel, first, x, count);
   LW_CUDA(cudaMemcpyAsync(found, first, sizeof(kNone), cudaMemcpyDeviceToHost, on.stream));
   LW_CUDA(cudaStreamSynchronize(on.stream));
   return *found;  // all bits of kNone are those of -1

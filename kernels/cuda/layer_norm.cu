@@ -66,9 +66,8 @@ __global__ void __launch_bounds__(kThreads)
 void layer_norm_forward(On on, float* y, float* mean, float* inv_std, const float* x,
                         const float* gamma, const float* beta, const NormShape& shape) {
   if (shape.rows == 0) return;
-  forward_kernel<<<blocks_for(shape.rows, kRowsOfBlock), kThreads, 0, on.stream>>>(
-      y, mean, inv_std, x, gamma, beta, shape);
-  LW_CUDA(cudaGetLastError());
+  launch(on, blocks_for(shape.rows, kRowsOfBlock), kThreads, forward_kernel, y, mean, inv_std, x,
+         gamma, beta, shape);
 }
 
 void layer_norm_backward(On on, float* dx, float* dgamma, float* dbeta, const float* dy,
@@ -88,9 +87,8 @@ void layer_norm_backward(On on, float* dx, float* dgamma, float* dbeta, const fl
         dgamma[c] = static_cast<float>(sums.of[1]);
       });
   if (!dx || shape.rows == 0) return;
-  backward_kernel<<<blocks_for(shape.rows, kRowsOfBlock), kThreads, 0, on.stream>>>(
-      dx, dy, x, mean, inv_std, gamma, shape);
-  LW_CUDA(cudaGetLastError());
+  launch(on, blocks_for(shape.rows, kRowsOfBlock), kThreads, backward_kernel, dx, dy, x, mean,
+         inv_std, gamma, shape);
 }
 
 }  // namespace leeway::kernels::cuda

@@ -60,7 +60,7 @@ void linear_forward(On on, float* y, const float* x, ConstSlices weight, ConstSl
                     const LinearShape& shape) {
   const auto [batch, inputs, outputs] = shape;
   check_rows(weight, outputs);
-  check_rows(bias, outputs);
+  if (!bias.empty()) check_rows(bias, outputs);
   for (const auto& slice : weight)
     gemm(on,
          {.m = batch,
@@ -79,7 +79,7 @@ void linear_backward(On on, float* dx, Slices dweight, Slices dbias, const float
                      const float* x, ConstSlices weight, const LinearShape& shape) {
   const auto [batch, inputs, outputs] = shape;
   check_rows(dweight, outputs);
-  check_rows(dbias, outputs);
+  if (!dbias.empty()) check_rows(dbias, outputs);
   for (const auto& slice : dbias)
     column_sums(on, slice.data, dy + slice.first_row, batch, slice.rows, outputs);
   for (const auto& slice : dweight)

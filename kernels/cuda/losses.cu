@@ -41,19 +41,15 @@ __global__ void __launch_bounds__(kThreads)
   result->correct = correct;
 }
 
-/// Launches `kernel`(parts) on enough blocks for `count` items, `per_block` of them each, and what
-/// makes the result of its parts.
-template <class Launch>
+/// Launches kernel(parts, arguments...) on enough blocks for `count` items, `per_block` of them
+/// each, and what makes the result of its parts.
+template <class... Parameters, class... Arguments>
 void reduce_losses(On on, ClassLoss* result, std::int64_t count, std::int64_t per_block,
-                   Launch launch) {
+                   void (*kernel)(ClassLoss*, Parameters...), const Arguments&... arguments) {
   auto* const parts = reinterpret_cast<ClassLoss*>(on.scratch);
   const unsigned blocks = count == 0 ? 0 : std::min(blocks_for(count, per_block), kMostParts);
-  if (blocks > 0) {
-    launch(blocks, parts);
-    LW_CUDA(cudaGetLastError());
-  }
-  finish_kernel<<<1, kThreads, 0, on.stream>>>(result, parts, blocks, count);
-  LW_CUDA(cudaGetLastError());
+  if (blocks > 0) launch(on, blocks, kThreads, kernel, parts, arguments...);
+  launch(on, 1, kThreads, finish_kernel, result, parts, blocks, count);
 }
 
 struct Largest {
@@ -139,24 +135,18 @@ __global__ void __launch_bounds__(kThreads)
 
 void softmax_cross_entropy(On on, ClassLoss* result, float* dlogits, const float* logits,
                            const std::int32_t* labels, std::int64_t batch, std::int64_t classes) {
-  reduce_losses(on, result, batch, kThreads / kWarp, [&](unsigned blocks, ClassLoss* parts) {
-    softmax_kernel<<<blocks, kThreads, 0, on.stream>>>(parts, dlogits, logits, labels, batch,
-                                                       classes);
-  });
+  reduce_losses(on, result, batch, kThreads / kWarp, softmax_kernel, dlogits, logits, labels, batch,
+                classes);
 }
 
 void sigmoid_cross_entropy(On on, ClassLoss* result, float* dy, const float* y, const float* t,
                            std::int64_t count) {
-  reduce_losses(on, result, count, kThreads, [&](unsigned blocks, ClassLoss* parts) {
-    sigmoid_kernel<<<blocks, kThreads, 0, on.stream>>>(parts, dy, y, t, count);
-  });
+  reduce_losses(on, result, count, kThreads, sigmoid_kernel, dy, y, t, count);
 }
 
 void mean_squared_error(On on, ClassLoss* result, float* dy, const float* y, const float* t,
                         std::int64_t count) {
-  reduce_losses(on, result, count, kThreads, [&](unsigned blocks, ClassLoss* parts) {
-    squares_kernel<<<blocks, kThreads, 0, on.stream>>>(parts, dy, y, t, count);
-  });
+  reduce_losses(on, result, count, kThreads, squares_kernel, dy, y, t, count);
 }
 
 }  // namespace leeway::kernels::cuda

@@ -1,5 +1,6 @@
 #pragma once
-// What kernels are written with: a function for every index, and a formula for every element.
+// What kernels are written with: a function for every index, a formula for every element, and the
+// launch of anything else.
 #include <algorithm>
 #include <cstdint>
 
@@ -15,6 +16,19 @@ constexpr int kMaxBlocks = 132 * 32;  // enough to fill a GPU; a thread then tak
 inline unsigned blocks_for(std::int64_t items, std::int64_t per_block = kThreads) {
   return static_cast<unsigned>(
       std::clamp<std::int64_t>((items + per_block - 1) / per_block, 1, kMaxBlocks));
+}
+
+/// Runs kernel(arguments...) in `threads` threads on each of `blocks` blocks. Without nvcc, by
+/// tests/cuda_emulation.
+template <class... Parameters, class... Arguments>
+void launch([[maybe_unused]] On on, dim3 blocks, dim3 threads, void (*kernel)(Parameters...),
+            const Arguments&... arguments) {
+#if defined(__CUDACC__)
+  kernel<<<blocks, threads, 0, on.stream>>>(arguments...);
+#else
+  emulation::launch(blocks, threads, [&] { kernel(arguments...); });
+#endif
+  LW_CUDA(cudaGetLastError());
 }
 
 /// This thread among all of them, and how many there are.
@@ -48,8 +62,7 @@ __global__ void __launch_bounds__(kThreads) for_each_kernel(std::int64_t count, 
 template <class Body>
 void for_each(On on, std::int64_t count, Body body) {
   if (count <= 0) return;
-  for_each_kernel<<<blocks_for(count), kThreads, 0, on.stream>>>(count, body);
-  LW_CUDA(cudaGetLastError());
+  launch(on, blocks_for(count), kThreads, for_each_kernel<Body>, count, body);
 }
 
 /// True if all of them can be read four floats at a time.
@@ -60,7 +73,7 @@ bool aligned16(Pointers... pointers) {
 
 template <class Formula, class... In>
 __global__ void __launch_bounds__(kThreads)
-    map_kernel(std::int64_t begin, std::int64_t end, float* out, Formula formula, In... in) {
+    map_kernel(std::int64_t begin, std::int64_t end, float* out, Formula formula, const In*... in) {
   for (std::int64_t i = begin + first_index(); i < end; i += index_step())
     out[i] = formula(i, in[i]...);
 }
@@ -68,12 +81,13 @@ __global__ void __launch_bounds__(kThreads)
 /// Four elements a thread, all read before the first is written, so `out` may be an input.
 template <class Formula, class... In>
 __global__ void __launch_bounds__(kThreads)
-    map4_kernel(std::int64_t fours, float4* out, Formula formula, In... in) {
+    map4_kernel(std::int64_t fours, float* out, Formula formula, const In*... in) {
   const auto four = [&](std::int64_t i, auto... v) {
-    out[i] = {formula(4 * i, v.x...), formula(4 * i + 1, v.y...), formula(4 * i + 2, v.z...),
-              formula(4 * i + 3, v.w...)};
+    reinterpret_cast<float4*>(out)[i] = {formula(4 * i, v.x...), formula(4 * i + 1, v.y...),
+                                         formula(4 * i + 2, v.z...), formula(4 * i + 3, v.w...)};
   };
-  for (std::int64_t i = first_index(); i < fours; i += index_step()) four(i, in[i]...);
+  for (std::int64_t i = first_index(); i < fours; i += index_step())
+    four(i, reinterpret_cast<const float4*>(in)[i]...);
 }
 
 /// out[i] = formula(i, in[i]...) for every i in [0, count). `out` may be one of the inputs.
@@ -82,15 +96,13 @@ void map(On on, std::int64_t count, float* out, Formula formula, const In*... in
   std::int64_t done = 0;
   if (count >= 4 && aligned16(out, in...)) {
     const std::int64_t fours = count / 4;
-    map4_kernel<<<blocks_for(fours), kThreads, 0, on.stream>>>(
-        fours, reinterpret_cast<float4*>(out), formula, reinterpret_cast<const float4*>(in)...);
-    LW_CUDA(cudaGetLastError());
+    launch(on, blocks_for(fours), kThreads, map4_kernel<Formula, In...>, fours, out, formula,
+           in...);
     done = 4 * fours;
   }
   if (done == count) return;
-  map_kernel<<<blocks_for(count - done), kThreads, 0, on.stream>>>(done, count, out, formula,
-                                                                   in...);
-  LW_CUDA(cudaGetLastError());
+  launch(on, blocks_for(count - done), kThreads, map_kernel<Formula, In...>, done, count, out,
+         formula, in...);
 }
 
 }  // namespace leeway::kernels::cuda

@@ -1,18 +1,11 @@
-#include "core/check.hpp"
 #include "kernels/cuda/families.hpp"
 #include "kernels/cuda/parallel.hpp"
 #include "kernels/pool2d_formula.hpp"
+#include "kernels/shape_checks.hpp"
 
 namespace leeway::kernels::cuda {
 
 namespace {
-
-void check(const Pool2dShape& s) {
-  LW_CHECK(s.kernel > 0 && s.kernel <= 15 && s.stride > 0, s.kernel, s.stride);
-  LW_CHECK(s.padding >= 0 && s.padding <= s.kernel / 2, s.padding, s.kernel);
-  LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
-           s.width, s.padding, s.kernel);
-}
 
 /// A shape with what it says of y, for the device.
 struct Extents : Pool2dShape {

@@ -98,14 +98,12 @@ void reduce_columns(On on, std::int64_t rows, std::int64_t columns, Term term, F
   const std::int64_t chunk_rows = (rows + chunks - 1) / chunks;
   auto* const partial = reinterpret_cast<double*>(on.scratch);
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(chunks));
-  reduce_chunks_kernel<N><<<grid, dim3(kTileColumns, kTileRows), 0, on.stream>>>(
-      rows, columns, chunk_rows, partial, term, finish);
-  LW_CUDA(cudaGetLastError());
+  launch(on, grid, dim3(kTileColumns, kTileRows), reduce_chunks_kernel<N, Term, Finish>, rows,
+         columns, chunk_rows, partial, term, finish);
   if (chunks == 1) return;
   const auto blocks = static_cast<unsigned>((columns * kWarp + kThreads - 1) / kThreads);
-  finish_columns_kernel<N>
-      <<<blocks, kThreads, 0, on.stream>>>(columns, static_cast<int>(chunks), partial, finish);
-  LW_CUDA(cudaGetLastError());
+  launch(on, blocks, kThreads, finish_columns_kernel<N, Finish>, columns, static_cast<int>(chunks),
+         partial, finish);
 }
 
 }  // namespace leeway::kernels::cuda

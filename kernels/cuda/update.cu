@@ -61,14 +61,11 @@ void run(On on, const UpdateBuffers& at, const Formula& formula) {
   const bool aligned = aligned16(at.w_out, at.w, at.g, at.state[0], at.state[1], at.state_out[0],
                                  at.state_out[1]);  // null is
   const std::int64_t fours = aligned ? at.count / 4 : 0;
-  if (fours > 0) {
-    update4_kernel<<<blocks_for(fours), kThreads, 0, on.stream>>>(at, fours, formula);
-    LW_CUDA(cudaGetLastError());
-  }
+  if (fours > 0)
+    launch(on, blocks_for(fours), kThreads, update4_kernel<Formula>, at, fours, formula);
   const std::int64_t rest = at.count - 4 * fours;
-  if (rest <= 0) return;
-  update_kernel<<<blocks_for(rest), kThreads, 0, on.stream>>>(at, 4 * fours, formula);
-  LW_CUDA(cudaGetLastError());
+  if (rest > 0)
+    launch(on, blocks_for(rest), kThreads, update_kernel<Formula>, at, 4 * fours, formula);
 }
 
 }  // namespace

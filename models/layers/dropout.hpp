@@ -1,5 +1,6 @@
 #pragma once
 // Dropout: in training, zeroes numbers at random and scales up the rest; nothing in evaluation.
+#include "core/check.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {
@@ -19,6 +20,7 @@ class Dropout final : public Layer {
   std::int64_t flops() const override { return count_; }
   void forward(const ForwardArgs& args) const override {
     if (args.training) {
+      LW_CHECK(args.sample_keys || args.batch == 0, "dropout draws by sample keys");
       args.on.dropout(args.y, args.x, args.sample_keys, shape(args.batch));
     } else if (args.y != args.x) {
       args.on.copy(args.y, args.x, static_cast<std::size_t>(args.batch * count_) * sizeof(float));

@@ -87,7 +87,7 @@ std::size_t LayerNorm::kept_bytes(std::int64_t batch) const {
 
 void LayerNorm::forward(const ForwardArgs& args) const {
   const auto of = shape(args.batch);
-  const Kept kept(args.training ? args.kept : args.scratch, of.rows);
+  const Kept kept(args.kept, of.rows);
   args.on.layer_norm_forward(args.y, kept.mean, kept.inv_std, args.x, vector(args.weights[0]),
                              vector(args.weights[1]), of);
 }

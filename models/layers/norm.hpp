@@ -41,10 +41,6 @@ class LayerNorm final : public Layer {
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }
   std::size_t kept_bytes(std::int64_t batch) const override;
-  /// An evaluation keeps nothing, and forward writes what backward would want all the same.
-  std::size_t scratch_bytes(Executor&, std::int64_t batch) const override {
-    return kept_bytes(batch);
-  }
   std::int64_t flops() const override { return 6 * rows_ * features_; }
   void forward(const ForwardArgs& args) const override;
   void backward(const BackwardArgs& args) const override;

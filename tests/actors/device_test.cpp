@@ -1,12 +1,13 @@
 // Workers and shards on GPUs, without one: a FakeGpu works late and in its own memory, so whoever
 // forgets to order queues, or mixes up devices, ends with other weights than the processor.
 #include <catch2/catch.hpp>
-#include <cstring>
+#include <cmath>
 
 #include "kernels/executors.hpp"
-#include "models/datasets/load.hpp"
+#include "tests/support/bits.hpp"
 #include "tests/support/checkers.hpp"
 #include "tests/support/fake_gpu.hpp"
+#include "tests/support/images.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -40,31 +41,25 @@ std::vector<float> train(const Plan& plan, const std::string& device, std::uint6
   Devices devices;
   const auto job = job_on(placed, devices);
   TestHost host(job, interleaving);
-  std::vector<float> all;
-  for (const auto& blob : host.run().weights) {
-    const Blob values = blob.on_host();
-    all.insert(all.end(), values.as_floats(), values.as_floats() + values.size() / sizeof(float));
-  }
+  const auto weights = floats_of(host.run().weights);
   CHECK((devices.gpus > 0) == (device != "cpu"));
-  return all;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return weights;
 }
 
 /// Images of 3x4x4 through all that a queue can get wrong: packed weights, kept places, statistics,
 /// masks, a sum of two ways.
 Plan image_plan() {
   Plan plan = tiny_plan();
-  plan.data = plan::CustomData{"device-test images"};
-  register_data("device-test images", [](std::uint64_t seed) {
-    return load_data(plan::Synthetic{48, 12, plan::Clusters{3, 48, 3}}, seed);
-  });
-  plan.model = {plan::Linear{12},
+  plan.data =
+      images_of("device images", plan::Synthetic{48, 12, plan::Clusters{3, 48, 3}}, {3, 4, 4});
+  plan.model = {plan::Conv2d{.outputs = 6, .padding = 1},
                 plan::BatchNorm{},
-                plan::Residual{{plan::Linear{12}, plan::Gelu{}, plan::Dropout{0.25}}, {}},
+                plan::Residual{{plan::Conv2d{.outputs = 6, .padding = 1}, plan::Gelu{}}, {}},
                 plan::Relu{},
+                plan::MaxPool2d{},
+                plan::Flatten{},
+                plan::Dropout{0.25},
+                plan::Linear{12},
                 plan::LayerNorm{},
                 plan::Linear{3}};
   plan.optimizer = {0.05, 1e-3, plan::Adam{}};
@@ -109,11 +104,7 @@ TEST_CASE("without a barrier, pulls and pushes on GPUs keep the protocol's prope
     TestHost host(job, seed);
     const RunTotals totals = host.run();
     CHECK(totals.end.reason == msg::RunEnded::Reason::finished);
-    for (const auto& blob : totals.weights) {
-      const Blob values = blob.on_host();
-      for (std::size_t i = 0; i < values.size() / sizeof(float); ++i)
-        REQUIRE(std::isfinite(values.as_floats()[i]));
-    }
+    for (const float weight : floats_of(totals.weights)) REQUIRE(std::isfinite(weight));
   }
 }
 

@@ -1,8 +1,8 @@
 // Runs that must give equal weights: the differential oracles of docs/staleness.md.
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <cstring>
 
+#include "tests/support/bits.hpp"
 #include "tests/support/checkers.hpp"
 #include "tests/support/tiny.hpp"
 
@@ -10,19 +10,12 @@ namespace leeway::test {
 namespace {
 
 std::vector<float> weights_of(const RunTotals& totals) {
-  std::vector<float> all;
-  for (const auto& blob : totals.weights)
-    all.insert(all.end(), blob.as_floats(), blob.as_floats() + blob.size() / sizeof(float));
-  return all;
+  return floats_of(totals.weights);
 }
 
 RunTotals run_plan(const Plan& plan, std::uint64_t interleaving) {
   TestHost host(job_of(plan), interleaving);
   return host.run();
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 Plan bsp_plan(std::uint32_t workers, std::uint32_t batch) {

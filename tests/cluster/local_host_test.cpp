@@ -1,13 +1,14 @@
 // The local host: the same roles as in the small test host, on real threads.
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <future>
 
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "runtime/scenario.hpp"
 #include "tensor/blob_pool.hpp"
+#include "tests/support/bits.hpp"
+#include "tests/support/images.hpp"
 #include "tests/support/test_host.hpp"
 #include "tests/support/tiny.hpp"
 
@@ -19,10 +20,6 @@ std::vector<float> flat(const Result& result) {
   for (const auto& tensor : result.weights)
     all.insert(all.end(), tensor.data.as_floats(), tensor.data.as_floats() + tensor.shape.count());
   return all;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 const RunOptions kQuiet{.quiet = true};
@@ -190,6 +187,18 @@ TEST_CASE("in its steady state a run takes no memory from the system for tensors
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{2000, 20, plan::Clusters{10, 64, 3}};
   plan.model = {plan::Linear{256}, plan::Relu{}, plan::Linear{10}};
+  SECTION("an MLP") {}
+  SECTION("a convolutional network") {
+    plan.data = images_of("local host images", plan.data, {1, 8, 8});
+    plan.model = {plan::Conv2d{.outputs = 8, .padding = 1},
+                  plan::BatchNorm{},
+                  plan::Relu{},
+                  plan::Residual{{plan::Conv2d{.outputs = 8, .padding = 1}}, {}},
+                  plan::MaxPool2d{},
+                  plan::Flatten{},
+                  plan::Dropout{0.1},
+                  plan::Linear{10}};
+  }
   plan.batch = 8;
   plan.prefetch = true;
   plan.stop.epochs = 4;

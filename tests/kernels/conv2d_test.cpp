@@ -1,3 +1,4 @@
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "tests/kernels/cases/conv2d.hpp"
@@ -86,6 +87,31 @@ TEST_CASE("conv2d equals its definition, whole and cut by rows", "[conv2d]") {
         REQUIRE(worst_error(got.dbias, g.dbias) < 3e-5);
       }
     }
+  });
+}
+
+TEST_CASE("conv2d of few channels fills its outputs and writes nothing beside them", "[conv2d]") {
+  for_each_executor([](Executor& executor) {
+    Rng rng(7);
+    for (const std::int64_t channels : {1, 2, 3, 4})
+      for (const std::int64_t outputs : {1, 5, 6, 17, 70})
+        for (const auto& [height, width, kernel, padding] :
+             {std::array<std::int64_t, 4>{1, 1, 1, 0}, {3, 2, 3, 1}, {5, 4, 3, 1}, {6, 7, 5, 0}}) {
+          const kernels::Conv2dShape shape{2,      channels, height,  width, outputs,
+                                           kernel, 1,        padding, 1};
+          CAPTURE(describe(shape));
+          const Example e(shape, rng);
+          const Doubles x = to_doubles(e.x), weight = to_doubles(e.weight);
+          const auto y = reference::conv2d_forward(x, weight, to_doubles(e.bias), shape);
+          const auto g = reference::conv2d_backward(to_doubles(e.dy), x, weight, shape);
+          REQUIRE(worst_error(forward(executor, e, true, nullptr), y) < 1e-5);
+          for (const bool with_dx : {false, true}) {
+            const Gradients got = backward(executor, e, with_dx, true, nullptr);
+            if (with_dx) REQUIRE(worst_error(got.dx, g.dx) < 1e-5);
+            REQUIRE(worst_error(got.dweight, g.dweight) < 1e-5);
+            REQUIRE(worst_error(got.dbias, g.dbias) < 1e-5);
+          }
+        }
   });
 }
 

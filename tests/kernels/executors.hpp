@@ -1,11 +1,13 @@
 #pragma once
 // Executors under test, and arrays in their memory, so that one test serves every kind of device.
+#include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kernels/executor.hpp"
+#include "kernels/executors.hpp"
 #include "tests/kernels/support.hpp"
 
 namespace leeway::test {
@@ -15,10 +17,15 @@ struct NamedExecutor {
   std::shared_ptr<Executor> executor;
 };
 
-/// One of each kind that this machine has.
+/// One of each kind that this machine has, or that LEEWAY_CUDA_MODULE emulates.
 inline std::vector<NamedExecutor> executors() {
   std::vector<NamedExecutor> all;
   all.push_back({"cpu", make_cpu_executor()});
+  if (cuda_unavailable().empty()) {
+    auto cuda = make_executor({Device::Kind::cuda, 0});
+    REQUIRE(cuda);
+    all.push_back({"cuda", *cuda});
+  }
   return all;
 }
 
@@ -31,16 +38,23 @@ void for_each_executor(F f) {
   }
 }
 
-/// Numbers in an executor's memory. It belongs to one executor, which needs no fences for it.
+/// Numbers in an executor's memory, between guards: a kernel that has written into those fails the
+/// test when the array ends. It belongs to one executor, which needs no fences for it.
 template <class T>
 class Array {
  public:
   Array(Executor& executor, const std::vector<T>& values)
       : executor_(&executor),
         count_(values.size()),
-        blob_(executor.allocate(values.size() * sizeof(T))) {
-    executor.upload(blob_.mutable_data(), values.data(), values.size() * sizeof(T));
+        blob_(executor.allocate(kGuard + values.size() * sizeof(T) + kGuard)) {
+    std::vector<std::byte> all(blob_.size(), kUntouched);
+    if (count_ > 0) std::memcpy(all.data() + kGuard, values.data(), count_ * sizeof(T));
+    executor.upload(blob_.mutable_data(), all.data(), all.size());
     executor.synchronize();
+  }
+  Array(Array&&) = default;
+  ~Array() {
+    if (blob_) CHECK(guards_are_untouched());
   }
   /// All bits set, which is NaN in floats: an element that a kernel forgets to write is seen.
   static Array poisoned(Executor& executor, std::int64_t count) {
@@ -49,16 +63,28 @@ class Array {
     return Array(executor, values);
   }
 
-  T* data() { return reinterpret_cast<T*>(blob_.mutable_data()); }
-  const T* data() const { return reinterpret_cast<const T*>(blob_.data()); }
+  T* data() { return reinterpret_cast<T*>(blob_.mutable_data() + kGuard); }
+  const T* data() const { return reinterpret_cast<const T*>(blob_.data() + kGuard); }
   std::vector<T> read() const {
     std::vector<T> values(count_);
-    executor_->download(values.data(), blob_.data(), count_ * sizeof(T));
+    executor_->download(values.data(), data(), count_ * sizeof(T));
     executor_->synchronize();
     return values;
   }
 
  private:
+  static constexpr std::size_t kGuard = 256;  // bytes; keeps the numbers aligned
+  static constexpr std::byte kUntouched{0xa5};
+
+  bool guards_are_untouched() const {
+    std::vector<std::byte> all(blob_.size());
+    executor_->download(all.data(), blob_.data(), all.size());
+    executor_->synchronize();
+    const auto untouched = [](std::byte byte) { return byte == kUntouched; };
+    return std::all_of(all.begin(), all.begin() + kGuard, untouched) &&
+           std::all_of(all.end() - kGuard, all.end(), untouched);
+  }
+
   Executor* executor_;
   std::size_t count_;
   Blob blob_;

@@ -353,6 +353,10 @@ class QueuedGpu final : public FakeGpu {
                   kernels::Write write) override {
     queue_.add([=](Executor& cpu) { cpu.accumulate(acc, g, scale, count, write); });
   }
+  void convert(void* to, DType to_type, const void* from, DType from_type,
+               std::int64_t count) override {
+    queue_.add([=](Executor& cpu) { cpu.convert(to, to_type, from, from_type, count); });
+  }
   void update(const kernels::UpdateBuffers& buffers,
               const kernels::UpdateFormula& formula) override {
     queue_.add([=](Executor& cpu) { cpu.update(buffers, formula); });

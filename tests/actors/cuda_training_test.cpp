@@ -1,0 +1,71 @@
+// A convolutional network trained by workers and shards on a GPU, against the same on the
+// processor. Without a GPU the cases pass with a warning that says why; ctest runs them with an
+// emulated one.
+#include <catch2/catch.hpp>
+
+#include "kernels/executors.hpp"
+#include "tests/support/bits.hpp"
+#include "tests/support/images.hpp"
+#include "tests/support/test_host.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+/// Three classes of 2x8x8 images, and every kind of layer that an image network is made of.
+Plan conv_plan() {
+  Plan plan = tiny_plan();
+  plan.data = images_of("cuda training images", plan::Synthetic{24, 12, plan::Clusters{3, 128, 3}},
+                        {2, 8, 8});
+  plan.model = {plan::Conv2d{.outputs = 8, .kernel = 3, .padding = 1, .bias = false},
+                plan::BatchNorm{},
+                plan::Relu{},
+                plan::MaxPool2d{},
+                plan::Residual{{plan::Conv2d{.outputs = 8, .kernel = 3, .padding = 1},
+                                plan::BatchNorm{}, plan::Relu{}},
+                               {plan::Conv2d{.outputs = 8, .kernel = 1, .groups = 2}}},
+                plan::AvgPool2d{},
+                plan::Flatten{},
+                plan::Dropout{0.25},
+                plan::Linear{.outputs = 6, .bias = false},
+                plan::LayerNorm{},
+                plan::Gelu{},
+                plan::Linear{3}};
+  plan.optimizer = {0.05, 1e-3, plan::Momentum{}};
+  plan.consistency = plan::Bsp{};
+  plan.workers = 2;
+  plan.batch = 4;
+  plan.evaluate_every = 1;
+  return plan;
+}
+
+std::vector<float> trained(Plan plan, const std::string& device) {
+  plan.device = device;
+  TestHost host(job_of(plan), 1);
+  return floats_of(host.run().weights);
+}
+
+}  // namespace
+
+TEST_CASE("a GPU trains a convolutional network to the processor's weights", "[cuda]") {
+  if (const auto why = cuda_unavailable(); !why.empty()) {
+    WARN("no GPU: " << why);
+    return;
+  }
+  const Plan plan = conv_plan();
+  const auto expected = trained(plan, "cpu");
+  REQUIRE_FALSE(expected.empty());
+  for (const std::string device : {"cuda:0", "worker1=cuda:0,shard0=cuda:0"}) {
+    const auto found = trained(plan, device);
+    REQUIRE(found.size() == expected.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      REQUIRE(std::isfinite(found[i]));
+      worst = std::max(worst, static_cast<double>(std::abs(found[i] - expected[i])));
+    }
+    CAPTURE(device);
+    CHECK(worst < 1e-4);
+  }
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,104 @@
+#pragma once
+// The part of CUDA that kernels/cuda uses, on the processor: this header takes the place of the
+// toolkit's. Names and meanings are CUDA's. Work is done before a call returns.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "tests/cuda_emulation/block.hpp"
+
+// ---- the language ----
+
+#define __global__
+#define __device__
+#define __launch_bounds__(threads)
+/// Blocks run one after the other, so one copy serves them all.
+#define __shared__ static
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+
+template <class T>
+T min(T a, T b) {
+  return b < a ? b : a;
+}
+using std::isfinite;
+/// One more than the place of the lowest bit; 0 when there is none.
+inline int __ffs(int bits) {
+  return __builtin_ffs(bits);
+}
+
+inline void __syncthreads() {
+  leeway::emulation::sync_block();
+}
+inline int __syncthreads_or(int mine) {
+  return leeway::emulation::any_of_block(mine != 0);
+}
+inline unsigned __ballot_sync(unsigned, int mine) {
+  return leeway::emulation::ballot(mine != 0);
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T mine, int distance) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &mine, sizeof(T));
+  bits = leeway::emulation::from_lane(bits, leeway::emulation::own_lane() ^ distance);
+  std::memcpy(&mine, &bits, sizeof(T));
+  return mine;
+}
+inline unsigned long long atomicMin(unsigned long long* place, unsigned long long value) {
+  const unsigned long long before = *place;
+  *place = min(before, value);
+  return before;
+}
+
+// ---- the library ----
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+};
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+namespace leeway::emulation {
+/// What cudaGetLastError gives next.
+void keep_error(cudaError_t error);
+}  // namespace leeway::emulation
+
+/// There is one device.
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+
+// Nothing is ever pending, so streams and events are but names.
+using cudaStream_t = struct EmulatedStream*;
+using cudaEvent_t = struct EmulatedEvent*;
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+
+/// Memory of the device is filled with NaN when it is made. A copy whose ends do not lie where its
+/// kind says, or reach beyond an allocation of the device, is refused.
+cudaError_t cudaMalloc(void** memory, std::size_t bytes);
+cudaError_t cudaFree(void* memory);
+enum { cudaHostAllocPortable = 1, cudaHostAllocMapped = 2 };
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* memory);
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaMemset2DAsync(void* to, std::size_t pitch, int value, std::size_t width,
+                              std::size_t height, cudaStream_t stream);
