@@ -30,6 +30,7 @@ struct Flags {
   bool quiet = false;
   bool trace = false;
   bool profile = false;
+  bool simulate = false;
 };
 
 void add_training_flags(CLI::App& app, Flags& flags) {
@@ -90,6 +91,9 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
       ->group(actors);
   app.add_option("--fault", flags.faults,
                  "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed")
+      ->group(actors);
+  app.add_flag("--simulate", flags.simulate,
+               "Run in virtual time, every worker and shard on a node of its own")
       ->group(actors);
 }
 
@@ -255,6 +259,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
   line.options.profile = flags.profile;
+  if (flags.simulate) line.options.simulate = sim::World{};
   if (!flags.no_out)
     line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
   return line;

@@ -27,6 +27,8 @@ struct Result {
   std::uint64_t parked_pulls = 0;
   std::uint64_t torn_pushes = 0;
   std::uint64_t seed = 0;
+  double simulated_in_seconds = 0;  // of real time; 0: not simulated
+  std::uint64_t protocol_hash = 0;  // of a simulated run: equal runs have equal ones
 
   std::vector<NamedTensor>
       weights;       // whole tensors, in the model's order; empty when a shard was lost

@@ -1,3 +1,5 @@
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <iostream>
@@ -9,12 +11,14 @@
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_log.hpp"
+#include "monitoring/format.hpp"
 #include "monitoring/profile_table.hpp"
 #include "monitoring/progress_line.hpp"
 #include "monitoring/run_folder.hpp"
 #include "monitoring/summary.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/scenario.hpp"
+#include "sim/simulator.hpp"
 
 namespace leeway {
 namespace {
@@ -30,6 +34,7 @@ class Ending final : public Audience {
     std::lock_guard lock(mutex_);
     history_.push_back(totals.last);
     totals_ = totals;
+    over_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
   /// True when the run has ended; waits a little for it.
@@ -37,6 +42,7 @@ class Ending final : public Audience {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [&] { return totals_.has_value(); });
   }
+  bool over() const { return over_.load(std::memory_order_acquire); }
   RunTotals take_totals() { return std::move(*totals_); }
   std::vector<Progress> take_history() { return std::move(history_); }
 
@@ -45,6 +51,7 @@ class Ending final : public Audience {
   std::condition_variable changed_;
   std::vector<Progress> history_;
   std::optional<RunTotals> totals_;
+  std::atomic<bool> over_{false};
 };
 
 /// Whole tensors from blocks.
@@ -101,20 +108,81 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.totals = std::move(totals);
 }
 
-void wait_for_end(LocalHost& host, Ending& ending, Result& result) {
-  const InterruptGuard guard;
-  bool told = false;
+template <class Host>
+void add_roles(Host& host, const std::shared_ptr<const Job>& job,
+               const std::vector<Audience*>& audience) {
+  host.add(kMonitor, std::make_shared<Monitor>(job, audience));
+  host.add(kScheduler, std::make_shared<Scheduler>(job));
+  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
+    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
+  for (std::uint32_t i = 0; i < job->plan.workers; ++i)
+    host.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
+}
+
+/// Passes an interrupt on, once.
+template <class Host>
+class Interrupts {
+ public:
+  explicit Interrupts(Host& host) : host_(host) {}
+  void look() {
+    if (told_ || !guard_.interrupted()) return;
+    host_.send(kScheduler, encode({.body = msg::Interrupt{}}));
+    told_ = true;
+  }
+
+ private:
+  Host& host_;
+  const InterruptGuard guard_;
+  bool told_ = false;
+};
+
+using OnEvent = std::function<void(Address, Instant, const Event&)>;
+
+void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
+              const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+  LocalHost host({.seed = job->plan.seed,
+                  .stragglers = job->plan.stragglers,
+                  .on_event = std::move(on_event)});
+  add_roles(host, job, audience);
+  host.start();
+  Interrupts interrupts(host);
   while (!ending.wait(std::chrono::milliseconds(20))) {
-    if (guard.interrupted() && !told) {
-      host.send(kScheduler, encode({.body = msg::Interrupt{}}));
-      told = true;
-    }
+    interrupts.look();
     if (const auto reason = host.end_reason(kMonitor); !reason.empty()) {
       result.exit_code = 1;
       result.error = concat("the monitor ended: ", reason);
       return;
     }
   }
+}
+
+void run_simulated(const std::shared_ptr<const Job>& job, const sim::World& world, OnEvent on_event,
+                   const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+  constexpr Duration kPatience = seconds(1000);  // virtual
+  constexpr int kSteps = 1000;                   // between two looks at the world outside
+  sim::Simulator host({.seed = job->plan.seed,
+                       .world = world,
+                       .stragglers = job->plan.stragglers,
+                       .on_event = std::move(on_event)});
+  add_roles(host, job, audience);
+  const auto began = std::chrono::steady_clock::now();
+  host.start();
+  Interrupts interrupts(host);
+  while (!ending.over()) {
+    interrupts.look();
+    bool more = true;
+    for (int i = 0; i < kSteps && more && !ending.over(); ++i) more = host.step();
+    std::string reason = host.end_reason(kMonitor);
+    if (reason.empty() && !ending.over() && (!more || host.idle() > kPatience))
+      reason = "all wait for each other, and nothing is left to do";
+    if (reason.empty()) continue;
+    result.exit_code = 1;
+    result.error = concat("simulation: ", reason);
+    return;
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  result.simulated_in_seconds = took.count();
+  result.protocol_hash = host.trace().protocol();
 }
 
 }  // namespace
@@ -152,20 +220,16 @@ Result run(const Plan& plan, const RunOptions& options) {
 
   Result result;
   {
-    LocalHost::Options host_options{.seed = plan.seed, .stragglers = plan.stragglers};
+    OnEvent on_event;
     if (events)
-      host_options.on_event = [&](Address actor, Instant at, const Event& event) {
+      on_event = [&](Address actor, Instant at, const Event& event) {
         events->write(actor, at, event);
       };
-    LocalHost host(std::move(host_options));
-    host.add(kMonitor, std::make_shared<Monitor>(job, audience));
-    host.add(kScheduler, std::make_shared<Scheduler>(job));
-    for (std::uint32_t i = 0; i < plan.shards; ++i)
-      host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
-    for (std::uint32_t i = 0; i < plan.workers; ++i)
-      host.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
-    host.start();
-    wait_for_end(host, ending, result);
+    if (options.simulate) {
+      run_simulated(job, *options.simulate, std::move(on_event), audience, ending, result);
+    } else {
+      run_here(job, std::move(on_event), audience, ending, result);
+    }
   }
   if (!result.error.empty()) return result;
   fill(result, *job, ending.take_totals());
@@ -181,6 +245,9 @@ Result run(const Plan& plan, const RunOptions& options) {
   }
   if (!options.quiet) {
     std::string text = summary(*job, result.totals, options.folder);
+    if (options.simulate)
+      text += concat("\nSimulated: ", duration(result.seconds), " of virtual time in ",
+                     duration(result.simulated_in_seconds), ".\n");
     if (profile) text += "\n" + profile_table(profile->rows(), kernels::measure_peak());
     if (options.print) {
       options.print(text);

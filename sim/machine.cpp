@@ -1,0 +1,37 @@
+#include "sim/machine.hpp"
+
+#include <algorithm>
+
+#include "sim/chance.hpp"
+
+namespace leeway::sim {
+
+namespace {
+
+constexpr std::uint64_t kComputeStream = 0x636f6d70;
+
+}  // namespace
+
+ComputeModel::ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
+                           std::uint64_t seed)
+    : world_(world), rng_(Rng::stream(seed, kComputeStream)) {
+  for (const auto& spec : stragglers) stragglers_[spec.worker].emplace_back(spec, seed);
+}
+
+double ComputeModel::next_slow_down(Address actor) {
+  if (actor.kind != RoleKind::worker) return 1;
+  const auto found = stragglers_.find(actor.index);
+  if (found == stragglers_.end()) return 1;
+  double factor = 1;
+  for (auto& straggler : found->second) factor *= straggler.next();
+  return factor;
+}
+
+Duration ComputeModel::time(const Cost& cost) {
+  const Duration arithmetic = time_of(static_cast<double>(cost.flops), world_.flops_per_second);
+  const Duration memory = time_of(static_cast<double>(cost.bytes), world_.bytes_per_second);
+  const double noise = 1 + world_.noise * (2 * rng_.uniform() - 1);
+  return std::max(nanoseconds(1), scaled(std::max(arithmetic, memory), noise));
+}
+
+}  // namespace leeway::sim

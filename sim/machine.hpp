@@ -1,0 +1,62 @@
+#pragma once
+// Machine: the nodes of a simulated run, and how long a computation takes on them.
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "actors/outbox.hpp"
+#include "core/rng.hpp"
+#include "policies/straggler/straggler.hpp"
+#include "sim/network.hpp"
+#include "sim/world.hpp"
+
+namespace leeway::sim {
+
+/// Cores of one node: who has one, and who waits for one, in order of asking.
+class Cores {
+ public:
+  explicit Cores(std::uint32_t count) : free_(count) {}
+  /// True if a core was free and is taken; otherwise `task` waits.
+  bool take(std::uint64_t task) {
+    if (free_ == 0) {
+      waiting_.push_back(task);
+      return false;
+    }
+    --free_;
+    return true;
+  }
+  /// Gives a core back; returns the task that has it now, if one waited.
+  std::optional<std::uint64_t> give_back() {
+    if (waiting_.empty()) {
+      ++free_;
+      return std::nullopt;
+    }
+    const std::uint64_t next = waiting_.front();
+    waiting_.pop_front();
+    return next;
+  }
+
+ private:
+  std::uint32_t free_;
+  std::deque<std::uint64_t> waiting_;
+};
+
+/// How long parts of work take, per actor.
+class ComputeModel {
+ public:
+  ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
+               std::uint64_t seed);
+
+  /// Draws the slow-down of an actor's next work. Call once for each work.
+  double next_slow_down(Address actor);
+  /// What a part takes on a core that does nothing else.
+  Duration time(const Cost& cost);
+
+ private:
+  const World world_;
+  Rng rng_;
+  std::map<std::uint32_t, std::vector<StragglerModel>> stragglers_;  // by worker
+};
+
+}  // namespace leeway::sim

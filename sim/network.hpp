@@ -1,0 +1,39 @@
+#pragma once
+// Network: when a message arrives. Each node has one link to the others, with a queue each way, so
+// that many pushes to one shard wait for each other; messages between two actors stay in order.
+#include <unordered_map>
+#include <vector>
+
+#include "core/rng.hpp"
+#include "sim/world.hpp"
+
+namespace leeway::sim {
+
+using ActorIndex = std::uint32_t;
+using NodeIndex = std::uint32_t;
+
+class Network {
+ public:
+  Network(const World& world, std::uint64_t seed);
+
+  void add_node() { nodes_.push_back({}); }
+
+  /// When `bytes` sent now by an actor on one node reach an actor on another, or the same. Takes up
+  /// the links meanwhile.
+  Instant arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, NodeIndex to_node,
+                  std::size_t bytes, Instant now);
+
+ private:
+  struct Links {
+    Instant out_free, in_free;  // when they have done with what was sent so far
+  };
+  Duration latency_of(Duration usual);
+  Duration transfer(std::size_t bytes) const;
+
+  const World world_;
+  Rng rng_;
+  std::vector<Links> nodes_;
+  std::unordered_map<std::uint64_t, Instant> last_;  // by sender and receiver; never walked through
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,247 @@
+#include "sim/simulator.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "sim/chance.hpp"
+
+namespace leeway::sim {
+
+namespace {
+
+std::size_t bytes_of(const Message& message) {
+  std::size_t bytes = message.header().size_bytes();
+  for (const Blob& blob : message.blobs()) bytes += blob.size();
+  return bytes;
+}
+
+/// Where the host itself sends from.
+constexpr ActorIndex kHostIndex = ~ActorIndex{0};
+
+}  // namespace
+
+class Simulator::Box final : public Outbox {
+ public:
+  Box(Simulator& simulator, ActorIndex self, Address address, std::uint64_t seed)
+      : simulator_(simulator),
+        self_(self),
+        random_(Rng::stream(seed, static_cast<std::uint64_t>(address.kind) + 1, address.index)) {}
+
+  Instant now() const override { return simulator_.now_; }
+  Rng& random() override { return random_; }
+  void send(Address to, Message message) override {
+    const Actor& actor = simulator_.actors_[self_];
+    simulator_.deliver(self_, actor.address, actor.node, to, std::move(message));
+  }
+  void after(Duration delay, TimerToken token) override {
+    simulator_.schedule(simulator_.now_ + delay,
+                        {.kind = Event_::Kind::timer, .actor = self_, .number = token});
+  }
+  void compute(std::shared_ptr<Work> work) override {
+    const std::uint64_t task = simulator_.next_task_++;
+    const Address address = simulator_.actors_[self_].address;
+    simulator_.tasks_[task] = {.actor = self_,
+                               .work = std::move(work),
+                               .slow_down = simulator_.compute_.next_slow_down(address)};
+    if (simulator_.cores_[simulator_.actors_[self_].node].take(task)) simulator_.begin_part(task);
+  }
+  void watch(Address watched) override {
+    const auto found = simulator_.index_.find(watched);
+    if (found == simulator_.index_.end()) return;
+    Actor& actor = simulator_.actors_[found->second];
+    actor.watchers.push_back(self_);
+    if (!actor.role)
+      simulator_.schedule(simulator_.now_ + simulator_.options_.world.detection,
+                          {.kind = Event_::Kind::down, .actor = self_, .other = watched});
+  }
+  void emit(const Event& event) override {
+    const Address address = simulator_.actors_[self_].address;
+    simulator_.trace_.event(simulator_.now_, address, event);
+    if (simulator_.options_.on_event) simulator_.options_.on_event(address, simulator_.now_, event);
+  }
+
+ private:
+  Simulator& simulator_;
+  ActorIndex self_;
+  Rng random_;
+};
+
+Simulator::Simulator(Options options)
+    : options_(std::move(options)),
+      network_(options_.world, options_.seed),
+      compute_(options_.world, options_.stragglers, options_.seed),
+      trace_(options_.keep_trace) {
+  network_.add_node();
+  cores_.emplace_back(options_.world.cores);
+}
+
+Simulator::~Simulator() = default;
+
+void Simulator::add(Address address, std::shared_ptr<Role> role) {
+  LW_CHECK(!index_.contains(address), address);
+  const auto index = static_cast<ActorIndex>(actors_.size());
+  const bool own_node = options_.world.nodes == World::Nodes::one_each &&
+                        (address.kind == RoleKind::worker || address.kind == RoleKind::shard);
+  NodeIndex node = 0;
+  if (own_node) {
+    node = static_cast<NodeIndex>(cores_.size());
+    network_.add_node();
+    cores_.emplace_back(options_.world.cores);
+  }
+  index_[address] = index;
+  actors_.push_back({.address = address,
+                     .node = node,
+                     .role = std::move(role),
+                     .box = std::make_unique<Box>(*this, index, address, options_.seed)});
+}
+
+void Simulator::start() {
+  for (ActorIndex actor = 0; actor < actors_.size(); ++actor)
+    guarded(actor, [](Role& role, Outbox& box) { role.on_start(box); });
+}
+
+void Simulator::schedule(Instant at, Event_ event) {
+  std::uint32_t slot;
+  if (free_slots_.empty()) {
+    slot = static_cast<std::uint32_t>(slots_.size());
+    slots_.push_back(std::move(event));
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[slot] = std::move(event);
+  }
+  due_.push({at, next_order_++, slot});
+}
+
+void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
+                        Message message) {
+  const auto found = index_.find(to);
+  if (found == index_.end() || !actors_[found->second].role) return;
+  const Instant at = network_.arrival(from, from_node, found->second, actors_[found->second].node,
+                                      bytes_of(message), now_);
+  schedule(at, {.kind = Event_::Kind::message,
+                .actor = found->second,
+                .other = from_address,
+                .message = std::move(message)});
+}
+
+void Simulator::send(Address to, Message message) {
+  deliver(kHostIndex, kHost, 0, to, std::move(message));
+}
+
+bool Simulator::step() {
+  if (due_.empty()) return false;
+  const Due due = due_.top();
+  due_.pop();
+  Event_ event = std::move(slots_[due.slot]);
+  free_slots_.push_back(due.slot);
+  now_ = due.at;
+  if (event.kind == Event_::Kind::core_free) {
+    release_core(static_cast<NodeIndex>(event.number));
+    return true;
+  }
+  if (event.kind == Event_::Kind::part_done) {
+    end_part(event.number);
+    return true;
+  }
+  if (!actors_[event.actor].role) return true;  // nobody is there any more
+  const Address self = actors_[event.actor].address;
+  switch (event.kind) {
+    case Event_::Kind::message:
+      if (self != kMonitor && event.other != kMonitor) busy_ = now_;
+      trace_.delivered(now_, event.other, self, event.message);
+      guarded(event.actor,
+              [&](Role& role, Outbox& box) { role.on_message(event.other, event.message, box); });
+      break;
+    case Event_::Kind::timer:
+      trace_.timer(now_, self, event.number);
+      guarded(event.actor, [&](Role& role, Outbox& box) { role.on_timer(event.number, box); });
+      break;
+    default: {
+      trace_.down(now_, self, event.other);
+      const std::string& reason = actors_[index_.at(event.other)].end_reason;
+      guarded(event.actor,
+              [&](Role& role, Outbox& box) { role.on_down(event.other, reason, box); });
+    }
+  }
+  return true;
+}
+
+/// The task has a core: its part is computed now, and done when its time is over.
+void Simulator::begin_part(std::uint64_t number) {
+  Task& task = tasks_.at(number);
+  const ActorIndex actor = task.actor;
+  const NodeIndex node = actors_[actor].node;
+  const Duration time =
+      actors_[actor].role ? compute_.time(task.work->cost(task.part)) : Duration{};
+  if (actors_[actor].role) {
+    try {
+      task.work->run(task.part);
+    } catch (const CheckFailed&) {
+      throw;
+    } catch (const std::exception& error) {
+      end(actor, error.what());
+    }
+  }
+  // A slow worker takes longer without taking the core from others, as on the local host.
+  schedule(now_ + time, {.kind = Event_::Kind::core_free, .number = node});
+  schedule(now_ + scaled(time, task.slow_down),
+           {.kind = Event_::Kind::part_done, .actor = actor, .number = number});
+}
+
+void Simulator::end_part(std::uint64_t number) {
+  const ActorIndex actor = tasks_.at(number).actor;
+  const auto work = tasks_.at(number).work;
+  const int part = tasks_.at(number).part++;
+  if (!actors_[actor].role) {
+    tasks_.erase(number);
+    return;
+  }
+  busy_ = now_;
+  trace_.computed(now_, actors_[actor].address, part);
+  guarded(actor, [&](Role& role, Outbox& box) { role.on_part(*work, part, box); });
+  if (!actors_[actor].role || part + 1 == work->parts()) {
+    tasks_.erase(number);
+  } else if (cores_[actors_[actor].node].take(number)) {
+    begin_part(number);
+  }
+}
+
+void Simulator::release_core(NodeIndex node) {
+  if (const auto next = cores_[node].give_back()) begin_part(*next);
+}
+
+template <class Handler>
+void Simulator::guarded(ActorIndex actor, Handler handler) {
+  const auto role = actors_[actor].role;  // stays alive until the handler returns
+  if (!role) return;
+  try {
+    handler(*role, *actors_[actor].box);
+  } catch (const CheckFailed&) {
+    throw;  // a bug, of a role or found by a checker
+  } catch (const std::exception& error) {
+    end(actor, error.what());
+  }
+}
+
+void Simulator::end(ActorIndex index, const std::string& reason) {
+  Actor& actor = actors_[index];
+  if (!actor.role) return;
+  actor.role.reset();
+  actor.end_reason = reason;
+  for (const ActorIndex watcher : actor.watchers)
+    schedule(now_ + options_.world.detection,
+             {.kind = Event_::Kind::down, .actor = watcher, .other = actor.address});
+}
+
+void Simulator::kill(Address address, const std::string& reason) {
+  const auto found = index_.find(address);
+  if (found != index_.end()) end(found->second, reason);
+}
+
+std::string Simulator::end_reason(Address address) const {
+  const auto found = index_.find(address);
+  return found == index_.end() ? std::string() : actors_[found->second].end_reason;
+}
+
+}  // namespace leeway::sim

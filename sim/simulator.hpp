@@ -1,0 +1,120 @@
+#pragma once
+// Simulator: a host that runs the same roles as the others, on one thread, in virtual time.
+//
+// A queue of events, ordered by time and then by when they were asked for, and one seed. Nothing
+// here reads the clock of the system, starts a thread, or depends on an address or the order of a
+// hash table, so a seed gives the same run every time. Gradients are computed for real, when their
+// computation begins in virtual time; their results are seen when it ends.
+#include <functional>
+#include <map>
+#include <memory>
+#include <queue>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/machine.hpp"
+#include "sim/network.hpp"
+#include "sim/trace.hpp"
+
+namespace leeway::sim {
+
+class Simulator {
+ public:
+  struct Options {
+    std::uint64_t seed = 1;
+    World world;
+    std::vector<plan::Straggler> stragglers;
+    bool keep_trace = false;
+    /// Called for every event; may be empty.
+    std::function<void(Address, Instant, const Event&)> on_event;
+  };
+
+  explicit Simulator(Options options);
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  /// Before start(): puts a role under its address.
+  void add(Address address, std::shared_ptr<Role> role);
+  /// Starts all roles.
+  void start();
+  /// Does what is due next; false when there is nothing left to do.
+  bool step();
+  /// Sends as the host itself.
+  void send(Address to, Message message);
+  /// Ends an actor, as if its process had died.
+  void kill(Address actor, const std::string& reason);
+
+  Instant now() const { return now_; }
+  /// How long nobody but the monitor has been told anything and nothing has been computed: when
+  /// that grows without end, all wait for each other.
+  Duration idle() const { return tasks_.empty() ? now_ - busy_ : Duration{}; }
+  /// What a role threw, when it has ended; empty while it lives.
+  std::string end_reason(Address address) const;
+  const Trace& trace() const { return trace_; }
+
+ private:
+  class Box;
+  struct Actor {
+    Address address;
+    NodeIndex node = 0;
+    std::shared_ptr<Role> role;  // null once it has ended
+    std::unique_ptr<Box> box;
+    std::string end_reason;
+    std::vector<ActorIndex> watchers;
+  };
+  /// A work under way.
+  struct Task {
+    ActorIndex actor = 0;
+    std::shared_ptr<Work> work;
+    int part = 0;
+    double slow_down = 1;
+    Duration core_time;  // of the part under way
+  };
+  struct Event_ {
+    enum class Kind : std::uint8_t { message, timer, core_free, part_done, down };
+    Kind kind{};
+    ActorIndex actor = 0;  // whom it concerns
+    Address other;         // sender, or who has ended
+    Message message;
+    std::uint64_t number = 0;  // timer's token, or task
+  };
+  struct Due {
+    Instant at;
+    std::uint64_t order;
+    std::uint32_t slot;
+    bool operator>(const Due& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
+  };
+
+  void schedule(Instant at, Event_ event);
+  void deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
+               Message message);
+  void begin_part(std::uint64_t task);
+  void end_part(std::uint64_t task);
+  void release_core(NodeIndex node);
+  template <class Handler>
+  void guarded(ActorIndex actor, Handler handler);
+  void end(ActorIndex actor, const std::string& reason);
+
+  Options options_;
+  Network network_;
+  ComputeModel compute_;
+  Trace trace_;
+  std::vector<Actor> actors_;
+  std::map<Address, ActorIndex> index_;
+  std::vector<Cores> cores_;  // by node
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+  std::vector<Event_> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::map<std::uint64_t, Task> tasks_;
+  std::uint64_t next_task_ = 0;
+  std::uint64_t next_order_ = 0;
+  Instant now_;
+  Instant
+      busy_;  // the last time that an actor other than the monitor was told or computed anything
+};
+
+}  // namespace leeway::sim

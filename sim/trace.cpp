@@ -1,0 +1,69 @@
+#include "sim/trace.hpp"
+
+#include <cstring>
+
+#include "core/rng.hpp"
+
+namespace leeway::sim {
+
+namespace {
+
+std::uint64_t number(Address address) {
+  return std::uint64_t{static_cast<std::uint8_t>(address.kind)} << 32 | address.index;
+}
+
+/// Of all bytes of a message, tensor data included where the processor can read them.
+std::uint64_t contents_of(const Message& message) {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t word : message.header()) hash = mix64(hash ^ word);
+  for (const Blob& blob : message.blobs()) {
+    const auto bytes = blob.bytes();
+    std::size_t i = 0;
+    for (; i + sizeof(std::uint64_t) <= bytes.size(); i += sizeof(std::uint64_t)) {
+      std::uint64_t word;
+      std::memcpy(&word, bytes.data() + i, sizeof word);
+      hash = mix64(hash ^ word);
+    }
+    for (; i < bytes.size(); ++i) hash = mix64(hash ^ static_cast<std::uint64_t>(bytes[i]));
+  }
+  return hash;
+}
+
+}  // namespace
+
+void Trace::step(std::uint64_t what, Instant at, Address a, Address b, std::uint64_t detail,
+                 std::uint64_t contents) {
+  for (const std::uint64_t part :
+       {what, static_cast<std::uint64_t>(at.ns), number(a), number(b), detail})
+    protocol_ = mix64(protocol_ ^ part);
+  numeric_ = mix64(numeric_ ^ protocol_ ^ contents);
+  ++steps_;
+  if (keep_) kept_.push_back({protocol_, numeric_});
+}
+
+void Trace::delivered(Instant at, Address from, Address to, const Message& message) {
+  // How long it is tells the kinds of message apart; the numbers in it may be losses.
+  step(1, at, from, to, message.header().size(), keep_ ? contents_of(message) : 0);
+}
+
+void Trace::timer(Instant at, Address actor, TimerToken token) {
+  step(2, at, actor, actor, token, 0);
+}
+
+void Trace::computed(Instant at, Address actor, int part) {
+  step(3, at, actor, actor, static_cast<std::uint64_t>(part), 0);
+}
+
+void Trace::down(Instant at, Address watcher, Address actor) {
+  step(4, at, watcher, actor, 0, 0);
+}
+
+void Trace::event(Instant at, Address actor, const Event& event) {
+  std::uint64_t detail = static_cast<std::uint64_t>(event.kind);
+  for (const std::int64_t part : {static_cast<std::int64_t>(event.worker.value()),
+                                  event.iteration.value(), event.value, event.value2})
+    detail = mix64(detail ^ static_cast<std::uint64_t>(part));
+  step(5, at, actor, actor, detail, 0);
+}
+
+}  // namespace leeway::sim

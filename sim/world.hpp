@@ -1,0 +1,31 @@
+#pragma once
+// World: the machines and the network that a simulated run is set in.
+#include <cstdint>
+
+#include "core/time.hpp"
+
+namespace leeway::sim {
+
+/// Figures are those of a small cluster: one worker or shard a node, ten-gigabit links.
+struct World {
+  /// Which actors share a node. Scheduler and monitor are always together on node 0.
+  enum class Nodes : std::uint8_t {
+    one_each,  // every worker and every shard has a node of its own
+    one,       // all actors share one node, like the local host
+  };
+  Nodes nodes = Nodes::one_each;
+  std::uint32_t cores = 1;  // of each node; computations beyond wait for one
+
+  double flops_per_second = 50e9;  // of one core, multiplications and additions
+  double bytes_per_second = 20e9;  // that one core moves to and from memory
+  double noise = 0.05;             // a computation takes 1 - noise to 1 + noise times its time
+
+  Duration latency = microseconds(50);       // of a message between two nodes, one way
+  Duration local_latency = microseconds(5);  // within a node
+  double jitter = 0.2;                       // latency varies by this share of itself, upwards
+  double link_bytes_per_second = 1.25e9;     // of each node's link, each way; 0: no limit
+
+  Duration detection = milliseconds(200);  // until watchers are told that an actor has ended
+};
+
+}  // namespace leeway::sim
