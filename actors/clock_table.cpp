@@ -9,8 +9,9 @@ namespace leeway {
 Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iteration) {
   auto& entry = participants_[worker];
   const Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
-  entry = Participant{incarnation, true, false, at, {}, 0};
-  update_minimum();
+  const bool was_live = entry.live;
+  entry = Participant{incarnation, was_live, false, entry.clock, {}, 0};
+  set(entry, at, true);
   return at;
 }
 
@@ -19,8 +20,7 @@ void ClockTable::raise(WorkerId worker, Iteration iteration) {
   if (found == participants_.end() || !found->second.live) return;
   auto& entry = found->second;
   LW_CHECK(entry.parts_accepted == 0, worker, iteration);
-  entry.clock = std::max(entry.clock, Clock(iteration.value()));
-  update_minimum();
+  set(entry, std::max(entry.clock, Clock(iteration.value())), true);
 }
 
 void ClockTable::fence(WorkerId worker) {
@@ -31,8 +31,7 @@ void ClockTable::fence(WorkerId worker) {
 void ClockTable::remove(WorkerId worker) {
   const auto found = participants_.find(worker);
   if (found == participants_.end()) return;
-  found->second.live = false;
-  update_minimum();
+  set(found->second, found->second.clock, false);
 }
 
 ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std::uint32_t part,
@@ -51,8 +50,7 @@ ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std
   if (++entry.parts_accepted == part_count) {
     entry.parts.assign(part_count, false);
     entry.parts_accepted = 0;
-    ++entry.clock;
-    update_minimum();
+    set(entry, entry.clock + 1, entry.live);
   }
   return Verdict::accepted;
 }
@@ -67,17 +65,16 @@ const ClockTable::Participant* ClockTable::find(WorkerId worker) const {
   return found == participants_.end() ? nullptr : &found->second;
 }
 
-void ClockTable::update_minimum() {
-  bool anybody = false;
-  Clock least;
-  Clock largest;
-  for (const auto& [worker, entry] : participants_) {
-    if (!entry.live) continue;
-    least = anybody ? std::min(least, entry.clock) : entry.clock;
-    largest = anybody ? std::max(largest, entry.clock) : entry.clock;
-    anybody = true;
+void ClockTable::set(Participant& participant, Clock clock, bool live) {
+  if (participant.live) {
+    const auto left = live_at_.find(participant.clock);
+    if (--left->second == 0) live_at_.erase(left);
   }
-  if (!anybody) return;
+  participant.clock = clock;
+  participant.live = live;
+  if (live) ++live_at_[clock];
+  if (live_at_.empty()) return;
+  const Clock least = live_at_.begin()->first, largest = live_at_.rbegin()->first;
   LW_CHECK(least >= min_clock_, least, min_clock_);
   min_clock_ = least;
   max_clock_ = std::max(max_clock_, largest);

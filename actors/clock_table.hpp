@@ -54,9 +54,11 @@ class ClockTable {
   const std::map<WorkerId, Participant>& participants() const { return participants_; }
 
  private:
-  void update_minimum();
+  /// Moves a participant's clock, and whether it counts in the minimum.
+  void set(Participant& participant, Clock clock, bool live);
 
   std::map<WorkerId, Participant> participants_;
+  std::map<Clock, std::uint32_t> live_at_;  // how many live participants stand at a clock
   Clock min_clock_;
   Clock max_clock_;
   Iteration next_unseen_;
