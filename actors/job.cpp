@@ -12,10 +12,9 @@ namespace leeway {
 
 namespace {
 
-/// Versions of packed weights that are kept: those that workers may be computing on, about.
-std::size_t versions_in_use(const Plan& plan) {
-  return std::size_t{plan.workers} * (plan.prefetch ? 2 : 1) + 1;
-}
+/// Versions of packed weights that are kept for the next who asks; what is in use lives as long as
+/// it is.
+constexpr std::size_t kPackedVersions = 3;
 
 Status check_devices(const Job& job) {
   std::vector<Device> seen;
@@ -26,6 +25,17 @@ Status check_devices(const Job& job) {
       if (const auto made = job.executors(device); !made) return made.error();
     }
   }
+  return {};
+}
+
+/// Batch norm of flat samples needs more than one of them at a time.
+Status check_batch_norm(const Model& model, const Plan& plan) {
+  if ((plan.batch + plan.micro_batches - 1) / plan.micro_batches > 1) return {};
+  for (int i = 0; i < model.layers(); ++i)
+    if (model.layer(i).kind() == "batch_norm" && model.output_of(i).rank() == 1)
+      return Error{concat("model: ", model.layer_name(i),
+                          " takes mean and variance over a micro-batch, and those have one sample; "
+                          "give a larger --batch or fewer --micro-batches")};
   return {};
 }
 
@@ -55,6 +65,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!model) return model.error();
   if ((*model)->parameter_count() == 0)
     return Error{"the model has no parameters, so there is nothing to train; add a linear layer"};
+  if (const auto fits = check_batch_norm(**model, plan); !fits) return fits.error();
   auto job = std::make_shared<Job>();
   job->plan = plan;
   job->data = std::move(data);
@@ -81,7 +92,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->devices = std::move(*devices);
   job->executors = options.executors ? std::move(options.executors) : make_executor;
   if (const auto there = check_devices(*job); !there) return there.error();
-  job->packed = std::make_shared<PackCache>(versions_in_use(plan));
+  job->packed = std::make_shared<PackCache>(kPackedVersions);
   job->profile = std::move(options.profile);
   if (const auto fits = check_augment(plan.augment, job->data.train->sample_shape()); !fits)
     return fits.error();

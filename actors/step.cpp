@@ -38,7 +38,7 @@ StepBuffers::StepBuffers(std::shared_ptr<const Job> job, WorkerId worker)
 
 /// Others may get this memory as soon as it is given back.
 StepBuffers::~StepBuffers() {
-  on_->synchronize();
+  on_->drain();
 }
 
 template <class T>
@@ -60,7 +60,9 @@ Step::Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSample
   LW_CHECK(versions_.size() == layout.blocks().size(), versions_.size());
   for (int layer = model.layers() - 1; layer >= 0; --layer)
     if (model.first_parameter(layer) < model.first_parameter(layer + 1)) layers_.push_back(layer);
-  one_piece_ = static_cast<std::int64_t>(samples_.samples.size()) <= buffers_->micro_batch_;
+  const Plan& plan = buffers_->job_->plan;
+  const std::int64_t most = buffers_->micro_batch_;
+  pieces_ = total() == plan.batch ? plan.micro_batches : (total() + most - 1) / most;
   gradients_.resize(layout.blocks().size());
 }
 
@@ -72,28 +74,34 @@ Cost Step::cost(int part) const {
 }
 
 void Step::run(int part) {
-  const auto total = static_cast<std::int64_t>(samples_.samples.size());
-  const std::int64_t piece = buffers_->micro_batch_;
-  const std::int64_t last_piece = (total - 1) % piece + 1;
+  try {
+    compute(part);
+  } catch (...) {
+    buffers_->on_->drain();  // our blobs go back to their pools, and may be under work
+    throw;
+  }
+}
+
+void Step::compute(int part) {
+  const std::int64_t last = pieces_ - 1;
   if (part == 0) {
     bind_memory();
-    std::int64_t done = 0;
-    for (; total - done > piece; done += piece) {
-      start_forward(done, piece);
+    for (std::int64_t piece = 0; piece < last; ++piece) {
+      start_forward(piece);
       for (int other = 0; other < parts(); ++other) {
         backward(other);
-        add_piece(layer_of(other), piece, done == 0);
+        add_piece(layer_of(other), piece);
       }
       if (!finish_forward(piece)) return;
     }
-    start_forward(done, last_piece);
+    start_forward(last);
   }
   if (!diverged_layer_.empty()) return;
   backward(part);
-  if (!one_piece_) add_piece(layer_of(part), last_piece, false);
+  if (pieces_ > 1) add_piece(layer_of(part), last);
   hand_over(part);
   // Asked for last, so that a GPU has work while the processor waits for the loss.
-  if (part == 0) finish_forward(last_piece);
+  if (part == 0) finish_forward(last);
 }
 
 void Step::bind_memory() {
@@ -111,9 +119,8 @@ void Step::bind_memory() {
     }
     gradients_[index] = on.floats(block.floats);
     // Padding between slices is never written by a kernel, and must not carry NaN into an update.
-    auto& target = one_piece_ ? gradients_[index] : buffers_->pieces_[index];
-    zero_padding(on, *job.model, block, gradients_[index].mutable_floats());
-    if (!one_piece_) zero_padding(on, *job.model, block, target.mutable_floats());
+    auto& target = pieces_ == 1 ? gradients_[index] : buffers_->pieces_[index];
+    zero_padding(on, *job.model, block, target.mutable_floats());
     buffers_->gradient_slices_.set_block(*job.layout, block.id, target.mutable_floats());
   }
 }
@@ -129,7 +136,8 @@ void Step::hand_over(int part) {
   }
 }
 
-void Step::start_forward(std::int64_t first, std::int64_t count) {
+void Step::start_forward(std::int64_t piece) {
+  const std::int64_t first = first_of(piece), count = first_of(piece + 1) - first;
   const Job& job = *buffers_->job_;
   const Dataset& data = *job.data.train;
   Profile::Timer timer(job.profile.get(), *buffers_->on_);
@@ -151,10 +159,10 @@ void Step::start_forward(std::int64_t first, std::int64_t count) {
   buffers_->pass_.start_forward(batch, buffers_->weight_slices_.views(), buffers_->versions_);
 }
 
-bool Step::finish_forward(std::int64_t count) {
+bool Step::finish_forward(std::int64_t piece) {
   const PassResult result = buffers_->pass_.result();
-  const auto total = static_cast<double>(samples_.samples.size());
-  loss_ += result.loss * (static_cast<double>(count) / total);
+  const auto count = static_cast<double>(first_of(piece + 1) - first_of(piece));
+  loss_ += result.loss * (count / static_cast<double>(total()));
   correct_ += result.correct;
   if (std::isfinite(result.loss)) return true;
   loss_ = result.loss;
@@ -171,14 +179,15 @@ void Step::backward(int part) {
                              buffers_->gradient_slices_.views());
 }
 
-void Step::add_piece(int layer, std::int64_t count, bool first) {
-  const auto total = static_cast<std::int64_t>(samples_.samples.size());
+void Step::add_piece(int layer, std::int64_t piece) {
+  const std::int64_t count = first_of(piece + 1) - first_of(piece);
   for (const auto& block : buffers_->job_->layout->blocks()) {
     if (block.layer != layer) continue;
     const auto index = block.id.value();
     buffers_->on_->accumulate(gradients_[index].mutable_floats(),
-                              buffers_->pieces_[index].as_floats(), mean_scale(count, total),
-                              block.floats, first ? kernels::Write::assign : kernels::Write::add);
+                              buffers_->pieces_[index].as_floats(), mean_scale(count, total()),
+                              block.floats,
+                              piece == 0 ? kernels::Write::assign : kernels::Write::add);
   }
 }
 

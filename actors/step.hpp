@@ -72,17 +72,21 @@ class Step final : public Work {
   Blob take_gradient(BlockId block) { return std::move(gradients_[block.value()]); }
 
  private:
+  std::int64_t total() const { return static_cast<std::int64_t>(samples_.samples.size()); }
+  /// Where a micro-batch begins: all have nearly the same size.
+  std::int64_t first_of(std::int64_t piece) const { return total() * piece / pieces_; }
+  void compute(int part);
   void bind_memory();
-  /// Gathers and starts forward over samples [first, first + count).
-  void start_forward(std::int64_t first, std::int64_t count);
+  /// Gathers a micro-batch and starts its forward.
+  void start_forward(std::int64_t piece);
   /// Takes in the outcome of that forward; false when the loss is not finite.
-  bool finish_forward(std::int64_t count);
+  bool finish_forward(std::int64_t piece);
   /// Backward down to and through the layer of `part`.
   void backward(int part);
   /// The gradients of a part's layer are done, and its weights are no longer wanted.
   void hand_over(int part);
   /// Adds the micro-batch's gradients of one layer to the step's.
-  void add_piece(int layer, std::int64_t count, bool first);
+  void add_piece(int layer, std::int64_t piece);
 
   std::shared_ptr<StepBuffers> buffers_;
   Iteration iteration_;
@@ -91,7 +95,7 @@ class Step final : public Work {
   std::vector<Version> versions_;
   std::vector<Blob> gradients_;
   std::vector<int> layers_;  // with parameters, last first
-  bool one_piece_ = true;    // a single micro-batch: backward writes the step's gradients directly
+  std::int64_t pieces_ = 1;  // micro-batches; backward of a single one writes the step's gradients
   double loss_ = 0;          // mean over the samples so far
   std::int64_t correct_ = 0;
   std::string diverged_layer_;

@@ -41,6 +41,10 @@ T must(Expected<T> value) {
   std::exit(2);
 }
 
+bool on_processor(const Setting& setting) {
+  return setting.device == "cpu";
+}
+
 double seconds_since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
@@ -129,12 +133,20 @@ int main(int argc, char** argv) {
                  setting.model.c_str());
     return 2;
   }
+  if (setting.profile && setting.workers > 0) {
+    std::fprintf(stderr, "train_bench: --profile looks at one thread; leave out --workers\n");
+    return 2;
+  }
   const auto profile = setting.profile ? std::make_shared<Profile>() : nullptr;
   const double figure = setting.workers > 0 ? with_runtime(setting, task->second)
                                             : one_thread(setting, task->second, profile);
   std::printf("%s batch %lld %s: %.1f samples/s\n", setting.model.c_str(),
               static_cast<long long>(setting.batch), setting.workers > 0 ? "runtime" : "one thread",
               figure);
-  if (profile) std::printf("%s", profile_table(profile->rows(), kernels::measure_peak()).c_str());
+  if (profile)
+    std::printf("%s", profile_table(profile->rows(), on_processor(setting)
+                                                         ? std::optional(kernels::measure_peak())
+                                                         : std::nullopt)
+                          .c_str());
   return 0;
 }

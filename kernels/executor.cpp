@@ -19,7 +19,6 @@ Blob Executor::fetch(const Blob& blob) {
   const Blob host = blob.on_host();
   if (on_processor(device())) return host;
   Blob here = allocate(host.size());
-  begin_write(here);
   upload(here.mutable_data(), host.data(), host.size());
   end_write(here);
   synchronize();  // `host` may be gone when we return

@@ -8,6 +8,7 @@
 // of the other headers here, which document them; all pointers are memory of the executor's device
 // unless said otherwise.
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -68,6 +69,14 @@ class Executor {
   virtual void wait_mark() = 0;
   /// Returns when all work is done.
   virtual void synchronize() = 0;
+  /// The same, where nothing can be thrown: a device that has failed does nothing more, and whoever
+  /// asked it for something is told.
+  void drain() noexcept {
+    try {
+      synchronize();
+    } catch (const std::exception&) {
+    }
+  }
 
   // ---- kernels: layers ----
 

@@ -217,14 +217,14 @@ LW_SIMD void avg_backward(float* dx, const float* dy, const Pool2dShape& s) {
 }  // namespace
 
 void max_pool2d_forward(float* y, std::uint8_t* from, const float* x, const Pool2dShape& shape) {
-  check(shape);
+  check_max(shape);
   if (max_pool2d_few_fits(shape)) return max_pool2d_few_forward(y, from, x, shape);
   max_forward(y, from, x, shape);
 }
 
 void max_pool2d_backward(float* dx, const float* dy, const std::uint8_t* from,
                          const Pool2dShape& shape) {
-  check(shape);
+  check_max(shape);
   if (max_pool2d_few_fits(shape)) return max_pool2d_few_backward(dx, dy, from, shape);
   max_backward(dx, dy, from, shape);
 }

@@ -9,15 +9,16 @@ namespace leeway::kernels {
 
 struct Pool2dShape {
   std::int64_t batch = 0, channels = 0, height = 0, width = 0;  // B, C, H, W
-  std::int64_t kernel = 2, stride = 2, padding = 0;  // padding <= kernel / 2; kernel <= 15
+  std::int64_t kernel = 2, stride = 2, padding = 0;             // padding <= kernel / 2
 
   std::int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
   std::int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
   bool operator==(const Pool2dShape&) const = default;
 };
 
-/// y = largest of each window; the first among equals, row by row, and NaN if there is one. `from`
-/// (B, OH, OW, C), unless null = where in its window it was, row * K + column, for backward.
+/// Of max pooling, kernel <= 15. y = largest of each window; the first among equals, row by row,
+/// and NaN if there is one. `from` (B, OH, OW, C), unless null = where in its window it was, row *
+/// K + column, for backward.
 void max_pool2d_forward(float* y, std::uint8_t* from, const float* x, const Pool2dShape& shape);
 /// dx = each dy at the place that `from` names, summed where windows overlap.
 void max_pool2d_backward(float* dx, const float* dy, const std::uint8_t* from,

@@ -16,10 +16,16 @@ inline void check(const Conv2dShape& s) {
 }
 
 inline void check(const Pool2dShape& s) {
-  LW_CHECK(s.kernel > 0 && s.kernel <= 15 && s.stride > 0, s.kernel, s.stride);
+  LW_CHECK(s.kernel > 0 && s.stride > 0, s.kernel, s.stride);
   LW_CHECK(s.padding >= 0 && s.padding <= s.kernel / 2, s.padding, s.kernel);
   LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
            s.width, s.padding, s.kernel);
+}
+
+/// Of max pooling, which keeps places in a window in a byte.
+inline void check_max(const Pool2dShape& s) {
+  check(s);
+  LW_CHECK(s.kernel <= 15, s.kernel);
 }
 
 }  // namespace leeway::kernels

@@ -8,8 +8,8 @@ namespace {
 /// Weights that fit into all the blocks there may be.
 constexpr std::uint64_t kMaxWeights =
     std::uint64_t{limits::kMaxBlocks} * (limits::kMaxBlockBytes / sizeof(float));
-constexpr std::uint64_t kMaxConvKernel = 1024;
-constexpr std::uint64_t kMaxPoolKernel = 15;  // the place in a window is kept in a byte
+constexpr std::uint64_t kMaxWindow = 1024;       // pixels, of kernels and strides
+constexpr std::uint64_t kMaxMaxPoolKernel = 15;  // the place in a window is kept in a byte
 
 /// Goes through the layers in order.
 class LayersCheck {
@@ -46,8 +46,8 @@ class LayersCheck {
   void operator()(const plan::Conv2d& in) {
     has_weights_ = true;
     at_least_one("conv2d.outputs", in.outputs);
-    checks_.range(name("conv2d.kernel"), in.kernel, 1, kMaxConvKernel, "");
-    at_least_one("conv2d.stride", in.stride);
+    checks_.range(name("conv2d.kernel"), in.kernel, 1, kMaxWindow, "");
+    checks_.range(name("conv2d.stride"), in.stride, 1, kMaxWindow, "");
     checks_.require(in.padding < in.kernel, name("conv2d.padding"), ": ", in.padding,
                     " is not allowed; give less than the kernel, ", in.kernel);
     checks_.require(in.groups >= 1 && in.outputs % in.groups == 0, name("conv2d.groups"), ": ",
@@ -58,8 +58,8 @@ class LayersCheck {
                     " kernel need more than ", kMaxWeights, " weights; give fewer outputs");
     inputs_ = 0;
   }
-  void operator()(const plan::MaxPool2d& in) { pool("max_pool2d", in, 1); }
-  void operator()(const plan::AvgPool2d& in) { pool("avg_pool2d", in, 0); }
+  void operator()(const plan::MaxPool2d& in) { pool("max_pool2d", in, 1, kMaxMaxPoolKernel); }
+  void operator()(const plan::AvgPool2d& in) { pool("avg_pool2d", in, 0, kMaxWindow); }
   void operator()(const plan::BatchNorm& in) {
     has_weights_ = true;
     positive("batch_norm.epsilon", in.epsilon);
@@ -71,7 +71,9 @@ class LayersCheck {
     positive("layer_norm.epsilon", in.epsilon);
   }
   void operator()(const plan::Dropout& in) {
-    checks_.fraction_below_one(name("dropout.probability"), in.probability);
+    const auto probability = static_cast<float>(in.probability);
+    checks_.number(name("dropout.probability"), in.probability, probability >= 0 && probability < 1,
+                   "a number from 0 to below 1");
   }
   void operator()(const plan::Embedding& in) {
     has_weights_ = true;
@@ -107,13 +109,14 @@ class LayersCheck {
     checks_.require(value >= 1, place_, '.', field, ": 0 is not allowed; give 1 or more");
   }
   void positive(const char* field, double value) {
-    checks_.number(name(field), value, value > 0, "a number above 0");
+    // Kernels compute with floats, which keep less of a small number.
+    checks_.number(name(field), value, static_cast<float>(value) > 0, "a number above 0");
   }
   template <class Pool>
-  void pool(const std::string& kind, const Pool& in, std::uint64_t least) {
+  void pool(const std::string& kind, const Pool& in, std::uint64_t least, std::uint64_t most) {
     const std::string prefix = concat(place_, '.', kind, '.');
-    checks_.range(prefix + "kernel", in.kernel, least, kMaxPoolKernel, "");
-    checks_.require(in.stride >= 1, prefix, "stride: 0 is not allowed; give 1 or more");
+    checks_.range(prefix + "kernel", in.kernel, least, most, "");
+    checks_.range(prefix + "stride", in.stride, 1, kMaxWindow, "");
     checks_.require(in.padding <= in.kernel / 2, prefix, "padding: ", in.padding,
                     " is not allowed; give at most half the kernel, ", in.kernel / 2);
     inputs_ = 0;

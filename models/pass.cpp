@@ -51,6 +51,13 @@ struct Pass::State final : PackedWeights {
         layer == Model::kBatch ? kNone : plan.output[static_cast<std::size_t>(layer)];
     return buffer == kNone ? x : outputs[static_cast<std::size_t>(buffer)].as_floats();
   }
+  bool overwritten_by_sum(const Model& model, int layer) const {
+    for (int later = layer + 1; later < model.layers(); ++later)
+      if (model.is_sum(later) && plan.output[static_cast<std::size_t>(later)] ==
+                                     plan.output[static_cast<std::size_t>(layer)])
+        return true;
+    return false;
+  }
   float* gradient(int buffer) {
     return buffer == kNone ? nullptr : gradients[static_cast<std::size_t>(buffer)].mutable_floats();
   }
@@ -105,7 +112,9 @@ void Pass::State::allocate(const Model& model) {
   std::size_t largest_scratch = 0, largest_kept = 0;
   for (int i = 0; i < model.layers(); ++i) {
     const Layer& layer = model.layer(i);
-    largest_scratch = std::max(largest_scratch, layer.scratch_bytes(on, max_batch));
+    // On the processor scratch is for backward alone.
+    if (training || !is_host(on.device()))
+      largest_scratch = std::max(largest_scratch, layer.scratch_bytes(on, max_batch));
     largest_kept = std::max(largest_kept, layer.kept_bytes(max_batch));
   }
   // Without backward, nobody looks at what a layer kept: all may keep it in the same place.
@@ -201,7 +210,7 @@ Pass::Pass(std::shared_ptr<const Model> model, std::int64_t max_batch, bool back
 
 /// Memory goes back to its pool, where another queue may find it: so this one has to be through.
 Pass::~Pass() {
-  state_->options.on->synchronize();
+  state_->options.on->drain();
 }
 
 void Pass::start_forward(const Batch& batch, std::span<const ParameterView> weights,
@@ -309,6 +318,8 @@ const float* Pass::outputs() const {
 int Pass::first_non_finite_layer() {
   LW_CHECK(state_->training, "an evaluation reuses the memory of its layers");
   for (int i = 0; i < model_->layers(); ++i) {
+    // What a sum has overwritten holds another way's numbers too: the sum itself answers for it.
+    if (state_->overwritten_by_sum(*model_, i)) continue;
     const std::int64_t count = state_->size * model_->output_of(i).count();
     if (state_->options.on->find_non_finite(state_->output(i), count) >= 0) return i;
   }

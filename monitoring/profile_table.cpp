@@ -9,7 +9,8 @@
 
 namespace leeway {
 
-std::string profile_table(const std::vector<Profile::Row>& rows, const kernels::Peak& peak) {
+std::string profile_table(const std::vector<Profile::Row>& rows,
+                          const std::optional<kernels::Peak>& peak) {
   double total = 0;
   std::size_t width = 5;
   for (const auto& row : rows) {
@@ -31,13 +32,15 @@ std::string profile_table(const std::vector<Profile::Row>& rows, const kernels::
                     << percent(row.seconds / std::max(total, 1e-12)) << std::setw(10)
                     << (moves || row.flops == 0 ? "" : fixed(speed * 1e-9, 1)) << std::setw(10)
                     << (moves ? fixed(speed * 1e-9, 1) : "") << std::setw(10)
-                    << (speed > 0 ? percent(speed / (moves ? peak.bytes : peak.flops)) : "")
+                    << (speed > 0 && peak ? percent(speed / (moves ? peak->bytes : peak->flops))
+                                          : "")
                     << '\n';
   }
   name("all") << "                     " << std::setw(13) << duration(total) << '\n';
-  out << concat("  One core's peak, measured now: ", fixed(peak.flops * 1e-9, 0), " GFLOP/s, ",
-                fixed(peak.bytes * 1e-9, 0),
-                " GB/s from memory (what fits into a cache moves faster).\n");
+  if (peak)
+    out << concat("  One core's peak, measured now: ", fixed(peak->flops * 1e-9, 0), " GFLOP/s, ",
+                  fixed(peak->bytes * 1e-9, 0),
+                  " GB/s from memory (what fits into a cache moves faster).\n");
   return out.str();
 }
 

@@ -177,6 +177,8 @@ Status apply(const Flags& flags, Plan& plan) {
     if (!augment) return augment.error();
     plan.augment = *augment;
   }
+  if (flags.init && flags.init->empty())
+    return Error{"--init: the path is empty; give a safetensors file, or leave the flag out"};
   take(plan.init_from, flags.init);
   take(plan.device, flags.device);
   if (flags.data) {
@@ -256,6 +258,8 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     return refuse("--trace writes into the run folder; leave out --no-out");
   if (!flags.out.empty() && flags.no_out)
     return refuse("--out and --no-out contradict each other; give one");
+  if (flags.profile && flags.quiet)
+    return refuse("--profile prints a table, which --quiet suppresses; give one of them");
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
   line.options.profile = flags.profile;

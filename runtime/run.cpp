@@ -108,6 +108,12 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.totals = std::move(totals);
 }
 
+/// What a profile compares with: the processor, unless a GPU had a part in it.
+std::optional<kernels::Peak> peak_of(const Job& job) {
+  if (!job.devices.cpu_only()) return std::nullopt;
+  return kernels::measure_peak();
+}
+
 template <class Host>
 void add_roles(Host& host, const std::shared_ptr<const Job>& job,
                const std::vector<Audience*>& audience) {
@@ -248,7 +254,7 @@ Result run(const Plan& plan, const RunOptions& options) {
     if (options.simulate)
       text += concat("\nSimulated: ", duration(result.seconds), " of virtual time in ",
                      duration(result.simulated_in_seconds), ".\n");
-    if (profile) text += "\n" + profile_table(profile->rows(), kernels::measure_peak());
+    if (profile) text += "\n" + profile_table(profile->rows(), peak_of(*job));
     if (options.print) {
       options.print(text);
     } else {

@@ -45,17 +45,20 @@ Blob BlobPool::take(std::size_t bytes) {
   Blob::Block* block = nullptr;
   {
     std::lock_guard lock(mutex_);
-    counts_.bytes_in_use += capacity;
     if (auto& free = free_[capacity]; !free.empty()) {
       block = free.back();
       free.pop_back();
       counts_.bytes_kept -= capacity;
+      counts_.bytes_in_use += capacity;
       ++counts_.reuses;
-    } else {
-      ++counts_.system_allocations;
     }
   }
-  if (!block) block = fresh(capacity);
+  if (!block) {
+    block = fresh(capacity);
+    std::lock_guard lock(mutex_);
+    counts_.bytes_in_use += capacity;
+    ++counts_.system_allocations;
+  }
   block->size = bytes;
   block->references.store(1, std::memory_order_relaxed);
   return Blob(block);
@@ -80,9 +83,28 @@ void BlobPool::give_back(Blob::Block* block) {
   delete block;
 }
 
+void BlobPool::give_up_kept() {
+  std::unordered_map<std::size_t, std::vector<Blob::Block*>> kept;
+  {
+    std::lock_guard lock(mutex_);
+    kept.swap(free_);
+    counts_.bytes_kept = 0;
+  }
+  for (auto& [capacity, blocks] : kept)
+    for (auto* block : blocks) {
+      system_free(block->bytes);
+      delete block;
+    }
+}
+
 Blob::Block* BlobPool::fresh(std::size_t capacity) {
   auto block = std::make_unique<Blob::Block>();
-  block->bytes = system_allocate(capacity);
+  try {
+    block->bytes = system_allocate(capacity);
+  } catch (const std::exception&) {
+    give_up_kept();  // free memory of other sizes may be what is missing
+    block->bytes = system_allocate(capacity);
+  }
   block->capacity = capacity;
   block->device = device_;
   block->pool = this;

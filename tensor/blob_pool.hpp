@@ -46,6 +46,8 @@ class BlobPool {
   friend class Blob;
   void give_back(Blob::Block* block);
   Blob::Block* fresh(std::size_t capacity);
+  /// Gives all free memory back to the system.
+  void give_up_kept();
 
   const Device device_;
   const std::size_t keep_bytes_;

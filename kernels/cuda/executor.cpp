@@ -1,6 +1,7 @@
 #include "kernels/cuda/executor.hpp"
 
 #include <atomic>
+#include <memory>
 
 #include "core/check.hpp"
 #include "kernels/cuda/families.hpp"
@@ -44,19 +45,12 @@ class CudaExecutor final : public Executor {
   explicit CudaExecutor(int index)
       : index_(used(index)),
         pool_(device_pool(index)),
-        blas_memory_(pool_.take(kBlasBytes)),
         scratch_(pool_.take(On::kScratchBytes)),
-        found_(pinned_pool().take(sizeof(std::int64_t))),
-        blas_(stream_.get(), blas_memory_.mutable_data()) {
-    wait_for(blas_memory_, true);
+        found_(pinned_pool().take(sizeof(std::int64_t))) {
     wait_for(scratch_, true);
   }
   ~CudaExecutor() override {
-    // Our own memory goes back to its pool without fences.
-    try {
-      synchronize();
-    } catch (const CheckFailed&) {  // the device has failed, which others have been told
-    }
+    drain();  // our own memory goes back to its pool without fences
   }
 
   Device device() const override { return pool_.device(); }
@@ -117,11 +111,11 @@ class CudaExecutor final : public Executor {
 
   void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bias,
                       const LinearShape& shape) override {
-    cuda::linear_forward(on(), y, x, weight, bias, shape);
+    cuda::linear_forward(on_with_blas(), y, x, weight, bias, shape);
   }
   void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
                        ConstSlices weight, const LinearShape& shape) override {
-    cuda::linear_backward(on(), dx, dweight, dbias, dy, x, weight, shape);
+    cuda::linear_backward(on_with_blas(), dx, dweight, dbias, dy, x, weight, shape);
   }
   PackForm conv2d_form(const Conv2dShape& shape, ConvPass) override {
     return cuda::conv2d_form(shape);
@@ -135,12 +129,12 @@ class CudaExecutor final : public Executor {
   }
   void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                       std::byte* scratch, const Conv2dShape& shape) override {
-    cuda::conv2d_forward(on(), y, x, packed, bias, scratch, shape);
+    cuda::conv2d_forward(on_with_blas(), y, x, packed, bias, scratch, shape);
   }
   void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
                        const std::byte* packed, std::byte* scratch,
                        const Conv2dShape& shape) override {
-    cuda::conv2d_backward(on(), dx, dweight, dbias, dy, x, packed, scratch, shape);
+    cuda::conv2d_backward(on_with_blas(), dx, dweight, dbias, dy, x, packed, scratch, shape);
   }
   void max_pool2d_forward(float* y, std::uint8_t* from, const float* x,
                           const Pool2dShape& shape) override {
@@ -258,7 +252,19 @@ class CudaExecutor final : public Executor {
   On on() {
     use_device(index_);
     last_fence_.reset();
-    return {stream_.get(), blas_.get(), scratch_.mutable_data()};
+    return {stream_.get(), nullptr, scratch_.mutable_data()};
+  }
+  /// The same, for matrix products. Many executors only update weights and never need it, and its
+  /// workspace is large.
+  On on_with_blas() {
+    On here = on();
+    if (!blas_) {
+      blas_memory_ = pool_.take(kBlasBytes);
+      wait_for(blas_memory_, true);
+      blas_ = std::make_unique<Blas>(stream_.get(), blas_memory_.mutable_data());
+    }
+    here.blas = blas_->get();
+    return here;
   }
 
   /// The end of the queue. One event serves all blobs between two pieces of work.
@@ -288,7 +294,7 @@ class CudaExecutor final : public Executor {
   BlobPool& pool_;
   Stream stream_;
   Blob blas_memory_, scratch_, found_;
-  Blas blas_;
+  std::unique_ptr<Blas> blas_;
   std::shared_ptr<const EventFence> last_fence_, mark_;
 };
 

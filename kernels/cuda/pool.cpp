@@ -2,9 +2,11 @@
 
 #include <cstring>
 #include <map>
+#include <stdexcept>
 #include <type_traits>
 
 #include "core/limits.hpp"
+#include "core/text.hpp"
 
 namespace leeway::kernels::cuda {
 
@@ -77,7 +79,13 @@ class DevicePool final : public BlobPool {
   std::byte* system_allocate(std::size_t bytes) override {
     use_device(index_);
     void* memory = nullptr;
-    LW_CUDA(cudaMalloc(&memory, bytes));
+    if (cudaMalloc(&memory, bytes) == cudaErrorMemoryAllocation) {
+      static_cast<void>(cudaGetLastError());
+      throw std::runtime_error(concat("cuda:", index_, " has no ", bytes,
+                                      " bytes left; give a smaller --batch, or more "
+                                      "--micro-batches"));
+    }
+    LW_CHECK(memory != nullptr, bytes);
     return static_cast<std::byte*>(memory);
   }
   /// Waits for the device, so for whoever still uses the memory. An error would be an earlier

@@ -66,7 +66,7 @@ std::int64_t in_count(const Pool2dShape& s) {
 
 void max_pool2d_forward(On on, float* y, std::uint8_t* from, const float* x,
                         const Pool2dShape& shape) {
-  check(shape);
+  check_max(shape);
   const Extents s(shape);
   for_each(on, out_count(s), [=] __device__(std::int64_t i) {
     const Window window(i, x, s);
@@ -85,7 +85,7 @@ void max_pool2d_forward(On on, float* y, std::uint8_t* from, const float* x,
 
 void max_pool2d_backward(On on, float* dx, const float* dy, const std::uint8_t* from,
                          const Pool2dShape& shape) {
-  check(shape);
+  check_max(shape);
   const Extents s(shape);
   for_each(on, in_count(s), [=] __device__(std::int64_t i) {
     float sum = 0;

@@ -5,6 +5,12 @@
 
 namespace leeway {
 
+namespace {
+
+constexpr std::int64_t kMaxWeights = std::int64_t{1} << 32;  // 16 GiB
+
+}  // namespace
+
 kernels::Conv2dShape Conv2d::shape(std::int64_t batch) const {
   return {batch,        channels_,    height_,       width_,      spec_.outputs,
           spec_.kernel, spec_.stride, spec_.padding, spec_.groups};
@@ -19,6 +25,10 @@ Expected<Shape> Conv2d::set_input(const Shape& input) {
   channels_ = input[0];
   height_ = input[1];
   width_ = input[2];
+  if (shape(1).weight_count() > kMaxWeights)
+    return Error{concat("got samples of shape ", input, ", for which its ", spec_.outputs,
+                        " outputs need ", shape(1).weight_count(), " weights, more than ",
+                        kMaxWeights, "; give fewer outputs or a smaller kernel")};
   const auto of = shape(1);
   return Shape{of.outputs, of.out_height(), of.out_width()};
 }

@@ -61,8 +61,15 @@ void BatchNorm::forward(const ForwardArgs& args) const {
 void BatchNorm::backward(const BackwardArgs& args) const {
   const Kept kept(args.kept, channels_);
   const auto& g = args.gradients;
-  args.on.batch_norm_statistics(g[2].front().data, g[3].front().data, kept.mean, kept.inv_std,
-                                shape(args.batch));
+  if (shape(args.batch).rows > 1) {
+    args.on.batch_norm_statistics(g[2].front().data, g[3].front().data, kept.mean, kept.inv_std,
+                                  shape(args.batch));
+  } else {
+    // One row has no variance to tell of: the averages move towards themselves.
+    for (std::size_t i = 2; i < 4; ++i)
+      args.on.copy(g[i].front().data, vector(args.weights[i]),
+                   static_cast<std::size_t>(channels_) * sizeof(float));
+  }
   args.on.batch_norm_backward(args.dx, g[0].front().data, g[1].front().data, args.dy, args.x,
                               kept.mean, kept.inv_std, vector(args.weights[0]), shape(args.batch));
 }

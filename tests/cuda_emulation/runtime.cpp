@@ -67,6 +67,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no error";
     case cudaErrorInvalidValue:
       return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
     case cudaErrorInvalidConfiguration:
       return "invalid configuration argument";
     case cudaErrorInsufficientDriver:

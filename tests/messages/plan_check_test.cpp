@@ -99,7 +99,13 @@ TEST_CASE("the settings of layers are checked") {
   CHECK(with_layer(plan::Conv2d{4, 5, 2, 4, 2}) == "");
   CHECK_THAT(with_layer(plan::MaxPool2d{0}), Contains("max_pool2d.kernel: 0"));
   CHECK_THAT(with_layer(plan::MaxPool2d{16}), Contains("max_pool2d.kernel: 16 is not allowed"));
-  CHECK_THAT(with_layer(plan::AvgPool2d{16}), Contains("avg_pool2d.kernel: 16"));
+  CHECK(with_layer(plan::AvgPool2d{28}) == "");
+  CHECK_THAT(with_layer(plan::AvgPool2d{1025}), Contains("avg_pool2d.kernel: 1025"));
+  CHECK_THAT(with_layer(plan::Conv2d{.outputs = 4, .stride = ~0u}),
+             Contains("conv2d.stride: 4294967295 is not allowed; give 1 to 1024"));
+  // What a float makes 0, or 1.
+  CHECK_THAT(with_layer(plan::BatchNorm{1e-60}), Contains("batch_norm.epsilon: "));
+  CHECK_THAT(with_layer(plan::Dropout{0.99999999}), Contains("dropout.probability: "));
   CHECK_THAT(with_layer(plan::AvgPool2d{2, 0}), Contains("avg_pool2d.stride: 0"));
   CHECK_THAT(with_layer(plan::MaxPool2d{3, 1, 2}), Contains("give at most half the kernel, 1"));
   CHECK(with_layer(plan::MaxPool2d{15, 1, 7}) == "");

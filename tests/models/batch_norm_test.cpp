@@ -130,3 +130,18 @@ TEST_CASE("running averages of the gradients let evaluation give what training g
   for (int i = 0; i < 64 * 3; ++i)
     CHECK(std::abs(training.outputs()[i] - evaluation.outputs()[i]) < 0.03f);  // 64 / 63
 }
+
+TEST_CASE("a batch of one row tells nothing about the running statistics", "[batch_norm]") {
+  const auto model = regressor({batch_norm()}, {3}, 3);
+  Memory memory(model);
+  memory.initialize(1);
+  memory.set(2, {0.25f, -0.5f, 7});
+  memory.set(3, {4, 0.01f, 2});
+  Pass pass(model, 1, true);
+  const RandomBatch data(*model, 1, 3);
+  pass.forward(data.batch, memory.weights());
+  run_backward(pass, memory);
+  // Averages move towards what they are.
+  CHECK(memory.gradient(2) == memory.weight(2));
+  CHECK(memory.gradient(3) == memory.weight(3));
+}

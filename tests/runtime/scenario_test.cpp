@@ -188,6 +188,18 @@ TEST_CASE("what cannot run is refused before anything starts, with its fix") {
         }).find("prefetch") != std::string::npos);
 }
 
+TEST_CASE("batch norm of flat samples one at a time is refused, whichever way it comes to that") {
+  Plan plan = small().plan();
+  plan.model.insert(plan.model.begin(), plan::BatchNorm{});
+  plan.batch = 1;
+  CHECK_THAT(run(plan, {.quiet = true}).error, Catch::Matchers::Contains("give a larger --batch"));
+  plan.batch = 4;
+  plan.micro_batches = 4;
+  CHECK_THAT(run(plan, {.quiet = true}).error, Catch::Matchers::Contains("fewer --micro-batches"));
+  plan.micro_batches = 3;  // of 1, 1 and 2 samples
+  CHECK(run(plan, {.quiet = true}).ok());
+}
+
 TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   const TemporaryFolder folder;
   Plan plan = small().plan();
