@@ -34,6 +34,7 @@ Cost Evaluation::cost(int) const {
 }
 
 void Evaluation::run(int part) {
+  if (job_->cost_only) return;  // there is nothing to be seen
   if (!pass_) {
     pass_ = std::make_unique<Pass>(job_->model, slice_, false);
     for (auto& blob : weights_) blob = blob.on_host();

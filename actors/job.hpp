@@ -35,6 +35,10 @@ struct Job {
   std::shared_ptr<PackCache> packed;  // of all workers of this process
   std::shared_ptr<Profile> profile;   // null: nothing is timed
   std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
+  /// Nothing is computed and all gradients are zero: for studies of protocol and time in
+  /// simulations of many workers.
+  bool cost_only = false;
+  std::vector<Blob> no_gradients;  // per block, then; shared by all
 
   /// An executor on `device`. make_job has seen that there is one; throws if there no longer is.
   std::shared_ptr<Executor> executor(Device device) const;
@@ -45,6 +49,7 @@ struct Job {
 struct JobOptions {
   ExecutorFactory executors;         // empty: make_executor
   std::shared_ptr<Profile> profile;  // null: nothing is timed
+  bool cost_only = false;            // see Job
 };
 
 /// Builds everything that follows from the plan and the data, and checks that they fit. The error

@@ -83,10 +83,15 @@ class ParameterGroup::UpdateWork final : public Work {
   void run(int part) override {
     const auto index = static_cast<std::size_t>(part);
     Profile::Timer timer(job_->profile.get(), *on_);
-    const Blob gradient = mean_gradient(index);
     for (std::size_t i = 0; i < contributions_.size(); ++i)
       lags_[i] =
           std::max(lags_[i], (*live_)[index].version - contributions_[i].blocks[index].version);
+    if (job_->cost_only) {
+      count((*live_)[index]);
+      if (shadow_) count((*shadow_)[index]);
+      return;
+    }
+    const Blob gradient = mean_gradient(index);
     apply((*live_)[index], gradient.as_floats());
     if (shadow_) apply((*shadow_)[index], gradient.as_floats());
     on_->end_read(gradient);
@@ -115,12 +120,16 @@ class ParameterGroup::UpdateWork final : public Work {
     return sum;
   }
 
-  void apply(BlockState& state, const float* gradient) const {
-    const double epochs =
-        static_cast<double>(state.samples) / static_cast<double>(job_->data.train->size());
+  void count(BlockState& state) const {
     state.progress += weight_;
     state.samples += samples_;
     ++state.version;
+  }
+
+  void apply(BlockState& state, const float* gradient) const {
+    const double epochs =
+        static_cast<double>(state.samples) / static_cast<double>(job_->data.train->size());
+    count(state);
     kernels::UpdateBuffers buffers;
     buffers.count = state.block->floats;
     buffers.g = gradient;

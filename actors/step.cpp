@@ -46,39 +46,49 @@ Blob StepBuffers::host_array(std::int64_t count) const {
   return on_->allocate_host(static_cast<std::size_t>(count) * sizeof(T));
 }
 
-Step::Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples,
-           std::vector<Blob> weights, std::span<const Version> versions)
-    : buffers_(std::move(buffers)),
+Step::Step(std::shared_ptr<const Job> job, std::shared_ptr<StepBuffers> buffers,
+           Iteration iteration, StepSamples samples, std::vector<Blob> weights,
+           std::span<const Version> versions)
+    : job_(std::move(job)),
+      buffers_(std::move(buffers)),
       iteration_(iteration),
       samples_(std::move(samples)),
       weights_(std::move(weights)),
       versions_(versions.begin(), versions.end()) {
-  const Model& model = *buffers_->job_->model;
-  const Layout& layout = *buffers_->job_->layout;
+  const Model& model = *job_->model;
+  const Layout& layout = *job_->layout;
   LW_CHECK(!samples_.samples.empty());
+  LW_CHECK(buffers_ || job_->cost_only);
   LW_CHECK(weights_.size() == layout.blocks().size(), weights_.size());
   LW_CHECK(versions_.size() == layout.blocks().size(), versions_.size());
   for (int layer = model.layers() - 1; layer >= 0; --layer)
     if (model.first_parameter(layer) < model.first_parameter(layer + 1)) layers_.push_back(layer);
-  const Plan& plan = buffers_->job_->plan;
-  const std::int64_t most = buffers_->micro_batch_;
+  const Plan& plan = job_->plan;
+  const std::int64_t most = largest_micro_batch(plan);
   pieces_ = total() == plan.batch ? plan.micro_batches : (total() + most - 1) / most;
   gradients_.resize(layout.blocks().size());
 }
 
 Cost Step::cost(int part) const {
-  const Job& job = *buffers_->job_;
-  const auto samples = static_cast<std::int64_t>(samples_.samples.size());
-  const std::int64_t all = 3 * job.model->flops_per_sample() * samples;
-  return {all / parts(), part == 0 ? samples * job.model->input().count() * 4 : 0};
+  const std::int64_t all = 3 * job_->model->flops_per_sample() * total();
+  return {all / parts(), part == 0 ? total() * job_->model->input().count() * 4 : 0};
 }
 
 void Step::run(int part) {
+  if (job_->cost_only) return pretend(part);
   try {
     compute(part);
   } catch (...) {
     buffers_->on_->drain();  // our blobs go back to their pools, and may be under work
     throw;
+  }
+}
+
+void Step::pretend(int part) {
+  for (const auto& block : job_->layout->blocks()) {
+    if (block.layer != layer_of(part)) continue;
+    gradients_[block.id.value()] = job_->no_gradients[block.id.value()];
+    weights_[block.id.value()].reset();
   }
 }
 
@@ -105,7 +115,7 @@ void Step::compute(int part) {
 }
 
 void Step::bind_memory() {
-  const auto& job = *buffers_->job_;
+  const Job& job = *job_;
   Executor& on = *buffers_->on_;
   auto& versions = buffers_->versions_;
   versions.assign(job.model->parameters().size(), 0);
@@ -126,7 +136,7 @@ void Step::bind_memory() {
 }
 
 void Step::hand_over(int part) {
-  for (const auto& block : buffers_->job_->layout->blocks()) {
+  for (const auto& block : job_->layout->blocks()) {
     if (block.layer != layer_of(part)) continue;
     const auto index = block.id.value();
     buffers_->on_->end_write(gradients_[index]);
@@ -138,7 +148,7 @@ void Step::hand_over(int part) {
 
 void Step::start_forward(std::int64_t piece) {
   const std::int64_t first = first_of(piece), count = first_of(piece + 1) - first;
-  const Job& job = *buffers_->job_;
+  const Job& job = *job_;
   const Dataset& data = *job.data.train;
   Profile::Timer timer(job.profile.get(), *buffers_->on_);
   const std::span samples(samples_.samples.data() + first, static_cast<std::size_t>(count));
@@ -166,14 +176,14 @@ bool Step::finish_forward(std::int64_t piece) {
   correct_ += result.correct;
   if (std::isfinite(result.loss)) return true;
   loss_ = result.loss;
-  const Model& model = *buffers_->job_->model;
+  const Model& model = *job_->model;
   const int layer = buffers_->pass_.first_non_finite_layer();
   diverged_layer_ = layer < model.layers() ? model.layer_name(layer) : "the loss";
   return false;
 }
 
 void Step::backward(int part) {
-  const int from = part == 0 ? buffers_->job_->model->layers() - 1 : layer_of(part - 1) - 1;
+  const int from = part == 0 ? job_->model->layers() - 1 : layer_of(part - 1) - 1;
   for (int layer = from; layer >= layer_of(part); --layer)
     buffers_->pass_.backward(layer, buffers_->weight_slices_.views(),
                              buffers_->gradient_slices_.views());
@@ -181,7 +191,7 @@ void Step::backward(int part) {
 
 void Step::add_piece(int layer, std::int64_t piece) {
   const std::int64_t count = first_of(piece + 1) - first_of(piece);
-  for (const auto& block : buffers_->job_->layout->blocks()) {
+  for (const auto& block : job_->layout->blocks()) {
     if (block.layer != layer) continue;
     const auto index = block.id.value();
     buffers_->on_->accumulate(gradients_[index].mutable_floats(),

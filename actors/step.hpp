@@ -48,9 +48,9 @@ struct StepSamples {
 class Step final : public Work {
  public:
   /// weights, versions: one a block; a blob is held until backward has passed the block's layer.
-  /// `buffers` must not serve two steps at once.
-  Step(std::shared_ptr<StepBuffers> buffers, Iteration iteration, StepSamples samples,
-       std::vector<Blob> weights, std::span<const Version> versions);
+  /// `buffers` must not serve two steps at once; null when the job only counts costs.
+  Step(std::shared_ptr<const Job> job, std::shared_ptr<StepBuffers> buffers, Iteration iteration,
+       StepSamples samples, std::vector<Blob> weights, std::span<const Version> versions);
 
   int parts() const override { return static_cast<int>(layers_.size()); }
   Cost cost(int part) const override;
@@ -76,6 +76,8 @@ class Step final : public Work {
   /// Where a micro-batch begins: all have nearly the same size.
   std::int64_t first_of(std::int64_t piece) const { return total() * piece / pieces_; }
   void compute(int part);
+  /// What compute leaves behind, without computing.
+  void pretend(int part);
   void bind_memory();
   /// Gathers a micro-batch and starts its forward.
   void start_forward(std::int64_t piece);
@@ -88,6 +90,7 @@ class Step final : public Work {
   /// Adds the micro-batch's gradients of one layer to the step's.
   void add_piece(int layer, std::int64_t piece);
 
+  std::shared_ptr<const Job> job_;
   std::shared_ptr<StepBuffers> buffers_;
   Iteration iteration_;
   StepSamples samples_;

@@ -22,8 +22,13 @@ struct PlannedFault : std::runtime_error {
 Worker::Worker(std::shared_ptr<const Job> job, WorkerId id)
     : job_(std::move(job)),
       id_(id),
-      buffers_(std::make_shared<StepBuffers>(job_, id_)),
+      buffers_(make_buffers()),
       unacknowledged_(job_->layout->shards()) {}
+
+std::shared_ptr<StepBuffers> Worker::make_buffers() const {
+  if (job_->cost_only) return nullptr;
+  return std::make_shared<StepBuffers>(job_, id_);
+}
 
 template <class T>
 void Worker::send(Address to, T body, Outbox& out) {
@@ -217,8 +222,8 @@ void Worker::start_step(Outbox& out) {
     return;
   }
   step_versions_ = std::move(incoming.versions);
-  step_ = std::make_shared<Step>(buffers_, iteration, std::move(samples), std::move(incoming.blobs),
-                                 step_versions_);
+  step_ = std::make_shared<Step>(job_, buffers_, iteration, std::move(samples),
+                                 std::move(incoming.blobs), step_versions_);
   out.compute(step_);
   advance(out);  // a prefetch may go out now
 }
@@ -349,7 +354,7 @@ void Worker::rejoin(Outbox& out) {
   incoming_.clear();
   for (auto& shard : unacknowledged_) shard.clear();
   step_.reset();
-  buffers_ = std::make_shared<StepBuffers>(job_, id_);  // the old ones may still be computing
+  buffers_ = make_buffers();  // the old ones may still be computing
   asked_.reset();
   no_data_ = diverged_ = false;
   join(out);

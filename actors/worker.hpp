@@ -83,6 +83,8 @@ class Worker final : public ProtocolRole {
   std::shared_ptr<const Job> job_;
   WorkerId id_;
   Incarnation incarnation_{1};
+  std::shared_ptr<StepBuffers> make_buffers() const;
+
   std::shared_ptr<StepBuffers> buffers_;
   State state_ = State::joining;
   bool stopping_ = false;

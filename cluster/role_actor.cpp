@@ -34,8 +34,7 @@ RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> h
       random_(Rng::stream(hood_->options.seed, static_cast<std::uint64_t>(address.kind) + 1,
                           address.index)) {
   if (address.kind == RoleKind::worker)
-    for (const auto& spec : hood_->options.stragglers)
-      if (spec.worker == address.index) straggler_.emplace(spec, hood_->options.seed);
+    straggler_ = StragglerModel(hood_->options.stragglers, address.index, hood_->options.seed);
   set_down_handler([this](caf::down_msg& down) {
     const auto found = hood_->addresses.find(down.source);
     if (found == hood_->addresses.end()) return;
@@ -107,7 +106,7 @@ void RoleActor::emit(const Event& event) {
 
 void RoleActor::compute(std::shared_ptr<Work> work) {
   if (own_thread_) {
-    slow_down_ = straggler_ ? straggler_->next() : 1;
+    slow_down_ = straggler_.next(now());
     caf::event_based_actor::send(this, RunPart{std::move(work), 0});
   } else if (is_small(*work)) {
     small_work_.push_back(std::move(work));
@@ -126,11 +125,12 @@ void RoleActor::run_part(const RunPart& job) {
     return end(error.what());
   }
   PartDone finished{job.work, job.part};
-  if (slow_down_ <= 1) return part_done(finished);
+  if (slow_down_ == Slowdown{}) return part_done(finished);
   // A slow worker takes its time without taking the processor from the others.
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  delayed_send(this, std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_ - 1)),
-               std::move(finished));
+  auto delay = std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_.factor - 1));
+  if (job.part == 0) delay += std::chrono::nanoseconds(slow_down_.extra.ns);
+  delayed_send(this, delay, std::move(finished));
 }
 
 void RoleActor::part_done(const PartDone& finished) {

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "cluster/compat.hpp"
@@ -62,8 +61,8 @@ class RoleActor final : public caf::event_based_actor, private Outbox {
   std::shared_ptr<Role> role_;
   bool own_thread_;
   Rng random_;
-  std::optional<StragglerModel> straggler_;
-  double slow_down_ = 1;  // of the work under way
+  StragglerModel straggler_;
+  Slowdown slow_down_;  // of the work under way
   std::vector<std::shared_ptr<Work>> small_work_;
 };
 

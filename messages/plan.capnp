@@ -206,11 +206,46 @@ struct Consistency {
   }
 }
 
-struct Straggler {              # `worker` takes `factor` times as long
+struct Straggler {              # slows `worker` down; where several do, their factors multiply and their pauses add
   worker @0 :UInt32;
-  factor @1 :Float64 = 4;
-  share @2 :Float64 = 1;        # of its iterations, in random bursts; 1: always
-  burst @3 :UInt32 = 50;        # mean length of a burst in iterations
+  all @1 :Bool;                 # every worker instead, each with chances of its own
+  union {
+    factor @2 :Float64 = 4;     # always so many times as long
+    bursts @3 :Bursts;
+    pareto @4 :Pareto;
+    pauses @5 :Pauses;
+    decay @6 :Decay;
+    sharing @7 :Sharing;
+    trace @8 :Trace;
+  }
+  struct Bursts {               # `factor` in random bursts
+    factor @0 :Float64 = 4;
+    share @1 :Float64 = 0.2;    # of all iterations
+    length @2 :UInt32 = 50;     # mean, in iterations
+  }
+  struct Pareto {               # a factor drawn for each iteration, above x with probability x^-alpha: at times very large
+    alpha @0 :Float64 = 1.5;
+    cap @1 :Float64 = 100;      # the largest factor
+  }
+  struct Pauses {               # stands still at regular intervals, as for a garbage collection
+    lengthMs @0 :Float64 = 200;
+    union {                     # from one pause to the next
+      iterations @1 :UInt32 = 50;
+      seconds @2 :Float64 = 1;  # by the host's clock
+    }
+  }
+  struct Decay {                # from 1 evenly up to `factor`, and so it stays
+    factor @0 :Float64 = 4;
+    iterations @1 :UInt32 = 1000;
+  }
+  struct Sharing {              # `factor` for `on` iterations, none for `off`, and again: a neighbour on the machine
+    factor @0 :Float64 = 4;
+    on @1 :UInt32 = 100;
+    off @2 :UInt32 = 300;
+  }
+  struct Trace {                # the factors of a file, one a line, from the first again after the last
+    file @0 :Text;
+  }
 }
 
 struct Fault {                  # `worker` fails in its iteration `iteration`

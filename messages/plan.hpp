@@ -189,13 +189,47 @@ struct Asp {
 };
 using Consistency = std::variant<Bsp, Ssp, Asp>;
 
+struct ConstantFactor {
+  double factor = 4;
+  bool operator==(const ConstantFactor&) const = default;
+};
+struct Bursts {
+  double factor = 4, share = 0.2;
+  std::uint32_t length = 50;
+  bool operator==(const Bursts&) const = default;
+};
+struct Pareto {
+  double alpha = 1.5, cap = 100;
+  bool operator==(const Pareto&) const = default;
+};
+struct Pauses {
+  double length_ms = 200;
+  std::variant<std::uint32_t, double> every = std::uint32_t{50};  // iterations, or seconds
+  bool operator==(const Pauses&) const = default;
+};
+struct Decay {
+  double factor = 4;
+  std::uint32_t iterations = 1000;
+  bool operator==(const Decay&) const = default;
+};
+struct Sharing {
+  double factor = 4;
+  std::uint32_t on = 100, off = 300;
+  bool operator==(const Sharing&) const = default;
+};
+struct Trace {
+  std::string file;
+  bool operator==(const Trace&) const = default;
+};
+using StragglerKind = std::variant<ConstantFactor, Bursts, Pareto, Pauses, Decay, Sharing, Trace>;
 struct Straggler {
   std::uint32_t worker = 0;
-  double factor = 4;
-  double share = 1;
-  std::uint32_t burst = 50;
+  bool all = false;
+  StragglerKind kind;
   bool operator==(const Straggler&) const = default;
 };
+/// No worker is slowed more, by all its stragglers together.
+inline constexpr double kMaxSlowdown = 1e6;
 
 struct Fault {
   enum class Kind : std::uint8_t { throws, killed };

@@ -1,7 +1,6 @@
 // validate(): what a plan must satisfy by itself. Each error names the field, what was found, and
 // what to change.
 #include <limits>
-#include <set>
 
 #include "core/limits.hpp"
 #include "messages/checks.hpp"
@@ -11,7 +10,6 @@ namespace leeway {
 namespace {
 
 constexpr std::uint32_t kMaxBatch = 1u << 24;
-constexpr double kMaxStragglerFactor = 1e6;
 constexpr std::uint32_t kMaxShift = 999;
 
 // --- data and loss
@@ -186,21 +184,67 @@ void check_consistency(Checks& checks, const Plan& plan) {
                  "give --staleness 1 or more, or prefetch = false");
 }
 
+struct StragglerCheck {
+  Checks& checks;
+  const std::string name;  // "stragglers[2]"
+
+  void factor(const char* field, double value) const {
+    checks.number(name + field, value, value >= 1 && value <= plan::kMaxSlowdown,
+                  "a factor from 1 to 1000000, as in --slow 3:4x");
+  }
+  void iterations(const char* field, std::uint32_t value) const {
+    checks.require(value >= 1, name, field, ": 0 is not allowed; give 1 or more iterations");
+  }
+  void operator()(const plan::ConstantFactor& in) const { factor(".factor", in.factor); }
+  void operator()(const plan::Bursts& in) const {
+    factor(".bursts.factor", in.factor);
+    checks.number(name + ".bursts.share", in.share, in.share >= 0 && in.share <= 1,
+                  "0 to 1, or 0% to 100% as in --slow 3:4x@20%");
+    iterations(".bursts.length", in.length);
+  }
+  void operator()(const plan::Pareto& in) const {
+    checks.number(name + ".pareto.alpha", in.alpha, in.alpha >= 0.1 && in.alpha <= 100,
+                  "0.1 (very heavy) to 100 (hardly any tail), as in --slow 3:pareto(1.5)");
+    factor(".pareto.cap", in.cap);
+  }
+  void operator()(const plan::Pauses& in) const {
+    constexpr double kHourMs = 3.6e6, kDaySeconds = 86400;
+    checks.number(name + ".pauses.length_ms", in.length_ms,
+                  in.length_ms > 0 && in.length_ms <= kHourMs,
+                  "more than 0, up to an hour, as in --slow 3:pauses(200ms/50)");
+    if (const auto* every = std::get_if<std::uint32_t>(&in.every))
+      return iterations(".pauses.iterations", *every);
+    const double seconds = std::get<double>(in.every);
+    checks.number(name + ".pauses.seconds", seconds, seconds > 0 && seconds <= kDaySeconds,
+                  "more than 0, up to a day, as in --slow 3:pauses(200ms/2s)");
+    checks.require(in.length_ms < seconds * 1e3, name, ".pauses.length_ms: a pause of ",
+                   in.length_ms, " ms every ", seconds,
+                   " s leaves no time to work; give shorter or rarer pauses");
+  }
+  void operator()(const plan::Decay& in) const {
+    factor(".decay.factor", in.factor);
+    iterations(".decay.iterations", in.iterations);
+  }
+  void operator()(const plan::Sharing& in) const {
+    factor(".sharing.factor", in.factor);
+    iterations(".sharing.on", in.on);
+    iterations(".sharing.off", in.off);
+  }
+  void operator()(const plan::Trace& in) const {
+    checks.require(!in.file.empty(), name, ".trace.file: is empty; give the path of the file");
+  }
+};
+
 void check_trouble(Checks& checks, const Plan& plan) {
-  std::set<std::uint32_t> slow;
   for (std::size_t i = 0; i < plan.stragglers.size(); ++i) {
     const plan::Straggler& it = plan.stragglers[i];
     const std::string name = concat("stragglers[", i, "]");
     checks.require(it.worker < plan.workers, name, ".worker: there is no worker ", it.worker,
                    "; give --slow a worker from 0 to ", std::int64_t{plan.workers} - 1,
                    ", or more --workers");
-    checks.require(slow.insert(it.worker).second, name, ".worker: ", it.worker,
-                   " is slowed twice; give one --slow for it");
-    checks.number(name + ".factor", it.factor, it.factor >= 1 && it.factor <= kMaxStragglerFactor,
-                  "--slow a factor from 1 to 1000000, such as 3:4x");
-    checks.number(name + ".share", it.share, it.share >= 0 && it.share <= 1,
-                  "--slow a share from 0 to 100%, such as 3:4x@20%");
-    checks.require(it.burst >= 1, name, ".burst: 0 is not allowed; give 1 or more iterations");
+    checks.require(!it.all || it.worker == 0, name, ".worker: ", it.worker,
+                   " is given, and all = true as well; keep one of the two");
+    std::visit(StragglerCheck{checks, name}, it.kind);
   }
   for (std::size_t i = 0; i < plan.faults.size(); ++i) {
     const plan::Fault& it = plan.faults[i];

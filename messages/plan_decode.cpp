@@ -204,8 +204,42 @@ plan::Consistency read(plan_schema::Consistency::Reader in) {
   unknown_arm("consistency", in.which());
 }
 
+plan::Pauses read(plan_schema::Straggler::Pauses::Reader in) {
+  switch (in.which()) {
+    case plan_schema::Straggler::Pauses::ITERATIONS:
+      return {in.getLengthMs(), in.getIterations()};
+    case plan_schema::Straggler::Pauses::SECONDS:
+      return {in.getLengthMs(), in.getSeconds()};
+  }
+  unknown_arm("straggler.pauses", in.which());
+}
+
+plan::StragglerKind read_kind(plan_schema::Straggler::Reader in) {
+  switch (in.which()) {
+    case plan_schema::Straggler::FACTOR:
+      return plan::ConstantFactor{in.getFactor()};
+    case plan_schema::Straggler::BURSTS: {
+      const auto bursts = in.getBursts();
+      return plan::Bursts{bursts.getFactor(), bursts.getShare(), bursts.getLength()};
+    }
+    case plan_schema::Straggler::PARETO:
+      return plan::Pareto{in.getPareto().getAlpha(), in.getPareto().getCap()};
+    case plan_schema::Straggler::PAUSES:
+      return read(in.getPauses());
+    case plan_schema::Straggler::DECAY:
+      return plan::Decay{in.getDecay().getFactor(), in.getDecay().getIterations()};
+    case plan_schema::Straggler::SHARING: {
+      const auto sharing = in.getSharing();
+      return plan::Sharing{sharing.getFactor(), sharing.getOn(), sharing.getOff()};
+    }
+    case plan_schema::Straggler::TRACE:
+      return plan::Trace{text(in.getTrace().getFile())};
+  }
+  unknown_arm("straggler", in.which());
+}
+
 plan::Straggler read(plan_schema::Straggler::Reader in) {
-  return {in.getWorker(), in.getFactor(), in.getShare(), in.getBurst()};
+  return {in.getWorker(), in.getAll(), read_kind(in)};
 }
 
 plan::Fault read(plan_schema::Fault::Reader in) {

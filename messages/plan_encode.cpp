@@ -178,11 +178,46 @@ void write(plan_schema::Consistency::Builder out, const plan::Asp&) {
   out.setAsp();
 }
 
+void write(plan_schema::Straggler::Builder out, const plan::ConstantFactor& in) {
+  out.setFactor(in.factor);
+}
+void write(plan_schema::Straggler::Builder out, const plan::Bursts& in) {
+  auto bursts = out.initBursts();
+  bursts.setFactor(in.factor);
+  bursts.setShare(in.share);
+  bursts.setLength(in.length);
+}
+void write(plan_schema::Straggler::Builder out, const plan::Pareto& in) {
+  auto pareto = out.initPareto();
+  pareto.setAlpha(in.alpha);
+  pareto.setCap(in.cap);
+}
+void write(plan_schema::Straggler::Builder out, const plan::Pauses& in) {
+  auto pauses = out.initPauses();
+  pauses.setLengthMs(in.length_ms);
+  if (const auto* iterations = std::get_if<std::uint32_t>(&in.every))
+    pauses.setIterations(*iterations);
+  else
+    pauses.setSeconds(std::get<double>(in.every));
+}
+void write(plan_schema::Straggler::Builder out, const plan::Decay& in) {
+  auto decay = out.initDecay();
+  decay.setFactor(in.factor);
+  decay.setIterations(in.iterations);
+}
+void write(plan_schema::Straggler::Builder out, const plan::Sharing& in) {
+  auto sharing = out.initSharing();
+  sharing.setFactor(in.factor);
+  sharing.setOn(in.on);
+  sharing.setOff(in.off);
+}
+void write(plan_schema::Straggler::Builder out, const plan::Trace& in) {
+  out.initTrace().setFile(text_of(in.file));
+}
 void write(plan_schema::Straggler::Builder out, const plan::Straggler& in) {
   out.setWorker(in.worker);
-  out.setFactor(in.factor);
-  out.setShare(in.share);
-  out.setBurst(in.burst);
+  out.setAll(in.all);
+  std::visit([&](const auto& kind) { write(out, kind); }, in.kind);
 }
 void write(plan_schema::Fault::Builder out, const plan::Fault& in) {
   out.setWorker(in.worker);

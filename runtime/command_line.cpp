@@ -5,7 +5,6 @@
 
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
-#include "policies/straggler/straggler.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/values.hpp"
@@ -31,6 +30,8 @@ struct Flags {
   bool trace = false;
   bool profile = false;
   bool simulate = false;
+  std::string gradients = "real";
+  std::optional<std::string> world;
 };
 
 void add_training_flags(CLI::App& app, Flags& flags) {
@@ -85,15 +86,25 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
                  "workers=cuda,worker3=cpu,shards=cuda:0")
       ->group(actors);
   app.add_option("--slow", flags.slow,
-                 "Slow a worker down: 3:4x (worker 3, four times), 3:4x@20% (in 20% of its "
-                 "iterations, in bursts), "
-                 "3:4x@20%/50 (bursts of 50 on average); none removes the scenario's own")
+                 "Slow a worker down, or all: 3:4x (worker 3, four times), 3:4x@20%/50 (in 20% of "
+                 "its iterations, in bursts of 50), all:pareto(1.5), 3:pauses(200ms/50), "
+                 "3:decay(8x/1000), 3:sharing(3x,100/300), 3:trace(FILE), or several with commas "
+                 "between; none removes the scenario's own")
+      ->allow_extra_args(false)
       ->group(actors);
   app.add_option("--fault", flags.faults,
                  "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed")
       ->group(actors);
   app.add_flag("--simulate", flags.simulate,
                "Run in virtual time, every worker and shard on a node of its own")
+      ->group(actors);
+  app.add_option("--world", flags.world,
+                 "Simulate in this world: name=value with commas between, of nodes (each, one), "
+                 "cores, speed (GFLOP/s), memory (GB/s), noise, latency, local_latency, jitter, "
+                 "link (Gbit/s), detection; latency=200us,link=1 for example")
+      ->group(actors);
+  app.add_option("--gradients", flags.gradients,
+                 "In a simulation: real, or none to study protocol and time alone")
       ->group(actors);
 }
 
@@ -119,17 +130,7 @@ void take(T& target, const std::optional<T>& flag) {
 }
 
 Status apply_trouble(const Flags& flags, Plan& plan) {
-  for (const auto& text : flags.slow) {
-    if (text == "none") {
-      plan.stragglers.clear();
-      continue;
-    }
-    auto straggler = parse_straggler(text);
-    if (!straggler) return straggler.error();
-    std::erase_if(plan.stragglers,
-                  [&](const auto& other) { return other.worker == straggler->worker; });
-    plan.stragglers.push_back(*straggler);
-  }
+  if (auto status = apply_slow(flags.slow, plan.stragglers); !status) return status;
   for (const auto& text : flags.faults) {
     auto fault = parse_fault(text);
     if (!fault) return fault.error();
@@ -264,6 +265,16 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.trace = flags.trace;
   line.options.profile = flags.profile;
   if (flags.simulate) line.options.simulate = sim::World{};
+  if (flags.world) {
+    const auto world = sim::parse_world(*flags.world);
+    if (!world) return refuse(concat("--", world.error().text));
+    line.options.simulate = *world;
+  }
+  if (flags.gradients != "real" && flags.gradients != "none")
+    return refuse(concat("--gradients: \"", flags.gradients, "\" is not known; give real or none"));
+  line.options.cost_only = flags.gradients == "none";
+  if (line.options.cost_only && !line.options.simulate)
+    return refuse("--gradients none trains nothing; give --simulate with it, or leave it out");
   if (!flags.no_out)
     line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
   return line;

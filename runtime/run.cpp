@@ -16,6 +16,7 @@
 #include "monitoring/progress_line.hpp"
 #include "monitoring/run_folder.hpp"
 #include "monitoring/summary.hpp"
+#include "policies/straggler/straggler.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/scenario.hpp"
 #include "sim/simulator.hpp"
@@ -202,10 +203,12 @@ std::span<const float> Result::weight(const std::string& name) const {
 
 Result run(const Plan& plan, const RunOptions& options) {
   if (const auto valid = validate(plan); !valid) return refused(valid.error().text);
+  if (const auto there = check_files(plan.stragglers); !there) return refused(there.error().text);
   auto data = load_data(plan.data, plan.seed);
   if (!data) return refused(data.error().text);
   const auto profile = options.profile ? std::make_shared<Profile>() : nullptr;
-  const auto made = make_job(plan, std::move(*data), {.profile = profile});
+  const auto made =
+      make_job(plan, std::move(*data), {.profile = profile, .cost_only = options.cost_only});
   if (!made) return refused(made.error().text);
   const auto& job = *made;
 

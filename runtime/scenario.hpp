@@ -94,6 +94,7 @@ struct RunOptions {
   std::string folder;                             // where the run is kept; empty: nowhere
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // every event into the run folder
+  bool cost_only = false;                         // simulate without computing anything
   std::optional<sim::World> simulate;             // run in virtual time, in this world
   bool profile = false;                           // where the time went, layer by layer
   std::function<void(const std::string&)> print;  // instead of the terminal

@@ -20,6 +20,21 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
+/// What stands between the commas outside of brackets.
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> items(1);
+  int depth = 0;
+  for (const char c : list) {
+    depth += c == '(' ? 1 : 0;
+    depth -= c == ')' ? 1 : 0;
+    if (c == ',' && depth == 0)
+      items.emplace_back();
+    else
+      items.back() += c;
+  }
+  return items;
+}
+
 }  // namespace
 
 Expected<plan::Consistency> parse_staleness(const std::string& text) {
@@ -78,6 +93,26 @@ Expected<plan::Fault> parse_fault(const std::string& text) {
     return wrong;
   return plan::Fault{*worker, *iteration,
                      kind == "killed" ? plan::Fault::Kind::killed : plan::Fault::Kind::throws};
+}
+
+Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers) {
+  std::vector<plan::Straggler> wanted;
+  for (const auto& list : given) {
+    for (const auto& item : split(list)) {
+      if (item == "none") {
+        stragglers.clear();
+        continue;
+      }
+      auto straggler = parse_straggler(item);
+      if (!straggler) return straggler.error();
+      std::erase_if(stragglers, [&](const plan::Straggler& before) {
+        return straggler->all || (!before.all && before.worker == straggler->worker);
+      });
+      wanted.push_back(std::move(*straggler));
+    }
+  }
+  stragglers.insert(stragglers.end(), wanted.begin(), wanted.end());
+  return {};
 }
 
 }  // namespace leeway

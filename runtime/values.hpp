@@ -1,9 +1,11 @@
 #pragma once
 // Values of flags that are more than a number.
 #include <string>
+#include <vector>
 
 #include "core/expected.hpp"
 #include "messages/plan.hpp"
+#include "policies/straggler/text.hpp"
 
 namespace leeway {
 
@@ -15,5 +17,9 @@ Expected<plan::Optimizer> parse_optimizer(const std::string& text);
 Expected<plan::Augment> parse_augment(const std::string& text);
 /// "2@100", "2@100:throws" or "2@100:killed".
 Expected<plan::Fault> parse_fault(const std::string& text);
+/// What was given with --slow, each time "3:4x", several with commas between, or "none"; see
+/// policies/straggler/text.hpp. It replaces the stragglers of the workers that it names, all of
+/// them for "none" and "all:"; what is given for one worker adds up.
+Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers);
 
 }  // namespace leeway

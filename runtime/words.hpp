@@ -164,15 +164,54 @@ inline plan::Consistency asp() {
 
 // ---- trouble ----
 
-/// `worker` takes `factor` times as long, always.
-inline plan::Straggler slow(std::uint32_t worker, double factor) {
-  return {worker, factor, 1, 50};
+/// Whom a straggler slows: a worker by its number, or `all_workers`, each with chances of its own.
+struct Slowed {
+  Slowed(std::uint32_t number) : worker(number) {}
+  static Slowed everybody() {
+    Slowed slowed(0);
+    slowed.all = true;
+    return slowed;
+  }
+  plan::Straggler by(plan::StragglerKind kind) const { return {worker, all, std::move(kind)}; }
+
+  std::uint32_t worker;
+  bool all = false;
+};
+inline const Slowed all_workers = Slowed::everybody();
+
+/// Takes `factor` times as long, always.
+inline plan::Straggler slow(Slowed who, double factor) {
+  return who.by(plan::ConstantFactor{factor});
 }
-/// `worker` takes `factor` times as long in a `share` of its iterations, in random bursts of
-/// `length` iterations on average.
-inline plan::Straggler slow_in_bursts(std::uint32_t worker, double factor, double share,
+/// Takes `factor` times as long in a `share` of its iterations, in random bursts of `length`
+/// iterations on average.
+inline plan::Straggler slow_in_bursts(Slowed who, double factor, double share,
                                       std::uint32_t length = 50) {
-  return {worker, factor, share, length};
+  return who.by(plan::Bursts{factor, share, length});
+}
+/// Draws a factor for each iteration: above x with probability x^-alpha, and at most `cap`.
+inline plan::Straggler slow_by_pareto(Slowed who, double alpha, double cap = 100) {
+  return who.by(plan::Pareto{alpha, cap});
+}
+/// Stands still for `length_ms` every so many iterations, or seconds.
+inline plan::Straggler pauses(Slowed who, double length_ms, std::uint32_t every_iterations) {
+  return who.by(plan::Pauses{length_ms, every_iterations});
+}
+inline plan::Straggler pauses_by_clock(Slowed who, double length_ms, double every_seconds) {
+  return who.by(plan::Pauses{length_ms, every_seconds});
+}
+/// Slows evenly up to `factor` over so many iterations, and stays slow.
+inline plan::Straggler slows_down(Slowed who, double factor, std::uint32_t iterations) {
+  return who.by(plan::Decay{factor, iterations});
+}
+/// Takes `factor` times as long in `on` iterations, is not slow in `off`, and so on.
+inline plan::Straggler shares_machine(Slowed who, double factor, std::uint32_t on,
+                                      std::uint32_t off) {
+  return who.by(plan::Sharing{factor, on, off});
+}
+/// Takes its factors from a file, one a line, from the first again after the last.
+inline plan::Straggler slow_by_trace(Slowed who, std::string file) {
+  return who.by(plan::Trace{std::move(file)});
 }
 
 }  // namespace leeway

@@ -4,7 +4,8 @@
 // with four equal workers, and once with worker 3 slow in random bursts. Prints a table and draws
 // the test loss against time. Bounded staleness is no free lunch: with equal workers nobody has to
 // wait long, and the policies that apply every push on its own do more work than bsp, which applies
-// one sum a round.
+// one sum a round. On few cores the workers share them; --simulate gives each one a node of its
+// own.
 #include <leeway/monitoring/format.hpp>
 #include <leeway/monitoring/picture.hpp>
 #include <leeway/runtime/scenario.hpp>
@@ -92,9 +93,9 @@ int main(int argc, char** argv) {
       Plan plan = line.plan;
       plan.consistency = policy.consistency;
       if (field == "equal") plan.stragglers.clear();
-      RunOptions options{.quiet = true};
-      if (!line.options.folder.empty())
-        options.folder = line.options.folder + "/" + policy.name + "-" + field;
+      RunOptions options = line.options;
+      options.quiet = true;
+      if (!options.folder.empty()) options.folder += "/" + policy.name + "-" + field;
       const Result result = run(plan, options);
       if (!result.ok()) {
         std::cerr << "stragglers: " << policy.name << ": " << result.error << '\n';

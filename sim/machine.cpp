@@ -14,17 +14,14 @@ constexpr std::uint64_t kComputeStream = 0x636f6d70;
 
 ComputeModel::ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
                            std::uint64_t seed)
-    : world_(world), rng_(Rng::stream(seed, kComputeStream)) {
-  for (const auto& spec : stragglers) stragglers_[spec.worker].emplace_back(spec, seed);
-}
+    : world_(world), rng_(Rng::stream(seed, kComputeStream)), specs_(stragglers), seed_(seed) {}
 
-double ComputeModel::next_slow_down(Address actor) {
-  if (actor.kind != RoleKind::worker) return 1;
-  const auto found = stragglers_.find(actor.index);
-  if (found == stragglers_.end()) return 1;
-  double factor = 1;
-  for (auto& straggler : found->second) factor *= straggler.next();
-  return factor;
+Slowdown ComputeModel::next_slow_down(Address actor, Instant now) {
+  if (actor.kind != RoleKind::worker || specs_.empty()) return {};
+  auto found = stragglers_.find(actor.index);
+  if (found == stragglers_.end())
+    found = stragglers_.emplace(actor.index, StragglerModel(specs_, actor.index, seed_)).first;
+  return found->second.next(now);
 }
 
 Duration ComputeModel::time(const Cost& cost) {

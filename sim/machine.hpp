@@ -48,15 +48,17 @@ class ComputeModel {
   ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
                std::uint64_t seed);
 
-  /// Draws the slow-down of an actor's next work. Call once for each work.
-  double next_slow_down(Address actor);
+  /// Draws the slow-down of an actor's next work, which begins now. Call once for each work.
+  Slowdown next_slow_down(Address actor, Instant now);
   /// What a part takes on a core that does nothing else.
   Duration time(const Cost& cost);
 
  private:
   const World world_;
   Rng rng_;
-  std::map<std::uint32_t, std::vector<StragglerModel>> stragglers_;  // by worker
+  std::vector<plan::Straggler> specs_;
+  std::uint64_t seed_;
+  std::map<std::uint32_t, StragglerModel> stragglers_;  // by worker; those that have computed
 };
 
 }  // namespace leeway::sim

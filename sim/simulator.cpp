@@ -4,6 +4,7 @@
 
 #include "core/check.hpp"
 #include "sim/chance.hpp"
+#include "sim/words.hpp"
 
 namespace leeway::sim {
 
@@ -40,9 +41,10 @@ class Simulator::Box final : public Outbox {
   void compute(std::shared_ptr<Work> work) override {
     const std::uint64_t task = simulator_.next_task_++;
     const Address address = simulator_.actors_[self_].address;
-    simulator_.tasks_[task] = {.actor = self_,
-                               .work = std::move(work),
-                               .slow_down = simulator_.compute_.next_slow_down(address)};
+    simulator_.tasks_[task] = {
+        .actor = self_,
+        .work = std::move(work),
+        .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)};
     if (simulator_.cores_[simulator_.actors_[self_].node].take(task)) simulator_.begin_part(task);
   }
   void watch(Address watched) override {
@@ -58,6 +60,7 @@ class Simulator::Box final : public Outbox {
     const Address address = simulator_.actors_[self_].address;
     simulator_.trace_.event(simulator_.now_, address, event);
     if (simulator_.options_.on_event) simulator_.options_.on_event(address, simulator_.now_, event);
+    simulator_.observers_.event(simulator_.now_, address, event);
   }
 
  private:
@@ -70,7 +73,8 @@ Simulator::Simulator(Options options)
     : options_(std::move(options)),
       network_(options_.world, options_.seed),
       compute_(options_.world, options_.stragglers, options_.seed),
-      trace_(options_.keep_trace) {
+      trace_(options_.trace),
+      observers_(options_.observers) {
   network_.add_node();
   cores_.emplace_back(options_.world.cores);
 }
@@ -115,14 +119,14 @@ void Simulator::schedule(Instant at, Event_ event) {
 
 void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
                         Message message) {
+  Letter letter(from_address, to, std::move(message));
+  observers_.sent(now_, letter);
   const auto found = index_.find(to);
   if (found == index_.end() || !actors_[found->second].role) return;
   const Instant at = network_.arrival(from, from_node, found->second, actors_[found->second].node,
-                                      bytes_of(message), now_);
-  schedule(at, {.kind = Event_::Kind::message,
-                .actor = found->second,
-                .other = from_address,
-                .message = std::move(message)});
+                                      bytes_of(letter.message()), now_);
+  schedule(at,
+           {.kind = Event_::Kind::message, .actor = found->second, .letter = std::move(letter)});
 }
 
 void Simulator::send(Address to, Message message) {
@@ -147,12 +151,16 @@ bool Simulator::step() {
   if (!actors_[event.actor].role) return true;  // nobody is there any more
   const Address self = actors_[event.actor].address;
   switch (event.kind) {
-    case Event_::Kind::message:
-      if (self != kMonitor && event.other != kMonitor) busy_ = now_;
-      trace_.delivered(now_, event.other, self, event.message);
-      guarded(event.actor,
-              [&](Role& role, Outbox& box) { role.on_message(event.other, event.message, box); });
+    case Event_::Kind::message: {
+      const Letter& letter = event.letter;
+      if (self != kMonitor && letter.from() != kMonitor) busy_ = now_;
+      trace_.delivered(now_, letter.from(), self, letter.message());
+      observers_.delivered(now_, letter);
+      guarded(event.actor, [&](Role& role, Outbox& box) {
+        role.on_message(letter.from(), letter.message(), box);
+      });
       break;
+    }
     case Event_::Kind::timer:
       trace_.timer(now_, self, event.number);
       guarded(event.actor, [&](Role& role, Outbox& box) { role.on_timer(event.number, box); });
@@ -185,7 +193,8 @@ void Simulator::begin_part(std::uint64_t number) {
   }
   // A slow worker takes longer without taking the core from others, as on the local host.
   schedule(now_ + time, {.kind = Event_::Kind::core_free, .number = node});
-  schedule(now_ + scaled(time, task.slow_down),
+  const Duration pause = task.part == 0 ? task.slow_down.extra : Duration{};
+  schedule(now_ + scaled(time, task.slow_down.factor) + pause,
            {.kind = Event_::Kind::part_done, .actor = actor, .number = number});
 }
 
@@ -229,6 +238,7 @@ void Simulator::end(ActorIndex index, const std::string& reason) {
   if (!actor.role) return;
   actor.role.reset();
   actor.end_reason = reason;
+  observers_.ended(now_, actor.address);
   for (const ActorIndex watcher : actor.watchers)
     schedule(now_ + options_.world.detection,
              {.kind = Event_::Kind::down, .actor = watcher, .other = actor.address});
@@ -242,6 +252,13 @@ void Simulator::kill(Address address, const std::string& reason) {
 std::string Simulator::end_reason(Address address) const {
   const auto found = index_.find(address);
   return found == index_.end() ? std::string() : actors_[found->second].end_reason;
+}
+
+std::string Simulator::who_waits() const {
+  std::map<Address, const Role*> roles;
+  for (const auto& actor : actors_)
+    if (actor.role) roles[actor.address] = actor.role.get();
+  return sim::who_waits(roles);
 }
 
 }  // namespace leeway::sim

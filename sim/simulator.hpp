@@ -15,6 +15,7 @@
 
 #include "sim/machine.hpp"
 #include "sim/network.hpp"
+#include "sim/observers.hpp"
 #include "sim/trace.hpp"
 
 namespace leeway::sim {
@@ -25,9 +26,11 @@ class Simulator {
     std::uint64_t seed = 1;
     World world;
     std::vector<plan::Straggler> stragglers;
-    bool keep_trace = false;
+    Trace::Options trace;
     /// Called for every event; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
+    /// Told of everything, in this order. What they throw ends the run: see Violation.
+    std::vector<std::shared_ptr<Observer>> observers;
   };
 
   explicit Simulator(Options options);
@@ -45,6 +48,8 @@ class Simulator {
   void send(Address to, Message message);
   /// Ends an actor, as if its process had died.
   void kill(Address actor, const std::string& reason);
+  /// The run came to its end: observers look at what is left.
+  void conclude(const RunTotals& totals) { observers_.run_ended(totals); }
 
   Instant now() const { return now_; }
   /// How long nobody but the monitor has been told anything and nothing has been computed: when
@@ -52,6 +57,8 @@ class Simulator {
   Duration idle() const { return tasks_.empty() ? now_ - busy_ : Duration{}; }
   /// What a role threw, when it has ended; empty while it lives.
   std::string end_reason(Address address) const;
+  /// For a run that no longer moves: where scheduler and shards stand.
+  std::string who_waits() const;
   const Trace& trace() const { return trace_; }
 
  private:
@@ -69,15 +76,15 @@ class Simulator {
     ActorIndex actor = 0;
     std::shared_ptr<Work> work;
     int part = 0;
-    double slow_down = 1;
+    Slowdown slow_down;
     Duration core_time;  // of the part under way
   };
   struct Event_ {
     enum class Kind : std::uint8_t { message, timer, core_free, part_done, down };
     Kind kind{};
     ActorIndex actor = 0;  // whom it concerns
-    Address other;         // sender, or who has ended
-    Message message;
+    Address other;         // who has ended
+    Letter letter;
     std::uint64_t number = 0;  // timer's token, or task
   };
   struct Due {
@@ -103,6 +110,7 @@ class Simulator {
   Network network_;
   ComputeModel compute_;
   Trace trace_;
+  Observers observers_;
   std::vector<Actor> actors_;
   std::map<Address, ActorIndex> index_;
   std::vector<Cores> cores_;  // by node

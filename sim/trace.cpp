@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "core/rng.hpp"
+#include "core/text.hpp"
+#include "sim/words.hpp"
 
 namespace leeway::sim {
 
@@ -38,23 +40,30 @@ void Trace::step(std::uint64_t what, Instant at, Address a, Address b, std::uint
     protocol_ = mix64(protocol_ ^ part);
   numeric_ = mix64(numeric_ ^ protocol_ ^ contents);
   ++steps_;
-  if (keep_) kept_.push_back({protocol_, numeric_});
+  if (options_.keep) kept_.push_back({protocol_, numeric_});
 }
 
 void Trace::delivered(Instant at, Address from, Address to, const Message& message) {
   // How long it is tells the kinds of message apart; the numbers in it may be losses.
-  step(1, at, from, to, message.header().size(), keep_ ? contents_of(message) : 0);
+  const std::uint64_t contents = options_.keep ? contents_of(message) : 0;
+  if (tells())
+    told_ = concat(in_words(at), "  ", from, " -> ", to, ": ", in_words(message), ", contents ",
+                   std::hex, contents);
+  step(1, at, from, to, message.header().size(), contents);
 }
 
 void Trace::timer(Instant at, Address actor, TimerToken token) {
+  if (tells()) told_ = concat(in_words(at), "  ", actor, ": timer ", token);
   step(2, at, actor, actor, token, 0);
 }
 
 void Trace::computed(Instant at, Address actor, int part) {
+  if (tells()) told_ = concat(in_words(at), "  ", actor, ": part ", part, " computed");
   step(3, at, actor, actor, static_cast<std::uint64_t>(part), 0);
 }
 
 void Trace::down(Instant at, Address watcher, Address actor) {
+  if (tells()) told_ = concat(in_words(at), "  ", watcher, " is told that ", actor, " has ended");
   step(4, at, watcher, actor, 0, 0);
 }
 
@@ -63,6 +72,7 @@ void Trace::event(Instant at, Address actor, const Event& event) {
   for (const std::int64_t part : {static_cast<std::int64_t>(event.worker.value()),
                                   event.iteration.value(), event.value, event.value2})
     detail = mix64(detail ^ static_cast<std::uint64_t>(part));
+  if (tells()) told_ = concat(in_words(at), "  ", actor, ": ", in_words(event));
   step(5, at, actor, actor, detail, 0);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 // Trace: what happened in a simulated run, as numbers that two runs can be compared by.
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "actors/outbox.hpp"
@@ -12,8 +14,14 @@ namespace leeway::sim {
 /// and one instruction set.
 class Trace {
  public:
-  /// With `keep`, remembers the hashes after each step, so that the first difference is found.
-  explicit Trace(bool keep) : keep_(keep) {}
+  struct Options {
+    /// Remembers the hashes after each step, so that the first difference is found. Contents of
+    /// messages are taken in only then.
+    bool keep = false;
+    /// Tells one step in words; counted from 0.
+    std::optional<std::uint64_t> tell_step;
+  };
+  explicit Trace(Options options) : options_(options) {}
 
   void delivered(Instant at, Address from, Address to, const Message& message);
   void timer(Instant at, Address actor, TimerToken token);
@@ -29,14 +37,18 @@ class Trace {
     bool operator==(const Step&) const = default;
   };
   const std::vector<Step>& kept() const { return kept_; }
+  /// What options.tell_step asked for; empty if the run had ended before it.
+  const std::string& told() const { return told_; }
 
  private:
   void step(std::uint64_t what, Instant at, Address a, Address b, std::uint64_t detail,
             std::uint64_t contents);
+  bool tells() const { return options_.tell_step == steps_; }
 
-  bool keep_;
+  Options options_;
   std::uint64_t protocol_ = 0, numeric_ = 0, steps_ = 0;
   std::vector<Step> kept_;
+  std::string told_;
 };
 
 }  // namespace leeway::sim

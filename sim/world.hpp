@@ -1,7 +1,9 @@
 #pragma once
 // World: the machines and the network that a simulated run is set in.
 #include <cstdint>
+#include <string>
 
+#include "core/expected.hpp"
 #include "core/time.hpp"
 
 namespace leeway::sim {
@@ -27,5 +29,11 @@ struct World {
 
   Duration detection = milliseconds(200);  // until watchers are told that an actor has ended
 };
+
+/// Reads settings with commas between, `latency=200us,link=1,nodes=one,cores=2`; what is not named
+/// keeps its default. Names: nodes (each, one), cores, speed (GFLOP/s of a core), memory (GB/s of a
+/// core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection. The error
+/// says what would be right.
+Expected<World> parse_world(const std::string& text);
 
 }  // namespace leeway::sim

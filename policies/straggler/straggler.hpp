@@ -1,37 +1,61 @@
 #pragma once
 // Straggler: by how much a worker is slowed, iteration by iteration.
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "core/expected.hpp"
 #include "core/rng.hpp"
+#include "core/time.hpp"
 #include "messages/plan.hpp"
+#include "policies/catalogue.hpp"
 
 namespace leeway {
 
-/// Draws the slow-down of a worker's iterations: always `factor`, or in random bursts of a mean
-/// length of `burst` iterations that cover a `share` of all. Depends on the spec and the seed
-/// alone. A two-state Markov chain, decided on integers: it leaves a burst with probability
-/// 1/burst, enters one with share/(1-share)/burst, and begins as it goes on, slow with probability
-/// `share`. Where such an entry would be more than certain, bursts grow to share/(1-share), so that
-/// the share holds.
-class StragglerModel {
- public:
-  StragglerModel(const plan::Straggler& spec, std::uint64_t seed);
-  /// Factor (>= 1) by which the next iteration's time grows. Call once an iteration.
-  double next();
-
- private:
-  double factor_;
-  std::uint64_t enter_ = 0;  // chances in kCertain
-  std::uint64_t leave_ = 0;
-  Rng rng_;
-  bool slow_ = false;
+/// What becomes of an iteration's computation: each part takes `factor` times as long, and the
+/// first takes `extra` on top.
+struct Slowdown {
+  double factor = 1;
+  Duration extra;
+  bool operator==(const Slowdown&) const = default;
 };
 
-/// Parses `3:4x`, `3:4x@20%` or `3:4x@20%/50`: worker 3 takes 4 times as long, in 20% of its
-/// iterations, in bursts of 50 on average. The error names what is wrong with the text and shows
-/// how to write it.
-Expected<plan::Straggler> parse_straggler(const std::string& text);
+/// One reason why one worker is slow. What it does depends on its spec, on its chances and, for
+/// pauses by the clock alone, on `now`. Decides on integers and on what every processor rounds
+/// alike, without libm, so that a seed means the same run everywhere.
+class Straggler {
+ public:
+  virtual ~Straggler() = default;
+  /// The slow-down of the next iteration, which begins now. Call once an iteration. Guarantees
+  /// 1 <= factor <= plan::kMaxSlowdown and extra >= 0.
+  virtual Slowdown next(Instant now) = 0;
+};
+
+/// Requires a kind that validate() accepts. `chances` is what this straggler alone draws from.
+std::unique_ptr<Straggler> make_straggler(const plan::StragglerKind& kind, Rng chances);
+
+/// All that slows one worker down: factors multiply, up to plan::kMaxSlowdown; pauses add.
+class StragglerModel {
+ public:
+  /// Slows nobody.
+  StragglerModel() = default;
+  /// Picks those of `worker` from a plan's stragglers. Each draws from a stream of its own, by the
+  /// seed, the worker and its place among the stragglers of that worker.
+  StragglerModel(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
+                 std::uint64_t seed);
+  /// As Straggler::next().
+  Slowdown next(Instant now);
+
+ private:
+  std::vector<std::unique_ptr<Straggler>> stragglers_;
+};
+
+/// Whether the files that stragglers read are there and good. To be asked before a run begins:
+/// a model throws on a file that is not.
+Status check_files(const std::vector<plan::Straggler>& stragglers);
+
+/// Every kind there is, by the name that a plan gives it.
+std::span<const CatalogueEntry> straggler_catalogue();
 
 }  // namespace leeway

@@ -86,9 +86,10 @@ TEST_CASE("every optimizer trains the small task under every policy") {
 }
 
 TEST_CASE("workers share one copy of the weights, which a pull does not copy") {
-  struct Sharing final : Observer {
-    void on_delivered(Address from, Address to, const Envelope& envelope) override {
-      const auto* weights = std::get_if<msg::Weights>(&envelope.body);
+  struct Sharing final : sim::Observer {
+    void on_delivered(Instant, const sim::Letter& letter) override {
+      const Address from = letter.from(), to = letter.to();
+      const auto* weights = letter.as<msg::Weights>();
       if (!weights) return;
       for (const auto& block : weights->blocks) {
         auto& [version, held] = newest[{from, block.block}];
@@ -105,12 +106,13 @@ TEST_CASE("workers share one copy of the weights, which a pull does not copy") {
     std::map<std::pair<Address, BlockId>, Address> last;
     int compared = 0;
     int shared = 0;
-  } sharing;
+  };
+  const auto sharing = std::make_shared<Sharing>();
   TestHost host(job_of(bsp_plan(3, 4)), 1);
   host.observe(sharing);
   host.run();
-  CHECK(sharing.compared > 20);
-  CHECK(sharing.shared == sharing.compared);
+  CHECK(sharing->compared > 20);
+  CHECK(sharing->shared == sharing->compared);
 }
 
 TEST_CASE("a run with no worker left says so and keeps its weights") {

@@ -37,31 +37,30 @@ struct Checked {
   std::uint64_t cuts;
 };
 
+/// How much there was to check.
+class Counter final : public sim::Observer {
+ public:
+  void on_event(Instant, Address, const Event& event) override {
+    answered += event.kind == Event::Kind::pull_answered ? 1 : 0;
+  }
+  void on_delivered(Instant, const sim::Letter& letter) override {
+    if (letter.to() == kMonitor && letter.as<msg::CutState>()) ++cuts;
+  }
+  std::uint64_t answered = 0, cuts = 0;
+};
+
 Checked run_checked(std::uint64_t seed, Trouble trouble) {
   const auto job = job_of(random_plan(seed));
   TestHost host(job, seed, trouble);
-  RuleChecker rule(*job);
-  ExactlyOnceChecker once;
-  SampleChecker samples(*job);
-  CutChecker cuts(*job);
-  host.observe(rule);
-  host.observe(once);
-  host.observe(samples);
-  ParkedChecker parked;
-  host.observe(parked);
-  // Snapshots under asp are no cuts, and bsp sums before it applies: the sum of the single pushes
-  // is the same there.
-  if (!std::holds_alternative<plan::Asp>(job->plan.consistency)) host.observe(cuts);
+  observe_all(host, job);
+  const auto counter = std::make_shared<Counter>();
+  host.observe(counter);
   auto totals = host.run();
   // Where live workers are suspected, all of them may be out at once: that ends a run, and it says
   // so.
-  if (trouble.suspect_one_in == 0 ||
-      totals.end.text.find("no worker is left") == std::string::npos) {
+  if (trouble.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos)
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
-    samples.check_end(totals);
-    parked.check_end(host);
-  }
-  return {std::move(totals), host.trace_hash(), rule.answered(), cuts.cuts()};
+  return {std::move(totals), host.trace_hash(), counter->answered, counter->cuts};
 }
 
 /// Runs the seeds [first, first + count) and names the one that fails. LEEWAY_SEEDS=20 in the

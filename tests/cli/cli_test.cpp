@@ -105,7 +105,7 @@ TEST_CASE("a described plan is a plan file that reads back as the same plan") {
   plan.optimizer.kind = plan::AdamW{};
   plan.schedule.kind = plan::Cosine{0.1};
   plan.consistency = plan::Ssp{5};
-  plan.stragglers = {{3, 4, 0.2, 50}};
+  plan.stragglers = {{3, false, plan::Bursts{4, 0.2, 50}}, {0, true, plan::Pauses{}}};
   const std::string text = plan_file_text(nlohmann::ordered_json::parse(to_json(plan)));
   const auto back = plan_from_toml(text, "described");
   INFO(text << (back ? "" : back.error().text));

@@ -160,7 +160,7 @@ TEST_CASE("the bound holds on real threads, and every sample is trained once") {
     plan.consistency = plan::Ssp{bound};
     plan.workers = 4;
     plan.stop.epochs = 20;
-    plan.stragglers = {{3, 3, 0.3, 5}};
+    plan.stragglers = {{3, false, plan::Bursts{3, 0.3, 5}}, {3, false, plan::ConstantFactor{2}}};
     plan.prefetch = bound > 0;
     const auto result = run(plan, kQuiet);
     REQUIRE(result.ok());

@@ -155,6 +155,27 @@ inline plan::Consistency any_consistency() {
   }
 }
 
+inline plan::StragglerKind any_straggler_kind() {
+  switch (*rc::gen::inRange(0, 8)) {
+    case 0:
+      return plan::ConstantFactor{any<double>()};
+    case 1:
+      return plan::Bursts{any<double>(), any<double>(), any<std::uint32_t>()};
+    case 2:
+      return plan::Pareto{any<double>(), any<double>()};
+    case 3:
+      return plan::Pauses{any<double>(), any<std::uint32_t>()};
+    case 4:
+      return plan::Pauses{any<double>(), any<double>()};
+    case 5:
+      return plan::Decay{any<double>(), any<std::uint32_t>()};
+    case 6:
+      return plan::Sharing{any<double>(), any<std::uint32_t>(), any<std::uint32_t>()};
+    default:
+      return plan::Trace{any_text()};
+  }
+}
+
 /// A plan whose fields hold anything that their types hold. `most_seed` bounds the 64-bit fields.
 inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t>::max()) {
   Plan out;
@@ -173,8 +194,7 @@ inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t
   out.prefetch = any<bool>();
   out.chunk = any<std::uint32_t>();
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
-    out.stragglers.push_back(
-        {any<std::uint32_t>(), any<double>(), any<double>(), any<std::uint32_t>()});
+    out.stragglers.push_back({any<std::uint32_t>(), any<bool>(), any_straggler_kind()});
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
     out.faults.push_back({any<std::uint32_t>(), any<std::int64_t>(),
                           static_cast<plan::Fault::Kind>(*rc::gen::inRange(0, 2))});

@@ -250,14 +250,54 @@ TEST_CASE("stragglers and faults name workers that exist") {
   };
   const auto fault = [](plan::Fault value) { return after([&](Plan& p) { p.faults = {value}; }); };
   CHECK_THAT(slow({{4}}), Contains("there is no worker 4; give --slow a worker from 0 to 3"));
-  CHECK_THAT(slow({{3}, {3}}), Contains("stragglers[1].worker: 3 is slowed twice"));
-  CHECK_THAT(slow({{3, 0.5}}), Contains("stragglers[0].factor: 0.5"));
-  CHECK_THAT(slow({{3, kInf}}), Contains("stragglers[0].factor: inf"));
-  CHECK_THAT(slow({{3, 4, 1.1}}), Contains("stragglers[0].share: 1.1"));
-  CHECK_THAT(slow({{3, 4, 1, 0}}), Contains("stragglers[0].burst: 0"));
-  CHECK(slow({{0}, {3, 1, 0, 1}}) == "");
+  CHECK_THAT(slow({{}, {3, true}}),
+             Contains("stragglers[1].worker: 3 is given, and all = true as well; keep one"));
+  CHECK(slow({{0}, {3}, {3}, {0, true}}) == "");
   CHECK_THAT(fault({4, 0}), Contains("faults[0].worker: there is no worker 4"));
   CHECK_THAT(fault({0, -1}), Contains("faults[0].iteration: -1"));
+}
+
+TEST_CASE("no straggler is slow beyond reason") {
+  const auto slow = [](plan::StragglerKind kind) {
+    return after([&](Plan& p) { p.stragglers = {{}, {2, false, std::move(kind)}}; });
+  };
+  CHECK(slow(plan::ConstantFactor{0.5}) ==
+        "stragglers[1].factor: 0.5 is not allowed; give a factor from 1 to 1000000, as in --slow "
+        "3:4x");
+  const auto [kind, expected] = GENERATE(table<plan::StragglerKind, std::string>({
+      {plan::ConstantFactor{kInf}, "factor: inf"},
+      {plan::ConstantFactor{2e6}, "factor: 2e+06"},
+      {plan::Bursts{kNan}, "bursts.factor: nan"},
+      {plan::Bursts{4, 1.1}, "bursts.share: 1.1"},
+      {plan::Bursts{4, kNan}, "bursts.share: nan"},
+      {plan::Bursts{4, 0.5, 0}, "bursts.length: 0"},
+      {plan::Pareto{0}, "pareto.alpha: 0"},
+      {plan::Pareto{kNan}, "pareto.alpha: nan"},
+      {plan::Pareto{101}, "pareto.alpha: 101"},
+      {plan::Pareto{1, 0.9}, "pareto.cap: 0.9"},
+      {plan::Pareto{1, 1e7}, "pareto.cap: 1e+07"},
+      {plan::Pauses{0}, "pauses.length_ms: 0"},
+      {plan::Pauses{4e6}, "pauses.length_ms: 4e+06"},
+      {plan::Pauses{1, 0u}, "pauses.iterations: 0"},
+      {plan::Pauses{1, kNan}, "pauses.seconds: nan"},
+      {plan::Pauses{1, 1e5}, "pauses.seconds: 100000"},
+      {plan::Pauses{500, 0.5}, "pauses.length_ms: a pause of 500 ms every 0.5 s leaves no time"},
+      {plan::Decay{-1}, "decay.factor: -1"},
+      {plan::Decay{2, 0}, "decay.iterations: 0"},
+      {plan::Sharing{0}, "sharing.factor: 0"},
+      {plan::Sharing{2, 0}, "sharing.on: 0"},
+      {plan::Sharing{2, 1, 0}, "sharing.off: 0"},
+      {plan::Trace{}, "trace.file: is empty; give the path"},
+  }));
+  CHECK_THAT(slow(kind), Contains("stragglers[1]." + expected) && Contains("; give "));
+}
+
+TEST_CASE("stragglers of every kind are allowed up to their limits") {
+  for (const plan::StragglerKind& kind : std::vector<plan::StragglerKind>{
+           plan::ConstantFactor{1e6}, plan::Bursts{1, 0, 1}, plan::Bursts{1, 1, 1},
+           plan::Pareto{0.1, 1}, plan::Pauses{3.6e6}, plan::Pauses{499, 0.5}, plan::Decay{1, 1},
+           plan::Sharing{1, 1, 1}, plan::Trace{"x"}})
+    CHECK(after([&](Plan& p) { p.stragglers = {{0, true, kind}}; }) == "");
 }
 
 TEST_CASE("a plan's name can name a folder") {

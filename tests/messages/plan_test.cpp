@@ -41,7 +41,7 @@ Plan full_plan() {
   Plan out;
   out.model = {plan::Linear{10, plan::Init::xavier}, plan::Relu{}, plan::Conv2d{},
                plan::Embedding{}, plan::Residual{{plan::Gelu{}}, {}}};
-  out.stragglers = {{}};
+  out.stragglers = {{}, {1, false, plan::Pauses{}}, {0, true, plan::Trace{"slow.txt"}}};
   out.faults = {{1, 5, plan::Fault::Kind::killed}};
   return out;
 }
@@ -92,7 +92,13 @@ TEST_CASE("the schema and the struct have the same defaults") {
   expected.optimizer.kind = plan::AdamW{};
   expected.schedule.kind = plan::Step{};
   expected.consistency = plan::Ssp{};
-  expected.stragglers = {{}};
+  expected.stragglers = {{},
+                         {0, false, plan::Bursts{}},
+                         {0, false, plan::Pareto{}},
+                         {0, false, plan::Pauses{}},
+                         {0, false, plan::Decay{}},
+                         {0, false, plan::Sharing{}},
+                         {0, false, plan::Trace{}}};
   expected.faults = {{}};
   CHECK(must(plan_from_toml(R"(
     data = "csv"
@@ -102,7 +108,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
     optimizer.adamw = {}
     schedule.step = {}
     consistency = "ssp"
-    stragglers = [{}]
+    stragglers = [{}, "bursts", "pareto", "pauses", "decay", "sharing", "trace"]
     faults = [{}]
   )",
                             "plan.toml")) == expected);
@@ -137,9 +143,30 @@ TEST_CASE("the example plan file says what it means") {
   expected.optimizer.learning_rate = 0.05;
   expected.optimizer.kind = plan::Momentum{0.9};
   expected.consistency = plan::Ssp{3};
-  expected.stragglers = {{3, 4, 0.2, 50}};
+  expected.stragglers = {{3, false, plan::Bursts{4, 0.2, 50}}};
   CHECK(plan == expected);
   CHECK(validate(plan));
+}
+
+TEST_CASE("a straggler is a worker or all of them, and one kind of slowness") {
+  const Plan plan = must(plan_from_toml(R"(
+    stragglers = [{ worker = 3, factor = 2.5 }, { all = true, pareto.alpha = 2 },
+                  { worker = 1, pauses = { length_ms = 5, seconds = 0.5 } },
+                  { worker = 2, trace.file = "slow.txt" }]
+  )",
+                                        "plan.toml"));
+  const std::vector<plan::Straggler> expected = {{3, false, plan::ConstantFactor{2.5}},
+                                                 {0, true, plan::Pareto{2, 100}},
+                                                 {1, false, plan::Pauses{5, 0.5}},
+                                                 {2, false, plan::Trace{"slow.txt"}}};
+  CHECK(plan.stragglers == expected);
+  CHECK(toml_error("stragglers = [{ decay = { factr = 2 } }]") ==
+        "plan.toml:1: stragglers[0].decay.factr: unknown key; did you mean \"factor\"?");
+  CHECK(toml_error("stragglers = [{ factor = 2, pareto = {} }]") ==
+        "plan.toml:1: stragglers[0].pareto: \"factor\" is given as well; keep one of the two");
+  CHECK(toml_error("stragglers = [{ pauses = { iterations = 2, seconds = 3 } }]") ==
+        "plan.toml:1: stragglers[0].pauses.seconds: \"iterations\" is given as well; keep one of "
+        "the two");
 }
 
 TEST_CASE("layers inside layers are lists of tables") {
@@ -301,7 +328,8 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
         "optimizer is of the unknown kind 6", "schedule is of the unknown kind 3",
         "consistency is of the unknown kind 3", "loss has the unknown value 3",
         "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
-        "embedding.init has the unknown value 5", "fault.kind has the unknown value 2"})
+        "embedding.init has the unknown value 5", "straggler is of the unknown kind 7",
+        "straggler.pauses is of the unknown kind 2", "fault.kind has the unknown value 2"})
     CHECK_THAT(errors, Contains(std::string("plan: ") + error + '\n'));
 }
 

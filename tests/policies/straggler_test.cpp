@@ -2,15 +2,28 @@
 
 #include <rapidcheck/catch.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "policies/straggler/text.hpp"
+#include "policies/straggler/trace.hpp"
 
 using namespace leeway;
 
 namespace {
 
-std::string error_of(const std::string& text) {
-  const auto parsed = parse_straggler(text);
-  return parsed ? "" : parsed.error().text;
+std::unique_ptr<Straggler> made(const plan::StragglerKind& kind, std::uint64_t seed = 7) {
+  return make_straggler(kind, Rng(seed));
+}
+
+std::vector<double> factors_of(const plan::StragglerKind& kind, int count, std::uint64_t seed = 7) {
+  const auto straggler = made(kind, seed);
+  std::vector<double> factors;
+  for (int i = 0; i < count; ++i) factors.push_back(straggler->next({}).factor);
+  return factors;
 }
 
 struct Observed {
@@ -18,13 +31,12 @@ struct Observed {
   double mean_burst;  // iterations
 };
 
-Observed observe(const plan::Straggler& spec, std::uint64_t seed) {
+Observed observe(const plan::Bursts& spec) {
   constexpr int kIterations = 200'000;
-  StragglerModel model(spec, seed);
   int slow = 0, bursts = 0;
   bool before = false;
-  for (int i = 0; i < kIterations; ++i) {
-    const bool now = model.next() > 1;
+  for (const double factor : factors_of(spec, kIterations)) {
+    const bool now = factor > 1;
     slow += now;
     bursts += now && !before;
     before = now;
@@ -32,25 +44,68 @@ Observed observe(const plan::Straggler& spec, std::uint64_t seed) {
   return {static_cast<double>(slow) / kIterations, bursts ? static_cast<double>(slow) / bursts : 0};
 }
 
+/// The iterations, of `count`, in which there was a pause; each takes `step`.
+std::vector<int> pauses_of(const plan::Pauses& spec, int count, Duration step,
+                           std::uint64_t seed = 7) {
+  const auto straggler = made(spec, seed);
+  std::vector<int> paused;
+  for (int i = 0; i < count; ++i) {
+    const Slowdown slow = straggler->next({i * step.ns});
+    REQUIRE(slow.factor == 1);
+    if (slow.extra.ns == 0) continue;
+    REQUIRE(slow.extra.ns == std::llround(spec.length_ms * 1e6));
+    paused.push_back(i);
+  }
+  return paused;
+}
+
+/// A file that goes with its scope.
+class File {
+ public:
+  explicit File(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() /
+              ("straggler_test_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)))) {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string trace_error(const std::string& text) {
+  const File file(text);
+  const Status status = check_files({{}, {0, true, plan::Trace{file.path()}}});
+  if (status) return "";
+  REQUIRE(status.error().text.starts_with(file.path()));
+  return status.error().text.substr(file.path().size());
+}
+
+std::string error_of(const std::string& text) {
+  const auto parsed = parse_straggler(text);
+  return parsed ? "" : parsed.error().text;
+}
+
 }  // namespace
 
-TEST_CASE("a straggler of share 1 is always slow, and one of share 0 never", "[straggler]") {
-  StragglerModel always({.worker = 1, .factor = 3, .share = 1, .burst = 5}, 7);
-  StragglerModel never({.worker = 1, .factor = 3, .share = 0, .burst = 5}, 7);
-  for (int i = 0; i < 1000; ++i) {
-    REQUIRE(always.next() == 3);
-    REQUIRE(never.next() == 1);
-  }
+TEST_CASE("a constant factor is one throughout", "[straggler]") {
+  for (const double factor : factors_of(plan::ConstantFactor{3}, 1000)) REQUIRE(factor == 3);
+}
+
+TEST_CASE("bursts of share 1 never end, and those of share 0 never come", "[straggler]") {
+  for (const double factor : factors_of(plan::Bursts{3, 1, 5}, 1000)) REQUIRE(factor == 3);
+  for (const double factor : factors_of(plan::Bursts{3, 0, 5}, 1000)) REQUIRE(factor == 1);
 }
 
 TEST_CASE("bursts have the share and the mean length that were asked for", "[straggler]") {
-  const auto seen = observe({.worker = 2, .factor = 4, .share = 0.2, .burst = 20}, 3);
+  const auto seen = observe({.factor = 4, .share = 0.2, .length = 20});
   REQUIRE(std::abs(seen.share - 0.2) < 0.02);
   REQUIRE(std::abs(seen.mean_burst - 20) < 1.5);
 }
 
 TEST_CASE("the share holds where single slow iterations could not cover it", "[straggler]") {
-  const auto seen = observe({.worker = 2, .factor = 4, .share = 0.9, .burst = 1}, 3);
+  const auto seen = observe({.factor = 4, .share = 0.9, .length = 1});
   REQUIRE(std::abs(seen.share - 0.9) < 0.01);
   REQUIRE(std::abs(seen.mean_burst - 9) < 0.5);
 }
@@ -58,48 +113,264 @@ TEST_CASE("the share holds where single slow iterations could not cover it", "[s
 TEST_CASE("a run begins slow as often as it is slow", "[straggler]") {
   int slow = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed)
-    slow +=
-        StragglerModel({.worker = 0, .factor = 2, .share = 0.5, .burst = 1000}, seed).next() > 1;
+    slow += factors_of(plan::Bursts{2, 0.5, 1000}, 1, seed)[0] > 1;
   REQUIRE(std::abs(slow - 1000) < 120);
 }
 
-TEST_CASE("slow-downs depend on seed and worker alone", "[straggler]") {
-  const auto draw = [](std::uint32_t worker, std::uint64_t seed) {
-    StragglerModel model({.worker = worker, .factor = 2, .share = 0.5, .burst = 3}, seed);
-    std::vector<double> factors;
-    for (int i = 0; i < 100; ++i) factors.push_back(model.next());
-    return factors;
-  };
-  REQUIRE(draw(1, 1) == draw(1, 1));
-  REQUIRE(draw(1, 1) != draw(2, 1));
-  REQUIRE(draw(1, 1) != draw(1, 2));
-}
-
-TEST_CASE("a straggler is read from text, with and without its bursts", "[straggler]") {
-  const auto read = [](const std::string& text) { return *parse_straggler(text); };
-  REQUIRE(read("3:4x") == plan::Straggler{.worker = 3, .factor = 4});
-  REQUIRE(read("0:1.5x@20%") == plan::Straggler{.worker = 0, .factor = 1.5, .share = 0.2});
-  REQUIRE(read("12:4x@2.5%/7") ==
-          plan::Straggler{.worker = 12, .factor = 4, .share = 0.025, .burst = 7});
-}
-
-TEST_CASE("text that is no straggler is refused with what is wrong and how to write it",
-          "[straggler]") {
-  REQUIRE(error_of("3:4") ==
-          "straggler: \"3:4\" has no 'x' after the factor; write worker:factor, as in 3:4x, or "
-          "3:4x@20%/50 for bursts of 50 iterations that cover 20% of all");
-  for (const std::string text :
-       {"", ":", "3", "3:", "-1:4x", "a:4x", "3:0.5x", "3:infx", "3:nanx", "3:4x@", "3:4x@20",
-        "3:4x@0%", "3:4x@101%", "3:4x@nan%", "3:4x@20%/", "3:4x@20%/0", "3:4x ", "3:4x@20%/5 ",
-        "99999999999:4x"}) {
-    INFO(text);
-    REQUIRE(error_of(text).find("; write ") != std::string::npos);
+TEST_CASE("Pareto factors have the tail that was asked for", "[straggler]") {
+  constexpr int kDraws = 200'000;
+  for (const double alpha : {0.5, 1.0, 1.5, 3.0}) {
+    const auto factors = factors_of(plan::Pareto{alpha, 1e6}, kDraws);
+    for (const double x : {1.0, 1.1, 2.0, 5.0, 20.0}) {
+      const double expected = std::pow(x, -alpha);
+      const auto above =
+          std::count_if(factors.begin(), factors.end(), [&](double factor) { return factor > x; });
+      INFO("alpha " << alpha << ", above " << x);
+      REQUIRE(std::abs(static_cast<double>(above) / kDraws - expected) <
+              5 * std::sqrt(expected / kDraws));
+    }
   }
 }
 
+TEST_CASE("Pareto factors are the powers of what is drawn, to nine digits", "[straggler]") {
+  const auto factors = factors_of(plan::Pareto{1.5, 1e6}, 10'000, 3);
+  Rng same(3);
+  for (const double factor : factors) {
+    const double u = static_cast<double>(same.next() | 1) * 0x1p-64;
+    REQUIRE(factor == Approx(std::pow(u, -1 / 1.5)).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("Pareto factors stay between 1 and the cap, however heavy the tail", "[straggler]") {
+  for (const double alpha : {0.1, 1.0, 100.0}) {
+    const auto factors = factors_of(plan::Pareto{alpha, 20}, 10'000);
+    REQUIRE(*std::min_element(factors.begin(), factors.end()) >= 1);
+    REQUIRE(*std::max_element(factors.begin(), factors.end()) <= 20);
+  }
+  const auto heavy = factors_of(plan::Pareto{0.1, 20}, 1000);
+  REQUIRE(std::count(heavy.begin(), heavy.end(), 20.0) > 600);  // 20^-0.1 is 74%
+}
+
+TEST_CASE("pauses come once in so many iterations, from one that is drawn", "[straggler]") {
+  const auto paused = pauses_of({5, std::uint32_t{10}}, 100, {});
+  REQUIRE(paused.size() == 10);
+  for (int i = 0; i < 10; ++i) REQUIRE(paused[static_cast<std::size_t>(i)] == paused[0] + 10 * i);
+  REQUIRE(pauses_of({5, std::uint32_t{1}}, 20, {}).size() == 20);
+  std::set<int> first;
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    first.insert(pauses_of({5, std::uint32_t{10}}, 10, {}, seed).at(0));
+  REQUIRE(first.size() == 10);
+}
+
+TEST_CASE("pauses by the clock come every so many seconds of it", "[straggler]") {
+  const auto paused = pauses_of({0.25, 0.01}, 1000, milliseconds(1));
+  REQUIRE(paused.size() == 100);
+  REQUIRE(paused[0] <= 10);
+  for (std::size_t i = 0; i < 100; ++i) REQUIRE(paused[i] == paused[0] + 10 * static_cast<int>(i));
+}
+
+TEST_CASE("pauses that came due during one iteration are one pause", "[straggler]") {
+  REQUIRE(pauses_of({0.25, 0.01}, 20, seconds(3)).size() >= 19);
+  const auto straggler = made(plan::Pauses{0.25, 0.01});
+  REQUIRE(straggler->next({seconds(100).ns}).extra == microseconds(250));
+  REQUIRE(straggler->next({seconds(100).ns}).extra == Duration{});
+  REQUIRE(straggler->next({seconds(100).ns + milliseconds(10).ns}).extra == microseconds(250));
+}
+
+TEST_CASE("decay rises evenly from 1 to its factor, and stays", "[straggler]") {
+  const std::vector<double> expected = {1, 2, 3, 4, 5, 5, 5};
+  REQUIRE(factors_of(plan::Decay{5, 4}, 7) == expected);
+}
+
+TEST_CASE("a neighbour comes and goes at its times, first when it is drawn", "[straggler]") {
+  std::set<std::vector<double>> begins;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto factors = factors_of(plan::Sharing{3, 2, 5}, 70, seed);
+    REQUIRE(std::count(factors.begin(), factors.end(), 3.0) == 20);
+    REQUIRE(std::count(factors.begin(), factors.end(), 1.0) == 50);
+    for (std::size_t i = 7; i < factors.size(); ++i) REQUIRE(factors[i] == factors[i - 7]);
+    int changes = 0;
+    for (std::size_t i = 1; i <= 7; ++i) changes += factors[i] != factors[i - 1];
+    REQUIRE(changes == 2);
+    begins.insert({factors.begin(), factors.begin() + 7});
+  }
+  REQUIRE(begins.size() == 7);
+}
+
+TEST_CASE("a trace is repeated, without its comments and empty lines", "[straggler]") {
+  const File file("# measured\n1.5\n\n 2\t\r\n1e1");
+  REQUIRE(check_files({{0, false, plan::Trace{file.path()}}}));
+  const std::vector<double> expected = {1.5, 2, 10, 1.5, 2, 10, 1.5};
+  REQUIRE(factors_of(plan::Trace{file.path()}, 7) == expected);
+}
+
+TEST_CASE("a bad trace is refused by name and line, with what would be right", "[straggler]") {
+  REQUIRE(trace_error("1\n2\nfast\n") ==
+          ":3: \"fast\" is not a factor; give one number from 1 to 1000000, such as 2.5");
+  for (const std::string wrong : {"0.5", "-1", "nan", "inf", "2e6", "2x", "1 2", "1,5"})
+    REQUIRE(trace_error("1\n" + wrong + "\n2").starts_with(":2: \"" + wrong + "\" is not"));
+  for (const std::string empty : {"", "\n\n", "# nothing\n"})
+    REQUIRE(trace_error(empty) == ": has no factors; give one number a line, such as 2.5");
+  REQUIRE(trace_error(std::string((1 << 20) + 1, '\n')).starts_with(": has more than 1048576"));
+  const auto refused = [](const std::string& path) { return read_trace(path).error().text; };
+  REQUIRE(refused("/nonexistent/x") ==
+          "/nonexistent/x: cannot be read: No such file or directory; check the path");
+  REQUIRE(refused("/") == "/: is a folder; give a file with one factor a line");
+  REQUIRE_THROWS_AS(made(plan::Trace{"/nonexistent/x"}), CheckFailed);
+}
+
+TEST_CASE("what a straggler does depends on its chances alone", "[straggler]") {
+  for (const plan::StragglerKind& kind : std::vector<plan::StragglerKind>{
+           plan::Bursts{2, 0.5, 3}, plan::Pareto{}, plan::Sharing{2, 100, 100}}) {
+    REQUIRE(factors_of(kind, 100, 1) == factors_of(kind, 100, 1));
+    REQUIRE(factors_of(kind, 100, 1) != factors_of(kind, 100, 2));
+  }
+}
+
+// --- all that slows one worker
+// ----------------------------------------------------------------------
+
+namespace {
+
+std::vector<Slowdown> draws(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
+                            std::uint64_t seed = 1) {
+  StragglerModel model(stragglers, worker, seed);
+  std::vector<Slowdown> all;
+  for (int i = 0; i < 200; ++i) all.push_back(model.next({}));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a worker without a straggler is not slowed", "[straggler]") {
+  REQUIRE(StragglerModel().next({}) == Slowdown{});
+  REQUIRE(StragglerModel({{3, false, plan::ConstantFactor{4}}}, 2, 1).next({}) == Slowdown{});
+}
+
+TEST_CASE("several stragglers of a worker multiply, and their pauses add", "[straggler]") {
+  const std::vector<plan::Straggler> several = {
+      {2, false, plan::ConstantFactor{3}},           {1, false, plan::ConstantFactor{100}},
+      {2, false, plan::Pauses{2, std::uint32_t{1}}}, {0, true, plan::ConstantFactor{4}},
+      {2, false, plan::Pauses{5, std::uint32_t{1}}},
+  };
+  REQUIRE(StragglerModel(several, 2, 1).next({}) == Slowdown{12, milliseconds(7)});
+  REQUIRE(StragglerModel(several, 0, 1).next({}) == Slowdown{4, {}});
+  const std::vector<plan::Straggler> absurd(10, {0, true, plan::ConstantFactor{1e6}});
+  REQUIRE(StragglerModel(absurd, 5, 1).next({}).factor == plan::kMaxSlowdown);
+}
+
+TEST_CASE("slow-downs depend on the seed, the worker and the place among its own", "[straggler]") {
+  const plan::Straggler everybody{0, true, plan::Pareto{}};
+  REQUIRE(draws({everybody}, 1) == draws({everybody}, 1));
+  REQUIRE(draws({everybody}, 1) != draws({everybody}, 2));
+  REQUIRE(draws({everybody}, 1) != draws({everybody}, 1, 2));
+  const plan::Straggler bursts{1, false, plan::Bursts{2, 0.5, 3}};
+  const plan::Straggler other{2, false, plan::Bursts{2, 0.5, 3}};
+  REQUIRE(draws({bursts}, 1) == draws({other, bursts}, 1));
+  // Were the two one stream, they would be slow together, and 2 would not be seen.
+  int twice = 0;
+  for (const Slowdown& slow : draws({bursts, bursts}, 1)) twice += slow.factor == 2;
+  REQUIRE(twice > 20);
+}
+
+// --- text
+// ------------------------------------------------------------------------------------------
+
+TEST_CASE("a straggler of each kind is read from text", "[straggler]") {
+  const auto [text, expected] = GENERATE(table<std::string, plan::Straggler>({
+      {"3:4x", {3, false, plan::ConstantFactor{4}}},
+      {"all:1.5x", {0, true, plan::ConstantFactor{1.5}}},
+      {"0:1.5x@20%", {0, false, plan::Bursts{1.5, 0.2, 50}}},
+      {"12:4x@2.5%/7", {12, false, plan::Bursts{4, 0.025, 7}}},
+      {"all:pareto(1.5)", {0, true, plan::Pareto{1.5, 100}}},
+      {"1:pareto(2,20x)", {1, false, plan::Pareto{2, 20}}},
+      {"3:pauses(200ms/50)", {3, false, plan::Pauses{200, std::uint32_t{50}}}},
+      {"3:pauses(2s/0.5s)", {3, false, plan::Pauses{2000, 0.5}}},
+      {"3:pauses(1.5ms/250ms)", {3, false, plan::Pauses{1.5, 0.25}}},
+      {"2:decay(8x/1000)", {2, false, plan::Decay{8, 1000}}},
+      {"1:sharing(3x,100/300)", {1, false, plan::Sharing{3, 100, 300}}},
+      {"0:trace(a (1).txt)", {0, false, plan::Trace{"a (1).txt"}}},
+  }));
+  INFO(text << ' ' << error_of(text));
+  REQUIRE(*parse_straggler(text) == expected);
+}
+
+TEST_CASE("text that is no straggler is refused with what is missing and how to write it",
+          "[straggler]") {
+  REQUIRE(error_of("3:4") ==
+          "--slow: \"3:4\" has no 'x' after \"3:4\"; write 3:4x, or 3:4x@20%/50 for bursts of 50 "
+          "iterations that cover 20% of all");
+  REQUIRE(error_of("1:decay(8x)") ==
+          "--slow: \"1:decay(8x)\" has no '/' after \"1:decay(8x\"; write 3:decay(8x/1000) for a "
+          "rise to 8x over 1000 iterations");
+  REQUIRE(error_of("slow") ==
+          "--slow: \"slow\" does not begin with a worker's number or \"all\"; write 3:4x, or "
+          "3:4x@20%/50 for bursts of 50 iterations that cover 20% of all");
+  for (const std::string text : {"",
+                                 ":",
+                                 "3",
+                                 "3:",
+                                 "-1:4x",
+                                 "a:4x",
+                                 "3:4x@",
+                                 "3:4x@20",
+                                 "3:4x@20%/",
+                                 "3:4x ",
+                                 "3:4x@20%/5 ",
+                                 "3:4x@20%/-1",
+                                 "99999999999:4x",
+                                 "all4x",
+                                 "all",
+                                 "all:",
+                                 "1:pareto",
+                                 "1:pareto()",
+                                 "1:pareto(1.5",
+                                 "1:pareto(1.5,)",
+                                 "1:pareto(1.5,20)",
+                                 "1:pareto(1.5)x",
+                                 "1:pauses(200/50)",
+                                 "1:pauses(200ms)",
+                                 "1:pauses(200ms/)",
+                                 "1:pauses(200ms/5.5)",
+                                 "1:decay(8/10)",
+                                 "1:decay(8x/-1)",
+                                 "1:sharing(3x)",
+                                 "1:sharing(3x,100)",
+                                 "1:sharing(3x/100/300)",
+                                 "1:trace()",
+                                 "1:trace",
+                                 "1:trace(x",
+                                 "1:trace(x) "}) {
+    INFO(text);
+    REQUIRE(error_of(text).find("; write 3:") != std::string::npos);
+  }
+}
+
+TEST_CASE("an unknown kind of straggler is refused with the nearest known one", "[straggler]") {
+  REQUIRE(error_of("3:paretto(2)") ==
+          "--slow: \"3:paretto(2)\": there is no kind of straggler named \"paretto\"; did you mean "
+          "\"pareto\"?");
+  REQUIRE(
+      error_of("3:zzzzzzzzzz(2)").ends_with("; known are pareto, pauses, decay, sharing, trace"));
+}
+
 TEST_CASE("no text makes the reader fail otherwise", "[straggler]") {
-  rc::prop("any text", [](const std::string& text) {
+  const auto answered = [](const std::string& text) {
     const auto parsed = parse_straggler(text);
-    RC_ASSERT(parsed.has_value() || !parsed.error().text.empty());
+    return parsed ? true : parsed.error().text.find("; ") != std::string::npos;
+  };
+  rc::prop("any text", [&](const std::string& text) { RC_ASSERT(answered(text)); });
+  rc::prop("the beginning of a good text", [&] {
+    const std::string good = *rc::gen::element<std::string>(
+        "3:4x@20%/50", "all:pareto(1.5,20x)", "3:pauses(200ms/50)", "3:pauses(200ms/2s)",
+        "3:decay(8x/1000)", "3:sharing(3x,100/300)", "3:trace(f.txt)");
+    RC_ASSERT(answered(good.substr(0, *rc::gen::inRange<std::size_t>(0, good.size()))));
   });
+}
+
+TEST_CASE("the catalogue names the kinds of the plan, in their order", "[straggler]") {
+  REQUIRE(names_of(straggler_catalogue()) == std::vector<std::string>{"factor", "bursts", "pareto",
+                                                                      "pauses", "decay", "sharing",
+                                                                      "trace"});
+  REQUIRE(straggler_catalogue().size() == std::variant_size_v<plan::StragglerKind>);
 }

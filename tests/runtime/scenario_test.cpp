@@ -142,6 +142,25 @@ TEST_CASE("flags say where to compute, what to start from and how to look at the
   CHECK(line({"--augment", "turn"}).exit_code == 2);
 }
 
+TEST_CASE("--slow takes one word, and a trace must be there before a run begins") {
+  const auto line = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "small");
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    return parse(small(), static_cast<int>(argv.size()), argv.data());
+  };
+  const auto two = line({"--no-out", "--slow", "0:4x,1:2x", "--slow", "all:pareto(1.5)"});
+  CHECK_FALSE(two.exit_code);
+  CHECK(two.plan.stragglers ==
+        std::vector<plan::Straggler>{slow(0, 4), slow(1, 2), slow_by_pareto(all_workers, 1.5)});
+  CHECK(line({"--no-out", "--slow", "0:4x", "1:2x"}).exit_code == 2);
+  const auto traced = line({"--no-out", "--slow", "0:trace(/nonexistent/x)"});
+  CHECK_FALSE(traced.exit_code);
+  const Result refused = run(traced.plan, {.quiet = true});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.error.find("/nonexistent/x: cannot be read") != std::string::npos);
+}
+
 TEST_CASE("stop conditions: iterations, time and accuracy") {
   Plan plan = small().plan();
   plan.stop = {.epochs = 0, .iterations = 37};

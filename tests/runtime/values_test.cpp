@@ -54,4 +54,36 @@ TEST_CASE("--fault takes worker, iteration and kind") {
     CHECK_FALSE(parse_fault(wrong).has_value());
 }
 
+TEST_CASE("--slow replaces the stragglers of the workers that it names") {
+  using List = std::vector<plan::Straggler>;
+  const plan::Straggler own{1, false, plan::Decay{}}, own_of_all{0, true, plan::Pareto{}};
+  const plan::Straggler slow{1, false, plan::ConstantFactor{4}},
+      shared{2, false, plan::Sharing{3, 100, 300}}, all{0, true, plan::ConstantFactor{2}};
+  const auto after = [&](const std::vector<std::string>& given) {
+    List stragglers = {own, own_of_all};
+    const Status status = apply_slow(given, stragglers);
+    INFO((status ? "" : status.error().text));
+    REQUIRE(status);
+    return stragglers;
+  };
+  CHECK(after({}) == List{own, own_of_all});
+  CHECK(after({"none"}) == List{});
+  CHECK(after({"1:4x"}) == List{own_of_all, slow});
+  CHECK(after({"2:sharing(3x,100/300)"}) == List{own, own_of_all, shared});
+  CHECK(after({"1:4x", "1:4x"}) == List{own_of_all, slow, slow});
+  CHECK(after({"1:4x,2:sharing(3x,100/300)", "all:2x"}) == List{slow, shared, all});
+  CHECK(after({"none,1:4x"}) == List{slow});
+}
+
+TEST_CASE("--slow refuses what is no straggler, wherever it stands in the list") {
+  for (const std::string wrong :
+       {"", "1:4x,", ",1:4x", "1:4x 2:4x", "1:4x,x", "1:pareto(1.5,2:4x"}) {
+    INFO(wrong);
+    std::vector<plan::Straggler> stragglers;
+    const auto refused = apply_slow({wrong}, stragglers);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().text.find("; write 3:") != std::string::npos);
+  }
+}
+
 }  // namespace leeway

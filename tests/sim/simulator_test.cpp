@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
+#include "sim/checkers/catalogue.hpp"
+#include "sim/determinism.hpp"
 #include "tests/support/bits.hpp"
 #include "tests/support/test_host.hpp"
 #include "tests/support/tiny.hpp"
@@ -28,28 +30,40 @@ class Ending final : public Audience {
 struct Outcome {
   RunTotals totals;
   Instant end;
-  std::uint64_t protocol = 0, numeric = 0;
-  std::vector<Trace::Step> steps;
+  Trace trace;
 };
 
-Outcome simulate(const Plan& plan, const World& world = {}, bool keep_trace = false) {
+void add_roles(Simulator& simulator, const std::shared_ptr<const Job>& job, Audience& audience) {
+  simulator.add(kMonitor, std::make_shared<Monitor>(job, std::vector<Audience*>{&audience}));
+  simulator.add(kScheduler, std::make_shared<Scheduler>(job));
+  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
+    simulator.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
+  for (std::uint32_t i = 0; i < job->plan.workers; ++i)
+    simulator.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
+}
+
+/// A whole run that all checkers watch.
+Outcome simulate(const Plan& plan, const World& world = {}, Trace::Options trace = {},
+                 std::vector<std::shared_ptr<Observer>> more = {}) {
   const auto job = job_of(plan);
   Ending ending;
-  Simulator simulator(
-      {.seed = plan.seed, .world = world, .stragglers = plan.stragglers, .keep_trace = keep_trace});
-  simulator.add(kMonitor, std::make_shared<Monitor>(job, std::vector<Audience*>{&ending}));
-  simulator.add(kScheduler, std::make_shared<Scheduler>(job));
-  for (std::uint32_t i = 0; i < plan.shards; ++i)
-    simulator.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
-  for (std::uint32_t i = 0; i < plan.workers; ++i)
-    simulator.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
+  std::vector<std::shared_ptr<Observer>> observers;
+  for (const auto& checker : all_checkers(job)) observers.push_back(checker);
+  observers.insert(observers.end(), more.begin(), more.end());
+  Simulator simulator({.seed = plan.seed,
+                       .world = world,
+                       .stragglers = plan.stragglers,
+                       .trace = trace,
+                       .observers = observers});
+  add_roles(simulator, job, ending);
   simulator.start();
   while (!ending.totals()) {
-    REQUIRE(simulator.step());
+    const bool more = simulator.step();  // a violation is for whoever asked for the run
+    REQUIRE(more);
     REQUIRE(simulator.idle() < seconds(100));
   }
-  const Trace& trace = simulator.trace();
-  return {*ending.totals(), simulator.now(), trace.protocol(), trace.numeric(), trace.kept()};
+  simulator.conclude(*ending.totals());
+  return {*ending.totals(), simulator.now(), simulator.trace()};
 }
 
 /// Work that takes a millisecond on a core.
@@ -116,14 +130,14 @@ Instant last_of_two(World::Nodes nodes, std::uint32_t cores) {
 TEST_CASE("a seed gives the same run, event by event; another seed another") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Ssp{2};
-  const auto first = simulate(plan, {}, true), again = simulate(plan, {}, true);
-  REQUIRE(first.steps.size() > 100);
-  CHECK(first.steps == again.steps);
+  const auto first = simulate(plan, {}, {.keep = true}), again = simulate(plan, {}, {.keep = true});
+  REQUIRE(first.trace.steps() > 100);
+  CHECK(first.trace.kept() == again.trace.kept());
   CHECK(same_bits(floats_of(first.totals.weights), floats_of(again.totals.weights)));
   plan.seed = 2;
-  const auto other = simulate(plan, {}, true);
-  CHECK(other.protocol != first.protocol);
-  CHECK(other.numeric != first.numeric);
+  const auto other = simulate(plan, {}, {.keep = true});
+  CHECK(other.trace.protocol() != first.trace.protocol());
+  CHECK(other.trace.numeric() != first.trace.numeric());
 }
 
 TEST_CASE("under bsp the world changes the time, and not the weights") {
@@ -133,7 +147,7 @@ TEST_CASE("under bsp the world changes the time, and not the weights") {
   World slow;
   slow.latency = milliseconds(5);
   slow.noise = 0.5;
-  plan.stragglers = {{.worker = 1, .factor = 3}};
+  plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{3}}};
   const auto slower = simulate(plan, slow);
   CHECK(slower.end > usual.end);
   CHECK(same_bits(floats_of(usual.totals.weights), floats_of(slower.totals.weights)));
@@ -145,8 +159,7 @@ TEST_CASE("under bsp the world changes the time, and not the weights") {
 TEST_CASE("slow spells that come to all in turn cost bsp more time than ssp") {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
-  for (std::uint32_t worker = 0; worker < plan.workers; ++worker)
-    plan.stragglers.push_back({.worker = worker, .factor = 10, .share = 0.2, .burst = 2});
+  plan.stragglers = {{.all = true, .kind = plan::Bursts{10, 0.2, 2}}};
   World world = exact_world();
   world.flops_per_second = 1e6;  // computing outweighs the network
   plan.consistency = plan::Bsp{};
@@ -154,6 +167,16 @@ TEST_CASE("slow spells that come to all in turn cost bsp more time than ssp") {
   plan.consistency = plan::Ssp{4};
   const auto leeway = simulate(plan, world);
   CHECK(leeway.end.ns < barrier.end.ns * 9 / 10);
+}
+
+TEST_CASE("each iteration takes its pause once, however many parts it has") {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Bsp{};
+  plan.stop = {.iterations = 3 * plan.workers};
+  const auto usual = simulate(plan, exact_world());
+  plan.stragglers = {{.all = true, .kind = plan::Pauses{5000, std::uint32_t{1}}}};
+  const auto paused = simulate(plan, exact_world());
+  CHECK((paused.end - usual.end).seconds() == Approx(3 * 5).epsilon(0.01));
 }
 
 TEST_CASE("computations share the cores of their node") {
@@ -187,6 +210,85 @@ TEST_CASE("a worker that is killed is evicted, and all samples are trained") {
   CHECK(outcome.totals.end.reason == msg::RunEnded::Reason::finished);
   CHECK(outcome.totals.end.samples_trained == 120);
   CHECK_FALSE(outcome.totals.workers[2].end.empty());
+}
+
+TEST_CASE("the properties hold in simulated runs of every policy, whatever the world") {
+  World slow;
+  slow.latency = milliseconds(3);
+  slow.noise = 0.5;
+  slow.jitter = 3;
+  Plan plan = tiny_plan();
+  plan.evaluate_every = 0.3;
+  plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{5}}};
+  plan.faults = {{.worker = 2, .iteration = 2, .kind = plan::Fault::Kind::killed}};
+  for (const plan::Consistency policy :
+       {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
+        plan::Consistency(plan::Asp{})})
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      plan.consistency = policy;
+      plan.seed = seed;
+      plan.prefetch = seed % 2 == 0 && !std::holds_alternative<plan::Bsp>(policy);
+      INFO("seed " << seed);
+      const auto outcome = simulate(plan, slow);
+      CHECK(outcome.totals.end.samples_trained == 120);
+    }
+}
+
+TEST_CASE("a plan gives runs that do not differ") {
+  CHECK_FALSE(compare_runs(
+      [](const Trace::Options& trace) { return simulate(tiny_plan(), {}, trace).trace; }));
+}
+
+TEST_CASE("what an observer throws ends the run, and tells what came before") {
+  class Grumbler final : public Observer {
+   public:
+    void on_event(Instant, Address actor, const Event& event) override {
+      if (event.kind == Event::Kind::clock_moved && event.value == 3)
+        throw Violation("no clock reaches 3", {actor}, "it did");
+    }
+  };
+  try {
+    simulate(tiny_plan(), {}, {}, {std::make_shared<Grumbler>()});
+    FAIL("nothing was thrown");
+  } catch (const Violation& violation) {
+    const std::string text = violation.what();
+    CHECK(text.starts_with("violated: no clock reaches 3\n  by:   shard "));
+    CHECK(text.find(": push, iteration 2\n") != std::string::npos);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 23);
+  }
+}
+
+TEST_CASE("observers are told of the sent, the delivered, the dead and the end") {
+  class Counter final : public Observer {
+   public:
+    void on_sent(Instant, const Letter& letter) override { sent += letter.to() == kScheduler; }
+    void on_delivered(Instant, const Letter& letter) override {
+      delivered += letter.to() == kScheduler;
+    }
+    void on_ended(Instant, Address actor) override { dead.push_back(actor); }
+    void on_run_ended(const RunTotals&) override { ++ends; }
+    int sent = 0, delivered = 0, ends = 0;
+    std::vector<Address> dead;
+  };
+  Plan plan = tiny_plan();
+  plan.faults = {{.worker = 2, .iteration = 1, .kind = plan::Fault::Kind::killed}};
+  const auto counter = std::make_shared<Counter>();
+  simulate(plan, {}, {}, {counter});
+  CHECK(counter->delivered > 10);
+  CHECK(counter->sent >= counter->delivered);
+  CHECK(counter->dead == std::vector<Address>{address_of(WorkerId(2))});
+  CHECK(counter->ends == 1);
+}
+
+TEST_CASE("a run that stands still says who waits") {
+  const auto job = job_of(tiny_plan());
+  Ending ending;
+  Simulator simulator({});
+  add_roles(simulator, job, ending);
+  simulator.start();
+  const std::string text = simulator.who_waits();
+  CHECK(text.find("scheduler gathering, worker 0 absent") != std::string::npos);
+  CHECK(text.find("; shard 0 min_clock 0; shard 1 min_clock 0") != std::string::npos);
 }
 
 }  // namespace leeway::sim

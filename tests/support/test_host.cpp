@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "sim/words.hpp"
 
 namespace leeway::test {
 
@@ -24,7 +25,7 @@ class TestHost::Box final : public Outbox {
         mix64(host_.hash_ ^ (static_cast<std::uint64_t>(event.kind) << 32) ^
               static_cast<std::uint64_t>(event.iteration.value()) ^
               mix64(static_cast<std::uint64_t>(event.value) + (event.worker.value() << 8)));
-    for (auto* observer : host_.observers_) observer->on_event(self_, event);
+    host_.observers_.event(host_.now_, self_, event);
   }
 
  private:
@@ -56,10 +57,10 @@ const Shard& TestHost::shard(std::uint32_t index) const {
 }
 
 void TestHost::enqueue(Address from, Address to, Message message) {
-  if (const auto envelope = decode(message))
-    for (auto* observer : observers_) observer->on_sent(from, to, *envelope);
+  sim::Letter letter(from, to, std::move(message));
+  observers_.sent(now_, letter);
   if (to != kMonitor && from != kMonitor) ++busy_actions_;
-  if (actors_.contains(to)) channels_[{from, to}].push_back({std::move(message), {}, {}});
+  if (actors_.contains(to)) channels_[{from, to}].push_back({std::move(letter), {}, {}});
 }
 
 template <class Handler>
@@ -77,6 +78,7 @@ void TestHost::guarded(Address address, Handler handler) {
 
 void TestHost::kill(Address actor) {
   if (actors_.erase(actor) == 0) return;
+  observers_.ended(now_, actor);
   for (auto channel = channels_.begin(); channel != channels_.end();)
     channel = channel->first.second == actor ? channels_.erase(channel) : std::next(channel);
   std::erase_if(timers_, [&](const Timer& timer) { return timer.actor == actor; });
@@ -149,19 +151,18 @@ void TestHost::deliver(Address from, Address to) {
   // A pull may overtake what was sent before it; nothing else may.
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < channel.size() && i < 4; ++i) {
-    if (!channel[i].message) break;
-    const auto envelope = decode(*channel[i].message);
-    if (envelope && std::holds_alternative<msg::Pull>(envelope->body) && rng_.one_in(3)) chosen = i;
+    if (!channel[i].letter) break;
+    if (channel[i].letter->as<msg::Pull>() && rng_.one_in(3)) chosen = i;
   }
   const Parcel parcel = std::move(channel[chosen]);
   channel.erase(channel.begin() + static_cast<std::ptrdiff_t>(chosen));
   hash_ = mix64(hash_ ^ (from.index * 31 + to.index + static_cast<std::uint64_t>(to.kind) * 1009));
-  if (!parcel.message)
+  if (!parcel.letter)
     return guarded(to,
                    [&](Role& role, Outbox& box) { role.on_down(parcel.down, parcel.reason, box); });
-  if (const auto envelope = decode(*parcel.message))
-    for (auto* observer : observers_) observer->on_delivered(from, to, *envelope);
-  guarded(to, [&](Role& role, Outbox& box) { role.on_message(from, *parcel.message, box); });
+  observers_.delivered(now_, *parcel.letter);
+  guarded(to,
+          [&](Role& role, Outbox& box) { role.on_message(from, parcel.letter->message(), box); });
 }
 
 void TestHost::compute(Address address) {
@@ -201,17 +202,14 @@ RunTotals TestHost::run() {
     busy = busy_actions_;
     LW_CHECK(idle < kPatience, "deadlock", who_waits());
   }
+  observers_.run_ended(*totals_);
   return *totals_;
 }
 
 std::string TestHost::who_waits() const {
-  std::string text = static_cast<const Scheduler&>(*actors_.at(kScheduler).role).describe();
-  for (std::uint32_t i = 0; i < job_->plan.shards; ++i) {
-    text += concat("; shard ", i, " min_clock ", shard(i).clocks().min_clock());
-    for (const auto& [worker, entry] : shard(i).clocks().participants())
-      text += concat(", worker ", worker, " at ", entry.clock, entry.live ? "" : " (out)");
-  }
-  return text;
+  std::map<Address, const Role*> roles;
+  for (const auto& [address, actor] : actors_) roles[address] = actor.role.get();
+  return sim::who_waits(roles);
 }
 
 }  // namespace leeway::test

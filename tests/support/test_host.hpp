@@ -17,17 +17,9 @@
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
 #include "actors/worker.hpp"
+#include "sim/observers.hpp"
 
 namespace leeway::test {
-
-/// Sees everything that happens. Checkers throw CheckFailed (LW_CHECK) at a violation.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  virtual void on_event(Address, const Event&) {}
-  virtual void on_sent(Address /*from*/, Address /*to*/, const Envelope&) {}
-  virtual void on_delivered(Address /*from*/, Address /*to*/, const Envelope&) {}
-};
 
 struct Trouble {
   // Chances, one in so many actions; 0: never.
@@ -43,9 +35,9 @@ class TestHost : public Audience {
   TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, Trouble trouble = {});
   ~TestHost() override;
 
-  void observe(Observer& observer) { observers_.push_back(&observer); }
-  /// Runs to the end. Throws CheckFailed when nothing is left to do before it, naming who waits for
-  /// whom.
+  void observe(std::shared_ptr<sim::Observer> observer) { observers_.add(std::move(observer)); }
+  /// Runs to the end, and lets observers look at it. Throws CheckFailed when nothing is left to do
+  /// before it, naming who waits for whom.
   RunTotals run();
   /// Runs up to `actions` further actions; false when the run has ended.
   bool run_some(int actions);
@@ -78,7 +70,7 @@ class TestHost : public Audience {
   };
   /// What waits in a channel: a message, or the news that an actor has ended.
   struct Parcel {
-    std::optional<Message> message;
+    std::optional<sim::Letter> letter;
     Address down;
     std::string reason;
   };
@@ -103,7 +95,7 @@ class TestHost : public Audience {
   std::map<std::pair<Address, Address>, std::deque<Parcel>> channels_;
   std::set<Timer> timers_;
   std::map<Address, std::set<Address>> watchers_;
-  std::vector<Observer*> observers_;
+  sim::Observers observers_;
   Instant now_;
   std::uint64_t next_timer_ = 0;
   std::uint64_t hash_ = 0;

@@ -1,0 +1,39 @@
+#include "policies/straggler/bursts.hpp"
+
+#include <algorithm>
+
+namespace leeway {
+
+namespace {
+
+/// A chance is an integer out of this many.
+constexpr std::uint64_t kCertain = std::uint64_t{1} << 53;
+
+std::uint64_t chance(double probability) {
+  const double scaled = std::clamp(probability, 0.0, 1.0) * static_cast<double>(kCertain);
+  return static_cast<std::uint64_t>(scaled);
+}
+
+}  // namespace
+
+BurstStraggler::BurstStraggler(const plan::Bursts& spec, Rng chances)
+    : factor_(spec.factor), rng_(chances) {
+  const double length = spec.length;
+  if (spec.share == 1) {
+    enter_ = kCertain;
+  } else if (spec.share > 0) {
+    const double odds = spec.share / (1 - spec.share);
+    enter_ = chance(odds / length);
+    leave_ = chance(1 / std::max(length, odds));
+  }
+  slow_ = rng_.below(kCertain) < chance(spec.share);
+}
+
+Slowdown BurstStraggler::next(Instant) {
+  const double factor = slow_ ? factor_ : 1;
+  const bool changes = rng_.below(kCertain) < (slow_ ? leave_ : enter_);
+  slow_ = slow_ != changes;
+  return {.factor = factor};
+}
+
+}  // namespace leeway

@@ -1,0 +1,16 @@
+#pragma once
+// ConstantStraggler: slow by the same factor throughout.
+#include "policies/straggler/straggler.hpp"
+
+namespace leeway {
+
+class ConstantStraggler final : public Straggler {
+ public:
+  explicit ConstantStraggler(const plan::ConstantFactor& spec) : spec_(spec) {}
+  Slowdown next(Instant now) override;
+
+ private:
+  plan::ConstantFactor spec_;
+};
+
+}  // namespace leeway

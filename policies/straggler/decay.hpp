@@ -1,0 +1,19 @@
+#pragma once
+// DecayStraggler: slows evenly, and stays slow.
+#include "policies/straggler/straggler.hpp"
+
+namespace leeway {
+
+/// The factor rises on a line from 1 in the first iteration to `factor` after `iterations` of them,
+/// and stays there: a machine that heats up, or a disk that fills.
+class DecayStraggler final : public Straggler {
+ public:
+  explicit DecayStraggler(const plan::Decay& spec) : spec_(spec) {}
+  Slowdown next(Instant now) override;
+
+ private:
+  plan::Decay spec_;
+  std::uint32_t done_ = 0;  // up to spec_.iterations
+};
+
+}  // namespace leeway

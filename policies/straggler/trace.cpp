@@ -1,0 +1,90 @@
+#include "policies/straggler/trace.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+namespace {
+
+/// Each worker that a trace slows holds its numbers.
+constexpr std::size_t kMaxTraceBytes = std::size_t{1} << 20;
+
+Expected<std::string> whole_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return Error{concat(path, ": is a folder; give a file with one factor a line")};
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{concat(path, ": cannot be read: ", std::strerror(errno), "; check the path")};
+  std::string text(kMaxTraceBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMaxTraceBytes)
+    return Error{concat(path, ": has more than ", kMaxTraceBytes,
+                        " bytes; give a shorter trace, as it is repeated")};
+  return text;
+}
+
+std::optional<double> factor_of(std::string_view line) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), value);
+  if (error != std::errc() || end != line.data() + line.size()) return std::nullopt;
+  if (!(value >= 1 && value <= plan::kMaxSlowdown)) return std::nullopt;
+  return value;
+}
+
+/// Without the spaces at its ends.
+std::string_view trimmed(std::string_view line) {
+  constexpr std::string_view kSpaces = " \t\r";
+  const auto begin = line.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return {};
+  return line.substr(begin, line.find_last_not_of(kSpaces) - begin + 1);
+}
+
+}  // namespace
+
+Expected<std::vector<double>> read_trace(const std::string& path) {
+  const auto text = whole_file(path);
+  if (!text) return text.error();
+  std::vector<double> factors;
+  std::istringstream lines(*text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::string_view entry = trimmed(line);
+    if (entry.empty() || entry.front() == '#') continue;
+    const auto factor = factor_of(entry);
+    if (!factor)
+      return Error{concat(path, ':', number, ": \"", entry.substr(0, 40),
+                          "\" is not a factor; give one number from 1 to 1000000, such as 2.5")};
+    factors.push_back(*factor);
+  }
+  if (factors.empty())
+    return Error{concat(path, ": has no factors; give one number a line, such as 2.5")};
+  return factors;
+}
+
+TraceStraggler::TraceStraggler(const plan::Trace& spec) {
+  auto factors = read_trace(spec.file);
+  LW_CHECK(factors.has_value(), factors.error().text);
+  factors_ = std::move(*factors);
+}
+
+Slowdown TraceStraggler::next(Instant) {
+  const double factor = factors_[at_];
+  at_ = (at_ + 1) % factors_.size();
+  return {.factor = factor};
+}
+
+}  // namespace leeway

@@ -1,0 +1,28 @@
+#include "sim/checkers/catalogue.hpp"
+
+#include "sim/checkers/clocks.hpp"
+#include "sim/checkers/cuts.hpp"
+#include "sim/checkers/evicted.hpp"
+#include "sim/checkers/exactly_once.hpp"
+#include "sim/checkers/limits.hpp"
+#include "sim/checkers/parked.hpp"
+#include "sim/checkers/rule.hpp"
+#include "sim/checkers/samples.hpp"
+#include "sim/checkers/weights.hpp"
+
+namespace leeway::sim {
+
+std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const Job>& job) {
+  const auto clocks = std::make_shared<ClockChecker>();  // first: others read its books
+  return {clocks,
+          std::make_shared<RuleChecker>(job, clocks),
+          std::make_shared<ExactlyOnceChecker>(),
+          std::make_shared<ParkedChecker>(job, clocks),
+          std::make_shared<CutChecker>(job),
+          std::make_shared<SampleChecker>(job),
+          std::make_shared<WeightsChecker>(),
+          std::make_shared<EvictedChecker>(),
+          std::make_shared<LimitsChecker>(job)};
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,152 @@
+#include "sim/checkers/cuts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace leeway::sim {
+
+CutChecker::CutChecker(std::shared_ptr<const Job> job)
+    : Checker("a cut is the sum of all pushes below it (5)"), job_(std::move(job)) {
+  const auto& plan = job_->plan;
+  adds_ = std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
+          plan.optimizer.weight_decay == 0 && plan.schedule == plan::Schedule{};
+}
+
+CutChecker::State CutChecker::initial(ShardId shard) const {
+  State state;
+  for (const auto& part : job_->layout->parts(shard)) state.updates[part.index] = 0;
+  if (!adds_) return state;
+  for (const BlockId id : job_->layout->blocks_of(shard)) {
+    const Block& block = job_->layout->block(id);
+    if (block.average > 0) continue;  // statistics, which are not summed
+    auto& weights = state.weights[id];
+    weights.resize(static_cast<std::size_t>(block.floats));
+    for (const auto& slice : block.slices) {
+      const auto& shape =
+          job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+      std::vector<float> whole(static_cast<std::size_t>(shape.count()));
+      job_->initial_values(slice.parameter, whole.data());
+      std::copy_n(whole.data() + slice.first_row * shape.row_count(),
+                  slice.rows * shape.row_count(), weights.data() + slice.offset);
+    }
+  }
+  return state;
+}
+
+CutChecker::Shard& CutChecker::at(Address address) {
+  const auto [found, fresh] = shards_.try_emplace(address);
+  if (fresh) found->second.live = initial(ShardId(address.index));
+  return found->second;
+}
+
+void CutChecker::add(State& state, PartIndex part, const msg::Push& push) const {
+  if (push.kind == msg::Push::Kind::empty) return;
+  if (job_->consistency->by_rounds()) {
+    // A round is one update, whoever has a part in it.
+    const auto [latest, fresh] = state.latest_round.try_emplace(part, push.iteration);
+    if (fresh || latest->second < push.iteration) ++state.updates[part];
+    latest->second = push.iteration;
+  } else {
+    ++state.updates[part];
+  }
+  const double step = job_->plan.optimizer.learning_rate * push.weight;
+  for (const auto& gradient : push.blocks) {
+    const auto block = state.weights.find(gradient.block);
+    if (block == state.weights.end()) continue;
+    const Blob data = gradient.data.on_host();
+    const float* const g = data.as_floats();
+    double* const w = block->second.data();
+    for (std::size_t i = 0; i < block->second.size(); ++i) w[i] -= step * g[i];
+  }
+}
+
+void CutChecker::on_event(Instant, Address actor, const Event& event) {
+  if (event.kind != Event::Kind::part_applied) return;
+  Shard& shard = at(actor);
+  const auto part = static_cast<PartIndex>(event.value);
+  const auto found = shard.pushed.find({event.worker, part, event.incarnation, event.iteration});
+  if (found == shard.pushed.end())
+    violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
+             " applied, which had not come, or not since it was applied last");
+  const msg::Push& push = found->second;
+  shard.beyond = std::max(shard.beyond, event.iteration + 1);
+  add(shard.live, part, push);
+  for (auto& [iteration, fork] : shard.forks)
+    if (event.iteration < iteration) add(fork, part, push);
+  if (push.kind == msg::Push::Kind::empty) {
+    shard.pushed.erase(found);  // which may be done with before an earlier one
+    return;
+  }
+  // Updates of one part are applied in order: what is older came again after it had been applied.
+  const auto first = shard.pushed.lower_bound({event.worker, part, Incarnation(0), Iteration(0)});
+  shard.pushed.erase(first, std::next(found));
+}
+
+void CutChecker::on_delivered(Instant, const Letter& letter) {
+  if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
+    if (const auto* push = letter.as<msg::Push>())
+      at(letter.to())
+          .pushed[{WorkerId(letter.from().index), push->part, letter.open()->incarnation,
+                   push->iteration}] = *push;
+  } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
+    const auto* cut = letter.as<msg::Cut>();
+    if (!cut || cut->snapshot) return;
+    Shard& shard = at(letter.to());
+    // Too late where that iteration has been applied: no state is to come of it.
+    if (shard.beyond <= cut->iteration) shard.forks[cut->iteration] = shard.live;
+  } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {
+    const auto* state = letter.as<msg::CutState>();
+    if (!state) return;
+    Shard& shard = at(letter.from());
+    if (state->final) return compare(letter.from(), shard.live, *state);
+    if (job_->consistency->bound(state->iteration) == kUnbounded) return;  // a snapshot
+    const auto fork = shard.forks.find(state->iteration);
+    if (fork == shard.forks.end())
+      violated({letter.from()}, "a cut at iteration ", state->iteration,
+               ", which the shard had passed, or was never told of");
+    compare(letter.from(), fork->second, *state);
+    shard.forks.erase(shard.forks.begin(), std::next(fork));
+  }
+}
+
+void CutChecker::compare(Address address, const State& expected, const msg::CutState& found) const {
+  const ShardId shard(address.index);
+  const auto& ids = job_->layout->blocks_of(shard);
+  if (found.blocks.size() != ids.size())
+    violated({address}, "a cut with ", found.blocks.size(), " blocks; the shard has ", ids.size());
+  std::map<BlockId, const msg::BlockData*> blocks;
+  for (const auto& block : found.blocks) blocks[block.block] = &block;
+  for (const auto& part : job_->layout->parts(shard)) {
+    const std::int64_t updates = expected.updates.at(part.index);
+    for (const BlockId id : part.blocks) {
+      const auto block = blocks.find(id);
+      if (block == blocks.end()) violated({address}, "block ", id, " is missing in a cut");
+      if (block->second->version.value() != updates)
+        violated({address}, found.final ? "the final state" : "the cut", " at iteration ",
+                 found.iteration, ": block ", id, " has ", block->second->version,
+                 " updates, and not ", updates);
+      const auto weights = expected.weights.find(id);
+      if (weights != expected.weights.end())
+        compare_weights(address, job_->layout->block(id), weights->second, updates, *block->second);
+    }
+  }
+}
+
+void CutChecker::compare_weights(Address address, const Block& block,
+                                 const std::vector<double>& expected, std::int64_t updates,
+                                 const msg::BlockData& found) const {
+  // Each update may round by half of 2^-23.
+  const double tolerance = std::max(1e-4, 0x1p-23 * static_cast<double>(updates));
+  const Blob data = found.data.on_host();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double is = data.as_floats()[i];
+    if (!std::isfinite(expected[i]) || std::abs(expected[i]) > std::numeric_limits<float>::max())
+      continue;
+    if (!(std::abs(is - expected[i]) < tolerance * (1 + std::abs(expected[i]))))
+      violated({address}, "float ", i, " of block ", block.id, " is ", is,
+               " in a cut; its pushes add up to ", expected[i]);
+  }
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,35 @@
+#pragma once
+// LimitsChecker: every queue is bounded, as core/limits.hpp and the protocol say.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "actors/job.hpp"
+#include "sim/checkers/checker.hpp"
+
+namespace leeway::sim {
+
+/// Sizes of messages, pulls parked of one worker, and its pushes that a shard has taken whole and
+/// not applied: those of the present iteration, and with a prefetch those of the one before.
+class LimitsChecker final : public Checker {
+ public:
+  explicit LimitsChecker(std::shared_ptr<const Job> job)
+      : Checker("every queue is bounded"), job_(std::move(job)) {}
+  void on_event(Instant, Address actor, const Event& event) override;
+  void on_sent(Instant, const Letter& letter) override;
+  void on_delivered(Instant, const Letter& letter) override;
+
+ private:
+  struct Worker {
+    Incarnation incarnation;
+    std::set<Iteration> parked;
+    std::int64_t began = 0;    // the iteration that it was admitted at
+    std::int64_t applied = 0;  // parts, since then
+  };
+  std::shared_ptr<const Job> job_;
+  std::map<std::pair<Address, WorkerId>, Worker> workers_;  // by shard
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,37 @@
+#pragma once
+// SampleChecker: property 6, each sample is trained exactly once per epoch; what was torn is
+// trained again and counted.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "sim/checkers/checker.hpp"
+
+namespace leeway::sim {
+
+/// By the scheduler's account; and the shards have applied as many samples as that says, torn ones
+/// aside.
+class SampleChecker final : public Checker {
+ public:
+  explicit SampleChecker(std::shared_ptr<const Job> job)
+      : Checker("each sample is trained exactly once per epoch (6)"), job_(std::move(job)) {}
+  void on_event(Instant, Address actor, const Event& event) override;
+  void on_run_ended(const RunTotals& totals) override;
+
+ private:
+  struct Progress {
+    std::vector<bool> trained;  // by position of the epoch's permutation
+    std::int64_t missing = 0;
+  };
+  std::shared_ptr<const Job> job_;
+  std::map<Epoch, Progress> epochs_;  // begun and not complete
+  std::set<Epoch> complete_;
+  std::uint64_t samples_ = 0;
+  std::map<std::pair<Address, std::int64_t>, std::uint64_t> applied_;  // by shard and part
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,82 @@
+#include "sim/checkers/weights.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/rng.hpp"
+
+namespace leeway::sim {
+
+namespace {
+
+/// Of some words of each blob, over all its length: an update writes nearly all of them.
+std::uint64_t sample_of(const Message& message) {
+  constexpr std::size_t kSamples = 16;
+  std::uint64_t hash = message.blobs().size();
+  for (const Blob& blob : message.blobs()) {
+    if (blob.device().kind == Device::Kind::cuda) continue;
+    const std::size_t words = blob.size() / sizeof(std::uint32_t);
+    const std::size_t stride = words / kSamples + 1;
+    for (std::size_t i = 0; i < words; i += stride) {
+      std::uint32_t word;
+      std::memcpy(&word, blob.data() + i * sizeof word, sizeof word);
+      hash = mix64(hash ^ word);
+    }
+  }
+  return hash;
+}
+
+}  // namespace
+
+void WeightsChecker::on_sent(Instant, const Letter& letter) {
+  if (letter.message().blobs().empty()) return;
+  auto& underway = underway_[letter.message().header().data()];
+  underway.contents = sample_of(letter.message());
+  ++underway.times;
+}
+
+void WeightsChecker::check_contents(const Letter& letter) {
+  const auto found = underway_.find(letter.message().header().data());
+  if (found == underway_.end()) return;
+  if (found->second.contents != sample_of(letter.message()))
+    violated({letter.from(), letter.to()},
+             "tensors of a message were written to while it was on its way");
+  if (--found->second.times == 0) underway_.erase(found);
+}
+
+void WeightsChecker::on_delivered(Instant, const Letter& letter) {
+  if (!letter.message().blobs().empty()) check_contents(letter);
+  if (letter.to().kind == RoleKind::worker && letter.from().kind == RoleKind::shard) {
+    const auto* weights = letter.as<msg::Weights>();
+    if (!weights) return;
+    auto& pulled = pulled_[{letter.to(), letter.from(), letter.open()->incarnation}];
+    if (weights->iteration < pulled.from) return;  // comes again, too late
+    const auto [versions, fresh] = pulled.versions.try_emplace(weights->iteration);
+    if (!fresh) return;  // of several the worker takes the first
+    for (const auto& block : weights->blocks)
+      versions->second.emplace_back(block.block, block.version);
+  } else if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
+    const auto* push = letter.as<msg::Push>();
+    if (push && push->kind == msg::Push::Kind::gradient) check_push(letter, *push);
+  }
+}
+
+void WeightsChecker::check_push(const Letter& letter, const msg::Push& push) {
+  auto& pulled = pulled_[{letter.from(), letter.to(), letter.open()->incarnation}];
+  if (push.iteration < pulled.from) return;  // comes again after a later one: no news
+  const auto found = pulled.versions.find(push.iteration);
+  if (found == pulled.versions.end())
+    violated({letter.from(), letter.to()}, "a gradient of iteration ", push.iteration,
+             ", whose weights never came");
+  for (const auto& gradient : push.blocks) {
+    const std::pair of(gradient.block, gradient.version);
+    if (std::find(found->second.begin(), found->second.end(), of) == found->second.end())
+      violated({letter.from(), letter.to()}, "the gradient of block ", gradient.block,
+               " in iteration ", push.iteration, " is of version ", gradient.version,
+               ", which is not the one that was pulled");
+  }
+  pulled.from = push.iteration;
+  pulled.versions.erase(pulled.versions.begin(), found);
+}
+
+}  // namespace leeway::sim

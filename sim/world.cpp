@@ -1,0 +1,139 @@
+#include "sim/world.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "core/text.hpp"
+#include "sim/chance.hpp"
+
+namespace leeway::sim {
+
+namespace {
+
+/// A number at the beginning of a text, and the unit behind it.
+struct Quantity {
+  double number = 0;
+  std::string_view unit;
+  bool valid = false;
+};
+
+Quantity quantity_of(std::string_view text) {
+  Quantity quantity;
+  const auto [end, failed] =
+      std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  quantity.unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  quantity.valid = failed == std::errc() && std::isfinite(quantity.number) && quantity.number >= 0;
+  return quantity;
+}
+
+/// Reads a value into the world; false when it is not what the key wants.
+using Reader = std::function<bool(std::string_view, World&)>;
+
+Reader duration(Duration World::*field) {
+  return [field](std::string_view text, World& world) {
+    static const std::map<std::string_view, double> units = {
+        {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    const Quantity quantity = quantity_of(text);
+    const auto unit = units.find(quantity.unit);
+    if (!quantity.valid || unit == units.end() || quantity.number * unit->second > 1e15)
+      return false;
+    world.*field = nanoseconds(static_cast<std::int64_t>(quantity.number * unit->second + 0.5));
+    return true;
+  };
+}
+
+Reader share(double World::*field, double most) {
+  return [field, most](std::string_view text, World& world) {
+    const Quantity quantity = quantity_of(text);
+    const double value = quantity.number * (quantity.unit == "%" ? 0.01 : 1);
+    if (!quantity.valid || (quantity.unit != "%" && !quantity.unit.empty()) || value > most)
+      return false;
+    world.*field = value;
+    return true;
+  };
+}
+
+/// A plain number, `scale` of which make one of the field's unit.
+Reader rate(double World::*field, double scale, bool may_be_zero) {
+  return [field, scale, may_be_zero](std::string_view text, World& world) {
+    const Quantity quantity = quantity_of(text);
+    if (!quantity.valid || !quantity.unit.empty() || quantity.number > 1e9) return false;
+    if (quantity.number == 0 && !may_be_zero) return false;
+    world.*field = quantity.number * scale;
+    return true;
+  };
+}
+
+struct Key {
+  Reader read;
+  const char* wanted;
+};
+
+const std::map<std::string, Key>& keys() {
+  constexpr double kGiga = 1e9, kGigabit = 1e9 / 8;
+  const char* const time = "a time, such as 50us or 2ms";
+  static const std::map<std::string, Key> all = {
+      {"nodes",
+       {[](std::string_view text, World& world) {
+          if (text != "each" && text != "one") return false;
+          world.nodes = text == "one" ? World::Nodes::one : World::Nodes::one_each;
+          return true;
+        },
+        "each (worker and shard its own) or one (for all)"}},
+      {"cores",
+       {[](std::string_view text, World& world) {
+          const Quantity quantity = quantity_of(text);
+          const double whole = std::floor(quantity.number);
+          if (!quantity.valid || !quantity.unit.empty() || whole != quantity.number || whole < 1 ||
+              whole > 4096)
+            return false;
+          world.cores = static_cast<std::uint32_t>(whole);
+          return true;
+        },
+        "1 to 4096"}},
+      {"speed", {rate(&World::flops_per_second, kGiga, false), "GFLOP/s of a core, above 0"}},
+      {"memory", {rate(&World::bytes_per_second, kGiga, false), "GB/s of a core, above 0"}},
+      {"noise", {share(&World::noise, 0.99), "a share below 1, such as 5%"}},
+      {"latency", {duration(&World::latency), time}},
+      {"local_latency", {duration(&World::local_latency), time}},
+      {"jitter", {share(&World::jitter, 100), "a share of the latency, such as 20%"}},
+      {"link", {rate(&World::link_bytes_per_second, kGigabit, true), "Gbit/s, or 0 for no limit"}},
+      {"detection", {duration(&World::detection), time}},
+  };
+  return all;
+}
+
+Status read_setting(std::string_view setting, World& world) {
+  const std::size_t equals = setting.find('=');
+  const std::string name(setting.substr(0, equals));
+  const auto key = keys().find(name);
+  if (equals == std::string_view::npos || key == keys().end()) {
+    std::vector<std::string> known;
+    for (const auto& [known_name, value] : keys()) known.push_back(known_name);
+    return Error{concat("world: \"", setting, "\" is not a setting", suggest(name, known),
+                        "; write name=value, for example latency=200us,link=1")};
+  }
+  const std::string_view value = setting.substr(equals + 1);
+  if (key->second.read(value, world)) return {};
+  return Error{
+      concat("world: ", name, ": \"", value, "\" is not right; give ", key->second.wanted)};
+}
+
+}  // namespace
+
+Expected<World> parse_world(const std::string& text) {
+  World world;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto setting = std::string_view(text).substr(begin, end - begin);
+    if (const Status status = read_setting(setting, world); !status) return status.error();
+    begin = end + 1;
+  }
+  return world;
+}
+
+}  // namespace leeway::sim

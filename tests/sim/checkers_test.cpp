@@ -1,0 +1,485 @@
+// Each checker, fed with events by hand: it keeps quiet while all is well, and names what is not.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "core/limits.hpp"
+#include "sim/checkers/clocks.hpp"
+#include "sim/checkers/cuts.hpp"
+#include "sim/checkers/evicted.hpp"
+#include "sim/checkers/exactly_once.hpp"
+#include "sim/checkers/limits.hpp"
+#include "sim/checkers/parked.hpp"
+#include "sim/checkers/rule.hpp"
+#include "sim/checkers/samples.hpp"
+#include "sim/checkers/weights.hpp"
+#include "sim/observers.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::sim {
+namespace {
+
+using Kind = Event::Kind;
+
+const Address kShard = address_of(ShardId(0));
+const WorkerId kA(0), kB(1);
+const Address kWorkerA = address_of(kA), kWorkerB = address_of(kB);
+
+/// Some checkers, and short names for what they are told.
+class Story {
+ public:
+  explicit Story(std::vector<std::shared_ptr<Observer>> observers)
+      : observers_(std::move(observers)) {}
+
+  void happens(Address actor, const Event& event) { observers_.event(tick(), actor, event); }
+  void sends(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
+    observers_.sent(tick(), letter(from, to, std::move(body), incarnation));
+  }
+  void gets(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
+    observers_.delivered(tick(), letter(from, to, std::move(body), incarnation));
+  }
+  void ends(Address actor) { observers_.ended(tick(), actor); }
+  void run_ends(const RunTotals& totals) { observers_.run_ended(totals); }
+
+  void admitted(WorkerId worker, std::int64_t iteration = 0) {
+    happens(kShard, {.kind = Kind::admitted, .worker = worker, .iteration = Iteration(iteration)});
+  }
+  void moved(WorkerId worker, std::int64_t clock) {
+    happens(kShard, {.kind = Kind::clock_moved, .worker = worker, .value = clock});
+  }
+  void asks(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
+    gets(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(own_clock)});
+  }
+  void parked(WorkerId worker, std::int64_t iteration) {
+    happens(kShard,
+            {.kind = Kind::pull_parked, .worker = worker, .iteration = Iteration(iteration)});
+  }
+  void answered(WorkerId worker, std::int64_t iteration) {
+    happens(kShard,
+            {.kind = Kind::pull_answered, .worker = worker, .iteration = Iteration(iteration)});
+  }
+  void applied(WorkerId worker, std::int64_t iteration, std::int64_t part = 0,
+               std::int64_t samples = 1) {
+    happens(kShard, {.kind = Kind::part_applied,
+                     .worker = worker,
+                     .iteration = Iteration(iteration),
+                     .value = part,
+                     .value2 = samples,
+                     .incarnation = Incarnation(1)});
+  }
+  void trained(std::int64_t begin, std::int64_t end, std::int64_t epoch = 0) {
+    happens(kScheduler,
+            {.kind = Kind::trained, .value = begin, .value2 = end, .epoch = Epoch(epoch)});
+  }
+
+ private:
+  Instant tick() { return now_ = now_ + milliseconds(1); }
+  static Letter letter(Address from, Address to, Body body, Incarnation incarnation) {
+    return {from, to, encode({.incarnation = incarnation, .body = std::move(body)})};
+  }
+  Observers observers_;
+  Instant now_;
+};
+
+/// What was seen, of a violation that `deed` commits; empty if it commits none.
+std::string seen(const std::function<void()>& deed) {
+  try {
+    deed();
+  } catch (const Violation& violation) {
+    return violation.seen();
+  }
+  return "";
+}
+
+std::shared_ptr<const Job> ssp_job(std::uint32_t staleness = 1) {
+  Plan plan = test::tiny_plan();
+  plan.shards = 1;
+  plan.consistency = plan::Ssp{staleness};
+  return test::job_of(plan);
+}
+
+Story clock_story() {
+  return Story({std::make_shared<ClockChecker>()});
+}
+
+template <class C>
+Story story_of() {
+  const auto job = ssp_job();
+  const auto clocks = std::make_shared<ClockChecker>();
+  if constexpr (std::is_constructible_v<C, std::shared_ptr<const Job>,
+                                        std::shared_ptr<ClockChecker>>) {
+    return Story({clocks, std::make_shared<C>(job, clocks)});
+  } else if constexpr (std::is_constructible_v<C, std::shared_ptr<const Job>>) {
+    return Story({std::make_shared<C>(job)});
+  } else {
+    return Story({std::make_shared<C>()});
+  }
+}
+
+msg::Push push_of(const Job& job, std::uint32_t part, std::int64_t iteration, float gradient,
+                  std::int64_t version = 0) {
+  const auto& parts = job.layout->parts(ShardId(0));
+  msg::Push push{.iteration = Iteration(iteration),
+                 .part = part,
+                 .part_count = static_cast<std::uint32_t>(parts.size()),
+                 .weight = 1,
+                 .samples = 2};
+  for (const BlockId id : parts[part].blocks) {
+    const std::int64_t floats = job.layout->block(id).floats;
+    Blob data = Blob::floats(floats);
+    std::fill_n(data.mutable_floats(), floats, gradient);
+    push.blocks.push_back({id, Version(version), DType::f32, Shape{floats}, data});
+  }
+  return push;
+}
+
+/// The state of shard 0 after `updates` updates of part 0, which moved each of its floats by
+/// `moved`.
+msg::CutState state_of(const Job& job, std::int64_t iteration, std::int64_t updates, float moved) {
+  msg::CutState state{.cut = 1, .iteration = Iteration(iteration)};
+  for (const auto& part : job.layout->parts(ShardId(0)))
+    for (const BlockId id : part.blocks) {
+      const Block& block = job.layout->block(id);
+      Blob data = Blob::floats(block.floats);
+      std::fill_n(data.mutable_floats(), block.floats, 0.0f);
+      for (const auto& slice : block.slices)
+        job.initial_values(slice.parameter, data.mutable_floats() + slice.offset);
+      if (part.index == 0)
+        for (std::int64_t i = 0; i < block.floats; ++i) data.mutable_floats()[i] += moved;
+      state.blocks.push_back(
+          {id, Version(part.index == 0 ? updates : 0), DType::f32, Shape{block.floats}, data});
+    }
+  return state;
+}
+
+RunTotals finished(std::uint64_t samples) {
+  RunTotals totals;
+  totals.end.reason = msg::RunEnded::Reason::finished;
+  totals.end.samples_trained = samples;
+  return totals;
+}
+
+}  // namespace
+
+TEST_CASE("a clock that goes back is caught, also that of one who returns") {
+  auto story = clock_story();
+  story.admitted(kA);
+  story.moved(kA, 3);
+  CHECK(seen([&] { story.moved(kA, 2); }) == "the clock went from 3 to 2");
+  story.happens(kShard, {.kind = Kind::removed, .worker = kA});
+  CHECK(seen([&] { story.admitted(kA, 1); }) == "the clock went from 3 to 1");
+}
+
+TEST_CASE("a min_clock that goes back is caught, also over nobody") {
+  auto story = clock_story();
+  story.admitted(kA);
+  story.moved(kA, 3);
+  CHECK(seen([&] { story.admitted(kB, 2); }) == "min_clock went from 3 to 2");
+  auto empty = clock_story();
+  empty.admitted(kA, 3);
+  empty.happens(kShard, {.kind = Kind::removed, .worker = kA});
+  CHECK(seen([&] { empty.admitted(kB, 1); }) == "min_clock went from 3 to 1");
+}
+
+TEST_CASE("a pull that is answered beyond the bound is caught, and one at the bound is not") {
+  auto story = story_of<RuleChecker>();
+  story.admitted(kA);
+  story.admitted(kB);
+  story.moved(kA, 1);
+  story.asks(kA, 1, 1);
+  story.answered(kA, 1);
+  story.moved(kA, 2);
+  story.asks(kA, 2, 2);
+  CHECK(seen([&] { story.answered(kA, 2); }) ==
+        "iteration 2 answered at min_clock 0, the bound is 1");
+}
+
+TEST_CASE("a pull that is answered without the worker's own pushes is caught") {
+  auto story = story_of<RuleChecker>();
+  story.admitted(kA);
+  story.asks(kA, 1, 1);
+  CHECK(seen([&] { story.answered(kA, 1); }) ==
+        "iteration 1 answered at clock 0, without all of the 1 pushes that the worker had sent");
+}
+
+TEST_CASE("an answer that nobody asked for, or to one who is out, is caught") {
+  auto story = story_of<RuleChecker>();
+  story.admitted(kA);
+  CHECK(seen([&] { story.answered(kA, 0); }) == "iteration 0 answered, which nobody had asked for");
+  story.asks(kB, 0, 0);
+  CHECK(seen([&] { story.answered(kB, 0); }) == "iteration 0 answered to one who is out");
+}
+
+TEST_CASE("a part that is applied twice is caught; another life's is another part") {
+  auto story = story_of<ExactlyOnceChecker>();
+  for (const std::int64_t iteration : {0, 1, 3, 2}) story.applied(kA, iteration);
+  story.happens(kShard, {.kind = Kind::part_applied, .worker = kA, .incarnation = Incarnation(2)});
+  CHECK(seen([&] { story.applied(kA, 2); }) ==
+        "part 0 of iteration 2, incarnation 1, applied twice");
+}
+
+TEST_CASE("an acknowledgement of what was not applied is caught") {
+  auto story = story_of<ExactlyOnceChecker>();
+  story.applied(kA, 0);
+  story.gets(kShard, kWorkerA, msg::Pushed{Iteration(0), 0});
+  CHECK(seen([&] {
+          story.gets(kShard, kWorkerA, msg::Pushed{Iteration(0), 1});
+        }) == "part 1 of iteration 0, incarnation 1, acknowledged but not applied");
+  CHECK(seen([&] { story.gets(kShard, kWorkerA, msg::Pushed{Iteration(1), 0}); }) != "");
+  CHECK(seen([&] {
+          story.gets(kShard, kWorkerA, msg::Pushed{Iteration(0), 0}, Incarnation(2));
+        }) != "");
+}
+
+TEST_CASE("a set of iterations keeps few intervals, whatever the order") {
+  IterationSet set;
+  for (const std::int64_t i : {4, 0, 2, 1, 3}) CHECK(set.insert(Iteration(i)));
+  CHECK(set.intervals() == 1);
+  for (std::int64_t i = 0; i < 5; ++i) CHECK_FALSE(set.insert(Iteration(i)));
+  CHECK_FALSE(set.contains(Iteration(5)));
+  CHECK(set.insert(Iteration(6)));
+  CHECK_FALSE(set.contains(Iteration(5)));
+  CHECK(set.intervals() == 2);
+}
+
+TEST_CASE("a parked pull that may go on and is left waiting is caught") {
+  auto story = story_of<ParkedChecker>();
+  story.admitted(kA);
+  story.admitted(kB);
+  story.moved(kA, 2);
+  story.asks(kA, 2, 2);
+  story.parked(kA, 2);
+  story.asks(kB, 0, 0);
+  story.answered(kB, 0);
+  story.moved(kB, 1);  // lets the pull of A go
+  CHECK(seen([&] { story.asks(kB, 1, 1); }) ==
+        "the pull of iteration 2 may go on, and is left waiting: min_clock 1, clock 2, own_clock "
+        "2");
+}
+
+TEST_CASE("a pull that waited for its worker's own push alone, and is forgotten, is caught") {
+  auto story = story_of<ParkedChecker>();
+  story.admitted(kA);
+  story.admitted(kB);
+  story.asks(kA, 1, 1);
+  story.parked(kA, 1);
+  story.asks(kB, 1, 0);
+  story.answered(kB, 1);
+  story.moved(kA, 1);
+  CHECK(seen([&] { story.asks(kB, 1, 0); }) != "");
+}
+
+TEST_CASE(
+    "a pull that was dropped without a word is caught at the end, unless its worker is gone") {
+  const auto left = [](const std::function<void(Story&)>& then) {
+    auto story = story_of<ParkedChecker>();
+    story.admitted(kA);
+    story.admitted(kB);
+    story.moved(kA, 2);
+    story.asks(kA, 2, 2);
+    then(story);
+    return seen([&] { story.run_ends(finished(0)); });
+  };
+  CHECK(left([](Story&) {}) == "the pull of iteration 2 was left waiting at the end");
+  CHECK(left([](Story& story) { story.gets(kWorkerB, kScheduler, msg::Stopped{}); }) != "");
+  CHECK(left([](Story& story) { story.gets(kWorkerA, kScheduler, msg::Join{}); }) != "");
+  CHECK(left([](Story& story) { story.gets(kWorkerA, kScheduler, msg::Join{}, Incarnation(2)); }) ==
+        "");
+  CHECK(left([](Story& story) { story.gets(kWorkerA, kScheduler, msg::Stopped{}); }) == "");
+  CHECK(left([](Story& story) { story.ends(kWorkerA); }) == "");
+  CHECK(left([](Story& story) {
+          story.happens(kShard, {.kind = Kind::refused, .worker = kA, .iteration = Iteration(2)});
+        }) == "");
+}
+
+TEST_CASE("a sample that is trained twice is caught, in an epoch that is complete too") {
+  auto story = story_of<SampleChecker>();
+  story.trained(0, 40);
+  CHECK(seen([&] { story.trained(39, 50); }) == "position 39 of epoch 0 trained again");
+  story.trained(0, 60, 1);
+  CHECK(seen([&] { story.trained(5, 6, 1); }) == "position 5 of epoch 1 trained again");
+  CHECK(seen([&] { story.trained(0, 1, 2); }) != "");
+  CHECK(seen([&] { story.trained(59, 61); }) != "");
+}
+
+TEST_CASE("samples that the run lacks at its end are caught") {
+  const auto end = [](std::int64_t trained, std::uint64_t applied, std::uint64_t counted,
+                      std::uint64_t torn = 0) {
+    auto story = story_of<SampleChecker>();
+    story.trained(0, 60);
+    story.trained(0, trained - 60, 1);
+    story.applied(kA, 0, 0, static_cast<std::int64_t>(applied));
+    RunTotals totals = finished(counted);
+    totals.end.torn_pushes = torn;
+    return seen([&] { story.run_ends(totals); });
+  };
+  CHECK(end(120, 120, 120) == "");
+  CHECK(end(119, 120, 119) == "119 samples were trained, and not 120");
+  CHECK(end(120, 120, 119) != "");
+  CHECK(end(120, 119, 120) != "");
+  CHECK(end(120, 122, 120) == "part 0 was given 122 samples; trained were 120, and torn 0 at most");
+  CHECK(end(120, 122, 120, 1) == "");
+}
+
+TEST_CASE("a cut is compared with the pushes below it, and the final state with all") {
+  const auto job = ssp_job();
+  const float step = static_cast<float>(job->plan.optimizer.learning_rate);
+  const auto told = [&](msg::CutState state) {
+    Story story({std::make_shared<CutChecker>(job)});
+    story.gets(kWorkerA, kShard, push_of(*job, 0, 0, 1));
+    story.applied(kA, 0);
+    story.gets(kScheduler, kShard, msg::Cut{1, Iteration(2)});
+    for (const std::int64_t iteration : {1, 2}) {
+      story.gets(kWorkerA, kShard, push_of(*job, 0, iteration, 1));
+      story.applied(kA, iteration);
+    }
+    return seen([&] { story.gets(kShard, kMonitor, std::move(state)); });
+  };
+  const auto final_state = [&](std::int64_t updates, float moved) {
+    auto state = state_of(*job, 0, updates, moved);
+    state.final = true;
+    return state;
+  };
+  CHECK(told(state_of(*job, 2, 2, -2 * step)) == "");
+  CHECK(told(state_of(*job, 2, 3, -2 * step)) != "");
+  CHECK(told(state_of(*job, 2, 2, -3 * step)) != "");
+  CHECK(told(state_of(*job, 2, 2, -step)) != "");
+  CHECK(told(state_of(*job, 1, 1, -step)) != "");  // nobody asked for a cut at 1
+  CHECK(told(final_state(3, -3 * step)) == "");
+  CHECK(told(final_state(3, -2 * step)) != "");
+  auto incomplete = state_of(*job, 2, 2, -2 * step);
+  incomplete.blocks.pop_back();
+  CHECK(told(std::move(incomplete)) != "");
+}
+
+TEST_CASE("a cut that the shard had passed when it was asked for is caught") {
+  const auto job = ssp_job();
+  Story story({std::make_shared<CutChecker>(job)});
+  story.gets(kWorkerA, kShard, push_of(*job, 0, 0, 1));
+  story.applied(kA, 0);
+  story.gets(kScheduler, kShard, msg::Cut{1, Iteration(0)});
+  CHECK(seen([&] { story.gets(kShard, kMonitor, state_of(*job, 0, 0, 0)); }) ==
+        "a cut at iteration 0, which the shard had passed, or was never told of");
+}
+
+TEST_CASE("an update of a push that never came is caught") {
+  auto story = story_of<CutChecker>();
+  CHECK(seen([&] { story.applied(kA, 0); }) != "");
+}
+
+TEST_CASE("a gradient of other weights than were pulled is caught") {
+  const auto job = ssp_job();
+  auto story = story_of<WeightsChecker>();
+  msg::Weights weights{.iteration = Iteration(4), .blocks = push_of(*job, 0, 4, 0, 7).blocks};
+  story.gets(kShard, kWorkerA, weights);
+  story.gets(kWorkerA, kShard, push_of(*job, 0, 4, 1, 7));
+  CHECK(seen([&] { story.gets(kWorkerA, kShard, push_of(*job, 0, 4, 1, 8)); }) != "");
+  CHECK(seen([&] { story.gets(kWorkerA, kShard, push_of(*job, 0, 5, 1, 7)); }) ==
+        "a gradient of iteration 5, whose weights never came");
+  CHECK(seen([&] { story.gets(kWorkerB, kShard, push_of(*job, 0, 4, 1, 7)); }) != "");
+}
+
+TEST_CASE("tensors that are written to while they are on their way are caught") {
+  const auto job = ssp_job();
+  Observers observers({std::make_shared<WeightsChecker>()});
+  auto push = push_of(*job, 0, 0, 1);
+  const Letter letter(kShard, kMonitor, encode({.body = push}));
+  observers.sent({}, letter);
+  observers.delivered({}, letter);
+  observers.sent({}, letter);
+  const auto floats = push.blocks[0].shape.count();
+  std::fill_n(push.blocks[0].data.mutable_floats(), floats, 2.0f);
+  CHECK(seen([&] { observers.delivered({}, letter); }) ==
+        "tensors of a message were written to while it was on its way");
+}
+
+TEST_CASE("weights and acknowledgements to a fenced worker are caught, until it is back") {
+  auto story = story_of<EvictedChecker>();
+  story.sends(kShard, kWorkerA, msg::Pushed{});
+  story.happens(kShard, {.kind = Kind::fenced, .worker = kA});
+  CHECK(seen([&] { story.sends(kShard, kWorkerA, msg::Pushed{}); }) ==
+        "a pushed to a worker that is out");
+  CHECK(seen([&] { story.sends(kShard, kWorkerA, msg::Weights{}); }) != "");
+  story.sends(kShard, kWorkerA, msg::Refused{});
+  story.sends(kShard, kWorkerB, msg::Pushed{});
+  story.admitted(kA);
+  story.sends(kShard, kWorkerA, msg::Pushed{});
+}
+
+TEST_CASE("a lease to a life that was evicted is caught, and to the next one is not") {
+  auto story = story_of<EvictedChecker>();
+  story.sends(kScheduler, kWorkerA, msg::Start{});
+  story.happens(kScheduler, {.kind = Kind::evicted, .worker = kA});
+  CHECK(seen([&] { story.sends(kScheduler, kWorkerA, msg::NoData{}); }) ==
+        "a no data to incarnation 1, which was evicted");
+  CHECK(seen([&] { story.sends(kScheduler, kWorkerA, msg::Start{}); }) != "");
+  story.sends(kScheduler, kWorkerA, msg::Start{}, Incarnation(2));
+  story.sends(kScheduler, kWorkerA, msg::NoData{}, Incarnation(2));
+}
+
+TEST_CASE("the dead neither send nor get messages, and nothing happens to them") {
+  auto story = story_of<EvictedChecker>();
+  story.ends(kWorkerA);
+  CHECK(seen([&] { story.sends(kWorkerA, kScheduler, msg::Join{}); }) != "");
+  CHECK(seen([&] { story.gets(kScheduler, kWorkerA, msg::Stop{}); }) != "");
+  CHECK(seen([&] { story.happens(kWorkerA, {.kind = Kind::step_started}); }) != "");
+  story.sends(kScheduler, kWorkerA, msg::Stop{});  // it cannot know
+}
+
+TEST_CASE("more parked pulls of a worker than allowed are caught") {
+  auto story = story_of<LimitsChecker>();
+  for (std::uint32_t i = 0; i < limits::kMaxPullsPerWorker; ++i) {
+    story.parked(kA, i);
+    story.parked(kB, i);
+  }
+  CHECK(seen([&] { story.parked(kA, 5); }) == "3 pulls parked; allowed are 2");
+  story.answered(kB, 1);
+  story.parked(kB, 5);
+}
+
+TEST_CASE("pushes that a shard takes and never applies are caught") {
+  const auto job = ssp_job();
+  const auto parts = static_cast<std::int64_t>(job->layout->parts(ShardId(0)).size());
+  auto story = story_of<LimitsChecker>();
+  story.gets(kScheduler, kShard, msg::Admit{kA, Incarnation(1), Iteration(3)});
+  story.admitted(kA, 3);
+  story.gets(kScheduler, kShard, msg::Raise{kA, Iteration(5)});
+  story.moved(kA, 5);
+  story.moved(kA, 6);
+  for (std::int64_t part = 0; part < parts; ++part) story.applied(kA, 5, part);
+  story.moved(kA, 7);
+  CHECK(seen([&] { story.moved(kA, 8); }) ==
+        concat(2 * parts, " parts taken and not applied; allowed are ", parts));
+}
+
+TEST_CASE("a message beyond the limits is caught when it is sent") {
+  Observers observers({std::make_shared<LimitsChecker>(ssp_job())});
+  const std::size_t most = limits::kMaxHeaderBytes / sizeof(std::uint64_t);
+  observers.sent({}, {kWorkerA, kShard, Message(std::vector<std::uint64_t>(most), {})});
+  const Letter large(kWorkerA, kShard, Message(std::vector<std::uint64_t>(most + 1), {}));
+  CHECK(seen([&] { observers.sent({}, large); }) != "");
+}
+
+TEST_CASE("a violation tells property, actors, what was seen and what came before for them") {
+  auto story = story_of<RuleChecker>();
+  story.admitted(kA);
+  story.asks(kB, 0, 0);
+  story.moved(kA, 1);
+  story.asks(kA, 7, 1);
+  try {
+    story.answered(kA, 7);
+    FAIL("nothing was caught");
+  } catch (const Violation& violation) {
+    CHECK(std::string(violation.what()) ==
+          "violated: no pull is answered against the rule (1)\n"
+          "  by:   shard 0, worker 0\n"
+          "  seen: iteration 7 answered at min_clock 1, the bound is 1\n"
+          "  before:\n"
+          "    0.001000000 s  shard 0: admitted, worker 0, iteration 0, value 0, value2 0\n"
+          "    0.002000000 s  worker 1 -> shard 0: pull, iteration 0\n"
+          "    0.003000000 s  shard 0: clock_moved, worker 0, iteration 0, value 1, value2 0\n"
+          "    0.004000000 s  worker 0 -> shard 0: pull, iteration 7\n"
+          "    0.005000000 s  shard 0: pull_answered, worker 0, iteration 7, value 0, value2 0");
+  }
+}
+
+}  // namespace leeway::sim
