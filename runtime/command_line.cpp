@@ -32,6 +32,7 @@ struct Flags {
   bool simulate = false;
   std::string gradients = "real";
   std::optional<std::string> world;
+  bool check_determinism = false;
 };
 
 void add_training_flags(CLI::App& app, Flags& flags) {
@@ -102,6 +103,9 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
                  "Simulate in this world: name=value with commas between, of nodes (each, one), "
                  "cores, speed (GFLOP/s), memory (GB/s), noise, latency, local_latency, jitter, "
                  "link (Gbit/s), detection; latency=200us,link=1 for example")
+      ->group(actors);
+  app.add_flag("--check-determinism", flags.check_determinism,
+               "In a simulation: run it twice more first, and compare them step by step")
       ->group(actors);
   app.add_option("--gradients", flags.gradients,
                  "In a simulation: real, or none to study protocol and time alone")
@@ -264,7 +268,8 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
   line.options.profile = flags.profile;
-  if (flags.simulate) line.options.simulate = sim::World{};
+  line.options.simulate = scenario.world();
+  if (flags.simulate && !line.options.simulate) line.options.simulate = sim::World{};
   if (flags.world) {
     const auto world = sim::parse_world(*flags.world);
     if (!world) return refuse(concat("--", world.error().text));
@@ -273,6 +278,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   if (flags.gradients != "real" && flags.gradients != "none")
     return refuse(concat("--gradients: \"", flags.gradients, "\" is not known; give real or none"));
   line.options.cost_only = flags.gradients == "none";
+  line.options.check_determinism = flags.check_determinism;
+  if (flags.check_determinism && !line.options.simulate)
+    return refuse("--check-determinism compares simulated runs; give --simulate with it");
   if (line.options.cost_only && !line.options.simulate)
     return refuse("--gradients none trains nothing; give --simulate with it, or leave it out");
   if (!flags.no_out)

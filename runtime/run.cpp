@@ -19,6 +19,8 @@
 #include "policies/straggler/straggler.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/scenario.hpp"
+#include "sim/checkers/catalogue.hpp"
+#include "sim/determinism.hpp"
 #include "sim/simulator.hpp"
 
 namespace leeway {
@@ -44,6 +46,7 @@ class Ending final : public Audience {
     return changed_.wait_for(lock, time, [&] { return totals_.has_value(); });
   }
   bool over() const { return over_.load(std::memory_order_acquire); }
+  const RunTotals& totals() const { return *totals_; }
   RunTotals take_totals() { return std::move(*totals_); }
   std::vector<Progress> take_history() { return std::move(history_); }
 
@@ -163,33 +166,71 @@ void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
   }
 }
 
-void run_simulated(const std::shared_ptr<const Job>& job, const sim::World& world, OnEvent on_event,
-                   const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+sim::Simulator::Options simulator_options(const Job& job, const RunOptions& options) {
+  return {.seed = job.plan.seed, .world = *options.simulate, .stragglers = job.plan.stragglers};
+}
+
+/// Steps until the run is over; says why it is not, when nothing moves any more.
+template <class Each>
+std::string simulate(sim::Simulator& host, const Ending& ending, Each each) {
   constexpr Duration kPatience = seconds(1000);  // virtual
   constexpr int kSteps = 1000;                   // between two looks at the world outside
-  sim::Simulator host({.seed = job->plan.seed,
-                       .world = world,
-                       .stragglers = job->plan.stragglers,
-                       .on_event = std::move(on_event)});
-  add_roles(host, job, audience);
-  const auto began = std::chrono::steady_clock::now();
   host.start();
-  Interrupts interrupts(host);
   while (!ending.over()) {
-    interrupts.look();
+    each();
     bool more = true;
     for (int i = 0; i < kSteps && more && !ending.over(); ++i) more = host.step();
-    std::string reason = host.end_reason(kMonitor);
-    if (reason.empty() && !ending.over() && (!more || host.idle() > kPatience))
-      reason = "all wait for each other, and nothing is left to do";
-    if (reason.empty()) continue;
+    if (auto reason = host.end_reason(kMonitor); !reason.empty()) return reason;
+    if (!ending.over() && (!more || host.idle() > kPatience))
+      return concat("all wait for each other: ", host.who_waits());
+  }
+  return {};
+}
+
+void run_simulated(const std::shared_ptr<const Job>& job, const RunOptions& options,
+                   OnEvent on_event, const std::vector<Audience*>& audience, Ending& ending,
+                   Result& result) {
+  auto settings = simulator_options(*job, options);
+  settings.on_event = std::move(on_event);
+  for (auto& checker : sim::all_checkers(job)) settings.observers.push_back(std::move(checker));
+  sim::Simulator host(std::move(settings));
+  add_roles(host, job, audience);
+  const auto began = std::chrono::steady_clock::now();
+  Interrupts interrupts(host);
+  try {
+    result.error = simulate(host, ending, [&] { interrupts.look(); });
+    if (ending.over()) host.conclude(ending.totals());
+  } catch (const CheckFailed& failed) {
+    result.error = failed.what();
+  }
+  if (!result.error.empty()) {
     result.exit_code = 1;
-    result.error = concat("simulation: ", reason);
+    result.error = concat("simulation: ", result.error, "; the same command with --seed ",
+                          job->plan.seed, " repeats it");
     return;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   result.simulated_in_seconds = took.count();
   result.protocol_hash = host.trace().protocol();
+}
+
+/// Runs the plan twice more, with nothing shared but the data, and compares the two.
+Status check_determinism(const Plan& plan, const TrainTest& data, const RunOptions& options) {
+  const auto difference = sim::compare_runs([&](const sim::Trace::Options& trace) {
+    const auto job = make_job(plan, data, {.cost_only = options.cost_only});
+    LW_CHECK(bool(job), job ? std::string() : job.error().text);
+    auto settings = simulator_options(**job, options);
+    settings.trace = trace;
+    sim::Simulator host(std::move(settings));
+    Ending ending;
+    add_roles(host, *job, {&ending});
+    simulate(host, ending, [] {});
+    return host.trace();
+  });
+  if (!difference) return {};
+  return Error{concat("simulation: two runs of seed ", plan.seed, " differ in step ",
+                      difference->step, ". One: ", difference->first,
+                      ". The other: ", difference->second)};
 }
 
 }  // namespace
@@ -211,6 +252,13 @@ Result run(const Plan& plan, const RunOptions& options) {
       make_job(plan, std::move(*data), {.profile = profile, .cost_only = options.cost_only});
   if (!made) return refused(made.error().text);
   const auto& job = *made;
+  if (options.simulate && options.check_determinism) {
+    if (const auto same = check_determinism(plan, job->data, options); !same) {
+      Result result = refused(same.error().text);
+      result.exit_code = 1;
+      return result;
+    }
+  }
 
   std::unique_ptr<RunFolder> folder;
   if (!options.folder.empty()) {
@@ -235,7 +283,7 @@ Result run(const Plan& plan, const RunOptions& options) {
         events->write(actor, at, event);
       };
     if (options.simulate) {
-      run_simulated(job, *options.simulate, std::move(on_event), audience, ending, result);
+      run_simulated(job, options, std::move(on_event), audience, ending, result);
     } else {
       run_here(job, std::move(on_event), audience, ending, result);
     }
@@ -255,7 +303,8 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (!options.quiet) {
     std::string text = summary(*job, result.totals, options.folder);
     if (options.simulate)
-      text += concat("\nSimulated: ", duration(result.seconds), " of virtual time in ",
+      text += concat(options.check_determinism ? "\nTwo further runs took the same steps." : "",
+                     "\nSimulated: ", duration(result.seconds), " of virtual time in ",
                      duration(result.simulated_in_seconds), ".\n");
     if (profile) text += "\n" + profile_table(profile->rows(), peak_of(*job));
     if (options.print) {

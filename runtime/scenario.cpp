@@ -105,6 +105,11 @@ Scenario& Scenario::evaluate_every(double epochs) {
   plan_.evaluate_every = epochs;
   return *this;
 }
+Scenario& Scenario::simulated(sim::World world) {
+  world_ = world;
+  return *this;
+}
+
 Scenario& Scenario::seed(std::uint64_t seed) {
   plan_.seed = seed;
   return *this;

@@ -77,14 +77,18 @@ class Scenario {
   /// Epochs between two evaluations on the test set; 0 evaluates at the end alone.
   Scenario& evaluate_every(double epochs);
   Scenario& seed(std::uint64_t seed);
+  /// Runs in virtual time, in this world, whether --simulate is given or not.
+  Scenario& simulated(sim::World world = {});
 
   const Plan& plan() const { return plan_; }
   Plan& plan() { return plan_; }
+  const std::optional<sim::World>& world() const { return world_; }
   const std::string& summary() const { return summary_; }
   const std::string& description() const { return description_; }
 
  private:
   Plan plan_;
+  std::optional<sim::World> world_;
   std::string summary_;
   std::string description_;
 };
@@ -94,6 +98,7 @@ struct RunOptions {
   std::string folder;                             // where the run is kept; empty: nowhere
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // every event into the run folder
+  bool check_determinism = false;                 // simulate twice more, and compare
   bool cost_only = false;                         // simulate without computing anything
   std::optional<sim::World> simulate;             // run in virtual time, in this world
   bool profile = false;                           // where the time went, layer by layer

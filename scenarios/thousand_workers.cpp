@@ -5,8 +5,6 @@
 // --shards 1 to see the shard's link become the limit, or --gradients none for the times alone.
 #include <leeway/runtime/scenario.hpp>
 
-#include <iostream>
-
 using namespace leeway;
 
 int main(int argc, char** argv) {
@@ -28,11 +26,7 @@ int main(int argc, char** argv) {
       .batch(16)
       .epochs(0)
       .iterations(100 * 1000)
-      .evaluate_every(0);
-  CommandLine line = parse(scenario, argc, argv);
-  if (line.exit_code) return *line.exit_code;
-  if (!line.options.simulate) line.options.simulate = sim::World{};
-  const Result result = run(line.plan, line.options);
-  if (!result.error.empty()) std::cerr << "thousand-workers: " << result.error << '\n';
-  return result.exit_code;
+      .evaluate_every(0)
+      .simulated();
+  return run(scenario, argc, argv).exit_code;
 }

@@ -9,7 +9,7 @@ namespace leeway::sim {
 CutChecker::CutChecker(std::shared_ptr<const Job> job)
     : Checker("a cut is the sum of all pushes below it (5)"), job_(std::move(job)) {
   const auto& plan = job_->plan;
-  adds_ = std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
+  adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
           plan.optimizer.weight_decay == 0 && plan.schedule == plan::Schedule{};
 }
 

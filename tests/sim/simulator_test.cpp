@@ -58,8 +58,8 @@ Outcome simulate(const Plan& plan, const World& world = {}, Trace::Options trace
   add_roles(simulator, job, ending);
   simulator.start();
   while (!ending.totals()) {
-    const bool more = simulator.step();  // a violation is for whoever asked for the run
-    REQUIRE(more);
+    const bool stepped = simulator.step();  // a violation is for whoever asked for the run
+    REQUIRE(stepped);
     REQUIRE(simulator.idle() < seconds(100));
   }
   simulator.conclude(*ending.totals());
