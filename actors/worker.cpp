@@ -19,9 +19,10 @@ struct PlannedFault : std::runtime_error {
 
 }  // namespace
 
-Worker::Worker(std::shared_ptr<const Job> job, WorkerId id)
+Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, Incarnation incarnation)
     : job_(std::move(job)),
       id_(id),
+      incarnation_(incarnation),
       buffers_(make_buffers()),
       unacknowledged_(job_->layout->shards()) {}
 

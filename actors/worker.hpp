@@ -22,7 +22,8 @@ namespace leeway {
 
 class Worker final : public ProtocolRole {
  public:
-  Worker(std::shared_ptr<const Job> job, WorkerId id);
+  /// `incarnation` is above that of any earlier life of the worker.
+  Worker(std::shared_ptr<const Job> job, WorkerId id, Incarnation incarnation = Incarnation(1));
 
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;

@@ -52,6 +52,8 @@ class Observer {
   virtual void on_delivered(Instant, const Letter&) {}
   /// The actor has ended before its run.
   virtual void on_ended(Instant, Address /*actor*/) {}
+  /// An actor that had ended begins a new life.
+  virtual void on_restarted(Instant, Address /*actor*/) {}
   /// After everything else, if the run came to its end.
   virtual void on_run_ended(const RunTotals&) {}
 };

@@ -35,6 +35,9 @@ class Observers {
     tell([&](Observer& observer) { observer.on_ended(at, actor); },
          [&] { recent_.ended(at, actor); });
   }
+  void restarted(Instant at, Address actor) {
+    tell([&](Observer& observer) { observer.on_restarted(at, actor); }, [] {});
+  }
   void run_ended(const RunTotals& totals) {
     tell([&](Observer& observer) { observer.on_run_ended(totals); }, [] {});
   }

@@ -35,14 +35,17 @@ class Simulator::Box final : public Outbox {
     simulator_.deliver(self_, actor.address, actor.node, to, std::move(message));
   }
   void after(Duration delay, TimerToken token) override {
-    simulator_.schedule(simulator_.now_ + delay,
-                        {.kind = Event_::Kind::timer, .actor = self_, .number = token});
+    simulator_.schedule(simulator_.now_ + delay, {.kind = Pending::Kind::timer,
+                                                  .actor = self_,
+                                                  .life = simulator_.actors_[self_].life,
+                                                  .number = token});
   }
   void compute(std::shared_ptr<Work> work) override {
     const std::uint64_t task = simulator_.next_task_++;
     const Address address = simulator_.actors_[self_].address;
     simulator_.tasks_[task] = {
         .actor = self_,
+        .life = simulator_.actors_[self_].life,
         .work = std::move(work),
         .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)};
     if (simulator_.cores_[simulator_.actors_[self_].node].take(task)) simulator_.begin_part(task);
@@ -54,7 +57,10 @@ class Simulator::Box final : public Outbox {
     actor.watchers.push_back(self_);
     if (!actor.role)
       simulator_.schedule(simulator_.now_ + simulator_.options_.world.detection,
-                          {.kind = Event_::Kind::down, .actor = self_, .other = watched});
+                          {.kind = Pending::Kind::down,
+                           .actor = self_,
+                           .life = simulator_.actors_[self_].life,
+                           .other = watched});
   }
   void emit(const Event& event) override {
     const Address address = simulator_.actors_[self_].address;
@@ -104,7 +110,7 @@ void Simulator::start() {
     guarded(actor, [](Role& role, Outbox& box) { role.on_start(box); });
 }
 
-void Simulator::schedule(Instant at, Event_ event) {
+void Simulator::schedule(Instant at, Pending event) {
   std::uint32_t slot;
   if (free_slots_.empty()) {
     slot = static_cast<std::uint32_t>(slots_.size());
@@ -125,8 +131,10 @@ void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_no
   if (found == index_.end() || !actors_[found->second].role) return;
   const Instant at = network_.arrival(from, from_node, found->second, actors_[found->second].node,
                                       bytes_of(letter.message()), now_);
-  schedule(at,
-           {.kind = Event_::Kind::message, .actor = found->second, .letter = std::move(letter)});
+  schedule(at, {.kind = Pending::Kind::message,
+                .actor = found->second,
+                .life = actors_[found->second].life,
+                .letter = std::move(letter)});
 }
 
 void Simulator::send(Address to, Message message) {
@@ -137,21 +145,21 @@ bool Simulator::step() {
   if (due_.empty()) return false;
   const Due due = due_.top();
   due_.pop();
-  Event_ event = std::move(slots_[due.slot]);
+  Pending event = std::move(slots_[due.slot]);
   free_slots_.push_back(due.slot);
   now_ = due.at;
-  if (event.kind == Event_::Kind::core_free) {
+  if (event.kind == Pending::Kind::core_free) {
     release_core(static_cast<NodeIndex>(event.number));
     return true;
   }
-  if (event.kind == Event_::Kind::part_done) {
+  if (event.kind == Pending::Kind::part_done) {
     end_part(event.number);
     return true;
   }
-  if (!actors_[event.actor].role) return true;  // nobody is there any more
+  if (!lives(event.actor, event.life)) return true;  // nobody is there any more
   const Address self = actors_[event.actor].address;
   switch (event.kind) {
-    case Event_::Kind::message: {
+    case Pending::Kind::message: {
       const Letter& letter = event.letter;
       if (self != kMonitor && letter.from() != kMonitor) busy_ = now_;
       trace_.delivered(now_, letter.from(), self, letter.message());
@@ -161,7 +169,7 @@ bool Simulator::step() {
       });
       break;
     }
-    case Event_::Kind::timer:
+    case Pending::Kind::timer:
       trace_.timer(now_, self, event.number);
       guarded(event.actor, [&](Role& role, Outbox& box) { role.on_timer(event.number, box); });
       break;
@@ -180,9 +188,9 @@ void Simulator::begin_part(std::uint64_t number) {
   Task& task = tasks_.at(number);
   const ActorIndex actor = task.actor;
   const NodeIndex node = actors_[actor].node;
-  const Duration time =
-      actors_[actor].role ? compute_.time(task.work->cost(task.part)) : Duration{};
-  if (actors_[actor].role) {
+  const bool alive = lives(actor, task.life);
+  const Duration time = alive ? compute_.time(task.work->cost(task.part)) : Duration{};
+  if (alive) {
     try {
       task.work->run(task.part);
     } catch (const CheckFailed&) {
@@ -192,24 +200,25 @@ void Simulator::begin_part(std::uint64_t number) {
     }
   }
   // A slow worker takes longer without taking the core from others, as on the local host.
-  schedule(now_ + time, {.kind = Event_::Kind::core_free, .number = node});
+  schedule(now_ + time, {.kind = Pending::Kind::core_free, .number = node});
   const Duration pause = task.part == 0 ? task.slow_down.extra : Duration{};
   schedule(now_ + scaled(time, task.slow_down.factor) + pause,
-           {.kind = Event_::Kind::part_done, .actor = actor, .number = number});
+           {.kind = Pending::Kind::part_done, .actor = actor, .number = number});
 }
 
 void Simulator::end_part(std::uint64_t number) {
   const ActorIndex actor = tasks_.at(number).actor;
+  const std::uint32_t life = tasks_.at(number).life;
   const auto work = tasks_.at(number).work;
   const int part = tasks_.at(number).part++;
-  if (!actors_[actor].role) {
+  if (!lives(actor, life)) {
     tasks_.erase(number);
     return;
   }
   busy_ = now_;
   trace_.computed(now_, actors_[actor].address, part);
   guarded(actor, [&](Role& role, Outbox& box) { role.on_part(*work, part, box); });
-  if (!actors_[actor].role || part + 1 == work->parts()) {
+  if (!lives(actor, life) || part + 1 == work->parts()) {
     tasks_.erase(number);
   } else if (cores_[actors_[actor].node].take(number)) {
     begin_part(number);
@@ -240,8 +249,19 @@ void Simulator::end(ActorIndex index, const std::string& reason) {
   actor.end_reason = reason;
   observers_.ended(now_, actor.address);
   for (const ActorIndex watcher : actor.watchers)
-    schedule(now_ + options_.world.detection,
-             {.kind = Event_::Kind::down, .actor = watcher, .other = actor.address});
+    schedule(now_ + options_.world.detection, {.kind = Pending::Kind::down,
+                                               .actor = watcher,
+                                               .life = actors_[watcher].life,
+                                               .other = actor.address});
+}
+
+void Simulator::restart(Address address, std::shared_ptr<Role> role) {
+  Actor& actor = actors_[index_.at(address)];
+  LW_CHECK(!actor.role, address, "lives");
+  actor.role = std::move(role);
+  ++actor.life;
+  observers_.restarted(now_, address);
+  guarded(index_.at(address), [](Role& started, Outbox& box) { started.on_start(box); });
 }
 
 void Simulator::kill(Address address, const std::string& reason) {

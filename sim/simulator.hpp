@@ -48,6 +48,9 @@ class Simulator {
   void send(Address to, Message message);
   /// Ends an actor, as if its process had died.
   void kill(Address actor, const std::string& reason);
+  /// Starts a new life of an actor that has ended, as if its process had been started again. Its
+  /// messages, timers and computations of before are lost.
+  void restart(Address actor, std::shared_ptr<Role> role);
   /// The run came to its end: observers look at what is left.
   void conclude(const RunTotals& totals) { observers_.run_ended(totals); }
 
@@ -67,6 +70,7 @@ class Simulator {
     Address address;
     NodeIndex node = 0;
     std::shared_ptr<Role> role;  // null once it has ended
+    std::uint32_t life = 1;      // counts restarts: what was meant for an earlier life is lost
     std::unique_ptr<Box> box;
     std::string end_reason;
     std::vector<ActorIndex> watchers;
@@ -74,16 +78,17 @@ class Simulator {
   /// A work under way.
   struct Task {
     ActorIndex actor = 0;
+    std::uint32_t life = 0;
     std::shared_ptr<Work> work;
     int part = 0;
     Slowdown slow_down;
-    Duration core_time;  // of the part under way
   };
-  struct Event_ {
+  struct Pending {
     enum class Kind : std::uint8_t { message, timer, core_free, part_done, down };
     Kind kind{};
-    ActorIndex actor = 0;  // whom it concerns
-    Address other;         // who has ended
+    ActorIndex actor = 0;    // whom it concerns
+    std::uint32_t life = 0;  // and in which of its lives
+    Address other;           // who has ended
     Letter letter;
     std::uint64_t number = 0;  // timer's token, or task
   };
@@ -96,9 +101,12 @@ class Simulator {
     }
   };
 
-  void schedule(Instant at, Event_ event);
+  void schedule(Instant at, Pending event);
   void deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
                Message message);
+  bool lives(ActorIndex actor, std::uint32_t life) const {
+    return actors_[actor].role && actors_[actor].life == life;
+  }
   void begin_part(std::uint64_t task);
   void end_part(std::uint64_t task);
   void release_core(NodeIndex node);
@@ -115,7 +123,7 @@ class Simulator {
   std::map<Address, ActorIndex> index_;
   std::vector<Cores> cores_;  // by node
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
-  std::vector<Event_> slots_;
+  std::vector<Pending> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::map<std::uint64_t, Task> tasks_;
   std::uint64_t next_task_ = 0;

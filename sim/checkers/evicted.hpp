@@ -17,6 +17,7 @@ class EvictedChecker final : public Checker {
   void on_sent(Instant, const Letter& letter) override;
   void on_delivered(Instant, const Letter& letter) override;
   void on_ended(Instant, Address actor) override { ended_.insert(actor); }
+  void on_restarted(Instant, Address actor) override { ended_.erase(actor); }
 
  private:
   std::set<Address> ended_;

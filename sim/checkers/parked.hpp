@@ -22,6 +22,7 @@ class ParkedChecker final : public Checker {
   void on_event(Instant, Address actor, const Event& event) override;
   void on_delivered(Instant, const Letter& letter) override;
   void on_ended(Instant, Address actor) override { ended_.insert(actor); }
+  void on_restarted(Instant, Address actor) override { ended_.erase(actor); }
   void on_run_ended(const RunTotals& totals) override;
 
  private:

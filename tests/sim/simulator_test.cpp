@@ -291,4 +291,42 @@ TEST_CASE("a run that stands still says who waits") {
   CHECK(text.find("; shard 0 min_clock 0; shard 1 min_clock 0") != std::string::npos);
 }
 
+TEST_CASE("a worker that is started again takes part again, before or after its death is noticed") {
+  Plan plan = tiny_plan();
+  plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
+  const auto late = GENERATE(false, true);
+  World world = exact_world();
+  world.flops_per_second = 1e6;  // so that the run outlasts the death
+  world.detection = milliseconds(5);
+  const auto job = job_of(plan);
+  const auto checkers = all_checkers(job);
+  Ending ending;
+  Simulator simulator({.world = world, .observers = {checkers.begin(), checkers.end()}});
+  add_roles(simulator, job, ending);
+  simulator.start();
+  const Address worker = address_of(WorkerId(1));
+  const Instant death = Instant{} + milliseconds(20);
+  const Instant return_at = death + milliseconds(late ? 30 : 1);
+  bool killed = false, back = false;
+  while (!ending.totals()) {
+    REQUIRE(simulator.step());
+    if (!killed && simulator.now() >= death) {
+      simulator.kill(worker, "the test pulls the plug");
+      killed = true;
+    }
+    if (killed && !back && simulator.now() >= return_at) {
+      simulator.restart(worker, std::make_shared<Worker>(job, WorkerId(1), Incarnation(2)));
+      back = true;
+    }
+  }
+  simulator.conclude(*ending.totals());
+  REQUIRE(back);
+  CHECK(ending.totals()->end.reason == msg::RunEnded::Reason::finished);
+  CHECK(ending.totals()->end.samples_trained == 1200);
+  CHECK(simulator.end_reason(worker) == "the test pulls the plug");
+  // What it did in its second life, which began well before the end.
+  CHECK(simulator.now() > return_at + milliseconds(20));
+  CHECK(ending.totals()->workers[1].iterations > 0);
+}
+
 }  // namespace leeway::sim
