@@ -93,8 +93,11 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
                  "between; none removes the scenario's own")
       ->allow_extra_args(false)
       ->group(actors);
-  app.add_option("--fault", flags.faults,
-                 "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed")
+  app.add_option(
+         "--fault", flags.faults,
+         "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed; may be "
+         "given several times")
+      ->allow_extra_args(false)
       ->group(actors);
   app.add_flag("--simulate", flags.simulate,
                "Run in virtual time, every worker and shard on a node of its own")
