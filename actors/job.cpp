@@ -95,10 +95,11 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->packed = std::make_shared<PackCache>(kPackedVersions);
   job->profile = std::move(options.profile);
   job->cost_only = options.cost_only;
-  for (const auto& block : job->layout->blocks()) {
-    if (!job->cost_only) break;
-    job->no_gradients.push_back(Blob::floats(block.floats));
-    std::fill_n(job->no_gradients.back().mutable_floats(), block.floats, 0.0f);
+  if (job->cost_only) {
+    for (const auto& block : job->layout->blocks()) {
+      job->no_gradients.push_back(Blob::floats(block.floats));
+      std::fill_n(job->no_gradients.back().mutable_floats(), block.floats, 0.0f);
+    }
   }
   if (const auto fits = check_augment(plan.augment, job->data.train->sample_shape()); !fits)
     return fits.error();

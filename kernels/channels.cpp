@@ -62,28 +62,32 @@ LW_INLINE void image_to_first(float* y, const float* x, std::int64_t channels,
   }
 }
 
+/// Calls move(image of y, image of x) for each image, or copies all where both orders are one.
+template <class Move>
+LW_INLINE void for_each_image(float* y, const float* x, std::int64_t batch, std::int64_t channels,
+                              std::int64_t pixels, Move move) {
+  const std::int64_t floats = channels * pixels;
+  if (channels == 1 || pixels == 1) {
+    std::copy_n(x, batch * floats, y);
+    return;
+  }
+  for (std::int64_t b = 0; b < batch; ++b) move(y + b * floats, x + b * floats);
+}
+
 }  // namespace
 
 LW_SIMD void to_channels_last(float* y, const float* x, std::int64_t batch, std::int64_t channels,
                               std::int64_t pixels) {
-  const std::int64_t floats = channels * pixels;
-  if (channels == 1 || pixels == 1) {
-    std::copy_n(x, batch * floats, y);
-    return;
-  }
-  for (std::int64_t b = 0; b < batch; ++b)
-    image_to_last(y + b * floats, x + b * floats, channels, pixels);
+  for_each_image(y, x, batch, channels, pixels, [=](float* to, const float* from) LW_INLINE_LAMBDA {
+    image_to_last(to, from, channels, pixels);
+  });
 }
 
 LW_SIMD void to_channels_first(float* y, const float* x, std::int64_t batch, std::int64_t channels,
                                std::int64_t pixels) {
-  const std::int64_t floats = channels * pixels;
-  if (channels == 1 || pixels == 1) {
-    std::copy_n(x, batch * floats, y);
-    return;
-  }
-  for (std::int64_t b = 0; b < batch; ++b)
-    image_to_first(y + b * floats, x + b * floats, channels, pixels);
+  for_each_image(y, x, batch, channels, pixels, [=](float* to, const float* from) LW_INLINE_LAMBDA {
+    image_to_first(to, from, channels, pixels);
+  });
 }
 
 }  // namespace leeway::kernels

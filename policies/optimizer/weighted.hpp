@@ -29,4 +29,25 @@ inline double filled(double beta, double progress) {
   return progress > 0 ? 1 - std::pow(beta, progress) : 1;
 }
 
+/// Adam's step under an update of this size, where weight decay is `decay` in the gradient, or
+/// shrinks the weights by `shrink` apart from it. Spec: plan::Adam or plan::AdamW.
+template <class Spec>
+kernels::AdamFormula adam_formula(const Spec& spec, const UpdateSize& size, double decay,
+                                  double shrink) {
+  const Decay first(spec.beta1, size.weight);
+  const Decay second(spec.beta2, size.weight);
+  const double rate = size.learning_rate * size.weight / filled(spec.beta1, size.progress);
+  return {
+      .rate = static_cast<float>(rate),
+      .decay = static_cast<float>(decay),
+      .shrink = static_cast<float>(shrink),
+      .keep1 = static_cast<float>(first.keep),
+      .gain1 = static_cast<float>(first.gain),
+      .keep2 = static_cast<float>(second.keep),
+      .gain2 = static_cast<float>(second.gain),
+      .scale = static_cast<float>(1 / std::sqrt(filled(spec.beta2, size.progress))),
+      .epsilon = static_cast<float>(spec.epsilon),
+  };
+}
+
 }  // namespace leeway
