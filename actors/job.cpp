@@ -1,5 +1,7 @@
 #include "actors/job.hpp"
 
+#include "core/rng.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -37,6 +39,22 @@ Status check_batch_norm(const Model& model, const Plan& plan) {
                           " takes mean and variance over a micro-batch, and those have one sample; "
                           "give a larger --batch or fewer --micro-batches")};
   return {};
+}
+
+/// The faults, with what their spread adds to when they begin.
+std::vector<plan::Fault> drawn_faults(const Plan& plan) {
+  constexpr std::uint64_t kFaultStream = 0x6661756c74;
+  std::vector<plan::Fault> faults = plan.faults;
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    Rng rng = Rng::stream(plan.seed, kFaultStream, i);
+    auto& fault = faults[i];
+    if (auto* iteration = std::get_if<std::int64_t>(&fault.at))
+      *iteration +=
+          static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(fault.spread) + 1));
+    else
+      std::get<double>(fault.at) += rng.uniform() * fault.spread;
+  }
+  return faults;
 }
 
 }  // namespace
@@ -94,7 +112,8 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (const auto there = check_devices(*job); !there) return there.error();
   job->packed = std::make_shared<PackCache>(kPackedVersions);
   job->profile = std::move(options.profile);
-  job->cost_only = options.cost_only;
+  job->cost_only = plan.simulated && plan.simulated->cost_only;
+  job->faults = drawn_faults(plan);
   if (job->cost_only) {
     for (const auto& block : job->layout->blocks()) {
       job->no_gradients.push_back(Blob::floats(block.floats));

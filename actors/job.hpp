@@ -34,9 +34,9 @@ struct Job {
   ExecutorFactory executors;
   std::shared_ptr<PackCache> packed;  // of all workers of this process
   std::shared_ptr<Profile> profile;   // null: nothing is timed
+  std::vector<plan::Fault> faults;    // of the plan, what their spread adds drawn from the seed
   std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
-  /// Nothing is computed and all gradients are zero: for studies of protocol and time in
-  /// simulations of many workers.
+  /// Nothing is computed and all gradients are zero: see plan::World.
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // per block, then; shared by all
 
@@ -49,7 +49,6 @@ struct Job {
 struct JobOptions {
   ExecutorFactory executors;         // empty: make_executor
   std::shared_ptr<Profile> profile;  // null: nothing is timed
-  bool cost_only = false;            // see Job
 };
 
 /// Builds everything that follows from the plan and the data, and checks that they fit. The error

@@ -134,6 +134,16 @@ StepSamples Worker::take_samples() {
 
 // ---- the iteration ----
 
+template <class Kind>
+bool Worker::planned(Iteration iteration) const {
+  if (incarnation_ != Incarnation(1)) return false;  // once is enough
+  return std::any_of(job_->faults.begin(), job_->faults.end(), [&](const plan::Fault& fault) {
+    const auto* at = std::get_if<std::int64_t>(&fault.at);
+    return fault.actor == address_of(id_) && std::holds_alternative<Kind>(fault.kind) && at &&
+           *at == iteration.value();
+  });
+}
+
 void Worker::advance(Outbox& out) {
   if (state_ == State::joining || state_ == State::stopped) {
     if (stopping_ && state_ == State::joining) {
@@ -210,11 +220,9 @@ void Worker::start_step(Outbox& out) {
   const auto count = static_cast<std::int64_t>(samples.samples.size());
   out.emit(
       {.kind = Event::Kind::step_started, .worker = id_, .iteration = iteration, .value = count});
-  for (const auto& fault : job_->plan.faults)
-    if (fault.worker == id_.value() && fault.iteration == iteration.value() &&
-        fault.kind == plan::Fault::Kind::throws && incarnation_ == Incarnation(1))
-      throw PlannedFault(
-          concat("fault of the plan: ", address_of(id_), " throws in iteration ", iteration));
+  if (planned<plan::Throws>(iteration))
+    throw PlannedFault(
+        concat("fault of the plan: ", address_of(id_), " throws in iteration ", iteration));
   next_ = iteration + 1;
   step_since_ = out.now();
   if (count == 0) {
@@ -296,11 +304,9 @@ void Worker::push_layer(Step& step, int layer, Outbox& out) {
       push(shard, std::move(message), out);
     }
   }
-  for (const auto& fault : job_->plan.faults)
-    if (fault.worker == id_.value() && fault.iteration == step.iteration().value() &&
-        fault.kind == plan::Fault::Kind::killed && incarnation_ == Incarnation(1))
-      throw PlannedFault(concat("fault of the plan: ", address_of(id_), " is killed in iteration ",
-                                step.iteration()));
+  if (planned<plan::Killed>(step.iteration()))
+    throw PlannedFault(concat("fault of the plan: ", address_of(id_), " is killed in iteration ",
+                              step.iteration()));
 }
 
 void Worker::push_empty(Outbox& out) {

@@ -77,6 +77,9 @@ class Worker final : public ProtocolRole {
   StepSamples take_samples();
   double push_weight(std::int64_t samples) const;
   Clock acknowledged() const;
+  /// True when the plan wants this fault in this iteration.
+  template <class Kind>
+  bool planned(Iteration iteration) const;
   void report(bool now, Outbox& out);
   template <class T>
   void send(Address to, T body, Outbox& out);

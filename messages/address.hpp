@@ -3,8 +3,10 @@
 #include <compare>
 #include <cstdint>
 #include <ostream>
+#include <string>
 #include <string_view>
 
+#include "core/expected.hpp"
 #include "core/ids.hpp"
 
 namespace leeway {
@@ -50,5 +52,10 @@ inline std::ostream& operator<<(std::ostream& out, Address address) {
     out << ' ' << address.index;
   return out;
 }
+
+/// As plans and flags spell it: "worker2", "shard0", "scheduler".
+std::string spelled(Address address);
+/// The same back; a number alone is a worker. The error says what would be right.
+Expected<Address> parse_address(std::string_view text);
 
 }  // namespace leeway

@@ -38,5 +38,7 @@ class Checks {
 /// The model's layers, those inside others included. Errors name the place:
 /// `model[3].residual.body[1].conv2d.outputs`.
 void check_model(Checks& checks, const Plan& plan);
+/// Stragglers, faults and the world of a simulation.
+void check_trouble(Checks& checks, const Plan& plan);
 
 }  // namespace leeway

@@ -30,6 +30,8 @@ struct Plan {
   augment @18 :Augment;
   device @19 :Text = "cpu";     # "cpu", "cuda" or "cuda:1" for all, or a list: "workers=cuda,worker3=cpu,shards=cuda:0"
   initFrom @20 :Text;           # safetensors file of the weights to start from; empty: drawn from the seed
+  balance @21 :Balance;
+  host @22 :Host;
 }
 
 struct DataSource {
@@ -203,6 +205,44 @@ struct Consistency {
       staleness @1 :UInt32 = 3;
     }
     asp @2 :Void;
+    backup :group {             # a round takes the first pushes of all workers but so many, and drops the late ones
+      spare @3 :UInt32 = 1;
+    }
+    adaptive :group {           # a staleness that the scheduler moves between two bounds, by how much the workers wait
+      low @4 :UInt32 = 1;
+      high @5 :UInt32 = 8;
+    }
+  }
+}
+
+enum Balance {                  # how many samples an iteration of each worker has
+  equal @0;                     # the batch
+  bySpeed @1;                   # by its measured speed; their sum stays
+}
+
+struct Host {                   # where the actors live
+  union {
+    local @0 :Void;             # on threads of this process
+    simulated @1 :World;        # in virtual time
+  }
+}
+
+struct World {                  # the machines and the network of a simulated run
+  nodes @0 :Nodes;
+  cores @1 :UInt32 = 1;         # of each node; computations beyond wait for one
+  speed @2 :Float64 = 50;       # GFLOP/s of one core, multiplications and additions
+  memory @3 :Float64 = 20;      # GB/s that one core moves to and from memory
+  noise @4 :Float64 = 0.05;     # a computation takes 1 - noise to 1 + noise times its time
+  latencyUs @5 :Float64 = 50;   # of a message between two nodes, one way
+  localLatencyUs @6 :Float64 = 5; # within a node
+  jitter @7 :Float64 = 0.2;     # latency varies by this share of itself, upwards
+  link @8 :Float64 = 10;        # Gbit/s of each node's link, each way; 0: no limit
+  detectionMs @9 :Float64 = 200; # until watchers are told that an actor has ended, or cannot be reached
+  costOnly @10 :Bool;           # nothing is computed and all gradients are zero: for studies of protocol and time
+
+  enum Nodes {
+    each @0;                    # every worker and every shard has a node of its own; scheduler and monitor share one
+    one @1;                     # all actors share one node, like those of this process
   }
 }
 
@@ -248,13 +288,53 @@ struct Straggler {              # slows `worker` down; where several do, their f
   }
 }
 
-struct Fault {                  # `worker` fails in its iteration `iteration`
-  worker @0 :UInt32;
-  iteration @1 :Int64;
-  kind @2 :Kind;
-  enum Kind {
-    throws @0;                  # its computation throws; nothing of the iteration has been pushed
-    killed @1;                  # it ends without a word after the first push of the iteration: a torn push when there are more
+struct Fault {                  # what befalls an actor, and when
+  actor @0 :Text = "worker0";   # "worker2", "shard0" or "scheduler"
+  at :union {                   # when it begins
+    iteration @1 :Int64;        # as the actor begins this iteration; any worker, where the actor is none
+    seconds @2 :Float64;        # by the host's clock
+  }
+  spread @3 :Float64;           # later by up to so many iterations or seconds, drawn from the seed
+  union {
+    throws @4 :Void;            # the computation of the iteration throws; nothing of it has been pushed
+    killed @5 :Void;            # ends without a word after the first push of the iteration: a torn push when there are more
+    crash @6 :Crash;            # ends, wherever it is
+    joins @7 :Void;             # is not there before
+    freeze @8 :Lasting;         # does nothing, as if its process had been stopped, and goes on
+    slow @9 :Slow;              # handles every message so much later
+    breaks @10 :Link;           # the connection to a peer ends and is made again after `seconds`: what is on its way is lost
+    delay @11 :Delay;           # messages to and from a peer take longer
+    silence @12 :Link;          # nothing reaches the peer, while the peer is heard
+    partition @13 :Partition;   # nothing gets in or out
+    slowLink @14 :SlowLink;     # the link of its node is slower
+    clockStops @15 :Lasting;    # the clock of its node stands still
+  }
+  struct Crash {
+    back @0 :Float64;           # seconds until it is started again; 0: never
+  }
+  struct Lasting {
+    seconds @0 :Float64 = 1;
+  }
+  struct Slow {
+    delayMs @0 :Float64 = 5;
+    seconds @1 :Float64 = 1;
+  }
+  struct Link {
+    peer @0 :Text = "shard0";
+    seconds @1 :Float64 = 0.1;
+  }
+  struct Delay {
+    peer @0 :Text = "shard0";
+    delayMs @1 :Float64 = 5;
+    seconds @2 :Float64 = 1;
+  }
+  struct Partition {
+    with @0 :List(Text);        # actors on the same side
+    seconds @1 :Float64 = 1;
+  }
+  struct SlowLink {
+    factor @0 :Float64 = 10;
+    seconds @1 :Float64 = 1;
   }
 }
 

@@ -2,12 +2,15 @@
 // Plan: what a run is, as a plain value. Field by field the same as plan.capnp, which documents
 // each field.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "core/expected.hpp"
 #include "messages/message.hpp"
+#include "messages/plan_trouble.hpp"
+#include "messages/plan_world.hpp"
 
 namespace leeway {
 
@@ -187,57 +190,17 @@ struct Ssp {
 struct Asp {
   bool operator==(const Asp&) const = default;
 };
-using Consistency = std::variant<Bsp, Ssp, Asp>;
+struct Backup {
+  std::uint32_t spare = 1;
+  bool operator==(const Backup&) const = default;
+};
+struct Adaptive {
+  std::uint32_t low = 1, high = 8;
+  bool operator==(const Adaptive&) const = default;
+};
+using Consistency = std::variant<Bsp, Ssp, Asp, Backup, Adaptive>;
 
-struct ConstantFactor {
-  double factor = 4;
-  bool operator==(const ConstantFactor&) const = default;
-};
-struct Bursts {
-  double factor = 4, share = 0.2;
-  std::uint32_t length = 50;
-  bool operator==(const Bursts&) const = default;
-};
-struct Pareto {
-  double alpha = 1.5, cap = 100;
-  bool operator==(const Pareto&) const = default;
-};
-struct Pauses {
-  double length_ms = 200;
-  std::variant<std::uint32_t, double> every = std::uint32_t{50};  // iterations, or seconds
-  bool operator==(const Pauses&) const = default;
-};
-struct Decay {
-  double factor = 4;
-  std::uint32_t iterations = 1000;
-  bool operator==(const Decay&) const = default;
-};
-struct Sharing {
-  double factor = 4;
-  std::uint32_t on = 100, off = 300;
-  bool operator==(const Sharing&) const = default;
-};
-struct Trace {
-  std::string file;
-  bool operator==(const Trace&) const = default;
-};
-using StragglerKind = std::variant<ConstantFactor, Bursts, Pareto, Pauses, Decay, Sharing, Trace>;
-struct Straggler {
-  std::uint32_t worker = 0;
-  bool all = false;
-  StragglerKind kind;
-  bool operator==(const Straggler&) const = default;
-};
-/// No worker is slowed more, by all its stragglers together.
-inline constexpr double kMaxSlowdown = 1e6;
-
-struct Fault {
-  enum class Kind : std::uint8_t { throws, killed };
-  std::uint32_t worker = 0;
-  std::int64_t iteration = 0;
-  Kind kind = Kind::throws;
-  bool operator==(const Fault&) const = default;
-};
+enum class Balance : std::uint8_t { equal, by_speed };
 
 struct Stop {
   double epochs = 10;
@@ -271,6 +234,8 @@ struct Plan {
   plan::Augment augment;
   std::string device = "cpu";
   std::string init_from;
+  plan::Balance balance = plan::Balance::equal;
+  std::optional<plan::World> simulated;  // in virtual time; otherwise on threads of this process
   bool operator==(const Plan&) const = default;
 };
 

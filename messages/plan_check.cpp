@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMaxBatch = 1u << 24;
 constexpr std::uint32_t kMaxShift = 999;
+constexpr std::uint32_t kMaxStaleness = 1'000'000;
 
 // --- data and loss
 // -------------------------------------------------------------------------
@@ -177,85 +178,34 @@ void check_devices(Checks& checks, const Plan& plan) {
 
 void check_consistency(Checks& checks, const Plan& plan) {
   const auto* ssp = std::get_if<plan::Ssp>(&plan.consistency);
+  const auto* backup = std::get_if<plan::Backup>(&plan.consistency);
+  const auto* adaptive = std::get_if<plan::Adaptive>(&plan.consistency);
   const bool barrier =
-      std::holds_alternative<plan::Bsp>(plan.consistency) || (ssp && ssp->staleness == 0);
-  checks.require(!(plan.prefetch && barrier), "prefetch: with ", ssp ? "staleness 0" : "bsp",
+      std::holds_alternative<plan::Bsp>(plan.consistency) || backup || (ssp && ssp->staleness == 0);
+  // Replaced by what makes them work.
+  checks.require(!backup, "consistency.backup: is not there yet; give bsp");
+  checks.require(!adaptive, "consistency.adaptive: is not there yet; give ssp");
+  checks.require(plan.balance == plan::Balance::equal,
+                 "balance.by_speed: is not there yet; give equal");
+  checks.require(!(plan.prefetch && barrier), "prefetch: with ",
+                 ssp      ? "staleness 0"
+                 : backup ? "backup workers"
+                          : "bsp",
                  " it would park on itself, as it pulls for an iteration ahead of its own push; "
                  "give --staleness 1 or more, or prefetch = false");
-}
-
-struct StragglerCheck {
-  Checks& checks;
-  const std::string name;  // "stragglers[2]"
-
-  void factor(const char* field, double value) const {
-    checks.number(name + field, value, value >= 1 && value <= plan::kMaxSlowdown,
-                  "a factor from 1 to 1000000, as in --slow 3:4x");
+  if (backup)
+    checks.require(backup->spare >= 1 && backup->spare < plan.workers,
+                   "consistency.backup.spare: of ", plan.workers, " workers ", backup->spare,
+                   " cannot be spare; give --staleness backup(1) and at least one worker more");
+  if (adaptive) {
+    checks.require(adaptive->low < adaptive->high && adaptive->high <= kMaxStaleness,
+                   "consistency.adaptive: from ", adaptive->low, " to ", adaptive->high,
+                   " is no range; give two rising bounds up to ", kMaxStaleness,
+                   ", as in --staleness adaptive(1,8)");
+    checks.require(!plan.prefetch || adaptive->low >= 1,
+                   "prefetch: with a staleness that may fall to 0 it would park on itself; give "
+                   "--staleness adaptive(1,8), or prefetch = false");
   }
-  void iterations(const char* field, std::uint32_t value) const {
-    checks.require(value >= 1, name, field, ": 0 is not allowed; give 1 or more iterations");
-  }
-  void operator()(const plan::ConstantFactor& in) const { factor(".factor", in.factor); }
-  void operator()(const plan::Bursts& in) const {
-    factor(".bursts.factor", in.factor);
-    checks.number(name + ".bursts.share", in.share, in.share >= 0 && in.share <= 1,
-                  "0 to 1, or 0% to 100% as in --slow 3:4x@20%");
-    iterations(".bursts.length", in.length);
-  }
-  void operator()(const plan::Pareto& in) const {
-    checks.number(name + ".pareto.alpha", in.alpha, in.alpha >= 0.1 && in.alpha <= 100,
-                  "0.1 (very heavy) to 100 (hardly any tail), as in --slow 3:pareto(1.5)");
-    factor(".pareto.cap", in.cap);
-  }
-  void operator()(const plan::Pauses& in) const {
-    constexpr double kHourMs = 3.6e6, kDaySeconds = 86400;
-    checks.number(name + ".pauses.length_ms", in.length_ms,
-                  in.length_ms > 0 && in.length_ms <= kHourMs,
-                  "more than 0, up to an hour, as in --slow 3:pauses(200ms/50)");
-    if (const auto* every = std::get_if<std::uint32_t>(&in.every))
-      return iterations(".pauses.iterations", *every);
-    const double seconds = std::get<double>(in.every);
-    checks.number(name + ".pauses.seconds", seconds, seconds > 0 && seconds <= kDaySeconds,
-                  "more than 0, up to a day, as in --slow 3:pauses(200ms/2s)");
-    checks.require(in.length_ms < seconds * 1e3, name, ".pauses.length_ms: a pause of ",
-                   in.length_ms, " ms every ", seconds,
-                   " s leaves no time to work; give shorter or rarer pauses");
-  }
-  void operator()(const plan::Decay& in) const {
-    factor(".decay.factor", in.factor);
-    iterations(".decay.iterations", in.iterations);
-  }
-  void operator()(const plan::Sharing& in) const {
-    factor(".sharing.factor", in.factor);
-    iterations(".sharing.on", in.on);
-    iterations(".sharing.off", in.off);
-  }
-  void operator()(const plan::Trace& in) const {
-    checks.require(!in.file.empty(), name, ".trace.file: is empty; give the path of the file");
-  }
-};
-
-void check_trouble(Checks& checks, const Plan& plan) {
-  for (std::size_t i = 0; i < plan.stragglers.size(); ++i) {
-    const plan::Straggler& it = plan.stragglers[i];
-    const std::string name = concat("stragglers[", i, "]");
-    checks.require(it.worker < plan.workers, name, ".worker: there is no worker ", it.worker,
-                   "; give --slow a worker from 0 to ", std::int64_t{plan.workers} - 1,
-                   ", or more --workers");
-    checks.require(!it.all || it.worker == 0, name, ".worker: ", it.worker,
-                   " is given, and all = true as well; keep one of the two");
-    std::visit(StragglerCheck{checks, name}, it.kind);
-  }
-  for (std::size_t i = 0; i < plan.faults.size(); ++i) {
-    const plan::Fault& it = plan.faults[i];
-    const std::string name = concat("faults[", i, "]");
-    checks.require(it.worker < plan.workers, name, ".worker: there is no worker ", it.worker,
-                   "; give one from 0 to ", std::int64_t{plan.workers} - 1, ", or more --workers");
-    checks.require(it.iteration >= 0, name, ".iteration: ", it.iteration,
-                   " is not allowed; give 0 or more");
-  }
-  checks.require(plan.faults.size() <= limits::kMaxWorkers, "faults: ", plan.faults.size(),
-                 " are too many; give at most ", limits::kMaxWorkers);
 }
 
 void check_name(Checks& checks, const std::string& name) {

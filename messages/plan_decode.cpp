@@ -2,20 +2,16 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
-#include "messages/plan.hpp"
-#include "messages/wire.hpp"
-#include "plan.capnp.h"
+#include "messages/plan_wire.hpp"
 
 namespace leeway {
 namespace {
 
-std::string text(capnp::Text::Reader in) {
-  return std::string(in.begin(), in.size());
-}
+using wire::read;
+using wire::unknown_arm;
 
-template <class Which>
-[[noreturn]] void unknown_arm(const char* field, Which which) {
-  throw wire::Malformed{concat(field, " is of the unknown kind ", static_cast<unsigned>(which))};
+std::string text(capnp::Text::Reader in) {
+  return wire::read_text(in);
 }
 
 plan::Csv read(plan_schema::DataSource::Csv::Reader in) {
@@ -200,51 +196,22 @@ plan::Consistency read(plan_schema::Consistency::Reader in) {
       return plan::Ssp{in.getSsp().getStaleness()};
     case plan_schema::Consistency::ASP:
       return plan::Asp{};
+    case plan_schema::Consistency::BACKUP:
+      return plan::Backup{in.getBackup().getSpare()};
+    case plan_schema::Consistency::ADAPTIVE:
+      return plan::Adaptive{in.getAdaptive().getLow(), in.getAdaptive().getHigh()};
   }
   unknown_arm("consistency", in.which());
 }
 
-plan::Pauses read(plan_schema::Straggler::Pauses::Reader in) {
+std::optional<plan::World> read(plan_schema::Host::Reader in) {
   switch (in.which()) {
-    case plan_schema::Straggler::Pauses::ITERATIONS:
-      return {in.getLengthMs(), in.getIterations()};
-    case plan_schema::Straggler::Pauses::SECONDS:
-      return {in.getLengthMs(), in.getSeconds()};
+    case plan_schema::Host::LOCAL:
+      return std::nullopt;
+    case plan_schema::Host::SIMULATED:
+      return read(in.getSimulated());
   }
-  unknown_arm("straggler.pauses", in.which());
-}
-
-plan::StragglerKind read_kind(plan_schema::Straggler::Reader in) {
-  switch (in.which()) {
-    case plan_schema::Straggler::FACTOR:
-      return plan::ConstantFactor{in.getFactor()};
-    case plan_schema::Straggler::BURSTS: {
-      const auto bursts = in.getBursts();
-      return plan::Bursts{bursts.getFactor(), bursts.getShare(), bursts.getLength()};
-    }
-    case plan_schema::Straggler::PARETO:
-      return plan::Pareto{in.getPareto().getAlpha(), in.getPareto().getCap()};
-    case plan_schema::Straggler::PAUSES:
-      return read(in.getPauses());
-    case plan_schema::Straggler::DECAY:
-      return plan::Decay{in.getDecay().getFactor(), in.getDecay().getIterations()};
-    case plan_schema::Straggler::SHARING: {
-      const auto sharing = in.getSharing();
-      return plan::Sharing{sharing.getFactor(), sharing.getOn(), sharing.getOff()};
-    }
-    case plan_schema::Straggler::TRACE:
-      return plan::Trace{text(in.getTrace().getFile())};
-  }
-  unknown_arm("straggler", in.which());
-}
-
-plan::Straggler read(plan_schema::Straggler::Reader in) {
-  return {in.getWorker(), in.getAll(), read_kind(in)};
-}
-
-plan::Fault read(plan_schema::Fault::Reader in) {
-  return {in.getWorker(), in.getIteration(),
-          wire::read_enum(in.getKind(), plan::Fault::Kind::killed, "fault.kind")};
+  unknown_arm("host", in.which());
 }
 
 template <class Item, class ListReader>
@@ -281,6 +248,8 @@ Plan read(plan_schema::Plan::Reader in) {
   out.augment = {in.getAugment().getFlip(), in.getAugment().getShift()};
   out.device = text(in.getDevice());
   out.init_from = text(in.getInitFrom());
+  out.balance = wire::read_enum(in.getBalance(), plan::Balance::by_speed, "balance");
+  out.simulated = read(in.getHost());
   return out;
 }
 

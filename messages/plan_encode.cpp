@@ -2,15 +2,13 @@
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 
-#include "messages/plan.hpp"
-#include "plan.capnp.h"
+#include "messages/plan_wire.hpp"
 
 namespace leeway {
 namespace {
 
-capnp::Text::Reader text_of(const std::string& in) {
-  return capnp::Text::Reader(in.c_str(), in.size());  // whole, also beyond a zero byte
-}
+using wire::text_of;
+using wire::write;
 
 // One overload for each arm of a variant; std::visit picks it.
 
@@ -177,53 +175,15 @@ void write(plan_schema::Consistency::Builder out, const plan::Ssp& in) {
 void write(plan_schema::Consistency::Builder out, const plan::Asp&) {
   out.setAsp();
 }
+void write(plan_schema::Consistency::Builder out, const plan::Backup& in) {
+  out.initBackup().setSpare(in.spare);
+}
+void write(plan_schema::Consistency::Builder out, const plan::Adaptive& in) {
+  auto adaptive = out.initAdaptive();
+  adaptive.setLow(in.low);
+  adaptive.setHigh(in.high);
+}
 
-void write(plan_schema::Straggler::Builder out, const plan::ConstantFactor& in) {
-  out.setFactor(in.factor);
-}
-void write(plan_schema::Straggler::Builder out, const plan::Bursts& in) {
-  auto bursts = out.initBursts();
-  bursts.setFactor(in.factor);
-  bursts.setShare(in.share);
-  bursts.setLength(in.length);
-}
-void write(plan_schema::Straggler::Builder out, const plan::Pareto& in) {
-  auto pareto = out.initPareto();
-  pareto.setAlpha(in.alpha);
-  pareto.setCap(in.cap);
-}
-void write(plan_schema::Straggler::Builder out, const plan::Pauses& in) {
-  auto pauses = out.initPauses();
-  pauses.setLengthMs(in.length_ms);
-  if (const auto* iterations = std::get_if<std::uint32_t>(&in.every))
-    pauses.setIterations(*iterations);
-  else
-    pauses.setSeconds(std::get<double>(in.every));
-}
-void write(plan_schema::Straggler::Builder out, const plan::Decay& in) {
-  auto decay = out.initDecay();
-  decay.setFactor(in.factor);
-  decay.setIterations(in.iterations);
-}
-void write(plan_schema::Straggler::Builder out, const plan::Sharing& in) {
-  auto sharing = out.initSharing();
-  sharing.setFactor(in.factor);
-  sharing.setOn(in.on);
-  sharing.setOff(in.off);
-}
-void write(plan_schema::Straggler::Builder out, const plan::Trace& in) {
-  out.initTrace().setFile(text_of(in.file));
-}
-void write(plan_schema::Straggler::Builder out, const plan::Straggler& in) {
-  out.setWorker(in.worker);
-  out.setAll(in.all);
-  std::visit([&](const auto& kind) { write(out, kind); }, in.kind);
-}
-void write(plan_schema::Fault::Builder out, const plan::Fault& in) {
-  out.setWorker(in.worker);
-  out.setIteration(in.iteration);
-  out.setKind(static_cast<plan_schema::Fault::Kind>(in.kind));
-}
 void write(plan_schema::Stop::Builder out, const plan::Stop& in) {
   out.setEpochs(in.epochs);
   out.setIterations(in.iterations);
@@ -269,6 +229,11 @@ void write(plan_schema::Plan::Builder out, const Plan& in) {
   augment.setShift(in.augment.shift);
   out.setDevice(text_of(in.device));
   out.setInitFrom(text_of(in.init_from));
+  out.setBalance(static_cast<plan_schema::Balance>(in.balance));
+  if (in.simulated)
+    write(out.initHost().initSimulated(), *in.simulated);
+  else
+    out.initHost().setLocal();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/values.hpp"
+#include "sim/world.hpp"
 
 namespace leeway {
 namespace {
@@ -30,8 +31,7 @@ struct Flags {
   bool trace = false;
   bool profile = false;
   bool simulate = false;
-  std::string gradients = "real";
-  std::optional<std::string> world;
+  std::optional<std::string> world, gradients;
   bool check_determinism = false;
 };
 
@@ -151,6 +151,23 @@ Status apply_trouble(const Flags& flags, Plan& plan) {
   return {};
 }
 
+Status apply_world(const Flags& flags, Plan& plan) {
+  if (flags.simulate && !plan.simulated) plan.simulated = plan::World{};
+  if (flags.world) {
+    const auto world = sim::parse_world(*flags.world);
+    if (!world) return Error{concat("--", world.error().text)};
+    plan.simulated = *world;
+  }
+  if (!flags.gradients) return {};
+  if (*flags.gradients != "real" && *flags.gradients != "none")
+    return Error{concat("--gradients: \"", *flags.gradients, "\" is not known; give real or none")};
+  const bool none = *flags.gradients == "none";
+  if (none && !plan.simulated)
+    return Error{"--gradients none trains nothing; give --simulate with it, or leave it out"};
+  if (plan.simulated) plan.simulated->cost_only = none;
+  return {};
+}
+
 Status apply(const Flags& flags, Plan& plan) {
   take(plan.workers, flags.workers);
   take(plan.shards, flags.shards);
@@ -198,6 +215,7 @@ Status apply(const Flags& flags, Plan& plan) {
       return Error{"--data: this scenario makes its own data; leave the flag out"};
     }
   }
+  if (auto status = apply_world(flags, plan); !status) return status;
   if (auto status = apply_trouble(flags, plan); !status) return status;
   return validate(plan);
 }
@@ -271,21 +289,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
   line.options.profile = flags.profile;
-  line.options.simulate = scenario.world();
-  if (flags.simulate && !line.options.simulate) line.options.simulate = sim::World{};
-  if (flags.world) {
-    const auto world = sim::parse_world(*flags.world);
-    if (!world) return refuse(concat("--", world.error().text));
-    line.options.simulate = *world;
-  }
-  if (flags.gradients != "real" && flags.gradients != "none")
-    return refuse(concat("--gradients: \"", flags.gradients, "\" is not known; give real or none"));
-  line.options.cost_only = flags.gradients == "none";
   line.options.check_determinism = flags.check_determinism;
-  if (flags.check_determinism && !line.options.simulate)
+  if (flags.check_determinism && !line.plan.simulated)
     return refuse("--check-determinism compares simulated runs; give --simulate with it");
-  if (line.options.cost_only && !line.options.simulate)
-    return refuse("--gradients none trains nothing; give --simulate with it, or leave it out");
   if (!flags.no_out)
     line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
   return line;

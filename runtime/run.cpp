@@ -166,8 +166,10 @@ void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
   }
 }
 
-sim::Simulator::Options simulator_options(const Job& job, const RunOptions& options) {
-  return {.seed = job.plan.seed, .world = *options.simulate, .stragglers = job.plan.stragglers};
+sim::Simulator::Options simulator_options(const Job& job) {
+  return {.seed = job.plan.seed,
+          .world = sim::World(*job.plan.simulated),
+          .stragglers = job.plan.stragglers};
 }
 
 /// Steps until the run is over; says why it is not, when nothing moves any more.
@@ -187,10 +189,9 @@ std::string simulate(sim::Simulator& host, const Ending& ending, Each each) {
   return {};
 }
 
-void run_simulated(const std::shared_ptr<const Job>& job, const RunOptions& options,
-                   OnEvent on_event, const std::vector<Audience*>& audience, Ending& ending,
-                   Result& result) {
-  auto settings = simulator_options(*job, options);
+void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
+                   const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+  auto settings = simulator_options(*job);
   settings.on_event = std::move(on_event);
   for (auto& checker : sim::all_checkers(job)) settings.observers.push_back(std::move(checker));
   sim::Simulator host(std::move(settings));
@@ -215,11 +216,11 @@ void run_simulated(const std::shared_ptr<const Job>& job, const RunOptions& opti
 }
 
 /// Runs the plan twice more, with nothing shared but the data, and compares the two.
-Status check_determinism(const Plan& plan, const TrainTest& data, const RunOptions& options) {
+Status check_determinism(const Plan& plan, const TrainTest& data) {
   const auto difference = sim::compare_runs([&](const sim::Trace::Options& trace) {
-    const auto job = make_job(plan, data, {.cost_only = options.cost_only});
+    const auto job = make_job(plan, data);
     LW_CHECK(bool(job), job ? std::string() : job.error().text);
-    auto settings = simulator_options(**job, options);
+    auto settings = simulator_options(**job);
     settings.trace = trace;
     sim::Simulator host(std::move(settings));
     Ending ending;
@@ -248,12 +249,11 @@ Result run(const Plan& plan, const RunOptions& options) {
   auto data = load_data(plan.data, plan.seed);
   if (!data) return refused(data.error().text);
   const auto profile = options.profile ? std::make_shared<Profile>() : nullptr;
-  const auto made =
-      make_job(plan, std::move(*data), {.profile = profile, .cost_only = options.cost_only});
+  const auto made = make_job(plan, std::move(*data), {.profile = profile});
   if (!made) return refused(made.error().text);
   const auto& job = *made;
-  if (options.simulate && options.check_determinism) {
-    if (const auto same = check_determinism(plan, job->data, options); !same) {
+  if (plan.simulated && options.check_determinism) {
+    if (const auto same = check_determinism(plan, job->data); !same) {
       Result result = refused(same.error().text);
       result.exit_code = 1;
       return result;
@@ -282,8 +282,8 @@ Result run(const Plan& plan, const RunOptions& options) {
       on_event = [&](Address actor, Instant at, const Event& event) {
         events->write(actor, at, event);
       };
-    if (options.simulate) {
-      run_simulated(job, options, std::move(on_event), audience, ending, result);
+    if (plan.simulated) {
+      run_simulated(job, std::move(on_event), audience, ending, result);
     } else {
       run_here(job, std::move(on_event), audience, ending, result);
     }
@@ -302,7 +302,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   }
   if (!options.quiet) {
     std::string text = summary(*job, result.totals, options.folder);
-    if (options.simulate)
+    if (plan.simulated)
       text += concat(options.check_determinism ? "\nTwo further runs took the same steps." : "",
                      "\nSimulated: ", duration(result.seconds), " of virtual time in ",
                      duration(result.simulated_in_seconds), ".\n");

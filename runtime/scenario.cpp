@@ -105,8 +105,8 @@ Scenario& Scenario::evaluate_every(double epochs) {
   plan_.evaluate_every = epochs;
   return *this;
 }
-Scenario& Scenario::simulated(sim::World world) {
-  world_ = world;
+Scenario& Scenario::simulated(plan::World world) {
+  plan_.simulated = world;
   return *this;
 }
 

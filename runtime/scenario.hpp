@@ -22,7 +22,6 @@
 #include "runtime/models.hpp"
 #include "runtime/result.hpp"
 #include "runtime/words.hpp"
-#include "sim/world.hpp"
 
 namespace leeway {
 
@@ -78,17 +77,15 @@ class Scenario {
   Scenario& evaluate_every(double epochs);
   Scenario& seed(std::uint64_t seed);
   /// Runs in virtual time, in this world, whether --simulate is given or not.
-  Scenario& simulated(sim::World world = {});
+  Scenario& simulated(plan::World world = {});
 
   const Plan& plan() const { return plan_; }
   Plan& plan() { return plan_; }
-  const std::optional<sim::World>& world() const { return world_; }
   const std::string& summary() const { return summary_; }
   const std::string& description() const { return description_; }
 
  private:
   Plan plan_;
-  std::optional<sim::World> world_;
   std::string summary_;
   std::string description_;
 };
@@ -99,8 +96,6 @@ struct RunOptions {
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // every event into the run folder
   bool check_determinism = false;                 // simulate twice more, and compare
-  bool cost_only = false;                         // simulate without computing anything
-  std::optional<sim::World> simulate;             // run in virtual time, in this world
   bool profile = false;                           // where the time went, layer by layer
   std::function<void(const std::string&)> print;  // instead of the terminal
 };

@@ -91,8 +91,9 @@ Expected<plan::Fault> parse_fault(const std::string& text) {
   const std::string kind = colon == std::string::npos ? "throws" : text.substr(colon + 1);
   if (!worker || !iteration || *iteration < 0 || (kind != "throws" && kind != "killed"))
     return wrong;
-  return plan::Fault{*worker, *iteration,
-                     kind == "killed" ? plan::Fault::Kind::killed : plan::Fault::Kind::throws};
+  plan::Fault fault{address_of(WorkerId(*worker)), *iteration, 0, plan::Throws{}};
+  if (kind == "killed") fault.kind = plan::Killed{};
+  return fault;
 }
 
 Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers) {

@@ -31,23 +31,24 @@ Quantity quantity_of(std::string_view text) {
 }
 
 /// Reads a value into the world; false when it is not what the key wants.
-using Reader = std::function<bool(std::string_view, World&)>;
+using Reader = std::function<bool(std::string_view, plan::World&)>;
 
-Reader duration(Duration World::*field) {
-  return [field](std::string_view text, World& world) {
+/// A time, kept in units of `unit_ns`.
+Reader duration(double plan::World::*field, double unit_ns) {
+  return [field, unit_ns](std::string_view text, plan::World& world) {
     static const std::map<std::string_view, double> units = {
         {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const Quantity quantity = quantity_of(text);
     const auto unit = units.find(quantity.unit);
     if (!quantity.valid || unit == units.end() || quantity.number * unit->second > 1e15)
       return false;
-    world.*field = nanoseconds(static_cast<std::int64_t>(quantity.number * unit->second + 0.5));
+    world.*field = quantity.number * unit->second / unit_ns;
     return true;
   };
 }
 
-Reader share(double World::*field, double most) {
-  return [field, most](std::string_view text, World& world) {
+Reader share(double plan::World::*field, double most) {
+  return [field, most](std::string_view text, plan::World& world) {
     const Quantity quantity = quantity_of(text);
     const double value = quantity.number * (quantity.unit == "%" ? 0.01 : 1);
     if (!quantity.valid || (quantity.unit != "%" && !quantity.unit.empty()) || value > most)
@@ -57,13 +58,13 @@ Reader share(double World::*field, double most) {
   };
 }
 
-/// A plain number, `scale` of which make one of the field's unit.
-Reader rate(double World::*field, double scale, bool may_be_zero) {
-  return [field, scale, may_be_zero](std::string_view text, World& world) {
+/// A plain number.
+Reader rate(double plan::World::*field, bool may_be_zero) {
+  return [field, may_be_zero](std::string_view text, plan::World& world) {
     const Quantity quantity = quantity_of(text);
     if (!quantity.valid || !quantity.unit.empty() || quantity.number > 1e9) return false;
     if (quantity.number == 0 && !may_be_zero) return false;
-    world.*field = quantity.number * scale;
+    world.*field = quantity.number;
     return true;
   };
 }
@@ -74,18 +75,19 @@ struct Key {
 };
 
 const std::map<std::string, Key>& keys() {
-  constexpr double kGiga = 1e9, kGigabit = 1e9 / 8;
+  using plan::World;
+  constexpr double kMicro = 1e3, kMilli = 1e6;  // nanoseconds
   const char* const time = "a time, such as 50us or 2ms";
   static const std::map<std::string, Key> all = {
       {"nodes",
-       {[](std::string_view text, World& world) {
+       {[](std::string_view text, plan::World& world) {
           if (text != "each" && text != "one") return false;
-          world.nodes = text == "one" ? World::Nodes::one : World::Nodes::one_each;
+          world.nodes = text == "one" ? World::Nodes::one : World::Nodes::each;
           return true;
         },
         "each (worker and shard its own) or one (for all)"}},
       {"cores",
-       {[](std::string_view text, World& world) {
+       {[](std::string_view text, plan::World& world) {
           const Quantity quantity = quantity_of(text);
           const double whole = std::floor(quantity.number);
           if (!quantity.valid || !quantity.unit.empty() || whole != quantity.number || whole < 1 ||
@@ -95,19 +97,19 @@ const std::map<std::string, Key>& keys() {
           return true;
         },
         "1 to 4096"}},
-      {"speed", {rate(&World::flops_per_second, kGiga, false), "GFLOP/s of a core, above 0"}},
-      {"memory", {rate(&World::bytes_per_second, kGiga, false), "GB/s of a core, above 0"}},
+      {"speed", {rate(&World::speed, false), "GFLOP/s of a core, above 0"}},
+      {"memory", {rate(&World::memory, false), "GB/s of a core, above 0"}},
       {"noise", {share(&World::noise, 0.99), "a share below 1, such as 5%"}},
-      {"latency", {duration(&World::latency), time}},
-      {"local_latency", {duration(&World::local_latency), time}},
+      {"latency", {duration(&World::latency_us, kMicro), time}},
+      {"local_latency", {duration(&World::local_latency_us, kMicro), time}},
       {"jitter", {share(&World::jitter, 100), "a share of the latency, such as 20%"}},
-      {"link", {rate(&World::link_bytes_per_second, kGigabit, true), "Gbit/s, or 0 for no limit"}},
-      {"detection", {duration(&World::detection), time}},
+      {"link", {rate(&World::link, true), "Gbit/s, or 0 for no limit"}},
+      {"detection", {duration(&World::detection_ms, kMilli), time}},
   };
   return all;
 }
 
-Status read_setting(std::string_view setting, World& world) {
+Status read_setting(std::string_view setting, plan::World& world) {
   const std::size_t equals = setting.find('=');
   const std::string name(setting.substr(0, equals));
   const auto key = keys().find(name);
@@ -125,8 +127,20 @@ Status read_setting(std::string_view setting, World& world) {
 
 }  // namespace
 
-Expected<World> parse_world(const std::string& text) {
-  World world;
+World::World(const plan::World& world)
+    : nodes(world.nodes == plan::World::Nodes::one ? Nodes::one : Nodes::one_each),
+      cores(world.cores),
+      flops_per_second(world.speed * 1e9),
+      bytes_per_second(world.memory * 1e9),
+      noise(world.noise),
+      latency(time_of(world.latency_us, 1e6)),
+      local_latency(time_of(world.local_latency_us, 1e6)),
+      jitter(world.jitter),
+      link_bytes_per_second(world.link * 1e9 / 8),
+      detection(time_of(world.detection_ms, 1e3)) {}
+
+Expected<plan::World> parse_world(const std::string& text) {
+  plan::World world;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const auto setting = std::string_view(text).substr(begin, end - begin);

@@ -5,11 +5,16 @@
 
 #include "core/expected.hpp"
 #include "core/time.hpp"
+#include "messages/plan_world.hpp"
 
 namespace leeway::sim {
 
-/// Figures are those of a small cluster: one worker or shard a node, ten-gigabit links.
+/// A plan's world, in the units that a simulation counts in. Figures are those of a small cluster:
+/// one worker or shard a node, ten-gigabit links.
 struct World {
+  World() = default;
+  explicit World(const plan::World& world);
+
   /// Which actors share a node. Scheduler and monitor are always together on node 0.
   enum class Nodes : std::uint8_t {
     one_each,  // every worker and every shard has a node of its own
@@ -34,6 +39,6 @@ struct World {
 /// keeps its default. Names: nodes (each, one), cores, speed (GFLOP/s of a core), memory (GB/s of a
 /// core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection. The error
 /// says what would be right.
-Expected<World> parse_world(const std::string& text);
+Expected<plan::World> parse_world(const std::string& text);
 
 }  // namespace leeway::sim

@@ -17,6 +17,8 @@ std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec) {
     std::unique_ptr<Consistency> operator()(const plan::Asp&) const {
       return std::make_unique<Asp>();
     }
+    std::unique_ptr<Consistency> operator()(const plan::Backup&) const { return nullptr; }
+    std::unique_ptr<Consistency> operator()(const plan::Adaptive&) const { return nullptr; }
   };
   return std::visit(Make{}, spec);
 }

@@ -118,7 +118,8 @@ TEST_CASE("workers share one copy of the weights, which a pull does not copy") {
 TEST_CASE("a run with no worker left says so and keeps its weights") {
   Plan plan = tiny_plan();
   plan.workers = 2;
-  plan.faults = {{0, 3, plan::Fault::Kind::throws}, {1, 5, plan::Fault::Kind::killed}};
+  plan.faults = {{address_of(WorkerId(0)), std::int64_t{3}, 0, plan::Throws{}},
+                 {address_of(WorkerId(1)), std::int64_t{5}, 0, plan::Killed{}}};
   const auto totals = run_plan(plan, 1);
   CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
   CHECK(totals.end.text.find("no worker is left") != std::string::npos);

@@ -175,7 +175,8 @@ TEST_CASE("workers that throw or are killed are evicted, and every sample is sti
   Plan plan = tiny_plan();
   plan.workers = 4;
   plan.stop.epochs = 20;
-  plan.faults = {{1, 10, plan::Fault::Kind::throws}, {2, 20, plan::Fault::Kind::killed}};
+  plan.faults = {{address_of(WorkerId(1)), std::int64_t{10}, 0, plan::Throws{}},
+                 {address_of(WorkerId(2)), std::int64_t{20}, 0, plan::Killed{}}};
   const auto result = run(plan, kQuiet);
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 20 * 60);

@@ -145,11 +145,15 @@ inline plan::Schedule any_schedule() {
 }
 
 inline plan::Consistency any_consistency() {
-  switch (*rc::gen::inRange(0, 3)) {
+  switch (*rc::gen::inRange(0, 5)) {
     case 0:
       return plan::Bsp{};
     case 1:
       return plan::Ssp{any<std::uint32_t>()};
+    case 2:
+      return plan::Backup{any<std::uint32_t>()};
+    case 3:
+      return plan::Adaptive{any<std::uint32_t>(), any<std::uint32_t>()};
     default:
       return plan::Asp{};
   }
@@ -176,6 +180,57 @@ inline plan::StragglerKind any_straggler_kind() {
   }
 }
 
+inline Address any_actor() {
+  const auto index = any<std::uint32_t>();
+  return *rc::gen::element(kScheduler, address_of(WorkerId(index)), address_of(ShardId(index)));
+}
+
+inline plan::FaultTime any_fault_time() {
+  if (any<bool>()) return any<std::int64_t>();
+  return any<double>();
+}
+
+inline plan::FaultKind any_fault_kind() {
+  switch (*rc::gen::inRange(0, 12)) {
+    case 0:
+      return plan::Throws{};
+    case 1:
+      return plan::Killed{};
+    case 2:
+      return plan::Crash{any<double>()};
+    case 3:
+      return plan::Joins{};
+    case 4:
+      return plan::Freeze{any<double>()};
+    case 5:
+      return plan::Slow{any<double>(), any<double>()};
+    case 6:
+      return plan::Breaks{any_actor(), any<double>()};
+    case 7:
+      return plan::Delay{any_actor(), any<double>(), any<double>()};
+    case 8:
+      return plan::Silence{any_actor(), any<double>()};
+    case 9:
+      return plan::Partition{{any_actor(), any_actor()}, any<double>()};
+    case 10:
+      return plan::SlowLink{any<double>(), any<double>()};
+    default:
+      return plan::ClockStops{any<double>()};
+  }
+}
+
+inline std::optional<plan::World> any_host() {
+  if (any<bool>()) return std::nullopt;
+  plan::World world;
+  world.nodes = any<bool>() ? plan::World::Nodes::one : plan::World::Nodes::each;
+  world.cores = any<std::uint32_t>();
+  for (double* field : {&world.speed, &world.memory, &world.noise, &world.latency_us,
+                        &world.local_latency_us, &world.jitter, &world.link, &world.detection_ms})
+    *field = any<double>();
+  world.cost_only = any<bool>();
+  return world;
+}
+
 /// A plan whose fields hold anything that their types hold. `most_seed` bounds the 64-bit fields.
 inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t>::max()) {
   Plan out;
@@ -196,13 +251,14 @@ inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
     out.stragglers.push_back({any<std::uint32_t>(), any<bool>(), any_straggler_kind()});
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
-    out.faults.push_back({any<std::uint32_t>(), any<std::int64_t>(),
-                          static_cast<plan::Fault::Kind>(*rc::gen::inRange(0, 2))});
+    out.faults.push_back({any_actor(), any_fault_time(), any<double>(), any_fault_kind()});
   out.stop = {any<double>(), any<std::uint64_t>() % most_seed, any<double>(), any<double>()};
   out.evaluate_every = any<double>();
   out.augment = {any<bool>(), any<std::uint32_t>()};
   out.device = any_text();
   out.init_from = any_text();
+  out.balance = any<bool>() ? plan::Balance::by_speed : plan::Balance::equal;
+  out.simulated = any_host();
   return out;
 }
 

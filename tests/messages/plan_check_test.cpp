@@ -253,8 +253,10 @@ TEST_CASE("stragglers and faults name workers that exist") {
   CHECK_THAT(slow({{}, {3, true}}),
              Contains("stragglers[1].worker: 3 is given, and all = true as well; keep one"));
   CHECK(slow({{0}, {3}, {3}, {0, true}}) == "");
-  CHECK_THAT(fault({4, 0}), Contains("faults[0].worker: there is no worker 4"));
-  CHECK_THAT(fault({0, -1}), Contains("faults[0].iteration: -1"));
+  CHECK_THAT(fault({address_of(WorkerId(4)), std::int64_t{0}, 0, plan::Throws{}}),
+             Contains("faults[0].actor: there is no worker 4; give worker0 to worker3, shard0"));
+  CHECK_THAT(fault({address_of(WorkerId(0)), std::int64_t{-1}, 0, plan::Throws{}}),
+             Contains("faults[0].at.iteration: -1"));
 }
 
 TEST_CASE("no straggler is slow beyond reason") {

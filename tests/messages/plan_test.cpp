@@ -42,7 +42,8 @@ Plan full_plan() {
   out.model = {plan::Linear{10, plan::Init::xavier}, plan::Relu{}, plan::Conv2d{},
                plan::Embedding{}, plan::Residual{{plan::Gelu{}}, {}}};
   out.stragglers = {{}, {1, false, plan::Pauses{}}, {0, true, plan::Trace{"slow.txt"}}};
-  out.faults = {{1, 5, plan::Fault::Kind::killed}};
+  out.faults = {{address_of(WorkerId(1)), std::int64_t{5}, 0, plan::Killed{}}};
+  out.simulated = plan::World{};
   return out;
 }
 
@@ -99,7 +100,12 @@ TEST_CASE("the schema and the struct have the same defaults") {
                          {0, false, plan::Decay{}},
                          {0, false, plan::Sharing{}},
                          {0, false, plan::Trace{}}};
-  expected.faults = {{}};
+  for (const plan::FaultKind& kind : std::vector<plan::FaultKind>{
+           plan::Throws{}, plan::Killed{}, plan::Crash{}, plan::Joins{}, plan::Freeze{},
+           plan::Slow{}, plan::Breaks{}, plan::Delay{}, plan::Silence{}, plan::Partition{},
+           plan::SlowLink{}, plan::ClockStops{}})
+    expected.faults.push_back({.kind = kind});
+  expected.simulated = plan::World{};
   CHECK(must(plan_from_toml(R"(
     data = "csv"
     model = ["linear", "custom", "conv2d", "max_pool2d", "avg_pool2d", "batch_norm", "layer_norm",
@@ -109,19 +115,41 @@ TEST_CASE("the schema and the struct have the same defaults") {
     schedule.step = {}
     consistency = "ssp"
     stragglers = [{}, "bursts", "pareto", "pauses", "decay", "sharing", "trace"]
-    faults = [{}]
+    faults = [{}, "killed", "crash", "joins", "freeze", "slow", "breaks", "delay", "silence",
+              "partition", "slow_link", "clock_stops"]
+    host = "simulated"
   )",
                             "plan.toml")) == expected);
+  CHECK(must(plan_from_toml("consistency = 'backup'", "")).consistency ==
+        plan::Consistency(plan::Backup{}));
+  CHECK(must(plan_from_toml("consistency = 'adaptive'", "")).consistency ==
+        plan::Consistency(plan::Adaptive{}));
 }
 
 TEST_CASE("JSON lists every field and no null") {
   const std::string text = to_json(full_plan());
-  for (const char* key :
-       {"\"name\"", "\"seed\"", "\"fashion_mnist\"", "\"directory\"", "\"outputs\": 10",
-        "\"init\": \"xavier\"", "\"relu\"", "\"softmax_cross_entropy\"", "\"weight_decay\": 0.0",
-        "\"sgd\": {}", "\"constant\": {}", "\"consistency\": \"bsp\"", "\"micro_batches\": 1",
-        "\"kind\": \"killed\"", "\"evaluate_every\": 1.0", "\"shortcut\": []", "\"shift\": 0",
-        "\"device\": \"cpu\"", "\"init_from\": \"\""})
+  for (const char* key : {"\"name\"",
+                          "\"seed\"",
+                          "\"fashion_mnist\"",
+                          "\"directory\"",
+                          "\"outputs\": 10",
+                          "\"init\": \"xavier\"",
+                          "\"relu\"",
+                          "\"softmax_cross_entropy\"",
+                          "\"weight_decay\": 0.0",
+                          "\"sgd\": {}",
+                          "\"constant\": {}",
+                          "\"consistency\": \"bsp\"",
+                          "\"micro_batches\": 1",
+                          "\"killed\": {}",
+                          "\"iteration\": 5",
+                          "\"actor\": \"worker1\"",
+                          "\"simulated\"",
+                          "\"evaluate_every\": 1.0",
+                          "\"shortcut\": []",
+                          "\"shift\": 0",
+                          "\"device\": \"cpu\"",
+                          "\"init_from\": \"\""})
     CHECK_THAT(text, Contains(key));
   CHECK_THAT(text, !Contains("null"));
 }
@@ -254,8 +282,8 @@ TEST_CASE("a value of the wrong type is refused with what would be right") {
       {"stop = 'soon'", "stop: \"soon\" is not a table; its keys are epochs, "},
       {"consistency.bsp = 3", "consistency.bsp: 3 is not allowed: it has no fields; give {}"},
       {"optimizer.sgd = { x = 1 }", "optimizer.sgd: a table is not allowed"},
-      {"faults = [{ iteration = 0.5 }]",
-       "faults[0].iteration: 0.5 is not a whole number; give a whole number from "
+      {"faults = [{ at.iteration = 0.5 }]",
+       "faults[0].at.iteration: 0.5 is not a whole number; give a whole number from "
        "-9223372036854775808 to 9223372036854775807"},
   }));
   CHECK_THAT(toml_error(text), Contains("plan.toml:1: " + expected));
@@ -315,7 +343,7 @@ TEST_CASE("a plan file that cannot be read is named") {
 TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
   const auto good = words_of(full_plan());
   std::string errors;
-  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 15}) {
+  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 12, 15}) {
     for (std::size_t i = 0; i < good.size() * 4; ++i) {
       auto words = good;
       std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
@@ -326,10 +354,12 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
   for (const char* error :
        {"data is of the unknown kind 5", "layer is of the unknown kind 15",
         "optimizer is of the unknown kind 6", "schedule is of the unknown kind 3",
-        "consistency is of the unknown kind 3", "loss has the unknown value 3",
+        "consistency is of the unknown kind 5", "loss has the unknown value 3",
         "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
         "embedding.init has the unknown value 5", "straggler is of the unknown kind 7",
-        "straggler.pauses is of the unknown kind 2", "fault.kind has the unknown value 2"})
+        "straggler.pauses is of the unknown kind 2", "fault is of the unknown kind 12",
+        "fault.at is of the unknown kind 2", "balance has the unknown value 2",
+        "host is of the unknown kind 2", "world.nodes has the unknown value 2"})
     CHECK_THAT(errors, Contains(std::string("plan: ") + error + '\n'));
 }
 

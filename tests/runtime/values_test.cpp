@@ -48,8 +48,8 @@ TEST_CASE("--optimizer suggests the nearest name") {
 TEST_CASE("--fault takes worker, iteration and kind") {
   const auto fault = parse_fault("2@100:killed");
   REQUIRE(fault.has_value());
-  CHECK(*fault == plan::Fault{2, 100, plan::Fault::Kind::killed});
-  CHECK(parse_fault("2@100")->kind == plan::Fault::Kind::throws);
+  CHECK(*fault == plan::Fault{address_of(WorkerId(2)), std::int64_t{100}, 0, plan::Killed{}});
+  CHECK(parse_fault("2@100")->kind == plan::FaultKind(plan::Throws{}));
   for (const std::string wrong : {"2", "@", "2@", "@3", "2@x", "2@3:dies", "2@-1"})
     CHECK_FALSE(parse_fault(wrong).has_value());
 }

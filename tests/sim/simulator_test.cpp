@@ -205,7 +205,7 @@ TEST_CASE("an actor that throws ends, and its watchers are told when it is notic
 
 TEST_CASE("a worker that is killed is evicted, and all samples are trained") {
   Plan plan = tiny_plan();
-  plan.faults = {{.worker = 2, .iteration = 1, .kind = plan::Fault::Kind::killed}};
+  plan.faults = {{address_of(WorkerId(2)), std::int64_t{1}, 0, plan::Killed{}}};
   const auto outcome = simulate(plan);
   CHECK(outcome.totals.end.reason == msg::RunEnded::Reason::finished);
   CHECK(outcome.totals.end.samples_trained == 120);
@@ -220,7 +220,7 @@ TEST_CASE("the properties hold in simulated runs of every policy, whatever the w
   Plan plan = tiny_plan();
   plan.evaluate_every = 0.3;
   plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{5}}};
-  plan.faults = {{.worker = 2, .iteration = 2, .kind = plan::Fault::Kind::killed}};
+  plan.faults = {{address_of(WorkerId(2)), std::int64_t{2}, 0, plan::Killed{}}};
   for (const plan::Consistency policy :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
         plan::Consistency(plan::Asp{})})
@@ -271,7 +271,7 @@ TEST_CASE("observers are told of the sent, the delivered, the dead and the end")
     std::vector<Address> dead;
   };
   Plan plan = tiny_plan();
-  plan.faults = {{.worker = 2, .iteration = 1, .kind = plan::Fault::Kind::killed}};
+  plan.faults = {{address_of(WorkerId(2)), std::int64_t{1}, 0, plan::Killed{}}};
   const auto counter = std::make_shared<Counter>();
   simulate(plan, {}, {}, {counter});
   CHECK(counter->delivered > 10);
