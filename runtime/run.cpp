@@ -165,7 +165,11 @@ void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
   sim::Simulation simulation(job, audience, {.on_event = std::move(on_event)});
   const auto began = std::chrono::steady_clock::now();
   Interrupts interrupts(simulation.host());
-  result.error = simulation.run([&] { interrupts.look(); });
+  try {
+    result.error = simulation.run([&] { interrupts.look(); });
+  } catch (const CheckFailed& failed) {
+    result.error = failed.what();
+  }
   if (!result.error.empty()) {
     result.exit_code = 1;
     result.error = concat("simulation: ", result.error, "; the same command with --seed ",

@@ -76,17 +76,13 @@ std::string Simulation::stuck(bool more) const {
 
 std::string Simulation::run(const std::function<void()>& look) {
   constexpr int kSteps = 1000;  // between two looks
-  try {
-    start();
-    while (!ended()) {
-      if (look) look();
-      bool more = true;
-      for (int i = 0; i < kSteps && more; ++i) more = step();
-      if (ended()) break;
-      if (auto reason = stuck(more); !reason.empty()) return reason;
-    }
-  } catch (const CheckFailed& failed) {
-    return failed.what();
+  start();
+  while (!ended()) {
+    if (look) look();
+    bool more = true;
+    for (int i = 0; i < kSteps && more; ++i) more = step();
+    if (ended()) break;
+    if (auto reason = stuck(more); !reason.empty()) return reason;
   }
   return {};
 }

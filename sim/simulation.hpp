@@ -29,9 +29,10 @@ class Simulation {
              SimulationOptions options = {});
   ~Simulation();
 
-  /// Goes on until the run has ended, and calls `look` every now and then. Returns what went wrong:
-  /// a violation, actors that wait for each other, an actor that no run can lose. Empty when the
-  /// run came to its end, be it a failure that the scheduler tells.
+  /// Goes on until the run has ended, and calls `look` every now and then. Returns why it does not
+  /// end: actors that wait for each other, or one that no run can lose; empty when the run came to
+  /// its end, be it a failure that the scheduler tells. Throws Violation, and CheckFailed for a bug
+  /// that no checker had to find.
   std::string run(const std::function<void()>& look = {});
   /// Goes on for one event; false when there is none left, or the run has ended. Throws Violation.
   bool step();
