@@ -280,7 +280,9 @@ Result run(const Plan& plan, const RunOptions& options) {
     if (plan.simulated)
       text += concat(options.check_determinism ? "\nTwo further runs took the same steps." : "",
                      "\nSimulated: ", duration(result.seconds), " of virtual time in ",
-                     duration(result.simulated_in_seconds), ".\n");
+                     duration(result.simulated_in_seconds), ", ",
+                     fixed(result.seconds / std::max(result.simulated_in_seconds, 1e-9), 1),
+                     " times as fast as it would be.\n");
     if (profile) text += "\n" + profile_table(profile->rows(), peak_of(*job));
     if (options.print) {
       options.print(text);
