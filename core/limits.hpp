@@ -5,7 +5,7 @@
 
 namespace leeway::limits {
 
-inline constexpr std::uint32_t kMaxWorkers = 4096;
+inline constexpr std::uint32_t kMaxWorkers = 65536;
 inline constexpr std::uint32_t kMaxShards = 4096;
 /// Parts of one iteration that one shard is owed by one worker: at most one a layer.
 inline constexpr std::uint32_t kMaxParts = 4096;
