@@ -39,6 +39,7 @@ Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, No
     out = leaves + time;
     at = std::max(leaves + latency_of(world_.latency), in) + time;
     in = at;
+    if (time > Duration{}) return at;  // behind all that arrived there before
   }
   Instant& last = last_[std::uint64_t{from} << 32 | to];
   last = std::max(at, last + nanoseconds(1));

@@ -33,7 +33,8 @@ class Network {
   const World world_;
   Rng rng_;
   std::vector<Links> nodes_;
-  std::unordered_map<std::uint64_t, Instant> last_;  // by sender and receiver; never walked through
+  /// By sender and receiver, where no link keeps the order; never walked through.
+  std::unordered_map<std::uint64_t, Instant> last_;
 };
 
 }  // namespace leeway::sim
