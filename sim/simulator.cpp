@@ -41,19 +41,18 @@ class Simulator::Box final : public Outbox {
                                                   .number = token});
   }
   void compute(std::shared_ptr<Work> work) override {
-    const std::uint64_t task = simulator_.next_task_++;
     const Address address = simulator_.actors_[self_].address;
-    simulator_.tasks_[task] = {
-        .actor = self_,
-        .life = simulator_.actors_[self_].life,
-        .work = std::move(work),
-        .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)};
+    const std::uint32_t task = simulator_.tasks_.put(
+        {.actor = self_,
+         .life = simulator_.actors_[self_].life,
+         .work = std::move(work),
+         .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)});
     if (simulator_.cores_[simulator_.actors_[self_].node].take(task)) simulator_.begin_part(task);
   }
   void watch(Address watched) override {
-    const auto found = simulator_.index_.find(watched);
-    if (found == simulator_.index_.end()) return;
-    Actor& actor = simulator_.actors_[found->second];
+    const ActorIndex found = simulator_.index_.find(watched);
+    if (found == AddressMap::kNone) return;
+    Actor& actor = simulator_.actors_[found];
     actor.watchers.push_back(self_);
     if (!actor.role)
       simulator_.schedule(simulator_.now_ + simulator_.options_.world.detection,
@@ -88,7 +87,7 @@ Simulator::Simulator(Options options)
 Simulator::~Simulator() = default;
 
 void Simulator::add(Address address, std::shared_ptr<Role> role) {
-  LW_CHECK(!index_.contains(address), address);
+  LW_CHECK(index_.find(address) == AddressMap::kNone, address);
   const auto index = static_cast<ActorIndex>(actors_.size());
   const bool own_node = options_.world.nodes == World::Nodes::one_each &&
                         (address.kind == RoleKind::worker || address.kind == RoleKind::shard);
@@ -98,7 +97,7 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
     network_.add_node();
     cores_.emplace_back(options_.world.cores);
   }
-  index_[address] = index;
+  index_.set(address, index);
   actors_.push_back({.address = address,
                      .node = node,
                      .role = std::move(role),
@@ -111,29 +110,20 @@ void Simulator::start() {
 }
 
 void Simulator::schedule(Instant at, Pending event) {
-  std::uint32_t slot;
-  if (free_slots_.empty()) {
-    slot = static_cast<std::uint32_t>(slots_.size());
-    slots_.push_back(std::move(event));
-  } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-    slots_[slot] = std::move(event);
-  }
-  due_.push({at, next_order_++, slot});
+  due_.push(at, pending_.put(std::move(event)));
 }
 
 void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
                         Message message) {
   Letter letter(from_address, to, std::move(message));
   observers_.sent(now_, letter);
-  const auto found = index_.find(to);
-  if (found == index_.end() || !actors_[found->second].role) return;
-  const Instant at = network_.arrival(from, from_node, found->second, actors_[found->second].node,
+  const ActorIndex found = index_.find(to);
+  if (found == AddressMap::kNone || !actors_[found].role) return;
+  const Instant at = network_.arrival(from, from_node, found, actors_[found].node,
                                       bytes_of(letter.message()), now_);
   schedule(at, {.kind = Pending::Kind::message,
-                .actor = found->second,
-                .life = actors_[found->second].life,
+                .actor = found,
+                .life = actors_[found].life,
                 .letter = std::move(letter)});
 }
 
@@ -143,17 +133,15 @@ void Simulator::send(Address to, Message message) {
 
 bool Simulator::step() {
   if (due_.empty()) return false;
-  const Due due = due_.top();
+  now_ = due_.next_at();
+  Pending event = pending_.take(due_.next_slot());
   due_.pop();
-  Pending event = std::move(slots_[due.slot]);
-  free_slots_.push_back(due.slot);
-  now_ = due.at;
   if (event.kind == Pending::Kind::core_free) {
     release_core(static_cast<NodeIndex>(event.number));
     return true;
   }
   if (event.kind == Pending::Kind::part_done) {
-    end_part(event.number);
+    end_part(static_cast<std::uint32_t>(event.number));
     return true;
   }
   if (!lives(event.actor, event.life)) return true;  // nobody is there any more
@@ -175,7 +163,7 @@ bool Simulator::step() {
       break;
     default: {
       trace_.down(now_, self, event.other);
-      const std::string& reason = actors_[index_.at(event.other)].end_reason;
+      const std::string& reason = actors_[index_.find(event.other)].end_reason;
       guarded(event.actor,
               [&](Role& role, Outbox& box) { role.on_down(event.other, reason, box); });
     }
@@ -184,7 +172,7 @@ bool Simulator::step() {
 }
 
 /// The task has a core: its part is computed now, and done when its time is over.
-void Simulator::begin_part(std::uint64_t number) {
+void Simulator::begin_part(std::uint32_t number) {
   Task& task = tasks_.at(number);
   const ActorIndex actor = task.actor;
   const NodeIndex node = actors_[actor].node;
@@ -206,7 +194,7 @@ void Simulator::begin_part(std::uint64_t number) {
            {.kind = Pending::Kind::part_done, .actor = actor, .number = number});
 }
 
-void Simulator::end_part(std::uint64_t number) {
+void Simulator::end_part(std::uint32_t number) {
   const ActorIndex actor = tasks_.at(number).actor;
   const std::uint32_t life = tasks_.at(number).life;
   const auto work = tasks_.at(number).work;
@@ -256,22 +244,24 @@ void Simulator::end(ActorIndex index, const std::string& reason) {
 }
 
 void Simulator::restart(Address address, std::shared_ptr<Role> role) {
-  Actor& actor = actors_[index_.at(address)];
+  const ActorIndex index = index_.find(address);
+  LW_CHECK(index != AddressMap::kNone, address);
+  Actor& actor = actors_[index];
   LW_CHECK(!actor.role, address, "lives");
   actor.role = std::move(role);
   ++actor.life;
   observers_.restarted(now_, address);
-  guarded(index_.at(address), [](Role& started, Outbox& box) { started.on_start(box); });
+  guarded(index, [](Role& started, Outbox& box) { started.on_start(box); });
 }
 
 void Simulator::kill(Address address, const std::string& reason) {
-  const auto found = index_.find(address);
-  if (found != index_.end()) end(found->second, reason);
+  const ActorIndex found = index_.find(address);
+  if (found != AddressMap::kNone) end(found, reason);
 }
 
 std::string Simulator::end_reason(Address address) const {
-  const auto found = index_.find(address);
-  return found == index_.end() ? std::string() : actors_[found->second].end_reason;
+  const ActorIndex found = index_.find(address);
+  return found == AddressMap::kNone ? std::string() : actors_[found].end_reason;
 }
 
 std::string Simulator::who_waits() const {

@@ -6,16 +6,16 @@
 // hash table, so a seed gives the same run every time. Gradients are computed for real, when their
 // computation begins in virtual time; their results are seen when it ends.
 #include <functional>
-#include <map>
 #include <memory>
-#include <queue>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "sim/address_map.hpp"
+#include "sim/due_queue.hpp"
 #include "sim/machine.hpp"
 #include "sim/network.hpp"
 #include "sim/observers.hpp"
+#include "sim/slots.hpp"
 #include "sim/trace.hpp"
 
 namespace leeway::sim {
@@ -92,14 +92,6 @@ class Simulator {
     Letter letter;
     std::uint64_t number = 0;  // timer's token, or task
   };
-  struct Due {
-    Instant at;
-    std::uint64_t order;
-    std::uint32_t slot;
-    bool operator>(const Due& other) const {
-      return at != other.at ? at > other.at : order > other.order;
-    }
-  };
 
   void schedule(Instant at, Pending event);
   void deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
@@ -107,8 +99,8 @@ class Simulator {
   bool lives(ActorIndex actor, std::uint32_t life) const {
     return actors_[actor].role && actors_[actor].life == life;
   }
-  void begin_part(std::uint64_t task);
-  void end_part(std::uint64_t task);
+  void begin_part(std::uint32_t task);
+  void end_part(std::uint32_t task);
   void release_core(NodeIndex node);
   template <class Handler>
   void guarded(ActorIndex actor, Handler handler);
@@ -120,14 +112,11 @@ class Simulator {
   Trace trace_;
   Observers observers_;
   std::vector<Actor> actors_;
-  std::map<Address, ActorIndex> index_;
+  AddressMap index_;          // in actors_
   std::vector<Cores> cores_;  // by node
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
-  std::vector<Pending> slots_;
-  std::vector<std::uint32_t> free_slots_;
-  std::map<std::uint64_t, Task> tasks_;
-  std::uint64_t next_task_ = 0;
-  std::uint64_t next_order_ = 0;
+  DueQueue due_;              // of pending_
+  Slots<Pending> pending_;
+  Slots<Task> tasks_;
   Instant now_;
   Instant
       busy_;  // the last time that an actor other than the monitor was told or computed anything
