@@ -32,6 +32,10 @@ class DueQueue {
     const std::size_t end = kRoot + size_;
     std::size_t hole = kRoot;
     for (std::size_t child = first_child(hole); child < end; child = first_child(hole)) {
+      // Which of the children's children will be looked at is not known yet, and they may be far.
+      if (const std::size_t next = first_child(child); next + 12 < end)
+        for (std::size_t line = 0; line < 4; ++line)
+          __builtin_prefetch(&lines_[next / 4 + line], 1);
       std::size_t least = child;
       for (std::size_t other = child + 1; other < child + 4 && other < end; ++other)
         if (at(other) < at(least)) least = other;

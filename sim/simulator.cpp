@@ -136,6 +136,7 @@ bool Simulator::step() {
   now_ = due_.next_at();
   Pending event = pending_.take(due_.next_slot());
   due_.pop();
+  if (!due_.empty()) pending_.prefetch(due_.next_slot());
   if (event.kind == Pending::Kind::core_free) {
     release_core(static_cast<NodeIndex>(event.number));
     return true;
