@@ -149,12 +149,16 @@ bool Simulator::step() {
   const Address self = actors_[event.actor].address;
   switch (event.kind) {
     case Pending::Kind::message: {
-      const Letter& letter = event.letter;
+      Letter& letter = event.letter;
       if (self != kMonitor && letter.from() != kMonitor) busy_ = now_;
       trace_.delivered(now_, letter.from(), self, letter.message());
       observers_.delivered(now_, letter);
       guarded(event.actor, [&](Role& role, Outbox& box) {
-        role.on_message(letter.from(), letter.message(), box);
+        if (const auto opened = letter.take_opened()) {
+          role.on_decoded(letter.from(), letter.message(), *opened, box);
+        } else {
+          role.on_message(letter.from(), letter.message(), box);
+        }
       });
       break;
     }
