@@ -256,6 +256,10 @@ TEST_CASE("errors of leases and reports name their field, too") {
   report.lags.clear();
   report.waits = {{WorkerId(1), WorkerId(70000), {}, 1}};
   CHECK(error_of(report) == "shard report: worker is 70000, must be below 65536");
+  report.waits.assign(limits::kMaxWaits + 1, {});
+  CHECK(error_of(report) == "shard report: waits has 16385 pairs, must be at most 16384");
+  report.waits.pop_back();
+  CHECK(error_of(report) == "");
 }
 
 TEST_CASE("shapes that are negative or too large are an error, also beside a zero extent") {
