@@ -158,7 +158,8 @@ bool LeaseBook::anything_to_lease() const {
 }
 
 bool LeaseBook::all_trained() const {
-  if (anything_to_lease()) return false;
+  // Most of the time the counts say so at once.
+  if (anything_to_lease() || samples_trained_ != samples_leased_) return false;
   const auto empty = [](const auto& entry) { return entry.second.empty(); };
   return std::all_of(grants_.begin(), grants_.end(), empty) &&
          std::all_of(shares_.begin(), shares_.end(), empty);

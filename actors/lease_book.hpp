@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/fifo.hpp"
 #include "core/ids.hpp"
 #include "messages/worker_scheduler.hpp"
 
@@ -89,8 +90,8 @@ class LeaseBook {
   std::int64_t fresh_ = 0;  // samples handed out for the first time, over all epochs
   std::uint64_t iterations_granted_ = 0;
   std::uint64_t next_lease_ = 1;
-  std::map<WorkerId, std::deque<Grant>> grants_;
-  std::map<WorkerId, std::deque<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
+  std::map<WorkerId, Fifo<Grant>> grants_;
+  std::map<WorkerId, Fifo<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
   Iteration next_round_;
   Iteration horizon_;
   std::uint64_t samples_trained_ = 0;

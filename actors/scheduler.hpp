@@ -14,9 +14,11 @@
 //
 // The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) ->
 // ended (Finish sent).
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -100,7 +102,13 @@ class Scheduler final : public ProtocolRole {
   void finish_if_done(Outbox& out);
   void finish(Outbox& out);
 
+  /// Every change of a member's state.
+  void enter(WorkerId worker, State state);
+  /// In order.
   std::vector<WorkerId> members_in(std::initializer_list<State> states) const;
+  std::size_t count_in(std::initializer_list<State> states) const;
+  /// Who has a part in the rounds to come: the running, and those that are being admitted.
+  const std::vector<WorkerId>& taking_part();
   void to_shards(const Body& body, Outbox& out);
   void to_worker(WorkerId worker, Body body, Outbox& out);
   void report(Outbox& out);
@@ -109,6 +117,10 @@ class Scheduler final : public ProtocolRole {
   LeaseBook leases_;
   Phase phase_ = Phase::gathering;
   std::map<WorkerId, Member> members_;
+  std::array<std::set<WorkerId>, 8> in_state_;  // those of members_, by state
+  std::vector<WorkerId> taking_part_;           // as it was when last asked for
+  bool taking_part_changed_ = true;
+  std::set<WorkerId> known_;  // admitting, and all shards have answered
   View view_;
 
   struct CutInFlight {

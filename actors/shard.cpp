@@ -75,17 +75,18 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
   ++report_.pulls;
   const ParkedPull parked{worker, pull, out.now()};
   if (permitted(parked)) return answer(parked, out);
-  // A repeat after a broken link takes the place of the first.
-  const auto twin = std::find_if(parked_.begin(), parked_.end(), [&](const ParkedPull& other) {
-    return other.worker == worker && other.pull.iteration == pull.iteration;
-  });
-  if (twin != parked_.end()) {
-    twin->pull = pull;
-    return;
+  const std::uint32_t held = parked_of(worker);
+  if (held > 0) {
+    // A repeat after a broken link takes the place of the first.
+    const auto twin = std::find_if(parked_.begin(), parked_.end(), [&](const ParkedPull& other) {
+      return other.worker == worker && other.pull.iteration == pull.iteration;
+    });
+    if (twin != parked_.end()) {
+      twin->pull = pull;
+      return;
+    }
   }
-  const auto held = std::count_if(parked_.begin(), parked_.end(),
-                                  [&](const ParkedPull& other) { return other.worker == worker; });
-  if (held >= static_cast<std::ptrdiff_t>(limits::kMaxPullsPerWorker))
+  if (held >= limits::kMaxPullsPerWorker)
     return refuse_malformed(from, pull.iteration, concat("has ", held, " pulls parked already"),
                             out);
   ++report_.parked_pulls;
@@ -93,6 +94,13 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
             .worker = worker,
             .iteration = pull.iteration,
             .value = clocks_.min_clock().value()});
+  park(parked);
+}
+
+void Shard::park(const ParkedPull& parked) {
+  const std::size_t index = parked.worker.value();
+  if (parked_of_.size() <= index) parked_of_.resize(index + 1);
+  ++parked_of_[index];
   parked_.push_back(parked);
 }
 
@@ -125,21 +133,19 @@ void Shard::answer(const ParkedPull& parked, Outbox& out) {
 }
 
 void Shard::release_parked(WorkerId mover, Outbox& out) {
+  // The rule asks for min_clock and for the worker's own clock: while min_clock stands, only the
+  // mover's pulls may go on.
+  if (clocks_.min_clock() == swept_at_ && parked_of(mover) == 0) return;
+  swept_at_ = clocks_.min_clock();
   // Answering does not park, so one sweep in order of arrival suffices.
   std::vector<ParkedPull> released;
-  std::erase_if(parked_, [&](const ParkedPull& parked) {
+  unpark_if([&](const ParkedPull& parked) {
     if (!permitted(parked)) return false;
     released.push_back(parked);
     return true;
   });
   for (const auto& parked : released) {
-    if (parked.worker != mover) {
-      auto& wait = waits_[{parked.worker, mover}];
-      wait.worker = parked.worker;
-      wait.for_worker = mover;
-      wait.time += out.now() - parked.since;
-      ++wait.count;
-    }
+    if (parked.worker != mover) note_wait(parked, mover, out.now());
     answer(parked, out);
   }
 }

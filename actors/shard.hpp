@@ -71,6 +71,13 @@ class Shard final : public ProtocolRole {
   bool permitted(const ParkedPull& parked) const;
   void answer(const ParkedPull& parked, Outbox& out);
   void release_parked(WorkerId mover, Outbox& out);
+  std::uint32_t parked_of(WorkerId worker) const {
+    return worker.value() < parked_of_.size() ? parked_of_[worker.value()] : 0;
+  }
+  void park(const ParkedPull& parked);
+  /// Takes out of parked_ those for which `leaves(parked)`.
+  template <class Leaves>
+  void unpark_if(Leaves leaves);
   void collect_cut(Outbox& out);
   void send_state(msg::CutState state, bool of_fork, Outbox& out);
 
@@ -82,6 +89,7 @@ class Shard final : public ProtocolRole {
   void report(Outbox& out);
   void send_when_drained(Outbox& out);
   std::size_t group_of(const Work& work) const;
+  void note_wait(const ParkedPull& parked, WorkerId mover, Instant now);
 
   std::shared_ptr<const Job> job_;
   ShardId id_;
@@ -89,7 +97,9 @@ class Shard final : public ProtocolRole {
   View view_;
   std::vector<std::unique_ptr<ParameterGroup>> groups_;   // by part index
   std::map<std::size_t, std::shared_ptr<Work>> running_;  // by group
-  std::vector<ParkedPull> parked_;
+  std::vector<ParkedPull> parked_;                        // in order of arrival
+  std::vector<std::uint32_t> parked_of_;          // how many of them are of a worker, by its index
+  Clock swept_at_;                                // min_clock when parked_ was last looked through
   std::vector<std::shared_ptr<Answer>> answers_;  // complete, not yet sent
   /// Pushes taken and not yet acknowledged, so that a repeat of one is not acknowledged before it
   /// is applied.
@@ -103,5 +113,14 @@ class Shard final : public ProtocolRole {
   std::map<std::pair<WorkerId, WorkerId>, msg::ShardReport::Wait> waits_;
   std::uint64_t reported_events_ = 0;
 };
+
+template <class Leaves>
+void Shard::unpark_if(Leaves leaves) {
+  std::erase_if(parked_, [&](const ParkedPull& parked) {
+    if (!leaves(parked)) return false;
+    --parked_of_[parked.worker.value()];
+    return true;
+  });
+}
 
 }  // namespace leeway

@@ -8,7 +8,6 @@
 //
 // While running it computes when it has a lease and weights, waits for weights when it has a lease
 // alone, and waits for the scheduler when it has neither.
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
 #include "actors/step.hpp"
+#include "core/fifo.hpp"
 
 namespace leeway {
 
@@ -99,14 +99,14 @@ class Worker final : public ProtocolRole {
   Iteration next_;                  // to start
   Iteration next_unleased_;         // first iteration without a lease
   std::optional<Iteration> asked_;  // the WantLease that is not answered yet
-  std::deque<msg::Lease> leases_;
+  Fifo<msg::Lease> leases_;
   std::int64_t leased_position_ = 0;        // in the front lease
   std::uint64_t start_ = 0;                 // number of the last Start
   std::uint32_t round_samples_ = 1;         // of the lease of the current iteration
   std::map<Iteration, Incoming> incoming_;  // at most the next iteration's and one prefetch
   std::shared_ptr<Step> step_;
   std::vector<Version> step_versions_;
-  std::vector<std::deque<Unacknowledged>> unacknowledged_;  // by shard, in order
+  std::vector<std::vector<Unacknowledged>> unacknowledged_;  // by shard, in order
 
   msg::WorkerReport report_;
   Instant waiting_since_;

@@ -149,12 +149,12 @@ Message encode(const Envelope& envelope) {
   root.setShardIncarnation(envelope.shard_incarnation.value());
   wire::Blobs blobs;
   std::visit(BodyWriter{root.getBody(), blobs}, envelope.body);
-  const std::size_t words = capnp::computeSerializedSizeInWords(builder);
-  std::vector<std::uint64_t> header(words);
-  kj::ArrayOutputStream stream(
-      kj::arrayPtr(reinterpret_cast<kj::byte*>(header.data()), words * sizeof(std::uint64_t)));
-  capnp::writeMessage(stream, builder);
-  return Message(std::move(header), std::move(blobs));
+  return Message(
+      capnp::computeSerializedSizeInWords(builder), blobs, [&](std::span<std::uint64_t> header) {
+        kj::ArrayOutputStream stream(
+            kj::arrayPtr(reinterpret_cast<kj::byte*>(header.data()), header.size_bytes()));
+        capnp::writeMessage(stream, builder);
+      });
 }
 
 Expected<Envelope> decode(const Message& message) {

@@ -60,6 +60,8 @@ msg::ShardReport read(schema::ShardReport::Reader in) {
   out.malformed = in.getMalformed();
   require(in.getLags().size() <= limits::kLagBins, "lags has ", in.getLags().size(), " bins");
   for (const auto count : in.getLags()) out.lags.push_back(count);
+  require(in.getWaits().size() <= limits::kMaxWaits, "waits has ", in.getWaits().size(),
+          " pairs, must be at most ", limits::kMaxWaits);
   for (const auto wait : in.getWaits())
     out.waits.push_back({read_worker(wait.getWorker()), read_worker(wait.getForWorker()),
                          nanoseconds(read_count(wait.getNs(), "wait.ns")), wait.getCount()});
