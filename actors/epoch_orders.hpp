@@ -20,7 +20,8 @@ class EpochOrders {
   EpochOrders(std::int64_t size, std::uint64_t seed)
       : size_(size),
         seed_(seed),
-        most_(std::max(kLeast, kBytes / sizeof(std::int64_t) / static_cast<std::size_t>(size))) {}
+        most_(std::max(kLeast, kBytes / sizeof(std::int64_t) /
+                                   std::max<std::size_t>(1, static_cast<std::size_t>(size)))) {}
 
   /// The seeded permutation of 0..size-1 of an epoch.
   Order of(Epoch epoch);
