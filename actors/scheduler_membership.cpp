@@ -89,6 +89,7 @@ void Scheduler::start_admitted(Outbox& out) {
 }
 
 void Scheduler::remove(WorkerId worker, Outbox& out) {
+  interval_.erase(worker);
   to_shards(msg::Remove{worker, next_view()}, out);
 }
 
@@ -159,6 +160,7 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
               .epoch = range.epoch});
   }
   member.state = State::gone;
+  balance_->forget(answer.worker);
   remove(answer.worker, out);
   out.send(kMonitor,
            encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));

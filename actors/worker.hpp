@@ -61,6 +61,8 @@ class Worker final : public ProtocolRole {
   /// stopped.
   void advance(Outbox& out);
   void ask_for_lease(Outbox& out);
+  /// Sends the WantLease that is open, with what was spent since the last.
+  void want_lease(Outbox& out);
   void pull(Iteration iteration, Outbox& out);
   void start_step(Outbox& out);
   void push_layer(Step& step, int layer, Outbox& out);
@@ -107,6 +109,7 @@ class Worker final : public ProtocolRole {
   std::vector<std::deque<Unacknowledged>> unacknowledged_;  // by shard, in order
 
   msg::WorkerReport report_;
+  msg::WantLease spent_;  // its times and counts grow until it is sent
   Instant waiting_since_;
   Instant step_since_;
   Instant reported_at_;
