@@ -10,7 +10,7 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "core/text.hpp"
-#include "policies/balance/by_speed.hpp"
+#include "tests/support/any_sizes.hpp"
 
 using namespace leeway;
 
@@ -28,22 +28,6 @@ std::string text_of(const std::optional<msg::Lease>& lease) {
                 lease->end, ") from ", lease->first_iteration, " batch ", lease->batch, " round ",
                 lease->round_samples);
 }
-
-/// Other sizes each time, whose sum is that of equal ones.
-class AnySizes final : public Balance {
- public:
-  AnySizes(std::uint32_t batch, std::uint64_t seed) : batch_(batch), rng_(seed) {}
-  std::string_view name() const override { return "any sizes"; }
-  std::vector<std::uint32_t> batches(std::span<const WorkerId> live) override {
-    std::vector<std::int64_t> weights(live.size());
-    for (auto& weight : weights) weight = 1 + static_cast<std::int64_t>(rng_.below(20));
-    return divide(static_cast<std::int64_t>(batch_ * live.size()), weights, 1, 8 * batch_);
-  }
-
- private:
-  std::uint32_t batch_;
-  Rng rng_;
-};
 
 /// Workers that ask, train, die, come back, idle; throws CheckFailed where the book goes wrong.
 class Driver {
@@ -295,7 +279,7 @@ void drive(const LeaseBook::Limits& limits, bool equal = true) {
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
   const auto steps = *rc::gen::inRange(0, 200);
   Driver driver(limits, count, seed,
-                equal ? nullptr : std::make_shared<AnySizes>(limits.batch, seed));
+                equal ? nullptr : std::make_shared<test::AnySizes>(limits.batch, seed));
   for (int i = 0; i < steps; ++i) driver.step();
   driver.finish();
   driver.check_end();
@@ -387,30 +371,6 @@ TEST_CASE("without trouble, rounds are the epochs' slices in worker order, whoev
     }
     RC_ASSERT(!book.anything_to_lease());
   });
-}
-
-TEST_CASE("by speed, a round is cut in unequal parts, and a lease lasts as long for everybody") {
-  const auto balance = std::make_shared<BySpeed>(16);
-  for (const std::uint32_t worker : {0u, 1u, 2u})
-    balance->measured(WorkerId(worker), {8, 800, worker == 2 ? 4'000'000 : 1'000'000});
-  const auto live = workers(3);
-  LeaseBook rounds({.data_size = 100, .total_samples = 100, .batch = 16, .by_rounds = true},
-                   balance);
-  std::vector<std::int64_t> sizes;
-  for (const int round : {0, 1, 2})
-    for (const WorkerId worker : live) {
-      const auto lease = rounds.grant(worker, Iteration(round), live);
-      CHECK(lease->round_samples == 48);
-      sizes.push_back(lease->end - lease->begin);
-    }
-  CHECK(sizes == std::vector<std::int64_t>{22, 21, 5, 22, 21, 5, 4, 0, 0});
-  LeaseBook chunks({.data_size = 1000, .batch = 16, .chunk = 64}, balance);
-  const auto fast = chunks.grant(WorkerId(0), Iteration(0), live);
-  const auto slow = chunks.grant(WorkerId(2), Iteration(0), live);
-  CHECK(fast->batch == 22);
-  CHECK(fast->iterations() == 4);
-  CHECK(slow->batch == 5);
-  CHECK(slow->iterations() == 4);
 }
 
 TEST_CASE("a lease names consecutive iterations and is given again when asked for again") {
