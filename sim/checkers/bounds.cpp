@@ -5,13 +5,14 @@
 namespace leeway::sim {
 
 std::int64_t BoundChecker::at(Address address, Iteration iteration) {
+  if (!moves_) return job_->consistency->bound(iteration);
   const auto& bounds = shards_[address].bounds;
   const auto next = bounds.upper_bound(iteration);
   return next == bounds.begin() ? job_->consistency->bound(iteration) : std::prev(next)->second;
 }
 
 void BoundChecker::on_event(Instant, Address actor, const Event& event) {
-  if (actor.kind != RoleKind::shard) return;
+  if (actor.kind != RoleKind::shard || !moves_) return;
   if (event.kind == Event::Kind::malformed) shards_[actor].told.reset();
   if (event.kind == Event::Kind::pull_answered)
     shards_[actor].beyond = std::max(shards_[actor].beyond, event.iteration + 1);
@@ -30,7 +31,7 @@ void BoundChecker::on_event(Instant, Address actor, const Event& event) {
     violated({actor}, "the bound of iteration ", shard.beyond, " stayed at ",
              at(actor, shard.beyond), " when it could be raised to ", event.value);
   shard.told.reset();
-  ++shard.changes;
+  ++changes_;
   shard.bounds.erase(shard.bounds.lower_bound(from), shard.bounds.end());
   shard.bounds[from] = event.value;
   // Nobody is held up in iterations below all clocks.
@@ -39,7 +40,7 @@ void BoundChecker::on_event(Instant, Address actor, const Event& event) {
 }
 
 void BoundChecker::on_delivered(Instant, const Letter& letter) {
-  if (letter.to().kind != RoleKind::shard || job_->consistency->name() != "adaptive") return;
+  if (letter.to().kind != RoleKind::shard || !moves_) return;
   Shard& shard = shards_[letter.to()];
   if (shard.told) violated({letter.to()}, "a bound of ", *shard.told, " was not taken in");
   if (letter.from() != kScheduler) return;
