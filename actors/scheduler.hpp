@@ -1,5 +1,6 @@
 #pragma once
-// Scheduler: decides who takes part, leases samples, times the evaluations, and ends the run.
+// Scheduler: decides who takes part, leases samples, moves the staleness bound if it is adaptive,
+// times the evaluations, and ends the run.
 //
 // A worker, as the scheduler sees it (a line each, so that formatting leaves them alone):
 //
