@@ -13,6 +13,7 @@ struct Join {};
 
 struct Start {
   Iteration iteration;
+  std::uint64_t number = 0;
 };
 
 struct WantLease {
@@ -44,6 +45,7 @@ struct NoData {
 
 struct Idle {
   Clock clock;
+  std::uint64_t start = 0;
 };
 
 struct Diverged {

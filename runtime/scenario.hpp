@@ -68,7 +68,7 @@ class Scenario {
   Scenario& chunk(std::uint32_t samples);
   /// Slows a worker down. May be called several times.
   Scenario& straggler(plan::Straggler straggler);
-  /// Makes a worker fail. May be called several times.
+  /// Makes something go wrong: see words.hpp. May be called several times.
   Scenario& fault(plan::Fault fault);
   /// When to stop: the first of these that is reached.
   Scenario& epochs(double count);
