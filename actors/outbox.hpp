@@ -61,6 +61,7 @@ struct Event {
     evicted,         // worker
     step_started,    // worker, iteration, value: samples
     step_finished,   // worker, iteration, value: samples
+    bound_changed,   // iteration: from here on, value: the staleness bound
   };
   Kind kind{};
   WorkerId worker;

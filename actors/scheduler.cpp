@@ -12,6 +12,7 @@ namespace {
 constexpr Duration kReportInterval = milliseconds(200);
 constexpr TimerToken kReportTimer = 1;
 constexpr TimerToken kTimeLimit = 2;
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
 
 LeaseBook::Limits limits_of(const Job& job) {
   const Plan& plan = job.plan;
@@ -31,8 +32,11 @@ LeaseBook::Limits limits_of(const Job& job) {
 
 Scheduler::Scheduler(std::shared_ptr<const Job> job)
     : job_(std::move(job)),
-      leases_(limits_of(*job_)),
+      balance_(make_balance(job_->plan)),
+      leases_(limits_of(*job_), balance_),
       next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
+  if (const auto* adaptive = std::get_if<plan::Adaptive>(&job_->plan.consistency))
+    bound_.emplace(adaptive->low, adaptive->high);
   for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
     enter(WorkerId(worker), State::absent);
   // Those that join later are like ones that have gone, before their first life.
@@ -182,6 +186,7 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
 void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) {
   if (members_.at(worker).state != State::running) return;
   confirm(worker, want.clock, out);
+  measured(worker, want, out);
   if (phase_ != Phase::training) return;
   const auto lease = leases_.grant(worker, want.next, taking_part());
   if (!lease) {
@@ -196,6 +201,34 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
             .epoch = lease->epoch});
   to_worker(worker, *lease, out);
   start_cut_if_due(out);
+}
+
+void Scheduler::measured(WorkerId worker, const msg::WantLease& want, Outbox& out) {
+  // No run counts or times what does not fit; if a message does, it counts as much.
+  const auto samples =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(want.samples, kMostCounted));
+  balance_->measured(worker, {want.iterations, samples, want.computed.ns});
+  if (!bound_) return;
+  auto& time = interval_[worker];
+  time.iterations = std::min(time.iterations + want.iterations, kMostCounted);
+  time.waited_us = std::min(time.waited_us + want.waited.ns / 1000, kMostCounted);
+  time.computed_us = std::min(time.computed_us + want.computed.ns / 1000, kMostCounted);
+  adapt(out);
+}
+
+void Scheduler::adapt(Outbox& out) {
+  std::vector<WorkerTime> times;
+  Clock largest;
+  for (const WorkerId worker : members_in({State::running})) {
+    const auto time = interval_.find(worker);
+    if (time == interval_.end() || time->second.iterations == 0) return;
+    times.push_back(time->second);
+    largest = std::max(largest, members_.at(worker).clock);
+  }
+  interval_.clear();
+  const std::int64_t before = bound_->bound();
+  if (const std::int64_t now = bound_->next(times); now != before)
+    to_shards(msg::Bound{Iteration(largest.value()), static_cast<std::uint32_t>(now)}, out);
 }
 
 void Scheduler::confirm(WorkerId worker, Clock clock, Outbox& out) {
@@ -289,9 +322,11 @@ std::string Scheduler::describe() const {
 
 void Scheduler::report(Outbox& out) {
   const auto live = count_in({State::joined, State::admitting, State::running, State::idle});
-  out.send(kMonitor,
-           encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(),
-                                                torn_pushes_, static_cast<std::uint32_t>(live)}}));
+  const auto bound = static_cast<std::uint32_t>(bound_ ? bound_->bound() : 0);
+  out.send(
+      kMonitor,
+      encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(), torn_pushes_,
+                                           static_cast<std::uint32_t>(live), bound}}));
 }
 
 }  // namespace leeway

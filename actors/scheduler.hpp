@@ -1,5 +1,6 @@
 #pragma once
-// Scheduler: decides who takes part, leases samples, times the evaluations, and ends the run.
+// Scheduler: decides who takes part, leases samples, moves the staleness bound if it is adaptive,
+// times the evaluations, and ends the run.
 //
 // A worker, as the scheduler sees it (a line each, so that formatting leaves them alone):
 //
@@ -25,6 +26,8 @@
 #include "actors/job.hpp"
 #include "actors/lease_book.hpp"
 #include "actors/protocol_role.hpp"
+#include "policies/balance/balance.hpp"
+#include "policies/consistency/adaptive.hpp"
 
 namespace leeway {
 
@@ -89,6 +92,10 @@ class Scheduler final : public ProtocolRole {
 
   // Data.
   void lease(WorkerId worker, const msg::WantLease& want, Outbox& out);
+  /// Takes in how long the worker has waited and computed.
+  void measured(WorkerId worker, const msg::WantLease& want, Outbox& out);
+  /// Moves the staleness bound, once all have said how long they waited since it was last decided.
+  void adapt(Outbox& out);
   void confirm(WorkerId worker, Clock clock, Outbox& out);
   void data_came_back(Outbox& out);
 
@@ -114,7 +121,10 @@ class Scheduler final : public ProtocolRole {
   void report(Outbox& out);
 
   std::shared_ptr<const Job> job_;
+  std::shared_ptr<Balance> balance_;
   LeaseBook leases_;
+  std::optional<AdaptiveBound> bound_;       // adaptive alone
+  std::map<WorkerId, WorkerTime> interval_;  // since the bound was last decided
   Phase phase_ = Phase::gathering;
   std::map<WorkerId, Member> members_;
   std::array<std::set<WorkerId>, 8> in_state_;  // those of members_, by state

@@ -102,6 +102,7 @@ void Scheduler::refuse_evicted(WorkerId worker, Outbox& out) {
 }
 
 void Scheduler::remove(WorkerId worker, Outbox& out) {
+  interval_.erase(worker);
   to_shards(msg::Remove{worker, next_view()}, out);
 }
 
@@ -173,6 +174,7 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
               .epoch = range.epoch});
   }
   enter(answer.worker, State::gone);
+  balance_->forget(answer.worker);
   remove(answer.worker, out);
   out.send(kMonitor,
            encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));

@@ -14,7 +14,8 @@ constexpr Duration kReportInterval = milliseconds(200);
 
 }  // namespace
 
-Shard::Shard(std::shared_ptr<const Job> job, ShardId id) : job_(std::move(job)), id_(id) {
+Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
+    : job_(std::move(job)), id_(id), bounds_(job_->consistency->bound({})) {
   const Device device = job_->devices.shard(id_.value());
   for (const auto& part : job_->layout->parts(id_))
     groups_.push_back(std::make_unique<ParameterGroup>(job_, part, device));
@@ -51,6 +52,8 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(*fence, out);
   } else if (auto* remove = std::get_if<msg::Remove>(&body)) {
     handle(*remove, out);
+  } else if (auto* bound = std::get_if<msg::Bound>(&body)) {
+    handle(*bound, out);
   } else if (auto* cut = std::get_if<msg::Cut>(&body)) {
     handle(*cut, out);
   } else if (auto* finish = std::get_if<msg::Finish>(&body)) {
@@ -104,14 +107,18 @@ void Shard::park(const ParkedPull& parked) {
   parked_.push_back(parked);
 }
 
+bool Shard::permitted(WorkerId worker, Iteration iteration, Clock own_clock) const {
+  return may_start(iteration, clocks_.min_clock(), clocks_.find(worker)->clock, own_clock,
+                   bounds_.of(iteration));
+}
+
 bool Shard::permitted(const ParkedPull& parked) const {
-  const auto& [worker, pull, since] = parked;
-  return may_start(pull.iteration, clocks_.min_clock(), clocks_.find(worker)->clock, pull.own_clock,
-                   job_->consistency->bound(pull.iteration));
+  return permitted(parked.worker, parked.pull.iteration, parked.pull.own_clock);
 }
 
 void Shard::answer(const ParkedPull& parked, Outbox& out) {
   const auto& participant = *clocks_.find(parked.worker);
+  bounds_.answered(parked.pull.iteration);
   out.emit({.kind = Event::Kind::pull_answered,
             .worker = parked.worker,
             .iteration = parked.pull.iteration,
@@ -132,10 +139,10 @@ void Shard::answer(const ParkedPull& parked, Outbox& out) {
   for (std::size_t group = 0; group < groups_.size(); ++group) run_group(group, out);
 }
 
-void Shard::release_parked(WorkerId mover, Outbox& out) {
-  // The rule asks for min_clock and for the worker's own clock: while min_clock stands, only the
-  // mover's pulls may go on.
-  if (clocks_.min_clock() == swept_at_ && parked_of(mover) == 0) return;
+void Shard::release_parked(std::optional<WorkerId> mover, Outbox& out) {
+  // The rule asks for min_clock and for the worker's own clock: while min_clock stands, and the
+  // bound, only the mover's pulls may go on.
+  if (mover && clocks_.min_clock() == swept_at_ && parked_of(*mover) == 0) return;
   swept_at_ = clocks_.min_clock();
   // Answering does not park, so one sweep in order of arrival suffices.
   std::vector<ParkedPull> released;
@@ -145,7 +152,7 @@ void Shard::release_parked(WorkerId mover, Outbox& out) {
     return true;
   });
   for (const auto& parked : released) {
-    if (parked.worker != mover) note_wait(parked, mover, out.now());
+    if (mover && parked.worker != *mover) note_wait(parked, *mover, out.now());
     answer(parked, out);
   }
 }
@@ -158,9 +165,7 @@ std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
   if (push.kind == msg::Push::Kind::delta) return "deltas are not taken here, send gradients";
   if (!push.rows.empty()) return "sparse pushes are not taken here, send all rows";
   const Clock clock = clocks_.find(worker)->clock;
-  if (push.iteration.value() == clock.value() &&
-      !may_start(push.iteration, clocks_.min_clock(), clock, clock,
-                 job_->consistency->bound(push.iteration)))
+  if (push.iteration.value() == clock.value() && !permitted(worker, push.iteration, clock))
     return concat("iteration ", push.iteration, " may not have started, min_clock is ",
                   clocks_.min_clock());
   if (push.kind == msg::Push::Kind::empty)

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "actors/bound_table.hpp"
 #include "actors/clock_table.hpp"
 #include "actors/job.hpp"
 #include "actors/parameter_group.hpp"
@@ -55,6 +56,7 @@ class Shard final : public ProtocolRole {
   void handle(const msg::Raise& raise, Outbox& out);
   void handle(const msg::Fence& fence, Outbox& out);
   void handle(const msg::Remove& remove, Outbox& out);
+  void handle(const msg::Bound& bound, Outbox& out);
   void handle(const msg::Cut& cut, Outbox& out);
   void handle(const msg::Finish&, Outbox& out);
 
@@ -69,8 +71,11 @@ class Shard final : public ProtocolRole {
   /// worker that moved.
   void clocks_changed(WorkerId mover, Outbox& out);
   bool permitted(const ParkedPull& parked) const;
+  /// Whether the staleness rule lets the worker, which has pushed `own_clock` iterations, into one.
+  bool permitted(WorkerId worker, Iteration iteration, Clock own_clock) const;
   void answer(const ParkedPull& parked, Outbox& out);
-  void release_parked(WorkerId mover, Outbox& out);
+  /// `mover`: whose clock let them through; nobody's when the bound did.
+  void release_parked(std::optional<WorkerId> mover, Outbox& out);
   std::uint32_t parked_of(WorkerId worker) const {
     return worker.value() < parked_of_.size() ? parked_of_[worker.value()] : 0;
   }
@@ -94,6 +99,7 @@ class Shard final : public ProtocolRole {
   std::shared_ptr<const Job> job_;
   ShardId id_;
   ClockTable clocks_;
+  BoundTable bounds_;
   View view_;
   std::vector<std::unique_ptr<ParameterGroup>> groups_;   // by part index
   std::map<std::size_t, std::shared_ptr<Work>> running_;  // by group

@@ -81,8 +81,21 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
 
 void Shard::clocks_changed(WorkerId mover, Outbox& out) {
   if (job_->consistency->by_rounds()) apply_complete_rounds(out);
+  bounds_.forget_below(clocks_.min_clock());
   release_parked(mover, out);
   if (cut_ && clocks_.min_clock().value() >= cut_->iteration.value()) collect_cut(out);
+}
+
+void Shard::handle(const msg::Bound& bound, Outbox& out) {
+  const std::int64_t least = job_->consistency->bound({});
+  const std::int64_t largest = job_->consistency->largest_bound();
+  if (least == largest || bound.staleness < least || bound.staleness > largest)
+    return refuse_malformed(kScheduler, bound.from,
+                            concat("bound: ", bound.staleness, " is not in the range of the plan"),
+                            out);
+  const Iteration from = bounds_.announce(bound.from, bound.staleness);
+  out.emit({.kind = Event::Kind::bound_changed, .iteration = from, .value = bound.staleness});
+  release_parked(std::nullopt, out);
 }
 
 // ---- consistent cuts ----

@@ -62,6 +62,8 @@ class Worker final : public ProtocolRole {
   /// stopped.
   void advance(Outbox& out);
   void ask_for_lease(Outbox& out);
+  /// Sends the WantLease that is open, with what was spent since the last.
+  void want_lease(Outbox& out);
   void pull(Iteration iteration, Outbox& out);
   void start_step(Outbox& out);
   void push_layer(Step& step, int layer, Outbox& out);
@@ -109,6 +111,7 @@ class Worker final : public ProtocolRole {
   std::vector<std::vector<Unacknowledged>> unacknowledged_;  // by shard, in order
 
   msg::WorkerReport report_;
+  msg::WantLease spent_;  // its times and counts grow until it is sent
   Instant waiting_since_;
   Instant step_since_;
   Instant reported_at_;

@@ -50,6 +50,7 @@ struct BodyWriter {
   void operator()(const msg::RunEnded& in) { wire::write(out.initRunEnded(), in); }
   void operator()(const msg::Evaluated& in) { wire::write(out.initEvaluated(), in); }
   void operator()(const msg::Interrupt&) { out.initInterrupt(); }
+  void operator()(const msg::Bound& in) { wire::write(out.initBound(), in); }
 };
 
 Body read_body(BodyReader in, wire::ConstBlobs blobs) {
@@ -118,6 +119,8 @@ Body read_body(BodyReader in, wire::ConstBlobs blobs) {
       return wire::read(in.getEvaluated());
     case schema::Envelope::Body::INTERRUPT:
       return msg::Interrupt{};
+    case schema::Envelope::Body::BOUND:
+      return wire::read(in.getBound());
   }
   throw wire::Malformed{concat("body is of the unknown kind ", static_cast<unsigned>(in.which()))};
 }
@@ -133,7 +136,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {
     "cut vote",      "finish",       "cut state",
     "worker report", "shard report", "scheduler report",
     "evicted",       "run ended",    "evaluated",
-    "interrupt"};
+    "interrupt",     "bound"};
 
 }  // namespace
 

@@ -73,10 +73,11 @@ void write(schema::SchedulerReport::Builder out, const msg::SchedulerReport& in)
   out.setSamplesTrained(in.samples_trained);
   out.setTornPushes(in.torn_pushes);
   out.setLiveWorkers(in.live_workers);
+  out.setStaleness(in.staleness);
 }
 msg::SchedulerReport read(schema::SchedulerReport::Reader in) {
   return {Epoch(read_count(in.getEpoch(), "epoch")), in.getSamplesTrained(), in.getTornPushes(),
-          in.getLiveWorkers()};
+          in.getLiveWorkers(), in.getStaleness()};
 }
 
 void write(schema::Evicted::Builder out, const msg::Evicted& in) {

@@ -90,7 +90,7 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.parked_pulls = last.parked_pulls;
   result.torn_pushes = totals.end.torn_pushes;
   result.seed = job.plan.seed;
-  const auto bound = job.consistency->bound(Iteration());
+  const auto bound = job.consistency->largest_bound();
   if (bound != kUnbounded) result.staleness_bound = bound;
   if (!totals.evaluations.empty() && totals.evaluations.back().final) {
     result.test_loss = totals.evaluations.back().loss;

@@ -46,6 +46,8 @@ class Scenario {
   /// Of the learning rate.
   Scenario& schedule(plan::Schedule schedule);
   Scenario& consistency(plan::Consistency policy);
+  /// How many samples an iteration of each worker has: plan::Balance::equal, or by_speed.
+  Scenario& balance(plan::Balance balance);
   Scenario& workers(std::uint32_t count);
   Scenario& shards(std::uint32_t count);
   /// Samples of one worker's iteration.

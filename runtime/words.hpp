@@ -161,6 +161,10 @@ inline plan::Consistency ssp(std::uint32_t staleness) {
 inline plan::Consistency asp() {
   return plan::Asp{};
 }
+/// As ssp, with a bound from `low` to `high` that rises while workers wait, and falls while not.
+inline plan::Consistency adaptive(std::uint32_t low, std::uint32_t high) {
+  return plan::Adaptive{low, high};
+}
 
 // ---- trouble ----
 

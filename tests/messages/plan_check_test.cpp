@@ -61,6 +61,18 @@ TEST_CASE("a prefetch needs a unit of leeway to spend") {
   CHECK_THAT(prefetch(plan::Ssp{0}), Contains("prefetch: with staleness 0"));
   CHECK(prefetch(plan::Ssp{1}) == "");
   CHECK(prefetch(plan::Asp{}) == "");
+  CHECK(prefetch(plan::Adaptive{1, 8}) == "");
+  CHECK_THAT(prefetch(plan::Adaptive{0, 8}), Contains("may fall to 0"));
+}
+
+TEST_CASE("adaptive needs a range") {
+  const auto range = [](std::uint32_t low, std::uint32_t high) {
+    return after([&](Plan& p) { p.consistency = plan::Adaptive{low, high}; });
+  };
+  CHECK(range(0, 1) == "");
+  CHECK(range(3, 1'000'000) == "");
+  for (const auto& wrong : {range(3, 3), range(4, 3), range(0, 1'000'001)})
+    CHECK_THAT(wrong, Contains("is no range") && Contains("--staleness adaptive(1,8)"));
 }
 
 TEST_CASE("a model needs layers that can be trained") {
