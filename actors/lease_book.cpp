@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "policies/consistency/backup.hpp"
 
 namespace leeway {
 
@@ -53,6 +54,10 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next,
 bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
   // Where the limit of iterations ends inside a round, the last workers have an empty part in it:
   // were the round not cut at all, it could never be reached.
+  // Those that were late come last, so that a short round does not wait for them.
+  auto order = live;
+  std::stable_partition(order.begin(), order.end(),
+                        [&](WorkerId worker) { return !late_.contains(worker); });
   std::uint64_t with_samples = live.size();
   if (limits_.total_iterations > 0)
     with_samples = std::min(with_samples, limits_.total_iterations - iterations_granted_);
@@ -62,10 +67,10 @@ bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
   LW_CHECK(round >= next_round_, round, next_round_);
   next_round_ = round + 1;
   const Epoch epoch = part.epoch;
-  for (std::size_t i = 0; i < live.size(); ++i) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
     if (i > 0) part = take(i < with_samples ? limits_.batch : 0, epoch);
     if (part.count() > 0) ++iterations_granted_;
-    shares_[live[i]].push_back(lease_of(part, round, live.size()));
+    shares_[order[i]].push_back(lease_of(part, round, live.size()));
   }
   return true;
 }
@@ -79,7 +84,8 @@ msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::s
   lease.end = range.end;
   lease.first_iteration = first;
   lease.batch = limits_.batch;
-  lease.round_samples = limits_.batch * static_cast<std::uint32_t>(live);
+  lease.round_samples =
+      limits_.batch * static_cast<std::uint32_t>(backup_contributors(live, limits_.spare));
   return lease;
 }
 
@@ -143,6 +149,44 @@ void LeaseBook::give_back(const SampleRange& range) {
   iterations_granted_ -=
       static_cast<std::uint64_t>((range.count() + limits_.batch - 1) / limits_.batch);
   returned_.push_back(range);
+}
+
+std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
+                                                  const std::vector<WorkerId>& contributors) {
+  std::vector<LatePart> back;
+  first_open_ = round + 1;
+  late_.clear();
+  const auto drop = [&](WorkerId worker, const msg::Lease& lease) {
+    if (lease.first_iteration != round) return false;
+    late_.insert(worker);
+    if (lease.begin < lease.end) back.push_back({worker, {lease.epoch, lease.begin, lease.end}});
+    return true;
+  };
+  const auto contributes = [&](WorkerId worker) {
+    return std::binary_search(contributors.begin(), contributors.end(), worker);
+  };
+  for (auto& [worker, grants] : grants_)
+    if (!contributes(worker))
+      std::erase_if(grants, [&](const Grant& grant) { return drop(worker, grant.lease); });
+  for (auto& [worker, shares] : shares_)
+    if (!contributes(worker))
+      std::erase_if(shares, [&](const msg::Lease& lease) { return drop(worker, lease); });
+  for (const auto& part : back) give_back(part.samples);
+  return back;
+}
+
+bool LeaseBook::may_come_back(WorkerId worker) const {
+  if (limits_.spare == 0) return false;
+  const auto open = [&](const msg::Lease& lease) {
+    return lease.first_iteration >= first_open_ && lease.begin < lease.end;
+  };
+  for (const auto& [other, grants] : grants_)
+    for (const auto& grant : grants)
+      if (other != worker && open(grant.lease)) return true;
+  for (const auto& [other, shares] : shares_)
+    for (const auto& share : shares)
+      if (other != worker && open(share)) return true;
+  return false;
 }
 
 void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {

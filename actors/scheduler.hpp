@@ -83,7 +83,10 @@ class Scheduler final : public ProtocolRole {
   // Data.
   void lease(WorkerId worker, const msg::WantLease& want, Outbox& out);
   void confirm(WorkerId worker, Clock clock, Outbox& out);
+  /// There may be something to lease again: for those who were not answered, and for the idle.
   void data_came_back(Outbox& out);
+  void close_round(const msg::RoundClosed& closed, Outbox& out);
+  void emit_returned(WorkerId worker, const SampleRange& range, Outbox& out);
 
   // Evaluation.
   void start_cut_if_due(Outbox& out);
@@ -105,6 +108,8 @@ class Scheduler final : public ProtocolRole {
   Phase phase_ = Phase::gathering;
   std::map<WorkerId, Member> members_;
   View view_;
+  /// Backup: requests that may be answered by what comes back from rounds that are open.
+  std::map<WorkerId, msg::WantLease> waiting_;
 
   struct CutInFlight {
     std::uint64_t id = 0;
@@ -118,6 +123,7 @@ class Scheduler final : public ProtocolRole {
   double next_evaluation_ = 0;  // in samples leased
 
   std::uint64_t torn_pushes_ = 0;
+  std::uint64_t late_pushes_ = 0;
   msg::RunEnded end_;
 };
 

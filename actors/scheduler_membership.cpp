@@ -86,6 +86,7 @@ void Scheduler::start_admitted(Outbox& out) {
     leases_.skip_to(worker, member.start);
     to_worker(worker, msg::Start{member.start}, out);
   }
+  if (!waiting_.empty()) data_came_back(out);  // parts of rounds before a start may have
 }
 
 void Scheduler::remove(WorkerId worker, Outbox& out) {
@@ -152,11 +153,7 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   std::uint64_t returned = 0;
   for (const auto& range : leases_.take_back(answer.worker)) {
     returned += static_cast<std::uint64_t>(range.count());
-    out.emit({.kind = Event::Kind::lease_returned,
-              .worker = answer.worker,
-              .value = range.begin,
-              .value2 = range.end,
-              .epoch = range.epoch});
+    emit_returned(answer.worker, range, out);
   }
   member.state = State::gone;
   remove(answer.worker, out);

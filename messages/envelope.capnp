@@ -46,5 +46,8 @@ struct Envelope {
     runEnded @33 :Watch.RunEnded;
     evaluated @34 :Watch.Evaluated;
     interrupt @35 :Watch.Interrupt;
+    late @36 :Work.Late;
+    roundClosed @37 :Control.RoundClosed;
+    closeRound @38 :Control.CloseRound;
   }
 }

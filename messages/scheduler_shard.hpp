@@ -43,6 +43,18 @@ struct Remove {
   View view;
 };
 
+struct RoundClosed {
+  Iteration round;
+  std::vector<WorkerId> contributors;
+  View view;
+};
+
+struct CloseRound {
+  Iteration round;
+  std::vector<WorkerId> contributors;
+  View view;
+};
+
 struct Cut {
   std::uint64_t cut = 0;
   Iteration iteration;

@@ -37,6 +37,10 @@ struct NoData {
   Iteration next;
 };
 
+struct Late {
+  Iteration next;
+};
+
 struct Idle {
   Clock clock;
 };

@@ -1,6 +1,7 @@
 #include "policies/consistency/consistency.hpp"
 
 #include "policies/consistency/asp.hpp"
+#include "policies/consistency/backup.hpp"
 #include "policies/consistency/bsp.hpp"
 #include "policies/consistency/ssp.hpp"
 
@@ -17,7 +18,9 @@ std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec) {
     std::unique_ptr<Consistency> operator()(const plan::Asp&) const {
       return std::make_unique<Asp>();
     }
-    std::unique_ptr<Consistency> operator()(const plan::Backup&) const { return nullptr; }
+    std::unique_ptr<Consistency> operator()(const plan::Backup& backup) const {
+      return std::make_unique<Backup>(backup.spare);
+    }
     std::unique_ptr<Consistency> operator()(const plan::Adaptive&) const { return nullptr; }
   };
   return std::visit(Make{}, spec);

@@ -1,6 +1,6 @@
 #pragma once
-// ExactlyOnceChecker: property 3, every acknowledged part is applied exactly once, across repeats,
-// broken links, death and return.
+// ExactlyOnceChecker: property 3, every acknowledged part is applied exactly once, or never if its
+// round was closed without its worker, across repeats, broken links, death and return.
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -17,8 +17,11 @@ class ExactlyOnceChecker final : public Checker {
   void on_delivered(Instant, const Letter& letter) override;
 
  private:
+  bool is_late(Address shard, WorkerId worker, Incarnation incarnation, Iteration iteration) const;
+
   using Name = std::tuple<Address, WorkerId, std::uint32_t, Incarnation>;  // shard; part
   std::map<Name, IterationSet> applied_;
+  std::map<std::tuple<Address, WorkerId, Incarnation>, IterationSet> late_;
 };
 
 }  // namespace leeway::sim

@@ -19,12 +19,14 @@ Plan random_plan(std::uint64_t seed) {
   plan.shards = static_cast<std::uint32_t>(1 + rng.below(3));
   plan.batch = static_cast<std::uint32_t>(1 + rng.below(7));
   plan.chunk = rng.one_in(2) ? 0 : plan.batch + static_cast<std::uint32_t>(rng.below(20));
-  const std::uint64_t policy = rng.below(5);
+  const std::uint64_t policy = rng.below(7);
   if (policy == 0) plan.consistency = plan::Bsp{};
   if (policy == 1) plan.consistency = plan::Asp{};
   if (policy > 1) plan.consistency = plan::Ssp{static_cast<std::uint32_t>(rng.below(4))};
-  const bool leeway =
-      policy == 1 || (policy > 1 && std::get<plan::Ssp>(plan.consistency).staleness > 0);
+  if (policy > 4 && plan.workers > 1)
+    plan.consistency = plan::Backup{static_cast<std::uint32_t>(1 + rng.below(plan.workers - 1))};
+  const auto* ssp = std::get_if<plan::Ssp>(&plan.consistency);
+  const bool leeway = policy == 1 || (ssp && ssp->staleness > 0);
   plan.prefetch = leeway && rng.one_in(2);
   plan.evaluate_every = rng.one_in(2) ? 0 : 0.3;
   return plan;
