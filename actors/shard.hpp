@@ -84,7 +84,7 @@ class Shard final : public ProtocolRole {
   void propose_round(Outbox& out);
   void apply_closed_round(Outbox& out);
   void drop(const Contribution& contribution, Outbox& out);
-  Clock settle_fenced(const ClockTable::Participant& participant, WorkerId worker);
+  Clock settle(const ClockTable::Participant& participant, WorkerId worker);
   /// Forgets the parts of an iteration of a fenced worker that are on hold.
   void drop_unfinished(WorkerId worker, Iteration iteration);
 
@@ -121,7 +121,8 @@ class Shard final : public ProtocolRole {
   std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
   std::vector<WholePush> whole_;  // backup: of the open round, as they came
   std::optional<Closing> closing_;
-  std::pair<Iteration, View> proposed_{Iteration(-1), View()};  // lead: what it last asked the scheduler to close
+  std::pair<Iteration, View> proposed_{Iteration(-1),
+                                       View()};  // lead: what it last asked the scheduler to close
   std::optional<CutInProgress> cut_;
   bool finishing_ = false;
   bool finished_ = false;

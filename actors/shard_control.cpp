@@ -51,7 +51,7 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
   });
   msg::Fenced reply{fence.worker, participant ? participant->clock : Clock(), false};
   if (participant && job_->consistency->drops_late()) {
-    reply.clock = settle_fenced(*participant, fence.worker);
+    reply.clock = settle(*participant, fence.worker);
   } else if (participant && participant->parts_accepted > 0) {
     // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they have
     // been applied.
@@ -79,6 +79,9 @@ void Shard::drop_unfinished(WorkerId worker, Iteration iteration) {
 
 void Shard::handle(const msg::Remove& remove, Outbox& out) {
   if (stale(remove.view, out)) return;
+  if (const auto* participant = clocks_.find(remove.worker);
+      participant && job_->consistency->drops_late())
+    settle(*participant, remove.worker);
   clocks_.remove(remove.worker);
   std::erase_if(parked_, [&](const ParkedPull& parked) { return parked.worker == remove.worker; });
   out.emit({.kind = Event::Kind::removed, .worker = remove.worker});

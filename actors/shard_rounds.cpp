@@ -93,10 +93,10 @@ void Shard::drop(const Contribution& contribution, Outbox& out) {
   acknowledge(contribution, true, out);
 }
 
-/// What is held of a worker that has just been fenced goes, unless it belongs to a closed round and
-/// is whole. Returns how many iterations are done with: all shards have been told of the same
-/// closed rounds, so they differ only where one lacks a push that a closed round counts on.
-Clock Shard::settle_fenced(const ClockTable::Participant& participant, WorkerId worker) {
+/// What is held of a worker that has been fenced, or leaves, goes, unless it belongs to a closed
+/// round and is whole. Returns how many iterations are done with: all shards have been told of the
+/// same closed rounds, so they differ only where one lacks a push that a closed round counts on.
+Clock Shard::settle(const ClockTable::Participant& participant, WorkerId worker) {
   const Clock clock = participant.clock;
   const bool closing = closing_ && participant.live && clock.value() == closing_->round.value();
   bool late = false;

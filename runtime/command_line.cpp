@@ -74,7 +74,8 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--shards", flags.shards, "Shards that hold the parameters")->group(actors);
   app.add_option("--staleness", flags.staleness,
                  "Iterations that a worker may be ahead of the slowest: 0, 1, 2, ..., bsp (a "
-                 "barrier) or asp (no bound)")
+                 "barrier), asp (no bound) or backup(N) (a barrier that does not wait for the "
+                 "last N)")
       ->group(actors);
   app.add_flag("--prefetch", flags.prefetch,
                "Pull the next weights while computing; costs one iteration of staleness")

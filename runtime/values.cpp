@@ -41,9 +41,15 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
   if (text == "bsp") return bsp();
   if (text == "asp") return asp();
   if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
-  return Error{
-      concat("--staleness: \"", text,
-             "\" is not a number; give --staleness 3, or bsp for a barrier, or asp for no bound")};
+  constexpr std::string_view kBackup = "backup(";
+  if (text.starts_with(kBackup) && text.ends_with(')'))
+    if (const auto spare = number<std::uint32_t>(
+            std::string_view(text).substr(kBackup.size(), text.size() - kBackup.size() - 1)))
+      return backup(*spare);
+  return Error{concat(
+      "--staleness: \"", text,
+      "\" is not a number; give --staleness 3, or bsp for a barrier, or asp for no bound, or "
+      "backup(1) for a barrier that does not wait for the last worker")};
 }
 
 Expected<plan::Optimizer> parse_optimizer(const std::string& text) {

@@ -37,6 +37,7 @@ struct Checked {
   std::uint64_t hash;
   std::uint64_t answered;
   std::uint64_t cuts;
+  std::uint64_t late;
 };
 
 /// How much there was to check.
@@ -44,11 +45,12 @@ class Counter final : public sim::Observer {
  public:
   void on_event(Instant, Address, const Event& event) override {
     answered += event.kind == Event::Kind::pull_answered ? 1 : 0;
+    late += event.kind == Event::Kind::late ? 1 : 0;
   }
   void on_delivered(Instant, const sim::Letter& letter) override {
     if (letter.to() == kMonitor && letter.as<msg::CutState>()) ++cuts;
   }
-  std::uint64_t answered = 0, cuts = 0;
+  std::uint64_t answered = 0, cuts = 0, late = 0;
 };
 
 Checked run_checked(std::uint64_t seed, Trouble trouble) {
@@ -62,7 +64,7 @@ Checked run_checked(std::uint64_t seed, Trouble trouble) {
   // so.
   if (trouble.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos)
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
-  return {std::move(totals), host.trace_hash(), counter->answered, counter->cuts};
+  return {std::move(totals), host.trace_hash(), counter->answered, counter->cuts, counter->late};
 }
 
 /// Runs the seeds [first, first + count) and names the one that fails. LEEWAY_SEEDS=20 in the
@@ -82,13 +84,16 @@ void for_seeds(std::uint64_t first, std::uint64_t count, Check check) {
 TEST_CASE("properties 1 to 6 hold under random interleavings") {
   std::uint64_t answered = 0;
   std::uint64_t cuts = 0;
+  std::uint64_t late = 0;
   for_seeds(1, 150, [&](std::uint64_t seed) {
     const auto checked = run_checked(seed, {});
     answered += checked.answered;
     cuts += checked.cuts;
+    late += checked.late;
   });
   CHECK(answered > 5000);
   CHECK(cuts > 300);
+  CHECK(late > 500);
 }
 
 TEST_CASE("properties 1 to 6 hold when workers are killed") {

@@ -171,6 +171,22 @@ TEST_CASE("the bound holds on real threads, and every sample is trained once") {
   }
 }
 
+TEST_CASE(
+    "backup workers on real threads: the slow one is late, and every sample is trained once") {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Backup{1};
+  plan.workers = 4;
+  plan.stop.epochs = 20;
+  plan.stragglers = {{3, false, plan::Pauses{2, std::uint32_t{1}}}};
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 20 * 60);
+  CHECK(result.late_pushes > 20);
+  CHECK(result.totals.workers[3].samples < result.totals.workers[0].samples);
+  CHECK(result.totals.last.malformed == 0);
+  CHECK(result.totals.last.refused == 0);
+}
+
 TEST_CASE("workers that throw or are killed are evicted, and every sample is still trained") {
   Plan plan = tiny_plan();
   plan.workers = 4;

@@ -137,7 +137,7 @@ const std::shared_ptr<const Job>& job(std::uint8_t policy) {
     std::vector<std::shared_ptr<const Job>> made;
     for (const plan::Consistency& consistency :
          {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
-          plan::Consistency(plan::Asp{})}) {
+          plan::Consistency(plan::Asp{}), plan::Consistency(plan::Backup{1})}) {
       Plan plan = tiny_plan();
       plan.consistency = consistency;
       plan.evaluate_every = 0.2;

@@ -169,6 +169,25 @@ TEST_CASE("slow spells that come to all in turn cost bsp more time than ssp") {
   CHECK(leeway.end.ns < barrier.end.ns * 9 / 10);
 }
 
+TEST_CASE("one slow worker costs bsp its whole delay, and backup(1) next to nothing") {
+  Plan plan = tiny_plan();
+  plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
+  World world = exact_world();
+  world.flops_per_second = 1e6;  // computing outweighs the network
+  plan.consistency = plan::Bsp{};
+  const auto three = simulate(plan, world);
+  plan.workers = 4;
+  plan.stragglers = {{.worker = 0, .kind = plan::ConstantFactor{10}}};
+  const auto barrier = simulate(plan, world);
+  plan.consistency = plan::Backup{1};
+  const auto backup = simulate(plan, world);
+  // As fast as the three without the slow one.
+  CHECK(backup.end.ns < three.end.ns * 115 / 100);
+  CHECK(barrier.end.ns > backup.end.ns * 5);
+  CHECK(backup.totals.end.samples_trained == 1200);
+  CHECK(backup.totals.end.late_pushes > 100);
+}
+
 TEST_CASE("each iteration takes its pause once, however many parts it has") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Bsp{};
@@ -223,11 +242,11 @@ TEST_CASE("the properties hold in simulated runs of every policy, whatever the w
   plan.faults = {{address_of(WorkerId(2)), std::int64_t{2}, 0, plan::Killed{}}};
   for (const plan::Consistency policy :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
-        plan::Consistency(plan::Asp{})})
+        plan::Consistency(plan::Asp{}), plan::Consistency(plan::Backup{1})})
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       plan.consistency = policy;
       plan.seed = seed;
-      plan.prefetch = seed % 2 == 0 && !std::holds_alternative<plan::Bsp>(policy);
+      plan.prefetch = seed % 2 == 0 && !job_of(plan)->consistency->by_rounds();
       INFO("seed " << seed);
       const auto outcome = simulate(plan, slow);
       CHECK(outcome.totals.end.samples_trained == 120);
