@@ -101,7 +101,7 @@ class Role {
   virtual void on_part(Work&, int /*part*/, Outbox&) {}
   virtual void on_down(Address, const std::string& /*reason*/, Outbox&) {}
   /// The link to `peer` was broken and works again: what was sent to it lately may be lost. Links
-  /// between workers and shards may break; nothing yet repeats what the scheduler is sent.
+  /// of workers may break; one between the scheduler and a shard that does ends the run.
   virtual void on_link(Address /*peer*/, Outbox&) {}
 };
 

@@ -38,6 +38,10 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job)
       next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
   for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
     members_[WorkerId(worker)] = {};
+  // Those that join later are like ones that have gone, before their first life.
+  for (const auto& fault : job_->faults)
+    if (std::holds_alternative<plan::Joins>(fault.kind))
+      members_[WorkerId(fault.actor.index)] = {.state = State::gone, .incarnation = Incarnation(0)};
 }
 
 void Scheduler::on_start(Outbox& out) {
@@ -104,10 +108,14 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
   auto& body = envelope.body;
   if (std::holds_alternative<msg::Join>(body)) return join(worker, envelope.incarnation, out);
   if (envelope.incarnation != member.incarnation) return;  // of an earlier life
+  if (std::holds_alternative<msg::Refused>(body)) return;
+  if (member.state == State::fencing || member.state == State::gone)
+    return refuse_evicted(worker, out);
+  member.heard = true;
   if (const auto* want = std::get_if<msg::WantLease>(&body)) {
     lease(worker, *want, out);
   } else if (const auto* idle = std::get_if<msg::Idle>(&body)) {
-    if (member.state != State::running) return;
+    if (member.state != State::running || idle->start != member.starts) return;
     confirm(worker, idle->clock, out);
     member.state = State::idle;
     leases_.skip_all(worker);  // a round may have been cut since it was told that there is no data
@@ -115,8 +123,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     data_came_back(out);
     finish_if_done(out);
   } else if (const auto* stopped = std::get_if<msg::Stopped>(&body)) {
-    const bool asked = phase_ == Phase::stopping || phase_ == Phase::ended;
-    if (!asked || member.state == State::fencing || member.state == State::gone) return;
+    if (phase_ != Phase::stopping && phase_ != Phase::ended) return;
     confirm(worker, stopped->clock, out);
     member.state = State::stopped;
     remove(worker, out);
@@ -128,7 +135,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
                 diverged->iteration, ", first seen at ", diverged->layer,
                 "; lower the learning rate (--lr) or the staleness, or look at the data"),
          out);
-  } else if (!std::holds_alternative<msg::Refused>(body)) {
+  } else {
     refuse_malformed(address_of(worker), {},
                      concat("a ", name_of(body), " is not for the scheduler"), out);
   }
@@ -218,8 +225,9 @@ void Scheduler::close_round(const msg::RoundClosed& closed, Outbox& out) {
     if (std::binary_search(closed.contributors.begin(), closed.contributors.end(), worker))
       continue;
     if (member.state == State::admitting) member.start = std::max(member.start, next);
-    if (member.state == State::running && member.start < next)
-      to_worker(worker, msg::Late{next}, out);
+    if (member.state != State::running || member.start >= next) continue;
+    member.late = next;
+    to_worker(worker, msg::Late{next}, out);
   }
   data_came_back(out);
 }

@@ -33,6 +33,7 @@ class Scheduler final : public ProtocolRole {
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;
   void on_down(Address actor, const std::string& reason, Outbox& out) override;
+  void on_link(Address peer, Outbox& out) override;
 
   const LeaseBook& leases() const { return leases_; }
   /// Phase and members, for messages about a run that hangs.
@@ -59,6 +60,9 @@ class Scheduler final : public ProtocolRole {
     std::size_t missing = 0;                // answers of shards to Admit or Fence
     Iteration start;                        // largest clock that a shard admitted it at
     bool uneven = false;                    // shards admitted it at different clocks
+    std::uint64_t starts = 0;               // Starts that it was sent
+    Iteration late;                         // backup: the round that it was told to go on with
+    bool heard = true;                      // something came of it since the last one
     std::vector<msg::Fenced> fenced;
     bool took_part = false;  // had started when it was evicted
     std::string end_reason;
@@ -77,6 +81,8 @@ class Scheduler final : public ProtocolRole {
   void evict(WorkerId worker, const std::string& reason, Outbox& out);
   void fenced(const msg::Fenced& answer, Outbox& out);
   void remove(WorkerId worker, Outbox& out);
+  /// Tells a worker that its incarnation no longer takes part, and may come back under the next.
+  void refuse_evicted(WorkerId worker, Outbox& out);
   /// Begins a new view of the membership.
   View next_view() { return view_ = View(view_.value() + 1); }
 

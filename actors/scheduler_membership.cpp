@@ -13,8 +13,7 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   if (incarnation == member.incarnation && member.state == State::gone)
     // Evicted before it started: it must come back under a new incarnation, which the shards have
     // not fenced.
-    return to_worker(worker, msg::Refused{msg::Refused::Reason::unknown_worker, "evicted", {}},
-                     out);
+    return refuse_evicted(worker, out);
   if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
   if (member.state != State::absent && member.state != State::gone) {
     // Only an evicted worker starts a new life, so its old one is being settled or about to be.
@@ -23,6 +22,7 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   }
   member.incarnation = incarnation;
   member.state = State::joined;
+  out.watch(address_of(worker));  // of a new life the host has told nothing yet
   if (phase_ == Phase::stopping || phase_ == Phase::ended)
     return to_worker(worker, msg::Stop{}, out);
   if (phase_ == Phase::gathering) return begin_if_gathered(out);
@@ -84,9 +84,26 @@ void Scheduler::start_admitted(Outbox& out) {
     auto& member = members_.at(worker);
     member.state = State::running;
     leases_.skip_to(worker, member.start);
-    to_worker(worker, msg::Start{member.start}, out);
+    member.heard = false;
+    to_worker(worker, msg::Start{member.start, ++member.starts}, out);
   }
   if (!waiting_.empty()) data_came_back(out);  // parts of rounds before a start may have
+}
+
+void Scheduler::on_link(Address peer, Outbox& out) {
+  if (peer.kind != RoleKind::worker || !members_.contains(WorkerId(peer.index))) return;
+  const WorkerId worker(peer.index);
+  const auto& member = members_.at(worker);
+  if (member.state == State::running && !member.heard)
+    to_worker(worker, msg::Start{member.start, member.starts}, out);
+  if (member.state == State::running && member.late > member.start)
+    to_worker(worker, msg::Late{member.late}, out);
+  if (phase_ == Phase::stopping && member.state != State::stopped && member.state != State::gone)
+    to_worker(worker, msg::Stop{}, out);
+}
+
+void Scheduler::refuse_evicted(WorkerId worker, Outbox& out) {
+  to_worker(worker, msg::Refused{msg::Refused::Reason::unknown_worker, "evicted", {}}, out);
 }
 
 void Scheduler::remove(WorkerId worker, Outbox& out) {
@@ -121,6 +138,7 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   member.missing = job_->layout->shards();
   member.fenced.clear();
   to_shards(msg::Fence{worker, next_view()}, out);
+  refuse_evicted(worker, out);  // should it live
   begin_if_gathered(out);
   start_admitted(out);
 }

@@ -12,6 +12,9 @@ namespace {
 constexpr Duration kReportInterval = milliseconds(50);
 constexpr Duration kJoinInterval = milliseconds(500);
 
+/// Far more than a worker is evicted in one life.
+constexpr std::uint32_t kIncarnationsOfALife = 1u << 16;
+
 /// Thrown where the plan asks a worker to fail.
 struct PlannedFault : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -19,10 +22,10 @@ struct PlannedFault : std::runtime_error {
 
 }  // namespace
 
-Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, Incarnation incarnation)
+Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
     : job_(std::move(job)),
       id_(id),
-      incarnation_(incarnation),
+      incarnation_((life - 1) * kIncarnationsOfALife + 1),
       buffers_(make_buffers()),
       unacknowledged_(job_->layout->shards()) {}
 
@@ -79,7 +82,8 @@ void Worker::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 // ---- membership and leases ----
 
 void Worker::handle(const msg::Start& start, Outbox& out) {
-  if (state_ != State::joining && state_ != State::idle) return;
+  if (start.number <= start_ || (state_ != State::joining && state_ != State::idle)) return;
+  start_ = start.number;
   state_ = State::running;
   no_data_ = false;
   asked_.reset();
@@ -188,7 +192,7 @@ void Worker::advance(Outbox& out) {
   } else if (no_data_ && !step_ && all_acknowledged) {
     report(true, out);
     state_ = State::idle;
-    send(kScheduler, msg::Idle{acknowledged()}, out);
+    send(kScheduler, msg::Idle{acknowledged(), start_}, out);
   }
 }
 
@@ -266,9 +270,8 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
     return finish_iteration(iteration, 0, out);
   }
   if (!step_->diverged_layer().empty()) {
-    diverged_ = true;
-    send(kScheduler, msg::Diverged{step_->iteration(), step_->loss(), step_->diverged_layer()},
-         out);
+    diverged_ = {step_->iteration(), step_->loss(), step_->diverged_layer()};
+    send(kScheduler, *diverged_, out);
   } else {
     push_layer(*step_, step_->layer_of(part), out);
   }
@@ -372,7 +375,7 @@ void Worker::handle(Address from, Incarnation incarnation, const msg::Refused& r
                     Outbox& out) {
   if (refused.reason == msg::Refused::Reason::unknown_worker) {
     const bool evicted =
-        state_ == State::running || (state_ == State::joining && from == kScheduler);
+        state_ == State::running || (state_ != State::stopped && from == kScheduler);
     if (incarnation == incarnation_ && evicted && !stopping_) rejoin(out);
     return;
   }
@@ -390,7 +393,8 @@ void Worker::rejoin(Outbox& out) {
   step_.reset();
   buffers_ = make_buffers();  // the old ones may still be computing
   asked_.reset();
-  no_data_ = diverged_ = late_ = false;
+  no_data_ = late_ = false;
+  diverged_.reset();
   join(out);
 }
 
@@ -398,6 +402,9 @@ void Worker::on_link(Address peer, Outbox& out) {
   if (peer == kScheduler) {
     if (state_ == State::joining) send(kScheduler, msg::Join{}, out);
     if (asked_) send(kScheduler, msg::WantLease{*asked_, acknowledged()}, out);
+    if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), start_}, out);
+    if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged()}, out);
+    if (diverged_) send(kScheduler, *diverged_, out);
     return;
   }
   if (peer.kind != RoleKind::shard || peer.index >= unacknowledged_.size()) return;

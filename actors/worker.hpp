@@ -22,8 +22,9 @@ namespace leeway {
 
 class Worker final : public ProtocolRole {
  public:
-  /// `incarnation` is above that of any earlier life of the worker.
-  Worker(std::shared_ptr<const Job> job, WorkerId id, Incarnation incarnation = Incarnation(1));
+  /// `life` counts, from 1, how often the worker has been started. Each life has incarnations of
+  /// its own, as a worker that was evicted while it lives comes back under the next.
+  Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life = 1);
 
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;
@@ -93,15 +94,16 @@ class Worker final : public ProtocolRole {
   std::shared_ptr<StepBuffers> buffers_;
   State state_ = State::joining;
   bool stopping_ = false;
-  bool no_data_ = false;   // the scheduler has nothing to lease now
-  bool diverged_ = false;  // waits for the Stop that must come
-  bool late_ = false;      // what is being computed comes too late: nobody wants it
+  bool no_data_ = false;                   // the scheduler has nothing to lease now
+  bool late_ = false;                      // nobody wants what is being computed any more
+  std::optional<msg::Diverged> diverged_;  // waits for the Stop that must come
 
   Iteration next_;                  // to start
   Iteration next_unleased_;         // first iteration without a lease
   std::optional<Iteration> asked_;  // the WantLease that is not answered yet
   std::deque<msg::Lease> leases_;
   std::int64_t leased_position_ = 0;        // in the front lease
+  std::uint64_t start_ = 0;                 // number of the last Start
   std::uint32_t round_samples_ = 1;         // of the lease of the current iteration
   std::map<Iteration, Incoming> incoming_;  // at most the next iteration's and one prefetch
   std::shared_ptr<Step> step_;

@@ -5,12 +5,14 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
 
 struct Join {
-  # worker -> scheduler. Wants to take part. Answered with Start once all shards know the worker.
+  # worker -> scheduler. Wants to take part. Answered with Start once all shards know the worker, or Refused when this
+  # incarnation was evicted.
 }
 
 struct Start {
   # scheduler -> worker. Go on with `iteration`; also sent to an idle worker that comes back.
   iteration @0 :Int64;
+  number @1 :UInt64;            # counts the Starts of the worker, from 1: one that was heard before changes nothing
 }
 
 struct WantLease {
@@ -45,6 +47,7 @@ struct Late {
 struct Idle {
   # worker -> scheduler. All its pushes are acknowledged and it has no lease.
   clock @0 :Int64;
+  start @1 :UInt64;             # number of the Start that it ends
 }
 
 struct Diverged {

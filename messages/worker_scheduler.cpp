@@ -4,9 +4,10 @@ namespace leeway::wire {
 
 void write(schema::Start::Builder out, const msg::Start& in) {
   out.setIteration(in.iteration.value());
+  out.setNumber(in.number);
 }
 msg::Start read(schema::Start::Reader in) {
-  return {Iteration(read_count(in.getIteration(), "iteration"))};
+  return {Iteration(read_count(in.getIteration(), "iteration")), in.getNumber()};
 }
 
 void write(schema::WantLease::Builder out, const msg::WantLease& in) {
@@ -57,9 +58,10 @@ msg::Late read(schema::Late::Reader in) {
 
 void write(schema::Idle::Builder out, const msg::Idle& in) {
   out.setClock(in.clock.value());
+  out.setStart(in.start);
 }
 msg::Idle read(schema::Idle::Reader in) {
-  return {Clock(read_count(in.getClock(), "clock"))};
+  return {Clock(read_count(in.getClock(), "clock")), in.getStart()};
 }
 
 void write(schema::Diverged::Builder out, const msg::Diverged& in) {

@@ -12,6 +12,7 @@ struct Join {};
 
 struct Start {
   Iteration iteration;
+  std::uint64_t number = 0;
 };
 
 struct WantLease {
@@ -43,6 +44,7 @@ struct Late {
 
 struct Idle {
   Clock clock;
+  std::uint64_t start = 0;
 };
 
 struct Diverged {

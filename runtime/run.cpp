@@ -1,4 +1,3 @@
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -8,7 +7,7 @@
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
 #include "actors/worker.hpp"
-#include "cluster/local_host.hpp"
+#include "cluster/local_faults.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_log.hpp"
 #include "monitoring/format.hpp"
@@ -19,9 +18,8 @@
 #include "policies/straggler/straggler.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/scenario.hpp"
-#include "sim/checkers/catalogue.hpp"
 #include "sim/determinism.hpp"
-#include "sim/simulator.hpp"
+#include "sim/simulation.hpp"
 
 namespace leeway {
 namespace {
@@ -37,7 +35,6 @@ class Ending final : public Audience {
     std::lock_guard lock(mutex_);
     history_.push_back(totals.last);
     totals_ = totals;
-    over_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
   /// True when the run has ended; waits a little for it.
@@ -45,8 +42,6 @@ class Ending final : public Audience {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [&] { return totals_.has_value(); });
   }
-  bool over() const { return over_.load(std::memory_order_acquire); }
-  const RunTotals& totals() const { return *totals_; }
   RunTotals take_totals() { return std::move(*totals_); }
   std::vector<Progress> take_history() { return std::move(history_); }
 
@@ -55,7 +50,6 @@ class Ending final : public Audience {
   std::condition_variable changed_;
   std::vector<Progress> history_;
   std::optional<RunTotals> totals_;
-  std::atomic<bool> over_{false};
 };
 
 /// Whole tensors from blocks.
@@ -119,17 +113,6 @@ std::optional<kernels::Peak> peak_of(const Job& job) {
   return kernels::measure_peak();
 }
 
-template <class Host>
-void add_roles(Host& host, const std::shared_ptr<const Job>& job,
-               const std::vector<Audience*>& audience) {
-  host.add(kMonitor, std::make_shared<Monitor>(job, audience));
-  host.add(kScheduler, std::make_shared<Scheduler>(job));
-  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
-    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
-  for (std::uint32_t i = 0; i < job->plan.workers; ++i)
-    host.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
-}
-
 /// Passes an interrupt on, once.
 template <class Host>
 class Interrupts {
@@ -149,59 +132,57 @@ class Interrupts {
 
 using OnEvent = std::function<void(Address, Instant, const Event&)>;
 
+void add_roles(LocalHost& host, const std::shared_ptr<const Job>& job,
+               const std::vector<Audience*>& audience, const LocalFaults& faults) {
+  host.add(kMonitor, std::make_shared<Monitor>(job, audience));
+  host.add(kScheduler, std::make_shared<Scheduler>(job));
+  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
+    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
+  for (std::uint32_t i = 0; i < job->plan.workers; ++i) {
+    const Address address = address_of(WorkerId(i));
+    host.add(address,
+             faults.joins_later(address) ? nullptr : std::make_shared<Worker>(job, WorkerId(i)));
+  }
+}
+
 void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
               const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+  LocalFaults faults(job->faults, [&](Address address, std::uint32_t life) {
+    return std::make_shared<Worker>(job, WorkerId(address.index), life);
+  });
+  OnEvent everybody = on_event;
+  if (!job->faults.empty())
+    everybody = [&](Address actor, Instant at, const Event& event) {
+      if (on_event) on_event(actor, at, event);
+      faults.on_event(actor, event);
+    };
   LocalHost host({.seed = job->plan.seed,
                   .stragglers = job->plan.stragglers,
-                  .on_event = std::move(on_event)});
-  add_roles(host, job, audience);
+                  .on_event = std::move(everybody)});
+  add_roles(host, job, audience, faults);
   host.start();
+  faults.start(host);
   Interrupts interrupts(host);
   while (!ending.wait(std::chrono::milliseconds(20))) {
     interrupts.look();
-    if (const auto reason = host.end_reason(kMonitor); !reason.empty()) {
+    for (const Address lost : {kMonitor, kScheduler}) {
+      const auto reason = host.end_reason(lost);
+      if (reason.empty()) continue;
       result.exit_code = 1;
-      result.error = concat("the monitor ended: ", reason);
-      return;
+      result.error = concat("the ", lost, " ended: ", reason);
+      return faults.stop();
     }
   }
-}
-
-sim::Simulator::Options simulator_options(const Job& job) {
-  return {.seed = job.plan.seed,
-          .world = sim::World(*job.plan.simulated),
-          .stragglers = job.plan.stragglers};
-}
-
-/// Steps until the run is over; says why it is not, when nothing moves any more.
-template <class Each>
-std::string simulate(sim::Simulator& host, const Ending& ending, Each each) {
-  constexpr Duration kPatience = seconds(1000);  // virtual
-  constexpr int kSteps = 1000;                   // between two looks at the world outside
-  host.start();
-  while (!ending.over()) {
-    each();
-    bool more = true;
-    for (int i = 0; i < kSteps && more && !ending.over(); ++i) more = host.step();
-    if (auto reason = host.end_reason(kMonitor); !reason.empty()) return reason;
-    if (!ending.over() && (!more || host.idle() > kPatience))
-      return concat("all wait for each other: ", host.who_waits());
-  }
-  return {};
+  faults.stop();
 }
 
 void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
-                   const std::vector<Audience*>& audience, Ending& ending, Result& result) {
-  auto settings = simulator_options(*job);
-  settings.on_event = std::move(on_event);
-  for (auto& checker : sim::all_checkers(job)) settings.observers.push_back(std::move(checker));
-  sim::Simulator host(std::move(settings));
-  add_roles(host, job, audience);
+                   const std::vector<Audience*>& audience, Result& result) {
+  sim::Simulation simulation(job, audience, {.on_event = std::move(on_event)});
   const auto began = std::chrono::steady_clock::now();
-  Interrupts interrupts(host);
+  Interrupts interrupts(simulation.host());
   try {
-    result.error = simulate(host, ending, [&] { interrupts.look(); });
-    if (ending.over()) host.conclude(ending.totals());
+    result.error = simulation.run([&] { interrupts.look(); });
   } catch (const CheckFailed& failed) {
     result.error = failed.what();
   }
@@ -213,7 +194,7 @@ void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   result.simulated_in_seconds = took.count();
-  result.protocol_hash = host.trace().protocol();
+  result.protocol_hash = simulation.host().trace().protocol();
 }
 
 /// Runs the plan twice more, with nothing shared but the data, and compares the two.
@@ -221,13 +202,9 @@ Status check_determinism(const Plan& plan, const TrainTest& data) {
   const auto difference = sim::compare_runs([&](const sim::Trace::Options& trace) {
     const auto job = make_job(plan, data);
     LW_CHECK(bool(job), job ? std::string() : job.error().text);
-    auto settings = simulator_options(**job);
-    settings.trace = trace;
-    sim::Simulator host(std::move(settings));
-    Ending ending;
-    add_roles(host, *job, {&ending});
-    simulate(host, ending, [] {});
-    return host.trace();
+    sim::Simulation simulation(*job, {}, {.checkers = false, .trace = trace});
+    simulation.run();
+    return simulation.host().trace();
   });
   if (!difference) return {};
   return Error{concat("simulation: two runs of seed ", plan.seed, " differ in step ",
@@ -284,7 +261,7 @@ Result run(const Plan& plan, const RunOptions& options) {
         events->write(actor, at, event);
       };
     if (plan.simulated) {
-      run_simulated(job, std::move(on_event), audience, ending, result);
+      run_simulated(job, std::move(on_event), audience, result);
     } else {
       run_here(job, std::move(on_event), audience, ending, result);
     }

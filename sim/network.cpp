@@ -12,6 +12,12 @@ constexpr std::uint64_t kNetworkStream = 0x6e6574;
 
 }  // namespace
 
+std::size_t bytes_of(const Message& message) {
+  std::size_t bytes = message.header().size_bytes();
+  for (const Blob& blob : message.blobs()) bytes += blob.size();
+  return bytes;
+}
+
 Network::Network(const World& world, std::uint64_t seed)
     : world_(world), rng_(Rng::stream(seed, kNetworkStream)) {}
 
@@ -25,21 +31,23 @@ Duration Network::transfer(std::size_t bytes) const {
 }
 
 Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, NodeIndex to_node,
-                         std::size_t bytes, Instant now) {
+                         std::size_t bytes, Instant now, Duration extra) {
   Instant at = now;
   if (from_node == to_node) {
     at = now + latency_of(world_.local_latency);
   } else {
     const Duration time = transfer(bytes);
-    auto& out = nodes_[from_node].out_free;
-    auto& in = nodes_[to_node].in_free;
+    Links& sender = nodes_[from_node];
+    Links& receiver = nodes_[to_node];
+    const Duration out = scaled(time, sender.slow_down), in = scaled(time, receiver.slow_down);
     // The first byte leaves when the link is free, and the last one arrives behind all that came
     // before.
-    const Instant leaves = std::max(now, out);
-    out = leaves + time;
-    at = std::max(leaves + latency_of(world_.latency), in) + time;
-    in = at;
+    const Instant leaves = std::max(now, sender.out_free);
+    sender.out_free = leaves + out;
+    at = std::max(leaves + latency_of(world_.latency), receiver.in_free) + std::max(out, in);
+    receiver.in_free = at;
   }
+  at = at + extra;
   Instant& last = last_[std::uint64_t{from} << 32 | to];
   last = std::max(at, last + nanoseconds(1));
   return last;

@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "core/rng.hpp"
+#include "messages/message.hpp"
 #include "sim/world.hpp"
 
 namespace leeway::sim {
 
 using ActorIndex = std::uint32_t;
 using NodeIndex = std::uint32_t;
+
+/// What a message takes on a link.
+std::size_t bytes_of(const Message& message);
 
 class Network {
  public:
@@ -19,13 +23,17 @@ class Network {
   void add_node() { nodes_.push_back({}); }
 
   /// When `bytes` sent now by an actor on one node reach an actor on another, or the same. Takes up
-  /// the links meanwhile.
+  /// the links meanwhile. `extra` comes on top, and what is sent later does not overtake.
   Instant arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, NodeIndex to_node,
-                  std::size_t bytes, Instant now);
+                  std::size_t bytes, Instant now, Duration extra = {});
+  /// The links of a node take `factor` times as long for each byte, on top of what was so before.
+  void slow_node(NodeIndex node, double factor) { nodes_[node].slow_down *= factor; }
+  void restore_node(NodeIndex node, double factor) { nodes_[node].slow_down /= factor; }
 
  private:
   struct Links {
     Instant out_free, in_free;  // when they have done with what was sent so far
+    double slow_down = 1;
   };
   Duration latency_of(Duration usual);
   Duration transfer(std::size_t bytes) const;

@@ -3,18 +3,13 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/text.hpp"
 #include "sim/chance.hpp"
 #include "sim/words.hpp"
 
 namespace leeway::sim {
 
 namespace {
-
-std::size_t bytes_of(const Message& message) {
-  std::size_t bytes = message.header().size_bytes();
-  for (const Blob& blob : message.blobs()) bytes += blob.size();
-  return bytes;
-}
 
 /// Where the host itself sends from.
 constexpr ActorIndex kHostIndex = ~ActorIndex{0};
@@ -28,7 +23,7 @@ class Simulator::Box final : public Outbox {
         self_(self),
         random_(Rng::stream(seed, static_cast<std::uint64_t>(address.kind) + 1, address.index)) {}
 
-  Instant now() const override { return simulator_.now_; }
+  Instant now() const override { return simulator_.node_time(simulator_.actors_[self_].node); }
   Rng& random() override { return random_; }
   void send(Address to, Message message) override {
     const Actor& actor = simulator_.actors_[self_];
@@ -54,8 +49,10 @@ class Simulator::Box final : public Outbox {
     const auto found = simulator_.index_.find(watched);
     if (found == simulator_.index_.end()) return;
     Actor& actor = simulator_.actors_[found->second];
-    actor.watchers.push_back(self_);
-    if (!actor.role)
+    auto& watchers = actor.watchers;
+    if (std::find(watchers.begin(), watchers.end(), self_) == watchers.end())
+      watchers.push_back(self_);
+    if (!actor.role && !actor.end_reason.empty())
       simulator_.schedule(simulator_.now_ + simulator_.options_.world.detection,
                           {.kind = Pending::Kind::down,
                            .actor = self_,
@@ -83,6 +80,7 @@ Simulator::Simulator(Options options)
       observers_(options_.observers) {
   network_.add_node();
   cores_.emplace_back(options_.world.cores);
+  clocks_.emplace_back();
 }
 
 Simulator::~Simulator() = default;
@@ -97,6 +95,7 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
     node = static_cast<NodeIndex>(cores_.size());
     network_.add_node();
     cores_.emplace_back(options_.world.cores);
+    clocks_.emplace_back();
   }
   index_[address] = index;
   actors_.push_back({.address = address,
@@ -129,12 +128,22 @@ void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_no
   observers_.sent(now_, letter);
   const auto found = index_.find(to);
   if (found == index_.end() || !actors_[found->second].role) return;
-  const Instant at = network_.arrival(from, from_node, found->second, actors_[found->second].node,
-                                      bytes_of(letter.message()), now_);
+  const ActorIndex receiver = found->second;
+  Duration extra;
+  std::uint32_t connection = 0;
+  if (!links_.untouched()) {
+    if (links_.severed(from, receiver)) return;
+    if (links_.held(from, receiver)) return links_.keep(from, receiver, std::move(letter));
+    extra = links_.extra(from, receiver);
+    connection = links_.connection(from, receiver);
+  }
+  const Instant at = network_.arrival(from, from_node, receiver, actors_[receiver].node,
+                                      bytes_of(letter.message()), now_, extra);
   schedule(at, {.kind = Pending::Kind::message,
-                .actor = found->second,
-                .life = actors_[found->second].life,
-                .letter = std::move(letter)});
+                .actor = receiver,
+                .life = actors_[receiver].life,
+                .letter = std::move(letter),
+                .connection = connection});
 }
 
 void Simulator::send(Address to, Message message) {
@@ -148,39 +157,63 @@ bool Simulator::step() {
   Pending event = std::move(slots_[due.slot]);
   free_slots_.push_back(due.slot);
   now_ = due.at;
-  if (event.kind == Pending::Kind::core_free) {
-    release_core(static_cast<NodeIndex>(event.number));
-    return true;
+  switch (event.kind) {
+    case Pending::Kind::core_free:
+      release_core(static_cast<NodeIndex>(event.number));
+      return true;
+    case Pending::Kind::action:
+      actions_.extract(event.number).mapped()();
+      return true;
+    case Pending::Kind::absent:
+      if (actors_[event.actor].out_of_reach == event.number && lives(event.actor, event.life))
+        tell_watchers(event.actor, now_, true);
+      return true;
+    default:
+      if (waits(event)) {
+        actors_[event.actor].waiting.push_back(std::move(event));
+        return true;
+      }
+      handle(event);
+      return true;
   }
-  if (event.kind == Pending::Kind::part_done) {
-    end_part(event.number);
-    return true;
-  }
-  if (!lives(event.actor, event.life)) return true;  // nobody is there any more
+}
+
+void Simulator::handle(Pending& event) {
+  if (event.kind == Pending::Kind::part_done) return end_part(event.number);
+  if (!lives(event.actor, event.life)) return;  // nobody is there any more
   const Address self = actors_[event.actor].address;
   switch (event.kind) {
-    case Pending::Kind::message: {
-      const Letter& letter = event.letter;
-      if (self != kMonitor && letter.from() != kMonitor) busy_ = now_;
-      trace_.delivered(now_, letter.from(), self, letter.message());
-      observers_.delivered(now_, letter);
-      guarded(event.actor, [&](Role& role, Outbox& box) {
-        role.on_message(letter.from(), letter.message(), box);
-      });
-      break;
-    }
+    case Pending::Kind::message:
+      return handle_message(event);
     case Pending::Kind::timer:
       trace_.timer(now_, self, event.number);
-      guarded(event.actor, [&](Role& role, Outbox& box) { role.on_timer(event.number, box); });
-      break;
+      return guarded(event.actor,
+                     [&](Role& role, Outbox& box) { role.on_timer(event.number, box); });
+    case Pending::Kind::linked:
+      trace_.linked(now_, self, event.other);
+      return guarded(event.actor, [&](Role& role, Outbox& box) { role.on_link(event.other, box); });
     default: {
       trace_.down(now_, self, event.other);
-      const std::string& reason = actors_[index_.at(event.other)].end_reason;
-      guarded(event.actor,
-              [&](Role& role, Outbox& box) { role.on_down(event.other, reason, box); });
+      const std::string reason =
+          event.number ? concat("no sign of life for ", options_.world.detection.seconds(), " s")
+                       : actors_[index_of(event.other)].end_reason;
+      return guarded(event.actor,
+                     [&](Role& role, Outbox& box) { role.on_down(event.other, reason, box); });
     }
   }
-  return true;
+}
+
+void Simulator::handle_message(Pending& event) {
+  const Letter& letter = event.letter;
+  if (!links_.untouched() && letter.from() != kHost &&
+      links_.connection(index_of(letter.from()), event.actor) != event.connection)
+    return;  // lost with its connection
+  const Address self = actors_[event.actor].address;
+  if (self != kMonitor && letter.from() != kMonitor) busy_ = now_;
+  trace_.delivered(now_, letter.from(), self, letter.message());
+  observers_.delivered(now_, letter);
+  guarded(event.actor,
+          [&](Role& role, Outbox& box) { role.on_message(letter.from(), letter.message(), box); });
 }
 
 /// The task has a core: its part is computed now, and done when its time is over.
@@ -247,12 +280,19 @@ void Simulator::end(ActorIndex index, const std::string& reason) {
   if (!actor.role) return;
   actor.role.reset();
   actor.end_reason = reason;
+  actor.freezes = 0;
+  actor.waiting.clear();
   observers_.ended(now_, actor.address);
-  for (const ActorIndex watcher : actor.watchers)
-    schedule(now_ + options_.world.detection, {.kind = Pending::Kind::down,
-                                               .actor = watcher,
-                                               .life = actors_[watcher].life,
-                                               .other = actor.address});
+  tell_watchers(index, now_ + options_.world.detection, false);
+}
+
+void Simulator::tell_watchers(ActorIndex index, Instant when, bool seems) {
+  for (const ActorIndex watcher : actors_[index].watchers)
+    schedule(when, {.kind = Pending::Kind::down,
+                    .actor = watcher,
+                    .life = actors_[watcher].life,
+                    .other = actors_[index].address,
+                    .number = seems});
 }
 
 void Simulator::restart(Address address, std::shared_ptr<Role> role) {

@@ -8,11 +8,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "sim/links.hpp"
 #include "sim/machine.hpp"
 #include "sim/network.hpp"
 #include "sim/observers.hpp"
@@ -38,7 +40,8 @@ class Simulator {
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
-  /// Before start(): puts a role under its address.
+  /// Before start(): puts a role under its address. Null when nobody is there yet: restart() begins
+  /// its first life.
   void add(Address address, std::shared_ptr<Role> role);
   /// Starts all roles.
   void start();
@@ -51,6 +54,35 @@ class Simulator {
   /// Starts a new life of an actor that has ended, as if its process had been started again. Its
   /// messages, timers and computations of before are lost.
   void restart(Address actor, std::shared_ptr<Role> role);
+
+  // What goes wrong. Faults (sim/faults) use these; so may a program of its own.
+
+  /// Calls `action` at that time, and between two events.
+  void at(Instant time, std::function<void()> action);
+  /// The actor does nothing until it thaws: what reaches it meanwhile waits. Counted, as are holds.
+  void freeze(Address actor);
+  void thaw(Address actor);
+  /// Messages from one to the other wait until the link is released.
+  void hold(Address from, Address to);
+  void release(Address from, Address to);
+  /// What is on its way between the two is lost, and what they send, until the connection is
+  /// mended; then both are told.
+  void sever(Address a, Address b);
+  void mend(Address a, Address b);
+  /// Messages take so much longer; a negative time takes that back.
+  void delay(Address from, Address to, Duration extra);
+  /// The links of the actor's node are slower by the factor.
+  void slow_link(Address actor, double factor);
+  void restore_link(Address actor, double factor);
+  /// The clock of the actor's node stands still: now() stays, and no timer rings.
+  void stop_clock(Address actor);
+  void start_clock(Address actor);
+
+  bool lives(Address actor) const;
+  /// Of all actors, in the order in which they were added.
+  std::vector<Address> addresses() const;
+  const World& world() const { return options_.world; }
+
   /// The run came to its end: observers look at what is left.
   void conclude(const RunTotals& totals) { observers_.run_ended(totals); }
 
@@ -66,6 +98,25 @@ class Simulator {
 
  private:
   class Box;
+  struct Pending {
+    enum class Kind : std::uint8_t {
+      message,
+      timer,
+      core_free,
+      part_done,
+      down,
+      linked,  // the connection to `other` has been mended
+      action,
+      absent,  // is the actor still out of reach?
+    };
+    Kind kind{};
+    ActorIndex actor = 0;    // whom it concerns
+    std::uint32_t life = 0;  // and in which of its lives
+    Address other;           // who has ended
+    Letter letter;
+    std::uint64_t number = 0;  // timer's token, task, action, absence; of `down`: it only seems so
+    std::uint32_t connection = 0;  // that a message was sent over
+  };
   struct Actor {
     Address address;
     NodeIndex node = 0;
@@ -73,7 +124,10 @@ class Simulator {
     std::uint32_t life = 1;      // counts restarts: what was meant for an earlier life is lost
     std::unique_ptr<Box> box;
     std::string end_reason;
-    std::vector<ActorIndex> watchers;
+    std::vector<ActorIndex> watchers;  // each once
+    std::uint32_t freezes = 0;
+    std::vector<Pending> waiting;    // what came while it was frozen, or its clock stood still
+    std::uint64_t out_of_reach = 0;  // number of the present absence; 0: the scheduler hears it
   };
   /// A work under way.
   struct Task {
@@ -82,15 +136,6 @@ class Simulator {
     std::shared_ptr<Work> work;
     int part = 0;
     Slowdown slow_down;
-  };
-  struct Pending {
-    enum class Kind : std::uint8_t { message, timer, core_free, part_done, down };
-    Kind kind{};
-    ActorIndex actor = 0;    // whom it concerns
-    std::uint32_t life = 0;  // and in which of its lives
-    Address other;           // who has ended
-    Letter letter;
-    std::uint64_t number = 0;  // timer's token, or task
   };
   struct Due {
     Instant at;
@@ -113,19 +158,37 @@ class Simulator {
   template <class Handler>
   void guarded(ActorIndex actor, Handler handler);
   void end(ActorIndex actor, const std::string& reason);
+  /// Whoever watches it is told, after a while, that it has ended, or seems to have.
+  void tell_watchers(ActorIndex actor, Instant when, bool seems);
+  /// Hands an event to the actor that it concerns, which lives and is not frozen.
+  void handle(Pending& event);
+  void handle_message(Pending& event);
+  /// True when the event has to wait for its actor.
+  bool waits(const Pending& event) const;
+  void resume(ActorIndex actor);
+  void linked(ActorIndex actor, Address peer);
+  /// Begins or ends an absence, after something has changed between the actor and the scheduler.
+  void look_for(ActorIndex actor);
+  bool out_of_reach(ActorIndex actor) const;
+  ActorIndex index_of(Address address) const { return index_.at(address); }
+  Instant node_time(NodeIndex node) const { return clocks_[node].value_or(now_); }
 
   Options options_;
   Network network_;
+  Links links_;
   ComputeModel compute_;
   Trace trace_;
   Observers observers_;
   std::vector<Actor> actors_;
   std::map<Address, ActorIndex> index_;
-  std::vector<Cores> cores_;  // by node
+  std::vector<Cores> cores_;                    // by node
+  std::vector<std::optional<Instant>> clocks_;  // by node: where a stopped one stands
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
   std::vector<Pending> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::map<std::uint64_t, Task> tasks_;
+  std::map<std::uint64_t, std::function<void()>> actions_;
+  std::uint64_t next_action_ = 0, next_absence_ = 1;
   std::uint64_t next_task_ = 0;
   std::uint64_t next_order_ = 0;
   Instant now_;

@@ -67,6 +67,11 @@ void Trace::down(Instant at, Address watcher, Address actor) {
   step(4, at, watcher, actor, 0, 0);
 }
 
+void Trace::linked(Instant at, Address actor, Address peer) {
+  if (tells()) told_ = concat(in_words(at), "  ", actor, " is connected to ", peer, " again");
+  step(6, at, actor, peer, 0, 0);
+}
+
 void Trace::event(Instant at, Address actor, const Event& event) {
   std::uint64_t detail = static_cast<std::uint64_t>(event.kind);
   for (const std::int64_t part : {static_cast<std::int64_t>(event.worker.value()),

@@ -27,6 +27,7 @@ class Trace {
   void timer(Instant at, Address actor, TimerToken token);
   void computed(Instant at, Address actor, int part);
   void down(Instant at, Address watcher, Address actor);
+  void linked(Instant at, Address actor, Address peer);
   void event(Instant at, Address actor, const Event& event);
 
   std::uint64_t protocol() const { return protocol_; }

@@ -336,7 +336,7 @@ TEST_CASE("a worker that is started again takes part again, before or after its 
       killed = true;
     }
     if (killed && !back && simulator.now() >= return_at) {
-      simulator.restart(worker, std::make_shared<Worker>(job, WorkerId(1), Incarnation(2)));
+      simulator.restart(worker, std::make_shared<Worker>(job, WorkerId(1), 2));
       back = true;
     }
   }

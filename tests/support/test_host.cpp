@@ -91,11 +91,13 @@ void TestHost::suspect(WorkerId worker) {
   channels_[{kHost, kScheduler}].push_back({std::nullopt, address_of(worker), "suspected"});
 }
 
-void TestHost::break_link(WorkerId worker, ShardId shard) {
-  channels_.erase({address_of(worker), address_of(shard)});
-  channels_.erase({address_of(shard), address_of(worker)});
-  guarded(address_of(worker),
-          [&](Role& role, Outbox& box) { role.on_link(address_of(shard), box); });
+void TestHost::break_link(Address worker, Address peer) {
+  // News of an end come from the host, and are not lost.
+  for (const auto& channel : {std::pair(worker, peer), std::pair(peer, worker)})
+    if (const auto found = channels_.find(channel); found != channels_.end())
+      std::erase_if(found->second, [](const Parcel& parcel) { return parcel.letter.has_value(); });
+  guarded(worker, [&](Role& role, Outbox& box) { role.on_link(peer, box); });
+  guarded(peer, [&](Role& role, Outbox& box) { role.on_link(worker, box); });
 }
 
 std::vector<WorkerId> TestHost::live_workers() const {
@@ -114,7 +116,9 @@ void TestHost::make_trouble() {
     return kill(address_of(worker));
   if (trouble_.suspect_one_in && rng_.one_in(trouble_.suspect_one_in)) suspect(worker);
   if (trouble_.break_link_one_in && rng_.one_in(trouble_.break_link_one_in))
-    break_link(worker, ShardId(static_cast<std::uint32_t>(rng_.below(job_->plan.shards))));
+    break_link(address_of(worker), rng_.one_in(4) ? kScheduler
+                                                  : address_of(ShardId(static_cast<std::uint32_t>(
+                                                        rng_.below(job_->plan.shards)))));
   if (trouble_.garbage_one_in && rng_.one_in(trouble_.garbage_one_in)) {
     std::vector<std::uint64_t> words(rng_.below(12));
     for (auto& word : words) word = rng_.one_in(2) ? rng_.next() : rng_.below(4);

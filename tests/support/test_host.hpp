@@ -44,7 +44,8 @@ class TestHost : public Audience {
 
   void kill(Address actor);
   void suspect(WorkerId worker);
-  void break_link(WorkerId worker, ShardId shard);
+  /// Loses what is on its way between the two, and tells them.
+  void break_link(Address worker, Address peer);
   void inject(Address from, Address to, Message message) { enqueue(from, to, std::move(message)); }
 
   /// Of every action in order: equal for equal seeds.

@@ -1,0 +1,23 @@
+#pragma once
+// The actor ends wherever it is, and may be started again later.
+#include "sim/faults/fault.hpp"
+
+namespace leeway::sim {
+
+class CrashFault final : public Fault {
+ public:
+  CrashFault(Address actor, plan::Crash spec, StartAgain again)
+      : actor_(actor), spec_(spec), again_(std::move(again)) {}
+  void begin(Simulator& host) override { host.kill(actor_, "fault of the plan: crash"); }
+  Duration lasts() const override { return time_of(spec_.back, 1); }
+  void end(Simulator& host) override {
+    if (!host.lives(actor_)) again_(host, actor_);
+  }
+
+ private:
+  const Address actor_;
+  const plan::Crash spec_;
+  const StartAgain again_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,60 @@
+#include "sim/faults/faults.hpp"
+
+#include <algorithm>
+
+namespace leeway::sim {
+
+Faults::Faults(std::vector<plan::Fault> faults, MakeRole make_role)
+    : make_role_(std::move(make_role)) {
+  const StartAgain again = [this](Simulator&, Address actor) { start_again(actor); };
+  for (auto& spec : faults)
+    if (auto fault = make_fault(spec, again))
+      faults_.push_back({std::move(spec), std::move(fault), false});
+  for (const auto& waiting : faults_)
+    lives_[waiting.spec.actor] = joins_later(waiting.spec.actor) ? 0 : 1;
+}
+
+bool Faults::joins_later(Address actor) const {
+  return std::any_of(faults_.begin(), faults_.end(), [&](const Waiting& waiting) {
+    return waiting.spec.actor == actor && std::holds_alternative<plan::Joins>(waiting.spec.kind);
+  });
+}
+
+bool Faults::wait_for_iterations() const {
+  return std::any_of(faults_.begin(), faults_.end(), [](const Waiting& waiting) {
+    return std::holds_alternative<std::int64_t>(waiting.spec.at);
+  });
+}
+
+void Faults::arm(Simulator& host) {
+  host_ = &host;
+  for (auto& waiting : faults_)
+    if (const auto* seconds = std::get_if<double>(&waiting.spec.at))
+      host.at(Instant{} + time_of(*seconds, 1), [this, &waiting] { begin(waiting); });
+}
+
+void Faults::on_event(Instant at, Address actor, const Event& event) {
+  if (event.kind != Event::Kind::step_started) return;
+  for (auto& waiting : faults_) {
+    const auto* iteration = std::get_if<std::int64_t>(&waiting.spec.at);
+    if (!iteration || waiting.begun || event.iteration.value() < *iteration) continue;
+    if (waiting.spec.actor.kind == RoleKind::worker && waiting.spec.actor != actor) continue;
+    waiting.begun = true;
+    // Not now: the actor is in the middle of something.
+    host_->at(at, [this, &waiting] { begin(waiting); });
+  }
+}
+
+void Faults::begin(Waiting& waiting) {
+  waiting.begun = true;
+  waiting.fault->begin(*host_);
+  const Duration lasts = waiting.fault->lasts();
+  if (lasts > Duration{})
+    host_->at(host_->now() + lasts, [this, &waiting] { waiting.fault->end(*host_); });
+}
+
+void Faults::start_again(Address actor) {
+  host_->restart(actor, make_role_(actor, ++lives_[actor]));
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,50 @@
+#include "sim/links.hpp"
+
+#include "core/check.hpp"
+
+namespace leeway::sim {
+
+const Links::Link* Links::find(ActorIndex from, ActorIndex to) const {
+  const auto found = links_.find(key(from, to));
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+std::vector<Letter> Links::release(ActorIndex from, ActorIndex to) {
+  Link& link = at(from, to);
+  LW_CHECK(link.holds > 0, from, to);
+  if (--link.holds > 0) return {};
+  return std::exchange(link.kept, {});
+}
+
+void Links::sever(ActorIndex from, ActorIndex to) {
+  Link& link = at(from, to);
+  ++link.severed;
+  ++link.connection;
+  link.kept.clear();
+}
+
+bool Links::held(ActorIndex from, ActorIndex to) const {
+  const Link* link = find(from, to);
+  return link && link->holds > 0;
+}
+
+bool Links::severed(ActorIndex from, ActorIndex to) const {
+  const Link* link = find(from, to);
+  return link && link->severed > 0;
+}
+
+Duration Links::extra(ActorIndex from, ActorIndex to) const {
+  const Link* link = find(from, to);
+  return link ? link->extra : Duration{};
+}
+
+void Links::keep(ActorIndex from, ActorIndex to, Letter letter) {
+  at(from, to).kept.push_back(std::move(letter));
+}
+
+std::uint32_t Links::connection(ActorIndex from, ActorIndex to) const {
+  const Link* link = find(from, to);
+  return link ? link->connection : 0;
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,224 @@
+#include "sim/search/draw.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/rng.hpp"
+
+namespace leeway::sim {
+
+namespace {
+
+constexpr std::uint64_t kDrawStream = 0x64726177;
+
+class Draw {
+ public:
+  Draw(const Job& base, std::uint64_t seed, const DrawLimits& limits)
+      : base_(base), limits_(limits), rng_(Rng::stream(seed, kDrawStream)), plan_(base.plan) {
+    plan_.seed = seed;
+  }
+
+  Plan plan() {
+    counts();
+    consistency();
+    data();
+    world();
+    stragglers();
+    faults();
+    return std::move(plan_);
+  }
+
+ private:
+  // Both ends included.
+  std::uint32_t between(std::uint32_t least, std::uint32_t most) {
+    return least + static_cast<std::uint32_t>(rng_.below(std::uint64_t{most} - least + 1));
+  }
+  double uniform(double least, double most) { return least + (most - least) * rng_.uniform(); }
+  /// From `least` to `least` times 2^doublings, all magnitudes alike.
+  double magnitude(double least, std::uint32_t doublings) {
+    return least * static_cast<double>(std::uint64_t{1} << between(0, doublings)) * uniform(1, 1.9);
+  }
+
+  void counts() {
+    plan_.workers = between(limits_.least_workers, limits_.most_workers);
+    const auto blocks = static_cast<std::uint32_t>(base_.layout->blocks().size());
+    plan_.shards = between(1, std::min(limits_.most_shards, blocks));
+    plan_.batch = between(1, 8);
+    plan_.micro_batches = 1;
+    plan_.chunk = rng_.one_in(2) ? 0 : plan_.batch * between(1, 6);
+    plan_.device = "cpu";
+  }
+
+  void consistency() {
+    plan_.prefetch = false;
+    switch (rng_.below(8)) {
+      case 0:
+      case 1:
+        plan_.consistency = plan::Bsp{};
+        break;
+      case 2:
+        plan_.consistency = plan::Asp{};
+        break;
+      case 3:
+        plan_.consistency = plan::Bsp{};  // plan::Backup{between(1, 2)};
+        break;
+      case 4:
+        plan_.consistency = plan::Ssp{2};//plan::Adaptive{1, between(2, 8)};
+        plan_.prefetch = rng_.one_in(2);
+        break;
+      default:
+        plan_.consistency = plan::Ssp{between(0, 4)};
+        plan_.prefetch = std::get<plan::Ssp>(plan_.consistency).staleness > 0 && rng_.one_in(2);
+    }
+    if (std::holds_alternative<plan::Asp>(plan_.consistency)) plan_.prefetch = rng_.one_in(2);
+    //plan_.balance = rng_.one_in(4) ? plan::Balance::by_speed : plan::Balance::equal;
+  }
+
+  void data() {
+    const std::uint64_t samples = limits_.iterations * plan_.batch;
+    plan_.stop = {.epochs = 1e6, .iterations = limits_.iterations};
+    plan_.evaluate_every = 0;
+    if (auto* made = std::get_if<plan::Synthetic>(&plan_.data)) {
+      const std::uint32_t epochs = between(1, 4);
+      made->samples = static_cast<std::uint32_t>(samples / epochs) + between(1, plan_.batch);
+      made->test_samples = 16;
+      plan_.stop = {.epochs = static_cast<double>(epochs)};
+      plan_.evaluate_every = rng_.one_in(2) ? 0 : uniform(0.2, 1);
+    }
+  }
+
+  void world() {
+    plan::World& world = plan_.simulated.emplace();
+    world.cost_only = base_.cost_only;
+    world.nodes = rng_.one_in(4) ? plan::World::Nodes::one : plan::World::Nodes::each;
+    world.cores = between(1, 4);
+    step_seconds_ = magnitude(2e-4, 6);
+    world.speed = std::clamp(3 * static_cast<double>(base_.model->flops_per_sample()) *
+                                 plan_.batch / step_seconds_ / 1e9,
+                             1e-12, 1e9);
+    world.memory = 1e9;
+    world.noise = uniform(0, 0.5);
+    world.latency_us = magnitude(10, 8);
+    world.local_latency_us = magnitude(1, 4);
+    world.jitter = rng_.one_in(2) ? 0.2 : uniform(0, 3);
+    world.link = magnitude(0.01, 10);
+    // Long enough after which nobody who only waits for the network is taken for dead.
+    length_ = step_seconds_ * static_cast<double>(limits_.iterations) / plan_.workers;
+    detection_ = std::max(length_ / uniform(10, 40), 1e-3);
+    world.detection_ms = detection_ * 1e3;
+  }
+
+  std::uint32_t any_worker() { return between(0, plan_.workers - 1); }
+  Address unlucky_worker() { return address_of(WorkerId(between(1, plan_.workers - 1))); }
+  Address any_shard() { return address_of(ShardId(between(0, plan_.shards - 1))); }
+
+  void stragglers() {
+    plan_.stragglers.clear();
+    for (std::uint32_t i = between(0, 3); i > 0; --i) {
+      const std::array<plan::StragglerKind, 6> kinds = {
+          plan::ConstantFactor{uniform(1, 8)},
+          plan::Bursts{uniform(2, 20), uniform(0.05, 0.5), between(1, 20)},
+          plan::Pareto{uniform(1, 3), 50},
+          plan::Pauses{step_seconds_ * 1e3 * uniform(1, 30), between(5, 50)},
+          plan::Decay{uniform(1, 10), between(10, 100)},
+          plan::Sharing{uniform(2, 10), between(5, 30), between(5, 60)}};
+      plan::Straggler straggler{any_worker(), rng_.one_in(4), kinds[rng_.below(kinds.size())]};
+      if (straggler.all) straggler.worker = 0;
+      plan_.stragglers.push_back(std::move(straggler));
+    }
+  }
+
+  plan::FaultTime when() {
+    if (rng_.one_in(2))
+      return static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
+    return uniform(0, length_);
+  }
+  /// Shorter than it takes to be taken for dead.
+  double brief() { return uniform(0.05, 0.8) * detection_; }
+  /// Or longer.
+  double any_length() { return rng_.one_in(2) ? brief() : uniform(1, 5) * detection_; }
+
+  plan::Fault worker_fault() {
+    const Address worker = unlucky_worker();
+    const Address peer = rng_.one_in(3) ? kScheduler : any_shard();
+    plan::Fault fault{worker, when(), 0, plan::Throws{}};
+    const auto within_iteration = [&](plan::FaultKind kind) {
+      fault.at = static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
+      fault.kind = kind;
+    };
+    switch (rng_.below(10)) {
+      case 0:
+        within_iteration(plan::Throws{});
+        break;
+      case 1:
+        within_iteration(plan::Killed{});
+        break;
+      case 2:
+        fault.kind = plan::Crash{rng_.one_in(3) ? 0 : any_length()};
+        break;
+      case 3:
+        fault.at = uniform(0, length_);
+        fault.kind = plan::Joins{};
+        break;
+      case 4:
+        fault.kind = plan::Freeze{any_length()};
+        break;
+      case 5:
+        fault.kind = plan::Breaks{peer, any_length()};
+        break;
+      case 6:
+        fault.kind = plan::Silence{peer, any_length()};
+        break;
+      case 7:
+        fault.kind = plan::Partition{{}, any_length()};
+        break;
+      case 8:
+        fault.kind = plan::Delay{peer, any_length() * 1e3 / 10, any_length()};
+        break;
+      default:
+        fault.kind = plan::SlowLink{uniform(2, 50), any_length()};
+    }
+    return fault;
+  }
+
+  /// Of a shard or the scheduler.
+  plan::Fault other_fault() {
+    const Address actor = rng_.one_in(2) ? kScheduler : any_shard();
+    plan::Fault fault{actor, when(), 0, plan::Freeze{brief()}};
+    switch (rng_.below(4)) {
+      case 0:
+        break;
+      case 1:
+        fault.kind = plan::Slow{brief() * 1e3 / 10, any_length()};
+        break;
+      case 2:
+        fault.kind = plan::SlowLink{uniform(2, 50), any_length()};
+        break;
+      default:
+        fault.kind = plan::ClockStops{any_length()};
+    }
+    return fault;
+  }
+
+  void faults() {
+    plan_.faults.clear();
+    for (std::uint32_t i = between(1, 5); i > 0; --i)
+      plan_.faults.push_back(rng_.one_in(4) ? other_fault() : worker_fault());
+  }
+
+  const Job& base_;
+  const DrawLimits limits_;
+  Rng rng_;
+  Plan plan_;
+  double step_seconds_ = 0;  // of one iteration without stragglers
+  double length_ = 0;        // of the run, about, in seconds
+  double detection_ = 0;     // seconds
+};
+
+}  // namespace
+
+Plan draw_plan(const Job& base, std::uint64_t seed, const DrawLimits& limits) {
+  return Draw(base, seed, limits).plan();
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,23 @@
+#pragma once
+// What a search tries: runs drawn from a seed.
+#include <cstdint>
+
+#include "actors/job.hpp"
+
+namespace leeway::sim {
+
+struct DrawLimits {
+  std::uint32_t least_workers = 4, most_workers = 16;
+  std::uint32_t most_shards = 4;
+  /// About so many iterations of all workers together.
+  std::uint64_t iterations = 600;
+};
+
+/// A plan with the data, model, loss and optimizer of `base`; drawn from the seed are the numbers
+/// of actors, who waits for whom, batches and leases, stragglers, the network, and one fault at
+/// least. No drawn fault ends a run that works as it should: shards and scheduler are away for less
+/// time than anybody is taken for dead after, and worker 0 stays. Made data is made smaller, so
+/// that epochs end within the run.
+Plan draw_plan(const Job& base, std::uint64_t seed, const DrawLimits& limits = {});
+
+}  // namespace leeway::sim

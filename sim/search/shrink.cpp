@@ -1,0 +1,98 @@
+#include "sim/search/shrink.hpp"
+
+#include <algorithm>
+
+namespace leeway::sim {
+
+namespace {
+
+/// A change that makes a plan smaller; false when there is nothing to change.
+using Change = std::function<bool(Plan&)>;
+
+bool concerns(const plan::Fault& fault, Address actor) {
+  if (fault.actor == actor) return true;
+  if (const auto* breaks = std::get_if<plan::Breaks>(&fault.kind)) return breaks->peer == actor;
+  if (const auto* delay = std::get_if<plan::Delay>(&fault.kind)) return delay->peer == actor;
+  if (const auto* silence = std::get_if<plan::Silence>(&fault.kind)) return silence->peer == actor;
+  if (const auto* partition = std::get_if<plan::Partition>(&fault.kind))
+    return std::find(partition->with.begin(), partition->with.end(), actor) !=
+           partition->with.end();
+  return false;
+}
+
+/// The last worker or shard goes, with all that concerns it.
+bool drop_last(Plan& plan, std::uint32_t& count, RoleKind kind, std::uint32_t least) {
+  if (count <= least) return false;
+  const Address last{kind, --count};
+  std::erase_if(plan.faults, [&](const plan::Fault& fault) { return concerns(fault, last); });
+  if (kind == RoleKind::worker)
+    std::erase_if(plan.stragglers,
+                  [&](const plan::Straggler& it) { return !it.all && it.worker == last.index; });
+  return true;
+}
+
+template <class T>
+bool set(T& field, const T& value) {
+  if (field == value) return false;
+  field = value;
+  return true;
+}
+
+/// From what saves most to what saves least.
+std::vector<Change> changes(const Plan& plan) {
+  std::vector<Change> all;
+  all.push_back([](Plan& p) {
+    auto* made = std::get_if<plan::Synthetic>(&p.data);
+    if (made && p.stop.epochs > 1) return set(p.stop.epochs, 1.0);
+    return made && made->samples > 4 ? set(made->samples, made->samples / 2) : false;
+  });
+  all.push_back([](Plan& p) {
+    return p.stop.iterations > 2 ? set(p.stop.iterations, p.stop.iterations / 2) : false;
+  });
+  for (std::size_t i = 0; i < plan.faults.size(); ++i)
+    all.push_back([i](Plan& p) {
+      if (i >= p.faults.size()) return false;
+      p.faults.erase(p.faults.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    });
+  for (std::size_t i = 0; i < plan.stragglers.size(); ++i)
+    all.push_back([i](Plan& p) {
+      if (i >= p.stragglers.size()) return false;
+      p.stragglers.erase(p.stragglers.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    });
+  all.push_back([](Plan& p) {
+    bool any = false;
+    for (int i = 0; i < 4; ++i) any |= drop_last(p, p.workers, RoleKind::worker, 2);
+    return any;
+  });
+  all.push_back([](Plan& p) { return drop_last(p, p.workers, RoleKind::worker, 1); });
+  all.push_back([](Plan& p) { return drop_last(p, p.shards, RoleKind::shard, 1); });
+  all.push_back([](Plan& p) { return set(p.prefetch, false); });
+  all.push_back([](Plan& p) { return set(p.evaluate_every, 0.0); });
+  all.push_back([](Plan& p) { return set(p.balance, plan::Balance::equal); });
+  all.push_back([](Plan& p) { return set(p.chunk, 0u); });
+  all.push_back([](Plan& p) { return set(p.batch, 1u); });
+  all.push_back([](Plan& p) { return set(p.simulated->jitter, 0.0); });
+  all.push_back([](Plan& p) { return set(p.simulated->noise, 0.0); });
+  all.push_back([](Plan& p) { return set(p.simulated->link, 0.0); });
+  return all;
+}
+
+}  // namespace
+
+Plan shrink(Plan plan, const std::function<bool(const Plan&)>& fails, int most_trials) {
+  for (bool smaller = true; smaller && most_trials > 0;) {
+    smaller = false;
+    for (const auto& change : changes(plan)) {
+      if (most_trials-- <= 0) break;
+      Plan candidate = plan;
+      if (!change(candidate) || !validate(candidate) || !fails(candidate)) continue;
+      plan = std::move(candidate);
+      smaller = true;
+    }
+  }
+  return plan;
+}
+
+}  // namespace leeway::sim
