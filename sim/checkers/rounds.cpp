@@ -1,5 +1,7 @@
 #include "sim/checkers/rounds.hpp"
 
+#include <algorithm>
+
 namespace leeway::sim {
 
 RoundChecker::RoundChecker(std::shared_ptr<const Job> job)
@@ -10,7 +12,10 @@ RoundChecker::RoundChecker(std::shared_ptr<const Job> job)
 }
 
 void RoundChecker::on_event(Instant, Address actor, const Event& event) {
-  if (spare_ == 0 || actor.kind != RoleKind::shard) return;
+  if (spare_ == 0) return;
+  if (event.kind == Event::Kind::torn) check_torn(event);
+  if (actor.kind == RoleKind::worker) on_worker_event(actor, event);
+  if (actor.kind != RoleKind::shard) return;
   Shard& shard = shards_[actor];
   if (event.kind == Event::Kind::fenced) shard.fenced[event.worker] = false;
   if (event.kind == Event::Kind::admitted && shard.fenced.contains(event.worker))
@@ -31,8 +36,29 @@ void RoundChecker::on_event(Instant, Address actor, const Event& event) {
   }
 }
 
+void RoundChecker::on_worker_event(Address actor, const Event& event) const {
+  const auto told = told_.find(actor);
+  if (event.kind == Event::Kind::step_started && told != told_.end() &&
+      event.iteration < told->second)
+    violated({actor}, "iteration ", event.iteration, " begins, after it was told to go on with ",
+             told->second);
+}
+
+void RoundChecker::check_torn(const Event& event) const {
+  for (std::int64_t i = 0; i < event.value; ++i) {
+    const auto round = rounds_.find(event.iteration + i);
+    if (round == rounds_.end() ||
+        !std::binary_search(round->second.begin(), round->second.end(), event.worker))
+      violated({kScheduler, address_of(event.worker)}, "iteration ", event.iteration + i,
+               " is torn, with which no round was closed");
+  }
+}
+
 void RoundChecker::on_delivered(Instant, const Letter& letter) {
-  if (letter.from() != kScheduler || letter.to().kind != RoleKind::shard) return;
+  if (letter.from() != kScheduler) return;
+  if (const auto* late = letter.to().kind == RoleKind::worker ? letter.as<msg::Late>() : nullptr)
+    told_[letter.to()] = std::max(told_[letter.to()], late->next);
+  if (letter.to().kind != RoleKind::shard) return;
   const auto* close = letter.as<msg::CloseRound>();
   if (!close) return;
   Shard& shard = shards_[letter.to()];

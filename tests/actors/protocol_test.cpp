@@ -129,6 +129,28 @@ TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included")
   CHECK(malformed > 100);
 }
 
+TEST_CASE("a worker that does not hear that its round was closed is told again") {
+  struct Told final : sim::Observer {
+    void on_sent(Instant, const sim::Letter& letter) override {
+      if (const auto* late = letter.as<msg::Late>()) all.emplace_back(letter.to(), late->next);
+    }
+    std::vector<std::pair<Address, Iteration>> all;
+  };
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Backup{1};
+  const auto job = job_of(plan);
+  TestHost host(job, 1);
+  observe_all(host, job);
+  const auto told = std::make_shared<Told>();
+  host.observe(told);
+  while (told->all.empty()) REQUIRE(host.run_some(1));
+  const auto first = told->all.front();
+  host.break_link(first.first, kScheduler);  // loses it
+  REQUIRE(told->all.size() == 2);
+  CHECK(told->all.back() == first);
+  CHECK(host.run().end.samples_trained == 120);
+}
+
 TEST_CASE("property 9: two runs of one seed take the same steps") {
   for_seeds(6, 30, [&](std::uint64_t seed) {
     const Trouble trouble{.kill_one_in = 1000, .suspect_one_in = 400, .break_link_one_in = 50};

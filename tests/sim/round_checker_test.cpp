@@ -103,6 +103,36 @@ TEST_CASE("more late workers than are spare, rounds out of order and shards at o
         "round 0 is closed with other contributors here");
 }
 
+TEST_CASE("a late push that is called torn is caught") {
+  Story story;
+  story.closes(4, {kA});
+  const auto torn = [&](WorkerId worker, std::int64_t iteration) {
+    return seen([&] {
+      story.checker->on_event(
+          {}, kScheduler,
+          {.kind = Kind::torn, .worker = worker, .iteration = Iteration(iteration), .value = 1});
+    });
+  };
+  CHECK(torn(kA, 4) == "");
+  CHECK(torn(kB, 4) == "iteration 4 is torn, with which no round was closed");
+  CHECK(torn(kA, 5) != "");
+}
+
+TEST_CASE("a worker that begins a round that it was told to leave is caught") {
+  Story story;
+  const auto begins = [&](std::int64_t iteration) {
+    return seen([&] {
+      story.checker->on_event({}, address_of(kA),
+                              {.kind = Kind::step_started, .iteration = Iteration(iteration)});
+    });
+  };
+  CHECK(begins(2) == "");
+  story.checker->on_delivered(
+      {}, Letter(kScheduler, address_of(kA), encode({.body = msg::Late{Iteration(3)}})));
+  CHECK(begins(2) == "iteration 2 begins, after it was told to go on with 3");
+  CHECK(begins(3) == "");
+}
+
 TEST_CASE("a part of a late iteration may be acknowledged, and applying it is caught") {
   ExactlyOnceChecker checker;
   const auto happens = [&](Kind kind, WorkerId worker, std::int64_t iteration) {
