@@ -151,6 +151,27 @@ void LeaseBook::give_back(const SampleRange& range) {
   returned_.push_back(range);
 }
 
+bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributors,
+                        const std::vector<WorkerId>& live) const {
+  if (round < first_open_) return false;  // closed already
+  std::size_t parts = 0, here = 0, whole_round = limits_.batch;
+  const auto look = [&](WorkerId worker, const msg::Lease& lease) {
+    if (lease.first_iteration != round || lease.begin == lease.end) return;
+    ++parts;
+    here += std::binary_search(contributors.begin(), contributors.end(), worker) ? 1 : 0;
+    whole_round = lease.round_samples;
+  };
+  for (const WorkerId worker : live) {
+    if (const auto grants = grants_.find(worker); grants != grants_.end())
+      for (const auto& grant : grants->second) look(worker, grant.lease);
+    if (const auto shares = shares_.find(worker); shares != shares_.end())
+      for (const auto& share : shares->second) look(worker, share);
+  }
+  if (parts == 0) return true;
+  return here >= std::min(whole_round / limits_.batch,
+                          std::max(backup_contributors(parts, limits_.spare), (parts + 1) / 2));
+}
+
 std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
                                                   const std::vector<WorkerId>& contributors) {
   std::vector<LatePart> back;

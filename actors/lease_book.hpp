@@ -60,6 +60,10 @@ class LeaseBook {
   /// told. All else it was leased goes back.
   std::vector<SampleRange> take_back(WorkerId worker);
 
+  /// Backup: true when the contributors' pushes make a round. Of a short one, in which few of the
+  /// `live` have samples, at least half must be there: else a few samples would take many rounds.
+  bool suffice(Iteration round, const std::vector<WorkerId>& contributors,
+               const std::vector<WorkerId>& live) const;
   /// Backup: the round is closed with the contributors' pushes. The parts of all others go back.
   std::vector<LatePart> close(Iteration round, const std::vector<WorkerId>& contributors);
   /// Backup: true while others than `worker` have samples in rounds that are not closed yet: they

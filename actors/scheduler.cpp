@@ -215,6 +215,7 @@ void Scheduler::emit_returned(WorkerId worker, const SampleRange& range, Outbox&
 void Scheduler::close_round(const msg::RoundClosed& closed, Outbox& out) {
   // Of an older view: shard 0 has been told of the newer one since, and decides again.
   if (closed.view != view_ || phase_ == Phase::gathering || phase_ == Phase::ended) return;
+  if (!leases_.suffice(closed.round, closed.contributors, members_in({State::running}))) return;
   for (const auto& late : leases_.close(closed.round, closed.contributors)) {
     ++late_pushes_;
     emit_returned(late.worker, late.samples, out);

@@ -121,8 +121,12 @@ class Shard final : public ProtocolRole {
   std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
   std::vector<WholePush> whole_;  // backup: of the open round, as they came
   std::optional<Closing> closing_;
-  std::pair<Iteration, View> proposed_{Iteration(-1),
-                                       View()};  // lead: what it last asked the scheduler to close
+  /// Lead: what it last asked the scheduler to close.
+  struct Proposed {
+    Iteration round{-1};
+    View view;
+    std::size_t contributors = 0;
+  } proposed_;
   std::optional<CutInProgress> cut_;
   bool finishing_ = false;
   bool finished_ = false;

@@ -31,19 +31,22 @@ void Shard::handle(const msg::CloseRound& close, Outbox& out) {
 void Shard::propose_round(Outbox& out) {
   if (id_ != ShardId(0) || !job_->consistency->drops_late() || closing_) return;
   const Iteration round(clocks_.min_clock().value());
-  if (whole_.empty() || proposed_ == std::pair(round, view_)) return;
+  if (whole_.empty()) return;
   const std::size_t live = clocks_.at_min_clock();
   std::vector<WorkerId> contributors;
   for (const auto& push : whole_)
     if (push.empty) contributors.push_back(push.worker);
   const std::size_t with_samples = live - std::min(live, contributors.size());
-  const std::size_t wanted =
+  std::size_t wanted =
       contributors.size() +
       (with_samples > 0 ? job_->consistency->contributors(with_samples) : std::size_t{0});
+  // The scheduler may find that too few of a short round are there: it gets to know of each more.
+  if (proposed_.round == round && proposed_.view == view_)
+    wanted = std::max(wanted, proposed_.contributors + 1);
   for (const auto& push : whole_)
     if (!push.empty && contributors.size() < wanted) contributors.push_back(push.worker);
   if (contributors.size() < wanted) return;
-  proposed_ = {round, view_};
+  proposed_ = {round, view_, contributors.size()};
   std::sort(contributors.begin(), contributors.end());
   out.send(kScheduler, encode({.body = msg::RoundClosed{round, std::move(contributors), view_}}));
 }

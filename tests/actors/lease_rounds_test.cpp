@@ -55,6 +55,30 @@ TEST_CASE("a closed round gives the parts of those who were late back, asked for
   }
 }
 
+TEST_CASE("a full round needs all but the spare workers, and a short one half of its parts") {
+  LeaseBook book({.data_size = 30, .total_samples = 30, .batch = 5, .by_rounds = true, .spare = 3});
+  const auto live = workers(5);
+  for (const int round : {0, 1})
+    for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(round), live));
+  const auto suffice = [&](int round, std::vector<std::uint32_t> contributors) {
+    std::vector<WorkerId> ids;
+    for (const std::uint32_t id : contributors) ids.push_back(WorkerId(id));
+    return book.suffice(Iteration(round), ids, live);
+  };
+  CHECK_FALSE(suffice(0, {1}));
+  CHECK(suffice(0, {1, 4}));
+  book.close(Iteration(0), {WorkerId(1), WorkerId(4)});
+  CHECK_FALSE(suffice(0, {0, 1, 2, 3, 4}));  // closed already
+  // Of round 1, worker 0 has the only part with samples.
+  CHECK_FALSE(suffice(1, {1, 2, 3, 4}));
+  CHECK(suffice(1, {0}));
+  book.close(Iteration(1), {WorkerId(0)});
+  // What came back: three parts. It takes two of them.
+  for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(2), live));
+  CHECK_FALSE(suffice(2, {0, 3, 4}));
+  CHECK(suffice(2, {0, 1, 3}));
+}
+
 TEST_CASE("samples may come back as long as others hold them in a round that is open") {
   LeaseBook book({.data_size = 10, .total_samples = 10, .batch = 5, .by_rounds = true, .spare = 1});
   const auto live = workers(2);
