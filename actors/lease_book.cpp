@@ -167,16 +167,13 @@ bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributo
     if (const auto shares = shares_.find(worker); shares != shares_.end())
       for (const auto& share : shares->second) look(worker, share);
   }
-  if (parts == 0) return true;
-  return here >= std::min(whole_round / limits_.batch,
-                          std::max(backup_contributors(parts, limits_.spare), (parts + 1) / 2));
+  return here >= std::min(whole_round / limits_.batch, parts);
 }
 
 std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
                                                   const std::vector<WorkerId>& contributors) {
   std::vector<LatePart> back;
   first_open_ = round + 1;
-  late_.clear();
   const auto drop = [&](WorkerId worker, const msg::Lease& lease) {
     if (lease.first_iteration != round) return false;
     late_.insert(worker);
@@ -186,6 +183,10 @@ std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
   const auto contributes = [&](WorkerId worker) {
     return std::binary_search(contributors.begin(), contributors.end(), worker);
   };
+  for (const WorkerId worker : contributors)
+    for (const auto& grant : grants_[worker])
+      if (grant.lease.first_iteration == round && grant.lease.begin < grant.lease.end)
+        late_.erase(worker);
   for (auto& [worker, grants] : grants_)
     if (!contributes(worker))
       std::erase_if(grants, [&](const Grant& grant) { return drop(worker, grant.lease); });

@@ -61,7 +61,7 @@ class LeaseBook {
   std::vector<SampleRange> take_back(WorkerId worker);
 
   /// Backup: true when the contributors' pushes make a round. Of a short one, in which few of the
-  /// `live` have samples, at least half must be there: else a few samples would take many rounds.
+  /// `live` have samples, all must be there: else its last samples would take many rounds.
   bool suffice(Iteration round, const std::vector<WorkerId>& contributors,
                const std::vector<WorkerId>& live) const;
   /// Backup: the round is closed with the contributors' pushes. The parts of all others go back.
@@ -111,7 +111,7 @@ class LeaseBook {
   std::map<WorkerId, std::deque<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
   Iteration next_round_;
   Iteration first_open_;     // backup: first round that is not closed
-  std::set<WorkerId> late_;  // backup: whose parts the last closed round did not take
+  std::set<WorkerId> late_;  // backup: late, and not in time with samples since
   Iteration horizon_;
   std::uint64_t samples_trained_ = 0;
   std::uint64_t samples_leased_ = 0;

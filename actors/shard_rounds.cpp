@@ -33,19 +33,20 @@ void Shard::propose_round(Outbox& out) {
   const Iteration round(clocks_.min_clock().value());
   if (whole_.empty()) return;
   const std::size_t live = clocks_.at_min_clock();
+  std::size_t empty = 0;
   std::vector<WorkerId> contributors;
-  for (const auto& push : whole_)
-    if (push.empty) contributors.push_back(push.worker);
-  const std::size_t with_samples = live - std::min(live, contributors.size());
-  std::size_t wanted =
-      contributors.size() +
-      (with_samples > 0 ? job_->consistency->contributors(with_samples) : std::size_t{0});
+  for (const auto& push : whole_) {
+    contributors.push_back(push.worker);
+    empty += push.empty ? 1 : 0;
+  }
+  const std::size_t with_samples = live - std::min(live, empty);
+  if (with_samples > 0 &&
+      contributors.size() - empty < job_->consistency->contributors(with_samples))
+    return;
   // The scheduler may find that too few of a short round are there: it gets to know of each more.
-  if (proposed_.round == round && proposed_.view == view_)
-    wanted = std::max(wanted, proposed_.contributors + 1);
-  for (const auto& push : whole_)
-    if (!push.empty && contributors.size() < wanted) contributors.push_back(push.worker);
-  if (contributors.size() < wanted) return;
+  if (proposed_.round == round && proposed_.view == view_ &&
+      proposed_.contributors == contributors.size())
+    return;
   proposed_ = {round, view_, contributors.size()};
   std::sort(contributors.begin(), contributors.end());
   out.send(kScheduler, encode({.body = msg::RoundClosed{round, std::move(contributors), view_}}));

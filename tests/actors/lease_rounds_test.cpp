@@ -55,7 +55,7 @@ TEST_CASE("a closed round gives the parts of those who were late back, asked for
   }
 }
 
-TEST_CASE("a full round needs all but the spare workers, and a short one half of its parts") {
+TEST_CASE("a full round needs all but the spare workers, and a short one all of its parts") {
   LeaseBook book({.data_size = 30, .total_samples = 30, .batch = 5, .by_rounds = true, .spare = 3});
   const auto live = workers(5);
   for (const int round : {0, 1})
@@ -73,7 +73,7 @@ TEST_CASE("a full round needs all but the spare workers, and a short one half of
   CHECK_FALSE(suffice(1, {1, 2, 3, 4}));
   CHECK(suffice(1, {0}));
   book.close(Iteration(1), {WorkerId(0)});
-  // What came back: three parts. It takes two of them.
+  // What came back: three parts; two make a round.
   for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(2), live));
   CHECK_FALSE(suffice(2, {0, 3, 4}));
   CHECK(suffice(2, {0, 1, 3}));
