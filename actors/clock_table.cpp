@@ -13,6 +13,7 @@ Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iter
   const Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
   const bool was_live = entry.live;
   entry = Participant{incarnation, was_live, false, entry.clock, {}, 0};
+  fenced_.erase(worker);
   set(entry, at, true);
   return at;
 }
@@ -26,13 +27,16 @@ void ClockTable::raise(WorkerId worker, Iteration iteration) {
 }
 
 void ClockTable::fence(WorkerId worker) {
-  if (const auto found = participants_.find(worker); found != participants_.end())
-    found->second.fenced = true;
+  const auto found = participants_.find(worker);
+  if (found == participants_.end()) return;
+  found->second.fenced = true;
+  if (found->second.live) fenced_.insert(worker);
 }
 
 void ClockTable::remove(WorkerId worker) {
   const auto found = participants_.find(worker);
   if (found == participants_.end()) return;
+  fenced_.erase(worker);
   set(found->second, found->second.clock, false);
 }
 
@@ -50,12 +54,34 @@ ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std
   if (entry.parts[part]) return Verdict::repeat;
   entry.parts[part] = true;
   next_unseen_ = std::max(next_unseen_, iteration + 1);
-  if (++entry.parts_accepted == part_count) {
+  if (++entry.parts_accepted == part_count && !drops_late_) {
     entry.parts.assign(part_count, false);
     entry.parts_accepted = 0;
     set(entry, entry.clock + 1, entry.live);
   }
   return Verdict::accepted;
+}
+
+void ClockTable::close(WorkerId worker) {
+  auto& entry = participants_.at(worker);
+  entry.parts.clear();
+  entry.parts_accepted = 0;
+  set(entry, entry.clock + 1, entry.live);
+}
+
+bool ClockTable::whole(WorkerId worker, Iteration iteration) const {
+  const auto& entry = participants_.at(worker);
+  return entry.clock.value() > iteration.value() ||
+         (entry.parts_accepted > 0 && entry.parts_accepted == entry.parts.size());
+}
+
+std::size_t ClockTable::at_min_clock() const {
+  const auto here = live_at_.find(min_clock_);
+  if (here == live_at_.end()) return 0;
+  const auto fenced = std::count_if(fenced_.begin(), fenced_.end(), [&](WorkerId worker) {
+    return participants_.at(worker).clock == min_clock_;
+  });
+  return here->second - static_cast<std::size_t>(fenced);
 }
 
 bool ClockTable::may_push(WorkerId worker, Incarnation incarnation) const {

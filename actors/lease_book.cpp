@@ -1,8 +1,10 @@
 #include "actors/lease_book.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/check.hpp"
+#include "policies/consistency/backup.hpp"
 
 namespace leeway {
 
@@ -57,20 +59,26 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(WorkerId worker, Iteration next
 bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
   // Where the limit of iterations ends inside a round, the last workers have an empty part in it:
   // were the round not cut at all, it could never be reached.
+  // Those that were late come last, so that a short round does not wait for them.
+  std::vector<std::size_t> order(live.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t i) { return !late_.contains(live[i]); });
   std::uint64_t with_samples = live.size();
   if (limits_.total_iterations > 0)
     with_samples = std::min(with_samples, limits_.total_iterations - iterations_granted_);
   if (with_samples == 0) return false;
   const auto sizes = batches(live);
-  SampleRange part = take(sizes.front(), std::nullopt);
+  SampleRange part = take(sizes[order.front()], std::nullopt);
   if (part.count() == 0) return false;
   LW_CHECK(round >= next_round_, round, next_round_);
   next_round_ = round + 1;
   const Epoch epoch = part.epoch;
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    if (i > 0) part = take(i < with_samples ? sizes[i] : 0, epoch);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::uint32_t batch = sizes[order[i]];
+    if (i > 0) part = take(i < with_samples ? batch : 0, epoch);
     if (part.count() > 0) ++iterations_granted_;
-    shares_[live[i]].push_back(lease_of(part, round, sizes[i], live.size()));
+    shares_[live[order[i]]].push_back(lease_of(part, round, batch, live.size()));
   }
   return true;
 }
@@ -89,7 +97,8 @@ msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::u
   lease.end = range.end;
   lease.first_iteration = first;
   lease.batch = batch;
-  lease.round_samples = limits_.batch * static_cast<std::uint32_t>(live);
+  lease.round_samples =
+      limits_.batch * static_cast<std::uint32_t>(backup_contributors(live, limits_.spare));
   return lease;
 }
 
@@ -153,6 +162,65 @@ SampleRange LeaseBook::give_back(const msg::Lease& lease, std::int64_t begin) {
       static_cast<std::uint64_t>((range.count() + lease.batch - 1) / lease.batch);
   returned_.push_back(range);
   return range;
+}
+
+bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributors,
+                        const std::vector<WorkerId>& live) const {
+  if (round < first_open_) return false;  // closed already
+  std::size_t parts = 0, here = 0, whole_round = limits_.batch;
+  const auto look = [&](WorkerId worker, const msg::Lease& lease) {
+    if (lease.first_iteration != round || lease.begin == lease.end) return;
+    ++parts;
+    here += std::binary_search(contributors.begin(), contributors.end(), worker) ? 1 : 0;
+    whole_round = lease.round_samples;
+  };
+  for (const WorkerId worker : live) {
+    if (const auto grants = grants_.find(worker); grants != grants_.end())
+      for (const auto& grant : grants->second) look(worker, grant.lease);
+    if (const auto shares = shares_.find(worker); shares != shares_.end())
+      for (const auto& share : shares->second) look(worker, share);
+  }
+  return here >= std::min(whole_round / limits_.batch, parts);
+}
+
+std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
+                                                  const std::vector<WorkerId>& contributors) {
+  std::vector<LatePart> back;
+  first_open_ = round + 1;
+  const auto drop = [&](WorkerId worker, const msg::Lease& lease) {
+    if (lease.first_iteration != round) return false;
+    late_.insert(worker);
+    if (lease.begin < lease.end) back.push_back({worker, give_back(lease, lease.begin)});
+    return true;
+  };
+  const auto contributes = [&](WorkerId worker) {
+    return std::binary_search(contributors.begin(), contributors.end(), worker);
+  };
+  for (const WorkerId worker : contributors)
+    for (const auto& grant : grants_[worker])
+      if (grant.lease.first_iteration == round && grant.lease.begin < grant.lease.end)
+        late_.erase(worker);
+  for (auto& [worker, grants] : grants_)
+    if (!contributes(worker))
+      grants.erase_if([&](const Grant& grant) { return drop(worker, grant.lease); });
+  for (auto& [worker, shares] : shares_)
+    if (!contributes(worker))
+      shares.erase_if([&](const msg::Lease& lease) { return drop(worker, lease); });
+  return back;
+}
+
+bool LeaseBook::may_come_back(WorkerId worker) const {
+  if (limits_.spare == 0) return false;
+  const auto open = [&](const msg::Lease& lease) {
+    return lease.first_iteration >= first_open_ && lease.begin < lease.end;
+  };
+  for (const auto& [other, grants] : grants_)
+    for (const auto& grant : grants)
+      if (other != worker && open(grant.lease)) return true;
+  for (const auto& [other, shares] : shares_)
+    for (const auto& share : shares)
+      if (other != worker && open(share)) return true;
+  return false;
 }
 
 void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/fifo.hpp"
@@ -31,6 +32,12 @@ struct SampleRange {
 
 class LeaseBook {
  public:
+  /// A part of a round that was closed without it.
+  struct LatePart {
+    WorkerId worker;
+    SampleRange samples;
+    bool operator==(const LatePart&) const = default;
+  };
   struct Limits {
     std::int64_t data_size = 0;          // samples of an epoch
     std::int64_t total_samples = 0;      // to train over the whole run; 0: no limit
@@ -38,6 +45,7 @@ class LeaseBook {
     std::uint32_t batch = 1;
     std::uint32_t chunk = 1;  // samples of a lease, at most, for one who has the batch
     bool by_rounds = false;   // bsp: a lease is one worker's part of a round
+    std::uint32_t spare = 0;  // backup: workers that a round does not wait for
   };
   /// Without a balance, every worker has the batch.
   explicit LeaseBook(const Limits& limits, std::shared_ptr<Balance> balance = nullptr)
@@ -56,6 +64,16 @@ class LeaseBook {
   /// The worker is gone and has trained its iterations below `clock` whole; confirm() has been
   /// told. All else it was leased goes back.
   std::vector<SampleRange> take_back(WorkerId worker);
+
+  /// Backup: true when the contributors' pushes make a round. Of a short one, in which few of the
+  /// `live` have samples, all must be there: else its last samples would take many rounds.
+  bool suffice(Iteration round, const std::vector<WorkerId>& contributors,
+               const std::vector<WorkerId>& live) const;
+  /// Backup: the round is closed with the contributors' pushes. The parts of all others go back.
+  std::vector<LatePart> close(Iteration round, const std::vector<WorkerId>& contributors);
+  /// Backup: true while others than `worker` have samples in rounds that are not closed yet: they
+  /// may come back.
+  bool may_come_back(WorkerId worker) const;
 
   /// The worker starts at `iteration`: its parts of earlier rounds go back.
   void skip_to(WorkerId worker, Iteration iteration);
@@ -103,6 +121,8 @@ class LeaseBook {
   std::map<WorkerId, Fifo<Grant>> grants_;
   std::map<WorkerId, Fifo<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
   Iteration next_round_;
+  Iteration first_open_;     // backup: first round that is not closed
+  std::set<WorkerId> late_;  // backup: late, and not in time with samples since
   Iteration horizon_;
   std::uint64_t samples_trained_ = 0;
   std::uint64_t samples_leased_ = 0;

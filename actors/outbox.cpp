@@ -14,6 +14,8 @@ std::string_view name_of(Event::Kind kind) {
       return "part_repeated";
     case Event::Kind::clock_moved:
       return "clock_moved";
+    case Event::Kind::late:
+      return "late";
     case Event::Kind::admitted:
       return "admitted";
     case Event::Kind::fenced:

@@ -48,6 +48,7 @@ struct Event {
     part_applied,    // worker, incarnation, iteration, value: part, value2: samples
     part_repeated,   // worker, iteration, value: part
     clock_moved,     // worker, value: clock
+    late,            // worker, incarnation, iteration: its round was closed without it
     admitted,        // worker, iteration
     fenced,          // worker, value: clock
     removed,         // worker

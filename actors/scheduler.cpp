@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
@@ -25,6 +26,8 @@ LeaseBook::Limits limits_of(const Job& job) {
   limits.batch = plan.batch;
   limits.chunk = plan.chunk > 0 ? plan.chunk : 8 * plan.batch;
   limits.by_rounds = job.consistency->by_rounds();
+  if (const auto* backup = std::get_if<plan::Backup>(&plan.consistency))
+    limits.spare = backup->spare;
   return limits;
 }
 
@@ -175,6 +178,9 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
     fenced(*fence, out);
   } else if (const auto* vote = std::get_if<msg::CutVote>(&envelope.body)) {
     voted(*vote, out);
+  } else if (const auto* closed = std::get_if<msg::RoundClosed>(&envelope.body);
+             closed && from == address_of(ShardId(0)) && job_->consistency->drops_late()) {
+    close_round(*closed, out);
   } else if (!std::holds_alternative<msg::Refused>(envelope.body)) {
     refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " is not for the scheduler"),
                      out);
@@ -187,8 +193,13 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
   if (members_.at(worker).state != State::running) return;
   confirm(worker, want.clock, out);
   measured(worker, want, out);
+  waiting_.erase(worker);
   if (phase_ != Phase::training) return;
   const auto lease = leases_.grant(worker, want.next, taking_part());
+  if (!lease && leases_.may_come_back(worker)) {
+    waiting_.emplace(worker, want);
+    return;
+  }
   if (!lease) {
     to_worker(worker, msg::NoData{want.next}, out);
     return;
@@ -243,8 +254,40 @@ void Scheduler::confirm(WorkerId worker, Clock clock, Outbox& out) {
 }
 
 void Scheduler::data_came_back(Outbox& out) {
-  if (phase_ != Phase::training || !leases_.anything_to_lease()) return;
+  if (phase_ != Phase::training) return;
+  for (const auto& [worker, want] : std::exchange(waiting_, {})) lease(worker, want, out);
+  if (!leases_.anything_to_lease()) return;
   for (const WorkerId worker : members_in({State::idle})) admit(worker, out);
+}
+
+void Scheduler::emit_returned(WorkerId worker, const SampleRange& range, Outbox& out) {
+  out.emit({.kind = Event::Kind::lease_returned,
+            .worker = worker,
+            .value = range.begin,
+            .value2 = range.end,
+            .epoch = range.epoch});
+}
+
+/// What shard 0 found is made known to all shards, and to those who came too late.
+void Scheduler::close_round(const msg::RoundClosed& closed, Outbox& out) {
+  // Of an older view: shard 0 has been told of the newer one since, and decides again.
+  if (closed.view != view_ || phase_ == Phase::gathering || phase_ == Phase::ended) return;
+  if (!leases_.suffice(closed.round, closed.contributors, members_in({State::running}))) return;
+  for (const auto& late : leases_.close(closed.round, closed.contributors)) {
+    ++late_pushes_;
+    emit_returned(late.worker, late.samples, out);
+  }
+  to_shards(msg::CloseRound{closed.round, closed.contributors, view_}, out);
+  const Iteration next = closed.round + 1;
+  for (auto& [worker, member] : members_) {
+    if (std::binary_search(closed.contributors.begin(), closed.contributors.end(), worker))
+      continue;
+    if (member.state == State::admitting) member.start = std::max(member.start, next);
+    if (member.state != State::running || member.start >= next) continue;
+    member.late = next;
+    to_worker(worker, msg::Late{next}, out);
+  }
+  data_came_back(out);
 }
 
 // ---- evaluation ----
@@ -306,6 +349,7 @@ void Scheduler::finish(Outbox& out) {
   report(out);
   end_.samples_trained = leases_.samples_trained();
   end_.torn_pushes = torn_pushes_;
+  end_.late_pushes = late_pushes_;
   out.send(kMonitor, encode({.body = end_}));
   to_shards(msg::Finish{}, out);
 }

@@ -66,6 +66,7 @@ class Scheduler final : public ProtocolRole {
     Iteration start;                        // largest clock that a shard admitted it at
     bool uneven = false;                    // shards admitted it at different clocks
     std::uint64_t starts = 0;               // Starts that it was sent
+    Iteration late;                         // backup: the round that it was told to go on with
     bool heard = true;                      // something came of it since the last one
     std::vector<msg::Fenced> fenced;
     bool took_part = false;  // had started when it was evicted
@@ -97,7 +98,10 @@ class Scheduler final : public ProtocolRole {
   /// Moves the staleness bound, once all have said how long they waited since it was last decided.
   void adapt(Outbox& out);
   void confirm(WorkerId worker, Clock clock, Outbox& out);
+  /// There may be something to lease again: for those who were not answered, and for the idle.
   void data_came_back(Outbox& out);
+  void close_round(const msg::RoundClosed& closed, Outbox& out);
+  void emit_returned(WorkerId worker, const SampleRange& range, Outbox& out);
 
   // Evaluation.
   void start_cut_if_due(Outbox& out);
@@ -132,6 +136,8 @@ class Scheduler final : public ProtocolRole {
   bool taking_part_changed_ = true;
   std::set<WorkerId> known_;  // admitting, and all shards have answered
   View view_;
+  /// Backup: requests that may be answered by what comes back from rounds that are open.
+  std::map<WorkerId, msg::WantLease> waiting_;
 
   struct CutInFlight {
     std::uint64_t id = 0;
@@ -145,6 +151,7 @@ class Scheduler final : public ProtocolRole {
   double next_evaluation_ = 0;  // in samples leased
 
   std::uint64_t torn_pushes_ = 0;
+  std::uint64_t late_pushes_ = 0;
   msg::RunEnded end_;
 };
 

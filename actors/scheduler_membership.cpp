@@ -85,6 +85,7 @@ void Scheduler::start_admitted(Outbox& out) {
     member.heard = false;
     to_worker(worker, msg::Start{member.start, ++member.starts}, out);
   }
+  if (!waiting_.empty()) data_came_back(out);  // parts of rounds before a start may have
 }
 
 void Scheduler::on_link(Address peer, Outbox& out) {
@@ -93,6 +94,8 @@ void Scheduler::on_link(Address peer, Outbox& out) {
   const auto& member = members_.at(worker);
   if (member.state == State::running && !member.heard)
     to_worker(worker, msg::Start{member.start, member.starts}, out);
+  if (member.state == State::running && member.late > member.start)
+    to_worker(worker, msg::Late{member.late}, out);
   if (phase_ == Phase::stopping && member.state != State::stopped && member.state != State::gone)
     to_worker(worker, msg::Stop{}, out);
 }
@@ -167,11 +170,7 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   std::uint64_t returned = 0;
   for (const auto& range : leases_.take_back(answer.worker)) {
     returned += static_cast<std::uint64_t>(range.count());
-    out.emit({.kind = Event::Kind::lease_returned,
-              .worker = answer.worker,
-              .value = range.begin,
-              .value2 = range.end,
-              .epoch = range.epoch});
+    emit_returned(answer.worker, range, out);
   }
   enter(answer.worker, State::gone);
   balance_->forget(answer.worker);

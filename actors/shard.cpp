@@ -15,7 +15,10 @@ constexpr Duration kReportInterval = milliseconds(200);
 }  // namespace
 
 Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
-    : job_(std::move(job)), id_(id), bounds_(job_->consistency->bound({})) {
+    : job_(std::move(job)),
+      id_(id),
+      clocks_(job_->consistency->drops_late()),
+      bounds_(job_->consistency->bound({})) {
   const Device device = job_->devices.shard(id_.value());
   for (const auto& part : job_->layout->parts(id_))
     groups_.push_back(std::make_unique<ParameterGroup>(job_, part, device));
@@ -54,6 +57,8 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(*remove, out);
   } else if (auto* bound = std::get_if<msg::Bound>(&body)) {
     handle(*bound, out);
+  } else if (auto* close = std::get_if<msg::CloseRound>(&body)) {
+    handle(*close, out);
   } else if (auto* cut = std::get_if<msg::Cut>(&body)) {
     handle(*cut, out);
   } else if (auto* finish = std::get_if<msg::Finish>(&body)) {
@@ -227,7 +232,8 @@ void Shard::take(Contribution contribution, Outbox& out) {
   const WorkerId worker = contribution.worker;
   const Iteration iteration = contribution.iteration;
   const std::uint32_t part = contribution.part;
-  const bool whole = clocks_.find(worker)->clock.value() > iteration.value();
+  const bool whole = clocks_.whole(worker, iteration);
+  const bool empty = contribution.blocks.empty();
   unapplied_[{worker, contribution.incarnation}].emplace_back(iteration, part);
   if (job_->consistency->by_rounds()) {
     rounds_[iteration].push_back(std::move(contribution));
@@ -236,7 +242,12 @@ void Shard::take(Contribution contribution, Outbox& out) {
     alone.push_back(std::move(contribution));
     enqueue_update(part, std::move(alone), out);
   }
-  if (whole) {
+  if (whole && job_->consistency->drops_late()) {
+    whole_.push_back({worker, empty});
+    if (closing_) closing_->missing.erase(worker);
+    apply_closed_round(out);
+    propose_round(out);
+  } else if (whole) {
     out.emit({.kind = Event::Kind::clock_moved, .worker = worker, .value = iteration.value() + 1});
     clocks_changed(worker, out);
   }
@@ -246,15 +257,19 @@ void Shard::apply_complete_rounds(Outbox& out) {
   while (!rounds_.empty() && rounds_.begin()->first.value() < clocks_.min_clock().value()) {
     auto contributions = std::move(rounds_.begin()->second);
     rounds_.erase(rounds_.begin());
-    std::stable_sort(
-        contributions.begin(), contributions.end(),
-        [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
-    std::vector<std::vector<Contribution>> by_group(groups_.size());
-    for (auto& contribution : contributions)
-      by_group[contribution.part].push_back(std::move(contribution));
-    for (std::size_t group = 0; group < groups_.size(); ++group)
-      if (!by_group[group].empty()) enqueue_update(group, std::move(by_group[group]), out);
+    apply_round(std::move(contributions), out);
   }
+}
+
+void Shard::apply_round(std::vector<Contribution> contributions, Outbox& out) {
+  std::stable_sort(
+      contributions.begin(), contributions.end(),
+      [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
+  std::vector<std::vector<Contribution>> by_group(groups_.size());
+  for (auto& contribution : contributions)
+    by_group[contribution.part].push_back(std::move(contribution));
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    if (!by_group[group].empty()) enqueue_update(group, std::move(by_group[group]), out);
 }
 
 void Shard::enqueue_update(std::size_t group, std::vector<Contribution> contributions,

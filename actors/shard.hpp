@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "actors/bound_table.hpp"
@@ -47,6 +48,18 @@ class Shard final : public ProtocolRole {
     std::vector<bool> forked;  // per group
   };
 
+  /// Backup: an iteration that a worker has pushed whole, in a round that is not applied yet.
+  struct WholePush {
+    WorkerId worker;
+    bool empty = false;
+  };
+  /// Backup: a round that was closed, while pushes of contributors are on their way.
+  struct Closing {
+    Iteration round;
+    std::vector<WorkerId> contributors;  // ascending
+    std::set<WorkerId> missing;          // contributors whose pushes are not whole here
+  };
+
   void on_envelope(Address from, Envelope& envelope, Outbox& out) override;
 
   // One handler a message.
@@ -57,6 +70,7 @@ class Shard final : public ProtocolRole {
   void handle(const msg::Fence& fence, Outbox& out);
   void handle(const msg::Remove& remove, Outbox& out);
   void handle(const msg::Bound& bound, Outbox& out);
+  void handle(const msg::CloseRound& close, Outbox& out);
   void handle(const msg::Cut& cut, Outbox& out);
   void handle(const msg::Finish&, Outbox& out);
 
@@ -66,6 +80,15 @@ class Shard final : public ProtocolRole {
   void enqueue_update(std::size_t group, std::vector<Contribution> contributions, Outbox& out);
   /// Under bsp: applies the rounds that every live participant has pushed.
   void apply_complete_rounds(Outbox& out);
+  void apply_round(std::vector<Contribution> contributions, Outbox& out);
+
+  // Rounds that are closed early.
+  void propose_round(Outbox& out);
+  void apply_closed_round(Outbox& out);
+  void drop(const Contribution& contribution, Outbox& out);
+  Clock settle(const ClockTable::Participant& participant, WorkerId worker);
+  /// Forgets the parts of an iteration of a fenced worker that are on hold.
+  void drop_unfinished(WorkerId worker, Iteration iteration);
 
   /// After anything that may have moved a clock: rounds, parked pulls, the cut. `mover` is the
   /// worker that moved.
@@ -112,6 +135,14 @@ class Shard final : public ProtocolRole {
   std::map<std::pair<WorkerId, Incarnation>, std::vector<std::pair<Iteration, std::uint32_t>>>
       unapplied_;
   std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
+  std::vector<WholePush> whole_;  // backup: of the open round, as they came
+  std::optional<Closing> closing_;
+  /// Lead: what it last asked the scheduler to close.
+  struct Proposed {
+    Iteration round{-1};
+    View view;
+    std::size_t contributors = 0;
+  } proposed_;
   std::optional<CutInProgress> cut_;
   bool finishing_ = false;
   bool finished_ = false;

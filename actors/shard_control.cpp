@@ -51,17 +51,12 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
     return true;
   });
   msg::Fenced reply{fence.worker, participant ? participant->clock : Clock(), false};
-  if (participant && participant->parts_accepted > 0) {
+  if (participant && job_->consistency->drops_late()) {
+    reply.clock = settle(*participant, fence.worker);
+  } else if (participant && participant->parts_accepted > 0) {
     // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they have
     // been applied.
-    const auto round = rounds_.find(Iteration(participant->clock.value()));
-    if (round != rounds_.end())
-      std::erase_if(round->second, [&](const Contribution& held) {
-        if (held.worker != fence.worker) return false;
-        std::erase(unapplied_[{held.worker, held.incarnation}],
-                   std::pair(held.iteration, held.part));
-        return true;
-      });
+    drop_unfinished(fence.worker, Iteration(participant->clock.value()));
     reply.partial = !job_->consistency->by_rounds();
   }
   out.emit({.kind = Event::Kind::fenced,
@@ -69,10 +64,25 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
             .value = reply.clock.value(),
             .value2 = reply.partial});
   out.send(kScheduler, encode({.body = reply}));
+  apply_closed_round(out);  // which may have waited for it
+  propose_round(out);
+}
+
+void Shard::drop_unfinished(WorkerId worker, Iteration iteration) {
+  const auto round = rounds_.find(iteration);
+  if (round == rounds_.end()) return;
+  std::erase_if(round->second, [&](const Contribution& held) {
+    if (held.worker != worker) return false;
+    std::erase(unapplied_[{held.worker, held.incarnation}], std::pair(held.iteration, held.part));
+    return true;
+  });
 }
 
 void Shard::handle(const msg::Remove& remove, Outbox& out) {
   if (stale(remove.view, out)) return;
+  if (const auto* participant = clocks_.find(remove.worker);
+      participant && job_->consistency->drops_late())
+    settle(*participant, remove.worker);
   clocks_.remove(remove.worker);
   unpark_if([&](const ParkedPull& parked) { return parked.worker == remove.worker; });
   out.emit({.kind = Event::Kind::removed, .worker = remove.worker});
@@ -80,10 +90,12 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
 }
 
 void Shard::clocks_changed(WorkerId mover, Outbox& out) {
-  if (job_->consistency->by_rounds()) apply_complete_rounds(out);
+  if (job_->consistency->by_rounds() && !job_->consistency->drops_late())
+    apply_complete_rounds(out);
   bounds_.forget_below(clocks_.min_clock());
   release_parked(mover, out);
   if (cut_ && clocks_.min_clock().value() >= cut_->iteration.value()) collect_cut(out);
+  propose_round(out);
 }
 
 void Shard::handle(const msg::Bound& bound, Outbox& out) {

@@ -69,6 +69,8 @@ void Worker::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(*lease, out);
   } else if (auto* no_data = std::get_if<msg::NoData>(&body)) {
     handle(*no_data, out);
+  } else if (auto* late = std::get_if<msg::Late>(&body)) {
+    handle(from, *late, out);
   } else if (auto* start = std::get_if<msg::Start>(&body)) {
     handle(*start, out);
   } else if (std::holds_alternative<msg::Stop>(body)) {
@@ -109,6 +111,22 @@ void Worker::handle(const msg::NoData& no_data, Outbox& out) {
   if (state_ != State::running || no_data.next != next_unleased_) return;
   asked_.reset();
   no_data_ = true;
+  advance(out);
+}
+
+void Worker::handle(Address from, const msg::Late& late, Outbox& out) {
+  if (from != kScheduler || !job_->consistency->drops_late())
+    return refuse_malformed(from, late.next, "no round is closed without a worker here", out);
+  if (state_ != State::running) return;
+  // Parts that are not acknowledged are kept until their shards say that they may be forgotten.
+  if (step_ && step_->iteration() < late.next) late_ = true;
+  while (!leases_.empty() && leases_.front().first_iteration < late.next) leases_.pop_front();
+  if (!leases_.empty()) leased_position_ = leases_.front().begin;
+  incoming_.erase(incoming_.begin(), incoming_.lower_bound(late.next));
+  if (asked_ && *asked_ < late.next) asked_.reset();
+  no_data_ = false;  // its own samples came back, if no others
+  next_ = std::max(next_, late.next);
+  next_unleased_ = std::max(next_unleased_, late.next);
   advance(out);
 }
 
@@ -169,7 +187,8 @@ void Worker::advance(Outbox& out) {
   const bool all_acknowledged = std::all_of(unacknowledged_.begin(), unacknowledged_.end(),
                                             [](const auto& waiting) { return waiting.empty(); });
   if (stopping_) {
-    if (step_ || !all_acknowledged) return;
+    if ((step_ && !late_) || !all_acknowledged) return;
+    step_.reset();  // which may still be computing
     report(true, out);
     state_ = State::stopped;
     send(kScheduler, msg::Stopped{acknowledged()}, out);
@@ -242,7 +261,7 @@ void Worker::start_step(Outbox& out) {
   step_since_ = out.now();
   if (count == 0) {
     push_empty(out);
-    finish_iteration(0, out);
+    finish_iteration(iteration, 0, out);
     return;
   }
   step_versions_ = std::move(incoming.versions);
@@ -254,6 +273,13 @@ void Worker::start_step(Outbox& out) {
 
 void Worker::on_part(Work& work, int part, Outbox& out) {
   if (&work != step_.get() || diverged_) return;  // of an earlier life, or given up
+  if (late_) {
+    if (part + 1 < step_->parts()) return;
+    const Iteration iteration = step_->iteration();
+    step_.reset();
+    late_ = false;
+    return finish_iteration(iteration, 0, out);
+  }
   if (!step_->diverged_layer().empty()) {
     diverged_ = {step_->iteration(), step_->loss(), step_->diverged_layer()};
     send(kScheduler, *diverged_, out);
@@ -266,18 +292,19 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
     step_.reset();
     return advance(out);
   }
+  const Iteration iteration = step_->iteration();
   const auto samples = static_cast<std::int64_t>(step_->samples().samples.size());
   report_.samples += static_cast<std::uint64_t>(samples);
   report_.correct += static_cast<std::uint64_t>(step_->correct());
   report_.loss_sum += step_->loss() * static_cast<double>(samples);
   step_.reset();
-  finish_iteration(samples, out);
+  finish_iteration(iteration, samples, out);
 }
 
-void Worker::finish_iteration(std::int64_t samples, Outbox& out) {
+void Worker::finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {
   out.emit({.kind = Event::Kind::step_finished,
             .worker = id_,
-            .iteration = Iteration(next_.value() - 1),
+            .iteration = iteration,
             .value = samples});
   waiting_since_ = out.now();
   report_.compute += waiting_since_ - step_since_;
@@ -383,7 +410,7 @@ void Worker::rejoin(Outbox& out) {
   buffers_ = make_buffers();  // the old ones may still be computing
   asked_.reset();
   spent_ = {};
-  no_data_ = false;
+  no_data_ = late_ = false;
   diverged_.reset();
   join(out);
 }

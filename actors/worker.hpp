@@ -54,6 +54,7 @@ class Worker final : public ProtocolRole {
   void handle(const msg::Start& start, Outbox& out);
   void handle(const msg::Lease& lease, Outbox& out);
   void handle(const msg::NoData& no_data, Outbox& out);
+  void handle(Address from, const msg::Late& late, Outbox& out);
   void handle(Address from, msg::Weights& weights, Outbox& out);
   void handle(Address from, const msg::Pushed& pushed, Outbox& out);
   void handle(Address from, Incarnation incarnation, const msg::Refused& refused, Outbox& out);
@@ -69,7 +70,7 @@ class Worker final : public ProtocolRole {
   void push_layer(Step& step, int layer, Outbox& out);
   void push_empty(Outbox& out);
   void push(std::uint32_t shard, msg::Push push, Outbox& out);
-  void finish_iteration(std::int64_t samples, Outbox& out);
+  void finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
   /// Asks to take part, and again until it is heard.
   void join(Outbox& out);
   /// Forgets this life and joins again under the next incarnation.
@@ -96,6 +97,7 @@ class Worker final : public ProtocolRole {
   State state_ = State::joining;
   bool stopping_ = false;
   bool no_data_ = false;                   // the scheduler has nothing to lease now
+  bool late_ = false;                      // nobody wants what is being computed any more
   std::optional<msg::Diverged> diverged_;  // waits for the Stop that must come
 
   Iteration next_;                  // to start

@@ -2,7 +2,7 @@
 // in which nothing is computed but costs, with and without the checkers.
 //
 //   sim_bench [--workers 10000] [--iterations 300000] [--shards 4] [--staleness 3] [--slow 0:4x]
-//             [--fault 2@10] [--seed 1] [--rounds 1]
+//             [--fault 2:crash@10] [--seed 1] [--rounds 1]
 //
 // Steps are those of the trace: messages delivered, timers, parts computed, and what roles tell.
 // Seconds are those that a processor was at work. Each run is in a process of its own.
@@ -20,13 +20,9 @@
 #include <optional>
 #include <vector>
 
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
-#include "actors/worker.hpp"
 #include "runtime/models.hpp"
 #include "runtime/values.hpp"
-#include "sim/checkers/catalogue.hpp"
-#include "sim/simulator.hpp"
+#include "sim/simulation.hpp"
 
 namespace {
 
@@ -48,15 +44,6 @@ class BlankImages final : public Dataset {
 
  private:
   std::int64_t size_;
-};
-
-class Ending final : public Audience {
- public:
-  void ended(const RunTotals& totals) override { totals_ = totals; }
-  const std::optional<RunTotals>& totals() const { return totals_; }
-
- private:
-  std::optional<RunTotals> totals_;
 };
 
 struct Figures {
@@ -87,23 +74,11 @@ double resident_bytes() {
 
 Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
   const double before = resident_bytes();
-  sim::Simulator::Options options{.seed = job->plan.seed, .stragglers = job->plan.stragglers};
-  if (checked)
-    for (auto& checker : sim::all_checkers(job)) options.observers.push_back(std::move(checker));
-  sim::Simulator host(std::move(options));
-  Ending ending;
-  host.add(kMonitor, std::make_shared<Monitor>(job, std::vector<Audience*>{&ending}));
-  host.add(kScheduler, std::make_shared<Scheduler>(job));
-  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
-    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
-  for (std::uint32_t i = 0; i < job->plan.workers; ++i)
-    host.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
+  sim::Simulation simulation(job, {}, {.checkers = checked});
   const double began = processor_seconds();
-  host.start();
-  while (!ending.totals())
-    if (!host.step()) throw std::runtime_error("all wait for each other: " + host.who_waits());
-  host.conclude(*ending.totals());
+  if (const auto stuck = simulation.run(); !stuck.empty()) throw std::runtime_error(stuck);
   const double took = processor_seconds() - began;
+  const auto& host = simulation.host();
   return {.steps = host.trace().steps(),
           .hash = host.trace().protocol(),
           .seconds = took,
@@ -171,6 +146,7 @@ int main(int argc, char** argv) {
   plan.batch = 16;
   plan.stop = {.epochs = 0, .iterations = 300'000};
   plan.evaluate_every = 0;
+  plan.simulated = plan::World{.cost_only = true};
   std::string staleness = "3";
   std::vector<std::string> slow, faults;
   int rounds = 1;
@@ -180,7 +156,7 @@ int main(int argc, char** argv) {
   app.add_option("--shards", plan.shards);
   app.add_option("--staleness", staleness, "a number, bsp or asp");
   app.add_option("--slow", slow, "such as 3:4x");
-  app.add_option("--fault", faults, "such as 2@100");
+  app.add_option("--fault", faults, "such as 2:crash@100");
   app.add_option("--seed", plan.seed);
   app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
@@ -190,8 +166,7 @@ int main(int argc, char** argv) {
     if (const auto fits = apply_slow(slow, plan.stragglers); !fits)
       throw std::runtime_error(fits.error().text);
     const auto job = must(
-        make_job(plan, {std::make_shared<BlankImages>(60'000), std::make_shared<BlankImages>(16)},
-                 {.cost_only = true}));
+        make_job(plan, {std::make_shared<BlankImages>(60'000), std::make_shared<BlankImages>(16)}));
     std::vector<Figures> plain, checked;
     for (int round = 0; round < rounds; ++round) {
       plain.push_back(simulate_apart(job, false));

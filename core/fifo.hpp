@@ -1,5 +1,6 @@
 #pragma once
 // Fifo: a queue for where there are many of them, mostly short: an empty one is three words.
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -25,6 +26,11 @@ class Fifo {
   void clear() {
     items_.clear();
     head_ = 0;
+  }
+  /// Takes out those for which `goes(item)`, in order; the others keep theirs.
+  template <class Goes>
+  void erase_if(Goes goes) {
+    items_.erase(std::remove_if(begin(), end(), std::move(goes)), items_.end());
   }
   auto begin() { return items_.begin() + static_cast<std::ptrdiff_t>(head_); }
   auto end() { return items_.end(); }

@@ -47,5 +47,8 @@ struct Envelope {
     evaluated @34 :Watch.Evaluated;
     interrupt @35 :Watch.Interrupt;
     bound @36 :Control.Bound;
+    late @37 :Work.Late;
+    roundClosed @38 :Control.RoundClosed;
+    closeRound @39 :Control.CloseRound;
   }
 }

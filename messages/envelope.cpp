@@ -51,6 +51,9 @@ struct BodyWriter {
   void operator()(const msg::Evaluated& in) { wire::write(out.initEvaluated(), in); }
   void operator()(const msg::Interrupt&) { out.initInterrupt(); }
   void operator()(const msg::Bound& in) { wire::write(out.initBound(), in); }
+  void operator()(const msg::Late& in) { wire::write(out.initLate(), in); }
+  void operator()(const msg::RoundClosed& in) { wire::write(out.initRoundClosed(), in); }
+  void operator()(const msg::CloseRound& in) { wire::write(out.initCloseRound(), in); }
 };
 
 Body read_body(BodyReader in, wire::ConstBlobs blobs) {
@@ -121,6 +124,12 @@ Body read_body(BodyReader in, wire::ConstBlobs blobs) {
       return msg::Interrupt{};
     case schema::Envelope::Body::BOUND:
       return wire::read(in.getBound());
+    case schema::Envelope::Body::LATE:
+      return wire::read(in.getLate());
+    case schema::Envelope::Body::ROUND_CLOSED:
+      return wire::read(in.getRoundClosed());
+    case schema::Envelope::Body::CLOSE_ROUND:
+      return wire::read(in.getCloseRound());
   }
   throw wire::Malformed{concat("body is of the unknown kind ", static_cast<unsigned>(in.which()))};
 }
@@ -136,7 +145,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {
     "cut vote",      "finish",       "cut state",
     "worker report", "shard report", "scheduler report",
     "evicted",       "run ended",    "evaluated",
-    "interrupt",     "bound"};
+    "interrupt",     "bound",        "late",
+    "round closed",  "close round"};
 
 }  // namespace
 

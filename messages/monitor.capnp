@@ -62,6 +62,7 @@ struct RunEnded {
   text @1 :Text;                # what happened and what to do, for a failure
   samplesTrained @2 :UInt64;
   tornPushes @3 :UInt64;
+  latePushes @4 :UInt64;        # parts of rounds that were closed without them; their samples were leased again
 
   enum Reason { finished @0; interrupted @1; targetReached @2; failed @3; }
 }

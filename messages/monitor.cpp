@@ -96,10 +96,11 @@ void write(schema::RunEnded::Builder out, const msg::RunEnded& in) {
   out.setText(text_of(in.text));
   out.setSamplesTrained(in.samples_trained);
   out.setTornPushes(in.torn_pushes);
+  out.setLatePushes(in.late_pushes);
 }
 msg::RunEnded read(schema::RunEnded::Reader in) {
   return {read_enum(in.getReason(), msg::RunEnded::Reason::failed, "reason"),
-          read_text(in.getText()), in.getSamplesTrained(), in.getTornPushes()};
+          read_text(in.getText()), in.getSamplesTrained(), in.getTornPushes(), in.getLatePushes()};
 }
 
 void write(schema::Evaluated::Builder out, const msg::Evaluated& in) {

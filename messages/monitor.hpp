@@ -63,6 +63,7 @@ struct RunEnded {
   std::string text;
   std::uint64_t samples_trained = 0;
   std::uint64_t torn_pushes = 0;
+  std::uint64_t late_pushes = 0;
 };
 
 struct Evaluated {

@@ -182,8 +182,6 @@ void check_consistency(Checks& checks, const Plan& plan) {
   const auto* adaptive = std::get_if<plan::Adaptive>(&plan.consistency);
   const bool barrier =
       std::holds_alternative<plan::Bsp>(plan.consistency) || backup || (ssp && ssp->staleness == 0);
-  // Replaced by what makes them work.
-  checks.require(!backup, "consistency.backup: is not there yet; give bsp");
   checks.require(!(plan.prefetch && barrier), "prefetch: with ",
                  ssp      ? "staleness 0"
                  : backup ? "backup workers"

@@ -53,6 +53,20 @@ struct Bound {
   staleness @1 :UInt32;
 }
 
+struct RoundClosed {
+  # shard 0 -> scheduler. Under backup: the pushes that suffice for `round` are whole here; they are of these workers.
+  round @0 :Int64;
+  contributors @1 :List(UInt32);  # ascending
+  view @2 :UInt64;              # that shard 0 goes by: of an older one, the scheduler ignores it, and shard 0 decides again
+}
+
+struct CloseRound {
+  # scheduler -> shard. Apply `round` as soon as the contributors' pushes are whole here; those of the others are late and dropped.
+  round @0 :Int64;
+  contributors @1 :List(UInt32);  # ascending
+  view @2 :UInt64;
+}
+
 struct Cut {
   # scheduler -> shard. Proposes a consistent cut of all pushes below `iteration`. Answered with CutVote.
   cut @0 :UInt64;

@@ -1,6 +1,29 @@
 #include "messages/wire.hpp"
 
 namespace leeway::wire {
+namespace {
+
+/// Of a RoundClosed or a CloseRound.
+template <class Builder>
+void write_contributors(Builder out, const std::vector<WorkerId>& in) {
+  auto list = out.initContributors(static_cast<unsigned>(in.size()));
+  for (unsigned i = 0; i < in.size(); ++i) list.set(i, in[i].value());
+}
+
+std::vector<WorkerId> read_contributors(capnp::List<std::uint32_t>::Reader in) {
+  require(in.size() <= limits::kMaxWorkers, "contributors has ", in.size(),
+          " entries, must be at most ", limits::kMaxWorkers);
+  std::vector<WorkerId> out;
+  for (const std::uint32_t worker : in) {
+    const WorkerId next = read_worker(worker);
+    require(out.empty() || out.back() < next, "contributors must be ascending, ", next,
+            " comes after ", out.empty() ? next : out.back());
+    out.push_back(next);
+  }
+  return out;
+}
+
+}  // namespace
 
 void write(schema::Admit::Builder out, const msg::Admit& in) {
   out.setWorker(in.worker.value());
@@ -62,6 +85,26 @@ void write(schema::Bound::Builder out, const msg::Bound& in) {
 }
 msg::Bound read(schema::Bound::Reader in) {
   return {Iteration(read_count(in.getFrom(), "from")), in.getStaleness()};
+}
+
+void write(schema::RoundClosed::Builder out, const msg::RoundClosed& in) {
+  out.setRound(in.round.value());
+  write_contributors(out, in.contributors);
+  out.setView(in.view.value());
+}
+msg::RoundClosed read(schema::RoundClosed::Reader in) {
+  return {Iteration(read_count(in.getRound(), "round")), read_contributors(in.getContributors()),
+          View(in.getView())};
+}
+
+void write(schema::CloseRound::Builder out, const msg::CloseRound& in) {
+  out.setRound(in.round.value());
+  write_contributors(out, in.contributors);
+  out.setView(in.view.value());
+}
+msg::CloseRound read(schema::CloseRound::Reader in) {
+  return {Iteration(read_count(in.getRound(), "round")), read_contributors(in.getContributors()),
+          View(in.getView())};
 }
 
 void write(schema::Cut::Builder out, const msg::Cut& in) {

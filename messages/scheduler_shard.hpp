@@ -48,6 +48,18 @@ struct Bound {
   std::uint32_t staleness = 0;
 };
 
+struct RoundClosed {
+  Iteration round;
+  std::vector<WorkerId> contributors;
+  View view;
+};
+
+struct CloseRound {
+  Iteration round;
+  std::vector<WorkerId> contributors;
+  View view;
+};
+
 struct Cut {
   std::uint64_t cut = 0;
   Iteration iteration;

@@ -42,6 +42,12 @@ struct NoData {
   next @0 :Int64;               # of the WantLease that it answers
 }
 
+struct Late {
+  # scheduler -> worker. Under backup: all rounds below `next` are closed, the last of them without this worker. Go on with
+  # `next`, and throw away what is computed of an earlier one; its samples are leased again.
+  next @0 :Int64;
+}
+
 struct Idle {
   # worker -> scheduler. All its pushes are acknowledged and it has no lease.
   clock @0 :Int64;

@@ -58,6 +58,13 @@ msg::NoData read(schema::NoData::Reader in) {
   return {Iteration(read_count(in.getNext(), "next"))};
 }
 
+void write(schema::Late::Builder out, const msg::Late& in) {
+  out.setNext(in.next.value());
+}
+msg::Late read(schema::Late::Reader in) {
+  return {Iteration(read_count(in.getNext(), "next"))};
+}
+
 void write(schema::Idle::Builder out, const msg::Idle& in) {
   out.setClock(in.clock.value());
   out.setStart(in.start);

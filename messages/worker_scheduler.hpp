@@ -43,6 +43,10 @@ struct NoData {
   Iteration next;
 };
 
+struct Late {
+  Iteration next;
+};
+
 struct Idle {
   Clock clock;
   std::uint64_t start = 0;

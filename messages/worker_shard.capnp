@@ -20,8 +20,8 @@ struct Weights {
 }
 
 struct Push {
-  # worker -> shard. One part of an iteration's contribution. Answered with Pushed when it has been applied; a repeat is
-  # acknowledged and not applied; a gap is Refused.
+  # worker -> shard. One part of an iteration's contribution. Answered with Pushed when it has been applied, or when its round
+  # was closed without it; a repeat is acknowledged and not applied; a gap is Refused.
   iteration @0 :Int64;
   part @1 :UInt32;
   partCount @2 :UInt32;         # parts that this shard is owed for the iteration
@@ -39,7 +39,7 @@ struct Pushed {
   iteration @0 :Int64;
   part @1 :UInt32;
   durability @2 :Durability;
-  repeat @3 :Bool;              # it had been applied before
+  repeat @3 :Bool;              # not applied now: it had been before, or its round was closed without it
 
   enum Durability { applied @0; durable @1; }
 }

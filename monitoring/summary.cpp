@@ -117,6 +117,9 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
   if (totals.end.torn_pushes > 0)
     out << "  torn pushes     " << totals.end.torn_pushes << " (trained again)\n";
+  if (totals.end.late_pushes > 0)
+    out << "  late pushes     " << grouped(totals.end.late_pushes)
+        << " (dropped; their samples trained in other rounds)\n";
   if (totals.last.malformed > 0)
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
   out << '\n';
@@ -157,6 +160,7 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   json["max_clock_gap"] = totals.last.max_clock_gap;
   json["parked_pulls"] = totals.last.parked_pulls;
   json["torn_pushes"] = totals.end.torn_pushes;
+  json["late_pushes"] = totals.end.late_pushes;
   json["malformed_messages"] = totals.last.malformed;
   json["refused_messages"] = totals.last.refused;
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {

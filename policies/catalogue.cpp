@@ -25,6 +25,7 @@ constexpr CatalogueEntry kConsistency[] = {
     {"bsp", "a barrier every iteration: as one worker with all the batches together"},
     {"ssp", "workers run ahead of the slowest by at most the staleness bound"},
     {"asp", "no worker ever waits"},
+    {"backup", "a barrier that does not wait for the last few, and drops what they push too late"},
     {"adaptive", "as ssp, with a bound that moves in a range by how much the workers wait"},
 };
 

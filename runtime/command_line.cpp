@@ -76,7 +76,8 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--shards", flags.shards, "Shards that hold the parameters")->group(actors);
   app.add_option("--staleness", flags.staleness,
                  "Iterations that a worker may be ahead of the slowest: 0, 1, 2, ..., bsp (a "
-                 "barrier), asp (no bound), or \"adaptive(1,8)\" (1 to 8, as much as it takes)")
+                 "barrier), asp (no bound), \"adaptive(1,8)\" (1 to 8, as much as it takes) or "
+                 "\"backup(N)\" (a barrier that does not wait for the last N)")
       ->group(actors);
   app.add_option("--balance", flags.balance,
                  "Samples of an iteration: equal (the batch), or speed (the more the faster a "

@@ -26,6 +26,7 @@ struct Result {
   std::optional<std::int64_t> staleness_bound;  // none for asp; of adaptive the largest
   std::uint64_t parked_pulls = 0;
   std::uint64_t torn_pushes = 0;
+  std::uint64_t late_pushes = 0;  // backup: parts of rounds that were closed without them
   std::uint64_t seed = 0;
   double simulated_in_seconds = 0;  // of real time; 0: not simulated
   std::uint64_t protocol_hash = 0;  // of a simulated run: equal runs have equal ones

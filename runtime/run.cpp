@@ -89,6 +89,7 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.max_clock_gap = last.max_clock_gap;
   result.parked_pulls = last.parked_pulls;
   result.torn_pushes = totals.end.torn_pushes;
+  result.late_pushes = totals.end.late_pushes;
   result.seed = job.plan.seed;
   const auto bound = job.consistency->largest_bound();
   if (bound != kUnbounded) result.staleness_bound = bound;

@@ -52,9 +52,15 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
     return Error{concat("--staleness: \"", text,
                         "\" is not a range; give --staleness \"adaptive(1,8)\", the least and the "
                         "largest bound")};
+  constexpr std::string_view kBackup = "backup(";
+  if (text.starts_with(kBackup) && text.ends_with(')'))
+    if (const auto spare = number<std::uint32_t>(
+            std::string_view(text).substr(kBackup.size(), text.size() - kBackup.size() - 1)))
+      return backup(*spare);
   return Error{concat("--staleness: \"", text,
                       "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
-                      "bound, or \"adaptive(1,8)\" for one that moves")};
+                      "bound, \"adaptive(1,8)\" for one that moves, or \"backup(1)\" for a barrier "
+                      "that does not wait for the last worker")};
 }
 
 Expected<plan::Balance> parse_balance(const std::string& text) {

@@ -153,6 +153,11 @@ inline plan::Schedule cosine(double warmup_epochs = 0, double floor = 0) {
 inline plan::Consistency bsp() {
   return plan::Bsp{};
 }
+/// Like bsp(), but a round does not wait for the last `spare` workers: what they push too late is
+/// dropped, and its samples are trained in another round.
+inline plan::Consistency backup(std::uint32_t spare) {
+  return plan::Backup{spare};
+}
 /// A worker may be `staleness` iterations ahead of the slowest.
 inline plan::Consistency ssp(std::uint32_t staleness) {
   return plan::Ssp{staleness};

@@ -2,6 +2,7 @@
 
 #include "policies/consistency/adaptive.hpp"
 #include "policies/consistency/asp.hpp"
+#include "policies/consistency/backup.hpp"
 #include "policies/consistency/bsp.hpp"
 #include "policies/consistency/ssp.hpp"
 
@@ -18,7 +19,9 @@ std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec) {
     std::unique_ptr<Consistency> operator()(const plan::Asp&) const {
       return std::make_unique<Asp>();
     }
-    std::unique_ptr<Consistency> operator()(const plan::Backup&) const { return nullptr; }
+    std::unique_ptr<Consistency> operator()(const plan::Backup& backup) const {
+      return std::make_unique<Backup>(backup.spare);
+    }
     std::unique_ptr<Consistency> operator()(const plan::Adaptive& adaptive) const {
       return std::make_unique<Adaptive>(adaptive.low, adaptive.high);
     }

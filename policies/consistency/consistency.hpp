@@ -38,6 +38,10 @@ class Consistency {
   /// True when pushes wait for their whole round, are summed in worker order and applied once;
   /// false when each is applied on arrival.
   virtual bool by_rounds() const { return false; }
+  /// By rounds: true when a round is closed with the first pushes of it, and late ones are dropped.
+  virtual bool drops_late() const { return false; }
+  /// By rounds: of `live` workers with samples, how many pushes make a round.
+  virtual std::size_t contributors(std::size_t live) const { return live; }
 };
 
 /// By the plan.

@@ -7,6 +7,7 @@
 #include "sim/checkers/exactly_once.hpp"
 #include "sim/checkers/limits.hpp"
 #include "sim/checkers/parked.hpp"
+#include "sim/checkers/rounds.hpp"
 #include "sim/checkers/rule.hpp"
 #include "sim/checkers/samples.hpp"
 #include "sim/checkers/weights.hpp"
@@ -21,6 +22,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<RuleChecker>(clocks, bounds),
           std::make_shared<ExactlyOnceChecker>(),
           std::make_shared<ParkedChecker>(clocks, bounds),
+          std::make_shared<RoundChecker>(job),
           std::make_shared<CutChecker>(job),
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(),

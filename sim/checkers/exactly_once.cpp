@@ -19,12 +19,23 @@ IterationSet& ExactlyOnceChecker::at(Lives& lives, Incarnation incarnation, std:
 }
 
 void ExactlyOnceChecker::on_event(Instant, Address actor, const Event& event) {
+  if (event.kind == Event::Kind::late)
+    late_[{actor, event.worker, event.incarnation}].insert(event.iteration);
   if (event.kind != Event::Kind::part_applied) return;
   const auto part = static_cast<std::uint32_t>(event.value);
   auto& lives = workers_.at(actor, event.worker);
   if (!at(lives, event.incarnation, part).insert(event.iteration))
     violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
              ", incarnation ", event.incarnation, ", applied twice");
+  if (is_late(actor, event.worker, event.incarnation, event.iteration))
+    violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
+             " applied, whose round was closed without it");
+}
+
+bool ExactlyOnceChecker::is_late(Address shard, WorkerId worker, Incarnation incarnation,
+                                 Iteration iteration) const {
+  const auto late = late_.find({shard, worker, incarnation});
+  return late != late_.end() && late->second.contains(iteration);
 }
 
 void ExactlyOnceChecker::on_delivered(Instant, const Letter& letter) {
@@ -32,7 +43,9 @@ void ExactlyOnceChecker::on_delivered(Instant, const Letter& letter) {
   const auto* pushed = letter.as<msg::Pushed>();
   if (!pushed) return;
   const Incarnation incarnation = letter.open()->incarnation;
-  const auto* lives = workers_.find(letter.from(), WorkerId(letter.to().index));
+  const WorkerId worker(letter.to().index);
+  if (is_late(letter.from(), worker, incarnation, pushed->iteration)) return;
+  const auto* lives = workers_.find(letter.from(), worker);
   const auto* applied = lives ? find(*lives, incarnation, pushed->part) : nullptr;
   if (!applied || !applied->contains(pushed->iteration))
     violated({letter.from(), letter.to()}, "part ", pushed->part, " of iteration ",

@@ -1,7 +1,9 @@
 #pragma once
-// ExactlyOnceChecker: property 3, every acknowledged part is applied exactly once, across repeats,
-// broken links, death and return.
+// ExactlyOnceChecker: property 3, every acknowledged part is applied exactly once, or never if its
+// round was closed without its worker, across repeats, broken links, death and return.
 #include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "sim/checkers/books.hpp"
@@ -26,7 +28,10 @@ class ExactlyOnceChecker final : public Checker {
   static const IterationSet* find(const Lives& lives, Incarnation incarnation, std::uint32_t part);
   static IterationSet& at(Lives& lives, Incarnation incarnation, std::uint32_t part);
 
+  bool is_late(Address shard, WorkerId worker, Incarnation incarnation, Iteration iteration) const;
+
   Books<Lives> workers_;
+  std::map<std::tuple<Address, WorkerId, Incarnation>, IterationSet> late_;
 };
 
 }  // namespace leeway::sim

@@ -50,6 +50,9 @@ void LimitsChecker::on_event(Instant, Address actor, const Event& event) {
     case Event::Kind::part_applied:
       if (event.incarnation == worker.incarnation) ++worker.applied;
       return;
+    case Event::Kind::late:
+      ++worker.began;  // nothing of that iteration will be applied
+      return;
     case Event::Kind::clock_moved: {
       const auto parts =
           static_cast<std::int64_t>(job_->layout->parts(ShardId(actor.index)).size());

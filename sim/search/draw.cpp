@@ -60,7 +60,7 @@ class Draw {
         plan_.consistency = plan::Asp{};
         break;
       case 3:
-        plan_.consistency = plan::Bsp{};  // plan::Backup{between(1, 2)};
+        plan_.consistency = plan::Backup{between(1, 2)};
         break;
       case 4:
         plan_.consistency = plan::Adaptive{1, between(2, 8)};

@@ -268,6 +268,32 @@ TEST_CASE("raising moves a live worker up, never down, and nobody else") {
   CHECK(table.find(WorkerId(0))->clock == Clock(5));
 }
 
+TEST_CASE("where late pushes are dropped, closing an iteration moves a clock, and a push none") {
+  ClockTable table(true);
+  for (const std::uint32_t worker : {0u, 1u, 2u})
+    table.admit(WorkerId(worker), kFirst, Iteration(4));
+  CHECK(table.at_min_clock() == 3);
+  CHECK(table.accept(WorkerId(0), Iteration(4), 0, 2) == Verdict::accepted);
+  CHECK_FALSE(table.whole(WorkerId(0), Iteration(4)));
+  CHECK(table.accept(WorkerId(0), Iteration(4), 1, 2) == Verdict::accepted);
+  CHECK(table.whole(WorkerId(0), Iteration(4)));
+  CHECK(table.find(WorkerId(0))->clock == Clock(4));
+  CHECK(table.accept(WorkerId(0), Iteration(4), 1, 2) == Verdict::repeat);
+  CHECK(table.accept(WorkerId(1), Iteration(4), 1, 2) == Verdict::accepted);
+  table.fence(WorkerId(2));
+  CHECK(table.at_min_clock() == 2);
+  for (const std::uint32_t worker : {0u, 1u, 2u}) table.close(WorkerId(worker));
+  CHECK(table.min_clock() == Clock(5));
+  CHECK(table.at_min_clock() == 2);
+  CHECK(table.whole(WorkerId(1), Iteration(4)));
+  CHECK_FALSE(table.whole(WorkerId(1), Iteration(5)));
+  // Late parts are repeats, and the next iteration begins afresh.
+  CHECK(table.accept(WorkerId(1), Iteration(4), 0, 2) == Verdict::repeat);
+  CHECK(table.accept(WorkerId(1), Iteration(5), 1, 2) == Verdict::accepted);
+  table.remove(WorkerId(2));
+  CHECK(table.at_min_clock() == 2);
+}
+
 TEST_CASE("what no caller may do is caught") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));

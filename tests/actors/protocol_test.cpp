@@ -19,14 +19,17 @@ Plan random_plan(std::uint64_t seed) {
   plan.shards = static_cast<std::uint32_t>(1 + rng.below(3));
   plan.batch = static_cast<std::uint32_t>(1 + rng.below(7));
   plan.chunk = rng.one_in(2) ? 0 : plan.batch + static_cast<std::uint32_t>(rng.below(20));
-  const std::uint64_t policy = rng.below(7);
+  const std::uint64_t policy = rng.below(9);
   const auto least = static_cast<std::uint32_t>(rng.below(4));
   if (policy == 0) plan.consistency = plan::Bsp{};
   if (policy == 1) plan.consistency = plan::Asp{};
   if (policy > 1) plan.consistency = plan::Ssp{least};
   if (policy > 4)
     plan.consistency = plan::Adaptive{least, least + 1 + static_cast<std::uint32_t>(rng.below(4))};
-  const bool leeway = policy == 1 || (policy > 1 && least > 0);
+  const bool rounds = policy > 6 && plan.workers > 1;
+  if (rounds)
+    plan.consistency = plan::Backup{static_cast<std::uint32_t>(1 + rng.below(plan.workers - 1))};
+  const bool leeway = policy == 1 || (policy > 1 && least > 0 && !rounds);
   plan.prefetch = leeway && rng.one_in(2);
   if (rng.one_in(3)) {
     plan.balance = plan::Balance::by_speed;
@@ -43,6 +46,7 @@ struct Checked {
   std::uint64_t cuts;
   std::uint64_t bounds;
   std::uint64_t unequal;
+  std::uint64_t late;
 };
 
 /// How much there was to check.
@@ -51,6 +55,7 @@ class Counter final : public sim::Observer {
   void on_event(Instant, Address, const Event& event) override {
     answered += event.kind == Event::Kind::pull_answered ? 1 : 0;
     bounds += event.kind == Event::Kind::bound_changed ? 1 : 0;
+    late += event.kind == Event::Kind::late ? 1 : 0;
   }
   void on_delivered(Instant, const sim::Letter& letter) override {
     if (letter.to() == kMonitor && letter.as<msg::CutState>()) ++cuts;
@@ -59,7 +64,7 @@ class Counter final : public sim::Observer {
   }
   explicit Counter(std::uint32_t usual) : batch(usual) {}
   std::uint32_t batch;
-  std::uint64_t answered = 0, cuts = 0, bounds = 0;
+  std::uint64_t answered = 0, cuts = 0, bounds = 0, late = 0;
   std::uint64_t unequal = 0;  // leases of another batch than the plan's
 };
 
@@ -74,8 +79,8 @@ Checked run_checked(std::uint64_t seed, Trouble trouble) {
   // so.
   if (trouble.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos)
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
-  return {std::move(totals), host.trace_hash(), counter->answered,
-          counter->cuts,     counter->bounds,   counter->unequal};
+  return {std::move(totals), host.trace_hash(), counter->answered, counter->cuts,
+          counter->bounds,   counter->unequal,  counter->late};
 }
 
 /// Runs the seeds [first, first + count) and names the one that fails. LEEWAY_SEEDS=20 in the
@@ -97,17 +102,20 @@ TEST_CASE("properties 1 to 6 hold under random interleavings") {
   std::uint64_t cuts = 0;
   std::uint64_t bounds = 0;
   std::uint64_t unequal = 0;
+  std::uint64_t late = 0;
   for_seeds(1, 150, [&](std::uint64_t seed) {
     const auto checked = run_checked(seed, {});
     answered += checked.answered;
     cuts += checked.cuts;
     bounds += checked.bounds;
     unequal += checked.unequal;
+    late += checked.late;
   });
   CHECK(answered > 5000);
   CHECK(cuts > 300);
-  CHECK(bounds > 100);
+  CHECK(bounds > 50);
   CHECK(unequal > 100);
+  CHECK(late > 500);
 }
 
 TEST_CASE("properties 1 to 6 hold when workers are killed") {
@@ -141,6 +149,28 @@ TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included")
     malformed += checked.totals.last.malformed;
   });
   CHECK(malformed > 100);
+}
+
+TEST_CASE("a worker that does not hear that its round was closed is told again") {
+  struct Told final : sim::Observer {
+    void on_sent(Instant, const sim::Letter& letter) override {
+      if (const auto* late = letter.as<msg::Late>()) all.emplace_back(letter.to(), late->next);
+    }
+    std::vector<std::pair<Address, Iteration>> all;
+  };
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Backup{1};
+  const auto job = job_of(plan);
+  TestHost host(job, 1);
+  observe_all(host, job);
+  const auto told = std::make_shared<Told>();
+  host.observe(told);
+  while (told->all.empty()) REQUIRE(host.run_some(1));
+  const auto first = told->all.front();
+  host.break_link(first.first, kScheduler);  // loses it
+  REQUIRE(told->all.size() == 2);
+  CHECK(told->all.back() == first);
+  CHECK(host.run().end.samples_trained == 120);
 }
 
 TEST_CASE("property 9: two runs of one seed take the same steps") {

@@ -207,6 +207,20 @@ TEST_CASE("on real threads, a worker that is slow computes fewer samples by spee
   CHECK(per_iteration(2) < per_iteration(0));
   CHECK(per_iteration(2) < per_iteration(1));
   CHECK(result.samples_trained == 5 * 4000);
+}
+
+TEST_CASE(
+    "backup workers on real threads: the slow one is late, and every sample is trained once") {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Backup{1};
+  plan.workers = 4;
+  plan.stop.epochs = 20;
+  plan.stragglers = {{3, false, plan::Pauses{2, std::uint32_t{1}}}};
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 20 * 60);
+  CHECK(result.late_pushes > 20);
+  CHECK(result.totals.workers[3].samples < result.totals.workers[0].samples);
   CHECK(result.totals.last.malformed == 0);
   CHECK(result.totals.last.refused == 0);
 }

@@ -137,7 +137,8 @@ const std::shared_ptr<const Job>& job(std::uint8_t policy) {
     std::vector<std::shared_ptr<const Job>> made;
     for (const plan::Consistency& consistency :
          {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
-          plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4})}) {
+          plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4}),
+          plan::Consistency(plan::Backup{1})}) {
       Plan plan = tiny_plan();
       plan.consistency = consistency;
       if (std::holds_alternative<plan::Adaptive>(consistency))

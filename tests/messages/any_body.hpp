@@ -128,6 +128,16 @@ inline void make_valid(msg::Lease& lease) {
   lease.batch = std::max(lease.batch, 1u);
   lease.round_samples = std::max(lease.round_samples, 1u);
 }
+inline void make_valid(std::vector<WorkerId>& ascending) {
+  std::sort(ascending.begin(), ascending.end());
+  ascending.erase(std::unique(ascending.begin(), ascending.end()), ascending.end());
+}
+inline void make_valid(msg::RoundClosed& closed) {
+  make_valid(closed.contributors);
+}
+inline void make_valid(msg::CloseRound& close) {
+  make_valid(close.contributors);
+}
 inline void make_valid(msg::ShardReport& report) {
   report.lags.resize(*rc::gen::element<std::size_t>(0, 3, limits::kLagBins));
 }

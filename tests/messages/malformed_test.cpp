@@ -234,6 +234,13 @@ TEST_CASE("an error names the message, the field, what was found and what is all
   CHECK(error_of(msg::Pushed{Iteration(0), 4096}) == "pushed: part is 4096, must be below 4096");
   CHECK(error_of(msg::Admit{WorkerId(65536)}) == "admit: worker is 65536, must be below 65536");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(-1)}) == "fenced: clock is -1, must be 0 or more");
+  CHECK(error_of(msg::Late{Iteration(-1)}) == "late: next is -1, must be 0 or more");
+  CHECK(error_of(msg::RoundClosed{Iteration(0), {WorkerId(65536)}}) ==
+        "round closed: worker is 65536, must be below 65536");
+  CHECK(error_of(msg::CloseRound{Iteration(0), {WorkerId(3), WorkerId(3)}}) ==
+        "close round: contributors must be ascending, 3 comes after 3");
+  CHECK(error_of(msg::CloseRound{Iteration(0), std::vector<WorkerId>(65537)}) ==
+        "close round: contributors has 65537 entries, must be at most 65536");
   CHECK(error_of(msg::Refused{static_cast<msg::Refused::Reason>(9)}) ==
         "refused: reason has the unknown value 9");
 }

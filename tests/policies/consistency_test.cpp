@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policies/consistency/asp.hpp"
+#include "policies/consistency/backup.hpp"
 #include "policies/consistency/bsp.hpp"
 #include "policies/consistency/ssp.hpp"
 
@@ -159,9 +160,26 @@ TEST_CASE("each policy has its bound at every iteration, and only bsp goes by ro
   CHECK_FALSE(Asp().by_rounds());
 }
 
+TEST_CASE("backup is a barrier of all live workers but the spare ones, and of one at least") {
+  const Backup backup(2);
+  CHECK(backup.by_rounds());
+  CHECK(backup.drops_late());
+  CHECK(backup.bound(Iteration(5)) == 0);
+  CHECK(backup.contributors(6) == 4);
+  CHECK(backup.contributors(3) == 1);
+  CHECK(backup.contributors(2) == 1);
+  CHECK(backup.contributors(1) == 1);
+  CHECK(Backup(0xffffffffu).contributors(4096) == 1);
+  // A barrier waits for all of them, and none is late.
+  CHECK(Bsp().contributors(6) == 6);
+  CHECK_FALSE(Bsp().drops_late());
+}
+
 TEST_CASE("the plan's policy is the one that is made") {
   CHECK(make_consistency(plan::Bsp{})->name() == "bsp");
   CHECK(make_consistency(plan::Asp{})->name() == "asp");
+  CHECK(make_consistency(plan::Backup{1})->name() == "backup");
+  CHECK(make_consistency(plan::Backup{3})->contributors(5) == 2);
   const auto ssp = make_consistency(plan::Ssp{5});
   CHECK(ssp->name() == "ssp");
   CHECK(ssp->bound(Iteration(0)) == 5);

@@ -5,11 +5,13 @@
 
 namespace leeway {
 
-TEST_CASE("--staleness takes a number, bsp, asp or a range") {
+TEST_CASE("--staleness takes a number, bsp, asp, a range or backup(N)") {
   CHECK(std::get<plan::Ssp>(*parse_staleness("3")).staleness == 3);
   CHECK(std::holds_alternative<plan::Bsp>(*parse_staleness("bsp")));
   CHECK(std::holds_alternative<plan::Asp>(*parse_staleness("asp")));
-  for (const std::string wrong : {"three", "", "-1", "3.5", "99999999999", "3x"}) {
+  CHECK(std::get<plan::Backup>(*parse_staleness("backup(2)")).spare == 2);
+  for (const std::string wrong : {"three", "", "-1", "3.5", "99999999999", "3x", "backup",
+                                  "backup()", "backup(", "backup(1", "backup(-1)", "backup(1)x"}) {
     INFO(wrong);
     const auto refused = parse_staleness(wrong);
     REQUIRE_FALSE(refused.has_value());

@@ -169,6 +169,27 @@ TEST_CASE("slow spells that come to all in turn cost bsp more time than ssp") {
   CHECK(leeway.end.ns < barrier.end.ns * 9 / 10);
 }
 
+TEST_CASE("one slow worker costs bsp its whole delay, and backup(1) next to nothing") {
+  Plan plan = tiny_plan();
+  plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
+  World world = exact_world();
+  world.flops_per_second = 2e5;  // computing outweighs the network
+  const auto seconds_of = [&](const plan::Consistency& policy) {
+    plan.consistency = policy;
+    const auto totals = simulate(plan, world).totals;
+    CHECK(totals.end.samples_trained == 1200);
+    CHECK((totals.end.late_pushes > 100) == std::holds_alternative<plan::Backup>(policy));
+    return (totals.last.now - Instant{}).seconds();
+  };
+  const double three = seconds_of(plan::Bsp{});
+  plan.workers = 4;
+  plan.stragglers = {{.worker = 0, .kind = plan::ConstantFactor{10}}};
+  const double barrier = seconds_of(plan::Bsp{});
+  const double backup = seconds_of(plan::Backup{1});
+  CHECK(backup < 1.2 * three);  // those without the slow one
+  CHECK(barrier > 5 * backup);
+}
+
 TEST_CASE("each iteration takes its pause once, however many parts it has") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Bsp{};
@@ -223,12 +244,13 @@ TEST_CASE("the properties hold in simulated runs of every policy, whatever the w
   plan.faults = {{address_of(WorkerId(2)), std::int64_t{2}, 0, plan::Killed{}}};
   for (const plan::Consistency policy :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
-        plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4})})
+        plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4}),
+        plan::Consistency(plan::Backup{1})})
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       plan.consistency = policy;
       plan.seed = seed;
       plan.balance = seed % 3 == 0 ? plan::Balance::by_speed : plan::Balance::equal;
-      plan.prefetch = seed % 2 == 0 && !std::holds_alternative<plan::Bsp>(policy);
+      plan.prefetch = seed % 2 == 0 && !job_of(plan)->consistency->by_rounds();
       INFO("seed " << seed);
       const auto outcome = simulate(plan, slow);
       CHECK(outcome.totals.end.samples_trained == 120);

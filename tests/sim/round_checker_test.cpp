@@ -1,0 +1,155 @@
+// The checkers of rounds that are closed early, fed by hand: they keep quiet while all is well, and
+// name what is not.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "sim/checkers/exactly_once.hpp"
+#include "sim/checkers/rounds.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::sim {
+namespace {
+
+using Kind = Event::Kind;
+
+const Address kShard = address_of(ShardId(0));
+const WorkerId kA(0), kB(1), kC(2);
+
+/// Three workers, one of them spare; a shard has two parts.
+struct Story {
+  Story() {
+    Plan plan = test::tiny_plan();
+    plan.shards = 1;
+    plan.model = {plan::Linear{6}, plan::Relu{}, plan::Linear{3}};
+    plan.consistency = plan::Backup{1};
+    checker = std::make_shared<RoundChecker>(test::job_of(plan));
+  }
+  void happens(Kind kind, WorkerId worker, std::int64_t round = 0, std::int64_t part = 0) {
+    checker->on_event(
+        {}, kShard, {.kind = kind, .worker = worker, .iteration = Iteration(round), .value = part});
+  }
+  void applied(WorkerId worker, std::int64_t round, std::vector<std::int64_t> parts = {0, 1}) {
+    for (const std::int64_t part : parts) happens(Kind::part_applied, worker, round, part);
+  }
+  void late(WorkerId worker, std::int64_t round) { happens(Kind::late, worker, round); }
+  void closes(std::int64_t round, std::vector<WorkerId> contributors, Address shard = kShard) {
+    const auto message =
+        encode({.body = msg::CloseRound{Iteration(round), std::move(contributors)}});
+    checker->on_delivered({}, Letter(kScheduler, shard, message));
+  }
+  void run_ends() {
+    RunTotals totals;
+    totals.end.reason = msg::RunEnded::Reason::finished;
+    checker->on_run_ended(totals);
+  }
+  std::shared_ptr<RoundChecker> checker;
+};
+
+std::string seen(const std::function<void()>& deed) {
+  try {
+    deed();
+  } catch (const Violation& violation) {
+    return violation.seen();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("rounds that are closed early are no violation, nor is a contributor that was fenced") {
+  Story story;
+  story.closes(0, {kA, kB});
+  story.applied(kA, 0);
+  story.applied(kB, 0);
+  story.late(kC, 0);
+  story.closes(1, {kB, kC});
+  story.applied(kB, 1);
+  // Fenced before its push was whole here: left out, also when it is back at once.
+  story.happens(Kind::fenced, kC);
+  story.late(kC, 1);
+  story.late(kA, 1);
+  story.happens(Kind::admitted, kC, 3);
+  story.closes(2, {kA});
+  story.applied(kA, 2);
+  CHECK(seen([&] { story.run_ends(); }) == "");
+}
+
+TEST_CASE("a push that a round was not closed with, and that is applied, is caught") {
+  Story story;
+  story.closes(3, {kA});
+  CHECK(seen([&] { story.applied(kB, 3); }) ==
+        "part 0 of iteration 3 applied; round 3 was closed last, and not with it");
+  CHECK(seen([&] { story.applied(kA, 4); }) != "");
+  CHECK(seen([&] { story.applied(kA, 2); }) != "");
+}
+
+TEST_CASE("a contributor that a round lacks, or takes for late, is caught") {
+  Story story;
+  story.closes(0, {kA, kB});
+  CHECK(seen([&] { story.late(kB, 0); }) == "iteration 0 is late, with which its round was closed");
+  story.applied(kA, 0);
+  story.applied(kB, 0, {0});
+  CHECK(seen([&] { story.closes(1, {kA}); }) == "1 of 2 parts of round 0 were applied");
+  CHECK(seen([&] { story.run_ends(); }) != "");
+}
+
+TEST_CASE("more late workers than are spare, rounds out of order and shards at odds are caught") {
+  Story story;
+  story.closes(0, {});
+  story.late(kA, 0);
+  CHECK(seen([&] { story.late(kB, 0); }) == "2 workers are late in round 0; spare are 1");
+  CHECK(seen([&] { story.closes(0, {}); }) == "round 0 is closed after round 0");
+  CHECK(seen([&] { story.closes(0, {kA}, address_of(ShardId(1))); }) ==
+        "round 0 is closed with other contributors here");
+}
+
+TEST_CASE("a late push that is called torn is caught") {
+  Story story;
+  story.closes(4, {kA});
+  const auto torn = [&](WorkerId worker, std::int64_t iteration) {
+    return seen([&] {
+      story.checker->on_event(
+          {}, kScheduler,
+          {.kind = Kind::torn, .worker = worker, .iteration = Iteration(iteration), .value = 1});
+    });
+  };
+  CHECK(torn(kA, 4) == "");
+  CHECK(torn(kB, 4) == "iteration 4 is torn, with which no round was closed");
+  CHECK(torn(kA, 5) != "");
+}
+
+TEST_CASE("a worker that begins a round that it was told to leave is caught") {
+  Story story;
+  const auto begins = [&](std::int64_t iteration) {
+    return seen([&] {
+      story.checker->on_event({}, address_of(kA),
+                              {.kind = Kind::step_started, .iteration = Iteration(iteration)});
+    });
+  };
+  CHECK(begins(2) == "");
+  story.checker->on_delivered(
+      {}, Letter(kScheduler, address_of(kA), encode({.body = msg::Late{Iteration(3)}})));
+  CHECK(begins(2) == "iteration 2 begins, after it was told to go on with 3");
+  CHECK(begins(3) == "");
+}
+
+TEST_CASE("a part of a late iteration may be acknowledged, and applying it is caught") {
+  ExactlyOnceChecker checker;
+  const auto happens = [&](Kind kind, WorkerId worker, std::int64_t iteration) {
+    checker.on_event({}, kShard,
+                     {.kind = kind, .worker = worker, .iteration = Iteration(iteration)});
+  };
+  const auto acknowledged = [&](std::int64_t iteration) {
+    const auto message =
+        encode({.incarnation = Incarnation(), .body = msg::Pushed{Iteration(iteration), 0}});
+    checker.on_delivered({}, Letter(kShard, address_of(kA), message));
+  };
+  happens(Kind::late, kA, 1);
+  CHECK(seen([&] { acknowledged(1); }) == "");
+  CHECK(seen([&] { acknowledged(2); }) != "");
+  happens(Kind::part_applied, kB, 1);
+  CHECK(seen([&] { happens(Kind::part_applied, kA, 1); }) ==
+        "part 0 of iteration 1 applied, whose round was closed without it");
+}
+
+}  // namespace leeway::sim
