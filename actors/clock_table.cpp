@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 
 namespace leeway {
 
 Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iteration) {
   auto& entry = participants_[worker];
-  const Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
+  Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
+  if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
   const bool was_live = entry.live;
   entry = Participant{incarnation, was_live, false, entry.clock, {}, 0};
   set(entry, at, true);
@@ -25,7 +27,7 @@ void ClockTable::raise(WorkerId worker, Iteration iteration) {
 
 void ClockTable::fence(WorkerId worker) {
   if (const auto found = participants_.find(worker); found != participants_.end())
-    found->second.fenced = true;
+    found->second.fenced = !planted(Mutant::fence_forgotten);
 }
 
 void ClockTable::remove(WorkerId worker) {
@@ -38,7 +40,8 @@ ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std
                                        std::uint32_t part_count) {
   auto& entry = participants_.at(worker);
   LW_CHECK(part < part_count, part, part_count);
-  if (iteration.value() < entry.clock.value()) return Verdict::repeat;
+  if (iteration.value() < entry.clock.value())
+    return planted(Mutant::repeat_applied) ? Verdict::accepted : Verdict::repeat;
   if (iteration.value() > entry.clock.value()) return Verdict::gap;
   if (entry.parts.size() != part_count) {
     LW_CHECK(entry.parts_accepted == 0, part_count, entry.parts.size());
@@ -50,13 +53,14 @@ ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std
   if (++entry.parts_accepted == part_count) {
     entry.parts.assign(part_count, false);
     entry.parts_accepted = 0;
-    set(entry, entry.clock + 1, entry.live);
+    set(entry, entry.clock + (planted(Mutant::clock_counted_twice) ? 2 : 1), entry.live);
   }
   return Verdict::accepted;
 }
 
 bool ClockTable::may_push(WorkerId worker, Incarnation incarnation) const {
   const auto* entry = find(worker);
+  if (planted(Mutant::old_life_accepted) && entry) incarnation = entry->incarnation;
   return entry && entry->live && !entry->fenced && entry->incarnation == incarnation;
 }
 

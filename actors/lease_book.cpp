@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 
 namespace leeway {
 
@@ -129,7 +130,9 @@ std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
   std::vector<SampleRange> back;
   for (const auto& [lease, trained] : grants_[worker])
     if (lease.begin + trained < lease.end)
-      back.push_back({lease.epoch, lease.begin + trained, lease.end});
+      back.push_back({lease.epoch,
+                      lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained),
+                      lease.end});
   for (const auto& lease : shares_[worker])
     if (lease.begin < lease.end) back.push_back({lease.epoch, lease.begin, lease.end});
   grants_.erase(worker);
@@ -143,6 +146,7 @@ void LeaseBook::give_back(const SampleRange& range) {
   iterations_granted_ -=
       static_cast<std::uint64_t>((range.count() + limits_.batch - 1) / limits_.batch);
   returned_.push_back(range);
+  if (planted(Mutant::leased_twice)) returned_.push_back(range);
 }
 
 void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -116,7 +117,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     confirm(worker, idle->clock, out);
     member.state = State::idle;
     leases_.skip_all(worker);  // a round may have been cut since it was told that there is no data
-    remove(worker, out);
+    if (!planted(Mutant::waits_for_the_idle)) remove(worker, out);
     data_came_back(out);
     finish_if_done(out);
   } else if (const auto* stopped = std::get_if<msg::Stopped>(&body)) {
@@ -161,7 +162,7 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
   const auto lease =
       leases_.grant(worker, want.next, members_in({State::running, State::admitting}));
   if (!lease) {
-    to_worker(worker, msg::NoData{want.next}, out);
+    if (!planted(Mutant::no_data_not_told)) to_worker(worker, msg::NoData{want.next}, out);
     return;
   }
   out.emit({.kind = Event::Kind::lease_granted,

@@ -5,6 +5,7 @@
 
 #include "core/check.hpp"
 #include "core/limits.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -93,7 +94,7 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
             .worker = worker,
             .iteration = pull.iteration,
             .value = clocks_.min_clock().value()});
-  parked_.push_back(parked);
+  if (!planted(Mutant::parked_pull_forgotten)) parked_.push_back(parked);
 }
 
 bool Shard::permitted(const ParkedPull& parked) const {
@@ -208,8 +209,8 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
             .value = push.part});
   const auto& pending = unapplied_[{worker, envelope.incarnation}];
   const std::pair key(push.iteration, push.part);
-  if (std::find(pending.begin(), pending.end(), key) == pending.end())
-    acknowledge(contribution, true, out);
+  const bool unapplied = std::find(pending.begin(), pending.end(), key) != pending.end();
+  if (!unapplied || planted(Mutant::acknowledged_too_early)) acknowledge(contribution, true, out);
 }
 
 void Shard::take(Contribution contribution, Outbox& out) {
@@ -232,7 +233,9 @@ void Shard::take(Contribution contribution, Outbox& out) {
 }
 
 void Shard::apply_complete_rounds(Outbox& out) {
-  while (!rounds_.empty() && rounds_.begin()->first.value() < clocks_.min_clock().value()) {
+  const Clock up_to =
+      planted(Mutant::round_applied_early) ? clocks_.max_clock() : clocks_.min_clock();
+  while (!rounds_.empty() && rounds_.begin()->first.value() < up_to.value()) {
     auto contributions = std::move(rounds_.begin()->second);
     rounds_.erase(rounds_.begin());
     std::stable_sort(
@@ -255,7 +258,8 @@ void Shard::enqueue_update(std::size_t group, std::vector<Contribution> contribu
       groups_[group]->enqueue(ParameterGroup::Fork{});
       cut_->forked[group] = true;
     }
-    update.also_shadow = cut_->forked[group] && iteration < cut_->iteration;
+    update.also_shadow = cut_->forked[group] && iteration < cut_->iteration &&
+                         !planted(Mutant::late_push_not_in_cut);
   }
   for (auto& contribution : contributions) {
     if (contribution.blocks.empty()) {

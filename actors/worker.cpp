@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -374,14 +375,16 @@ void Worker::rejoin(Outbox& out) {
 void Worker::on_link(Address peer, Outbox& out) {
   if (peer == kScheduler) {
     if (state_ == State::joining) send(kScheduler, msg::Join{}, out);
-    if (asked_) send(kScheduler, msg::WantLease{*asked_, acknowledged()}, out);
+    if (asked_ && !planted(Mutant::lease_not_asked_again))
+      send(kScheduler, msg::WantLease{*asked_, acknowledged()}, out);
     if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), start_}, out);
     if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged()}, out);
     if (diverged_) send(kScheduler, *diverged_, out);
     return;
   }
   if (peer.kind != RoleKind::shard || peer.index >= unacknowledged_.size()) return;
-  for (const auto& waiting : unacknowledged_[peer.index]) out.send(peer, waiting.message);
+  if (!planted(Mutant::push_not_sent_again))
+    for (const auto& waiting : unacknowledged_[peer.index]) out.send(peer, waiting.message);
   for (const auto& [iteration, incoming] : incoming_)
     if (!incoming.arrived[peer.index]) send(peer, incoming.pull, out);
 }

@@ -174,7 +174,7 @@ TEST_CASE("a story that does not come to pass says what it waited for") {
   CHECK_THROWS_WITH(story.until(parked(worker(0), 5000).at(shard(1))),
                     "the run ended without pull_parked of worker 0 at shard 1, iteration 5000");
   Story still(job_of(plan::Ssp{1}, 2));
-  CHECK_THROWS_WITH(still.hold(worker(1), kScheduler).hold(worker(0), kScheduler).to_the_end(),
+  CHECK_THROWS_WITH(still.until(begun(worker(0), 2)).freeze(kScheduler).to_the_end(),
                     Catch::Contains("waited for the end: all wait for each other"));
 }
 
