@@ -98,4 +98,11 @@ int run(const std::string& target, const std::vector<std::string>& args) {
   return kRunFailed;
 }
 
+int fuzz(const std::string& target, const std::string& seeds,
+         const std::vector<std::string>& args) {
+  std::vector<std::string> all{"--fuzz", seeds};
+  all.insert(all.end(), args.begin(), args.end());
+  return run(target, all);
+}
+
 }  // namespace leeway::cli

@@ -18,4 +18,7 @@ int describe(const std::string& name, bool plan_alone);
 /// A scenario's program takes the place of this one.
 int run(const std::string& target, const std::vector<std::string>& args);
 
+/// Searches runs of a scenario, or of a plan file, for violations; `args` begin with its name.
+int fuzz(const std::string& target, const std::string& seeds, const std::vector<std::string>& args);
+
 }  // namespace leeway::cli

@@ -49,6 +49,15 @@ int parse_and_run(int argc, char** argv) {
   describe->add_option("NAME", name, "Name of the scenario, as `leeway list` prints it")
       ->required();
   describe->add_flag("--plan", plan_alone, "Print the default plan alone, as a plan file");
+  auto* fuzz = app.add_subcommand(
+      "fuzz", "Simulate runs drawn from seeds, with faults, and look for one that goes wrong");
+  std::string target, seeds = "1..2000", out;
+  unsigned threads = 0;
+  fuzz->add_option("SCENARIO", target, "Name of the scenario, or a plan file")->required();
+  fuzz->add_option("--seeds", seeds, "First and last, or one alone")->capture_default_str();
+  fuzz->add_option("--threads", threads, "How many runs at once; 0: one a core")
+      ->capture_default_str();
+  fuzz->add_option("--out", out, "Folder that keeps the plans that fail [this one]");
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
 
@@ -57,7 +66,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::kBadUsage;
   }
   const std::string first = argv[1];
-  const std::vector<std::string> known = {"list", "describe", "run"};
+  const std::vector<std::string> known = {"list", "describe", "run", "fuzz"};
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: there is no command \"" << first << '"' << leeway::suggest(first, known)
               << '\n';
@@ -71,6 +80,11 @@ int parse_and_run(int argc, char** argv) {
   }
   if (list->parsed()) return cli::list();
   if (describe->parsed()) return cli::describe(name, plan_alone);
+  if (fuzz->parsed()) {
+    std::vector<std::string> args{"--threads", std::to_string(threads)};
+    if (!out.empty()) args.insert(args.end(), {"--out", out});
+    return cli::fuzz(target, seeds, args);
+  }
   return run(run_command->remaining());
 }
 

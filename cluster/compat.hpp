@@ -53,6 +53,10 @@ struct PartFailed {
 struct Tick {
   TimerToken token = 0;
 };
+/// Do nothing for so long, as if the process had been stopped.
+struct Freeze {
+  Duration time;
+};
 
 /// Sends one of these, from any thread.
 template <class T>
@@ -69,3 +73,4 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::RunPart)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::PartDone)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::PartFailed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Freeze)

@@ -30,6 +30,9 @@ struct LocalHost::State {
         hood(std::make_shared<cluster::Neighbourhood>()) {
     hood->options = std::move(options);
   }
+  /// Puts an actor under the address, in place of one that has ended.
+  caf::actor spawn(Address address, std::shared_ptr<Role> role);
+
   Configuration configuration;
   caf::actor_system system;
   std::shared_ptr<cluster::Neighbourhood> hood;
@@ -38,24 +41,38 @@ struct LocalHost::State {
 LocalHost::LocalHost(Options options) : state_(std::make_unique<State>(std::move(options))) {}
 
 LocalHost::~LocalHost() {
-  for (const auto& [address, actor] : state_->hood->actors)
-    caf::anon_send_exit(actor, caf::exit_reason::kill);
+  auto& hood = *state_->hood;
+  {
+    std::lock_guard lock(hood.closing_mutex);
+    hood.closing = true;
+  }
+  hood.closing_changed.notify_all();
+  {
+    std::shared_lock lock(hood.mutex);
+    for (const auto& [address, actor] : hood.actors)
+      caf::anon_send_exit(actor, caf::exit_reason::kill);
+  }
   state_->system.await_all_actors_done();
   cluster::taking_over(state_->hood.get());
-  state_->hood->actors.clear();
-  state_->hood->addresses.clear();
+  hood.actors.clear();
+  hood.addresses.clear();
+}
+
+caf::actor LocalHost::State::spawn(Address address, std::shared_ptr<Role> role) {
+  const caf::actor actor =
+      address.kind == RoleKind::worker
+          ? system.spawn<cluster::RoleActor, caf::detached>(hood, address, std::move(role), true)
+          : system.spawn<cluster::RoleActor>(hood, address, std::move(role), false);
+  std::lock_guard lock(hood->mutex);
+  hood->actors[address] = actor;
+  hood->addresses[actor->address()] = address;
+  hood->end_reasons.erase(address);
+  return actor;
 }
 
 void LocalHost::add(Address address, std::shared_ptr<Role> role) {
-  auto& hood = *state_->hood;
-  LW_CHECK(!hood.actors.contains(address), address);
-  const caf::actor actor =
-      address.kind == RoleKind::worker
-          ? state_->system.spawn<cluster::RoleActor, caf::detached>(state_->hood, address,
-                                                                    std::move(role), true)
-          : state_->system.spawn<cluster::RoleActor>(state_->hood, address, std::move(role), false);
-  hood.actors[address] = actor;
-  hood.addresses[actor->address()] = address;
+  LW_CHECK(!state_->hood->actors.contains(address), address);
+  if (role) state_->spawn(address, std::move(role));
 }
 
 void LocalHost::start() {
@@ -64,9 +81,31 @@ void LocalHost::start() {
 }
 
 void LocalHost::send(Address to, Message message) {
-  const auto found = state_->hood->actors.find(to);
-  if (found != state_->hood->actors.end())
-    cluster::mail(found->second, cluster::Delivery{kHost, std::move(message)});
+  state_->hood->mail_to(to, cluster::Delivery{kHost, std::move(message)});
+}
+
+void LocalHost::kill(Address worker, const std::string& reason) {
+  auto& hood = *state_->hood;
+  std::lock_guard lock(hood.mutex);
+  const auto found = hood.actors.find(worker);
+  if (found == hood.actors.end() || hood.end_reasons.contains(worker)) return;
+  hood.end_reasons[worker] = reason;
+  caf::anon_send_exit(found->second, caf::exit_reason::kill);
+}
+
+void LocalHost::restart(Address worker, std::shared_ptr<Role> role) {
+  LW_CHECK(worker.kind == RoleKind::worker && !lives(worker), worker);
+  cluster::mail(state_->spawn(worker, std::move(role)), cluster::Begin{});
+}
+
+void LocalHost::freeze(Address worker, Duration time) {
+  LW_CHECK(worker.kind == RoleKind::worker, worker);  // others share their threads
+  state_->hood->mail_to(worker, cluster::Freeze{time});
+}
+
+bool LocalHost::lives(Address actor) const {
+  std::shared_lock lock(state_->hood->mutex);
+  return state_->hood->actors.contains(actor) && !state_->hood->end_reasons.contains(actor);
 }
 
 Instant LocalHost::now() const {
@@ -74,7 +113,7 @@ Instant LocalHost::now() const {
 }
 
 std::string LocalHost::end_reason(Address address) const {
-  std::lock_guard lock(state_->hood->mutex);
+  std::shared_lock lock(state_->hood->mutex);
   const auto found = state_->hood->end_reasons.find(address);
   return found == state_->hood->end_reasons.end() ? std::string() : found->second;
 }

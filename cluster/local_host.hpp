@@ -30,12 +30,20 @@ class LocalHost {
   LocalHost(const LocalHost&) = delete;
   LocalHost& operator=(const LocalHost&) = delete;
 
-  /// Before start(): puts a role under its address.
+  /// Before start(): puts a role under its address. Null when nobody is there yet: restart() begins
+  /// its first life.
   void add(Address address, std::shared_ptr<Role> role);
   /// Starts all roles.
   void start();
   /// Sends as the host itself.
   void send(Address to, Message message);
+  /// Ends a worker, as if its process had died. What it computes is finished, and lost.
+  void kill(Address worker, const std::string& reason);
+  /// Begins the next life of a worker that has ended.
+  void restart(Address worker, std::shared_ptr<Role> role);
+  /// A worker does nothing for so long, as if its process had been stopped.
+  void freeze(Address worker, Duration time);
+  bool lives(Address actor) const;
   Instant now() const;
   /// What a role threw, when it has ended; empty while it runs.
   std::string end_reason(Address address) const;

@@ -36,14 +36,17 @@ RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> h
   if (address.kind == RoleKind::worker)
     straggler_ = StragglerModel(hood_->options.stragglers, address.index, hood_->options.seed);
   set_down_handler([this](caf::down_msg& down) {
-    const auto found = hood_->addresses.find(down.source);
-    if (found == hood_->addresses.end()) return;
+    Address ended;
     std::string reason;
     {
-      std::lock_guard lock(hood_->mutex);
-      reason = hood_->end_reasons[found->second];
+      std::shared_lock lock(hood_->mutex);
+      const auto found = hood_->addresses.find(down.source);
+      if (found == hood_->addresses.end()) return;
+      ended = found->second;
+      const auto told = hood_->end_reasons.find(ended);
+      if (told != hood_->end_reasons.end()) reason = told->second;
     }
-    guarded([&] { role_->on_down(found->second, reason, *this); });
+    guarded([&] { role_->on_down(ended, reason, *this); });
   });
 }
 
@@ -57,6 +60,7 @@ caf::behavior RoleActor::make_behavior() {
       [this](const PartDone& finished) { part_done(finished); },
       [this](const PartFailed& failed) { end(failed.reason); },
       [this](Tick tick) { guarded([&] { role_->on_timer(tick.token, *this); }); },
+      [this](Freeze freeze) { this->freeze(freeze.time); },
   };
 }
 
@@ -81,14 +85,16 @@ void RoleActor::guarded(Handler handler) {
 void RoleActor::end(const std::string& reason) {
   {
     std::lock_guard lock(hood_->mutex);
-    hood_->end_reasons[address_] = reason;
+    const auto self = hood_->actors.find(address_);
+    // Unless the next life has begun.
+    if (self != hood_->actors.end() && self->second->address() == address())
+      hood_->end_reasons[address_] = reason;
   }
   quit(caf::make_error(caf::sec::runtime_error, reason));
 }
 
 void RoleActor::send(Address to, Message message) {
-  const auto found = hood_->actors.find(to);
-  if (found != hood_->actors.end()) mail(found->second, Delivery{address_, std::move(message)});
+  hood_->mail_to(to, Delivery{address_, std::move(message)});
 }
 
 void RoleActor::after(Duration delay, TimerToken token) {
@@ -96,8 +102,16 @@ void RoleActor::after(Duration delay, TimerToken token) {
 }
 
 void RoleActor::watch(Address actor) {
+  std::shared_lock lock(hood_->mutex);
   const auto found = hood_->actors.find(actor);
-  if (found != hood_->actors.end()) monitor(found->second);
+  if (found != hood_->actors.end() && watched_.insert(found->second->address()).second)
+    monitor(found->second);
+}
+
+void RoleActor::freeze(Duration time) {
+  std::unique_lock lock(hood_->closing_mutex);
+  hood_->closing_changed.wait_for(lock, std::chrono::nanoseconds(time.ns),
+                                  [&] { return hood_->closing; });
 }
 
 void RoleActor::emit(const Event& event) {

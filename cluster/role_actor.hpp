@@ -1,8 +1,11 @@
 #pragma once
 // RoleActor: the one CAF actor that hosts any role.
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
+#include <shared_mutex>
 #include <vector>
 
 #include "cluster/compat.hpp"
@@ -11,16 +14,27 @@
 
 namespace leeway::cluster {
 
-/// What the actors of a process share. Addresses are filled in before any actor begins, and
-/// constant from then on.
+/// What the actors of a process share.
 struct Neighbourhood {
   LocalHost::Options options;
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  std::map<Address, caf::actor> actors;
-  std::map<caf::actor_addr, Address> addresses;
 
-  mutable std::mutex mutex;
-  std::map<Address, std::string> end_reasons;
+  /// Of the three below: a worker that comes back is a new CAF actor.
+  mutable std::shared_mutex mutex;
+  std::map<Address, caf::actor> actors;  // of the present lives
+  std::map<caf::actor_addr, Address> addresses;
+  std::map<Address, std::string> end_reasons;  // of those whose last life is over
+
+  std::mutex closing_mutex;
+  std::condition_variable closing_changed;
+  bool closing = false;  // nobody may stay frozen
+
+  template <class T>
+  void mail_to(Address to, T message) const {
+    std::shared_lock lock(mutex);
+    const auto found = actors.find(to);
+    if (found != actors.end()) mail(found->second, std::move(message));
+  }
 
   Instant now() const {
     return {std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() -
@@ -55,6 +69,7 @@ class RoleActor final : public caf::event_based_actor, private Outbox {
   void run_on_pool(std::shared_ptr<Work> work, int part);
   void part_done(const PartDone& finished);
   void end(const std::string& reason);
+  void freeze(Duration time);
 
   std::shared_ptr<Neighbourhood> hood_;
   Address address_;
@@ -64,6 +79,7 @@ class RoleActor final : public caf::event_based_actor, private Outbox {
   StragglerModel straggler_;
   Slowdown slow_down_;  // of the work under way
   std::vector<std::shared_ptr<Work>> small_work_;
+  std::set<caf::actor_addr> watched_;
 };
 
 }  // namespace leeway::cluster

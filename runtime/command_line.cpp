@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
+#include "runtime/fuzz.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/values.hpp"
@@ -31,7 +32,8 @@ struct Flags {
   bool trace = false;
   bool profile = false;
   bool simulate = false;
-  std::optional<std::string> world, gradients;
+  std::optional<std::string> world, gradients, fuzz, from;
+  unsigned threads = 0;
   bool check_determinism = false;
 };
 
@@ -95,8 +97,11 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
       ->group(actors);
   app.add_option(
          "--fault", flags.faults,
-         "Make a worker fail: 2@100 (worker 2 throws in iteration 100) or 2@100:killed; may be "
-         "given several times")
+         "Make something fail: 2:crash@3s, 2:crash(500ms)@100 (and start it again), 2:joins@3s, "
+         "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
+         "silence, partition, slow-link and stop-clock, see docs/scenarios.md; may be given "
+         "several "
+         "times")
       ->allow_extra_args(false)
       ->group(actors);
   app.add_flag("--simulate", flags.simulate,
@@ -113,6 +118,17 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--gradients", flags.gradients,
                  "In a simulation: real, or none to study protocol and time alone")
       ->group(actors);
+}
+
+void add_search_flags(CLI::App& app, Flags& flags) {
+  const std::string search = "Search";
+  app.add_option("--fuzz", flags.fuzz,
+                 "Simulate runs drawn from these seeds, 1..2000 for example, with faults and under "
+                 "all checkers; a run that fails is made smaller and kept as a plan file in --out")
+      ->group(search);
+  app.add_option("--threads", flags.threads, "Threads of a search; 0: one a core")->group(search);
+  app.add_option("--from", flags.from, "Start from the plan of this file instead of the scenario's")
+      ->group(search);
 }
 
 void add_output_flags(CLI::App& app, Flags& flags) {
@@ -251,6 +267,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
       scenario.plan().name);
   add_training_flags(app, flags);
   add_actor_flags(app, flags);
+  add_search_flags(app, flags);
   add_output_flags(app, flags);
   app.allow_extras();
   const auto refuse = [&](const std::string& text) {
@@ -274,7 +291,22 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.exit_code = 0;
     return line;
   }
+  if (flags.from) {
+    auto plan = plan_from_file(*flags.from);
+    if (!plan) return refuse(concat("--from: ", plan.error().text));
+    line.plan = std::move(*plan);
+  }
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
+  if (flags.fuzz) {
+    FuzzOptions options{.threads = flags.threads, .folder = flags.out.empty() ? "." : flags.out};
+    // Data and layers that a program brings along are known to it alone.
+    const bool own = to_json(line.plan).find("\"custom\"") != std::string::npos;
+    options.command = own ? concat(argv[0], " --from") : "leeway run";
+    if (const auto read = parse_seeds(*flags.fuzz, options); !read)
+      return refuse(concat("--fuzz: ", read.error().text));
+    line.exit_code = fuzz(line.plan, options);
+    return line;
+  }
   if (flags.print_plan) {
     std::cout << to_json(line.plan);
     line.exit_code = 0;

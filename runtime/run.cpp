@@ -7,7 +7,7 @@
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
 #include "actors/worker.hpp"
-#include "cluster/local_host.hpp"
+#include "cluster/local_faults.hpp"
 #include "core/text.hpp"
 #include "monitoring/event_log.hpp"
 #include "monitoring/format.hpp"
@@ -112,17 +112,6 @@ std::optional<kernels::Peak> peak_of(const Job& job) {
   return kernels::measure_peak();
 }
 
-template <class Host>
-void add_roles(Host& host, const std::shared_ptr<const Job>& job,
-               const std::vector<Audience*>& audience) {
-  host.add(kMonitor, std::make_shared<Monitor>(job, audience));
-  host.add(kScheduler, std::make_shared<Scheduler>(job));
-  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
-    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
-  for (std::uint32_t i = 0; i < job->plan.workers; ++i)
-    host.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
-}
-
 /// Passes an interrupt on, once.
 template <class Host>
 class Interrupts {
@@ -142,22 +131,46 @@ class Interrupts {
 
 using OnEvent = std::function<void(Address, Instant, const Event&)>;
 
+void add_roles(LocalHost& host, const std::shared_ptr<const Job>& job,
+               const std::vector<Audience*>& audience, const LocalFaults& faults) {
+  host.add(kMonitor, std::make_shared<Monitor>(job, audience));
+  host.add(kScheduler, std::make_shared<Scheduler>(job));
+  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
+    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
+  for (std::uint32_t i = 0; i < job->plan.workers; ++i) {
+    const Address address = address_of(WorkerId(i));
+    host.add(address,
+             faults.joins_later(address) ? nullptr : std::make_shared<Worker>(job, WorkerId(i)));
+  }
+}
+
 void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
               const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+  LocalFaults faults(job->faults, [&](Address address, std::uint32_t life) {
+    return std::make_shared<Worker>(job, WorkerId(address.index), life);
+  });
+  OnEvent everybody = on_event;
+  if (!job->faults.empty())
+    everybody = [&](Address actor, Instant at, const Event& event) {
+      if (on_event) on_event(actor, at, event);
+      faults.on_event(actor, event);
+    };
   LocalHost host({.seed = job->plan.seed,
                   .stragglers = job->plan.stragglers,
-                  .on_event = std::move(on_event)});
-  add_roles(host, job, audience);
+                  .on_event = std::move(everybody)});
+  add_roles(host, job, audience, faults);
   host.start();
+  faults.start(host);
   Interrupts interrupts(host);
   while (!ending.wait(std::chrono::milliseconds(20))) {
     interrupts.look();
-    if (const auto reason = host.end_reason(kMonitor); !reason.empty()) {
-      result.exit_code = 1;
-      result.error = concat("the monitor ended: ", reason);
-      return;
-    }
+    const auto reason = host.end_reason(kMonitor);
+    if (reason.empty()) continue;
+    result.exit_code = 1;
+    result.error = concat("the monitor ended: ", reason);
+    break;
   }
+  faults.stop();
 }
 
 void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,

@@ -78,24 +78,6 @@ Expected<plan::Augment> parse_augment(const std::string& text) {
   return augment;
 }
 
-Expected<plan::Fault> parse_fault(const std::string& text) {
-  const Error wrong{
-      concat("--fault: \"", text,
-             "\" is not WORKER@ITERATION; give --fault 2@100 or --fault 2@100:killed")};
-  const auto at = text.find('@');
-  if (at == std::string::npos) return wrong;
-  const auto colon = text.find(':', at);
-  const auto worker = number<std::uint32_t>(std::string_view(text).substr(0, at));
-  const auto iteration = number<std::int64_t>(
-      std::string_view(text).substr(at + 1, colon == std::string::npos ? colon : colon - at - 1));
-  const std::string kind = colon == std::string::npos ? "throws" : text.substr(colon + 1);
-  if (!worker || !iteration || *iteration < 0 || (kind != "throws" && kind != "killed"))
-    return wrong;
-  plan::Fault fault{address_of(WorkerId(*worker)), *iteration, 0, plan::Throws{}};
-  if (kind == "killed") fault.kind = plan::Killed{};
-  return fault;
-}
-
 Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers) {
   std::vector<plan::Straggler> wanted;
   for (const auto& list : given) {

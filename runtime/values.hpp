@@ -6,6 +6,7 @@
 #include "core/expected.hpp"
 #include "messages/plan.hpp"
 #include "policies/straggler/text.hpp"
+#include "runtime/fault_text.hpp"
 
 namespace leeway {
 
@@ -15,8 +16,6 @@ Expected<plan::Consistency> parse_staleness(const std::string& text);
 Expected<plan::Optimizer> parse_optimizer(const std::string& text);
 /// "flip", "shift=2", both with a comma between, or "none".
 Expected<plan::Augment> parse_augment(const std::string& text);
-/// "2@100", "2@100:throws" or "2@100:killed".
-Expected<plan::Fault> parse_fault(const std::string& text);
 /// What was given with --slow, each time "3:4x", several with commas between, or "none"; see
 /// policies/straggler/text.hpp. It replaces the stragglers of the workers that it names, all of
 /// them for "none" and "all:"; what is given for one worker adds up.

@@ -1,89 +1,17 @@
 #include "policies/straggler/text.hpp"
 
-#include <charconv>
-#include <string_view>
 #include <vector>
 
 #include "core/text.hpp"
+#include "core/text_reader.hpp"
 
 namespace leeway {
 
 namespace {
 
-/// Goes through a text from left to right and remembers the first thing that was not there.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : text_(text) {}
-
-  bool skip(std::string_view word) {
-    if (!rest().starts_with(word)) return false;
-    at_ += word.size();
-    return true;
-  }
-  void expect(std::string_view sign) {
-    if (!skip(sign)) missing(concat('\'', sign, '\''));
-  }
-  template <class Number>
-  Number number(const char* what) {
-    Number value{};
-    const char* end = text_.data() + text_.size();
-    const auto [stopped, error] = std::from_chars(text_.data() + at_, end, value);
-    if (error != std::errc())
-      missing(what);
-    else
-      at_ = static_cast<std::size_t>(stopped - text_.data());
-    return value;
-  }
-  /// `4x`.
-  double factor() {
-    const auto value = number<double>("factor");
-    expect("x");
-    return value;
-  }
-  std::uint32_t iterations() { return number<std::uint32_t>("number of iterations"); }
-  /// Letters.
-  std::string word() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] >= 'a' && text_[at_] <= 'z') ++at_;
-    return std::string(text_.substr(begin, at_ - begin));
-  }
-  /// Everything up to the last `end`.
-  std::string up_to_last(char end) {
-    const std::size_t length = rest().rfind(end);
-    if (length == 0 || length == std::string_view::npos) {
-      missing("name of a file");
-      return {};
-    }
-    std::string found(rest().substr(0, length));
-    at_ += length;
-    return found;
-  }
-  void expect_end() {
-    if (problem_.empty() && !rest().empty()) problem_ = concat("goes on after \"", so_far(), '"');
-  }
-  void missing(const std::string& what) {
-    if (!problem_.empty()) return;
-    problem_ = at_ == 0 ? concat("does not begin with a ", what)
-                        : concat("has no ", what, " after \"", so_far(), '"');
-  }
-
-  std::string_view rest() const { return text_.substr(at_); }
-  std::size_t position() const { return at_; }
-  void go_back(std::size_t position) { at_ = position; }
-  /// Empty while nothing was missing.
-  const std::string& problem() const { return problem_; }
-
- private:
-  std::string_view so_far() const { return text_.substr(0, at_); }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  std::string problem_;
-};
-
 using Kind = plan::StragglerKind;
 
-Kind read_factor(Reader& in) {
+Kind read_factor(TextReader& in) {
   const double factor = in.factor();
   if (!in.skip("@")) return plan::ConstantFactor{factor};
   plan::Bursts bursts{.factor = factor};
@@ -93,44 +21,33 @@ Kind read_factor(Reader& in) {
   return bursts;
 }
 
-Kind read_pareto(Reader& in) {
+Kind read_pareto(TextReader& in) {
   plan::Pareto pareto{.alpha = in.number<double>("exponent")};
   if (in.skip(",")) pareto.cap = in.factor();
   return pareto;
 }
 
-/// `200ms` or `2s`, in seconds; nothing of it is read if there is no unit.
-bool skip_time(Reader& in, double& seconds) {
-  Reader ahead = in;
-  const auto value = ahead.number<double>("time");
-  const bool thousandths = ahead.skip("ms");
-  if (!ahead.problem().empty() || (!thousandths && !ahead.skip("s"))) return false;
-  seconds = thousandths ? value / 1e3 : value;
-  in.go_back(ahead.position());
-  return true;
-}
-
-Kind read_pauses(Reader& in) {
+Kind read_pauses(TextReader& in) {
   plan::Pauses pauses;
   double seconds = 0;
-  if (!skip_time(in, seconds)) in.missing("time, such as 200ms or 2s,");
+  if (!in.skip_time(seconds)) in.missing("time, such as 200ms or 2s,");
   pauses.length_ms = seconds * 1e3;
   in.expect("/");
-  if (skip_time(in, seconds))
+  if (in.skip_time(seconds))
     pauses.every = seconds;
   else
     pauses.every = in.iterations();
   return pauses;
 }
 
-Kind read_decay(Reader& in) {
+Kind read_decay(TextReader& in) {
   plan::Decay decay{.factor = in.factor()};
   in.expect("/");
   decay.iterations = in.iterations();
   return decay;
 }
 
-Kind read_sharing(Reader& in) {
+Kind read_sharing(TextReader& in) {
   plan::Sharing sharing{.factor = in.factor()};
   in.expect(",");
   sharing.on = in.iterations();
@@ -139,13 +56,13 @@ Kind read_sharing(Reader& in) {
   return sharing;
 }
 
-Kind read_trace(Reader& in) {
+Kind read_trace(TextReader& in) {
   return plan::Trace{in.up_to_last(')')};
 }
 
 struct Form {
   const char* name;
-  Kind (*read)(Reader& in);
+  Kind (*read)(TextReader& in);
   const char* how_to_write;
 };
 /// What has no name.
@@ -177,7 +94,7 @@ const Form* find_form(const std::string& name) {
 }  // namespace
 
 Expected<plan::Straggler> parse_straggler(const std::string& text) {
-  Reader in(text);
+  TextReader in(text);
   plan::Straggler straggler;
   straggler.all = in.skip("all");
   if (!straggler.all) straggler.worker = in.number<std::uint32_t>("worker's number or \"all\"");

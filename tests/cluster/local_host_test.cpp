@@ -184,6 +184,32 @@ TEST_CASE("workers that throw or are killed are evicted, and every sample is sti
   CHECK_FALSE(result.totals.workers[2].end.empty());
 }
 
+TEST_CASE(
+    "workers crash and come back, join late and stand still, and every sample is trained once") {
+  Plan plan = tiny_plan();
+  plan.workers = 4;
+  plan.stop.epochs = 60;
+  // So that the run is long enough for all of it.
+  plan.stragglers = {{0, true, plan::Pauses{2, 1u}}};
+  plan.faults = {{address_of(WorkerId(1)), std::int64_t{5}, 0, plan::Crash{0.05}},
+                 {address_of(WorkerId(2)), 0.1, 0, plan::Joins{}},
+                 {address_of(WorkerId(3)), std::int64_t{8}, 0, plan::Freeze{0.1}}};
+  SECTION("bounded") {
+    plan.consistency = plan::Ssp{2};
+  }
+  SECTION("in rounds") {
+    plan.consistency = plan::Bsp{};
+  }
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 60 * 60);
+  CHECK(result.totals.last.malformed == 0);
+  // The lives of a worker are told together.
+  for (const auto& worker : result.totals.workers) CHECK(worker.samples > 100);
+  CHECK(result.totals.workers[1].end == "fault of the plan: crash");
+  CHECK(result.totals.workers[2].end.empty());
+}
+
 TEST_CASE("in its steady state a run takes no memory from the system for tensors") {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{2000, 20, plan::Clusters{10, 64, 3}};

@@ -53,8 +53,8 @@ TEST_CASE("stragglers compares twelve runs") {
 
 TEST_CASE("a killed worker is named, and the run trains every sample") {
   const TemporaryFolder folder;
-  const auto ran = run_program({kBin + "/fashion-mlp", "--epochs", "0.5", "--fault", "2@20:killed",
-                                "--fault", "1@30", "--out", folder / "run"});
+  const auto ran = run_program({kBin + "/fashion-mlp", "--epochs", "0.5", "--fault", "2:killed@20",
+                                "--fault", "1:throws@30", "--out", folder / "run"});
   INFO(ran.out << ran.err);
   CHECK(ran.code == 0);
   CHECK(contains(ran.err, "worker 2 ended and was evicted"));
@@ -64,8 +64,9 @@ TEST_CASE("a killed worker is named, and the run trains every sample") {
 
 TEST_CASE("with no worker left the run fails and keeps what it has") {
   const TemporaryFolder folder;
-  const auto ran = run_program({kBin + "/fashion-mlp", "--workers", "2", "--slow", "none",
-                                "--fault", "0@20", "--fault", "1@25", "--out", folder / "run"});
+  const auto ran =
+      run_program({kBin + "/fashion-mlp", "--workers", "2", "--slow", "none", "--fault",
+                   "0:throws@20", "--fault", "1:throws@25", "--out", folder / "run"});
   INFO(ran.out << ran.err);
   CHECK(ran.code == 1);
   CHECK(contains(ran.err, "no worker is left"));
@@ -102,6 +103,47 @@ TEST_CASE("a loss that is not finite stops the run and names worker, iteration a
   CHECK(contains(ran.err, "layer"));
 }
 
+TEST_CASE("workers come back and join late in the middle of a run") {
+  const TemporaryFolder folder;
+  const auto ran =
+      run_program({kBin + "/fashion-mlp", "--epochs", "2", "--slow", "none", "--fault",
+                   "2:crash(200ms)@20", "--fault", "1:joins@300ms", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.code == 0);
+  CHECK(contains(ran.err, "worker 2 ended and was evicted"));
+  const auto result = read_json(folder / "run/result.json");
+  CHECK(result["samples_trained"] == 120000);
+  for (const auto& worker : result["workers"]) CHECK(worker["samples"] > 5000);
+}
+
+TEST_CASE("a search finds nothing in a program that is right, and says how much it tried") {
+  const TemporaryFolder folder;
+  const auto ran = run_program({kBin + "/leeway", "fuzz", "linear-regression", "--seeds", "5..34",
+                                "--out", folder / "found"});
+  INFO(ran.out << ran.err);
+  CHECK(ran.code == 0);
+  CHECK(contains(ran.out, "30 runs drawn from seeds 5 to 34"));
+  CHECK(contains(ran.out, "; 0 failed"));
+  CHECK_FALSE(std::filesystem::exists(folder / "found"));
+}
+
+TEST_CASE("a run that fails in simulation fails again from its plan file") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> faults = {"--simulate", "--fault", "shard0:crash@10ms", "--quiet",
+                                           "--no-out"};
+  auto command = faults;
+  command.insert(command.begin(), kBin + "/linear-regression");
+  const auto ran = run_program(command);
+  CHECK(ran.code == 1);
+  CHECK(contains(ran.err, "shard 0 ended: fault of the plan: crash"));
+  command.push_back("--plan");
+  std::ofstream(folder / "plan.json") << run_program(command).out;
+  const auto again =
+      run_program({kBin + "/leeway", "run", folder / "plan.json", "--quiet", "--no-out"});
+  CHECK(again.code == 1);
+  CHECK(contains(again.err, "shard 0 ended: fault of the plan: crash"));
+}
+
 TEST_CASE("bad arguments are refused at once, each with its fix") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--staleness", "three"}, "give --staleness 3"},
@@ -110,7 +152,13 @@ TEST_CASE("bad arguments are refused at once, each with its fix") {
       {{"--epocs", "3"}, "did you mean --epochs?"},
       {{"--slow", "9:4x"}, "worker 9"},
       {{"--slow", "nonsense"}, "3:4x"},
-      {{"--fault", "nonsense"}, "--fault 2@100"},
+      {{"--fault", "nonsense"}, "2:crash@3s"},
+      {{"--fault", "2:partition(1s)@3s"}, "give --simulate"},
+      {{"--fault", "9:crash@3s"}, "there is no worker 9"},
+      {{"--simulate", "--fault", "2:freeze(-1s)@3s"}, "seconds above 0"},
+      {{"--simulate", "--fault", "2:break(2,1s)@3s"}, "the actor itself"},
+      {{"--fuzz", "9..1"}, "give 1..2000"},
+      {{"--from", "/nowhere.json"}, "/nowhere.json"},
       {{"--data", "/nowhere"}, "/nowhere"},
       {{"--optimizer", "adm"}, "did you mean"},
       {{"--lr", "-1"}, "--lr"},

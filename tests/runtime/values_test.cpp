@@ -45,15 +45,6 @@ TEST_CASE("--optimizer suggests the nearest name") {
   CHECK(refused.error().text.find("did you mean \"momentum\"?") != std::string::npos);
 }
 
-TEST_CASE("--fault takes worker, iteration and kind") {
-  const auto fault = parse_fault("2@100:killed");
-  REQUIRE(fault.has_value());
-  CHECK(*fault == plan::Fault{address_of(WorkerId(2)), std::int64_t{100}, 0, plan::Killed{}});
-  CHECK(parse_fault("2@100")->kind == plan::FaultKind(plan::Throws{}));
-  for (const std::string wrong : {"2", "@", "2@", "@3", "2@x", "2@3:dies", "2@-1"})
-    CHECK_FALSE(parse_fault(wrong).has_value());
-}
-
 TEST_CASE("--slow replaces the stragglers of the workers that it names") {
   using List = std::vector<plan::Straggler>;
   const plan::Straggler own{1, false, plan::Decay{}}, own_of_all{0, true, plan::Pareto{}};

@@ -1,0 +1,104 @@
+#pragma once
+// TextReader: goes through a short text from left to right, and remembers the first thing that was
+// not there. For values that flags spell.
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+class TextReader {
+ public:
+  explicit TextReader(std::string_view text) : text_(text) {}
+
+  bool skip(std::string_view word) {
+    if (!rest().starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+  void expect(std::string_view sign) {
+    if (!skip(sign)) missing(concat('\'', sign, '\''));
+  }
+  template <class Number>
+  Number number(const char* what) {
+    Number value{};
+    const char* end = text_.data() + text_.size();
+    const auto [stopped, error] = std::from_chars(text_.data() + at_, end, value);
+    if (error != std::errc())
+      missing(what);
+    else
+      at_ = static_cast<std::size_t>(stopped - text_.data());
+    return value;
+  }
+  /// `4x`.
+  double factor() {
+    const auto value = number<double>("factor");
+    expect("x");
+    return value;
+  }
+  std::uint32_t iterations() { return number<std::uint32_t>("number of iterations"); }
+  /// `200ms`, `50us` or `2s`, in seconds; nothing of it is read if there is no unit.
+  bool skip_time(double& seconds) {
+    TextReader ahead = *this;
+    const auto value = ahead.number<double>("time");
+    if (!ahead.problem().empty()) return false;
+    if (ahead.skip("us"))
+      seconds = value / 1e6;
+    else if (ahead.skip("ms"))
+      seconds = value / 1e3;
+    else if (ahead.skip("s"))
+      seconds = value;
+    else
+      return false;
+    at_ = ahead.at_;
+    return true;
+  }
+  /// A time, which must be there.
+  double time() {
+    double seconds = 0;
+    if (!skip_time(seconds)) missing("time, such as 200ms or 2s,");
+    return seconds;
+  }
+  /// Letters, and hyphens between them.
+  std::string word() {
+    const std::size_t begin = at_;
+    while (at_ < text_.size() &&
+           ((text_[at_] >= 'a' && text_[at_] <= 'z') || (at_ > begin && text_[at_] == '-')))
+      ++at_;
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+  /// Everything up to the last `end`.
+  std::string up_to_last(char end) {
+    const std::size_t length = rest().rfind(end);
+    if (length == 0 || length == std::string_view::npos) {
+      missing("name of a file");
+      return {};
+    }
+    std::string found(rest().substr(0, length));
+    at_ += length;
+    return found;
+  }
+  void expect_end() {
+    if (problem_.empty() && !rest().empty()) problem_ = concat("goes on after \"", so_far(), '"');
+  }
+  void missing(const std::string& what) {
+    if (!problem_.empty()) return;
+    problem_ = at_ == 0 ? concat("does not begin with a ", what)
+                        : concat("has no ", what, " after \"", so_far(), '"');
+  }
+
+  std::string_view rest() const { return text_.substr(at_); }
+  /// Empty while nothing was missing.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::string_view so_far() const { return text_.substr(0, at_); }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::string problem_;
+};
+
+}  // namespace leeway
