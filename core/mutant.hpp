@@ -17,11 +17,12 @@ enum class Mutant : std::uint8_t {
   waits_for_the_idle,      // so does who has no samples
   clock_counted_twice,     // a push moves the clock by two
   // Pushes.
-  repeat_applied,          // a push that comes again is applied again
-  acknowledged_too_early,  // a push is acknowledged before it is applied
-  push_not_sent_again,     // what was lost with a connection stays lost
-  round_applied_early,     // under bsp, a round is applied when the first has pushed it
-  late_push_not_in_cut,    // a fork misses the pushes that come after it and belong to it
+  repeat_applied,             // a push that comes again is applied again
+  acknowledged_too_early,     // a push is acknowledged before it is applied
+  push_not_sent_again,        // what was lost with a connection stays lost
+  round_applied_early,        // under bsp, a round is applied when the first has pushed it
+  late_push_not_in_cut,       // a fork misses the pushes that come after it and belong to it
+  gradient_of_other_weights,  // a worker computes on weights of another version than it says
   // Membership.
   fence_forgotten,          // pushes of an evicted worker are taken until it is removed
   old_life_accepted,        // so are those of an earlier incarnation

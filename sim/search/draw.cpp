@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/rng.hpp"
 
@@ -109,7 +110,11 @@ class Draw {
   }
 
   std::uint32_t any_worker() { return between(0, plan_.workers - 1); }
-  Address unlucky_worker() { return address_of(WorkerId(between(1, plan_.workers - 1))); }
+  /// Often the one of the fault before: trouble that meets trouble is what finds bugs.
+  Address unlucky_worker() {
+    if (unlucky_ == 0 || rng_.one_in(2)) unlucky_ = between(1, plan_.workers - 1);
+    return address_of(WorkerId(unlucky_));
+  }
   Address any_shard() { return address_of(ShardId(between(0, plan_.shards - 1))); }
 
   void stragglers() {
@@ -128,25 +133,50 @@ class Draw {
     }
   }
 
+  /// At an iteration or a time; often while the workers join, or stop, and much is said once only.
   plan::FaultTime when() {
-    if (rng_.one_in(2))
-      return static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
-    return uniform(0, length_);
+    const auto last = static_cast<std::int64_t>(limits_.iterations / plan_.workers);
+    const auto any = static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(last) + 1));
+    switch (rng_.below(8)) {
+      case 0:
+        return uniform(0, 8e-6) * plan_.simulated->latency_us;
+      case 1:
+        return last - std::min<std::int64_t>(last, between(0, 3));
+      case 2:
+      case 3:
+      case 4:
+        return any;
+      default:
+        return uniform(0, length_);
+    }
+  }
+  /// Sometimes while the fault before still lasts, or just after.
+  plan::FaultTime when_or_soon() {
+    if (plan_.faults.empty() || rng_.one_in(2)) return when();
+    const plan::FaultTime& before = plan_.faults.back().at;
+    if (const auto* iteration = std::get_if<std::int64_t>(&before))
+      return *iteration + between(0, 2);
+    return std::get<double>(before) + uniform(0, 2) * detection_;
   }
   /// Shorter than it takes to be taken for dead.
   double brief() { return uniform(0.05, 0.8) * detection_; }
   /// Or longer.
   double any_length() { return rng_.one_in(2) ? brief() : uniform(1, 5) * detection_; }
 
+  bool joins_late(Address worker) const {
+    return std::any_of(plan_.faults.begin(), plan_.faults.end(), [&](const plan::Fault& fault) {
+      return fault.actor == worker && std::holds_alternative<plan::Joins>(fault.kind);
+    });
+  }
   plan::Fault worker_fault() {
     const Address worker = unlucky_worker();
     const Address peer = rng_.one_in(3) ? kScheduler : any_shard();
-    plan::Fault fault{worker, when(), 0, plan::Throws{}};
+    plan::Fault fault{worker, when_or_soon(), 0, plan::Freeze{any_length()}};
     const auto within_iteration = [&](plan::FaultKind kind) {
       fault.at = static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
       fault.kind = kind;
     };
-    switch (rng_.below(10)) {
+    switch (rng_.below(12)) {
       case 0:
         within_iteration(plan::Throws{});
         break;
@@ -157,22 +187,24 @@ class Draw {
         fault.kind = plan::Crash{rng_.one_in(3) ? 0 : any_length()};
         break;
       case 3:
+        if (joins_late(worker)) break;
         fault.at = uniform(0, length_);
         fault.kind = plan::Joins{};
         break;
       case 4:
-        fault.kind = plan::Freeze{any_length()};
         break;
       case 5:
+      case 6:
+      case 7:
         fault.kind = plan::Breaks{peer, any_length()};
         break;
-      case 6:
+      case 8:
         fault.kind = plan::Silence{peer, any_length()};
         break;
-      case 7:
+      case 9:
         fault.kind = plan::Partition{{}, any_length()};
         break;
-      case 8:
+      case 10:
         fault.kind = plan::Delay{peer, any_length() * 1e3 / 10, any_length()};
         break;
       default:
@@ -184,18 +216,27 @@ class Draw {
   /// Of a shard or the scheduler.
   plan::Fault other_fault() {
     const Address actor = rng_.one_in(2) ? kScheduler : any_shard();
-    plan::Fault fault{actor, when(), 0, plan::Freeze{brief()}};
-    switch (rng_.below(4)) {
+    const Address peer = actor == kScheduler ? any_shard() : kScheduler;
+    plan::Fault fault{actor, when_or_soon(), 0, plan::Slow{brief() * 1e3 / 10, any_length()}};
+    switch (rng_.below(6)) {
       case 0:
+        // Two that overlap may last long enough to be taken for dead.
+        if (!std::exchange(away_, true)) fault.kind = plan::Freeze{brief()};
         break;
       case 1:
-        fault.kind = plan::Slow{brief() * 1e3 / 10, any_length()};
+        if (!std::exchange(away_, true)) fault.kind = plan::Silence{peer, brief()};
         break;
       case 2:
+        fault.kind = plan::Delay{peer, any_length() * 1e3, any_length()};
+        break;
+      case 3:
         fault.kind = plan::SlowLink{uniform(2, 50), any_length()};
         break;
-      default:
+      case 4:
         fault.kind = plan::ClockStops{any_length()};
+        break;
+      default:
+        break;
     }
     return fault;
   }
@@ -210,9 +251,11 @@ class Draw {
   const DrawLimits limits_;
   Rng rng_;
   Plan plan_;
-  double step_seconds_ = 0;  // of one iteration without stragglers
-  double length_ = 0;        // of the run, about, in seconds
-  double detection_ = 0;     // seconds
+  std::uint32_t unlucky_ = 0;  // worker of the last fault of one; 0: none yet
+  bool away_ = false;          // whether a shard or the scheduler is, for once
+  double step_seconds_ = 0;    // of one iteration without stragglers
+  double length_ = 0;          // of the run, about, in seconds
+  double detection_ = 0;       // seconds
 };
 
 }  // namespace

@@ -40,6 +40,7 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(push_not_sent_again, "a push that is lost with its connection stays lost"),
     LEEWAY_MUTANT(round_applied_early, "a round is applied when the first has pushed it"),
     LEEWAY_MUTANT(late_push_not_in_cut, "a fork misses the late pushes that belong to it"),
+    LEEWAY_MUTANT(gradient_of_other_weights, "a push names other weights than it is of"),
     LEEWAY_MUTANT(fence_forgotten, "pushes of an evicted worker are still taken"),
     LEEWAY_MUTANT(old_life_accepted, "pushes of an earlier incarnation are taken"),
     LEEWAY_MUTANT(admitted_behind, "a worker is admitted behind the minimum"),
@@ -108,8 +109,7 @@ void print(const Arguments& arguments, const Described& mutant, const sim::Searc
 }
 
 int run(const Arguments& arguments) {
-  constexpr std::uint64_t kSeedsWithout = 100;
-  const auto sound = search_with(Mutant::none, kSeedsWithout);
+  const auto sound = search_with(Mutant::none, arguments.seeds);
   if (!sound.failures.empty()) {
     const auto& failure = sound.failures[0];
     std::printf("with no bug planted, seed %s fails: %s\n%s\n", concat(failure.seed).c_str(),
