@@ -25,6 +25,7 @@ class Draw {
     data();
     world();
     stragglers();
+    time_limit();
     faults();
     return std::move(plan_);
   }
@@ -101,12 +102,18 @@ class Draw {
     world.noise = uniform(0, 0.5);
     world.latency_us = magnitude(10, 8);
     world.local_latency_us = magnitude(1, 4);
-    world.jitter = rng_.one_in(2) ? 0.2 : uniform(0, 3);
+    // Much of it, and what is sent last to one may arrive before what was sent first to another.
+    world.jitter = rng_.one_in(2) ? 0.2 : magnitude(0.1, 7);
     world.link = magnitude(0.01, 10);
     // Long enough after which nobody who only waits for the network is taken for dead.
     length_ = step_seconds_ * static_cast<double>(limits_.iterations) / plan_.workers;
     detection_ = std::max(length_ / uniform(10, 40), 1e-3);
     world.detection_ms = detection_ * 1e3;
+  }
+
+  /// Sometimes all are told to stop in the middle of their work.
+  void time_limit() {
+    if (rng_.one_in(4)) plan_.stop.seconds = uniform(0.1, 1) * length_;
   }
 
   std::uint32_t any_worker() { return between(0, plan_.workers - 1); }
@@ -135,6 +142,8 @@ class Draw {
 
   /// At an iteration or a time; often while the workers join, or stop, and much is said once only.
   plan::FaultTime when() {
+    if (plan_.stop.seconds > 0 && rng_.one_in(4))
+      return std::max(0.0, plan_.stop.seconds - uniform(0, 1) * detection_);
     const auto last = static_cast<std::int64_t>(limits_.iterations / plan_.workers);
     const auto any = static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(last) + 1));
     switch (rng_.below(8)) {
