@@ -105,9 +105,10 @@ class Draw {
     // Much of it, and what is sent last to one may arrive before what was sent first to another.
     world.jitter = rng_.one_in(2) ? 0.2 : magnitude(0.1, 7);
     world.link = magnitude(0.01, 10);
-    // Long enough after which nobody who only waits for the network is taken for dead.
+    // Long enough that nobody who only waits for the network is taken for dead.
     length_ = step_seconds_ * static_cast<double>(limits_.iterations) / plan_.workers;
-    detection_ = std::max(length_ / uniform(10, 40), 1e-3);
+    const double message = 1e-6 * (1 + world.jitter) * world.latency_us;
+    detection_ = std::max({length_ / uniform(10, 40), 4 * message, 1e-3});
     world.detection_ms = detection_ * 1e3;
   }
 
