@@ -84,7 +84,11 @@ class Draw {
       const std::uint32_t epochs = between(1, 4);
       made->samples = static_cast<std::uint32_t>(samples / epochs) + between(1, plan_.batch);
       made->test_samples = 16;
-      plan_.stop = {.epochs = static_cast<double>(epochs)};
+      if (rng_.one_in(3)) {
+        plan_.stop.iterations -= between(0, plan_.workers);  // most often not the same for all
+      } else {
+        plan_.stop = {.epochs = static_cast<double>(epochs)};
+      }
       plan_.evaluate_every = rng_.one_in(2) ? 0 : uniform(0.2, 1);
     }
   }
@@ -149,7 +153,7 @@ class Draw {
     const auto any = static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(last) + 1));
     switch (rng_.below(8)) {
       case 0:
-        return uniform(0, 8e-6) * plan_.simulated->latency_us;
+        return while_joining();
       case 1:
         return last - std::min<std::int64_t>(last, between(0, 3));
       case 2:
@@ -159,6 +163,10 @@ class Draw {
       default:
         return uniform(0, length_);
     }
+  }
+  /// In seconds: within the first few messages.
+  double while_joining() {
+    return uniform(0, 5e-6) * plan_.simulated->latency_us * (1 + plan_.simulated->jitter / 2);
   }
   /// Sometimes while the fault before still lasts, or just after.
   plan::FaultTime when_or_soon() {
@@ -207,6 +215,7 @@ class Draw {
       case 6:
       case 7:
         fault.kind = plan::Breaks{peer, any_length()};
+        if (peer == kScheduler && rng_.one_in(3)) fault.at = while_joining();
         break;
       case 8:
         fault.kind = plan::Silence{peer, any_length()};
@@ -251,10 +260,32 @@ class Draw {
     return fault;
   }
 
+  /// A worker comes back while a shard has yet to hear what it sent before.
+  void late_messages_of_a_life() {
+    const Address worker = unlucky_worker();
+    const double at = uniform(0, length_), silent = uniform(2, 6) * detection_;
+    plan_.faults.push_back({worker, at, 0, plan::Silence{any_shard(), silent}});
+    plan_.faults.push_back(
+        {worker, at + uniform(0, 0.5) * silent, 0, plan::Crash{uniform(0.1, 0.5) * silent}});
+  }
+
+  /// A worker joins late; one shard hears of that late, and another of where it is to begin.
+  void uneven_admission() {
+    const Address worker = unlucky_worker();
+    const auto shard = between(0, plan_.shards - 2);
+    const double at = uniform(0, length_), late = uniform(0.1, 5) * detection_;
+    if (!joins_late(worker)) plan_.faults.push_back({worker, at, 0, plan::Joins{}});
+    for (const std::uint32_t one : {shard, shard + 1})
+      plan_.faults.push_back({address_of(ShardId(one)), at + (one == shard ? 0 : late), 0,
+                              plan::Delay{kScheduler, late * 1e3, 3 * late}});
+  }
+
   void faults() {
     plan_.faults.clear();
     for (std::uint32_t i = between(1, 5); i > 0; --i)
       plan_.faults.push_back(rng_.one_in(4) ? other_fault() : worker_fault());
+    if (rng_.one_in(6)) late_messages_of_a_life();
+    if (rng_.one_in(6) && plan_.shards > 1) uneven_admission();
   }
 
   const Job& base_;

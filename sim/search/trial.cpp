@@ -9,7 +9,7 @@ namespace leeway::sim {
 namespace {
 
 /// Far more than any drawn run takes: one that goes on is caught in a circle.
-constexpr std::uint64_t kMostEvents = 20'000'000;
+constexpr std::uint64_t kMostEvents = 5'000'000;
 
 Trial watch(Simulation& simulation) {
   Trial trial;

@@ -59,7 +59,7 @@ static_assert(std::size(kMutants) + 1 == static_cast<std::size_t>(Mutant::count_
 
 struct Arguments {
   bool markdown = false;
-  std::uint64_t seeds = 500;
+  std::uint64_t seeds = 1000;
   std::vector<std::string_view> names;
 
   bool wants(const Described& mutant) const {
