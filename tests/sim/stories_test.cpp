@@ -40,10 +40,10 @@ TEST_CASE("a pull that waits for a dead worker is answered when the dead is out"
 TEST_CASE("a push that arrives after its worker was evicted is refused") {
   Story story(job_of(plan::Ssp{1}, 2));
   story.hold(sent<msg::Push>(worker(1), shard(0), 2)).until(applied(worker(1), 2).at(shard(1)));
-  story.crash(worker(1)).until(removed(worker(1)).at(shard(0)));
-  story.release(worker(1), shard(0)).until(delivered<msg::Push>(worker(1), shard(0), 2));
+  story.crash(worker(1)).until(fenced(worker(1)).at(shard(0)));
+  story.release(worker(1), shard(0)).until(refused(worker(1), 2).at(shard(0)));
+  CHECK_FALSE(story.happened(removed(worker(1)).at(shard(0))));
   story.to_the_end();
-  CHECK(story.happened(refused(worker(1), 2).at(shard(0))));
   CHECK_FALSE(story.happened(applied(worker(1), 2).at(shard(0))));
   CHECK(story.totals().end.torn_pushes == 1);
 }
@@ -56,6 +56,39 @@ TEST_CASE("a push whose acknowledgement was lost comes again, and is not applied
   story.reconnect(shard(0), worker(1)).release(shard(0), worker(1));
   story.until(repeated(worker(1), 2).at(shard(0))).to_the_end();
   CHECK(story.totals().end.samples_trained == kSamples);
+}
+
+TEST_CASE("a push of an earlier life that arrives in the next is refused") {
+  Plan plan = plan_of(plan::Ssp{4}, 2);
+  plan.shards = 1;
+  Story story(test::job_of(plan));
+  story.hold(sent<msg::Push>(worker(1), shard(0), 2)).until(finished(worker(1), 2));
+  story.crash(worker(1)).start_again(worker(1)).until(admitted(worker(1)));
+  story.release(worker(1), shard(0)).until(refused(worker(1), 2)).to_the_end();
+  CHECK_FALSE(story.happened(applied(worker(1), 2)));
+  CHECK(story.totals().end.samples_trained == kSamples);
+}
+
+TEST_CASE("a push that comes again before it is applied is not acknowledged for that") {
+  Story story(job_of(plan::Bsp{}, 2));
+  story.hold(sent<msg::Push>(worker(0), shard(0), 2)).until(finished(worker(1), 2));
+  story.pass(milliseconds(1)).reconnect(worker(1), shard(0));
+  story.until(repeated(worker(1), 2).at(shard(0))).pass(milliseconds(1));
+  CHECK(story.count(sent<msg::Pushed>(shard(0), worker(1), 2)) == 0);
+  story.release(worker(0), shard(0)).until(applied(worker(1), 2).at(shard(0))).to_the_end();
+  CHECK(story.happened(sent<msg::Pushed>(shard(0), worker(1), 2)));
+}
+
+TEST_CASE("a push that is late for a cut is in it") {
+  Plan plan = plan_of(plan::Ssp{30}, 2);
+  plan.evaluate_every = 0.3;
+  Story story(test::job_of(plan));
+  story.until(delivered<msg::Cut>(kScheduler, shard(0))).hold(worker(1), shard(0));
+  story.until(parked(worker(0)).at(shard(0)));  // far beyond the cut
+  const auto taken = event(Event::Kind::cut_taken, worker(0)).at(shard(0));
+  CHECK_FALSE(story.happened(taken));
+  story.release(worker(1), shard(0)).until(taken);
+  story.until(delivered<msg::CutState>(shard(0), kMonitor)).to_the_end();
 }
 
 TEST_CASE("a push of which one part came before its worker died is torn") {
@@ -120,7 +153,8 @@ TEST_CASE("a worker that pulls before its admission is settled waits for that") 
   Story story(job_of(plan::Ssp{4}, 3));
   story.until(begun(worker(2), 2)).crash(worker(2)).until(removed(worker(2)).at(shard(1)));
   story.hold(sent<msg::Admit>(kScheduler, shard(1))).start_again(worker(2));
-  story.until(admitted(worker(2)).at(shard(0))).until(parked(worker(0)).at(shard(0)));
+  story.until(admitted(worker(2)).at(shard(0)));
+  story.until(finished(worker(0))).until(finished(worker(0)));  // and shard 0 stays behind
   story.hold(sent<msg::Raise>(kScheduler, shard(0))).release(kScheduler, shard(1));
   story.until(parked(worker(2)).at(shard(0)));
   CHECK(story.happened(answered(worker(2)).at(shard(1))));
@@ -135,6 +169,15 @@ TEST_CASE("a lease that is lost with its connection is asked for again, and is t
   story.until(lease).to_the_end();
   CHECK(story.count(delivered<msg::Lease>(kScheduler, worker(1), 0)) == 1);
   CHECK(story.totals().end.samples_trained == kSamples);
+}
+
+TEST_CASE("the word to start is said again when it is lost with its connection") {
+  Story story(job_of(plan::Ssp{1}, 2));
+  const auto start = sent<msg::Start>(kScheduler, worker(1));
+  story.hold(start).until(start).reconnect(kScheduler, worker(1)).release(kScheduler, worker(1));
+  story.until(begun(worker(1), 0)).to_the_end();
+  CHECK(story.count(start) == 2);
+  CHECK(story.count(delivered<msg::Start>(kScheduler, worker(1))) == 1);
 }
 
 TEST_CASE("the word to stop is said again when it is lost with its connection") {
