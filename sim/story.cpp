@@ -9,6 +9,9 @@ namespace leeway::sim::story {
 
 namespace {
 
+/// Far more than a story takes.
+constexpr std::uint64_t kMostSteps = 1'000'000;
+
 bool fits(const Happening& wanted, const Happening& seen) {
   return wanted.kind == seen.kind && wanted.event == seen.event &&
          (wanted.message.empty() || wanted.message == seen.message) &&
@@ -122,6 +125,8 @@ void Story::step(const std::string& what) {
   started_ = true;
   const bool more = simulation_.step();
   if (simulation_.ended()) return;
+  if (host().trace().steps() > kMostSteps)
+    throw CheckFailed(concat("waited for ", what, ": the run goes on for ever"));
   if (const auto stuck = simulation_.stuck(more); !stuck.empty())
     throw CheckFailed(concat("waited for ", what, ": ", stuck));
 }
