@@ -9,6 +9,8 @@ namespace leeway {
 
 Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iteration) {
   auto& entry = participants_[worker];
+  if (by_index_.size() <= worker.value()) by_index_.resize(worker.value() + std::size_t{1});
+  by_index_[worker.value()] = &entry;
   Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
   if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
   const bool was_live = entry.live;
@@ -38,7 +40,8 @@ void ClockTable::remove(WorkerId worker) {
 
 ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std::uint32_t part,
                                        std::uint32_t part_count) {
-  auto& entry = participants_.at(worker);
+  LW_CHECK(find(worker), worker);
+  auto& entry = *by_index_[worker.value()];
   LW_CHECK(part < part_count, part, part_count);
   if (iteration.value() < entry.clock.value())
     return planted(Mutant::repeat_applied) ? Verdict::accepted : Verdict::repeat;
@@ -65,8 +68,7 @@ bool ClockTable::may_push(WorkerId worker, Incarnation incarnation) const {
 }
 
 const ClockTable::Participant* ClockTable::find(WorkerId worker) const {
-  const auto found = participants_.find(worker);
-  return found == participants_.end() ? nullptr : &found->second;
+  return worker.value() < by_index_.size() ? by_index_[worker.value()] : nullptr;
 }
 
 void ClockTable::set(Participant& participant, Clock clock, bool live) {

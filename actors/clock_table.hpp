@@ -23,6 +23,10 @@ class ClockTable {
     std::uint32_t parts_accepted = 0;
   };
 
+  ClockTable() = default;
+  ClockTable(const ClockTable&) = delete;
+  ClockTable& operator=(const ClockTable&) = delete;
+
   enum class Verdict { accepted, repeat, gap };
 
   /// Inserts or re-inserts the worker at max(iteration, min_clock, its own last clock), live.
@@ -58,6 +62,7 @@ class ClockTable {
   void set(Participant& participant, Clock clock, bool live);
 
   std::map<WorkerId, Participant> participants_;
+  std::vector<Participant*> by_index_;      // those; null for a worker that was never admitted
   std::map<Clock, std::uint32_t> live_at_;  // how many live participants stand at a clock
   Clock min_clock_;
   Clock max_clock_;

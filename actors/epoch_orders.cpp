@@ -10,7 +10,7 @@ EpochOrders::Order EpochOrders::of(Epoch epoch) {
     if (kept == epoch) return order;
   auto order =
       std::make_shared<const std::vector<std::int64_t>>(epoch_permutation(size_, seed_, epoch));
-  if (kept_.size() == kKept) kept_.pop_front();
+  if (kept_.size() == most_) kept_.pop_front();
   kept_.emplace_back(epoch, order);
   return order;
 }

@@ -32,12 +32,16 @@ Status check_devices(const Job& job) {
 
 /// Batch norm of flat samples needs more than one of them at a time.
 Status check_batch_norm(const Model& model, const Plan& plan) {
-  if ((plan.batch + plan.micro_batches - 1) / plan.micro_batches > 1) return {};
+  // By speed, any number of samples is divided into pieces of that size at most: of two, the last
+  // piece of an odd number would have one.
+  const std::uint32_t least = plan.balance == plan::Balance::by_speed ? 3 : 2;
+  if ((plan.batch + plan.micro_batches - 1) / plan.micro_batches >= least) return {};
   for (int i = 0; i < model.layers(); ++i)
     if (model.layer(i).kind() == "batch_norm" && model.output_of(i).rank() == 1)
       return Error{concat("model: ", model.layer_name(i),
-                          " takes mean and variance over a micro-batch, and those have one sample; "
-                          "give a larger --batch or fewer --micro-batches")};
+                          " takes mean and variance over a micro-batch, and ",
+                          least == 2 ? "those have one sample" : "some would have one sample",
+                          "; give a larger --batch or fewer --micro-batches")};
   return {};
 }
 

@@ -21,7 +21,7 @@ std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next,
     lease = shares.front();
     shares.pop_front();
   } else {
-    lease = grant_chunk(next, live);
+    lease = grant_chunk(worker, next, live);
     if (!lease) return std::nullopt;
   }
   horizon_ = std::max(horizon_, lease->first_iteration + lease->iterations());
@@ -29,14 +29,18 @@ std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next,
   return lease;
 }
 
-std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next,
+std::optional<msg::Lease> LeaseBook::grant_chunk(WorkerId worker, Iteration next,
                                                  const std::vector<WorkerId>& live) {
-  const std::int64_t batch = limits_.batch;
-  std::int64_t count = std::max<std::int64_t>(limits_.chunk, batch);
+  const auto place = std::find(live.begin(), live.end(), worker) - live.begin();
+  const std::int64_t usual = limits_.batch;
+  const std::int64_t batch = batches(live).at(static_cast<std::size_t>(place));
+  std::int64_t count = std::max(limits_.chunk * batch / usual, batch);
   if (limits_.total_samples > 0) {
     // Smaller leases towards the end, so that nobody is left with a long one (guided
     // self-scheduling, Polychronopoulos and Kuck, IEEE Trans. Computers 1987).
-    const auto guided = fresh_left() / static_cast<std::int64_t>(2 * live.size());
+    const auto everybody = 2 * usual * static_cast<std::int64_t>(live.size());
+    const std::int64_t rounds_left = fresh_left() / everybody;
+    const auto guided = rounds_left * batch + fresh_left() % everybody * batch / everybody;
     count = std::clamp((guided + batch - 1) / batch * batch, batch, count);
   }
   if (limits_.total_iterations > 0) {
@@ -46,7 +50,7 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(Iteration next,
   }
   const SampleRange range = take(count, std::nullopt);
   if (range.count() == 0) return std::nullopt;
-  auto lease = lease_of(range, next, live.size());
+  auto lease = lease_of(range, next, static_cast<std::uint32_t>(batch), live.size());
   iterations_granted_ += static_cast<std::uint64_t>(lease.iterations());
   return lease;
 }
@@ -58,20 +62,26 @@ bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
   if (limits_.total_iterations > 0)
     with_samples = std::min(with_samples, limits_.total_iterations - iterations_granted_);
   if (with_samples == 0) return false;
-  SampleRange part = take(limits_.batch, std::nullopt);
+  const auto sizes = batches(live);
+  SampleRange part = take(sizes.front(), std::nullopt);
   if (part.count() == 0) return false;
   LW_CHECK(round >= next_round_, round, next_round_);
   next_round_ = round + 1;
   const Epoch epoch = part.epoch;
   for (std::size_t i = 0; i < live.size(); ++i) {
-    if (i > 0) part = take(i < with_samples ? limits_.batch : 0, epoch);
+    if (i > 0) part = take(i < with_samples ? sizes[i] : 0, epoch);
     if (part.count() > 0) ++iterations_granted_;
-    shares_[live[i]].push_back(lease_of(part, round, live.size()));
+    shares_[live[i]].push_back(lease_of(part, round, sizes[i], live.size()));
   }
   return true;
 }
 
-msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::size_t live) {
+std::vector<std::uint32_t> LeaseBook::batches(const std::vector<WorkerId>& live) const {
+  return balance_ ? balance_->batches(live) : std::vector(live.size(), limits_.batch);
+}
+
+msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::uint32_t batch,
+                               std::size_t live) {
   samples_leased_ += static_cast<std::uint64_t>(range.count());
   msg::Lease lease;
   lease.lease = LeaseId(next_lease_++);
@@ -79,7 +89,7 @@ msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::s
   lease.begin = range.begin;
   lease.end = range.end;
   lease.first_iteration = first;
-  lease.batch = limits_.batch;
+  lease.batch = batch;
   lease.round_samples = limits_.batch * static_cast<std::uint32_t>(live);
   return lease;
 }
@@ -130,30 +140,29 @@ std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
   std::vector<SampleRange> back;
   for (const auto& [lease, trained] : grants_[worker])
     if (lease.begin + trained < lease.end)
-      back.push_back({lease.epoch,
-                      lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained),
-                      lease.end});
+      back.push_back(
+          give_back(lease, lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained)));
   for (const auto& lease : shares_[worker])
-    if (lease.begin < lease.end) back.push_back({lease.epoch, lease.begin, lease.end});
+    if (lease.begin < lease.end) back.push_back(give_back(lease, lease.begin));
   grants_.erase(worker);
   shares_.erase(worker);
-  for (const auto& range : back) give_back(range);
   return back;
 }
 
-void LeaseBook::give_back(const SampleRange& range) {
+SampleRange LeaseBook::give_back(const msg::Lease& lease, std::int64_t begin) {
+  const SampleRange range{lease.epoch, begin, lease.end};
   samples_leased_ -= static_cast<std::uint64_t>(range.count());
   iterations_granted_ -=
-      static_cast<std::uint64_t>((range.count() + limits_.batch - 1) / limits_.batch);
+      static_cast<std::uint64_t>((range.count() + lease.batch - 1) / lease.batch);
   returned_.push_back(range);
   if (planted(Mutant::leased_twice)) returned_.push_back(range);
+  return range;
 }
 
 void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {
   auto& shares = shares_[worker];
   for (; !shares.empty() && shares.front().first_iteration < iteration; shares.pop_front())
-    if (const auto& lease = shares.front(); lease.begin < lease.end)
-      give_back({lease.epoch, lease.begin, lease.end});
+    if (const auto& lease = shares.front(); lease.begin < lease.end) give_back(lease, lease.begin);
 }
 
 bool LeaseBook::anything_to_lease() const {
@@ -162,7 +171,8 @@ bool LeaseBook::anything_to_lease() const {
 }
 
 bool LeaseBook::all_trained() const {
-  if (anything_to_lease()) return false;
+  // Most of the time the counts say so at once.
+  if (anything_to_lease() || samples_trained_ != samples_leased_) return false;
   const auto empty = [](const auto& entry) { return entry.second.empty(); };
   return std::all_of(grants_.begin(), grants_.end(), empty) &&
          std::all_of(shares_.begin(), shares_.end(), empty);

@@ -9,11 +9,14 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "core/fifo.hpp"
 #include "core/ids.hpp"
 #include "messages/worker_scheduler.hpp"
+#include "policies/balance/balance.hpp"
 
 namespace leeway {
 
@@ -33,10 +36,12 @@ class LeaseBook {
     std::int64_t total_samples = 0;      // to train over the whole run; 0: no limit
     std::uint64_t total_iterations = 0;  // of all workers together; 0: no limit
     std::uint32_t batch = 1;
-    std::uint32_t chunk = 1;  // samples of a lease, at most
+    std::uint32_t chunk = 1;  // samples of a lease, at most, for one who has the batch
     bool by_rounds = false;   // bsp: a lease is one worker's part of a round
   };
-  explicit LeaseBook(const Limits& limits) : limits_(limits) {}
+  /// Without a balance, every worker has the batch.
+  explicit LeaseBook(const Limits& limits, std::shared_ptr<Balance> balance = nullptr)
+      : limits_(limits), balance_(std::move(balance)) {}
 
   /// A lease for the worker's iterations from `next` on; none when there is nothing to lease now,
   /// or, by rounds, when `next` is not the worker's next round. `live` are the workers that take
@@ -75,22 +80,28 @@ class LeaseBook {
     std::int64_t trained = 0;  // samples from its begin
   };
 
-  std::optional<msg::Lease> grant_chunk(Iteration next, const std::vector<WorkerId>& live);
+  std::optional<msg::Lease> grant_chunk(WorkerId worker, Iteration next,
+                                        const std::vector<WorkerId>& live);
   bool cut_round(Iteration round, const std::vector<WorkerId>& live);
   /// Up to `count` contiguous samples: given back ones first, then fresh ones. Empty range when
   /// there are none, or (with `only`) none of that epoch.
   SampleRange take(std::int64_t count, std::optional<Epoch> only);
   std::int64_t fresh_left() const;
-  void give_back(const SampleRange& range);
-  msg::Lease lease_of(const SampleRange& range, Iteration first, std::size_t live);
+  /// Samples of an iteration of each.
+  std::vector<std::uint32_t> batches(const std::vector<WorkerId>& live) const;
+  /// What is left of a lease from `begin` on.
+  SampleRange give_back(const msg::Lease& lease, std::int64_t begin);
+  msg::Lease lease_of(const SampleRange& range, Iteration first, std::uint32_t batch,
+                      std::size_t live);
 
   Limits limits_;
+  std::shared_ptr<Balance> balance_;
   std::deque<SampleRange> returned_;
   std::int64_t fresh_ = 0;  // samples handed out for the first time, over all epochs
   std::uint64_t iterations_granted_ = 0;
   std::uint64_t next_lease_ = 1;
-  std::map<WorkerId, std::deque<Grant>> grants_;
-  std::map<WorkerId, std::deque<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
+  std::map<WorkerId, Fifo<Grant>> grants_;
+  std::map<WorkerId, Fifo<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
   Iteration next_round_;
   Iteration horizon_;
   std::uint64_t samples_trained_ = 0;

@@ -98,6 +98,7 @@ Progress Monitor::present(Outbox& out) {
   progress.samples_trained = scheduler_.samples_trained;
   progress.torn_pushes = scheduler_.torn_pushes;
   progress.live_workers = scheduler_.live_workers;
+  progress.staleness = scheduler_.staleness;
   progress.malformed = malformed();
   for (const auto& worker : workers_) {
     progress.iterations += worker.iterations;

@@ -39,7 +39,8 @@ struct Progress {
   std::uint64_t samples_trained = 0;  // confirmed, each counted once
   std::uint64_t torn_pushes = 0;
   std::uint32_t live_workers = 0;
-  double train_loss = 0;  // mean over the samples since the last progress; NaN without any
+  std::uint32_t staleness = 0;  // under adaptive: the bound that was announced last
+  double train_loss = 0;        // mean over the samples since the last progress; NaN without any
   double train_accuracy = 0;
   std::int64_t clock_gap = 0;  // now, the largest over the shards
   std::int64_t max_clock_gap = 0;

@@ -40,6 +40,8 @@ std::string_view name_of(Event::Kind kind) {
       return "step_started";
     case Event::Kind::step_finished:
       return "step_finished";
+    case Event::Kind::bound_changed:
+      return "bound_changed";
   }
   return "?";
 }

@@ -18,6 +18,8 @@
 
 namespace leeway {
 
+struct Envelope;
+
 /// What a piece of work takes, for hosts that simulate or schedule it.
 struct Cost {
   std::int64_t flops = 0;
@@ -59,6 +61,7 @@ struct Event {
     evicted,         // worker
     step_started,    // worker, iteration, value: samples
     step_finished,   // worker, iteration, value: samples
+    bound_changed,   // iteration: from here on, value: the staleness bound
   };
   Kind kind{};
   WorkerId worker;
@@ -96,6 +99,12 @@ class Role {
   /// Called once, before anything else.
   virtual void on_start(Outbox&) {}
   virtual void on_message(Address from, const Message& message, Outbox& out) = 0;
+  /// The same, from a host that has decoded the message already: `envelope` is decode(message), and
+  /// the role's to take apart.
+  virtual void on_decoded(Address from, const Message& message, Envelope& /*envelope*/,
+                          Outbox& out) {
+    on_message(from, message, out);
+  }
   virtual void on_timer(TimerToken, Outbox&) {}
   virtual void on_part(Work&, int /*part*/, Outbox&) {}
   virtual void on_down(Address, const std::string& /*reason*/, Outbox&) {}

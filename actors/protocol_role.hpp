@@ -21,6 +21,10 @@ class ProtocolRole : public Role {
     }
   }
 
+  void on_decoded(Address from, const Message&, Envelope& envelope, Outbox& out) final {
+    on_envelope(from, envelope, out);
+  }
+
   std::uint64_t malformed() const { return malformed_; }
 
  protected:

@@ -13,6 +13,7 @@ namespace {
 constexpr Duration kReportInterval = milliseconds(200);
 constexpr TimerToken kReportTimer = 1;
 constexpr TimerToken kTimeLimit = 2;
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
 
 LeaseBook::Limits limits_of(const Job& job) {
   const Plan& plan = job.plan;
@@ -32,14 +33,19 @@ LeaseBook::Limits limits_of(const Job& job) {
 
 Scheduler::Scheduler(std::shared_ptr<const Job> job)
     : job_(std::move(job)),
-      leases_(limits_of(*job_)),
+      balance_(make_balance(job_->plan)),
+      leases_(limits_of(*job_), balance_),
       next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
+  if (const auto* adaptive = std::get_if<plan::Adaptive>(&job_->plan.consistency))
+    bound_.emplace(adaptive->low, adaptive->high);
   for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
-    members_[WorkerId(worker)] = {};
+    enter(WorkerId(worker), State::absent);
   // Those that join later are like ones that have gone, before their first life.
-  for (const auto& fault : job_->faults)
-    if (std::holds_alternative<plan::Joins>(fault.kind))
-      members_[WorkerId(fault.actor.index)] = {.state = State::gone, .incarnation = Incarnation(0)};
+  for (const auto& fault : job_->faults) {
+    if (!std::holds_alternative<plan::Joins>(fault.kind)) continue;
+    enter(WorkerId(fault.actor.index), State::gone);
+    members_.at(WorkerId(fault.actor.index)).incarnation = Incarnation(0);
+  }
 }
 
 void Scheduler::on_start(Outbox& out) {
@@ -72,12 +78,36 @@ void Scheduler::to_shards(const Body& body, Outbox& out) {
     out.send(address_of(ShardId(shard)), message);
 }
 
+void Scheduler::enter(WorkerId worker, State state) {
+  auto& member = members_[worker];
+  in_state_[static_cast<std::size_t>(member.state)].erase(worker);
+  in_state_[static_cast<std::size_t>(state)].insert(worker);
+  const auto has_part = [](State one) { return one == State::running || one == State::admitting; };
+  taking_part_changed_ |= has_part(member.state) != has_part(state);
+  known_.erase(worker);
+  member.state = state;
+}
+
 std::vector<WorkerId> Scheduler::members_in(std::initializer_list<State> states) const {
   std::vector<WorkerId> found;
-  for (const auto& [worker, member] : members_)
-    if (std::find(states.begin(), states.end(), member.state) != states.end())
-      found.push_back(worker);
+  for (const State state : states) {
+    const auto& members = in_state_[static_cast<std::size_t>(state)];
+    found.insert(found.end(), members.begin(), members.end());
+  }
+  std::sort(found.begin(), found.end());
   return found;
+}
+
+std::size_t Scheduler::count_in(std::initializer_list<State> states) const {
+  std::size_t count = 0;
+  for (const State state : states) count += in_state_[static_cast<std::size_t>(state)].size();
+  return count;
+}
+
+const std::vector<WorkerId>& Scheduler::taking_part() {
+  if (taking_part_changed_) taking_part_ = members_in({State::running, State::admitting});
+  taking_part_changed_ = false;
+  return taking_part_;
 }
 
 void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
@@ -115,7 +145,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
   } else if (const auto* idle = std::get_if<msg::Idle>(&body)) {
     if (member.state != State::running || idle->start != member.starts) return;
     confirm(worker, idle->clock, out);
-    member.state = State::idle;
+    enter(worker, State::idle);
     leases_.skip_all(worker);  // a round may have been cut since it was told that there is no data
     if (!planted(Mutant::waits_for_the_idle)) remove(worker, out);
     data_came_back(out);
@@ -123,7 +153,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
   } else if (const auto* stopped = std::get_if<msg::Stopped>(&body)) {
     if (phase_ != Phase::stopping && phase_ != Phase::ended) return;
     confirm(worker, stopped->clock, out);
-    member.state = State::stopped;
+    enter(worker, State::stopped);
     remove(worker, out);
     finish_if_done(out);
   } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
@@ -157,10 +187,9 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
 void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) {
   if (members_.at(worker).state != State::running) return;
   confirm(worker, want.clock, out);
+  measured(worker, want, out);
   if (phase_ != Phase::training) return;
-  // A worker that is being admitted has its part in the rounds to come.
-  const auto lease =
-      leases_.grant(worker, want.next, members_in({State::running, State::admitting}));
+  const auto lease = leases_.grant(worker, want.next, taking_part());
   if (!lease) {
     if (!planted(Mutant::no_data_not_told)) to_worker(worker, msg::NoData{want.next}, out);
     return;
@@ -173,6 +202,34 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
             .epoch = lease->epoch});
   to_worker(worker, *lease, out);
   start_cut_if_due(out);
+}
+
+void Scheduler::measured(WorkerId worker, const msg::WantLease& want, Outbox& out) {
+  // No run counts or times what does not fit; if a message does, it counts as much.
+  const auto samples =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(want.samples, kMostCounted));
+  balance_->measured(worker, {want.iterations, samples, want.computed.ns});
+  if (!bound_) return;
+  auto& time = interval_[worker];
+  time.iterations = std::min(time.iterations + want.iterations, kMostCounted);
+  time.waited_us = std::min(time.waited_us + want.waited.ns / 1000, kMostCounted);
+  time.computed_us = std::min(time.computed_us + want.computed.ns / 1000, kMostCounted);
+  adapt(out);
+}
+
+void Scheduler::adapt(Outbox& out) {
+  std::vector<WorkerTime> times;
+  Clock largest;
+  for (const WorkerId worker : members_in({State::running})) {
+    const auto time = interval_.find(worker);
+    if (time == interval_.end() || time->second.iterations == 0) return;
+    times.push_back(time->second);
+    largest = std::max(largest, members_.at(worker).clock);
+  }
+  interval_.clear();
+  const std::int64_t before = bound_->bound();
+  if (const std::int64_t now = bound_->next(times); now != before)
+    to_shards(msg::Bound{Iteration(largest.value()), static_cast<std::uint32_t>(now)}, out);
 }
 
 void Scheduler::confirm(WorkerId worker, Clock clock, Outbox& out) {
@@ -239,10 +296,10 @@ void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out
 }
 
 void Scheduler::finish_if_done(Outbox& out) {
-  if (phase_ == Phase::training && leases_.all_trained() && members_in({State::fencing}).empty())
+  if (phase_ == Phase::training && leases_.all_trained() && count_in({State::fencing}) == 0)
     return stop(msg::RunEnded::Reason::finished, "all epochs are trained", out);
   if (phase_ != Phase::stopping) return;
-  if (members_in({State::stopped, State::gone}).size() == members_.size()) finish(out);
+  if (count_in({State::stopped, State::gone}) == members_.size()) finish(out);
 }
 
 void Scheduler::finish(Outbox& out) {
@@ -265,11 +322,12 @@ std::string Scheduler::describe() const {
 }
 
 void Scheduler::report(Outbox& out) {
-  const auto live =
-      members_in({State::joined, State::admitting, State::running, State::idle}).size();
-  out.send(kMonitor,
-           encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(),
-                                                torn_pushes_, static_cast<std::uint32_t>(live)}}));
+  const auto live = count_in({State::joined, State::admitting, State::running, State::idle});
+  const auto bound = static_cast<std::uint32_t>(bound_ ? bound_->bound() : 0);
+  out.send(
+      kMonitor,
+      encode({.body = msg::SchedulerReport{leases_.epoch(), leases_.samples_trained(), torn_pushes_,
+                                           static_cast<std::uint32_t>(live), bound}}));
 }
 
 }  // namespace leeway

@@ -1,5 +1,6 @@
 #pragma once
-// Scheduler: decides who takes part, leases samples, times the evaluations, and ends the run.
+// Scheduler: decides who takes part, leases samples, moves the staleness bound if it is adaptive,
+// times the evaluations, and ends the run.
 //
 // A worker, as the scheduler sees it (a line each, so that formatting leaves them alone):
 //
@@ -14,15 +15,19 @@
 //
 // The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) ->
 // ended (Finish sent).
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "actors/job.hpp"
 #include "actors/lease_book.hpp"
 #include "actors/protocol_role.hpp"
+#include "policies/balance/balance.hpp"
+#include "policies/consistency/adaptive.hpp"
 
 namespace leeway {
 
@@ -87,6 +92,10 @@ class Scheduler final : public ProtocolRole {
 
   // Data.
   void lease(WorkerId worker, const msg::WantLease& want, Outbox& out);
+  /// Takes in how long the worker has waited and computed.
+  void measured(WorkerId worker, const msg::WantLease& want, Outbox& out);
+  /// Moves the staleness bound, once all have said how long they waited since it was last decided.
+  void adapt(Outbox& out);
   void confirm(WorkerId worker, Clock clock, Outbox& out);
   void data_came_back(Outbox& out);
 
@@ -100,15 +109,28 @@ class Scheduler final : public ProtocolRole {
   void finish_if_done(Outbox& out);
   void finish(Outbox& out);
 
+  /// Every change of a member's state.
+  void enter(WorkerId worker, State state);
+  /// In order.
   std::vector<WorkerId> members_in(std::initializer_list<State> states) const;
+  std::size_t count_in(std::initializer_list<State> states) const;
+  /// Who has a part in the rounds to come: the running, and those that are being admitted.
+  const std::vector<WorkerId>& taking_part();
   void to_shards(const Body& body, Outbox& out);
   void to_worker(WorkerId worker, Body body, Outbox& out);
   void report(Outbox& out);
 
   std::shared_ptr<const Job> job_;
+  std::shared_ptr<Balance> balance_;
   LeaseBook leases_;
+  std::optional<AdaptiveBound> bound_;       // adaptive alone
+  std::map<WorkerId, WorkerTime> interval_;  // since the bound was last decided
   Phase phase_ = Phase::gathering;
   std::map<WorkerId, Member> members_;
+  std::array<std::set<WorkerId>, 8> in_state_;  // those of members_, by state
+  std::vector<WorkerId> taking_part_;           // as it was when last asked for
+  bool taking_part_changed_ = true;
+  std::set<WorkerId> known_;  // admitting, and all shards have answered
   View view_;
 
   struct CutInFlight {

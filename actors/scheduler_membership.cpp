@@ -22,7 +22,7 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
     return;
   }
   member.incarnation = incarnation;
-  member.state = State::joined;
+  enter(worker, State::joined);
   out.watch(address_of(worker));  // of a new life the host has told nothing yet
   if (phase_ == Phase::stopping || phase_ == Phase::ended)
     return to_worker(worker, msg::Stop{}, out);
@@ -31,7 +31,7 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
 }
 
 void Scheduler::begin_if_gathered(Outbox& out) {
-  if (phase_ != Phase::gathering || !members_in({State::absent}).empty()) return;
+  if (phase_ != Phase::gathering || count_in({State::absent}) > 0) return;
   const auto joined = members_in({State::joined});
   if (joined.empty()) return;
   phase_ = Phase::training;
@@ -40,7 +40,7 @@ void Scheduler::begin_if_gathered(Outbox& out) {
 
 void Scheduler::admit(WorkerId worker, Outbox& out) {
   auto& member = members_.at(worker);
-  member.state = State::admitting;
+  enter(worker, State::admitting);
   member.missing = planted(Mutant::started_too_early) ? 1 : job_->layout->shards();
   member.start = {};
   member.uneven = false;
@@ -50,7 +50,7 @@ void Scheduler::admit(WorkerId worker, Outbox& out) {
     at = std::max(at, leases_.horizon());
   } else {
     std::optional<Clock> least;
-    for (const WorkerId other : members_in({State::running}))
+    for (const WorkerId other : in_state_[static_cast<std::size_t>(State::running)])
       least = std::min(least.value_or(members_.at(other).clock), members_.at(other).clock);
     if (least) at = std::max(at, Iteration(least->value()));
   }
@@ -70,20 +70,18 @@ void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
     to_shards(msg::Raise{answer.worker, member.start, next_view()}, out);
   }
   member.clock = std::max(member.clock, Clock(member.start.value()));
+  known_.insert(answer.worker);
   start_admitted(out);
 }
 
 void Scheduler::start_admitted(Outbox& out) {
-  const auto waiting = members_in({State::admitting});
   // The first workers start together, so that none runs ahead of those that the shards do not know
   // yet.
-  const bool first = members_in({State::running, State::idle, State::stopped}).empty();
-  const auto known = [&](WorkerId worker) { return members_.at(worker).missing == 0; };
-  if (first && !std::all_of(waiting.begin(), waiting.end(), known)) return;
-  for (const WorkerId worker : waiting) {
-    if (!known(worker)) continue;
+  const bool first = count_in({State::running, State::idle, State::stopped}) == 0;
+  if (first && known_.size() < count_in({State::admitting})) return;
+  for (const WorkerId worker : std::exchange(known_, {})) {
     auto& member = members_.at(worker);
-    member.state = State::running;
+    enter(worker, State::running);
     leases_.skip_to(worker, member.start);
     member.heard = false;
     to_worker(worker, msg::Start{member.start, ++member.starts}, out);
@@ -106,6 +104,7 @@ void Scheduler::refuse_evicted(WorkerId worker, Outbox& out) {
 }
 
 void Scheduler::remove(WorkerId worker, Outbox& out) {
+  interval_.erase(worker);
   to_shards(msg::Remove{worker, next_view()}, out);
 }
 
@@ -132,7 +131,7 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
     return;
   out.emit({.kind = Event::Kind::evicted, .worker = worker});
   member.took_part = member.state == State::running || member.state == State::idle;
-  member.state = State::fencing;
+  enter(worker, State::fencing);
   member.end_reason = reason;
   member.missing = job_->layout->shards();
   member.fenced.clear();
@@ -177,13 +176,14 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
               .value2 = range.end,
               .epoch = range.epoch});
   }
-  member.state = State::gone;
+  enter(answer.worker, State::gone);
+  balance_->forget(answer.worker);
   if (!planted(Mutant::waits_for_the_evicted)) remove(answer.worker, out);
   out.send(kMonitor,
            encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
   if (const auto incarnation = std::exchange(member.comes_back, std::nullopt))
     join(answer.worker, *incarnation, out);
-  if (members_in({State::gone}).size() == members_.size() && phase_ != Phase::stopping &&
+  if (count_in({State::gone}) == members_.size() && phase_ != Phase::stopping &&
       !leases_.all_trained()) {
     phase_ = Phase::stopping;
     end_.reason = msg::RunEnded::Reason::failed;

@@ -15,7 +15,8 @@ constexpr Duration kReportInterval = milliseconds(200);
 
 }  // namespace
 
-Shard::Shard(std::shared_ptr<const Job> job, ShardId id) : job_(std::move(job)), id_(id) {
+Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
+    : job_(std::move(job)), id_(id), bounds_(job_->consistency->bound({})) {
   const Device device = job_->devices.shard(id_.value());
   for (const auto& part : job_->layout->parts(id_))
     groups_.push_back(std::make_unique<ParameterGroup>(job_, part, device));
@@ -52,6 +53,8 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(*fence, out);
   } else if (auto* remove = std::get_if<msg::Remove>(&body)) {
     handle(*remove, out);
+  } else if (auto* bound = std::get_if<msg::Bound>(&body)) {
+    handle(*bound, out);
   } else if (auto* cut = std::get_if<msg::Cut>(&body)) {
     handle(*cut, out);
   } else if (auto* finish = std::get_if<msg::Finish>(&body)) {
@@ -76,17 +79,18 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
   ++report_.pulls;
   const ParkedPull parked{worker, pull, out.now()};
   if (permitted(parked)) return answer(parked, out);
-  // A repeat after a broken link takes the place of the first.
-  const auto twin = std::find_if(parked_.begin(), parked_.end(), [&](const ParkedPull& other) {
-    return other.worker == worker && other.pull.iteration == pull.iteration;
-  });
-  if (twin != parked_.end()) {
-    twin->pull = pull;
-    return;
+  const std::uint32_t held = parked_of(worker);
+  if (held > 0) {
+    // A repeat after a broken link takes the place of the first.
+    const auto twin = std::find_if(parked_.begin(), parked_.end(), [&](const ParkedPull& other) {
+      return other.worker == worker && other.pull.iteration == pull.iteration;
+    });
+    if (twin != parked_.end()) {
+      twin->pull = pull;
+      return;
+    }
   }
-  const auto held = std::count_if(parked_.begin(), parked_.end(),
-                                  [&](const ParkedPull& other) { return other.worker == worker; });
-  if (held >= static_cast<std::ptrdiff_t>(limits::kMaxPullsPerWorker))
+  if (held >= limits::kMaxPullsPerWorker)
     return refuse_malformed(from, pull.iteration, concat("has ", held, " pulls parked already"),
                             out);
   ++report_.parked_pulls;
@@ -94,17 +98,28 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
             .worker = worker,
             .iteration = pull.iteration,
             .value = clocks_.min_clock().value()});
-  if (!planted(Mutant::parked_pull_forgotten)) parked_.push_back(parked);
+  if (!planted(Mutant::parked_pull_forgotten)) park(parked);
+}
+
+void Shard::park(const ParkedPull& parked) {
+  const std::size_t index = parked.worker.value();
+  if (parked_of_.size() <= index) parked_of_.resize(index + 1);
+  ++parked_of_[index];
+  parked_.push_back(parked);
+}
+
+bool Shard::permitted(WorkerId worker, Iteration iteration, Clock own_clock) const {
+  return may_start(iteration, clocks_.min_clock(), clocks_.find(worker)->clock, own_clock,
+                   bounds_.of(iteration));
 }
 
 bool Shard::permitted(const ParkedPull& parked) const {
-  const auto& [worker, pull, since] = parked;
-  return may_start(pull.iteration, clocks_.min_clock(), clocks_.find(worker)->clock, pull.own_clock,
-                   job_->consistency->bound(pull.iteration));
+  return permitted(parked.worker, parked.pull.iteration, parked.pull.own_clock);
 }
 
 void Shard::answer(const ParkedPull& parked, Outbox& out) {
   const auto& participant = *clocks_.find(parked.worker);
+  bounds_.answered(parked.pull.iteration);
   out.emit({.kind = Event::Kind::pull_answered,
             .worker = parked.worker,
             .iteration = parked.pull.iteration,
@@ -125,22 +140,20 @@ void Shard::answer(const ParkedPull& parked, Outbox& out) {
   for (std::size_t group = 0; group < groups_.size(); ++group) run_group(group, out);
 }
 
-void Shard::release_parked(WorkerId mover, Outbox& out) {
+void Shard::release_parked(std::optional<WorkerId> mover, Outbox& out) {
+  // The rule asks for min_clock and for the worker's own clock: while min_clock stands, and the
+  // bound, only the mover's pulls may go on.
+  if (mover && clocks_.min_clock() == swept_at_ && parked_of(*mover) == 0) return;
+  swept_at_ = clocks_.min_clock();
   // Answering does not park, so one sweep in order of arrival suffices.
   std::vector<ParkedPull> released;
-  std::erase_if(parked_, [&](const ParkedPull& parked) {
+  unpark_if([&](const ParkedPull& parked) {
     if (!permitted(parked)) return false;
     released.push_back(parked);
     return true;
   });
   for (const auto& parked : released) {
-    if (parked.worker != mover) {
-      auto& wait = waits_[{parked.worker, mover}];
-      wait.worker = parked.worker;
-      wait.for_worker = mover;
-      wait.time += out.now() - parked.since;
-      ++wait.count;
-    }
+    if (mover && parked.worker != *mover) note_wait(parked, *mover, out.now());
     answer(parked, out);
   }
 }
@@ -153,9 +166,7 @@ std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
   if (push.kind == msg::Push::Kind::delta) return "deltas are not taken here, send gradients";
   if (!push.rows.empty()) return "sparse pushes are not taken here, send all rows";
   const Clock clock = clocks_.find(worker)->clock;
-  if (push.iteration.value() == clock.value() &&
-      !may_start(push.iteration, clocks_.min_clock(), clock, clock,
-                 job_->consistency->bound(push.iteration)))
+  if (push.iteration.value() == clock.value() && !permitted(worker, push.iteration, clock))
     return concat("iteration ", push.iteration, " may not have started, min_clock is ",
                   clocks_.min_clock());
   if (push.kind == msg::Push::Kind::empty)

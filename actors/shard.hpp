@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "actors/bound_table.hpp"
 #include "actors/clock_table.hpp"
 #include "actors/job.hpp"
 #include "actors/parameter_group.hpp"
@@ -55,6 +56,7 @@ class Shard final : public ProtocolRole {
   void handle(const msg::Raise& raise, Outbox& out);
   void handle(const msg::Fence& fence, Outbox& out);
   void handle(const msg::Remove& remove, Outbox& out);
+  void handle(const msg::Bound& bound, Outbox& out);
   void handle(const msg::Cut& cut, Outbox& out);
   void handle(const msg::Finish&, Outbox& out);
 
@@ -69,8 +71,18 @@ class Shard final : public ProtocolRole {
   /// worker that moved.
   void clocks_changed(WorkerId mover, Outbox& out);
   bool permitted(const ParkedPull& parked) const;
+  /// Whether the staleness rule lets the worker, which has pushed `own_clock` iterations, into one.
+  bool permitted(WorkerId worker, Iteration iteration, Clock own_clock) const;
   void answer(const ParkedPull& parked, Outbox& out);
-  void release_parked(WorkerId mover, Outbox& out);
+  /// `mover`: whose clock let them through; nobody's when the bound did.
+  void release_parked(std::optional<WorkerId> mover, Outbox& out);
+  std::uint32_t parked_of(WorkerId worker) const {
+    return worker.value() < parked_of_.size() ? parked_of_[worker.value()] : 0;
+  }
+  void park(const ParkedPull& parked);
+  /// Takes out of parked_ those for which `leaves(parked)`.
+  template <class Leaves>
+  void unpark_if(Leaves leaves);
   void collect_cut(Outbox& out);
   void send_state(msg::CutState state, bool of_fork, Outbox& out);
 
@@ -82,14 +94,18 @@ class Shard final : public ProtocolRole {
   void report(Outbox& out);
   void send_when_drained(Outbox& out);
   std::size_t group_of(const Work& work) const;
+  void note_wait(const ParkedPull& parked, WorkerId mover, Instant now);
 
   std::shared_ptr<const Job> job_;
   ShardId id_;
   ClockTable clocks_;
+  BoundTable bounds_;
   View view_;
   std::vector<std::unique_ptr<ParameterGroup>> groups_;   // by part index
   std::map<std::size_t, std::shared_ptr<Work>> running_;  // by group
-  std::vector<ParkedPull> parked_;
+  std::vector<ParkedPull> parked_;                        // in order of arrival
+  std::vector<std::uint32_t> parked_of_;          // how many of them are of a worker, by its index
+  Clock swept_at_;                                // min_clock when parked_ was last looked through
   std::vector<std::shared_ptr<Answer>> answers_;  // complete, not yet sent
   /// Pushes taken and not yet acknowledged, so that a repeat of one is not acknowledged before it
   /// is applied.
@@ -103,5 +119,14 @@ class Shard final : public ProtocolRole {
   std::map<std::pair<WorkerId, WorkerId>, msg::ShardReport::Wait> waits_;
   std::uint64_t reported_events_ = 0;
 };
+
+template <class Leaves>
+void Shard::unpark_if(Leaves leaves) {
+  std::erase_if(parked_, [&](const ParkedPull& parked) {
+    if (!leaves(parked)) return false;
+    --parked_of_[parked.worker.value()];
+    return true;
+  });
+}
 
 }  // namespace leeway

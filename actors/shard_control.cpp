@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "actors/shard.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -43,7 +44,7 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
   if (stale(fence.view, out)) return;
   clocks_.fence(fence.worker);
   const auto* participant = clocks_.find(fence.worker);
-  std::erase_if(parked_, [&](const ParkedPull& parked) {
+  unpark_if([&](const ParkedPull& parked) {
     if (parked.worker != fence.worker) return false;
     refuse(address_of(fence.worker), participant->incarnation, msg::Refused::Reason::unknown_worker,
            parked.pull.iteration, "evicted", out);
@@ -73,15 +74,28 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
 void Shard::handle(const msg::Remove& remove, Outbox& out) {
   if (stale(remove.view, out)) return;
   clocks_.remove(remove.worker);
-  std::erase_if(parked_, [&](const ParkedPull& parked) { return parked.worker == remove.worker; });
+  unpark_if([&](const ParkedPull& parked) { return parked.worker == remove.worker; });
   out.emit({.kind = Event::Kind::removed, .worker = remove.worker});
   clocks_changed(remove.worker, out);
 }
 
 void Shard::clocks_changed(WorkerId mover, Outbox& out) {
   if (job_->consistency->by_rounds()) apply_complete_rounds(out);
+  bounds_.forget_below(clocks_.min_clock());
   release_parked(mover, out);
   if (cut_ && clocks_.min_clock().value() >= cut_->iteration.value()) collect_cut(out);
+}
+
+void Shard::handle(const msg::Bound& bound, Outbox& out) {
+  const std::int64_t least = job_->consistency->bound({});
+  const std::int64_t largest = job_->consistency->largest_bound();
+  if (least == largest || bound.staleness < least || bound.staleness > largest)
+    return refuse_malformed(kScheduler, bound.from,
+                            concat("bound: ", bound.staleness, " is not in the range of the plan"),
+                            out);
+  const Iteration from = bounds_.announce(bound.from, bound.staleness);
+  out.emit({.kind = Event::Kind::bound_changed, .iteration = from, .value = bound.staleness});
+  release_parked(std::nullopt, out);
 }
 
 // ---- consistent cuts ----
@@ -150,6 +164,21 @@ void Shard::send_when_drained(Outbox& out) {
   finished_ = true;
   report(out);
   send_state({.final = true}, false, out);
+}
+
+void Shard::note_wait(const ParkedPull& parked, WorkerId mover, Instant now) {
+  auto& wait = waits_[{parked.worker, mover}];
+  wait.worker = parked.worker;
+  wait.for_worker = mover;
+  wait.time += now - parked.since;
+  ++wait.count;
+  if (waits_.size() <= limits::kMaxWaits) return;
+  // Of thousands of workers nearly everybody waits for nearly everybody: the longer half is kept.
+  std::vector<Duration> times;
+  for (const auto& [pair, one] : waits_) times.push_back(one.time);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  std::erase_if(waits_, [&](const auto& entry) { return entry.second.time <= *middle; });
 }
 
 void Shard::report(Outbox& out) {

@@ -7,6 +7,7 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "models/datasets/augment.hpp"
+#include "policies/balance/balance.hpp"
 
 namespace leeway {
 namespace {
@@ -32,7 +33,7 @@ StepBuffers::StepBuffers(std::shared_ptr<const Job> job, WorkerId worker)
                      std::vector<const float*>(job_->layout->blocks().size(), nullptr)),
       gradient_slices_(*job_->model, *job_->layout,
                        std::vector<float*>(job_->layout->blocks().size(), nullptr)) {
-  if (job_->plan.micro_batches > 1)
+  if (job_->plan.micro_batches > 1 || largest_batch(job_->plan) > job_->plan.batch)
     for (const auto& block : job_->layout->blocks()) pieces_.push_back(on_->floats(block.floats));
 }
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "core/check.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
+#include "policies/balance/balance.hpp"
 
 namespace leeway {
 namespace {
@@ -93,9 +95,9 @@ void Worker::handle(const msg::Start& start, Outbox& out) {
 
 void Worker::handle(const msg::Lease& lease, Outbox& out) {
   if (state_ != State::running || lease.first_iteration != next_unleased_) return;  // a repeat
-  if (lease.end > job_->data.train->size() || lease.batch > job_->plan.batch)
+  if (lease.end > job_->data.train->size() || lease.batch > largest_batch(job_->plan))
     return refuse_malformed(kScheduler, lease.first_iteration,
-                            "lease: beyond the data, or a batch above the plan's", out);
+                            "lease: beyond the data, or a batch above what the plan allows", out);
   asked_.reset();
   no_data_ = false;
   next_unleased_ = next_unleased_ + lease.iterations();
@@ -115,7 +117,13 @@ void Worker::ask_for_lease(Outbox& out) {
   // One iteration ahead, so that the answer is here before it is needed.
   if (asked_ || no_data_ || next_unleased_ - next_ > 1) return;
   asked_ = next_unleased_;
-  send(kScheduler, msg::WantLease{next_unleased_, acknowledged()}, out);
+  want_lease(out);
+}
+
+void Worker::want_lease(Outbox& out) {
+  spent_.next = *asked_;
+  spent_.clock = acknowledged();
+  send(kScheduler, std::exchange(spent_, {}), out);
 }
 
 StepSamples Worker::take_samples() {
@@ -125,7 +133,9 @@ StepSamples Worker::take_samples() {
   StepSamples taken{lease.epoch, {}};
   round_samples_ = lease.round_samples;
   report_.epoch = lease.epoch;
-  if (end > begin) {
+  if (job_->cost_only) {
+    taken.samples.assign(static_cast<std::size_t>(end - begin), 0);  // which ones is all the same
+  } else if (end > begin) {
     const auto order = job_->orders->of(lease.epoch);
     taken.samples.assign(order->begin() + begin, order->begin() + end);
   }
@@ -222,6 +232,7 @@ void Worker::start_step(Outbox& out) {
   const Iteration iteration = next_;
   auto incoming = std::move(incoming_.extract(iteration).mapped());
   report_.wait += out.now() - waiting_since_;
+  spent_.waited += out.now() - waiting_since_;
   StepSamples samples = take_samples();
   const auto count = static_cast<std::int64_t>(samples.samples.size());
   out.emit(
@@ -273,7 +284,12 @@ void Worker::finish_iteration(std::int64_t samples, Outbox& out) {
   waiting_since_ = out.now();
   report_.compute += waiting_since_ - step_since_;
   report_.clock = Clock(next_.value());
-  if (samples > 0) ++report_.iterations;
+  if (samples > 0) {
+    ++report_.iterations;
+    ++spent_.iterations;
+    spent_.samples += static_cast<std::uint64_t>(samples);
+    spent_.computed += waiting_since_ - step_since_;
+  }
   report(false, out);
   advance(out);
 }
@@ -368,6 +384,7 @@ void Worker::rejoin(Outbox& out) {
   step_.reset();
   buffers_ = make_buffers();  // the old ones may still be computing
   asked_.reset();
+  spent_ = {};
   no_data_ = false;
   diverged_.reset();
   join(out);
@@ -376,8 +393,7 @@ void Worker::rejoin(Outbox& out) {
 void Worker::on_link(Address peer, Outbox& out) {
   if (peer == kScheduler) {
     if (state_ == State::joining) send(kScheduler, msg::Join{}, out);
-    if (asked_ && !planted(Mutant::lease_not_asked_again))
-      send(kScheduler, msg::WantLease{*asked_, acknowledged()}, out);
+    if (asked_ && !planted(Mutant::lease_not_asked_again)) want_lease(out);
     if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), start_}, out);
     if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged()}, out);
     if (diverged_) send(kScheduler, *diverged_, out);

@@ -8,7 +8,6 @@
 //
 // While running it computes when it has a lease and weights, waits for weights when it has a lease
 // alone, and waits for the scheduler when it has neither.
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
 #include "actors/step.hpp"
+#include "core/fifo.hpp"
 
 namespace leeway {
 
@@ -62,6 +62,8 @@ class Worker final : public ProtocolRole {
   /// stopped.
   void advance(Outbox& out);
   void ask_for_lease(Outbox& out);
+  /// Sends the WantLease that is open, with what was spent since the last.
+  void want_lease(Outbox& out);
   void pull(Iteration iteration, Outbox& out);
   void start_step(Outbox& out);
   void push_layer(Step& step, int layer, Outbox& out);
@@ -99,16 +101,17 @@ class Worker final : public ProtocolRole {
   Iteration next_;                  // to start
   Iteration next_unleased_;         // first iteration without a lease
   std::optional<Iteration> asked_;  // the WantLease that is not answered yet
-  std::deque<msg::Lease> leases_;
+  Fifo<msg::Lease> leases_;
   std::int64_t leased_position_ = 0;        // in the front lease
   std::uint64_t start_ = 0;                 // number of the last Start
   std::uint32_t round_samples_ = 1;         // of the lease of the current iteration
   std::map<Iteration, Incoming> incoming_;  // at most the next iteration's and one prefetch
   std::shared_ptr<Step> step_;
   std::vector<Version> step_versions_;
-  std::vector<std::deque<Unacknowledged>> unacknowledged_;  // by shard, in order
+  std::vector<std::vector<Unacknowledged>> unacknowledged_;  // by shard, in order
 
   msg::WorkerReport report_;
+  msg::WantLease spent_;  // its times and counts grow until it is sent
   Instant waiting_since_;
   Instant step_since_;
   Instant reported_at_;

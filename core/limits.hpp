@@ -5,7 +5,7 @@
 
 namespace leeway::limits {
 
-inline constexpr std::uint32_t kMaxWorkers = 4096;
+inline constexpr std::uint32_t kMaxWorkers = 65536;
 inline constexpr std::uint32_t kMaxShards = 4096;
 /// Parts of one iteration that one shard is owed by one worker: at most one a layer.
 inline constexpr std::uint32_t kMaxParts = 4096;
@@ -19,6 +19,8 @@ inline constexpr std::uint32_t kMaxBlobs = 1u << 16;
 inline constexpr std::size_t kMaxHeaderBytes = 16u << 20;
 /// Pulls of one worker that one shard holds: the present one and one prefetch.
 inline constexpr std::uint32_t kMaxPullsPerWorker = 2;
+/// Pairs of who waited for whom that one shard reports.
+inline constexpr std::size_t kMaxWaits = 16384;
 /// A tensor above this is cut by rows into blocks of at most this size.
 inline constexpr std::size_t kMaxBlockBytes = 4u << 20;
 /// Tensors of a layer below this share a block.

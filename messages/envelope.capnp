@@ -46,5 +46,6 @@ struct Envelope {
     runEnded @33 :Watch.RunEnded;
     evaluated @34 :Watch.Evaluated;
     interrupt @35 :Watch.Interrupt;
+    bound @36 :Control.Bound;
   }
 }

@@ -50,6 +50,7 @@ struct BodyWriter {
   void operator()(const msg::RunEnded& in) { wire::write(out.initRunEnded(), in); }
   void operator()(const msg::Evaluated& in) { wire::write(out.initEvaluated(), in); }
   void operator()(const msg::Interrupt&) { out.initInterrupt(); }
+  void operator()(const msg::Bound& in) { wire::write(out.initBound(), in); }
 };
 
 Body read_body(BodyReader in, wire::ConstBlobs blobs) {
@@ -118,6 +119,8 @@ Body read_body(BodyReader in, wire::ConstBlobs blobs) {
       return wire::read(in.getEvaluated());
     case schema::Envelope::Body::INTERRUPT:
       return msg::Interrupt{};
+    case schema::Envelope::Body::BOUND:
+      return wire::read(in.getBound());
   }
   throw wire::Malformed{concat("body is of the unknown kind ", static_cast<unsigned>(in.which()))};
 }
@@ -133,7 +136,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {
     "cut vote",      "finish",       "cut state",
     "worker report", "shard report", "scheduler report",
     "evicted",       "run ended",    "evaluated",
-    "interrupt"};
+    "interrupt",     "bound"};
 
 }  // namespace
 
@@ -149,12 +152,12 @@ Message encode(const Envelope& envelope) {
   root.setShardIncarnation(envelope.shard_incarnation.value());
   wire::Blobs blobs;
   std::visit(BodyWriter{root.getBody(), blobs}, envelope.body);
-  const std::size_t words = capnp::computeSerializedSizeInWords(builder);
-  std::vector<std::uint64_t> header(words);
-  kj::ArrayOutputStream stream(
-      kj::arrayPtr(reinterpret_cast<kj::byte*>(header.data()), words * sizeof(std::uint64_t)));
-  capnp::writeMessage(stream, builder);
-  return Message(std::move(header), std::move(blobs));
+  return Message(
+      capnp::computeSerializedSizeInWords(builder), blobs, [&](std::span<std::uint64_t> header) {
+        kj::ArrayOutputStream stream(
+            kj::arrayPtr(reinterpret_cast<kj::byte*>(header.data()), header.size_bytes()));
+        capnp::writeMessage(stream, builder);
+      });
 }
 
 Expected<Envelope> decode(const Message& message) {

@@ -20,7 +20,7 @@ using Body =
                  msg::Stop, msg::Stopped, msg::Admit, msg::Admitted, msg::Raise, msg::Fence,
                  msg::Fenced, msg::Remove, msg::Cut, msg::CutVote, msg::Finish, msg::CutState,
                  msg::WorkerReport, msg::ShardReport, msg::SchedulerReport, msg::Evicted,
-                 msg::RunEnded, msg::Evaluated, msg::Interrupt>;
+                 msg::RunEnded, msg::Evaluated, msg::Interrupt, msg::Bound>;
 
 struct Envelope {
   Incarnation incarnation{1};  // of the worker that speaks or is spoken to

@@ -3,10 +3,14 @@
 //
 // Inside a process a message travels as pointers; copying one copies references. The header is
 // opaque here: `encode` and `decode_*` of each conversation build and validate it.
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tensor/blob.hpp"
@@ -17,22 +21,65 @@ class Message {
  public:
   Message() = default;
   /// Takes a header of 8-byte words. What is in it is checked when it is decoded.
-  Message(std::vector<std::uint64_t> header, std::vector<Blob> blobs)
-      : content_(std::make_shared<const Content>(Content{std::move(header), std::move(blobs)})) {}
+  Message(const std::vector<std::uint64_t>& header, std::vector<Blob> blobs)
+      : Message(header.size(), blobs, [&](std::span<std::uint64_t> words) {
+          std::copy(header.begin(), header.end(), words.begin());
+        }) {}
+  /// With a header of `words` words, all of which `write` fills in; takes the blobs out of `blobs`.
+  template <class Write>
+  Message(std::size_t words, std::span<Blob> blobs, Write write)
+      : content_(Content::make(words, blobs)) {
+    write(std::span(content_->header(), words));
+  }
+  Message(const Message& other) : content_(other.content_) {
+    if (content_) content_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  Message(Message&& other) noexcept : content_(std::exchange(other.content_, nullptr)) {}
+  Message& operator=(Message other) noexcept {
+    std::swap(content_, other.content_);
+    return *this;
+  }
+  ~Message() {
+    if (content_ && content_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      Content::end(content_);
+  }
 
   std::span<const std::uint64_t> header() const {
-    return content_ ? std::span(content_->header) : std::span<const std::uint64_t>();
+    return content_ ? std::span<const std::uint64_t>(content_->header(), content_->word_count)
+                    : std::span<const std::uint64_t>();
   }
   std::span<const Blob> blobs() const {
-    return content_ ? std::span(content_->blobs) : std::span<const Blob>();
+    return content_ ? std::span<const Blob>(content_->blobs(), content_->blob_count)
+                    : std::span<const Blob>();
   }
 
  private:
+  /// One piece of memory for all: blobs and header follow behind it.
   struct Content {
-    std::vector<std::uint64_t> header;
-    std::vector<Blob> blobs;
+    std::atomic<std::uint32_t> references{1};
+    std::uint32_t blob_count;
+    std::size_t word_count;
+
+    Blob* blobs() { return reinterpret_cast<Blob*>(this + 1); }
+    std::uint64_t* header() { return reinterpret_cast<std::uint64_t*>(blobs() + blob_count); }
+
+    static Content* make(std::size_t words, std::span<Blob> blobs) {
+      void* const memory = ::operator new(sizeof(Content) + blobs.size() * sizeof(Blob) +
+                                          words * sizeof(std::uint64_t));
+      auto* const content = new (memory)
+          Content{.blob_count = static_cast<std::uint32_t>(blobs.size()), .word_count = words};
+      std::uninitialized_move(blobs.begin(), blobs.end(), content->blobs());
+      return content;
+    }
+    static void end(Content* content) {
+      std::destroy_n(content->blobs(), content->blob_count);
+      content->~Content();
+      ::operator delete(content);
+    }
   };
-  std::shared_ptr<const Content> content_;
+  static_assert(alignof(Blob) == alignof(std::uint64_t) && sizeof(Content) % alignof(Blob) == 0);
+
+  Content* content_ = nullptr;
 };
 
 }  // namespace leeway

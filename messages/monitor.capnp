@@ -45,6 +45,7 @@ struct SchedulerReport {
   samplesTrained @1 :UInt64;    # each counted once
   tornPushes @2 :UInt64;
   liveWorkers @3 :UInt32;
+  staleness @4 :UInt32;         # under adaptive: the bound that was announced last
 }
 
 struct Evicted {

@@ -60,6 +60,8 @@ msg::ShardReport read(schema::ShardReport::Reader in) {
   out.malformed = in.getMalformed();
   require(in.getLags().size() <= limits::kLagBins, "lags has ", in.getLags().size(), " bins");
   for (const auto count : in.getLags()) out.lags.push_back(count);
+  require(in.getWaits().size() <= limits::kMaxWaits, "waits has ", in.getWaits().size(),
+          " pairs, must be at most ", limits::kMaxWaits);
   for (const auto wait : in.getWaits())
     out.waits.push_back({read_worker(wait.getWorker()), read_worker(wait.getForWorker()),
                          nanoseconds(read_count(wait.getNs(), "wait.ns")), wait.getCount()});
@@ -71,10 +73,11 @@ void write(schema::SchedulerReport::Builder out, const msg::SchedulerReport& in)
   out.setSamplesTrained(in.samples_trained);
   out.setTornPushes(in.torn_pushes);
   out.setLiveWorkers(in.live_workers);
+  out.setStaleness(in.staleness);
 }
 msg::SchedulerReport read(schema::SchedulerReport::Reader in) {
   return {Epoch(read_count(in.getEpoch(), "epoch")), in.getSamplesTrained(), in.getTornPushes(),
-          in.getLiveWorkers()};
+          in.getLiveWorkers(), in.getStaleness()};
 }
 
 void write(schema::Evicted::Builder out, const msg::Evicted& in) {

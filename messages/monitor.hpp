@@ -47,6 +47,7 @@ struct SchedulerReport {
   std::uint64_t samples_trained = 0;
   std::uint64_t torn_pushes = 0;
   std::uint32_t live_workers = 0;
+  std::uint32_t staleness = 0;
 };
 
 struct Evicted {

@@ -256,7 +256,7 @@ Expected<Plan> plan_from_toml(const std::string& text, const std::string& source
 Expected<Plan> plan_from_file(const std::string& path);
 
 /// Whether the plan makes sense by itself (counts in range, no contradiction), before any data is
-/// read. The error says what to change: `workers: 0 is not allowed; give --workers 1 to 4096`.
+/// read. The error says what to change: `workers: 0 is not allowed; give --workers 1 to 65536`.
 Status validate(const Plan& plan);
 
 }  // namespace leeway

@@ -184,9 +184,6 @@ void check_consistency(Checks& checks, const Plan& plan) {
       std::holds_alternative<plan::Bsp>(plan.consistency) || backup || (ssp && ssp->staleness == 0);
   // Replaced by what makes them work.
   checks.require(!backup, "consistency.backup: is not there yet; give bsp");
-  checks.require(!adaptive, "consistency.adaptive: is not there yet; give ssp");
-  checks.require(plan.balance == plan::Balance::equal,
-                 "balance.by_speed: is not there yet; give equal");
   checks.require(!(plan.prefetch && barrier), "prefetch: with ",
                  ssp      ? "staleness 0"
                  : backup ? "backup workers"

@@ -46,6 +46,13 @@ struct Remove {
   view @1 :UInt64;
 }
 
+struct Bound {
+  # scheduler -> shard. The staleness bound for iterations from `from` on; unanswered. The bound of an iteration that the shard
+  # has let somebody into stays as it is.
+  from @0 :Int64;
+  staleness @1 :UInt32;
+}
+
 struct Cut {
   # scheduler -> shard. Proposes a consistent cut of all pushes below `iteration`. Answered with CutVote.
   cut @0 :UInt64;

@@ -56,6 +56,14 @@ msg::Remove read(schema::Remove::Reader in) {
   return {read_worker(in.getWorker()), View(in.getView())};
 }
 
+void write(schema::Bound::Builder out, const msg::Bound& in) {
+  out.setFrom(in.from.value());
+  out.setStaleness(in.staleness);
+}
+msg::Bound read(schema::Bound::Reader in) {
+  return {Iteration(read_count(in.getFrom(), "from")), in.getStaleness()};
+}
+
 void write(schema::Cut::Builder out, const msg::Cut& in) {
   out.setCut(in.cut);
   out.setIteration(in.iteration.value());

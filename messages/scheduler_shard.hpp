@@ -43,6 +43,11 @@ struct Remove {
   View view;
 };
 
+struct Bound {
+  Iteration from;
+  std::uint32_t staleness = 0;
+};
+
 struct Cut {
   std::uint64_t cut = 0;
   Iteration iteration;

@@ -19,6 +19,10 @@ struct WantLease {
   # worker -> scheduler. Has no samples beyond its iteration `next` - 1. Answered with Lease or NoData. Repeating it is harmless.
   next @0 :Int64;
   clock @1 :Int64;              # iterations below it are acknowledged by all shards
+  iterations @2 :UInt32;        # with samples, finished since the last WantLease; so are the three below
+  samples @3 :UInt64;
+  waitedNs @4 :Int64;           # between two computations, for whatever reason
+  computedNs @5 :Int64;
 }
 
 struct Lease {

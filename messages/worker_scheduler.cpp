@@ -13,9 +13,18 @@ msg::Start read(schema::Start::Reader in) {
 void write(schema::WantLease::Builder out, const msg::WantLease& in) {
   out.setNext(in.next.value());
   out.setClock(in.clock.value());
+  out.setIterations(in.iterations);
+  out.setSamples(in.samples);
+  out.setWaitedNs(in.waited.ns);
+  out.setComputedNs(in.computed.ns);
 }
 msg::WantLease read(schema::WantLease::Reader in) {
-  return {Iteration(read_count(in.getNext(), "next")), Clock(read_count(in.getClock(), "clock"))};
+  return {Iteration(read_count(in.getNext(), "next")),
+          Clock(read_count(in.getClock(), "clock")),
+          in.getIterations(),
+          in.getSamples(),
+          nanoseconds(read_count(in.getWaitedNs(), "waited_ns")),
+          nanoseconds(read_count(in.getComputedNs(), "computed_ns"))};
 }
 
 void write(schema::Lease::Builder out, const msg::Lease& in) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/ids.hpp"
+#include "core/time.hpp"
 
 namespace leeway::msg {
 
@@ -18,6 +19,10 @@ struct Start {
 struct WantLease {
   Iteration next;
   Clock clock;
+  std::uint32_t iterations = 0;
+  std::uint64_t samples = 0;
+  Duration waited;
+  Duration computed;
 };
 
 struct Lease {

@@ -20,8 +20,9 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
     : out_(out),
       terminal_(isatty(STDERR_FILENO) == 1),
       data_size_(job.data.train->size()),
-      epochs_(job.plan.stop.epochs) {
-  const auto bound = job.consistency->bound(Iteration());
+      epochs_(job.plan.stop.epochs),
+      adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)) {
+  const auto bound = job.consistency->largest_bound();
   // A worker that was let into iteration i and has pushed it stands at i + 1.
   gap_limit_ = bound == kUnbounded ? "" : concat('/', bound + 1);
 }
@@ -48,6 +49,7 @@ std::string ProgressLine::text(const Progress& progress) {
   if (loss_known_) line += concat("  loss ", fixed(loss_, 4));
   line += concat("  clock gap ", progress.clock_gap, gap_limit_, "  parked ", progress.parked_now,
                  "  workers ", progress.live_workers);
+  if (adaptive_) line += concat("  bound ", progress.staleness);
   if (!evaluation_.empty()) line += concat("  test ", evaluation_);
   if (epochs_ > 0 && rate > 0) {
     const double left = (epochs_ - epoch) * static_cast<double>(data_size_) / rate;

@@ -29,6 +29,7 @@ class ProgressLine final : public Audience {
   bool terminal_;
   std::int64_t data_size_;
   double epochs_;
+  bool adaptive_;  // the staleness bound moves
   std::string gap_limit_;
   std::deque<std::pair<Instant, std::uint64_t>> recent_;  // the last seconds: samples computed
   double loss_ = 0;                                       // smoothed

@@ -43,6 +43,7 @@ RunFolder::RunFolder(std::string folder, const Job& job)
     : folder_(std::move(folder)),
       name_(job.plan.name),
       classes_(job.data.train->classes() > 0),
+      adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)),
       metrics_(path("metrics.jsonl")) {}
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {
@@ -66,6 +67,7 @@ void RunFolder::progress(const Progress& progress) {
       {"iterations", progress.iterations},     {"samples", progress.samples},
       {"clock_gap", progress.clock_gap},       {"parked_now", progress.parked_now},
       {"parked_pulls", progress.parked_pulls}, {"live_workers", progress.live_workers}};
+  if (adaptive_) json["staleness_bound"] = progress.staleness;
   if (std::isfinite(progress.train_loss)) {
     json["train_loss"] = progress.train_loss;
     if (classes_) json["train_accuracy"] = progress.train_accuracy;

@@ -88,7 +88,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   std::ostringstream out;
   const auto& plan = job.plan;
   const double time = (totals.last.now - Instant{}).seconds();
-  const auto bound = job.consistency->bound(Iteration());
+  const auto bound = job.consistency->largest_bound();
   std::string reason(name_of(totals.end.reason));
   std::replace(reason.begin(), reason.end(), '_', ' ');
   out << '\n' << plan.name << ": " << reason;
@@ -107,6 +107,10 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
       << "  samples trained " << grouped(totals.end.samples_trained) << '\n'
       << "  consistency     " << job.consistency->name();
   if (job.consistency->name() == "ssp") out << ", staleness bound " << bound;
+  if (job.consistency->name() == "adaptive")
+    out << ", staleness bound " << job.consistency->bound(Iteration()) << " to " << bound
+        << ", in the end " << totals.last.staleness;
+  if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)
     out << ", allowed " << bound + 1 << " (the bound, and the iteration just pushed)";
@@ -128,7 +132,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
 std::string result_json(const Job& job, const RunTotals& totals) {
   const auto& plan = job.plan;
   const double time = (totals.last.now - Instant{}).seconds();
-  const auto bound = job.consistency->bound(Iteration());
+  const auto bound = job.consistency->largest_bound();
   nlohmann::ordered_json json;
   json["name"] = plan.name;
   json["reason"] = name_of(totals.end.reason);
@@ -146,6 +150,10 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   json["consistency"] = job.consistency->name();
   json["staleness_bound"] =
       bound == kUnbounded ? nlohmann::ordered_json() : nlohmann::ordered_json(bound);
+  if (job.consistency->name() == "adaptive") {
+    json["least_staleness_bound"] = job.consistency->bound(Iteration());
+    json["last_staleness_bound"] = totals.last.staleness;
+  }
   json["max_clock_gap"] = totals.last.max_clock_gap;
   json["parked_pulls"] = totals.last.parked_pulls;
   json["torn_pushes"] = totals.end.torn_pushes;

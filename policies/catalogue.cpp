@@ -25,6 +25,12 @@ constexpr CatalogueEntry kConsistency[] = {
     {"bsp", "a barrier every iteration: as one worker with all the batches together"},
     {"ssp", "workers run ahead of the slowest by at most the staleness bound"},
     {"asp", "no worker ever waits"},
+    {"adaptive", "as ssp, with a bound that moves in a range by how much the workers wait"},
+};
+
+constexpr CatalogueEntry kBalance[] = {
+    {"equal", "the batch for every worker"},
+    {"by_speed", "the more samples an iteration, the faster a worker computes"},
 };
 
 }  // namespace
@@ -37,6 +43,9 @@ std::span<const CatalogueEntry> schedule_catalogue() {
 }
 std::span<const CatalogueEntry> consistency_catalogue() {
   return kConsistency;
+}
+std::span<const CatalogueEntry> balance_catalogue() {
+  return kBalance;
 }
 
 std::vector<std::string> names_of(std::span<const CatalogueEntry> entries) {

@@ -16,6 +16,7 @@ struct CatalogueEntry {
 std::span<const CatalogueEntry> optimizer_catalogue();
 std::span<const CatalogueEntry> schedule_catalogue();
 std::span<const CatalogueEntry> consistency_catalogue();
+std::span<const CatalogueEntry> balance_catalogue();
 
 /// The names of one of the lists, for messages.
 std::vector<std::string> names_of(std::span<const CatalogueEntry> entries);

@@ -20,7 +20,7 @@ struct Flags {
   std::optional<std::uint64_t> seed, iterations;
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, warmup,
       evaluate_every;
-  std::optional<std::string> staleness, optimizer, data, augment, init, device;
+  std::optional<std::string> staleness, balance, optimizer, data, augment, init, device;
   std::vector<std::string> slow, faults;
   bool prefetch = false;
   bool no_prefetch = false;
@@ -76,7 +76,11 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--shards", flags.shards, "Shards that hold the parameters")->group(actors);
   app.add_option("--staleness", flags.staleness,
                  "Iterations that a worker may be ahead of the slowest: 0, 1, 2, ..., bsp (a "
-                 "barrier) or asp (no bound)")
+                 "barrier), asp (no bound), or \"adaptive(1,8)\" (1 to 8, as much as it takes)")
+      ->group(actors);
+  app.add_option("--balance", flags.balance,
+                 "Samples of an iteration: equal (the batch), or speed (the more the faster a "
+                 "worker is, their mean the batch)")
       ->group(actors);
   app.add_flag("--prefetch", flags.prefetch,
                "Pull the next weights while computing; costs one iteration of staleness")
@@ -212,6 +216,11 @@ Status apply(const Flags& flags, Plan& plan) {
     auto policy = parse_staleness(*flags.staleness);
     if (!policy) return policy.error();
     plan.consistency = *policy;
+  }
+  if (flags.balance) {
+    auto balance = parse_balance(*flags.balance);
+    if (!balance) return balance.error();
+    plan.balance = *balance;
   }
   if (flags.augment) {
     auto augment = parse_augment(*flags.augment);

@@ -23,7 +23,7 @@ struct Result {
   double test_loss = 0;
   double test_accuracy = 0;  // 0..1; 0 without classes
   std::int64_t max_clock_gap = 0;
-  std::optional<std::int64_t> staleness_bound;  // none for asp
+  std::optional<std::int64_t> staleness_bound;  // none for asp; of adaptive the largest
   std::uint64_t parked_pulls = 0;
   std::uint64_t torn_pushes = 0;
   std::uint64_t seed = 0;

@@ -90,7 +90,7 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.parked_pulls = last.parked_pulls;
   result.torn_pushes = totals.end.torn_pushes;
   result.seed = job.plan.seed;
-  const auto bound = job.consistency->bound(Iteration());
+  const auto bound = job.consistency->largest_bound();
   if (bound != kUnbounded) result.staleness_bound = bound;
   if (!totals.evaluations.empty() && totals.evaluations.back().final) {
     result.test_loss = totals.evaluations.back().loss;
@@ -280,7 +280,9 @@ Result run(const Plan& plan, const RunOptions& options) {
     if (plan.simulated)
       text += concat(options.check_determinism ? "\nTwo further runs took the same steps." : "",
                      "\nSimulated: ", duration(result.seconds), " of virtual time in ",
-                     duration(result.simulated_in_seconds), ".\n");
+                     duration(result.simulated_in_seconds), ", ",
+                     fixed(result.seconds / std::max(result.simulated_in_seconds, 1e-9), 1),
+                     " times as fast as it would be.\n");
     if (profile) text += "\n" + profile_table(profile->rows(), peak_of(*job));
     if (options.print) {
       options.print(text);

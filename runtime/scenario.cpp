@@ -41,6 +41,10 @@ Scenario& Scenario::consistency(plan::Consistency policy) {
   plan_.consistency = policy;
   return *this;
 }
+Scenario& Scenario::balance(plan::Balance balance) {
+  plan_.balance = balance;
+  return *this;
+}
 Scenario& Scenario::workers(std::uint32_t count) {
   plan_.workers = count;
   return *this;

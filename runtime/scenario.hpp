@@ -46,6 +46,8 @@ class Scenario {
   /// Of the learning rate.
   Scenario& schedule(plan::Schedule schedule);
   Scenario& consistency(plan::Consistency policy);
+  /// How many samples an iteration of each worker has: plan::Balance::equal, or by_speed.
+  Scenario& balance(plan::Balance balance);
   Scenario& workers(std::uint32_t count);
   Scenario& shards(std::uint32_t count);
   /// Samples of one worker's iteration.
@@ -66,7 +68,7 @@ class Scenario {
   Scenario& chunk(std::uint32_t samples);
   /// Slows a worker down. May be called several times.
   Scenario& straggler(plan::Straggler straggler);
-  /// Makes a worker fail. May be called several times.
+  /// Makes something go wrong: see words.hpp. May be called several times.
   Scenario& fault(plan::Fault fault);
   /// When to stop: the first of these that is reached.
   Scenario& epochs(double count);

@@ -38,12 +38,29 @@ std::vector<std::string> split(const std::string& list) {
 }  // namespace
 
 Expected<plan::Consistency> parse_staleness(const std::string& text) {
+  constexpr std::string_view kAdaptive = "adaptive(";
   if (text == "bsp") return bsp();
   if (text == "asp") return asp();
   if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
-  return Error{
-      concat("--staleness: \"", text,
-             "\" is not a number; give --staleness 3, or bsp for a barrier, or asp for no bound")};
+  if (text.starts_with(kAdaptive) && text.ends_with(')')) {
+    const auto range = split(text.substr(kAdaptive.size(), text.size() - kAdaptive.size() - 1));
+    const auto low = number<std::uint32_t>(range.front());
+    const auto high = number<std::uint32_t>(range.back());
+    if (range.size() == 2 && low && high) return adaptive(*low, *high);
+  }
+  if (text.starts_with("adaptive"))
+    return Error{concat("--staleness: \"", text,
+                        "\" is not a range; give --staleness \"adaptive(1,8)\", the least and the "
+                        "largest bound")};
+  return Error{concat("--staleness: \"", text,
+                      "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
+                      "bound, or \"adaptive(1,8)\" for one that moves")};
+}
+
+Expected<plan::Balance> parse_balance(const std::string& text) {
+  if (text == "equal") return plan::Balance::equal;
+  if (text == "speed") return plan::Balance::by_speed;
+  return Error{concat("--balance: \"", text, "\" is not known; give --balance equal or speed")};
 }
 
 Expected<plan::Optimizer> parse_optimizer(const std::string& text) {

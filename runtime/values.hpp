@@ -10,8 +10,10 @@
 
 namespace leeway {
 
-/// "3", "bsp" or "asp". Errors end in what would be right.
+/// "3", "bsp", "asp" or "adaptive(1,8)". Errors end in what would be right.
 Expected<plan::Consistency> parse_staleness(const std::string& text);
+/// "equal" or "speed".
+Expected<plan::Balance> parse_balance(const std::string& text);
 /// The name of an optimizer, with its usual learning rate and parameters.
 Expected<plan::Optimizer> parse_optimizer(const std::string& text);
 /// "flip", "shift=2", both with a comma between, or "none".

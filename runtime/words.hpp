@@ -161,6 +161,10 @@ inline plan::Consistency ssp(std::uint32_t staleness) {
 inline plan::Consistency asp() {
   return plan::Asp{};
 }
+/// As ssp, with a bound from `low` to `high` that rises while workers wait, and falls while not.
+inline plan::Consistency adaptive(std::uint32_t low, std::uint32_t high) {
+  return plan::Adaptive{low, high};
+}
 
 // ---- trouble ----
 
@@ -212,6 +216,38 @@ inline plan::Straggler shares_machine(Slowed who, double factor, std::uint32_t o
 /// Takes its factors from a file, one a line, from the first again after the last.
 inline plan::Straggler slow_by_trace(Slowed who, std::string file) {
   return who.by(plan::Trace{std::move(file)});
+}
+
+/// Whom a fault befalls; `kScheduler` is the third.
+inline Address worker(std::uint32_t number) {
+  return address_of(WorkerId(number));
+}
+inline Address shard(std::uint32_t number) {
+  return address_of(ShardId(number));
+}
+/// When it does: as the actor begins this iteration, or at a time. Drawn from the seed, up to so
+/// much later: `.spread` of plan::Fault.
+inline plan::FaultTime at_iteration(std::int64_t iteration) {
+  return iteration;
+}
+inline plan::FaultTime at_seconds(double seconds) {
+  return seconds;
+}
+/// Any fault, as in `fault(worker(2), at_seconds(3), plan::SlowLink{.factor = 10})`.
+inline plan::Fault fault(Address who, plan::FaultTime when, plan::FaultKind kind) {
+  return {who, when, 0, std::move(kind)};
+}
+/// Ends, and is started again after `back` seconds; 0: never.
+inline plan::Fault crashes(Address who, plan::FaultTime when, double back = 0) {
+  return fault(who, when, plan::Crash{back});
+}
+/// Is not there before.
+inline plan::Fault joins(Address who, double seconds) {
+  return fault(who, seconds, plan::Joins{});
+}
+/// Does nothing for a while, as if its process had been stopped.
+inline plan::Fault freezes(Address who, plan::FaultTime when, double seconds) {
+  return fault(who, when, plan::Freeze{seconds});
 }
 
 }  // namespace leeway

@@ -1,11 +1,11 @@
 #pragma once
 // Machine: the nodes of a simulated run, and how long a computation takes on them.
-#include <deque>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "actors/outbox.hpp"
+#include "core/fifo.hpp"
 #include "core/rng.hpp"
 #include "policies/straggler/straggler.hpp"
 #include "sim/network.hpp"
@@ -18,7 +18,7 @@ class Cores {
  public:
   explicit Cores(std::uint32_t count) : free_(count) {}
   /// True if a core was free and is taken; otherwise `task` waits.
-  bool take(std::uint64_t task) {
+  bool take(std::uint32_t task) {
     if (free_ == 0) {
       waiting_.push_back(task);
       return false;
@@ -27,19 +27,19 @@ class Cores {
     return true;
   }
   /// Gives a core back; returns the task that has it now, if one waited.
-  std::optional<std::uint64_t> give_back() {
+  std::optional<std::uint32_t> give_back() {
     if (waiting_.empty()) {
       ++free_;
       return std::nullopt;
     }
-    const std::uint64_t next = waiting_.front();
+    const std::uint32_t next = waiting_.front();
     waiting_.pop_front();
     return next;
   }
 
  private:
   std::uint32_t free_;
-  std::deque<std::uint64_t> waiting_;
+  Fifo<std::uint32_t> waiting_;
 };
 
 /// How long parts of work take, per actor.

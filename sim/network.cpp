@@ -46,6 +46,8 @@ Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, No
     sender.out_free = leaves + out;
     at = std::max(leaves + latency_of(world_.latency), receiver.in_free) + std::max(out, in);
     receiver.in_free = at;
+    delayed_ |= extra > Duration{};
+    if (time > Duration{} && !delayed_) return at;  // behind all that arrived there before
   }
   at = at + extra;
   Instant& last = last_[std::uint64_t{from} << 32 | to];

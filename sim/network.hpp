@@ -39,9 +39,11 @@ class Network {
   Duration transfer(std::size_t bytes) const;
 
   const World world_;
+  bool delayed_ = false;  // something once took longer than the links alone make it
   Rng rng_;
   std::vector<Links> nodes_;
-  std::unordered_map<std::uint64_t, Instant> last_;  // by sender and receiver; never walked through
+  /// By sender and receiver, where no link keeps the order; never walked through.
+  std::unordered_map<std::uint64_t, Instant> last_;
 };
 
 }  // namespace leeway::sim

@@ -20,7 +20,7 @@ const Envelope* Letter::open() const {
   if (!decoded_) {
     decoded_ = true;
     if (auto envelope = decode(message_))
-      envelope_ = std::make_unique<const Envelope>(std::move(*envelope));
+      envelope_ = std::make_unique<Envelope>(std::move(*envelope));
   }
   return envelope_.get();
 }

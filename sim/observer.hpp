@@ -34,11 +34,13 @@ class Letter {
   }
   /// True when somebody has opened it, and found it well formed.
   bool opened() const { return envelope_ != nullptr; }
+  /// For the receiver, who need not decode what somebody has opened; null when nobody has.
+  std::unique_ptr<Envelope> take_opened() { return std::move(envelope_); }
 
  private:
   Address from_, to_;
   Message message_;
-  mutable std::unique_ptr<const Envelope> envelope_;
+  mutable std::unique_ptr<Envelope> envelope_;
   mutable bool decoded_ = false;
 };
 

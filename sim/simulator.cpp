@@ -36,19 +36,18 @@ class Simulator::Box final : public Outbox {
                                                   .number = token});
   }
   void compute(std::shared_ptr<Work> work) override {
-    const std::uint64_t task = simulator_.next_task_++;
     const Address address = simulator_.actors_[self_].address;
-    simulator_.tasks_[task] = {
-        .actor = self_,
-        .life = simulator_.actors_[self_].life,
-        .work = std::move(work),
-        .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)};
+    const std::uint32_t task = simulator_.tasks_.put(
+        {.actor = self_,
+         .life = simulator_.actors_[self_].life,
+         .work = std::move(work),
+         .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)});
     if (simulator_.cores_[simulator_.actors_[self_].node].take(task)) simulator_.begin_part(task);
   }
   void watch(Address watched) override {
-    const auto found = simulator_.index_.find(watched);
-    if (found == simulator_.index_.end()) return;
-    Actor& actor = simulator_.actors_[found->second];
+    const ActorIndex found = simulator_.index_.find(watched);
+    if (found == AddressMap::kNone) return;
+    Actor& actor = simulator_.actors_[found];
     auto& watchers = actor.watchers;
     if (std::find(watchers.begin(), watchers.end(), self_) == watchers.end())
       watchers.push_back(self_);
@@ -86,7 +85,7 @@ Simulator::Simulator(Options options)
 Simulator::~Simulator() = default;
 
 void Simulator::add(Address address, std::shared_ptr<Role> role) {
-  LW_CHECK(!index_.contains(address), address);
+  LW_CHECK(index_.find(address) == AddressMap::kNone, address);
   const auto index = static_cast<ActorIndex>(actors_.size());
   const bool own_node = options_.world.nodes == World::Nodes::one_each &&
                         (address.kind == RoleKind::worker || address.kind == RoleKind::shard);
@@ -97,7 +96,7 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
     cores_.emplace_back(options_.world.cores);
     clocks_.emplace_back();
   }
-  index_[address] = index;
+  index_.set(address, index);
   actors_.push_back({.address = address,
                      .node = node,
                      .role = std::move(role),
@@ -110,25 +109,15 @@ void Simulator::start() {
 }
 
 void Simulator::schedule(Instant at, Pending event) {
-  std::uint32_t slot;
-  if (free_slots_.empty()) {
-    slot = static_cast<std::uint32_t>(slots_.size());
-    slots_.push_back(std::move(event));
-  } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
-    slots_[slot] = std::move(event);
-  }
-  due_.push({at, next_order_++, slot});
+  due_.push(at, pending_.put(std::move(event)));
 }
 
 void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
                         Message message) {
   Letter letter(from_address, to, std::move(message));
   observers_.sent(now_, letter);
-  const auto found = index_.find(to);
-  if (found == index_.end() || !actors_[found->second].role) return;
-  const ActorIndex receiver = found->second;
+  const ActorIndex receiver = index_.find(to);
+  if (receiver == AddressMap::kNone || !actors_[receiver].role) return;
   Duration extra;
   std::uint32_t connection = 0;
   if (!links_.untouched()) {
@@ -152,11 +141,10 @@ void Simulator::send(Address to, Message message) {
 
 bool Simulator::step() {
   if (due_.empty()) return false;
-  const Due due = due_.top();
+  now_ = due_.next_at();
+  Pending event = pending_.take(due_.next_slot());
   due_.pop();
-  Pending event = std::move(slots_[due.slot]);
-  free_slots_.push_back(due.slot);
-  now_ = due.at;
+  if (!due_.empty()) pending_.prefetch(due_.next_slot());
   switch (event.kind) {
     case Pending::Kind::core_free:
       release_core(static_cast<NodeIndex>(event.number));
@@ -179,7 +167,8 @@ bool Simulator::step() {
 }
 
 void Simulator::handle(Pending& event) {
-  if (event.kind == Pending::Kind::part_done) return end_part(event.number);
+  if (event.kind == Pending::Kind::part_done)
+    return end_part(static_cast<std::uint32_t>(event.number));
   if (!lives(event.actor, event.life)) return;  // nobody is there any more
   const Address self = actors_[event.actor].address;
   switch (event.kind) {
@@ -204,7 +193,7 @@ void Simulator::handle(Pending& event) {
 }
 
 void Simulator::handle_message(Pending& event) {
-  const Letter& letter = event.letter;
+  Letter& letter = event.letter;
   if (!links_.untouched() && letter.from() != kHost &&
       links_.connection(index_of(letter.from()), event.actor) != event.connection)
     return;  // lost with its connection
@@ -212,12 +201,17 @@ void Simulator::handle_message(Pending& event) {
   if (self != kMonitor && letter.from() != kMonitor) busy_ = now_;
   trace_.delivered(now_, letter.from(), self, letter.message());
   observers_.delivered(now_, letter);
-  guarded(event.actor,
-          [&](Role& role, Outbox& box) { role.on_message(letter.from(), letter.message(), box); });
+  guarded(event.actor, [&](Role& role, Outbox& box) {
+    if (const auto opened = letter.take_opened()) {
+      role.on_decoded(letter.from(), letter.message(), *opened, box);
+    } else {
+      role.on_message(letter.from(), letter.message(), box);
+    }
+  });
 }
 
 /// The task has a core: its part is computed now, and done when its time is over.
-void Simulator::begin_part(std::uint64_t number) {
+void Simulator::begin_part(std::uint32_t number) {
   Task& task = tasks_.at(number);
   const ActorIndex actor = task.actor;
   const NodeIndex node = actors_[actor].node;
@@ -239,7 +233,7 @@ void Simulator::begin_part(std::uint64_t number) {
            {.kind = Pending::Kind::part_done, .actor = actor, .number = number});
 }
 
-void Simulator::end_part(std::uint64_t number) {
+void Simulator::end_part(std::uint32_t number) {
   const ActorIndex actor = tasks_.at(number).actor;
   const std::uint32_t life = tasks_.at(number).life;
   const auto work = tasks_.at(number).work;
@@ -296,22 +290,24 @@ void Simulator::tell_watchers(ActorIndex index, Instant when, bool seems) {
 }
 
 void Simulator::restart(Address address, std::shared_ptr<Role> role) {
-  Actor& actor = actors_[index_.at(address)];
+  const ActorIndex index = index_.find(address);
+  LW_CHECK(index != AddressMap::kNone, address);
+  Actor& actor = actors_[index];
   LW_CHECK(!actor.role, address, "lives");
   actor.role = std::move(role);
   ++actor.life;
   observers_.restarted(now_, address);
-  guarded(index_.at(address), [](Role& started, Outbox& box) { started.on_start(box); });
+  guarded(index, [](Role& started, Outbox& box) { started.on_start(box); });
 }
 
 void Simulator::kill(Address address, const std::string& reason) {
-  const auto found = index_.find(address);
-  if (found != index_.end()) end(found->second, reason);
+  const ActorIndex found = index_.find(address);
+  if (found != AddressMap::kNone) end(found, reason);
 }
 
 std::string Simulator::end_reason(Address address) const {
-  const auto found = index_.find(address);
-  return found == index_.end() ? std::string() : actors_[found->second].end_reason;
+  const ActorIndex found = index_.find(address);
+  return found == AddressMap::kNone ? std::string() : actors_[found].end_reason;
 }
 
 std::string Simulator::who_waits() const {

@@ -9,15 +9,17 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <queue>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "core/check.hpp"
+#include "sim/address_map.hpp"
+#include "sim/due_queue.hpp"
 #include "sim/links.hpp"
 #include "sim/machine.hpp"
 #include "sim/network.hpp"
 #include "sim/observers.hpp"
+#include "sim/slots.hpp"
 #include "sim/trace.hpp"
 
 namespace leeway::sim {
@@ -139,14 +141,6 @@ class Simulator {
     int part = 0;
     Slowdown slow_down;
   };
-  struct Due {
-    Instant at;
-    std::uint64_t order;
-    std::uint32_t slot;
-    bool operator>(const Due& other) const {
-      return at != other.at ? at > other.at : order > other.order;
-    }
-  };
 
   void schedule(Instant at, Pending event);
   void deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
@@ -156,8 +150,8 @@ class Simulator {
   bool lives(ActorIndex actor, std::uint32_t life) const {
     return actors_[actor].role && actors_[actor].life == life;
   }
-  void begin_part(std::uint64_t task);
-  void end_part(std::uint64_t task);
+  void begin_part(std::uint32_t task);
+  void end_part(std::uint32_t task);
   void release_core(NodeIndex node);
   template <class Handler>
   void guarded(ActorIndex actor, Handler handler);
@@ -174,7 +168,12 @@ class Simulator {
   /// Begins or ends an absence, after something has changed between the actor and the scheduler.
   void look_for(ActorIndex actor);
   bool out_of_reach(ActorIndex actor) const;
-  ActorIndex index_of(Address address) const { return index_.at(address); }
+  /// Of an actor that was added.
+  ActorIndex index_of(Address address) const {
+    const ActorIndex index = index_.find(address);
+    LW_CHECK(index != AddressMap::kNone, address);
+    return index;
+  }
   Instant node_time(NodeIndex node) const { return clocks_[node].value_or(now_); }
 
   Options options_;
@@ -184,17 +183,14 @@ class Simulator {
   Trace trace_;
   Observers observers_;
   std::vector<Actor> actors_;
-  std::map<Address, ActorIndex> index_;
+  AddressMap index_;                            // in actors_
   std::vector<Cores> cores_;                    // by node
   std::vector<std::optional<Instant>> clocks_;  // by node: where a stopped one stands
-  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
-  std::vector<Pending> slots_;
-  std::vector<std::uint32_t> free_slots_;
-  std::map<std::uint64_t, Task> tasks_;
+  DueQueue due_;                                // of pending_
+  Slots<Pending> pending_;
+  Slots<Task> tasks_;
   std::map<std::uint64_t, std::function<void()>> actions_;
   std::uint64_t next_action_ = 0, next_absence_ = 1;
-  std::uint64_t next_task_ = 0;
-  std::uint64_t next_order_ = 0;
   Instant now_;
   Instant
       busy_;  // the last time that an actor other than the monitor was told or computed anything

@@ -51,8 +51,8 @@ void Simulator::start_clock(Address address) {
 }
 
 bool Simulator::lives(Address address) const {
-  const auto found = index_.find(address);
-  return found != index_.end() && actors_[found->second].role;
+  const ActorIndex found = index_.find(address);
+  return found != AddressMap::kNone && actors_[found].role;
 }
 
 std::vector<Address> Simulator::addresses() const {
@@ -138,9 +138,8 @@ void Simulator::restore_link(Address actor, double factor) {
 
 bool Simulator::out_of_reach(ActorIndex actor) const {
   if (actors_[actor].freezes > 0) return true;
-  const auto scheduler = index_.find(kScheduler);
-  if (links_.untouched() || scheduler == index_.end() || scheduler->second == actor) return false;
-  const ActorIndex other = scheduler->second;
+  const ActorIndex other = index_.find(kScheduler);
+  if (links_.untouched() || other == AddressMap::kNone || other == actor) return false;
   return links_.held(actor, other) || links_.held(other, actor) || links_.severed(actor, other);
 }
 

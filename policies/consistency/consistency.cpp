@@ -1,5 +1,6 @@
 #include "policies/consistency/consistency.hpp"
 
+#include "policies/consistency/adaptive.hpp"
 #include "policies/consistency/asp.hpp"
 #include "policies/consistency/bsp.hpp"
 #include "policies/consistency/ssp.hpp"
@@ -18,7 +19,9 @@ std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec) {
       return std::make_unique<Asp>();
     }
     std::unique_ptr<Consistency> operator()(const plan::Backup&) const { return nullptr; }
-    std::unique_ptr<Consistency> operator()(const plan::Adaptive&) const { return nullptr; }
+    std::unique_ptr<Consistency> operator()(const plan::Adaptive& adaptive) const {
+      return std::make_unique<Adaptive>(adaptive.low, adaptive.high);
+    }
   };
   return std::visit(Make{}, spec);
 }

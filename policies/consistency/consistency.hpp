@@ -32,8 +32,11 @@ class Consistency {
  public:
   virtual ~Consistency() = default;
   virtual std::string_view name() const = 0;
-  /// The staleness bound s for `iteration`; kUnbounded for none.
+  /// The staleness bound s for `iteration`; kUnbounded for none. Where the scheduler moves it, this
+  /// is what holds until it announces another.
   virtual std::int64_t bound(Iteration iteration) const = 0;
+  /// The largest that the bound may become.
+  virtual std::int64_t largest_bound() const { return bound(Iteration()); }
   /// True when pushes wait for their whole round, are summed in worker order and applied once;
   /// false when each is applied on arrival.
   virtual bool by_rounds() const { return false; }

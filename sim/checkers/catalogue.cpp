@@ -1,5 +1,6 @@
 #include "sim/checkers/catalogue.hpp"
 
+#include "sim/checkers/bounds.hpp"
 #include "sim/checkers/clocks.hpp"
 #include "sim/checkers/cuts.hpp"
 #include "sim/checkers/evicted.hpp"
@@ -14,10 +15,12 @@ namespace leeway::sim {
 
 std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const Job>& job) {
   const auto clocks = std::make_shared<ClockChecker>();  // first: others read its books
+  const auto bounds = std::make_shared<BoundChecker>(job, clocks);
   return {clocks,
-          std::make_shared<RuleChecker>(job, clocks),
+          bounds,
+          std::make_shared<RuleChecker>(clocks, bounds),
           std::make_shared<ExactlyOnceChecker>(),
-          std::make_shared<ParkedChecker>(job, clocks),
+          std::make_shared<ParkedChecker>(clocks, bounds),
           std::make_shared<CutChecker>(job),
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(),

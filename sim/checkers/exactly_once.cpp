@@ -2,10 +2,27 @@
 
 namespace leeway::sim {
 
+const IterationSet* ExactlyOnceChecker::find(const Lives& lives, Incarnation incarnation,
+                                             std::uint32_t part) {
+  for (const Life& life : lives)
+    if (life.incarnation == incarnation && part < life.applied.size()) return &life.applied[part];
+  return nullptr;
+}
+
+IterationSet& ExactlyOnceChecker::at(Lives& lives, Incarnation incarnation, std::uint32_t part) {
+  std::size_t i = 0;
+  while (i < lives.size() && lives[i].incarnation != incarnation) ++i;
+  if (i == lives.size()) lives.push_back({incarnation, {}});
+  auto& applied = lives[i].applied;
+  if (applied.size() <= part) applied.resize(part + std::size_t{1});
+  return applied[part];
+}
+
 void ExactlyOnceChecker::on_event(Instant, Address actor, const Event& event) {
   if (event.kind != Event::Kind::part_applied) return;
   const auto part = static_cast<std::uint32_t>(event.value);
-  if (!applied_[{actor, event.worker, part, event.incarnation}].insert(event.iteration))
+  auto& lives = workers_.at(actor, event.worker);
+  if (!at(lives, event.incarnation, part).insert(event.iteration))
     violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
              ", incarnation ", event.incarnation, ", applied twice");
 }
@@ -14,10 +31,10 @@ void ExactlyOnceChecker::on_delivered(Instant, const Letter& letter) {
   if (letter.from().kind != RoleKind::shard || letter.to().kind != RoleKind::worker) return;
   const auto* pushed = letter.as<msg::Pushed>();
   if (!pushed) return;
-  const WorkerId worker(letter.to().index);
   const Incarnation incarnation = letter.open()->incarnation;
-  const auto found = applied_.find({letter.from(), worker, pushed->part, incarnation});
-  if (found == applied_.end() || !found->second.contains(pushed->iteration))
+  const auto* lives = workers_.find(letter.from(), WorkerId(letter.to().index));
+  const auto* applied = lives ? find(*lives, incarnation, pushed->part) : nullptr;
+  if (!applied || !applied->contains(pushed->iteration))
     violated({letter.from(), letter.to()}, "part ", pushed->part, " of iteration ",
              pushed->iteration, ", incarnation ", incarnation, ", acknowledged but not applied");
 }

@@ -2,9 +2,9 @@
 // ExactlyOnceChecker: property 3, every acknowledged part is applied exactly once, across repeats,
 // broken links, death and return.
 #include <cstdint>
-#include <map>
-#include <tuple>
+#include <vector>
 
+#include "sim/checkers/books.hpp"
 #include "sim/checkers/checker.hpp"
 #include "sim/checkers/iteration_set.hpp"
 
@@ -17,8 +17,16 @@ class ExactlyOnceChecker final : public Checker {
   void on_delivered(Instant, const Letter& letter) override;
 
  private:
-  using Name = std::tuple<Address, WorkerId, std::uint32_t, Incarnation>;  // shard; part
-  std::map<Name, IterationSet> applied_;
+  struct Life {
+    Incarnation incarnation;
+    std::vector<IterationSet> applied;  // by part
+  };
+  using Lives = std::vector<Life>;
+  /// Null when nothing was applied of it yet.
+  static const IterationSet* find(const Lives& lives, Incarnation incarnation, std::uint32_t part);
+  static IterationSet& at(Lives& lives, Incarnation incarnation, std::uint32_t part);
+
+  Books<Lives> workers_;
 };
 
 }  // namespace leeway::sim

@@ -1,8 +1,9 @@
 #pragma once
 // IterationSet: iterations that something was done for, as intervals: they come nearly in order, so
 // a few suffice for a run of any length.
+#include <algorithm>
 #include <iterator>
-#include <map>
+#include <vector>
 
 #include "core/ids.hpp"
 
@@ -11,32 +12,45 @@ namespace leeway::sim {
 class IterationSet {
  public:
   bool contains(Iteration iteration) const {
-    const auto after = ends_.upper_bound(iteration.value());
-    return after != ends_.begin() && std::prev(after)->second > iteration.value();
+    const auto after = first_beyond(iteration.value());
+    return after != intervals_.begin() && std::prev(after)->end > iteration.value();
   }
 
   /// False if it was there already.
   bool insert(Iteration iteration) {
-    if (contains(iteration)) return false;
     const std::int64_t value = iteration.value();
-    auto next = ends_.upper_bound(value);
-    std::int64_t end = value + 1;
-    if (next != ends_.end() && next->first == end) {
-      end = next->second;
-      next = ends_.erase(next);
-    }
-    if (next != ends_.begin() && std::prev(next)->second == value) {
-      std::prev(next)->second = end;
+    const auto next = intervals_.begin() + (first_beyond(value) - intervals_.cbegin());
+    const bool has_before = next != intervals_.begin();
+    if (has_before && std::prev(next)->end > value) return false;
+    const bool joins_before = has_before && std::prev(next)->end == value;
+    const bool joins_next = next != intervals_.end() && next->begin == value + 1;
+    if (joins_before && joins_next) {
+      std::prev(next)->end = next->end;
+      intervals_.erase(next);
+    } else if (joins_before) {
+      ++std::prev(next)->end;
+    } else if (joins_next) {
+      --next->begin;
     } else {
-      ends_.emplace_hint(next, value, end);
+      intervals_.insert(next, {value, value + 1});
     }
     return true;
   }
 
-  std::size_t intervals() const { return ends_.size(); }
+  std::size_t intervals() const { return intervals_.size(); }
 
  private:
-  std::map<std::int64_t, std::int64_t> ends_;  // [first, second), apart from each other
+  struct Interval {
+    std::int64_t begin, end;
+  };
+  std::vector<Interval>::const_iterator first_beyond(std::int64_t value) const {
+    if (intervals_.empty() || intervals_.back().begin <= value) return intervals_.end();
+    return std::upper_bound(
+        intervals_.begin(), intervals_.end(), value,
+        [](std::int64_t one, const Interval& other) { return one < other.begin; });
+  }
+
+  std::vector<Interval> intervals_;  // in order, apart from each other
 };
 
 }  // namespace leeway::sim

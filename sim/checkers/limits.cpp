@@ -17,27 +17,29 @@ void LimitsChecker::on_sent(Instant, const Letter& letter) {
 void LimitsChecker::on_delivered(Instant, const Letter& letter) {
   if (letter.from() != kScheduler || letter.to().kind != RoleKind::shard) return;
   if (const auto* admit = letter.as<msg::Admit>()) {
-    auto& worker = workers_[{letter.to(), admit->worker}];
+    auto& worker = workers_.at(letter.to(), admit->worker);
     worker = {.incarnation = admit->incarnation, .parked = std::move(worker.parked)};
   } else if (const auto* raise = letter.as<msg::Raise>()) {
-    auto& worker = workers_[{letter.to(), raise->worker}];
+    auto& worker = workers_.at(letter.to(), raise->worker);
     worker.began = std::max(worker.began, raise->iteration.value());
   }
 }
 
 void LimitsChecker::on_event(Instant, Address actor, const Event& event) {
   if (actor.kind != RoleKind::shard) return;
-  auto& worker = workers_[{actor, event.worker}];
+  if (event.worker.value() >= limits::kMaxWorkers) return;  // a stranger, who is refused
+  auto& worker = workers_.at(actor, event.worker);
   switch (event.kind) {
     case Event::Kind::pull_parked:
-      worker.parked.insert(event.iteration);
+      std::erase(worker.parked, event.iteration);
+      worker.parked.push_back(event.iteration);
       if (worker.parked.size() > limits::kMaxPullsPerWorker)
         violated({actor, address_of(event.worker)}, worker.parked.size(),
                  " pulls parked; allowed are ", limits::kMaxPullsPerWorker);
       return;
     case Event::Kind::pull_answered:
     case Event::Kind::refused:
-      worker.parked.erase(event.iteration);
+      std::erase(worker.parked, event.iteration);
       return;
     case Event::Kind::removed:
       worker.parked.clear();

@@ -1,12 +1,11 @@
 #pragma once
 // LimitsChecker: every queue is bounded, as core/limits.hpp and the protocol say.
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <set>
-#include <utility>
+#include <vector>
 
 #include "actors/job.hpp"
+#include "sim/checkers/books.hpp"
 #include "sim/checkers/checker.hpp"
 
 namespace leeway::sim {
@@ -24,12 +23,12 @@ class LimitsChecker final : public Checker {
  private:
   struct Worker {
     Incarnation incarnation;
-    std::set<Iteration> parked;
+    std::vector<Iteration> parked;
     std::int64_t began = 0;    // the iteration that it was admitted at
     std::int64_t applied = 0;  // parts, since then
   };
   std::shared_ptr<const Job> job_;
-  std::map<std::pair<Address, WorkerId>, Worker> workers_;  // by shard
+  Books<Worker> workers_;
 };
 
 }  // namespace leeway::sim

@@ -8,7 +8,7 @@ void ParkedChecker::look(Address address, WorkerId worker, Iteration iteration,
                          std::int64_t own_clock) {
   const auto& shard = clocks_->at(address);
   const auto* entry = shard.live(worker);
-  const std::int64_t bound = job_->consistency->bound(iteration);
+  const std::int64_t bound = bounds_->at(address, iteration);
   if (!entry || entry->clock < own_clock ||
       (bound != kUnbounded && iteration.value() - shard.min_clock > bound))
     return;
@@ -20,7 +20,8 @@ void ParkedChecker::look(Address address, WorkerId worker, Iteration iteration,
 /// A shard answers in the handler that moved a clock, so what may go on now was left behind.
 void ParkedChecker::look(Address address, Shard& shard) {
   const std::int64_t min_clock = clocks_->at(address).min_clock;
-  if (min_clock != shard.min_clock) {
+  const std::uint64_t changes = bounds_->changes();
+  if (min_clock != shard.min_clock || changes != shard.bounds) {
     for (const auto& [name, own_clock] : shard.open)
       look(address, std::get<WorkerId>(name), std::get<Iteration>(name), own_clock);
   } else {
@@ -30,6 +31,7 @@ void ParkedChecker::look(Address address, Shard& shard) {
         look(address, worker, std::get<Iteration>(pull->first), pull->second);
   }
   shard.min_clock = min_clock;
+  shard.bounds = changes;
   shard.moved.clear();
 }
 
@@ -72,7 +74,7 @@ void ParkedChecker::on_delivered(Instant, const Letter& letter) {
   const bool from_worker = letter.from().kind == RoleKind::worker;
   if (letter.to().kind == RoleKind::shard) {
     auto& shard = shards_[letter.to()];
-    if (!shard.moved.empty() || shard.latest) {
+    if (!shard.moved.empty() || shard.latest || bounds_->changes() != shard.bounds) {
       if (shard.latest) shard.moved.insert(std::get<WorkerId>(*shard.latest));
       look(letter.to(), shard);
       shard.latest.reset();

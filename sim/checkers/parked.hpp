@@ -7,18 +7,17 @@
 #include <set>
 #include <tuple>
 
-#include "actors/job.hpp"
-#include "sim/checkers/clocks.hpp"
+#include "sim/checkers/bounds.hpp"
 
 namespace leeway::sim {
 
 /// That all wait for each other is for the host to see: then there is nothing more to observe.
 class ParkedChecker final : public Checker {
  public:
-  ParkedChecker(std::shared_ptr<const Job> job, std::shared_ptr<ClockChecker> clocks)
+  ParkedChecker(std::shared_ptr<ClockChecker> clocks, std::shared_ptr<BoundChecker> bounds)
       : Checker("every pull is answered once it may be, or its worker is told why not (4)"),
-        job_(std::move(job)),
-        clocks_(std::move(clocks)) {}
+        clocks_(std::move(clocks)),
+        bounds_(std::move(bounds)) {}
   void on_event(Instant, Address actor, const Event& event) override;
   void on_delivered(Instant, const Letter& letter) override;
   void on_ended(Instant, Address actor) override { ended_.insert(actor); }
@@ -31,6 +30,7 @@ class ParkedChecker final : public Checker {
     std::map<Name, std::int64_t> open;  // pulls neither answered nor refused; with own_clock
     std::optional<Name> latest;         // came with the last message
     std::int64_t min_clock = 0;         // when last looked at
+    std::uint64_t bounds = 0;           // changes of bounds, then
     std::set<WorkerId> moved;           // since then
   };
   void look(Address address, Shard& shard);
@@ -39,8 +39,8 @@ class ParkedChecker final : public Checker {
   /// The worker waits for nothing that lives before `incarnation` asked for.
   void forget(WorkerId worker, Incarnation incarnation);
 
-  std::shared_ptr<const Job> job_;
   std::shared_ptr<ClockChecker> clocks_;
+  std::shared_ptr<BoundChecker> bounds_;
   std::map<Address, Shard> shards_;
   std::set<Address> ended_;  // dead, or stopped: they wait for nothing
 };

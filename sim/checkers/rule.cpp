@@ -20,7 +20,7 @@ void RuleChecker::on_event(Instant, Address actor, const Event& event) {
   const std::int64_t own_clock = asked->second;
   own_clocks.erase(asked);
   const auto& shard = clocks_->at(actor);
-  const std::int64_t bound = job_->consistency->bound(event.iteration);
+  const std::int64_t bound = bounds_->at(actor, event.iteration);
   if (bound != kUnbounded && event.iteration.value() - shard.min_clock > bound)
     violated(actors, "iteration ", event.iteration, " answered at min_clock ", shard.min_clock,
              ", the bound is ", bound);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policies/balance/balance.hpp"
+
 namespace leeway::sim {
 
 void SampleChecker::on_event(Instant, Address actor, const Event& event) {
@@ -47,7 +49,7 @@ void SampleChecker::on_run_ended(const RunTotals& totals) {
   // None came twice, so the number says that all came.
   if (by_epochs && samples_ != wanted)
     violated({kScheduler}, samples_, " samples were trained, and not ", wanted);
-  const std::uint64_t extra = end.torn_pushes * job_->plan.batch;
+  const std::uint64_t extra = end.torn_pushes * largest_batch(job_->plan);
   for (const auto& [shard_part, count] : applied_)
     if (count < samples_ || count > samples_ + extra)
       violated({shard_part.first}, "part ", shard_part.second, " was given ", count,

@@ -49,7 +49,8 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
   if (letter.to().kind == RoleKind::worker && letter.from().kind == RoleKind::shard) {
     const auto* weights = letter.as<msg::Weights>();
     if (!weights) return;
-    auto& pulled = pulled_[{letter.to(), letter.from(), letter.open()->incarnation}];
+    auto& pulled =
+        pulled_.at(letter.from(), WorkerId(letter.to().index))[letter.open()->incarnation];
     if (weights->iteration < pulled.from) return;  // comes again, too late
     const auto [versions, fresh] = pulled.versions.try_emplace(weights->iteration);
     if (!fresh) return;  // of several the worker takes the first
@@ -62,7 +63,7 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
 }
 
 void WeightsChecker::check_push(const Letter& letter, const msg::Push& push) {
-  auto& pulled = pulled_[{letter.from(), letter.to(), letter.open()->incarnation}];
+  auto& pulled = pulled_.at(letter.to(), WorkerId(letter.from().index))[letter.open()->incarnation];
   if (push.iteration < pulled.from) return;  // comes again after a later one: no news
   const auto found = pulled.versions.find(push.iteration);
   if (found == pulled.versions.end())

@@ -3,11 +3,11 @@
 // writes to what is on its way.
 #include <cstdint>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "sim/checkers/books.hpp"
 #include "sim/checkers/checker.hpp"
 
 namespace leeway::sim {
@@ -31,7 +31,7 @@ class WeightsChecker final : public Checker {
   void check_contents(const Letter& letter);
   void check_push(const Letter& letter, const msg::Push& push);
 
-  std::map<std::tuple<Address, Address, Incarnation>, Pulled> pulled_;  // by worker and shard
+  Books<std::map<Incarnation, Pulled>> pulled_;
   /// By the memory of their headers, which those that are on their way do not share; never walked
   /// through.
   std::unordered_map<const std::uint64_t*, Underway> underway_;

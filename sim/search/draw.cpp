@@ -65,7 +65,7 @@ class Draw {
         plan_.consistency = plan::Bsp{};  // plan::Backup{between(1, 2)};
         break;
       case 4:
-        plan_.consistency = plan::Ssp{2};  // plan::Adaptive{1, between(2, 8)};
+        plan_.consistency = plan::Adaptive{1, between(2, 8)};
         plan_.prefetch = rng_.one_in(2);
         break;
       default:
@@ -73,7 +73,7 @@ class Draw {
         plan_.prefetch = std::get<plan::Ssp>(plan_.consistency).staleness > 0 && rng_.one_in(2);
     }
     if (std::holds_alternative<plan::Asp>(plan_.consistency)) plan_.prefetch = rng_.one_in(2);
-    // plan_.balance = rng_.one_in(4) ? plan::Balance::by_speed : plan::Balance::equal;
+    plan_.balance = rng_.one_in(4) ? plan::Balance::by_speed : plan::Balance::equal;
   }
 
   void data() {

@@ -10,6 +10,7 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "core/text.hpp"
+#include "tests/support/any_sizes.hpp"
 
 using namespace leeway;
 
@@ -31,8 +32,14 @@ std::string text_of(const std::optional<msg::Lease>& lease) {
 /// Workers that ask, train, die, come back, idle; throws CheckFailed where the book goes wrong.
 class Driver {
  public:
-  Driver(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed)
-      : limits_(limits), book_(limits), rng_(seed), workers_(count) {
+  Driver(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed,
+         std::shared_ptr<Balance> balance = nullptr)
+      : limits_(limits),
+        book_(limits, balance),
+        most_(limits.batch * (balance ? 8 : 1)),
+        least_(balance ? 1 : limits.batch),
+        rng_(seed),
+        workers_(count) {
     // The epochs of a run without an end are as many as the driver gets to.
     total_ = limits.total_samples;
   }
@@ -129,14 +136,17 @@ class Driver {
     const auto lease = book_.grant(id, worker.next, live());
     if (!lease) return false;
     LW_CHECK(lease->first_iteration == worker.next, "not contiguous", text_of(lease), worker.next);
-    LW_CHECK(lease->batch == limits_.batch, text_of(lease));
+    LW_CHECK(lease->batch >= least_ && lease->batch <= most_, text_of(lease));
     // By rounds, what counts is who took part when the round was cut: the same for all its parts.
     auto& round = round_samples_[limits_.by_rounds ? lease->first_iteration : Iteration(-1)];
     if (round == 0 || !limits_.by_rounds)
       round = limits_.batch * static_cast<std::uint32_t>(live().size());
     LW_CHECK(lease->round_samples == round, text_of(lease), round);
     LW_CHECK(limits_.by_rounds || lease->begin < lease->end, "an empty chunk", text_of(lease));
-    LW_CHECK(lease->end - lease->begin <= std::max(limits_.chunk, limits_.batch), text_of(lease));
+    LW_CHECK(lease->end - lease->begin <=
+                 std::max(limits_.chunk * lease->batch / limits_.batch, lease->batch),
+             text_of(lease));
+    sum_of_round(*lease);
     LW_CHECK(!limits_.by_rounds || lease->iterations() == 1, text_of(lease));
     LW_CHECK(ids_.insert(lease->lease).second, "an id twice", text_of(lease));
     mark(lease->epoch, lease->begin, lease->end, Mark::free, Mark::leased);
@@ -149,6 +159,14 @@ class Driver {
     worker.next = worker.next + lease->iterations();
     LW_CHECK(book_.horizon() >= worker.next, book_.horizon(), worker.next);
     return true;
+  }
+
+  /// By rounds, no more samples are in one than it says.
+  void sum_of_round(const msg::Lease& lease) {
+    if (!limits_.by_rounds) return;
+    auto& sum = round_sums_[lease.first_iteration];
+    sum += lease.end - lease.begin;
+    LW_CHECK(sum <= lease.round_samples, sum, lease.first_iteration);
   }
 
   void train_some(WorkerId id) {
@@ -234,11 +252,13 @@ class Driver {
 
   LeaseBook::Limits limits_;
   LeaseBook book_;
+  std::uint32_t most_, least_;  // samples of an iteration
   Rng rng_;
   std::vector<Worker> workers_;
   std::map<Epoch, std::vector<Mark>> marks_;
   std::set<LeaseId> ids_;
   std::map<Iteration, std::uint32_t> round_samples_;
+  std::map<Iteration, std::int64_t> round_sums_;
   std::int64_t total_ = 0;
   std::uint64_t trained_ = 0;
   std::int64_t iterations_ = 0;  // granted with samples
@@ -254,11 +274,12 @@ LeaseBook::Limits any_limits(bool by_rounds) {
   return limits;
 }
 
-void drive(const LeaseBook::Limits& limits) {
+void drive(const LeaseBook::Limits& limits, bool equal = true) {
   const auto count = *rc::gen::inRange<std::uint32_t>(1, 6);
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
   const auto steps = *rc::gen::inRange(0, 200);
-  Driver driver(limits, count, seed);
+  Driver driver(limits, count, seed,
+                equal ? nullptr : std::make_shared<test::AnySizes>(limits.batch, seed));
   for (int i = 0; i < steps; ++i) driver.step();
   driver.finish();
   driver.check_end();
@@ -270,6 +291,8 @@ TEST_CASE(
     "every sample of every epoch is trained exactly once, whoever dies, idles or comes back") {
   rc::prop("chunks", [] { drive(any_limits(false)); });
   rc::prop("rounds", [] { drive(any_limits(true)); });
+  rc::prop("chunks of unequal batches", [] { drive(any_limits(false), false); });
+  rc::prop("rounds of unequal batches", [] { drive(any_limits(true), false); });
 }
 
 TEST_CASE("the limit of iterations is respected, and ends the run") {
@@ -277,7 +300,7 @@ TEST_CASE("the limit of iterations is respected, and ends the run") {
     auto limits = any_limits(*rc::gen::arbitrary<bool>());
     if (*rc::gen::arbitrary<bool>()) limits.total_samples = 0;
     limits.total_iterations = *rc::gen::inRange<std::uint64_t>(1, 60);
-    drive(limits);
+    drive(limits, *rc::gen::arbitrary<bool>());
   });
   rc::prop("without trouble, all iterations of the limit are granted", [] {
     auto limits = any_limits(*rc::gen::arbitrary<bool>());

@@ -58,6 +58,33 @@ TEST_CASE("bsp with N workers equals one worker with N times the batch, to round
     CHECK(std::abs(many[i] - one[i]) < 1e-5 * (1 + std::abs(one[i])));
 }
 
+TEST_CASE("bsp gives the weights of equal batches however a round is divided, to rounding") {
+  struct Sizes final : sim::Observer {
+    void on_delivered(Instant, const sim::Letter& letter) override {
+      const auto* lease = letter.from() == kScheduler ? letter.as<msg::Lease>() : nullptr;
+      if (!lease) return;
+      largest = std::max(largest, lease->batch);
+      least = std::min(least, lease->batch);
+    }
+    std::uint32_t largest = 0, least = 100;
+  };
+  Plan plan = bsp_plan(3, 8);
+  plan.stop.epochs = 8;
+  const auto equal = weights_of(run_plan(plan, 1));
+  plan.balance = plan::Balance::by_speed;
+  const auto sizes = std::make_shared<Sizes>();
+  for (std::uint64_t interleaving = 1; interleaving < 10; ++interleaving) {
+    TestHost host(job_of(plan), interleaving);
+    host.observe(sizes);
+    const auto unequal = weights_of(host.run());
+    REQUIRE(unequal.size() == equal.size());
+    for (std::size_t i = 0; i < equal.size(); ++i)
+      CHECK(std::abs(unequal[i] - equal[i]) < 1e-4 * (1 + std::abs(equal[i])));
+  }
+  CHECK(sizes->largest > plan.batch);
+  CHECK(sizes->least < plan.batch);
+}
+
 TEST_CASE("the number of shards does not change the result of bsp") {
   Plan one = bsp_plan(3, 4);
   one.shards = 1;
@@ -71,7 +98,8 @@ TEST_CASE("every optimizer trains the small task under every policy") {
   const std::vector<plan::Optimizer> optimizers = {
       {0.1, 0, plan::Sgd{}},   {0.05, 0, plan::Momentum{}}, {0.05, 0, plan::Nesterov{}},
       {0.02, 0, plan::Adam{}}, {0.02, 0.01, plan::AdamW{}}, {0.1, 0, plan::AdaGrad{}}};
-  const std::vector<plan::Consistency> policies = {plan::Bsp{}, plan::Ssp{2}, plan::Asp{}};
+  const std::vector<plan::Consistency> policies = {plan::Bsp{}, plan::Ssp{2}, plan::Asp{},
+                                                   plan::Adaptive{1, 3}};
   for (const auto& optimizer : optimizers) {
     for (const auto& policy : policies) {
       Plan plan = tiny_plan();

@@ -10,7 +10,7 @@
 namespace leeway::test {
 namespace {
 
-/// A plan drawn from a seed: policy, numbers of actors, batch, epochs, prefetch, evaluations.
+/// A plan drawn from a seed: policy, balance, numbers of actors, batch, prefetch, evaluations.
 Plan random_plan(std::uint64_t seed) {
   Rng rng(mix64(seed));
   Plan plan = tiny_plan();
@@ -19,13 +19,19 @@ Plan random_plan(std::uint64_t seed) {
   plan.shards = static_cast<std::uint32_t>(1 + rng.below(3));
   plan.batch = static_cast<std::uint32_t>(1 + rng.below(7));
   plan.chunk = rng.one_in(2) ? 0 : plan.batch + static_cast<std::uint32_t>(rng.below(20));
-  const std::uint64_t policy = rng.below(5);
+  const std::uint64_t policy = rng.below(7);
+  const auto least = static_cast<std::uint32_t>(rng.below(4));
   if (policy == 0) plan.consistency = plan::Bsp{};
   if (policy == 1) plan.consistency = plan::Asp{};
-  if (policy > 1) plan.consistency = plan::Ssp{static_cast<std::uint32_t>(rng.below(4))};
-  const bool leeway =
-      policy == 1 || (policy > 1 && std::get<plan::Ssp>(plan.consistency).staleness > 0);
+  if (policy > 1) plan.consistency = plan::Ssp{least};
+  if (policy > 4)
+    plan.consistency = plan::Adaptive{least, least + 1 + static_cast<std::uint32_t>(rng.below(4))};
+  const bool leeway = policy == 1 || (policy > 1 && least > 0);
   plan.prefetch = leeway && rng.one_in(2);
+  if (rng.one_in(3)) {
+    plan.balance = plan::Balance::by_speed;
+    plan.stop.epochs = 6;  // until speeds are measured
+  }
   plan.evaluate_every = rng.one_in(2) ? 0 : 0.3;
   return plan;
 }
@@ -35,6 +41,8 @@ struct Checked {
   std::uint64_t hash;
   std::uint64_t answered;
   std::uint64_t cuts;
+  std::uint64_t bounds;
+  std::uint64_t unequal;
 };
 
 /// How much there was to check.
@@ -42,25 +50,32 @@ class Counter final : public sim::Observer {
  public:
   void on_event(Instant, Address, const Event& event) override {
     answered += event.kind == Event::Kind::pull_answered ? 1 : 0;
+    bounds += event.kind == Event::Kind::bound_changed ? 1 : 0;
   }
   void on_delivered(Instant, const sim::Letter& letter) override {
     if (letter.to() == kMonitor && letter.as<msg::CutState>()) ++cuts;
+    if (letter.from() != kScheduler) return;
+    if (const auto* lease = letter.as<msg::Lease>()) unequal += lease->batch != batch ? 1 : 0;
   }
-  std::uint64_t answered = 0, cuts = 0;
+  explicit Counter(std::uint32_t usual) : batch(usual) {}
+  std::uint32_t batch;
+  std::uint64_t answered = 0, cuts = 0, bounds = 0;
+  std::uint64_t unequal = 0;  // leases of another batch than the plan's
 };
 
 Checked run_checked(std::uint64_t seed, Trouble trouble) {
   const auto job = job_of(random_plan(seed));
   TestHost host(job, seed, trouble);
   observe_all(host, job);
-  const auto counter = std::make_shared<Counter>();
+  const auto counter = std::make_shared<Counter>(job->plan.batch);
   host.observe(counter);
   auto totals = host.run();
   // Where live workers are suspected, all of them may be out at once: that ends a run, and it says
   // so.
   if (trouble.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos)
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
-  return {std::move(totals), host.trace_hash(), counter->answered, counter->cuts};
+  return {std::move(totals), host.trace_hash(), counter->answered,
+          counter->cuts,     counter->bounds,   counter->unequal};
 }
 
 /// Runs the seeds [first, first + count) and names the one that fails. LEEWAY_SEEDS=20 in the
@@ -80,13 +95,19 @@ void for_seeds(std::uint64_t first, std::uint64_t count, Check check) {
 TEST_CASE("properties 1 to 6 hold under random interleavings") {
   std::uint64_t answered = 0;
   std::uint64_t cuts = 0;
+  std::uint64_t bounds = 0;
+  std::uint64_t unequal = 0;
   for_seeds(1, 150, [&](std::uint64_t seed) {
     const auto checked = run_checked(seed, {});
     answered += checked.answered;
     cuts += checked.cuts;
+    bounds += checked.bounds;
+    unequal += checked.unequal;
   });
   CHECK(answered > 5000);
   CHECK(cuts > 300);
+  CHECK(bounds > 100);
+  CHECK(unequal > 100);
 }
 
 TEST_CASE("properties 1 to 6 hold when workers are killed") {

@@ -171,6 +171,46 @@ TEST_CASE("the bound holds on real threads, and every sample is trained once") {
   }
 }
 
+TEST_CASE("on real threads, a bound that moves keeps its range beside a worker that is slow") {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Adaptive{1, 4};
+  plan.workers = 4;
+  plan.stop.epochs = 100;
+  plan.stragglers = {{.worker = 3, .kind = plan::Pauses{1, std::uint32_t{1}}},
+                     {.worker = 3, .kind = plan::ConstantFactor{3}}};
+  plan.prefetch = GENERATE(false, true);
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  CHECK(result.totals.last.staleness > 1);
+  CHECK(result.max_clock_gap > 2);
+  CHECK(result.max_clock_gap <= 5);
+  CHECK(result.samples_trained == 100 * 60);
+  CHECK(result.totals.last.malformed == 0);
+  CHECK(result.totals.last.refused == 0);
+}
+
+TEST_CASE("on real threads, a worker that is slow computes fewer samples by speed, all once") {
+  Plan plan = tiny_plan();
+  plan.consistency = GENERATE(plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}));
+  plan.data = plan::Synthetic{4000, 20, plan::Clusters{10, 64, 3}};
+  plan.model = {plan::Linear{256}, plan::Relu{}, plan::Linear{10}};
+  plan.balance = plan::Balance::by_speed;
+  plan.batch = 32;
+  plan.stop.epochs = 5;
+  plan.stragglers = {{.worker = 2, .kind = plan::ConstantFactor{3}}};
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  const auto per_iteration = [&](std::size_t worker) {
+    const auto& totals = result.totals.workers[worker];
+    return totals.samples / std::max<std::uint64_t>(totals.iterations, 1);
+  };
+  CHECK(per_iteration(2) < per_iteration(0));
+  CHECK(per_iteration(2) < per_iteration(1));
+  CHECK(result.samples_trained == 5 * 4000);
+  CHECK(result.totals.last.malformed == 0);
+  CHECK(result.totals.last.refused == 0);
+}
+
 TEST_CASE("workers that throw or are killed are evicted, and every sample is still trained") {
   Plan plan = tiny_plan();
   plan.workers = 4;

@@ -137,9 +137,11 @@ const std::shared_ptr<const Job>& job(std::uint8_t policy) {
     std::vector<std::shared_ptr<const Job>> made;
     for (const plan::Consistency& consistency :
          {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
-          plan::Consistency(plan::Asp{})}) {
+          plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4})}) {
       Plan plan = tiny_plan();
       plan.consistency = consistency;
+      if (std::holds_alternative<plan::Adaptive>(consistency))
+        plan.balance = plan::Balance::by_speed;
       plan.evaluate_every = 0.2;
       plan.optimizer.kind = plan::Momentum{};
       made.push_back(job_of(plan));

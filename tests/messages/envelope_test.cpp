@@ -104,3 +104,22 @@ TEST_CASE("each kind of body has its own name, and the envelope's order") {
   CHECK(name_of(Body(msg::Interrupt{})) == "interrupt");
   CHECK(msg::name_of(msg::Refused::Reason::stale_view) == "stale view");
 }
+
+TEST_CASE("a message holds its blobs until its last copy is gone") {
+  const Blob blob = Blob::allocate(64);
+  {
+    std::vector<Blob> blobs(3, blob);
+    Message message({1, 2}, std::move(blobs)), copy = message, other;
+    message = other;
+    CHECK(message.header().empty());
+    CHECK(message.blobs().empty());
+    REQUIRE(copy.blobs().size() == 3);
+    CHECK(copy.blobs()[2].same_as(blob));
+    CHECK(std::vector(copy.header().begin(), copy.header().end()) ==
+          std::vector<std::uint64_t>{1, 2});
+    other = std::move(copy);
+    CHECK(other.blobs().size() == 3);
+    CHECK_FALSE(blob.unique());
+  }
+  CHECK(blob.unique());
+}

@@ -232,7 +232,7 @@ TEST_CASE("an error names the message, the field, what was found and what is all
   CHECK(error_of(msg::CutState{0, Iteration(0), false, {{BlockId(4), Version(0)}}}) ==
         "cut state: block 4 has no data");
   CHECK(error_of(msg::Pushed{Iteration(0), 4096}) == "pushed: part is 4096, must be below 4096");
-  CHECK(error_of(msg::Admit{WorkerId(4096)}) == "admit: worker is 4096, must be below 4096");
+  CHECK(error_of(msg::Admit{WorkerId(65536)}) == "admit: worker is 65536, must be below 65536");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(-1)}) == "fenced: clock is -1, must be 0 or more");
   CHECK(error_of(msg::Refused{static_cast<msg::Refused::Reason>(9)}) ==
         "refused: reason has the unknown value 9");
@@ -254,8 +254,12 @@ TEST_CASE("errors of leases and reports name their field, too") {
   report.lags.resize(limits::kLagBins + 1);
   CHECK(error_of(report) == "shard report: lags has 65 bins");
   report.lags.clear();
-  report.waits = {{WorkerId(1), WorkerId(5000), {}, 1}};
-  CHECK(error_of(report) == "shard report: worker is 5000, must be below 4096");
+  report.waits = {{WorkerId(1), WorkerId(70000), {}, 1}};
+  CHECK(error_of(report) == "shard report: worker is 70000, must be below 65536");
+  report.waits.assign(limits::kMaxWaits + 1, {});
+  CHECK(error_of(report) == "shard report: waits has 16385 pairs, must be at most 16384");
+  report.waits.pop_back();
+  CHECK(error_of(report) == "");
 }
 
 TEST_CASE("shapes that are negative or too large are an error, also beside a zero extent") {

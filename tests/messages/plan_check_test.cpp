@@ -38,12 +38,12 @@ TEST_CASE("a plan with a model is valid by its defaults") {
 
 TEST_CASE("counts out of range name the flag to change") {
   CHECK(after([](Plan& p) { p.workers = 0; }) ==
-        "workers: 0 is not allowed; give --workers 1 to 4096");
-  CHECK(after([](Plan& p) { p.workers = 4097; }) ==
-        "workers: 4097 is not allowed; give --workers 1 to 4096");
+        "workers: 0 is not allowed; give --workers 1 to 65536");
+  CHECK(after([](Plan& p) { p.workers = 65537; }) ==
+        "workers: 65537 is not allowed; give --workers 1 to 65536");
   CHECK_THAT(after([](Plan& p) { p.shards = 0; }), Contains("give --shards 1 to 4096"));
   CHECK_THAT(after([](Plan& p) { p.batch = 0; }), Contains("batch: 0") && Contains("--batch 1 to"));
-  CHECK_THAT(after([](Plan& p) { p.workers = 4096, p.batch = 1u << 24; }),
+  CHECK_THAT(after([](Plan& p) { p.workers = 65536, p.batch = 1u << 24; }),
              Contains("too much for one round; give a smaller --batch"));
   CHECK_THAT(after([](Plan& p) { p.micro_batches = 0; }), Contains("micro_batches: 0"));
   CHECK_THAT(after([](Plan& p) { p.micro_batches = 65; }), Contains("give 1 to 64"));
@@ -61,6 +61,18 @@ TEST_CASE("a prefetch needs a unit of leeway to spend") {
   CHECK_THAT(prefetch(plan::Ssp{0}), Contains("prefetch: with staleness 0"));
   CHECK(prefetch(plan::Ssp{1}) == "");
   CHECK(prefetch(plan::Asp{}) == "");
+  CHECK(prefetch(plan::Adaptive{1, 8}) == "");
+  CHECK_THAT(prefetch(plan::Adaptive{0, 8}), Contains("may fall to 0"));
+}
+
+TEST_CASE("adaptive needs a range") {
+  const auto range = [](std::uint32_t low, std::uint32_t high) {
+    return after([&](Plan& p) { p.consistency = plan::Adaptive{low, high}; });
+  };
+  CHECK(range(0, 1) == "");
+  CHECK(range(3, 1'000'000) == "");
+  for (const auto& wrong : {range(3, 3), range(4, 3), range(0, 1'000'001)})
+    CHECK_THAT(wrong, Contains("is no range") && Contains("--staleness adaptive(1,8)"));
 }
 
 TEST_CASE("a model needs layers that can be trained") {

@@ -5,7 +5,7 @@
 
 namespace leeway {
 
-TEST_CASE("--staleness takes a number, bsp or asp") {
+TEST_CASE("--staleness takes a number, bsp, asp or a range") {
   CHECK(std::get<plan::Ssp>(*parse_staleness("3")).staleness == 3);
   CHECK(std::holds_alternative<plan::Bsp>(*parse_staleness("bsp")));
   CHECK(std::holds_alternative<plan::Asp>(*parse_staleness("asp")));
@@ -15,6 +15,23 @@ TEST_CASE("--staleness takes a number, bsp or asp") {
     REQUIRE_FALSE(refused.has_value());
     CHECK(refused.error().text.find("give --staleness 3") != std::string::npos);
   }
+  CHECK(*parse_staleness("adaptive(2,12)") == plan::Consistency(plan::Adaptive{2, 12}));
+  for (const std::string wrong :
+       {"adaptive", "adaptive()", "adaptive(1)", "adaptive(1,8", "adaptive(1,2,3)", "adaptive(a,8)",
+        "adaptive(-1,8)", "adaptive(1,)"}) {
+    INFO(wrong);
+    const auto refused = parse_staleness(wrong);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().text.find("\"adaptive(1,8)\"") != std::string::npos);
+  }
+}
+
+TEST_CASE("--balance takes equal or speed") {
+  CHECK(*parse_balance("equal") == plan::Balance::equal);
+  CHECK(*parse_balance("speed") == plan::Balance::by_speed);
+  const auto refused = parse_balance("by_speed");
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().text.find("give --balance equal or speed") != std::string::npos);
 }
 
 TEST_CASE("--augment takes flip, shift=N, both or none") {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/models.hpp"
+#include "runtime/scenario.hpp"
 
 namespace leeway {
 namespace {
@@ -44,6 +45,13 @@ TEST_CASE("words for layers set what they say and leave the rest at its default"
   CHECK(embedding(1000, 64) == plan::Layer(plan::Embedding{1000, 64}));
   CHECK(tanh_layer() == plan::Layer(plan::Tanh{}));
   CHECK(sigmoid_layer() == plan::Layer(plan::Sigmoid{}));
+}
+
+TEST_CASE("words for who waits, and for who gets how much") {
+  CHECK(adaptive(2, 6) == plan::Consistency(plan::Adaptive{2, 6}));
+  Scenario scenario("words", "Words.");
+  scenario.balance(plan::Balance::by_speed);
+  CHECK(scenario.plan().balance == plan::Balance::by_speed);
 }
 
 TEST_CASE("residual takes a body, and a shortcut or none") {

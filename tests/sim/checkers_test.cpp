@@ -105,9 +105,9 @@ template <class C>
 Story story_of() {
   const auto job = ssp_job();
   const auto clocks = std::make_shared<ClockChecker>();
-  if constexpr (std::is_constructible_v<C, std::shared_ptr<const Job>,
-                                        std::shared_ptr<ClockChecker>>) {
-    return Story({clocks, std::make_shared<C>(job, clocks)});
+  if constexpr (std::is_constructible_v<C, decltype(clocks), std::shared_ptr<BoundChecker>>) {
+    const auto bounds = std::make_shared<BoundChecker>(job, clocks);
+    return Story({clocks, bounds, std::make_shared<C>(clocks, bounds)});
   } else if constexpr (std::is_constructible_v<C, std::shared_ptr<const Job>>) {
     return Story({std::make_shared<C>(job)});
   } else {

@@ -223,10 +223,11 @@ TEST_CASE("the properties hold in simulated runs of every policy, whatever the w
   plan.faults = {{address_of(WorkerId(2)), std::int64_t{2}, 0, plan::Killed{}}};
   for (const plan::Consistency policy :
        {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
-        plan::Consistency(plan::Asp{})})
+        plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4})})
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       plan.consistency = policy;
       plan.seed = seed;
+      plan.balance = seed % 3 == 0 ? plan::Balance::by_speed : plan::Balance::equal;
       plan.prefetch = seed % 2 == 0 && !std::holds_alternative<plan::Bsp>(policy);
       INFO("seed " << seed);
       const auto outcome = simulate(plan, slow);

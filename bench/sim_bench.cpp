@@ -1,0 +1,209 @@
+// Steps a second of the simulator, and memory of a worker: whole runs of MLP 784-32-10, batch 16,
+// in which nothing is computed but costs, with and without the checkers.
+//
+//   sim_bench [--workers 10000] [--iterations 300000] [--shards 4] [--staleness 3] [--slow 0:4x]
+//             [--fault 2@10] [--seed 1] [--rounds 1]
+//
+// Steps are those of the trace: messages delivered, timers, parts computed, and what roles tell.
+// Seconds are those that a processor was at work. Each run is in a process of its own.
+// "bytes/worker" is how much the process has grown from before the roles were made to the end of
+// the run; "hash" is that of the protocol: a change of the simulator that changes no behaviour
+// leaves it as it was.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include "actors/scheduler.hpp"
+#include "actors/shard.hpp"
+#include "actors/worker.hpp"
+#include "runtime/models.hpp"
+#include "runtime/values.hpp"
+#include "sim/checkers/catalogue.hpp"
+#include "sim/simulator.hpp"
+
+namespace {
+
+using namespace leeway;
+
+/// As many samples as Fashion-MNIST has, and nothing in them.
+class BlankImages final : public Dataset {
+ public:
+  explicit BlankImages(std::int64_t size) : size_(size) {}
+  std::int64_t size() const override { return size_; }
+  Shape sample_shape() const override { return {784}; }
+  int classes() const override { return 10; }
+  std::int64_t target_count() const override { return 0; }
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float*) const override {
+    std::fill_n(x, samples.size() * 784, 0.0f);
+    std::fill_n(labels, samples.size(), 0);
+  }
+
+ private:
+  std::int64_t size_;
+};
+
+class Ending final : public Audience {
+ public:
+  void ended(const RunTotals& totals) override { totals_ = totals; }
+  const std::optional<RunTotals>& totals() const { return totals_; }
+
+ private:
+  std::optional<RunTotals> totals_;
+};
+
+struct Figures {
+  std::uint64_t steps = 0, hash = 0;
+  double seconds = 0, virtual_seconds = 0, bytes_per_worker = 0;
+};
+
+template <class T>
+T must(Expected<T> value) {
+  if (value) return std::move(*value);
+  std::fprintf(stderr, "sim_bench: %s\n", value.error().text.c_str());
+  std::exit(2);
+}
+
+/// Of this process: a run has one thread, and should not count who else uses its core.
+double processor_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+double resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  double total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
+  const double before = resident_bytes();
+  sim::Simulator::Options options{.seed = job->plan.seed, .stragglers = job->plan.stragglers};
+  if (checked)
+    for (auto& checker : sim::all_checkers(job)) options.observers.push_back(std::move(checker));
+  sim::Simulator host(std::move(options));
+  Ending ending;
+  host.add(kMonitor, std::make_shared<Monitor>(job, std::vector<Audience*>{&ending}));
+  host.add(kScheduler, std::make_shared<Scheduler>(job));
+  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
+    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
+  for (std::uint32_t i = 0; i < job->plan.workers; ++i)
+    host.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
+  const double began = processor_seconds();
+  host.start();
+  while (!ending.totals())
+    if (!host.step()) throw std::runtime_error("all wait for each other: " + host.who_waits());
+  host.conclude(*ending.totals());
+  const double took = processor_seconds() - began;
+  return {.steps = host.trace().steps(),
+          .hash = host.trace().protocol(),
+          .seconds = took,
+          .virtual_seconds = (host.now() - Instant{}).seconds(),
+          .bytes_per_worker = (resident_bytes() - before) / job->plan.workers};
+}
+
+Figures simulate_apart(const std::shared_ptr<const Job>& job, bool checked) {
+  int channel[2];
+  if (pipe(channel) != 0) throw std::runtime_error("no pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    int status = 1;
+    try {
+      const Figures figures = simulate(job, checked);
+      status = write(channel[1], &figures, sizeof figures) == sizeof figures ? 0 : 1;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "sim_bench: %s\n", error.what());
+    }
+    _exit(status);
+  }
+  close(channel[1]);
+  Figures figures;
+  const bool told = read(channel[0], &figures, sizeof figures) == sizeof figures;
+  close(channel[0]);
+  waitpid(child, nullptr, 0);
+  if (!told) throw std::runtime_error("a run has failed");
+  return figures;
+}
+
+struct Spread {
+  double median, least, most;
+};
+
+template <class Of>
+Spread spread(const std::vector<Figures>& runs, Of of) {
+  std::vector<double> values;
+  for (const Figures& run : runs) values.push_back(of(run));
+  std::sort(values.begin(), values.end());
+  return {values[values.size() / 2], values.front(), values.back()};
+}
+
+void print(const char* name, const std::vector<Figures>& runs) {
+  const auto rate =
+      spread(runs, [](const Figures& f) { return static_cast<double>(f.steps) / f.seconds; });
+  const auto bytes = spread(runs, [](const Figures& f) { return f.bytes_per_worker; });
+  const auto time = spread(runs, [](const Figures& f) { return f.seconds; });
+  const Figures& any = runs.front();
+  std::printf("%-12s %10llu %8.2f %10.0f (%.0f to %.0f) %8.3f %8.0f  %016llx\n", name,
+              static_cast<unsigned long long>(any.steps), time.median, rate.median, rate.least,
+              rate.most, any.virtual_seconds / time.median, bytes.median,
+              static_cast<unsigned long long>(any.hash));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Plan plan;
+  plan.name = "sim-bench";
+  plan.data = plan::CustomData{"blank"};
+  plan.model = mlp({32}, 10);
+  plan.optimizer = {0.05, 0, plan::Sgd{}};
+  plan.workers = 10'000;
+  plan.shards = 4;
+  plan.batch = 16;
+  plan.stop = {.epochs = 0, .iterations = 300'000};
+  plan.evaluate_every = 0;
+  std::string staleness = "3";
+  std::vector<std::string> slow, faults;
+  int rounds = 1;
+  CLI::App app("Steps a second of the simulator, and memory of a worker.");
+  app.add_option("--workers", plan.workers);
+  app.add_option("--iterations", plan.stop.iterations, "of all workers together");
+  app.add_option("--shards", plan.shards);
+  app.add_option("--staleness", staleness, "a number, bsp or asp");
+  app.add_option("--slow", slow, "such as 3:4x");
+  app.add_option("--fault", faults, "such as 2@100");
+  app.add_option("--seed", plan.seed);
+  app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
+  CLI11_PARSE(app, argc, argv);
+  try {
+    plan.consistency = must(parse_staleness(staleness));
+    for (const auto& fault : faults) plan.faults.push_back(must(parse_fault(fault)));
+    if (const auto fits = apply_slow(slow, plan.stragglers); !fits)
+      throw std::runtime_error(fits.error().text);
+    const auto job = must(
+        make_job(plan, {std::make_shared<BlankImages>(60'000), std::make_shared<BlankImages>(16)},
+                 {.cost_only = true}));
+    std::vector<Figures> plain, checked;
+    for (int round = 0; round < rounds; ++round) {
+      plain.push_back(simulate_apart(job, false));
+      checked.push_back(simulate_apart(job, true));
+    }
+    std::printf("%-12s %10s %8s %10s (least to most) %8s %8s  %s\n", "checkers", "steps", "seconds",
+                "steps/s", "virtual", "bytes", "hash");
+    std::printf("%-12s %10s %8s %10s %15s %8s %8s\n", "", "", "", "", "", "/real", "/worker");
+    print("off", plain);
+    print("on", checked);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sim_bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,19 @@
+#pragma once
+// Equal: the batch of the plan for everybody.
+#include "policies/balance/balance.hpp"
+
+namespace leeway {
+
+class Equal final : public Balance {
+ public:
+  explicit Equal(std::uint32_t batch) : batch_(batch) {}
+  std::string_view name() const override { return "equal"; }
+  std::vector<std::uint32_t> batches(std::span<const WorkerId> live) override {
+    return std::vector(live.size(), batch_);
+  }
+
+ private:
+  std::uint32_t batch_;
+};
+
+}  // namespace leeway
