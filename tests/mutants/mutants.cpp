@@ -51,7 +51,7 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(trained_leased_again, "what a dead worker has trained is leased again"),
     LEEWAY_MUTANT(no_data_not_told, "nobody is told that there are no samples"),
     LEEWAY_MUTANT(lease_not_asked_again, "a lease that is lost with its connection stays lost"),
-    LEEWAY_MUTANT(start_not_said_again, "so does a Start"),
+    LEEWAY_MUTANT(start_not_said_again, "a Start that is lost with its connection stays lost"),
     LEEWAY_MUTANT(stop_not_said_again, "so does a Stop"),
 #undef LEEWAY_MUTANT
 };
