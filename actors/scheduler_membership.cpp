@@ -18,7 +18,11 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
   if (member.state != State::absent && member.state != State::gone) {
     // Only an evicted worker starts a new life, so its old one is being settled or about to be.
-    member.comes_back = incarnation;
+    // The end of its old life may have been told before that life was heard of: then nobody tells
+    // it again, and the worker that asks once more settles it.
+    if (std::exchange(member.comes_back, incarnation) == incarnation &&
+        member.state != State::fencing)
+      evict(worker, "a new life of it has begun", out);
     return;
   }
   member.incarnation = incarnation;

@@ -212,6 +212,17 @@ TEST_CASE("a worker that comes back while its old life is being fenced waits for
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
+TEST_CASE("a worker whose end was told before its joining takes part in its next life") {
+  Story story(job_of(plan::Ssp{1}, 2));
+  story.until(begun(worker(1), 2)).hold(worker(1), kScheduler);
+  story.hold(worker(0), shard(0));  // so that the run outlasts it
+  story.until(sent<msg::Join>(worker(1), kScheduler)).until(removed(worker(1)));
+  story.crash(worker(1)).pass(milliseconds(300)).start_again(worker(1));
+  story.release(worker(1), kScheduler).pass(milliseconds(800)).release(worker(0), shard(0));
+  story.until(begun(worker(1))).to_the_end();
+  CHECK(story.totals().end.samples_trained == kSamples);
+}
+
 TEST_CASE("a story that does not come to pass says what it waited for") {
   Story story(job_of(plan::Ssp{1}, 2));
   CHECK_THROWS_WITH(story.until(parked(worker(0), 5000).at(shard(1))),
