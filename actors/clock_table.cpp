@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 
 namespace leeway {
 
@@ -10,7 +11,8 @@ Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iter
   auto& entry = participants_[worker];
   if (by_index_.size() <= worker.value()) by_index_.resize(worker.value() + std::size_t{1});
   by_index_[worker.value()] = &entry;
-  const Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
+  Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
+  if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
   const bool was_live = entry.live;
   entry = Participant{incarnation, was_live, false, entry.clock, {}, 0};
   fenced_.erase(worker);
@@ -29,7 +31,7 @@ void ClockTable::raise(WorkerId worker, Iteration iteration) {
 void ClockTable::fence(WorkerId worker) {
   const auto found = participants_.find(worker);
   if (found == participants_.end()) return;
-  found->second.fenced = true;
+  found->second.fenced = !planted(Mutant::fence_forgotten);
   if (found->second.live) fenced_.insert(worker);
 }
 
@@ -45,7 +47,8 @@ ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std
   LW_CHECK(find(worker), worker);
   auto& entry = *by_index_[worker.value()];
   LW_CHECK(part < part_count, part, part_count);
-  if (iteration.value() < entry.clock.value()) return Verdict::repeat;
+  if (iteration.value() < entry.clock.value())
+    return planted(Mutant::repeat_applied) ? Verdict::accepted : Verdict::repeat;
   if (iteration.value() > entry.clock.value()) return Verdict::gap;
   if (entry.parts.size() != part_count) {
     LW_CHECK(entry.parts_accepted == 0, part_count, entry.parts.size());
@@ -57,7 +60,7 @@ ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std
   if (++entry.parts_accepted == part_count && !drops_late_) {
     entry.parts.assign(part_count, false);
     entry.parts_accepted = 0;
-    set(entry, entry.clock + 1, entry.live);
+    set(entry, entry.clock + (planted(Mutant::clock_counted_twice) ? 2 : 1), entry.live);
   }
   return Verdict::accepted;
 }
@@ -86,6 +89,7 @@ std::size_t ClockTable::at_min_clock() const {
 
 bool ClockTable::may_push(WorkerId worker, Incarnation incarnation) const {
   const auto* entry = find(worker);
+  if (planted(Mutant::old_life_accepted) && entry) incarnation = entry->incarnation;
   return entry && entry->live && !entry->fenced && entry->incarnation == incarnation;
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "policies/consistency/backup.hpp"
 
 namespace leeway {
@@ -51,7 +52,8 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(WorkerId worker, Iteration next
   }
   const SampleRange range = take(count, std::nullopt);
   if (range.count() == 0) return std::nullopt;
-  auto lease = lease_of(range, next, static_cast<std::uint32_t>(batch), live.size());
+  auto lease =
+      lease_of(range, next, static_cast<std::uint32_t>(batch), round_samples(live.size(), 0));
   iterations_granted_ += static_cast<std::uint64_t>(lease.iterations());
   return lease;
 }
@@ -73,12 +75,15 @@ bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
   if (part.count() == 0) return false;
   LW_CHECK(round >= next_round_, round, next_round_);
   next_round_ = round + 1;
+  if (limits_.spare > 0)
+    round_contributors_[round] = backup_contributors(live.size(), limits_.spare);
   const Epoch epoch = part.epoch;
+  const auto samples = round_samples(live.size(), *std::max_element(sizes.begin(), sizes.end()));
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t batch = sizes[order[i]];
     if (i > 0) part = take(i < with_samples ? batch : 0, epoch);
     if (part.count() > 0) ++iterations_granted_;
-    shares_[live[order[i]]].push_back(lease_of(part, round, batch, live.size()));
+    shares_[live[order[i]]].push_back(lease_of(part, round, batch, samples));
   }
   return true;
 }
@@ -87,8 +92,13 @@ std::vector<std::uint32_t> LeaseBook::batches(const std::vector<WorkerId>& live)
   return balance_ ? balance_->batches(live) : std::vector(live.size(), limits_.batch);
 }
 
+std::uint32_t LeaseBook::round_samples(std::size_t live, std::uint32_t largest) const {
+  const std::size_t contributors = backup_contributors(live, limits_.spare);
+  return std::max(largest, limits_.batch * static_cast<std::uint32_t>(contributors));
+}
+
 msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::uint32_t batch,
-                               std::size_t live) {
+                               std::uint32_t round_samples) {
   samples_leased_ += static_cast<std::uint64_t>(range.count());
   msg::Lease lease;
   lease.lease = LeaseId(next_lease_++);
@@ -97,8 +107,7 @@ msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::u
   lease.end = range.end;
   lease.first_iteration = first;
   lease.batch = batch;
-  lease.round_samples =
-      limits_.batch * static_cast<std::uint32_t>(backup_contributors(live, limits_.spare));
+  lease.round_samples = round_samples;
   return lease;
 }
 
@@ -147,7 +156,9 @@ std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
 std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
   std::vector<SampleRange> back;
   for (const auto& [lease, trained] : grants_[worker])
-    if (lease.begin + trained < lease.end) back.push_back(give_back(lease, lease.begin + trained));
+    if (lease.begin + trained < lease.end)
+      back.push_back(
+          give_back(lease, lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained)));
   for (const auto& lease : shares_[worker])
     if (lease.begin < lease.end) back.push_back(give_back(lease, lease.begin));
   grants_.erase(worker);
@@ -161,18 +172,20 @@ SampleRange LeaseBook::give_back(const msg::Lease& lease, std::int64_t begin) {
   iterations_granted_ -=
       static_cast<std::uint64_t>((range.count() + lease.batch - 1) / lease.batch);
   returned_.push_back(range);
+  if (planted(Mutant::leased_twice)) returned_.push_back(range);
   return range;
 }
 
 bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributors,
                         const std::vector<WorkerId>& live) const {
   if (round < first_open_) return false;  // closed already
-  std::size_t parts = 0, here = 0, whole_round = limits_.batch;
+  const auto whole_round = round_contributors_.find(round);
+  if (whole_round == round_contributors_.end()) return false;  // nobody has cut it
+  std::size_t parts = 0, here = 0;
   const auto look = [&](WorkerId worker, const msg::Lease& lease) {
     if (lease.first_iteration != round || lease.begin == lease.end) return;
     ++parts;
     here += std::binary_search(contributors.begin(), contributors.end(), worker) ? 1 : 0;
-    whole_round = lease.round_samples;
   };
   for (const WorkerId worker : live) {
     if (const auto grants = grants_.find(worker); grants != grants_.end())
@@ -180,13 +193,14 @@ bool LeaseBook::suffice(Iteration round, const std::vector<WorkerId>& contributo
     if (const auto shares = shares_.find(worker); shares != shares_.end())
       for (const auto& share : shares->second) look(worker, share);
   }
-  return here >= std::min(whole_round / limits_.batch, parts);
+  return here >= std::min(whole_round->second, parts);
 }
 
 std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
                                                   const std::vector<WorkerId>& contributors) {
   std::vector<LatePart> back;
   first_open_ = round + 1;
+  round_contributors_.erase(round_contributors_.begin(), round_contributors_.upper_bound(round));
   const auto drop = [&](WorkerId worker, const msg::Lease& lease) {
     if (lease.first_iteration != round) return false;
     late_.insert(worker);

@@ -110,7 +110,10 @@ class LeaseBook {
   /// What is left of a lease from `begin` on.
   SampleRange give_back(const msg::Lease& lease, std::int64_t begin);
   msg::Lease lease_of(const SampleRange& range, Iteration first, std::uint32_t batch,
-                      std::size_t live);
+                      std::uint32_t round_samples);
+  /// Of one round of so many workers: what weights of pushes are shares of, so not less than the
+  /// `largest` batch in it.
+  std::uint32_t round_samples(std::size_t live, std::uint32_t largest) const;
 
   Limits limits_;
   std::shared_ptr<Balance> balance_;
@@ -121,7 +124,8 @@ class LeaseBook {
   std::map<WorkerId, Fifo<Grant>> grants_;
   std::map<WorkerId, Fifo<msg::Lease>> shares_;  // by rounds: cut, not yet asked for
   Iteration next_round_;
-  Iteration first_open_;     // backup: first round that is not closed
+  Iteration first_open_;                                 // backup: first round that is not closed
+  std::map<Iteration, std::size_t> round_contributors_;  // of each open round, how many suffice
   std::set<WorkerId> late_;  // backup: late, and not in time with samples since
   Iteration horizon_;
   std::uint64_t samples_trained_ = 0;

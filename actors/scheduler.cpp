@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -149,7 +150,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     confirm(worker, idle->clock, out);
     enter(worker, State::idle);
     leases_.skip_all(worker);  // a round may have been cut since it was told that there is no data
-    remove(worker, out);
+    if (!planted(Mutant::waits_for_the_idle)) remove(worker, out);
     data_came_back(out);
     finish_if_done(out);
   } else if (const auto* stopped = std::get_if<msg::Stopped>(&body)) {
@@ -201,7 +202,7 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
     return;
   }
   if (!lease) {
-    to_worker(worker, msg::NoData{want.next}, out);
+    if (!planted(Mutant::no_data_not_told)) to_worker(worker, msg::NoData{want.next}, out);
     return;
   }
   out.emit({.kind = Event::Kind::lease_granted,

@@ -4,6 +4,7 @@
 
 #include "actors/scheduler.hpp"
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -17,7 +18,11 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
   if (member.state != State::absent && member.state != State::gone) {
     // Only an evicted worker starts a new life, so its old one is being settled or about to be.
-    member.comes_back = incarnation;
+    // The end of its old life may have been told before that life was heard of: then nobody tells
+    // it again, and the worker that asks once more settles it.
+    if (std::exchange(member.comes_back, incarnation) == incarnation &&
+        member.state != State::fencing)
+      evict(worker, "a new life of it has begun", out);
     return;
   }
   member.incarnation = incarnation;
@@ -40,7 +45,7 @@ void Scheduler::begin_if_gathered(Outbox& out) {
 void Scheduler::admit(WorkerId worker, Outbox& out) {
   auto& member = members_.at(worker);
   enter(worker, State::admitting);
-  member.missing = job_->layout->shards();
+  member.missing = planted(Mutant::started_too_early) ? 1 : job_->layout->shards();
   member.start = {};
   member.uneven = false;
   // Where the others are: under bsp beyond the last round cut, else the least clock known.
@@ -65,7 +70,7 @@ void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
   member.uneven |= member.missing < job_->layout->shards() && answer.iteration != member.start;
   member.start = std::max(member.start, answer.iteration);
   if (--member.missing > 0) return;
-  if (member.uneven) {
+  if (member.uneven && !planted(Mutant::admission_left_uneven)) {
     to_shards(msg::Raise{answer.worker, member.start, next_view()}, out);
   }
   member.clock = std::max(member.clock, Clock(member.start.value()));
@@ -92,11 +97,12 @@ void Scheduler::on_link(Address peer, Outbox& out) {
   if (peer.kind != RoleKind::worker || !members_.contains(WorkerId(peer.index))) return;
   const WorkerId worker(peer.index);
   const auto& member = members_.at(worker);
-  if (member.state == State::running && !member.heard)
+  if (member.state == State::running && !member.heard && !planted(Mutant::start_not_said_again))
     to_worker(worker, msg::Start{member.start, member.starts}, out);
   if (member.state == State::running && member.late > member.start)
     to_worker(worker, msg::Late{member.late}, out);
-  if (phase_ == Phase::stopping && member.state != State::stopped && member.state != State::gone)
+  if (phase_ == Phase::stopping && member.state != State::stopped && member.state != State::gone &&
+      !planted(Mutant::stop_not_said_again))
     to_worker(worker, msg::Stop{}, out);
 }
 
@@ -155,7 +161,8 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   Clock whole = member.fenced.front().clock;
   std::int64_t touched = 0;
   for (const auto& shard : member.fenced) {
-    whole = std::min(whole, shard.clock);
+    whole = planted(Mutant::torn_counted_as_trained) ? std::max(whole, shard.clock)
+                                                     : std::min(whole, shard.clock);
     touched = std::max(touched, shard.clock.value() + (shard.partial ? 1 : 0));
   }
   // One that had not started may stand unevenly, but has pushed nothing.
@@ -174,7 +181,7 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   }
   enter(answer.worker, State::gone);
   balance_->forget(answer.worker);
-  remove(answer.worker, out);
+  if (!planted(Mutant::waits_for_the_evicted)) remove(answer.worker, out);
   out.send(kMonitor,
            encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
   if (const auto incarnation = std::exchange(member.comes_back, std::nullopt))

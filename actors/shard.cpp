@@ -5,6 +5,7 @@
 
 #include "core/check.hpp"
 #include "core/limits.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -102,7 +103,7 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
             .worker = worker,
             .iteration = pull.iteration,
             .value = clocks_.min_clock().value()});
-  park(parked);
+  if (!planted(Mutant::parked_pull_forgotten)) park(parked);
 }
 
 void Shard::park(const ParkedPull& parked) {
@@ -224,8 +225,8 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
             .value = push.part});
   const auto& pending = unapplied_[{worker, envelope.incarnation}];
   const std::pair key(push.iteration, push.part);
-  if (std::find(pending.begin(), pending.end(), key) == pending.end())
-    acknowledge(contribution, true, out);
+  const bool unapplied = std::find(pending.begin(), pending.end(), key) != pending.end();
+  if (!unapplied || planted(Mutant::acknowledged_too_early)) acknowledge(contribution, true, out);
 }
 
 void Shard::take(Contribution contribution, Outbox& out) {
@@ -254,7 +255,9 @@ void Shard::take(Contribution contribution, Outbox& out) {
 }
 
 void Shard::apply_complete_rounds(Outbox& out) {
-  while (!rounds_.empty() && rounds_.begin()->first.value() < clocks_.min_clock().value()) {
+  const Clock up_to =
+      planted(Mutant::round_applied_early) ? clocks_.max_clock() : clocks_.min_clock();
+  while (!rounds_.empty() && rounds_.begin()->first.value() < up_to.value()) {
     auto contributions = std::move(rounds_.begin()->second);
     rounds_.erase(rounds_.begin());
     apply_round(std::move(contributions), out);
@@ -281,7 +284,8 @@ void Shard::enqueue_update(std::size_t group, std::vector<Contribution> contribu
       groups_[group]->enqueue(ParameterGroup::Fork{});
       cut_->forked[group] = true;
     }
-    update.also_shadow = cut_->forked[group] && iteration < cut_->iteration;
+    update.also_shadow = cut_->forked[group] && iteration < cut_->iteration &&
+                         !planted(Mutant::late_push_not_in_cut);
   }
   for (auto& contribution : contributions) {
     if (contribution.blocks.empty()) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "policies/balance/balance.hpp"
 
@@ -239,7 +240,8 @@ void Worker::handle(Address from, msg::Weights& weights, Outbox& out) {
   }
   for (auto& block : weights.blocks) {
     incoming.blobs[block.block.value()] = std::move(block.data);
-    incoming.versions[block.block.value()] = block.version;
+    incoming.versions[block.block.value()] =
+        block.version + (planted(Mutant::gradient_of_other_weights) ? 1 : 0);
   }
   incoming.arrived[from.index] = true;
   if (--incoming.missing == 0) advance(out);
@@ -418,14 +420,15 @@ void Worker::rejoin(Outbox& out) {
 void Worker::on_link(Address peer, Outbox& out) {
   if (peer == kScheduler) {
     if (state_ == State::joining) send(kScheduler, msg::Join{}, out);
-    if (asked_) want_lease(out);
+    if (asked_ && !planted(Mutant::lease_not_asked_again)) want_lease(out);
     if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), start_}, out);
     if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged()}, out);
     if (diverged_) send(kScheduler, *diverged_, out);
     return;
   }
   if (peer.kind != RoleKind::shard || peer.index >= unacknowledged_.size()) return;
-  for (const auto& waiting : unacknowledged_[peer.index]) out.send(peer, waiting.message);
+  if (!planted(Mutant::push_not_sent_again))
+    for (const auto& waiting : unacknowledged_[peer.index]) out.send(peer, waiting.message);
   for (const auto& [iteration, incoming] : incoming_)
     if (!incoming.arrived[peer.index]) send(peer, incoming.pull, out);
 }

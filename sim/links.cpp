@@ -16,6 +16,14 @@ std::vector<Letter> Links::release(ActorIndex from, ActorIndex to) {
   return std::exchange(link.kept, {});
 }
 
+std::optional<Letter> Links::release_one(ActorIndex from, ActorIndex to) {
+  auto& kept = at(from, to).kept;
+  if (kept.empty()) return std::nullopt;
+  std::optional<Letter> oldest(std::move(kept.front()));
+  kept.erase(kept.begin());
+  return oldest;
+}
+
 void Links::sever(ActorIndex from, ActorIndex to) {
   Link& link = at(from, to);
   ++link.severed;

@@ -5,6 +5,7 @@
 // released, as a network does that sends lost packets again. A severed one loses it, and all that
 // was on its way.
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ class Links {
   void hold(ActorIndex from, ActorIndex to) { ++at(from, to).holds; }
   /// What was kept, oldest first, when nobody else holds the link.
   std::vector<Letter> release(ActorIndex from, ActorIndex to);
+  /// The oldest that was kept; the link stays held. None when nothing is there.
+  std::optional<Letter> release_one(ActorIndex from, ActorIndex to);
   void sever(ActorIndex from, ActorIndex to);
   void mend(ActorIndex from, ActorIndex to) { --at(from, to).severed; }
   void delay(ActorIndex from, ActorIndex to, Duration extra) { at(from, to).extra += extra; }

@@ -37,6 +37,10 @@ class Simulation {
   /// Goes on for one event; false when there is none left, or the run has ended. Throws Violation.
   bool step();
   void start();
+  /// Why it does not go on; empty while it does. `more`: what the last step() said.
+  std::string stuck(bool more) const;
+  /// Begins the next life of an actor that has ended.
+  void start_again(Address actor) { faults_->start_again(actor); }
 
   Simulator& host() { return host_; }
   bool ended() const { return ending_.totals.has_value(); }
@@ -49,7 +53,6 @@ class Simulation {
   };
   Simulator::Options simulator_options(SimulationOptions options);
   std::shared_ptr<Role> make_role(Address address, std::uint32_t life) const;
-  std::string stuck(bool more) const;
 
   std::shared_ptr<const Job> job_;
   Ending ending_;

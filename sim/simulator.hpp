@@ -67,6 +67,8 @@ class Simulator {
   /// Messages from one to the other wait until the link is released.
   void hold(Address from, Address to);
   void release(Address from, Address to);
+  /// Lets the oldest message that waits go on its way, and no other; false when none waits.
+  bool release_one(Address from, Address to);
   /// What is on its way between the two is lost, and what they send, until the connection is
   /// mended; then both are told.
   void sever(Address a, Address b);
@@ -143,6 +145,8 @@ class Simulator {
   void schedule(Instant at, Pending event);
   void deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
                Message message);
+  /// Sends on what a link has kept.
+  void forward(ActorIndex from, ActorIndex to, Letter letter);
   bool lives(ActorIndex actor, std::uint32_t life) const {
     return actors_[actor].role && actors_[actor].life == life;
   }

@@ -69,20 +69,30 @@ void Simulator::hold(Address from, Address to) {
   look_for(index_of(to));
 }
 
+void Simulator::forward(ActorIndex from, ActorIndex to, Letter letter) {
+  const Instant arrives =
+      network_.arrival(from, actors_[from].node, to, actors_[to].node, bytes_of(letter.message()),
+                       now_, links_.extra(from, to));
+  schedule(arrives, {.kind = Pending::Kind::message,
+                     .actor = to,
+                     .life = actors_[to].life,
+                     .letter = std::move(letter),
+                     .connection = links_.connection(from, to)});
+}
+
 void Simulator::release(Address from, Address to) {
   const ActorIndex sender = index_of(from), receiver = index_of(to);
-  for (auto& letter : links_.release(sender, receiver)) {
-    const Instant arrives =
-        network_.arrival(sender, actors_[sender].node, receiver, actors_[receiver].node,
-                         bytes_of(letter.message()), now_, links_.extra(sender, receiver));
-    schedule(arrives, {.kind = Pending::Kind::message,
-                       .actor = receiver,
-                       .life = actors_[receiver].life,
-                       .letter = std::move(letter),
-                       .connection = links_.connection(sender, receiver)});
-  }
+  for (auto& letter : links_.release(sender, receiver))
+    forward(sender, receiver, std::move(letter));
   look_for(sender);
   look_for(receiver);
+}
+
+bool Simulator::release_one(Address from, Address to) {
+  const ActorIndex sender = index_of(from), receiver = index_of(to);
+  auto letter = links_.release_one(sender, receiver);
+  if (letter) forward(sender, receiver, std::move(*letter));
+  return letter.has_value();
 }
 
 void Simulator::sever(Address a, Address b) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/ids.hpp"
+#include "core/mutant.hpp"
 #include "messages/plan.hpp"
 
 namespace leeway {
@@ -22,7 +23,8 @@ inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::ma
 /// live participants there. The second half makes it harmless that a pull overtakes a push.
 constexpr bool may_start(Iteration iteration, Clock min_clock, Clock clock, Clock own_clock,
                          std::int64_t bound) {
-  if (clock < own_clock) return false;
+  if (clock < own_clock && !planted(Mutant::own_pushes_not_awaited)) return false;
+  if (planted(Mutant::one_iteration_too_far)) min_clock = min_clock + 1;
   return bound == kUnbounded || iteration.value() - min_clock.value() <= bound;
 }
 

@@ -10,8 +10,6 @@ Faults::Faults(std::vector<plan::Fault> faults, MakeRole make_role)
   for (auto& spec : faults)
     if (auto fault = make_fault(spec, again))
       faults_.push_back({std::move(spec), std::move(fault), false});
-  for (const auto& waiting : faults_)
-    lives_[waiting.spec.actor] = joins_later(waiting.spec.actor) ? 0 : 1;
 }
 
 bool Faults::joins_later(Address actor) const {
@@ -54,7 +52,8 @@ void Faults::begin(Waiting& waiting) {
 }
 
 void Faults::start_again(Address actor) {
-  host_->restart(actor, make_role_(actor, ++lives_[actor]));
+  const auto life = lives_.try_emplace(actor, joins_later(actor) ? 0 : 1).first;
+  host_->restart(actor, make_role_(actor, ++life->second));
 }
 
 }  // namespace leeway::sim

@@ -22,6 +22,8 @@ class Faults final : public Observer {
   bool wait_for_iterations() const;
   /// After the actors have been added, before they start. The simulator lives as long as this.
   void arm(Simulator& host);
+  /// Begins the next life of an actor that has ended.
+  void start_again(Address actor);
 
   void on_event(Instant at, Address actor, const Event& event) override;
 
@@ -32,12 +34,11 @@ class Faults final : public Observer {
     bool begun = false;
   };
   void begin(Waiting& waiting);
-  void start_again(Address actor);
 
   Simulator* host_ = nullptr;
   MakeRole make_role_;
   std::vector<Waiting> faults_;
-  std::map<Address, std::uint32_t> lives_;
+  std::map<Address, std::uint32_t> lives_;  // the last one, of those that were started again
 };
 
 }  // namespace leeway::sim

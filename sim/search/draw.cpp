@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/rng.hpp"
 
@@ -24,6 +25,7 @@ class Draw {
     data();
     world();
     stragglers();
+    time_limit();
     faults();
     return std::move(plan_);
   }
@@ -60,7 +62,7 @@ class Draw {
         plan_.consistency = plan::Asp{};
         break;
       case 3:
-        plan_.consistency = plan::Backup{between(1, 2)};
+        plan_.consistency = plan::Backup{between(1, std::min(2u, plan_.workers - 1))};
         break;
       case 4:
         plan_.consistency = plan::Adaptive{1, between(2, 8)};
@@ -82,7 +84,11 @@ class Draw {
       const std::uint32_t epochs = between(1, 4);
       made->samples = static_cast<std::uint32_t>(samples / epochs) + between(1, plan_.batch);
       made->test_samples = 16;
-      plan_.stop = {.epochs = static_cast<double>(epochs)};
+      if (rng_.one_in(3)) {
+        plan_.stop.iterations -= between(0, plan_.workers);  // most often not the same for all
+      } else {
+        plan_.stop = {.epochs = static_cast<double>(epochs)};
+      }
       plan_.evaluate_every = rng_.one_in(2) ? 0 : uniform(0.2, 1);
     }
   }
@@ -100,16 +106,27 @@ class Draw {
     world.noise = uniform(0, 0.5);
     world.latency_us = magnitude(10, 8);
     world.local_latency_us = magnitude(1, 4);
-    world.jitter = rng_.one_in(2) ? 0.2 : uniform(0, 3);
+    // Much of it, and what is sent last to one may arrive before what was sent first to another.
+    world.jitter = rng_.one_in(2) ? 0.2 : magnitude(0.1, 7);
     world.link = magnitude(0.01, 10);
-    // Long enough after which nobody who only waits for the network is taken for dead.
+    // Long enough that nobody who only waits for the network is taken for dead.
     length_ = step_seconds_ * static_cast<double>(limits_.iterations) / plan_.workers;
-    detection_ = std::max(length_ / uniform(10, 40), 1e-3);
+    const double message = 1e-6 * (1 + world.jitter) * world.latency_us;
+    detection_ = std::max({length_ / uniform(10, 40), 4 * message, 1e-3});
     world.detection_ms = detection_ * 1e3;
   }
 
+  /// Sometimes all are told to stop in the middle of their work.
+  void time_limit() {
+    if (rng_.one_in(4)) plan_.stop.seconds = uniform(0.1, 1) * length_;
+  }
+
   std::uint32_t any_worker() { return between(0, plan_.workers - 1); }
-  Address unlucky_worker() { return address_of(WorkerId(between(1, plan_.workers - 1))); }
+  /// Often the one of the fault before: trouble that meets trouble is what finds bugs.
+  Address unlucky_worker() {
+    if (unlucky_ == 0 || rng_.one_in(2)) unlucky_ = between(1, plan_.workers - 1);
+    return address_of(WorkerId(unlucky_));
+  }
   Address any_shard() { return address_of(ShardId(between(0, plan_.shards - 1))); }
 
   void stragglers() {
@@ -128,25 +145,56 @@ class Draw {
     }
   }
 
+  /// At an iteration or a time; often while the workers join, or stop, and much is said once only.
   plan::FaultTime when() {
-    if (rng_.one_in(2))
-      return static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
-    return uniform(0, length_);
+    if (plan_.stop.seconds > 0 && rng_.one_in(4))
+      return std::max(0.0, plan_.stop.seconds - uniform(0, 1) * detection_);
+    const auto last = static_cast<std::int64_t>(limits_.iterations / plan_.workers);
+    const auto any = static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(last) + 1));
+    switch (rng_.below(8)) {
+      case 0:
+        return while_joining();
+      case 1:
+        return last - std::min<std::int64_t>(last, between(0, 3));
+      case 2:
+      case 3:
+      case 4:
+        return any;
+      default:
+        return uniform(0, length_);
+    }
+  }
+  /// In seconds: within the first few messages.
+  double while_joining() {
+    return uniform(0, 5e-6) * plan_.simulated->latency_us * (1 + plan_.simulated->jitter / 2);
+  }
+  /// Sometimes while the fault before still lasts, or just after.
+  plan::FaultTime when_or_soon() {
+    if (plan_.faults.empty() || rng_.one_in(2)) return when();
+    const plan::FaultTime& before = plan_.faults.back().at;
+    if (const auto* iteration = std::get_if<std::int64_t>(&before))
+      return *iteration + between(0, 2);
+    return std::get<double>(before) + uniform(0, 2) * detection_;
   }
   /// Shorter than it takes to be taken for dead.
   double brief() { return uniform(0.05, 0.8) * detection_; }
   /// Or longer.
   double any_length() { return rng_.one_in(2) ? brief() : uniform(1, 5) * detection_; }
 
+  bool joins_late(Address worker) const {
+    return std::any_of(plan_.faults.begin(), plan_.faults.end(), [&](const plan::Fault& fault) {
+      return fault.actor == worker && std::holds_alternative<plan::Joins>(fault.kind);
+    });
+  }
   plan::Fault worker_fault() {
     const Address worker = unlucky_worker();
     const Address peer = rng_.one_in(3) ? kScheduler : any_shard();
-    plan::Fault fault{worker, when(), 0, plan::Throws{}};
+    plan::Fault fault{worker, when_or_soon(), 0, plan::Freeze{any_length()}};
     const auto within_iteration = [&](plan::FaultKind kind) {
       fault.at = static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
       fault.kind = kind;
     };
-    switch (rng_.below(10)) {
+    switch (rng_.below(12)) {
       case 0:
         within_iteration(plan::Throws{});
         break;
@@ -157,22 +205,25 @@ class Draw {
         fault.kind = plan::Crash{rng_.one_in(3) ? 0 : any_length()};
         break;
       case 3:
+        if (joins_late(worker)) break;
         fault.at = uniform(0, length_);
         fault.kind = plan::Joins{};
         break;
       case 4:
-        fault.kind = plan::Freeze{any_length()};
         break;
       case 5:
-        fault.kind = plan::Breaks{peer, any_length()};
-        break;
       case 6:
-        fault.kind = plan::Silence{peer, any_length()};
-        break;
       case 7:
-        fault.kind = plan::Partition{{}, any_length()};
+        fault.kind = plan::Breaks{peer, any_length()};
+        if (peer == kScheduler && rng_.one_in(3)) fault.at = while_joining();
         break;
       case 8:
+        fault.kind = plan::Silence{peer, any_length()};
+        break;
+      case 9:
+        fault.kind = plan::Partition{{}, any_length()};
+        break;
+      case 10:
         fault.kind = plan::Delay{peer, any_length() * 1e3 / 10, any_length()};
         break;
       default:
@@ -184,35 +235,68 @@ class Draw {
   /// Of a shard or the scheduler.
   plan::Fault other_fault() {
     const Address actor = rng_.one_in(2) ? kScheduler : any_shard();
-    plan::Fault fault{actor, when(), 0, plan::Freeze{brief()}};
-    switch (rng_.below(4)) {
+    const Address peer = actor == kScheduler ? any_shard() : kScheduler;
+    plan::Fault fault{actor, when_or_soon(), 0, plan::Slow{brief() * 1e3 / 10, any_length()}};
+    switch (rng_.below(6)) {
       case 0:
+        // Two that overlap may last long enough to be taken for dead.
+        if (!std::exchange(away_, true)) fault.kind = plan::Freeze{brief()};
         break;
       case 1:
-        fault.kind = plan::Slow{brief() * 1e3 / 10, any_length()};
+        if (!std::exchange(away_, true)) fault.kind = plan::Silence{peer, brief()};
         break;
       case 2:
+        fault.kind = plan::Delay{peer, any_length() * 1e3, any_length()};
+        break;
+      case 3:
         fault.kind = plan::SlowLink{uniform(2, 50), any_length()};
         break;
-      default:
+      case 4:
         fault.kind = plan::ClockStops{any_length()};
+        break;
+      default:
+        break;
     }
     return fault;
+  }
+
+  /// A worker comes back while a shard has yet to hear what it sent before.
+  void late_messages_of_a_life() {
+    const Address worker = unlucky_worker();
+    const double at = uniform(0, length_), silent = uniform(2, 6) * detection_;
+    plan_.faults.push_back({worker, at, 0, plan::Silence{any_shard(), silent}});
+    plan_.faults.push_back(
+        {worker, at + uniform(0, 0.5) * silent, 0, plan::Crash{uniform(0.1, 0.5) * silent}});
+  }
+
+  /// A worker joins late; one shard hears of that late, and another of where it is to begin.
+  void uneven_admission() {
+    const Address worker = unlucky_worker();
+    const auto shard = between(0, plan_.shards - 2);
+    const double at = uniform(0, length_), late = uniform(0.1, 5) * detection_;
+    if (!joins_late(worker)) plan_.faults.push_back({worker, at, 0, plan::Joins{}});
+    for (const std::uint32_t one : {shard, shard + 1})
+      plan_.faults.push_back({address_of(ShardId(one)), at + (one == shard ? 0 : late), 0,
+                              plan::Delay{kScheduler, late * 1e3, 3 * late}});
   }
 
   void faults() {
     plan_.faults.clear();
     for (std::uint32_t i = between(1, 5); i > 0; --i)
       plan_.faults.push_back(rng_.one_in(4) ? other_fault() : worker_fault());
+    if (rng_.one_in(6)) late_messages_of_a_life();
+    if (rng_.one_in(6) && plan_.shards > 1) uneven_admission();
   }
 
   const Job& base_;
   const DrawLimits limits_;
   Rng rng_;
   Plan plan_;
-  double step_seconds_ = 0;  // of one iteration without stragglers
-  double length_ = 0;        // of the run, about, in seconds
-  double detection_ = 0;     // seconds
+  std::uint32_t unlucky_ = 0;  // worker of the last fault of one; 0: none yet
+  bool away_ = false;          // whether a shard or the scheduler is, for once
+  double step_seconds_ = 0;    // of one iteration without stragglers
+  double length_ = 0;          // of the run, about, in seconds
+  double detection_ = 0;       // seconds
 };
 
 }  // namespace

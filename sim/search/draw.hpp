@@ -14,10 +14,10 @@ struct DrawLimits {
 };
 
 /// A plan with the data, model, loss and optimizer of `base`; drawn from the seed are the numbers
-/// of actors, who waits for whom, batches and leases, stragglers, the network, and one fault at
-/// least. No drawn fault ends a run that works as it should: shards and scheduler are away for less
-/// time than anybody is taken for dead after, and worker 0 stays. Made data is made smaller, so
-/// that epochs end within the run.
+/// of actors, who waits for whom, batches and leases, when it ends, stragglers, the network, and
+/// one fault at least; often several that meet. No drawn fault ends a run that works as it should:
+/// shards and scheduler are away for less time than anybody is taken for dead after, and worker 0
+/// stays. Made data is made smaller, so that epochs end within the run.
 Plan draw_plan(const Job& base, std::uint64_t seed, const DrawLimits& limits = {});
 
 }  // namespace leeway::sim

@@ -67,12 +67,13 @@ class Search {
 
   void fail(std::uint64_t seed, const Plan& plan, const Trial& trial, bool twice) {
     Failure failure{seed, plan, plan, trial};
-    failure.shrunk = shrink(plan, [&](const Plan& candidate) {
+    const auto fails = [&](const Plan& candidate) {
       auto again = try_plan(candidate, options_.make_job, twice);
       if (again.property != trial.property) return false;
       failure.trial = std::move(again);
       return true;
-    });
+    };
+    failure.shrunk = shrink(plan, fails, options_.shrink_trials);
     std::lock_guard lock(mutex_);
     result_.failures.push_back(std::move(failure));
   }

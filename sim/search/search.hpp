@@ -15,6 +15,7 @@ struct SearchOptions {
   DrawLimits draw;
   std::uint64_t twice_one_in = 16;  // of the seeds are run twice, and compared; 0: none
   std::uint64_t most_failures = 1;  // after so many it stops
+  int shrink_trials = 300;          // runs to make a failing plan smaller by, at most
   MakeJob make_job = load_job;
 };
 

@@ -9,14 +9,15 @@ namespace leeway::sim {
 namespace {
 
 /// Far more than any drawn run takes: one that goes on is caught in a circle.
-constexpr std::uint64_t kMostEvents = 20'000'000;
+constexpr std::uint64_t kMostEvents = 5'000'000;
 
 Trial watch(Simulation& simulation) {
   Trial trial;
   const auto& trace = simulation.host().trace();
   try {
-    const std::string stuck = simulation.run(
-        [&] { LW_CHECK(trace.steps() < kMostEvents, "the run does not end", trace.steps()); });
+    const std::string stuck = simulation.run([&] {
+      if (trace.steps() > kMostEvents) throw Violation("the run ends", {}, "it goes on for ever");
+    });
     if (!stuck.empty()) {
       trial.property = "no deadlock";
       trial.report = stuck;

@@ -1,0 +1,57 @@
+#pragma once
+// Mutant: bugs that can be planted, to see which check finds each. Only a build of its own, with
+// LEEWAY_MUTANTS defined, has them (tests/mutants): elsewhere planted() is false when compiled.
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+namespace leeway {
+
+enum class Mutant : std::uint8_t {
+  none,
+  // The rule.
+  one_iteration_too_far,   // a pull is let through one iteration beyond the bound
+  own_pushes_not_awaited,  // a pull does not wait for the earlier pushes of its own worker
+  parked_pull_forgotten,   // a pull that has to wait is lost
+  waits_for_the_evicted,   // who is out still counts in the minimum
+  waits_for_the_idle,      // so does who has no samples
+  clock_counted_twice,     // a push moves the clock by two
+  // Pushes.
+  repeat_applied,             // a push that comes again is applied again
+  acknowledged_too_early,     // a push is acknowledged before it is applied
+  push_not_sent_again,        // what was lost with a connection stays lost
+  round_applied_early,        // under bsp, a round is applied when the first has pushed it
+  late_push_not_in_cut,       // a fork misses the pushes that come after it and belong to it
+  gradient_of_other_weights,  // a worker computes on weights of another version than it says
+  // Membership.
+  fence_forgotten,          // pushes of an evicted worker are taken until it is removed
+  old_life_accepted,        // so are those of an earlier incarnation
+  admitted_behind,          // a worker is admitted behind the minimum
+  admission_left_uneven,    // a worker starts where the shards do not agree upon
+  started_too_early,        // a worker starts before all shards know it
+  torn_counted_as_trained,  // a push that only some shards have counts as trained
+  // Data, and messages lost with a connection.
+  leased_twice,          // samples that come back are leased to two
+  trained_leased_again,  // of a dead worker's lease, what was trained comes back too
+  no_data_not_told,      // nobody is told that there are no samples
+  lease_not_asked_again,
+  start_not_said_again,
+  stop_not_said_again,
+  count_,
+};
+
+#ifdef LEEWAY_MUTANTS
+/// The one that is planted in this process.
+inline std::atomic<Mutant> planted_mutant{Mutant::none};
+
+constexpr bool planted(Mutant mutant) {
+  return std::is_constant_evaluated() ? false
+                                      : planted_mutant.load(std::memory_order_relaxed) == mutant;
+}
+#else
+constexpr bool planted(Mutant) {
+  return false;
+}
+#endif
+
+}  // namespace leeway

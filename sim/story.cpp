@@ -1,0 +1,236 @@
+#include "sim/story.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+#include "sim/words.hpp"
+
+namespace leeway::sim::story {
+
+namespace {
+
+/// Far more than a story takes.
+constexpr std::uint64_t kMostSteps = 1'000'000;
+
+bool fits(const Happening& wanted, const Happening& seen) {
+  return wanted.kind == seen.kind && wanted.event == seen.event &&
+         (wanted.message.empty() || wanted.message == seen.message) &&
+         (!wanted.from || wanted.from == seen.from) && (!wanted.to || wanted.to == seen.to) &&
+         (!wanted.iteration || wanted.iteration == seen.iteration);
+}
+
+std::optional<Iteration> iteration_of(std::optional<int> iteration) {
+  if (!iteration) return std::nullopt;
+  return Iteration(*iteration);
+}
+
+Happening seen(Happening::Kind kind, const Letter& letter) {
+  Happening out{.kind = kind, .from = letter.from(), .to = letter.to()};
+  if (const Envelope* envelope = letter.open()) {
+    out.message = name_of(envelope->body);
+    out.iteration = sim::iteration_of(envelope->body);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Happening::in_words() const {
+  std::string text;
+  if (kind == Kind::ended) return concat("the end of ", *from);
+  if (kind == Kind::event) {
+    text = concat(name_of(event), " of ", *to);
+    if (from) text += concat(" at ", *from);
+  } else {
+    text = concat(kind == Kind::sent ? "the sending" : "the arrival", " of a ", message, " from ",
+                  *from, " to ", *to);
+  }
+  if (iteration) text += concat(", iteration ", *iteration);
+  return text;
+}
+
+Happening event(Event::Kind kind, Address worker, std::optional<int> iteration) {
+  return {.kind = Happening::Kind::event,
+          .event = kind,
+          .to = worker,
+          .iteration = iteration_of(iteration)};
+}
+
+Happening ended(Address actor) {
+  return {.kind = Happening::Kind::ended, .from = actor};
+}
+
+Happening message(Happening::Kind kind, const Body& body, Address from, Address to,
+                  std::optional<int> iteration) {
+  return {.kind = kind,
+          .message = name_of(body),
+          .from = from,
+          .to = to,
+          .iteration = iteration_of(iteration)};
+}
+
+/// Remembers all that happens, and holds links at a message.
+class Story::Witness final : public Observer {
+ public:
+  void on_event(Instant, Address actor, const Event& event) override {
+    seen_.push_back({.kind = Happening::Kind::event,
+                     .event = event.kind,
+                     .from = actor,
+                     .to = address_of(event.worker),
+                     .iteration = event.iteration});
+  }
+  void on_sent(Instant, const Letter& letter) override {
+    seen_.push_back(seen(Happening::Kind::sent, letter));
+    const auto trap = std::find_if(traps_.begin(), traps_.end(), [&](const Happening& wanted) {
+      return fits(wanted, seen_.back());
+    });
+    if (trap == traps_.end()) return;
+    traps_.erase(trap);
+    host_->hold(letter.from(), letter.to());  // this one as well: it is not on its way yet
+  }
+  void on_delivered(Instant, const Letter& letter) override {
+    seen_.push_back(seen(Happening::Kind::delivered, letter));
+  }
+  void on_ended(Instant, Address actor) override {
+    seen_.push_back({.kind = Happening::Kind::ended, .from = actor});
+  }
+
+  void watch(Simulator& host) { host_ = &host; }
+  void hold_at(const Happening& sent) { traps_.push_back(sent); }
+  const std::vector<Happening>& all() const { return seen_; }
+  std::size_t count(const Happening& wanted, std::size_t from = 0) const {
+    return static_cast<std::size_t>(
+        std::count_if(seen_.begin() + static_cast<std::ptrdiff_t>(from), seen_.end(),
+                      [&](const Happening& one) { return fits(wanted, one); }));
+  }
+
+ private:
+  Simulator* host_ = nullptr;
+  std::vector<Happening> seen_, traps_;
+};
+
+Story::Story(std::shared_ptr<const Job> job) : Story(std::move(job), std::make_shared<Witness>()) {}
+
+Story::Story(std::shared_ptr<const Job> job, std::shared_ptr<Witness> witness)
+    : witness_(witness), simulation_(std::move(job), {}, {.observers = {std::move(witness)}}) {
+  witness_->watch(host());
+}
+
+Story::~Story() = default;
+
+// ---- going on ----
+
+void Story::step(const std::string& what) {
+  if (!started_) simulation_.start();
+  started_ = true;
+  const bool more = simulation_.step();
+  if (simulation_.ended()) return;
+  if (host().trace().steps() > kMostSteps)
+    throw CheckFailed(concat("waited for ", what, ": the run goes on for ever"));
+  if (const auto stuck = simulation_.stuck(more); !stuck.empty())
+    throw CheckFailed(concat("waited for ", what, ": ", stuck));
+}
+
+Story& Story::until(const Happening& happening) {
+  const std::string what = happening.in_words();
+  for (std::size_t looked_at = witness_->all().size();
+       witness_->count(happening, looked_at) == 0;) {
+    looked_at = witness_->all().size();
+    if (simulation_.ended()) throw CheckFailed(concat("the run ended without ", what));
+    step(what);
+  }
+  return *this;
+}
+
+Story& Story::pass(Duration time) {
+  const auto over = std::make_shared<bool>(false);
+  host().at(host().now() + time, [over] { *over = true; });
+  while (!*over) {
+    if (simulation_.ended()) throw CheckFailed("the run ended before that time");
+    step("time to pass");
+  }
+  return *this;
+}
+
+Story& Story::to_the_end() {
+  while (!simulation_.ended()) step("the end");
+  return *this;
+}
+
+// ---- what befalls it ----
+
+Story& Story::hold(Address from, Address to) {
+  host().hold(from, to);
+  return *this;
+}
+
+Story& Story::hold(const Happening& sent) {
+  LW_CHECK(sent.kind == Happening::Kind::sent, sent.in_words());
+  witness_->hold_at(sent);
+  return *this;
+}
+
+Story& Story::release(Address from, Address to) {
+  host().release(from, to);
+  return *this;
+}
+
+Story& Story::deliver_one(Address from, Address to) {
+  LW_CHECK(host().release_one(from, to), "nothing waits", from, to);
+  return until({.kind = Happening::Kind::delivered, .from = from, .to = to});
+}
+
+Story& Story::sever(Address a, Address b) {
+  host().sever(a, b);
+  return *this;
+}
+
+Story& Story::mend(Address a, Address b) {
+  host().mend(a, b);
+  return *this;
+}
+
+Story& Story::delay(Address from, Address to, Duration extra) {
+  host().delay(from, to, extra);
+  return *this;
+}
+
+Story& Story::crash(Address actor) {
+  host().kill(actor, "the story has it crash");
+  return *this;
+}
+
+Story& Story::start_again(Address actor) {
+  simulation_.start_again(actor);
+  return *this;
+}
+
+Story& Story::freeze(Address actor) {
+  host().freeze(actor);
+  return *this;
+}
+
+Story& Story::thaw(Address actor) {
+  host().thaw(actor);
+  return *this;
+}
+
+// ---- what came of it ----
+
+std::size_t Story::count(const Happening& happening) const {
+  return witness_->count(happening);
+}
+
+bool Story::waits(Address worker, Address shard) const {
+  std::vector<Iteration> waiting;
+  for (const auto& one : witness_->all()) {
+    if (one.kind != Happening::Kind::event || one.from != shard || one.to != worker) continue;
+    if (one.event == Event::Kind::pull_parked) waiting.push_back(*one.iteration);
+    if (one.event == Event::Kind::removed) waiting.clear();
+    if (one.event == Event::Kind::pull_answered || one.event == Event::Kind::refused)
+      std::erase(waiting, *one.iteration);
+  }
+  return !waiting.empty();
+}
+
+}  // namespace leeway::sim::story

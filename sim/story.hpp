@@ -1,0 +1,165 @@
+#pragma once
+// Story: an interleaving written by hand - who is held up, who dies, and when - in a few lines.
+//
+// A run of a job under all checkers, which goes on only as far as it is told; in between, anything
+// may befall it. A violation of the protocol is thrown by whatever made the run go on.
+//
+//   Story story(job);
+//   story.hold(worker(1), shard(0)).until(parked(worker(0), 2)).crash(worker(1)).to_the_end();
+//   CHECK(story.happened(answered(worker(0), 2)));
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/simulation.hpp"
+
+namespace leeway::sim::story {
+
+constexpr Address worker(std::uint32_t index) {
+  return address_of(WorkerId(index));
+}
+constexpr Address shard(std::uint32_t index) {
+  return address_of(ShardId(index));
+}
+
+/// Something that may happen, as far as it matters: what is left open may be anything.
+struct Happening {
+  enum class Kind : std::uint8_t { event, sent, delivered, ended };
+  Kind kind{};
+  Event::Kind event{};                 // of an event
+  std::string_view message;            // of a message, its name; empty: any
+  std::optional<Address> from, to;     // of an event: at whom, and the worker that it concerns
+  std::optional<Iteration> iteration;  // also the one that a message speaks of
+
+  /// The same, at this actor alone.
+  Happening at(Address actor) const {
+    Happening here = *this;
+    here.from = actor;
+    return here;
+  }
+  /// "worker 0: pull_parked, iteration 3".
+  std::string in_words() const;
+};
+
+/// An event that concerns a worker.
+Happening event(Event::Kind kind, Address worker, std::optional<int> iteration = {});
+
+// At a shard.
+inline Happening parked(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::pull_parked, worker, iteration);
+}
+inline Happening answered(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::pull_answered, worker, iteration);
+}
+inline Happening applied(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::part_applied, worker, iteration);
+}
+inline Happening repeated(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::part_repeated, worker, iteration);
+}
+inline Happening refused(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::refused, worker, iteration);
+}
+inline Happening admitted(Address worker) {
+  return event(Event::Kind::admitted, worker);
+}
+inline Happening fenced(Address worker) {
+  return event(Event::Kind::fenced, worker);
+}
+inline Happening removed(Address worker) {
+  return event(Event::Kind::removed, worker);
+}
+
+// At the scheduler.
+inline Happening leased(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::lease_granted, worker, iteration);
+}
+inline Happening given_back(Address worker) {
+  return event(Event::Kind::lease_returned, worker);
+}
+inline Happening evicted(Address worker) {
+  return event(Event::Kind::evicted, worker);
+}
+inline Happening torn(Address worker) {
+  return event(Event::Kind::torn, worker);
+}
+
+// At a worker.
+inline Happening begun(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::step_started, worker, iteration);
+}
+inline Happening finished(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::step_finished, worker, iteration);
+}
+
+/// The actor has ended, before its run.
+Happening ended(Address actor);
+
+// Messages, of one type: sent<msg::Push>(worker(1), shard(0)).
+Happening message(Happening::Kind kind, const Body& body, Address from, Address to,
+                  std::optional<int> iteration);
+template <class Message>
+Happening sent(Address from, Address to, std::optional<int> iteration = {}) {
+  return message(Happening::Kind::sent, Message{}, from, to, iteration);
+}
+template <class Message>
+Happening delivered(Address from, Address to, std::optional<int> iteration = {}) {
+  return message(Happening::Kind::delivered, Message{}, from, to, iteration);
+}
+
+class Story {
+ public:
+  explicit Story(std::shared_ptr<const Job> job);
+  ~Story();
+
+  // How the run goes on. Throws CheckFailed when it ends, or comes to a standstill, before that.
+
+  /// Until this happens, once more from here on.
+  Story& until(const Happening& happening);
+  Story& pass(Duration time);
+  Story& to_the_end();
+
+  // What befalls it, now.
+
+  /// Messages from one to the other wait.
+  Story& hold(Address from, Address to);
+  /// They wait from the next such message on, which must be a sent() one.
+  Story& hold(const Happening& sent);
+  Story& release(Address from, Address to);
+  /// Lets the oldest message that waits through, and goes on until it is delivered.
+  Story& deliver_one(Address from, Address to);
+  /// The connection between the two is lost with all that is on its way, and what waits.
+  Story& sever(Address a, Address b);
+  Story& mend(Address a, Address b);
+  Story& reconnect(Address a, Address b) { return sever(a, b).mend(a, b); }
+  Story& delay(Address from, Address to, Duration extra);
+  Story& crash(Address actor);
+  Story& start_again(Address actor);
+  Story& freeze(Address actor);
+  Story& thaw(Address actor);
+
+  // What came of it.
+
+  std::size_t count(const Happening& happening) const;
+  bool happened(const Happening& happening) const { return count(happening) > 0; }
+  /// Whether a pull of the worker is parked at the shard.
+  bool waits(Address worker, Address shard) const;
+  /// After the end.
+  const RunTotals& totals() const { return simulation_.totals(); }
+
+ private:
+  class Witness;
+  Story(std::shared_ptr<const Job> job, std::shared_ptr<Witness> witness);
+  /// One event of the run. `what`: which it is to go on to, for the error.
+  void step(const std::string& what);
+  Simulator& host() { return simulation_.host(); }
+
+  std::shared_ptr<Witness> witness_;
+  Simulation simulation_;
+  bool started_ = false;
+};
+
+}  // namespace leeway::sim::story

@@ -1,0 +1,147 @@
+// Plants one bug after the other, and has the search look for it: which check finds it, and how
+// many runs it takes.
+//
+//   mutants_test                  all of them; fails when one is not found, or a run without fails
+//   mutants_test fence_forgotten  these alone
+//   mutants_test --seeds 5000     gives up later
+//   mutants_test --markdown       the table as it stands in docs/simulator.md
+#include <charconv>
+#include <cstdio>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/check.hpp"
+#include "core/mutant.hpp"
+#include "core/text.hpp"
+#include "sim/search/search.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway {
+namespace {
+
+struct Described {
+  Mutant mutant;
+  std::string_view name, breaks;
+};
+
+constexpr Described kMutants[] = {
+#define LEEWAY_MUTANT(name, breaks) \
+  { Mutant::name, #name, breaks }
+    LEEWAY_MUTANT(one_iteration_too_far, "a pull is let through one iteration beyond the bound"),
+    LEEWAY_MUTANT(own_pushes_not_awaited, "a pull does not wait for its own worker's pushes"),
+    LEEWAY_MUTANT(parked_pull_forgotten, "a pull that has to wait is lost"),
+    LEEWAY_MUTANT(waits_for_the_evicted, "who is out still counts in the minimum"),
+    LEEWAY_MUTANT(waits_for_the_idle, "who has no samples still counts in the minimum"),
+    LEEWAY_MUTANT(clock_counted_twice, "a push moves the clock by two"),
+    LEEWAY_MUTANT(repeat_applied, "a push that comes again is applied again"),
+    LEEWAY_MUTANT(acknowledged_too_early, "a repeat is acknowledged before the first is applied"),
+    LEEWAY_MUTANT(push_not_sent_again, "a push that is lost with its connection stays lost"),
+    LEEWAY_MUTANT(round_applied_early, "a round is applied when the first has pushed it"),
+    LEEWAY_MUTANT(late_push_not_in_cut, "a fork misses the late pushes that belong to it"),
+    LEEWAY_MUTANT(gradient_of_other_weights, "a push names other weights than it is of"),
+    LEEWAY_MUTANT(fence_forgotten, "pushes of an evicted worker are still taken"),
+    LEEWAY_MUTANT(old_life_accepted, "pushes of an earlier incarnation are taken"),
+    LEEWAY_MUTANT(admitted_behind, "a worker is admitted behind the minimum"),
+    LEEWAY_MUTANT(admission_left_uneven, "a worker starts where the shards do not agree"),
+    LEEWAY_MUTANT(started_too_early, "a worker starts before all shards know it"),
+    LEEWAY_MUTANT(torn_counted_as_trained, "what only some shards have counts as trained"),
+    LEEWAY_MUTANT(leased_twice, "samples that come back are leased to two"),
+    LEEWAY_MUTANT(trained_leased_again, "what a dead worker has trained is leased again"),
+    LEEWAY_MUTANT(no_data_not_told, "nobody is told that there are no samples"),
+    LEEWAY_MUTANT(lease_not_asked_again, "a lease that is lost with its connection stays lost"),
+    LEEWAY_MUTANT(start_not_said_again, "a Start that is lost with its connection stays lost"),
+    LEEWAY_MUTANT(stop_not_said_again, "so does a Stop"),
+#undef LEEWAY_MUTANT
+};
+static_assert(std::size(kMutants) + 1 == static_cast<std::size_t>(Mutant::count_));
+
+struct Arguments {
+  bool markdown = false;
+  std::uint64_t seeds = 1000;
+  std::vector<std::string_view> names;
+
+  bool wants(const Described& mutant) const {
+    return names.empty() || std::find(names.begin(), names.end(), mutant.name) != names.end();
+  }
+};
+
+Arguments parse(std::span<char* const> words) {
+  Arguments arguments;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "--markdown") {
+      arguments.markdown = true;
+    } else if (word == "--seeds" && i + 1 < words.size()) {
+      const std::string_view number = words[++i];
+      std::from_chars(number.data(), number.data() + number.size(), arguments.seeds);
+    } else {
+      arguments.names.push_back(word);
+    }
+  }
+  return arguments;
+}
+
+sim::SearchResult search_with(Mutant mutant, std::uint64_t seeds) {
+  planted_mutant = mutant;
+  sim::SearchOptions options;
+  options.last = seeds;
+  options.twice_one_in = 0;
+  options.shrink_trials = 0;
+  options.draw = {.least_workers = 2, .most_workers = 6, .most_shards = 3, .iterations = 150};
+  return sim::search(*test::job_of(test::tiny_plan()), options);
+}
+
+void print(const Arguments& arguments, const Described& mutant, const sim::SearchResult& result) {
+  const bool found = !result.failures.empty();
+  const std::string seeds = found ? concat(result.failures[0].seed) : concat("> ", arguments.seeds);
+  const std::string by = found ? result.failures[0].trial.property : "NOT FOUND";
+  const auto text = [](std::string_view view) { return std::string(view); };
+  if (arguments.markdown) {
+    std::printf("| `%s` | %s | %s | %s |\n", text(mutant.name).c_str(), text(mutant.breaks).c_str(),
+                by.c_str(), seeds.c_str());
+  } else {
+    std::printf("%-24s %-58s %5s %5.1f s  %s\n", text(mutant.name).c_str(),
+                text(mutant.breaks).c_str(), seeds.c_str(), result.took.count(), by.c_str());
+  }
+  std::fflush(stdout);
+}
+
+/// True when no run without a bug fails.
+bool sound(const Arguments& arguments) {
+  const auto result = search_with(Mutant::none, arguments.seeds);
+  if (result.failures.empty()) {
+    if (!arguments.markdown)
+      std::printf("no bug planted: %s runs pass in %.1f s\n", concat(result.seeds).c_str(),
+                  result.took.count());
+    return true;
+  }
+  const auto& [seed, drawn, shrunk, trial] = result.failures[0];
+  std::printf("with no bug planted, seed %s fails: %s\n%s\n", concat(seed).c_str(),
+              trial.property.c_str(), trial.report.c_str());
+  return false;
+}
+
+int run(const Arguments& arguments) {
+  if (arguments.names.empty() && !sound(arguments)) return 1;
+  if (arguments.markdown) {
+    std::printf("| planted | what it breaks | found by | seed |\n|---|---|---|---|\n");
+  }
+  int missed = 0;
+  for (const Described& mutant : kMutants) {
+    if (!arguments.wants(mutant)) continue;
+    const auto result = search_with(mutant.mutant, arguments.seeds);
+    print(arguments, mutant, result);
+    missed += result.failures.empty() ? 1 : 0;
+  }
+  if (missed > 0) std::printf("%d not found\n", missed);
+  return missed > 0 ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace leeway
+
+int main(int count, char** words) {
+  return leeway::run(leeway::parse({words, static_cast<std::size_t>(count)}));
+}
