@@ -191,7 +191,13 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
 // ---- data ----
 
 void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) {
-  if (members_.at(worker).state != State::running) return;
+  const auto& member = members_.at(worker);
+  if (member.state != State::running) return;
+  // It has leases for all before that, or was started there.
+  if (want.next > std::max(leases_.horizon(), member.start))
+    return refuse_malformed(address_of(worker), want.next,
+                            concat("want lease: no lease has come near iteration ", want.next),
+                            out);
   confirm(worker, want.clock, out);
   measured(worker, want, out);
   waiting_.erase(worker);

@@ -173,6 +173,21 @@ TEST_CASE("a worker that does not hear that its round was closed is told again")
   CHECK(host.run().end.samples_trained == 120);
 }
 
+TEST_CASE("a worker that asks for leases far beyond all others is refused, and the run goes on") {
+  Plan plan = tiny_plan();
+  plan.evaluate_every = 0.2;
+  const auto job = job_of(plan);
+  TestHost host(job, 1);
+  observe_all(host, job);
+  REQUIRE(host.run_some(200));
+  host.inject(address_of(WorkerId(1)), kScheduler,
+              encode({.body = msg::WantLease{.next = Iteration(std::int64_t{1} << 61)}}));
+  const auto totals = host.run();
+  CHECK(totals.end.reason == msg::RunEnded::Reason::finished);
+  CHECK(totals.end.samples_trained == 2 * 60);
+  CHECK(totals.workers[1].end.find("killed") == 0);  // it takes the refusal for a defect of its own
+}
+
 TEST_CASE("property 9: two runs of one seed take the same steps") {
   for_seeds(6, 30, [&](std::uint64_t seed) {
     const Trouble trouble{.kill_one_in = 1000, .suspect_one_in = 400, .break_link_one_in = 50};
