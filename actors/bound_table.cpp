@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/mutant.hpp"
+
 namespace leeway {
 
 std::int64_t BoundTable::of(Iteration iteration) const {
@@ -11,7 +13,7 @@ std::int64_t BoundTable::of(Iteration iteration) const {
 }
 
 Iteration BoundTable::announce(Iteration from, std::int64_t bound) {
-  from = std::max(from, unanswered_);
+  if (!planted(Mutant::bound_falls_behind)) from = std::max(from, unanswered_);
   while (entries_.size() > 1 && entries_.back().from >= from) entries_.pop_back();
   // From here on bounds never rise, so those that are not above the new one are the last.
   for (; entries_.back().bound <= bound && from > unanswered_; entries_.pop_back()) {

@@ -204,7 +204,8 @@ std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
   const auto drop = [&](WorkerId worker, const msg::Lease& lease) {
     if (lease.first_iteration != round) return false;
     late_.insert(worker);
-    if (lease.begin < lease.end) back.push_back({worker, give_back(lease, lease.begin)});
+    if (lease.begin < lease.end && !planted(Mutant::late_samples_lost))
+      back.push_back({worker, give_back(lease, lease.begin)});
     return true;
   };
   const auto contributes = [&](WorkerId worker) {

@@ -21,6 +21,9 @@ enum class Mutant : std::uint8_t {
   acknowledged_too_early,     // a push is acknowledged before it is applied
   push_not_sent_again,        // what was lost with a connection stays lost
   round_applied_early,        // under bsp, a round is applied when the first has pushed it
+  late_push_applied,          // a round takes the pushes that it was closed without
+  round_closed_too_early,     // backup workers: the lead is content with one push less
+  bound_falls_behind,         // an adaptive bound falls for iterations that have begun
   late_push_not_in_cut,       // a fork misses the pushes that come after it and belong to it
   gradient_of_other_weights,  // a worker computes on weights of another version than it says
   // Membership.
@@ -33,6 +36,7 @@ enum class Mutant : std::uint8_t {
   // Data, and messages lost with a connection.
   leased_twice,          // samples that come back are leased to two
   trained_leased_again,  // of a dead worker's lease, what was trained comes back too
+  late_samples_lost,     // what a late worker was to train is forgotten
   no_data_not_told,      // nobody is told that there are no samples
   lease_not_asked_again,
   start_not_said_again,
