@@ -1,22 +1,30 @@
 #include "runtime/interrupt.hpp"
 
+#include <atomic>
 #include <csignal>
+#include <mutex>
 
 namespace leeway {
 namespace {
 
-volatile std::sig_atomic_t interrupted_flag = 0;
+std::atomic<bool> interrupted_flag = false;
+static_assert(decltype(interrupted_flag)::is_always_lock_free);  // for the handler
+
+std::mutex mutex;  // over the rest
+int guards = 0;
 struct sigaction earlier_int;
 struct sigaction earlier_term;
 
 void on_signal(int) {
-  interrupted_flag = 1;
+  interrupted_flag = true;
 }
 
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  interrupted_flag = 0;
+  std::lock_guard lock(mutex);
+  if (guards++ > 0) return;
+  interrupted_flag = false;
   struct sigaction action = {};
   action.sa_handler = on_signal;
   // The handler serves once: a second signal ends a program that does not come to its end.
@@ -26,12 +34,14 @@ InterruptGuard::InterruptGuard() {
 }
 
 InterruptGuard::~InterruptGuard() {
+  std::lock_guard lock(mutex);
+  if (--guards > 0) return;
   sigaction(SIGINT, &earlier_int, nullptr);
   sigaction(SIGTERM, &earlier_term, nullptr);
 }
 
 bool InterruptGuard::interrupted() const {
-  return interrupted_flag != 0;
+  return interrupted_flag;
 }
 
 }  // namespace leeway

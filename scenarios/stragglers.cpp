@@ -1,11 +1,11 @@
 // stragglers: what a slow worker does to training under each policy.
 //
-// The same network learns Fashion-MNIST under bsp, ssp with a bound of 1, 2, 4 and 8, and asp: once
-// with four equal workers, and once with worker 3 slow in random bursts. Prints a table and draws
-// the test loss against time. Bounded staleness is no free lunch: with equal workers nobody has to
-// wait long, and the policies that apply every push on its own do more work than bsp, which applies
-// one sum a round. On few cores the workers share them; --simulate gives each one a node of its
-// own.
+// The same network learns Fashion-MNIST under bsp, backup with one spare worker, ssp with a bound
+// of 1, 2, 4 and 8, adaptive, and asp: once with four equal workers, and once with worker 3 slow in
+// random bursts. Prints a table and draws the test loss against time. Bounded staleness is no free
+// lunch: with equal workers nobody has to wait long, and the policies that apply every push on its
+// own do more work than bsp, which applies one sum a round. On few cores the workers share them;
+// --simulate gives each one a node of its own.
 #include <leeway/monitoring/format.hpp>
 #include <leeway/monitoring/picture.hpp>
 #include <leeway/runtime/scenario.hpp>
@@ -45,7 +45,7 @@ std::string row(const std::string& policy, const std::string& field, const Resul
   const auto cell = [&](int width, const std::string& text) {
     out << std::string(std::max(1, width - int(text.size())), ' ') << text;
   };
-  cell(8, policy);
+  cell(13, policy);
   cell(10, field);
   cell(9, fixed(result.seconds, 2) + " s");
   cell(11, grouped(static_cast<std::uint64_t>(result.samples_per_second)));
@@ -59,11 +59,12 @@ std::string row(const std::string& policy, const std::string& field, const Resul
 }  // namespace
 
 int main(int argc, char** argv) {
-  Scenario scenario("stragglers",
-                    "Compare bsp, ssp and asp, with and without a worker that is slow in bursts.");
+  Scenario scenario(
+      "stragglers",
+      "Compare bsp, backup, ssp and asp, with and without a worker that is slow in bursts.");
   scenario
       .description(
-          "Twelve runs of a 784-512-256-10 network on Fashion-MNIST. --staleness has no effect: "
+          "Sixteen runs of a 784-512-256-10 network on Fashion-MNIST. --staleness has no effect: "
           "all policies are run.")
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
@@ -78,10 +79,16 @@ int main(int argc, char** argv) {
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
 
-  const std::vector<Policy> policies = {{"bsp", bsp()},     {"ssp(1)", ssp(1)}, {"ssp(2)", ssp(2)},
-                                        {"ssp(4)", ssp(4)}, {"ssp(8)", ssp(8)}, {"asp", asp()}};
+  const std::vector<Policy> policies = {{"bsp", bsp()},
+                                        {"backup(1)", backup(1)},
+                                        {"ssp(1)", ssp(1)},
+                                        {"ssp(2)", ssp(2)},
+                                        {"ssp(4)", ssp(4)},
+                                        {"ssp(8)", ssp(8)},
+                                        {"adaptive(1,8)", adaptive(1, 8)},
+                                        {"asp", asp()}};
   const std::string header =
-      "  policy   workers     time  samples/s  waiting   gap  accuracy   to 85%";
+      "       policy   workers     time  samples/s  waiting   gap  accuracy   to 85%";
   std::string table = header + '\n';
   if (!line.options.quiet) std::cout << header << '\n';
   std::vector<Chart> charts;

@@ -39,16 +39,19 @@ TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts
     CHECK(contains(ran.out, words));
 }
 
-TEST_CASE("stragglers compares twelve runs") {
+TEST_CASE("stragglers compares sixteen runs") {
   const TemporaryFolder folder;
   const auto ran = run_program({kBin + "/stragglers", "--epochs", "0.1", "--out", folder / "run"});
   INFO(ran.out << ran.err);
   REQUIRE(ran.code == 0);
   const std::string table = read_text(folder / "run/table.txt");
-  for (const char* policy : {"bsp", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "asp"})
+  for (const char* policy : {"bsp", "backup(1)", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "adaptive(1,8)", "asp"})
     CHECK(contains(table, policy));
   CHECK(contains(read_text(folder / "run/loss.svg"), "<svg"));
   CHECK(read_json(folder / "run/ssp(4)-straggler/result.json")["max_clock_gap"] <= 5);
+  const auto adaptive = read_json(folder / "run/adaptive(1,8)-straggler/result.json");
+  CHECK(adaptive["least_staleness_bound"] == 1);
+  CHECK(adaptive["staleness_bound"] == 8);
 }
 
 TEST_CASE("a killed worker is named, and the run trains every sample") {

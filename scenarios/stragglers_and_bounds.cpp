@@ -1,0 +1,353 @@
+// stragglers-and-bounds: which staleness bound pays when.
+//
+// Eight workers learn Fashion-MNIST in five worlds - equal workers, one slow in bursts, one always
+// slow, a heavy tail for all, a slow network - under bsp, backup, ssp, adaptive and asp, and two of
+// them with batches by speed; each with five seeds. All of it is simulated, every node with a
+// processor of its own, so the times do not depend on this machine; gradients are real, so the
+// accuracies are those that such a cluster would reach. Prints a table for each world, and draws
+// the test loss against time. docs/scenarios.md tells what it found.
+#include <leeway/core/text.hpp>
+#include <leeway/monitoring/format.hpp>
+#include <leeway/monitoring/picture.hpp>
+#include <leeway/runtime/scenario.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+using namespace leeway;
+
+namespace {
+
+constexpr double kTarget = 0.82;  // test accuracy, for the column "to 82%"
+constexpr std::int64_t kTestSamples = 2000;
+constexpr std::uint64_t kSeeds = 5;
+
+/// What the workers have to cope with.
+struct Field {
+  std::string name;
+  void (*add)(Plan& plan);
+};
+
+/// The worker that is slow, where one is.
+std::uint32_t last_worker(const Plan& plan) {
+  return plan.workers - 1;
+}
+
+const Field kFields[] = {
+    {"equal workers", [](Plan&) {}},
+    {"one worker slow in bursts",
+     [](Plan& plan) { plan.stragglers.push_back(slow_in_bursts(last_worker(plan), 5, 0.25, 20)); }},
+    {"one worker always 4 times as slow",
+     [](Plan& plan) { plan.stragglers.push_back(slow(last_worker(plan), 4)); }},
+    {"a heavy tail for all",
+     [](Plan& plan) { plan.stragglers.push_back(slow_by_pareto(all_workers, 1.5, 20)); }},
+    {"a slow network", [](Plan& plan) {
+       plan.simulated->link /= 5;
+       plan.simulated->latency_us *= 20;
+       plan.simulated->jitter = 1;
+     }}};
+
+struct Policy {
+  std::string name;
+  plan::Consistency consistency;
+  plan::Balance balance = plan::Balance::equal;
+};
+
+const Policy kPolicies[] = {{"bsp", bsp()},
+                            {"bsp, by speed", bsp(), plan::Balance::by_speed},
+                            {"backup(1)", backup(1)},
+                            {"ssp(1)", ssp(1)},
+                            {"ssp(3)", ssp(3)},
+                            {"ssp(3), by speed", ssp(3), plan::Balance::by_speed},
+                            {"ssp(8)", ssp(8)},
+                            {"adaptive(1,8)", adaptive(1, 8)},
+                            {"asp", asp()}};
+
+/// The first samples of a data set.
+class FirstOf final : public Dataset {
+ public:
+  FirstOf(std::shared_ptr<const Dataset> all, std::int64_t count)
+      : all_(std::move(all)), size_(std::min(count, all_->size())) {}
+  std::int64_t size() const override { return size_; }
+  Shape sample_shape() const override { return all_->sample_shape(); }
+  int classes() const override { return all_->classes(); }
+  std::int64_t target_count() const override { return all_->target_count(); }
+  float background() const override { return all_->background(); }
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float* targets) const override {
+    all_->gather(samples, x, labels, targets);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> all_;
+  std::int64_t size_;
+};
+
+/// Loads the data of the plan, once for all runs.
+Status share_data(Plan& plan) {
+  auto data = load_data(plan.data, plan.seed);
+  if (!data) return data.error();
+  data->test = std::make_shared<FirstOf>(data->test, kTestSamples);
+  register_data("shared",
+                [shared = *data](std::uint64_t) -> Expected<TrainTest> { return shared; });
+  plan.data = plan::CustomData{"shared"};
+  return {};
+}
+
+/// What is kept of a run.
+struct Outcome {
+  double to_target = std::numeric_limits<double>::infinity();  // seconds; infinite: never
+  double seconds = 0;
+  double waiting = 0;  // share of the workers' time
+  double lag = 0;      // updates between the weights of a gradient and those it met, on average
+  double accuracy = 0;
+  std::vector<std::pair<double, double>> losses;  // by time
+};
+
+Outcome outcome_of(const Result& result) {
+  Outcome outcome{.seconds = result.seconds, .accuracy = result.test_accuracy};
+  double wait = 0;
+  double work = 0;
+  for (const auto& worker : result.totals.workers) {
+    wait += worker.wait.seconds();
+    work += worker.compute.seconds();
+  }
+  outcome.waiting = wait / std::max(wait + work, 1e-9);
+  double pushes = 0;
+  for (std::size_t lag = 0; lag < result.totals.version_lags.size(); ++lag) {
+    const auto count = static_cast<double>(result.totals.version_lags[lag]);
+    outcome.lag += count * static_cast<double>(lag);
+    pushes += count;
+  }
+  outcome.lag /= std::max(pushes, 1.0);
+  for (const auto& evaluation : result.totals.evaluations) {
+    const double seconds = (evaluation.now - Instant{}).seconds();
+    outcome.losses.emplace_back(seconds, evaluation.loss);
+    if (evaluation.accuracy >= kTarget) outcome.to_target = std::min(outcome.to_target, seconds);
+  }
+  return outcome;
+}
+
+struct Trial {
+  Plan plan;
+  std::string name;
+  Outcome outcome;
+};
+
+/// Every policy with every seed, seeds side by side.
+std::vector<Trial> every_trial(const Field& field, const Plan& base) {
+  std::vector<Trial> trials;
+  for (const auto& policy : kPolicies)
+    for (std::uint64_t i = 0; i < kSeeds; ++i) {
+      Plan plan = base;
+      plan.consistency = policy.consistency;
+      plan.balance = policy.balance;
+      plan.seed = base.seed + i;
+      field.add(plan);
+      trials.push_back(
+          {std::move(plan), concat(field.name, ", ", policy.name, ", seed ", base.seed + i), {}});
+    }
+  return trials;
+}
+
+/// Runs all, as many at once as there are cores. `tell` is called after each, by one thread at a
+/// time. Returns the exit code of the first that did not end well, and says which and why.
+int run_all(std::span<Trial> trials, const std::function<void(std::size_t)>& tell) {
+  std::atomic<std::size_t> next = 0;
+  std::atomic<int> exit_code = 0;
+  std::mutex mutex;
+  const auto work = [&] {
+    for (std::size_t i; exit_code == 0 && (i = next++) < trials.size();) {
+      const Result result = run(trials[i].plan, {.quiet = true});
+      std::lock_guard lock(mutex);
+      if (exit_code != 0) return;
+      exit_code = result.exit_code;
+      if (!result.error.empty())
+        std::cerr << "stragglers-and-bounds: " << trials[i].name << ": " << result.error << '\n';
+      if (!result.ok()) return;
+      trials[i].outcome = outcome_of(result);
+      tell(i);
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
+    threads.emplace_back(work);
+  threads.clear();  // waits for them
+  return exit_code;
+}
+
+/// The least, the median and the largest of a number of some runs.
+struct Spread {
+  Spread(std::span<const Trial> trials, double Outcome::*number) {
+    std::vector<double> all;
+    for (const auto& trial : trials) all.push_back(trial.outcome.*number);
+    std::ranges::sort(all);
+    least = all.front();
+    median = all[all.size() / 2];
+    largest = all.back();
+  }
+  double least, median, largest;
+};
+
+std::string padded(const std::string& text, std::size_t width) {
+  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
+}
+
+std::string time_text(double seconds) {
+  return std::isfinite(seconds) ? fixed(seconds, 2) : "never";
+}
+
+/// The runs of one policy.
+std::span<const Trial> seeds_of(std::span<const Trial> trials, std::size_t policy) {
+  return trials.subspan(policy * kSeeds, kSeeds);
+}
+
+std::string table_of(const Field& field, std::span<const Trial> trials) {
+  std::string table =
+      concat("\n", field.name, "\n\n            policy   to 82%                    time  waiting  ",
+             " lag  accuracy\n");
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < std::size(kPolicies); ++i)
+    best = std::min(best, Spread(seeds_of(trials, i), &Outcome::to_target).median);
+  for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
+    const auto seeds = seeds_of(trials, i);
+    const Spread to_target(seeds, &Outcome::to_target);
+    const bool is_best = std::isfinite(best) && to_target.median == best;
+    table += concat(
+        padded(kPolicies[i].name, 18), padded(time_text(to_target.median), 9), is_best ? '*' : ' ',
+        padded(concat('(', time_text(to_target.least), " to ", time_text(to_target.largest), ')'),
+               16),
+        padded(fixed(Spread(seeds, &Outcome::seconds).median, 2), 9),
+        padded(percent(Spread(seeds, &Outcome::waiting).median), 9),
+        padded(fixed(Spread(seeds, &Outcome::lag).median, 1), 6),
+        padded(percent(Spread(seeds, &Outcome::accuracy).median), 10), '\n');
+  }
+  return table;
+}
+
+/// The curve of each policy's median seed: of the run that was in the middle at the target.
+Chart chart_of(const Field& field, std::span<const Trial> trials) {
+  Chart chart{.title = field.name, .x_label = "virtual seconds", .y_label = "test loss"};
+  for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
+    std::vector<const Outcome*> outcomes;
+    for (const auto& trial : seeds_of(trials, i)) outcomes.push_back(&trial.outcome);
+    std::ranges::sort(outcomes, {}, [](const Outcome* outcome) {
+      return std::pair(outcome->to_target, outcome->seconds);
+    });
+    chart.series.push_back({.name = kPolicies[i].name,
+                            .points = outcomes[kSeeds / 2]->losses,
+                            .dashed = kPolicies[i].balance == plan::Balance::by_speed});
+  }
+  return chart;
+}
+
+class Study {
+ public:
+  explicit Study(const Plan& base) {
+    for (const auto& field : kFields)
+      for (auto& trial : every_trial(field, base)) trials_.push_back(std::move(trial));
+  }
+  /// Shows each field's table when the last run of it has ended. Returns the exit code.
+  int run(bool quiet) {
+    const bool terminal = !quiet && isatty(STDERR_FILENO) == 1;
+    std::size_t done = 0;
+    std::vector<std::size_t> missing(std::size(kFields), kOfField);
+    std::size_t shown = 0;
+    const int code = run_all(trials_, [&](std::size_t i) {
+      --missing[i / kOfField];
+      if (terminal) std::cerr << "\r\x1b[K" << std::flush;
+      for (; shown < std::size(kFields) && missing[shown] == 0; ++shown)
+        if (!quiet) std::cout << table_of(kFields[shown], trials_of(shown)) << std::flush;
+      if (terminal && ++done < trials_.size())
+        std::cerr << done << " of " << trials_.size() << " runs" << std::flush;
+    });
+    return code;
+  }
+  std::string table() const {
+    std::string text;
+    for (std::size_t i = 0; i < std::size(kFields); ++i) text += table_of(kFields[i], trials_of(i));
+    return text;
+  }
+  std::vector<Chart> charts() const {
+    std::vector<Chart> charts;
+    for (std::size_t i = 0; i < std::size(kFields); ++i)
+      charts.push_back(chart_of(kFields[i], trials_of(i)));
+    return charts;
+  }
+
+ private:
+  static constexpr std::size_t kOfField = std::size(kPolicies) * kSeeds;
+  std::span<const Trial> trials_of(std::size_t field) const {
+    return std::span(trials_).subspan(field * kOfField, kOfField);
+  }
+
+  std::vector<Trial> trials_;  // field by field
+};
+
+/// The folder, which must not hold a study or a run.
+Status prepare(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return Error{
+        concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
+  for (const char* name : {"/table.txt", "/result.json", "/metrics.jsonl"})
+    if (std::filesystem::exists(folder + name))
+      return Error{
+          concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Scenario scenario("stragglers-and-bounds",
+                    "Find which staleness bound pays when, in five simulated worlds.");
+  scenario
+      .description(
+          "225 runs of a 784-64-10 network on Fashion-MNIST, tested on 2,000 images: nine policies "
+          "in five\n"
+          "worlds, each with five seeds from --seed on. Always simulated; nodes do 10 GFLOP/s, so "
+          "that a step of\n"
+          "a worker takes about as long as its weights and gradients on the network. --staleness "
+          "and --balance\n"
+          "have no effect: all policies are run. --slow, --fault and --world add to every world. "
+          "--epochs 0.2\n"
+          "is a quick look.")
+      .data(fashion_mnist())
+      .model(mlp({64}, 10))
+      .loss(softmax_cross_entropy())
+      .optimizer(momentum(0.05, 0.9))
+      .workers(8)
+      .shards(2)
+      .batch(32)
+      .evaluate_every(0.05)
+      .epochs(1.5)
+      .simulated({.speed = 10});
+  CommandLine line = parse(scenario, argc, argv);
+  if (line.exit_code) return *line.exit_code;
+  if (!line.plan.simulated) line.plan.simulated = plan::World{};
+  const std::string& folder = line.options.folder;
+  auto status = share_data(line.plan);
+  if (status && !folder.empty()) status = prepare(folder);
+  if (!status) {
+    std::cerr << "stragglers-and-bounds: " << status.error().text << '\n';
+    return 2;
+  }
+  Study study(line.plan);
+  if (const int code = study.run(line.options.quiet)) return code;
+  if (folder.empty()) return 0;
+  std::ofstream(folder + "/table.txt") << study.table();
+  std::ofstream(folder + "/loss.svg") << svg(study.charts(), {.chart_height = 420});
+  std::cout << "\nKept in " << folder << ": table.txt, loss.svg\n";
+  return 0;
+}
