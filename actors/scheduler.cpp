@@ -194,7 +194,7 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
   const auto& member = members_.at(worker);
   if (member.state != State::running) return;
   // It has leases for all before that, or was started there.
-  if (want.next > std::max(leases_.horizon(), member.start))
+  if (want.next > farthest(member))
     return refuse_malformed(address_of(worker), want.next,
                             concat("want lease: no lease has come near iteration ", want.next),
                             out);
@@ -204,7 +204,8 @@ void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) 
   if (phase_ != Phase::training) return;
   const auto lease = leases_.grant(worker, want.next, taking_part());
   if (!lease && leases_.may_come_back(worker)) {
-    waiting_.emplace(worker, want);
+    // What it has measured counts once.
+    waiting_.emplace(worker, msg::WantLease{.next = want.next, .clock = want.clock});
     return;
   }
   if (!lease) {
@@ -251,6 +252,8 @@ void Scheduler::adapt(Outbox& out) {
 
 void Scheduler::confirm(WorkerId worker, Clock clock, Outbox& out) {
   auto& member = members_.at(worker);
+  // A worker may say any clock; none is beyond all leases.
+  clock = std::min(clock, Clock(farthest(member).value()));
   member.clock = std::max(member.clock, clock);
   for (const auto& range : leases_.confirm(worker, clock))
     out.emit({.kind = Event::Kind::trained,

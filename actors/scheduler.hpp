@@ -86,6 +86,8 @@ class Scheduler final : public ProtocolRole {
   void evict(WorkerId worker, const std::string& reason, Outbox& out);
   void fenced(const msg::Fenced& answer, Outbox& out);
   void remove(WorkerId worker, Outbox& out);
+  /// True when the plan brings a worker that is not there, or starts one again.
+  bool anybody_to_come() const;
   /// Tells a worker that its incarnation no longer takes part, and may come back under the next.
   void refuse_evicted(WorkerId worker, Outbox& out);
   /// Begins a new view of the membership.
@@ -98,6 +100,10 @@ class Scheduler final : public ProtocolRole {
   /// Moves the staleness bound, once all have said how long they waited since it was last decided.
   void adapt(Outbox& out);
   void confirm(WorkerId worker, Clock clock, Outbox& out);
+  /// Where the worker may stand at most.
+  Iteration farthest(const Member& member) const {
+    return std::max(leases_.horizon(), member.start);
+  }
   /// There may be something to lease again: for those who were not answered, and for the idle.
   void data_came_back(Outbox& out);
   void close_round(const msg::RoundClosed& closed, Outbox& out);

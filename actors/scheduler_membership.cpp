@@ -17,12 +17,10 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
     return refuse_evicted(worker, out);
   if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
   if (member.state != State::absent && member.state != State::gone) {
-    // Only an evicted worker starts a new life, so its old one is being settled or about to be.
-    // The end of its old life may have been told before that life was heard of: then nobody tells
-    // it again, and the worker that asks once more settles it.
-    if (std::exchange(member.comes_back, incarnation) == incarnation &&
-        member.state != State::fencing)
-      evict(worker, "a new life of it has begun", out);
+    // Only an evicted worker, or one that was started again, begins a new life: the old one is
+    // over.
+    evict(worker, "a new life of it has begun", out);
+    member.comes_back = incarnation;
     return;
   }
   member.incarnation = incarnation;
@@ -148,6 +146,18 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   start_admitted(out);
 }
 
+bool Scheduler::anybody_to_come() const {
+  const auto comes = [&](const plan::Fault& fault) {
+    if (fault.actor.kind != RoleKind::worker) return false;
+    const auto& member = members_.at(WorkerId(fault.actor.index));
+    if (std::holds_alternative<plan::Joins>(fault.kind))
+      return member.incarnation == Incarnation(0);
+    const auto* crash = std::get_if<plan::Crash>(&fault.kind);
+    return crash && crash->back > 0 && member.end_reason == plan::kPlannedCrash;
+  };
+  return std::any_of(job_->faults.begin(), job_->faults.end(), comes);
+}
+
 void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   const auto found = members_.find(answer.worker);
   if (found == members_.end() || found->second.state != State::fencing ||
@@ -187,7 +197,7 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   if (const auto incarnation = std::exchange(member.comes_back, std::nullopt))
     join(answer.worker, *incarnation, out);
   if (count_in({State::gone}) == members_.size() && phase_ != Phase::stopping &&
-      !leases_.all_trained()) {
+      !leases_.all_trained() && !anybody_to_come()) {
     phase_ = Phase::stopping;
     end_.reason = msg::RunEnded::Reason::failed;
     end_.text = concat("no worker is left; the last to end was worker ", answer.worker, ": ",

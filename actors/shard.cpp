@@ -223,7 +223,9 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
             .worker = worker,
             .iteration = push.iteration,
             .value = push.part});
-  const auto& pending = unapplied_[{worker, envelope.incarnation}];
+  static const decltype(unapplied_)::mapped_type kNothing;
+  const auto waiting = unapplied_.find({worker, envelope.incarnation});
+  const auto& pending = waiting == unapplied_.end() ? kNothing : waiting->second;
   const std::pair key(push.iteration, push.part);
   const bool unapplied = std::find(pending.begin(), pending.end(), key) != pending.end();
   if (!unapplied || planted(Mutant::acknowledged_too_early)) acknowledge(contribution, true, out);
@@ -331,10 +333,18 @@ void Shard::on_part(Work& work, int part, Outbox& out) {
   run_group(group, out);
 }
 
+void Shard::forget_unapplied(const Contribution& contribution) {
+  const auto found = unapplied_.find({contribution.worker, contribution.incarnation});
+  if (found == unapplied_.end()) return;
+  std::erase(found->second, std::pair(contribution.iteration, contribution.part));
+  // Of a life that goes on, the next push is about to come.
+  if (found->second.empty() && !clocks_.may_push(contribution.worker, contribution.incarnation))
+    unapplied_.erase(found);
+}
+
 void Shard::acknowledge(const Contribution& contribution, bool repeat, Outbox& out) {
   if (!repeat) {
-    auto& pending = unapplied_[{contribution.worker, contribution.incarnation}];
-    std::erase(pending, std::pair(contribution.iteration, contribution.part));
+    forget_unapplied(contribution);
     out.emit({.kind = Event::Kind::part_applied,
               .worker = contribution.worker,
               .iteration = contribution.iteration,

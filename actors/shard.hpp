@@ -110,6 +110,7 @@ class Shard final : public ProtocolRole {
   void send_state(msg::CutState state, bool of_fork, Outbox& out);
 
   void run_group(std::size_t group, Outbox& out);
+  void forget_unapplied(const Contribution& contribution);
   void acknowledge(const Contribution& contribution, bool repeat, Outbox& out);
   void refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason, Iteration iteration,
               std::string text, Outbox& out);

@@ -73,7 +73,7 @@ void Shard::drop_unfinished(WorkerId worker, Iteration iteration) {
   if (round == rounds_.end()) return;
   std::erase_if(round->second, [&](const Contribution& held) {
     if (held.worker != worker) return false;
-    std::erase(unapplied_[{held.worker, held.incarnation}], std::pair(held.iteration, held.part));
+    forget_unapplied(held);
     return true;
   });
 }

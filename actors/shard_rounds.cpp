@@ -93,8 +93,7 @@ void Shard::apply_closed_round(Outbox& out) {
 
 /// A part that will not be applied: its worker may forget it.
 void Shard::drop(const Contribution& contribution, Outbox& out) {
-  std::erase(unapplied_[{contribution.worker, contribution.incarnation}],
-             std::pair(contribution.iteration, contribution.part));
+  forget_unapplied(contribution);
   acknowledge(contribution, true, out);
 }
 

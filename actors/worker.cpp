@@ -66,6 +66,9 @@ void Worker::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(from, *pushed, out);
   } else if (auto* refused = std::get_if<msg::Refused>(&body)) {
     handle(from, envelope.incarnation, *refused, out);
+  } else if (from != kScheduler) {
+    refuse_malformed(from, {}, concat("a ", name_of(body), " from ", from, " is not for a worker"),
+                     out);
   } else if (auto* lease = std::get_if<msg::Lease>(&body)) {
     handle(*lease, out);
   } else if (auto* no_data = std::get_if<msg::NoData>(&body)) {
@@ -169,11 +172,11 @@ StepSamples Worker::take_samples() {
 
 template <class Kind>
 bool Worker::planned(Iteration iteration) const {
-  if (incarnation_ != Incarnation(1)) return false;  // once is enough
+  if (incarnation_.value() > kIncarnationsOfALife) return false;  // once is enough
   return std::any_of(job_->faults.begin(), job_->faults.end(), [&](const plan::Fault& fault) {
     const auto* at = std::get_if<std::int64_t>(&fault.at);
     return fault.actor == address_of(id_) && std::holds_alternative<Kind>(fault.kind) && at &&
-           *at == iteration.value();
+           iteration.value() >= *at;
   });
 }
 

@@ -21,7 +21,7 @@ bool is_ours(const plan::Fault& fault) {
 LocalFaults::LocalFaults(const std::vector<plan::Fault>& faults, MakeRole make_role)
     : make_role_(std::move(make_role)) {
   for (const auto& fault : faults)
-    if (is_ours(fault)) faults_.push_back({fault, false});
+    if (is_ours(fault)) faults_.emplace_back(fault);
   for (const auto& waiting : faults_)
     lives_[waiting.fault.actor] = joins_later(waiting.fault.actor) ? 0 : 1;
 }
@@ -54,11 +54,9 @@ void LocalFaults::on_event(Address actor, const Event& event) {
   if (faults_.empty() || event.kind != Event::Kind::step_started) return;
   for (auto& waiting : faults_) {
     const auto* iteration = std::get_if<std::int64_t>(&waiting.fault.at);
-    // All events of one worker come from its thread, so nobody else touches `begun`.
-    if (!iteration || waiting.fault.actor != actor || waiting.begun ||
-        event.iteration.value() < *iteration)
+    if (!iteration || waiting.fault.actor != actor || event.iteration.value() < *iteration ||
+        waiting.begun.exchange(true))
       continue;
-    waiting.begun = true;
     at(Instant{}, [this, &waiting] { begin(waiting.fault); });
   }
 }
@@ -90,8 +88,9 @@ void LocalFaults::run() {
 void LocalFaults::begin(const plan::Fault& fault) {
   const Address worker = fault.actor;
   if (const auto* crash = std::get_if<plan::Crash>(&fault.kind)) {
-    host_->kill(worker, "fault of the plan: crash");
-    if (crash->back > 0)
+    const bool lived = host_->lives(worker);
+    host_->kill(worker, plan::kPlannedCrash);
+    if (lived && crash->back > 0)
       at(host_->now() + of_seconds(crash->back), [this, worker] { begin_life(worker); });
   } else if (const auto* freeze = std::get_if<plan::Freeze>(&fault.kind)) {
     host_->freeze(worker, of_seconds(freeze->seconds));

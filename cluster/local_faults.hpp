@@ -1,7 +1,9 @@
 #pragma once
 // LocalFaults: brings the faults of a plan upon workers on threads of this process, each at its
 // time or iteration, from a thread of its own.
+#include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -34,8 +36,9 @@ class LocalFaults {
  private:
   using Action = std::function<void()>;
   struct Waiting {
+    explicit Waiting(plan::Fault planned) : fault(std::move(planned)) {}
     plan::Fault fault;
-    bool begun = false;
+    std::atomic<bool> begun{false};
   };
   void at(Instant time, Action action);
   void begin(const plan::Fault& fault);
@@ -43,7 +46,7 @@ class LocalFaults {
   void run();
 
   MakeRole make_role_;
-  std::vector<Waiting> faults_;
+  std::deque<Waiting> faults_;
   LocalHost* host_ = nullptr;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -43,6 +43,9 @@ RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> h
       const auto found = hood_->addresses.find(down.source);
       if (found == hood_->addresses.end()) return;
       ended = found->second;
+      // The end of a life that is no longer the present one is news to nobody.
+      const auto present = hood_->actors.find(ended);
+      if (present == hood_->actors.end() || present->second->address() != down.source) return;
       const auto told = hood_->end_reasons.find(ended);
       if (told != hood_->end_reasons.end()) reason = told->second;
     }

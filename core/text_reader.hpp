@@ -2,8 +2,10 @@
 // TextReader: goes through a short text from left to right, and remembers the first thing that was
 // not there. For values that flags spell.
 #include <charconv>
+#include <cmath>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/text.hpp"
 
@@ -26,7 +28,11 @@ class TextReader {
     Number value{};
     const char* end = text_.data() + text_.size();
     const auto [stopped, error] = std::from_chars(text_.data() + at_, end, value);
-    if (error != std::errc())
+    bool fits = error == std::errc();
+    if constexpr (std::is_floating_point_v<Number>) fits = fits && std::isfinite(value);
+    if (error == std::errc::result_out_of_range && problem_.empty())
+      problem_ = concat("has a ", what, " that is too large after \"", so_far(), '"');
+    else if (!fits)
       missing(what);
     else
       at_ = static_cast<std::size_t>(stopped - text_.data());

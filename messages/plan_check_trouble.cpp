@@ -1,5 +1,6 @@
 // What validate() requires of stragglers, faults and the world.
 #include <cmath>
+#include <set>
 
 #include "core/limits.hpp"
 #include "messages/checks.hpp"
@@ -155,6 +156,8 @@ struct FaultCheck {
     checks.number(name + ".slow_link.factor", in.factor, in.factor >= 1 && in.factor <= 1e6,
                   "a factor from 1 to 1000000");
     lasts(".slow_link.seconds", in.seconds);
+    checks.require(!plan.simulated || plan.simulated->nodes == plan::World::Nodes::each, name,
+                   ".slow_link: all actors share one node in this world; give --world nodes=each");
   }
   void operator()(const plan::ClockStops& in) const { lasts(".clock_stops.seconds", in.seconds); }
 };
@@ -184,17 +187,17 @@ void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
 
 void check_world(Checks& checks, const plan::World& in) {
   checks.range("host.simulated.cores", in.cores, 1, 4096, "");
-  checks.number("host.simulated.speed", in.speed, in.speed > 0 && in.speed <= 1e9,
+  checks.number("host.simulated.speed", in.speed, in.speed >= 1e-9 && in.speed <= 1e9,
                 "GFLOP/s of a core, above 0");
-  checks.number("host.simulated.memory", in.memory, in.memory > 0 && in.memory <= 1e9,
+  checks.number("host.simulated.memory", in.memory, in.memory >= 1e-9 && in.memory <= 1e9,
                 "GB/s of a core, above 0");
   checks.number("host.simulated.noise", in.noise, in.noise >= 0 && in.noise < 1,
                 "a share below 1, such as 0.05");
   checks.number("host.simulated.jitter", in.jitter, in.jitter >= 0 && in.jitter <= 100,
                 "a share of the latency, such as 0.2");
-  checks.number("host.simulated.link", in.link, in.link >= 0 && in.link <= 1e9,
+  checks.number("host.simulated.link", in.link, in.link == 0 || (in.link >= 1e-6 && in.link <= 1e9),
                 "Gbit/s, or 0 for no limit");
-  constexpr double kMostUs = 1e12;
+  constexpr double kMostUs = 1e8;  // 100 seconds
   checks.number("host.simulated.latency_us", in.latency_us,
                 in.latency_us >= 0 && in.latency_us <= kMostUs, "microseconds, 0 or more");
   checks.number("host.simulated.local_latency_us", in.local_latency_us,
@@ -220,12 +223,14 @@ void check_trouble(Checks& checks, const Plan& plan) {
   }
   checks.require(plan.faults.size() <= limits::kMaxWorkers, "faults: ", plan.faults.size(),
                  " are too many; give at most ", limits::kMaxWorkers);
-  std::uint32_t late = 0;
+  std::set<std::uint32_t> late;
   for (std::size_t i = 0; i < plan.faults.size(); ++i) {
     check_fault(checks, plan, plan.faults[i], concat("faults[", i, "]"));
-    late += std::holds_alternative<plan::Joins>(plan.faults[i].kind) ? 1 : 0;
+    if (std::holds_alternative<plan::Joins>(plan.faults[i].kind))
+      checks.require(late.insert(plan.faults[i].actor.index).second, "faults[", i,
+                     "].joins: ", plan.faults[i].actor, " joins twice; give it once");
   }
-  checks.require(late < plan.workers, "faults: all ", plan.workers,
+  checks.require(late.size() < plan.workers, "faults: all ", plan.workers,
                  " workers join late; leave one that is there from the beginning");
   if (plan.simulated) check_world(checks, *plan.simulated);
 }

@@ -57,6 +57,8 @@ struct Throws {
 struct Killed {
   bool operator==(const Killed&) const = default;
 };
+/// Why a worker has ended that the plan lets crash.
+inline constexpr const char* kPlannedCrash = "fault of the plan: crash";
 struct Crash {
   double back = 0;  // seconds; 0: never
   bool operator==(const Crash&) const = default;

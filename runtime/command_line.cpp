@@ -14,6 +14,8 @@
 namespace leeway {
 namespace {
 
+constexpr unsigned kMostThreads = 1024;
+
 /// What was given on the command line, before it is put into the plan.
 struct Flags {
   std::optional<std::uint32_t> workers, shards, batch, micro_batches, chunk;
@@ -33,7 +35,7 @@ struct Flags {
   bool profile = false;
   bool simulate = false;
   std::optional<std::string> world, gradients, fuzz, from;
-  unsigned threads = 0;
+  std::optional<unsigned> threads;
   bool check_determinism = false;
 };
 
@@ -104,9 +106,8 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
          "--fault", flags.faults,
          "Make something fail: 2:crash@3s, 2:crash(500ms)@100 (and start it again), 2:joins@3s, "
          "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
-         "silence, partition, slow-link and stop-clock, see docs/scenarios.md; may be given "
-         "several "
-         "times")
+         "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes "
+         "the scenario's own; may be given several times")
       ->allow_extra_args(false)
       ->group(actors);
   app.add_flag("--simulate", flags.simulate,
@@ -160,12 +161,20 @@ void take(T& target, const std::optional<T>& flag) {
 Status apply_trouble(const Flags& flags, Plan& plan) {
   if (auto status = apply_slow(flags.slow, plan.stragglers); !status) return status;
   for (const auto& text : flags.faults) {
+    if (text == "none") {
+      plan.faults.clear();
+      continue;
+    }
     auto fault = parse_fault(text);
     if (!fault) return fault.error();
     plan.faults.push_back(*fault);
   }
   // A straggler of the scenario's own goes with its worker; one that was asked for is checked like
   // everything else.
+  if (flags.workers && flags.faults.empty())
+    std::erase_if(plan.faults, [&](const auto& fault) {
+      return fault.actor.kind == RoleKind::worker && fault.actor.index >= plan.workers;
+    });
   if (flags.workers && flags.slow.empty())
     std::erase_if(plan.stragglers,
                   [&](const auto& straggler) { return straggler.worker >= plan.workers; });
@@ -175,7 +184,7 @@ Status apply_trouble(const Flags& flags, Plan& plan) {
 Status apply_world(const Flags& flags, Plan& plan) {
   if (flags.simulate && !plan.simulated) plan.simulated = plan::World{};
   if (flags.world) {
-    const auto world = sim::parse_world(*flags.world);
+    const auto world = sim::parse_world(*flags.world, plan.simulated.value_or(plan::World{}));
     if (!world) return Error{concat("--", world.error().text)};
     plan.simulated = *world;
   }
@@ -307,8 +316,18 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.plan = std::move(*plan);
   }
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
+  if (!flags.fuzz && flags.threads)
+    return refuse("--threads is of a search; give --fuzz 1..2000 with it, or leave it out");
+  if (flags.fuzz && (flags.trace || flags.profile || flags.check_determinism || flags.no_out))
+    return refuse(
+        "--fuzz keeps nothing but plans that fail, and checks determinism by itself; leave out "
+        "--trace, --profile, --check-determinism and --no-out");
+  if (flags.fuzz && flags.threads && *flags.threads > kMostThreads)
+    return refuse(
+        concat("--threads: ", *flags.threads, " are too many; give at most ", kMostThreads));
   if (flags.fuzz) {
-    FuzzOptions options{.threads = flags.threads, .folder = flags.out.empty() ? "." : flags.out};
+    FuzzOptions options{.threads = flags.threads.value_or(0),
+                        .folder = flags.out.empty() ? "." : flags.out};
     // Data and layers that a program brings along are known to it alone.
     const bool own = to_json(line.plan).find("\"custom\"") != std::string::npos;
     options.command = own ? concat(argv[0], " --from") : "leeway run";

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <optional>
 
 #include "core/text.hpp"
@@ -54,22 +55,28 @@ void tell(const sim::SearchResult& now, const FuzzOptions& options) {
             << std::flush;
 }
 
-/// Keeps the plan, and returns where.
+/// Keeps the plan, and returns where; empty if it could not.
 std::string keep(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
-  std::filesystem::create_directories(options.folder);
   const auto path =
       std::filesystem::path(options.folder) / concat(base.name, "-seed-", failure.seed, ".json");
-  std::ofstream(path) << to_json(failure.shrunk);
-  return path.string();
+  std::ofstream file(path);
+  file << to_json(failure.shrunk);
+  file.close();
+  return file ? path.string() : "";
 }
 
 void tell(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
   const Plan& plan = failure.shrunk;
   std::cout << "\nSeed " << failure.seed << " fails: " << failure.trial.property << "\n\n"
-            << failure.trial.report << "\n\nIt still fails with " << plan.workers << " workers, "
-            << plan.shards << " shards, " << plan.faults.size() << " faults and "
-            << plan.stragglers.size() << " stragglers. Repeat it:\n\n    " << options.command << ' '
-            << keep(failure, base, options) << '\n';
+            << failure.trial.report << "\n\nIt still fails with workers: " << plan.workers
+            << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
+            << ", stragglers: " << plan.stragglers.size() << ".";
+  const std::string path = keep(failure, base, options);
+  if (path.empty())
+    std::cout << " It could not be kept in " << options.folder << "; this is it:\n\n"
+              << to_json(plan) << '\n';
+  else
+    std::cout << " Repeat it:\n\n    " << options.command << ' ' << path << '\n';
 }
 
 }  // namespace
@@ -79,7 +86,7 @@ Status parse_seeds(const std::string& text, FuzzOptions& options) {
   const auto first = seed_of(std::string_view(text).substr(0, dots));
   const auto last =
       dots == std::string::npos ? first : seed_of(std::string_view(text).substr(dots + 2));
-  if (!first || !last || *last < *first)
+  if (!first || !last || *last < *first || *last == std::numeric_limits<std::uint64_t>::max())
     return Error{concat("seeds: \"", text, "\" is no range; give 1..2000, or one seed")};
   options.first = *first;
   options.last = *last;
@@ -90,6 +97,14 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
   const auto base = base_job(plan);
   if (!base) {
     std::cerr << plan.name << ": " << base.error().text << '\n';
+    return 2;
+  }
+  std::error_code failed;
+  const bool there = std::filesystem::is_directory(options.folder);
+  std::filesystem::create_directories(options.folder, failed);
+  if (failed) {
+    std::cerr << plan.name << ": --out: cannot make the folder " << options.folder << ": "
+              << failed.message() << "; give another one\n";
     return 2;
   }
   const InterruptGuard guard;
@@ -104,15 +119,15 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
   });
   if (terminal) std::cerr << "\r\x1b[K";
   const double seeds = static_cast<double>(std::max<std::uint64_t>(result.seeds, 1));
-  std::cout << result.seeds << " runs drawn from seeds " << options.first << " to "
-            << options.first + std::max<std::uint64_t>(result.seeds, 1) - 1 << " in "
-            << duration(result.took.count()) << ": "
+  std::cout << result.seeds << " runs drawn from seeds " << options.first << " to " << options.last
+            << " in " << duration(result.took.count()) << ": "
             << static_cast<std::int64_t>(seeds / std::max(result.took.count(), 1e-3) * 60)
             << " a minute, "
             << static_cast<std::int64_t>(static_cast<double>(result.events) / seeds)
             << " events and " << static_cast<double>(result.faults) / seeds
             << " faults each on average; " << result.failures.size() << " failed.\n";
   for (const auto& failure : result.failures) tell(failure, plan, options);
+  if (result.failures.empty() && !there) std::filesystem::remove(options.folder, failed);
   if (!result.failures.empty()) return 1;
   return guard.interrupted() ? 130 : 0;
 }

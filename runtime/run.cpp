@@ -159,6 +159,11 @@ void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
   LocalHost host({.seed = job->plan.seed,
                   .stragglers = job->plan.stragglers,
                   .on_event = std::move(everybody)});
+  /// The host ends before the faults do, whatever is thrown.
+  struct Stop {
+    LocalFaults& faults;
+    ~Stop() { faults.stop(); }
+  } stop{faults};
   add_roles(host, job, audience, faults);
   host.start();
   faults.start(host);
@@ -171,7 +176,6 @@ void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
     result.error = concat("the monitor ended: ", reason);
     break;
   }
-  faults.stop();
 }
 
 void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,

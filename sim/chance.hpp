@@ -7,13 +7,19 @@
 
 namespace leeway::sim {
 
+/// Whole nanoseconds, and at most thirty years: beyond all that a run can take.
+inline Duration whole(double nanos) {
+  constexpr double kMost = 1e18;
+  return nanoseconds(static_cast<std::int64_t>((nanos < kMost ? nanos : kMost) + 0.5));
+}
+
 /// The time that `amount` takes at `rate` a second, to the nearest nanosecond.
 inline Duration time_of(double amount, double rate) {
-  return nanoseconds(static_cast<std::int64_t>(amount / rate * 1e9 + 0.5));
+  return whole(amount / rate * 1e9);
 }
 
 inline Duration scaled(Duration duration, double factor) {
-  return nanoseconds(static_cast<std::int64_t>(static_cast<double>(duration.ns) * factor + 0.5));
+  return whole(static_cast<double>(duration.ns) * factor);
 }
 
 }  // namespace leeway::sim

@@ -31,6 +31,12 @@ void Links::sever(ActorIndex from, ActorIndex to) {
   link.kept.clear();
 }
 
+void Links::mend(ActorIndex from, ActorIndex to) {
+  Link& link = at(from, to);
+  LW_CHECK(link.severed > 0, from, to);
+  --link.severed;
+}
+
 bool Links::held(ActorIndex from, ActorIndex to) const {
   const Link* link = find(from, to);
   return link && link->holds > 0;

@@ -28,7 +28,7 @@ class Links {
   /// The oldest that was kept; the link stays held. None when nothing is there.
   std::optional<Letter> release_one(ActorIndex from, ActorIndex to);
   void sever(ActorIndex from, ActorIndex to);
-  void mend(ActorIndex from, ActorIndex to) { --at(from, to).severed; }
+  void mend(ActorIndex from, ActorIndex to);
   void delay(ActorIndex from, ActorIndex to, Duration extra) { at(from, to).extra += extra; }
 
   bool held(ActorIndex from, ActorIndex to) const;

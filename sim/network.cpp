@@ -52,6 +52,9 @@ Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, No
   at = at + extra;
   Instant& last = last_[std::uint64_t{from} << 32 | to];
   last = std::max(at, last + nanoseconds(1));
+  // A longer message that follows returns above, and must not overtake.
+  if (from_node != to_node && !delayed_)
+    nodes_[to_node].in_free = std::max(nodes_[to_node].in_free, last);
   return last;
 }
 

@@ -56,7 +56,8 @@ class Simulator::Box final : public Outbox {
                           {.kind = Pending::Kind::down,
                            .actor = self_,
                            .life = simulator_.actors_[self_].life,
-                           .other = watched});
+                           .other = watched,
+                           .other_life = actor.life});
   }
   void emit(const Event& event) override {
     const Address address = simulator_.actors_[self_].address;
@@ -182,6 +183,8 @@ void Simulator::handle(Pending& event) {
       trace_.linked(now_, self, event.other);
       return guarded(event.actor, [&](Role& role, Outbox& box) { role.on_link(event.other, box); });
     default: {
+      // The end of a life that is no longer the present one is news to nobody.
+      if (actors_[index_of(event.other)].life != event.other_life) return;
       trace_.down(now_, self, event.other);
       const std::string reason =
           event.number ? concat("no sign of life for ", options_.world.detection.seconds(), " s")
@@ -275,6 +278,9 @@ void Simulator::end(ActorIndex index, const std::string& reason) {
   actor.role.reset();
   actor.end_reason = reason;
   actor.freezes = 0;
+  for (const auto& event : actor.waiting)
+    if (event.kind == Pending::Kind::part_done)
+      tasks_.erase(static_cast<std::uint32_t>(event.number));
   actor.waiting.clear();
   observers_.ended(now_, actor.address);
   tell_watchers(index, now_ + options_.world.detection, false);
@@ -286,7 +292,8 @@ void Simulator::tell_watchers(ActorIndex index, Instant when, bool seems) {
                     .actor = watcher,
                     .life = actors_[watcher].life,
                     .other = actors_[index].address,
-                    .number = seems});
+                    .number = seems,
+                    .other_life = actors_[index].life});
 }
 
 void Simulator::restart(Address address, std::shared_ptr<Role> role) {
@@ -296,7 +303,10 @@ void Simulator::restart(Address address, std::shared_ptr<Role> role) {
   LW_CHECK(!actor.role, address, "lives");
   actor.role = std::move(role);
   ++actor.life;
+  actor.end_reason.clear();
+  actor.out_of_reach = 0;
   observers_.restarted(now_, address);
+  look_for(index);
   guarded(index, [](Role& started, Outbox& box) { started.on_start(box); });
 }
 

@@ -93,7 +93,7 @@ class Simulator {
   Instant now() const { return now_; }
   /// How long nobody but the monitor has been told anything and nothing has been computed: when
   /// that grows without end, all wait for each other.
-  Duration idle() const { return tasks_.empty() ? now_ - busy_ : Duration{}; }
+  Duration idle() const { return tasks_.empty() && actions_.empty() ? now_ - busy_ : Duration{}; }
   /// What a role threw, when it has ended; empty while it lives.
   std::string end_reason(Address address) const;
   /// For a run that no longer moves: where scheduler and shards stand.
@@ -120,6 +120,7 @@ class Simulator {
     Letter letter;
     std::uint64_t number = 0;  // timer's token, task, action, absence; of `down`: it only seems so
     std::uint32_t connection = 0;  // that a message was sent over
+    std::uint32_t other_life = 0;  // of `down`: the life that has ended
   };
   struct Actor {
     Address address;
@@ -174,7 +175,9 @@ class Simulator {
     LW_CHECK(index != AddressMap::kNone, address);
     return index;
   }
-  Instant node_time(NodeIndex node) const { return clocks_[node].value_or(now_); }
+  Instant node_time(NodeIndex node) const {
+    return clocks_[node].stops > 0 ? clocks_[node].stands_at : now_;
+  }
 
   Options options_;
   Network network_;
@@ -183,10 +186,14 @@ class Simulator {
   Trace trace_;
   Observers observers_;
   std::vector<Actor> actors_;
-  AddressMap index_;                            // in actors_
-  std::vector<Cores> cores_;                    // by node
-  std::vector<std::optional<Instant>> clocks_;  // by node: where a stopped one stands
-  DueQueue due_;                                // of pending_
+  AddressMap index_;          // in actors_
+  std::vector<Cores> cores_;  // by node
+  struct Clocks {
+    std::uint32_t stops = 0;
+    Instant stands_at;  // while it is stopped
+  };
+  std::vector<Clocks> clocks_;  // by node
+  DueQueue due_;                // of pending_
   Slots<Pending> pending_;
   Slots<Task> tasks_;
   std::map<std::uint64_t, std::function<void()>> actions_;

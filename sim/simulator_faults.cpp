@@ -30,22 +30,28 @@ void Simulator::thaw(Address address) {
 
 bool Simulator::waits(const Pending& event) const {
   const Actor& actor = actors_[event.actor];
-  return actor.freezes > 0 ||
-         (event.kind == Pending::Kind::timer && clocks_[actor.node].has_value());
+  return actor.freezes > 0 || (event.kind == Pending::Kind::timer && clocks_[actor.node].stops > 0);
 }
 
 void Simulator::resume(ActorIndex actor) {
-  for (auto& event : std::exchange(actors_[actor].waiting, {})) schedule(now_, std::move(event));
+  // At once, and so before what is due now: messages between two actors stay in order.
+  for (auto& event : std::exchange(actors_[actor].waiting, {})) {
+    if (waits(event))
+      actors_[actor].waiting.push_back(std::move(event));
+    else
+      handle(event);
+  }
 }
 
 void Simulator::stop_clock(Address address) {
   auto& clock = clocks_[actors_[index_of(address)].node];
-  if (!clock) clock = now_;
+  if (clock.stops++ == 0) clock.stands_at = now_;
 }
 
 void Simulator::start_clock(Address address) {
   const NodeIndex node = actors_[index_of(address)].node;
-  clocks_[node].reset();
+  LW_CHECK(clocks_[node].stops > 0, address);
+  if (--clocks_[node].stops > 0) return;
   for (ActorIndex actor = 0; actor < actors_.size(); ++actor)
     if (actors_[actor].node == node && actors_[actor].freezes == 0) resume(actor);
 }

@@ -139,8 +139,7 @@ World::World(const plan::World& world)
       link_bytes_per_second(world.link * 1e9 / 8),
       detection(time_of(world.detection_ms, 1e3)) {}
 
-Expected<plan::World> parse_world(const std::string& text) {
-  plan::World world;
+Expected<plan::World> parse_world(const std::string& text, plan::World world) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const auto setting = std::string_view(text).substr(begin, end - begin);

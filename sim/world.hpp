@@ -36,9 +36,9 @@ struct World {
 };
 
 /// Reads settings with commas between, `latency=200us,link=1,nodes=one,cores=2`; what is not named
-/// keeps its default. Names: nodes (each, one), cores, speed (GFLOP/s of a core), memory (GB/s of a
-/// core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection. The error
-/// says what would be right.
-Expected<plan::World> parse_world(const std::string& text);
+/// keeps what it is in `base`. Names: nodes (each, one), cores, speed (GFLOP/s of a core), memory
+/// (GB/s of a core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection.
+/// The error says what would be right.
+Expected<plan::World> parse_world(const std::string& text, plan::World base = {});
 
 }  // namespace leeway::sim

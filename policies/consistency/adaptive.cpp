@@ -5,7 +5,7 @@
 namespace leeway {
 namespace {
 
-/// Eleven days. Larger times count as this, so that no sum of 4096 workers' overflows.
+/// Eleven days. Larger times count as this, so that no sum over all workers overflows.
 constexpr std::int64_t kLongest = 1'000'000'000'000;
 
 std::int64_t bounded(std::int64_t us) {

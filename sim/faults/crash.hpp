@@ -8,16 +8,21 @@ class CrashFault final : public Fault {
  public:
   CrashFault(Address actor, plan::Crash spec, StartAgain again)
       : actor_(actor), spec_(spec), again_(std::move(again)) {}
-  void begin(Simulator& host) override { host.kill(actor_, "fault of the plan: crash"); }
+  void begin(Simulator& host) override {
+    ended_ = host.lives(actor_);
+    host.kill(actor_, plan::kPlannedCrash);
+  }
   Duration lasts() const override { return time_of(spec_.back, 1); }
   void end(Simulator& host) override {
-    if (!host.lives(actor_)) again_(host, actor_);
+    // One that was not there, or had ended by itself, this fault does not bring back.
+    if (ended_ && !host.lives(actor_)) again_(host, actor_);
   }
 
  private:
   const Address actor_;
   const plan::Crash spec_;
   const StartAgain again_;
+  bool ended_ = false;
 };
 
 }  // namespace leeway::sim

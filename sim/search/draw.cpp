@@ -101,7 +101,7 @@ class Draw {
     step_seconds_ = magnitude(2e-4, 6);
     world.speed = std::clamp(3 * static_cast<double>(base_.model->flops_per_sample()) *
                                  plan_.batch / step_seconds_ / 1e9,
-                             1e-12, 1e9);
+                             1e-9, 1e9);
     world.memory = 1e9;
     world.noise = uniform(0, 0.5);
     world.latency_us = magnitude(10, 8);

@@ -56,7 +56,7 @@ class Search {
   void look_at(std::uint64_t seed) {
     const Plan plan = draw_plan(base_, seed, options_.draw);
     const bool twice = options_.twice_one_in > 0 && seed % options_.twice_one_in == 0;
-    const Trial trial = try_plan(plan, options_.make_job, twice);
+    const Trial trial = attempt(plan, twice);
     if (!trial.property.empty()) fail(seed, plan, trial, twice);
     std::lock_guard lock(mutex_);
     ++result_.seeds;
@@ -65,10 +65,20 @@ class Search {
     if (result_.failures.size() >= options_.most_failures) stop_ = true;
   }
 
+  /// What no checker throws is a failure as well: memory that ran out, a file that went away.
+  Trial attempt(const Plan& plan, bool twice) const {
+    try {
+      return try_plan(plan, options_.make_job, twice);
+    } catch (const std::exception& error) {
+      return {"nothing else goes wrong", error.what(), 0};
+    }
+  }
+
   void fail(std::uint64_t seed, const Plan& plan, const Trial& trial, bool twice) {
     Failure failure{seed, plan, plan, trial};
     const auto fails = [&](const Plan& candidate) {
-      auto again = try_plan(candidate, options_.make_job, twice);
+      if (stop_) return false;
+      auto again = attempt(candidate, twice);
       if (again.property != trial.property) return false;
       failure.trial = std::move(again);
       return true;

@@ -9,8 +9,8 @@
 namespace leeway::sim {
 
 struct Trial {
-  /// The property that was violated, "deadlock", "the run failed", "determinism" and so on; empty
-  /// when all is well.
+  /// The property that was violated, "no deadlock", "the run ends well" and so on; empty when all
+  /// is well.
   std::string property;
   std::string report;  // all that is known of it
   std::uint64_t events = 0;
