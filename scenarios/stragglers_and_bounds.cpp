@@ -226,7 +226,8 @@ std::vector<std::string> times_to(std::size_t target, std::span<const Trial> tri
   }
   std::vector<std::string> column;
   for (const auto& [least, median, largest] : spreads)
-    column.push_back(concat(padded(text(median), 7), median == best && best != kNever ? '*' : ' ',
+    column.push_back(concat(padded(text(median), 7),
+                            best != kNever && text(median) == text(best) ? '*' : ' ',
                             padded(concat('(', text(least), " to ", text(largest), ')'), 17)));
   return column;
 }
@@ -352,6 +353,7 @@ int main(int argc, char** argv) {
       .workers(8)
       .shards(2)
       .batch(32)
+      .chunk(64)  // short leases: an evaluation waits until no worker is beyond its own
       .evaluate_every(0.05)
       .epochs(2)
       .simulated({.cores = 4, .speed = 5});
