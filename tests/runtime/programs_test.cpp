@@ -82,7 +82,7 @@ TEST_CASE("stragglers-and-bounds tells every policy in every world, and draws th
     const std::string rows = table.substr(at, table.find("\n\n", table.find("lag", at)) - at);
     for (const char* policy :
          {"  bsp  ", "  bsp, by speed  ", "  backup(1)  ", "  ssp(1)  ", "  ssp(3)  ",
-          "  ssp(3), by speed  ", "  ssp(8)  ", "  adaptive(1,8)  ", "  asp  "})
+          " ssp(3), by speed  ", "  ssp(8)  ", "  adaptive(1,8)  ", "  asp  "})
       CHECK(contains(rows, policy));
   }
   const auto again = run_program(command);
