@@ -104,7 +104,8 @@ struct RunOptions {
 
 /// Runs the plan in this process and returns when it has ended, whatever its end. Bad plans and bad
 /// data are refused before anything starts: the result then says so and `ran` is false. While it
-/// runs, Ctrl-C stops it cleanly.
+/// runs, Ctrl-C stops it cleanly. May be called from several threads at once; Ctrl-C then stops all
+/// of these runs.
 Result run(const Plan& plan, const RunOptions& options = {});
 
 /// The same with a command line on top: every setting as a flag, --help, --plan, a run folder.

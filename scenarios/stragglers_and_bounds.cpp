@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <mutex>
@@ -27,8 +28,10 @@ using namespace leeway;
 
 namespace {
 
-constexpr double kTarget = 0.82;  // test accuracy, for the column "to 82%"
+// Test accuracies, for the columns "to 82%" and "to 85%".
+constexpr std::array<double, 2> kTargets = {0.82, 0.85};
 constexpr std::int64_t kTestSamples = 2000;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kSeeds = 5;
 
 /// What the workers have to cope with.
@@ -105,7 +108,7 @@ Status share_data(Plan& plan) {
 
 /// What is kept of a run.
 struct Outcome {
-  double to_target = std::numeric_limits<double>::infinity();  // seconds; infinite: never
+  std::array<double, kTargets.size()> to_target;  // seconds until it was first seen
   double seconds = 0;
   double waiting = 0;  // share of the workers' time
   double lag = 0;      // updates between the weights of a gradient and those it met, on average
@@ -115,6 +118,7 @@ struct Outcome {
 
 Outcome outcome_of(const Result& result) {
   Outcome outcome{.seconds = result.seconds, .accuracy = result.test_accuracy};
+  outcome.to_target.fill(kNever);
   double wait = 0;
   double work = 0;
   for (const auto& worker : result.totals.workers) {
@@ -132,7 +136,9 @@ Outcome outcome_of(const Result& result) {
   for (const auto& evaluation : result.totals.evaluations) {
     const double seconds = (evaluation.now - Instant{}).seconds();
     outcome.losses.emplace_back(seconds, evaluation.loss);
-    if (evaluation.accuracy >= kTarget) outcome.to_target = std::min(outcome.to_target, seconds);
+    for (std::size_t i = 0; i < kTargets.size(); ++i)
+      if (evaluation.accuracy >= kTargets[i])
+        outcome.to_target[i] = std::min(outcome.to_target[i], seconds);
   }
   return outcome;
 }
@@ -187,9 +193,9 @@ int run_all(std::span<Trial> trials, const std::function<void(std::size_t)>& tel
 
 /// The least, the median and the largest of a number of some runs.
 struct Spread {
-  Spread(std::span<const Trial> trials, double Outcome::*number) {
+  Spread(std::span<const Trial> trials, const std::function<double(const Outcome&)>& number) {
     std::vector<double> all;
-    for (const auto& trial : trials) all.push_back(trial.outcome.*number);
+    for (const auto& trial : trials) all.push_back(number(trial.outcome));
     std::ranges::sort(all);
     least = all.front();
     median = all[all.size() / 2];
@@ -198,50 +204,65 @@ struct Spread {
   double least, median, largest;
 };
 
-std::string padded(const std::string& text, std::size_t width) {
-  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
-}
-
-std::string time_text(double seconds) {
-  return std::isfinite(seconds) ? fixed(seconds, 2) : "never";
-}
-
 /// The runs of one policy.
 std::span<const Trial> seeds_of(std::span<const Trial> trials, std::size_t policy) {
   return trials.subspan(policy * kSeeds, kSeeds);
 }
 
-std::string table_of(const Field& field, std::span<const Trial> trials) {
-  std::string table =
-      concat("\n", field.name, "\n\n            policy   to 82%                    time  waiting  ",
-             " lag  accuracy\n");
-  double best = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < std::size(kPolicies); ++i)
-    best = std::min(best, Spread(seeds_of(trials, i), &Outcome::to_target).median);
+std::string padded(const std::string& text, std::size_t width) {
+  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
+}
+
+/// A column of the times to a target: the median, its mark if no policy has a lesser one, and the
+/// spread.
+std::vector<std::string> times_to(std::size_t target, std::span<const Trial> trials) {
+  const auto text = [](double seconds) { return seconds == kNever ? "never" : fixed(seconds, 2); };
+  std::vector<Spread> spreads;
+  double best = kNever;
   for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
-    const auto seeds = seeds_of(trials, i);
-    const Spread to_target(seeds, &Outcome::to_target);
-    const bool is_best = std::isfinite(best) && to_target.median == best;
-    table += concat(
-        padded(kPolicies[i].name, 18), padded(time_text(to_target.median), 9), is_best ? '*' : ' ',
-        padded(concat('(', time_text(to_target.least), " to ", time_text(to_target.largest), ')'),
-               16),
-        padded(fixed(Spread(seeds, &Outcome::seconds).median, 2), 9),
-        padded(percent(Spread(seeds, &Outcome::waiting).median), 9),
-        padded(fixed(Spread(seeds, &Outcome::lag).median, 1), 6),
-        padded(percent(Spread(seeds, &Outcome::accuracy).median), 10), '\n');
+    spreads.emplace_back(seeds_of(trials, i),
+                         [&](const Outcome& outcome) { return outcome.to_target[target]; });
+    best = std::min(best, spreads.back().median);
+  }
+  std::vector<std::string> column;
+  for (const auto& [least, median, largest] : spreads)
+    column.push_back(concat(padded(text(median), 7),
+                            best != kNever && text(median) == text(best) ? '*' : ' ',
+                            padded(concat('(', text(least), " to ", text(largest), ')'), 17)));
+  return column;
+}
+
+std::string table_of(const Field& field, std::span<const Trial> trials) {
+  std::string table = concat('\n', field.name, "\n\n", padded("policy", 17));
+  std::vector<std::vector<std::string>> times;
+  for (std::size_t i = 0; i < kTargets.size(); ++i) {
+    times.push_back(times_to(i, trials));
+    table += padded(concat("to ", fixed(100 * kTargets[i], 0), "%, s"), 25);
+  }
+  table += "     all, s  waiting   lag  accuracy\n";
+  for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
+    const auto median = [&](double Outcome::*number) {
+      return Spread(seeds_of(trials, i), [&](const Outcome& outcome) { return outcome.*number; })
+          .median;
+    };
+    table += padded(kPolicies[i].name, 17);
+    for (const auto& column : times) table += column[i];
+    table += concat(padded(fixed(median(&Outcome::seconds), 2), 11),
+                    padded(percent(median(&Outcome::waiting)), 9),
+                    padded(fixed(median(&Outcome::lag), 1), 6),
+                    padded(percent(median(&Outcome::accuracy)), 10), '\n');
   }
   return table;
 }
 
-/// The curve of each policy's median seed: of the run that was in the middle at the target.
+/// The curve of each policy's median seed: of the run that was in the middle at the first target.
 Chart chart_of(const Field& field, std::span<const Trial> trials) {
   Chart chart{.title = field.name, .x_label = "virtual seconds", .y_label = "test loss"};
   for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
     std::vector<const Outcome*> outcomes;
     for (const auto& trial : seeds_of(trials, i)) outcomes.push_back(&trial.outcome);
     std::ranges::sort(outcomes, {}, [](const Outcome* outcome) {
-      return std::pair(outcome->to_target, outcome->seconds);
+      return std::pair(outcome->to_target.front(), outcome->seconds);
     });
     chart.series.push_back({.name = kPolicies[i].name,
                             .points = outcomes[kSeeds / 2]->losses,
@@ -316,23 +337,26 @@ int main(int argc, char** argv) {
       .description(
           "225 runs of a 784-64-10 network on Fashion-MNIST, tested on 2,000 images: nine policies "
           "in five\n"
-          "worlds, each with five seeds from --seed on. Always simulated; nodes do 10 GFLOP/s, so "
-          "that a step of\n"
-          "a worker takes about as long as its weights and gradients on the network. --staleness "
-          "and --balance\n"
-          "have no effect: all policies are run. --slow, --fault and --world add to every world. "
-          "--epochs 0.2\n"
-          "is a quick look.")
+          "worlds, each with five seeds from --seed on. All times are virtual. A step of a worker "
+          "computes for\n"
+          "1.9 ms and is on the network for about one; on the slow network for about eight. In the "
+          "tables, * marks\n"
+          "the best; each number is the median of the seeds, and in brackets are the least and the "
+          "largest.\n"
+          "--staleness and --balance have no effect: all policies are run. --slow, --fault and "
+          "--world add to\n"
+          "every world. --epochs 0.2 is a quick look.")
       .data(fashion_mnist())
       .model(mlp({64}, 10))
       .loss(softmax_cross_entropy())
-      .optimizer(momentum(0.05, 0.9))
+      .optimizer(sgd(0.2))
       .workers(8)
       .shards(2)
       .batch(32)
+      .chunk(64)  // short leases: an evaluation waits until no worker is beyond its own
       .evaluate_every(0.05)
-      .epochs(1.5)
-      .simulated({.speed = 10});
+      .epochs(2)
+      .simulated({.cores = 4, .speed = 5});
   CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
   if (!line.plan.simulated) line.plan.simulated = plan::World{};

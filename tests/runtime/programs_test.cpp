@@ -1,6 +1,7 @@
 // The shipped programs as a user runs them: real processes, real data, real signals.
 #include <catch2/catch.hpp>
 
+#include "core/text.hpp"
 #include "models/safetensors.hpp"
 #include "tests/support/process.hpp"
 
@@ -45,13 +46,48 @@ TEST_CASE("stragglers compares sixteen runs") {
   INFO(ran.out << ran.err);
   REQUIRE(ran.code == 0);
   const std::string table = read_text(folder / "run/table.txt");
-  for (const char* policy : {"bsp", "backup(1)", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "adaptive(1,8)", "asp"})
+  for (const char* policy :
+       {"bsp", "backup(1)", "ssp(1)", "ssp(2)", "ssp(4)", "ssp(8)", "adaptive(1,8)", "asp"})
     CHECK(contains(table, policy));
   CHECK(contains(read_text(folder / "run/loss.svg"), "<svg"));
   CHECK(read_json(folder / "run/ssp(4)-straggler/result.json")["max_clock_gap"] <= 5);
   const auto adaptive = read_json(folder / "run/adaptive(1,8)-straggler/result.json");
   CHECK(adaptive["least_staleness_bound"] == 1);
   CHECK(adaptive["staleness_bound"] == 8);
+}
+
+TEST_CASE("stragglers-and-bounds tells every policy in every world, and draws them") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> command = {kBin + "/stragglers-and-bounds",
+                                            "--epochs",
+                                            "0.06",
+                                            "--evaluate-every",
+                                            "0.02",
+                                            "--workers",
+                                            "4",
+                                            "--out",
+                                            folder / "run"};
+  const auto ran = run_program(command);
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  const std::string picture = read_text(folder / "run/loss.svg");
+  CHECK(contains(ran.out, table));
+  for (const char* world :
+       {"equal workers", "one worker slow in bursts", "one worker always 4 times as slow",
+        "a heavy tail for all", "a slow network"}) {
+    const auto at = table.find(concat('\n', world, '\n'));
+    REQUIRE(at != std::string::npos);
+    CHECK(contains(picture, world));
+    const std::string rows = table.substr(at, table.find("\n\n", table.find("lag", at)) - at);
+    for (const char* policy :
+         {"  bsp  ", "  bsp, by speed  ", "  backup(1)  ", "  ssp(1)  ", "  ssp(3)  ",
+          " ssp(3), by speed  ", "  ssp(8)  ", "  adaptive(1,8)  ", "  asp  "})
+      CHECK(contains(rows, policy));
+  }
+  const auto again = run_program(command);
+  CHECK(again.code == 2);
+  CHECK(contains(again.err, "give another with --out DIR"));
 }
 
 TEST_CASE("a killed worker is named, and the run trains every sample") {
