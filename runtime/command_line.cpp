@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
+#include "runtime/calibrate.hpp"
 #include "runtime/fuzz.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
@@ -32,7 +33,7 @@ struct Flags {
   bool trace = false;
   bool profile = false;
   bool simulate = false;
-  std::optional<std::string> world, gradients, fuzz, from;
+  std::optional<std::string> world, gradients, fuzz, from, calibrate;
   unsigned threads = 0;
   bool check_determinism = false;
 };
@@ -114,7 +115,12 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--world", flags.world,
                  "Simulate in this world: name=value with commas between, of nodes (each, one), "
                  "cores, speed (GFLOP/s), memory (GB/s), noise, latency, local_latency, jitter, "
-                 "link (Gbit/s), detection; latency=200us,link=1 for example")
+                 "link (Gbit/s), detection, message, timer, slice, contention; latency=200us,link=1 "
+                 "for example; @world.toml in front reads what --calibrate has written")
+      ->group(actors);
+  app.add_option("--calibrate", flags.calibrate,
+                 "Measure this machine with the scenario's model, write the world that it is into "
+                 "this file, and run nothing")
       ->group(actors);
   app.add_flag("--check-determinism", flags.check_determinism,
                "In a simulation: run it twice more first, and compare them step by step")
@@ -314,6 +320,10 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     if (const auto read = parse_seeds(*flags.fuzz, options); !read)
       return refuse(concat("--fuzz: ", read.error().text));
     line.exit_code = fuzz(line.plan, options);
+    return line;
+  }
+  if (flags.calibrate) {
+    line.exit_code = calibrate(line.plan, *flags.calibrate);
     return line;
   }
   if (flags.print_plan) {

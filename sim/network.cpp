@@ -49,7 +49,10 @@ Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, No
     delayed_ |= extra > Duration{};
     if (time > Duration{} && !delayed_) return at;  // behind all that arrived there before
   }
-  at = at + extra;
+  return in_order(from, to, at + extra);
+}
+
+Instant Network::in_order(ActorIndex from, ActorIndex to, Instant at) {
   Instant& last = last_[std::uint64_t{from} << 32 | to];
   last = std::max(at, last + nanoseconds(1));
   return last;

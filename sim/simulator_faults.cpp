@@ -1,7 +1,7 @@
 // What goes wrong in a simulated run: actors that stand still, links that keep or lose messages,
 // clocks that stop.
 #include "core/check.hpp"
-#include "sim/simulator.hpp"
+#include "sim/simulator_threads.hpp"
 
 namespace leeway::sim {
 
@@ -108,6 +108,8 @@ void Simulator::linked(ActorIndex actor, Address peer) {
       .kind = Pending::Kind::linked, .actor = actor, .life = actors_[actor].life, .other = peer};
   if (waits(event))
     actors_[actor].waiting.push_back(std::move(event));
+  else if (threads_)
+    threads_->receive(std::move(event));
   else
     handle(event);
 }
