@@ -13,6 +13,7 @@
 #include <sstream>
 #include <vector>
 
+#include "core/text.hpp"
 #include "runtime/calibrate.hpp"
 #include "runtime/scenario.hpp"
 #include "sim/world.hpp"
@@ -28,7 +29,7 @@ struct Case {
 
 Plan base_plan(std::uint32_t workers, plan::Consistency consistency, std::uint64_t iterations) {
   Scenario scenario("fidelity", "");
-  scenario.data("fidelity", {})
+  scenario.data(plan::CustomData{"fidelity"})
       .model({linear(512), relu(), linear(256), relu(), linear(10)})
       .optimizer(momentum(0.01, 0.9))
       .consistency(consistency)
@@ -42,7 +43,7 @@ Plan base_plan(std::uint32_t workers, plan::Consistency consistency, std::uint64
 }
 
 std::vector<Case> cases(std::uint64_t iterations) {
-  const auto slow = [](Plan plan, plan::Straggler straggler) {
+  const auto with = [](Plan plan, plan::Straggler straggler) {
     plan.stragglers = {straggler};
     return plan;
   };
@@ -50,10 +51,10 @@ std::vector<Case> cases(std::uint64_t iterations) {
     return base_plan(workers, consistency, iterations);
   };
   return {
-      {"ssp3", "ssp(3), worker 1 takes 4x", slow(plan(2, ssp(3)), slowed(1, 4))},
-      {"bsp", "bsp, worker 1 takes 4x", slow(plan(2, bsp()), slowed(1, 4))},
+      {"ssp3", "ssp(3), worker 1 takes 4x", with(plan(2, ssp(3)), slow(1, 4))},
+      {"bsp", "bsp, worker 1 takes 4x", with(plan(2, bsp()), slow(1, 4))},
       {"bursts", "ssp(1), worker 1 takes 4x in bursts",
-       slow(plan(2, ssp(1)), slow_in_bursts(1, 4, 0.2, 20))},
+       with(plan(2, ssp(1)), slow_in_bursts(1, 4, 0.2, 20))},
       {"asp", "asp", plan(2, asp())},
       {"even", "bsp, even", plan(2, bsp())},
       {"four", "ssp(1), 4 workers", plan(4, ssp(1))},
@@ -116,7 +117,7 @@ void print(const Row& row) {
 }
 
 plan::World world_of(const std::string& file, const Plan& plan, const TrainTest& data) {
-  if (!file.empty()) return must(sim::parse_world("@" + file));
+  if (!file.empty()) return must(sim::parse_world(concat("@", file)));
   return must(measure_world(plan, data, [](const std::string& what) {
     std::fprintf(stderr, "measuring: %s\n", what.c_str());
   }));

@@ -8,9 +8,10 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
-#include <optional>
+#include <sstream>
 #include <thread>
 
+#include "actors/monitor.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
 #include "actors/worker.hpp"

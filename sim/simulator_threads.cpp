@@ -121,7 +121,7 @@ void Simulator::Threads::begin_task(Thread thread, std::uint32_t task, Duration 
 }
 
 void Simulator::Threads::finish(Thread thread) {
-  const ThreadState done = std::move(threads_[thread]);
+  ThreadState done = std::move(threads_[thread]);
   threads_[thread] = {.turn = done.turn, .event = {}, .task = {}, .began = {}};
   const ActorIndex actor = done.turn.actor;
   if (done.task) {
