@@ -66,6 +66,18 @@ class Ending final : public Audience {
   Done done_;
 };
 
+/// The mean, without what is far out of the way: somebody else's doing.
+double mean(const std::vector<double>& values, double median) {
+  constexpr double kFar = 4;
+  double sum = 0, count = 0;
+  for (const double value : values) {
+    if (value > kFar * median) continue;
+    sum += value;
+    ++count;
+  }
+  return sum / std::max(count, 1.0);
+}
+
 /// The value that a share of all lie below.
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
@@ -165,41 +177,52 @@ double bytes_per_second(const Watched& watched) {
     for (const auto& part : ledger.parts)
       if (part.cost.bytes > 0 && part.cost.bytes >= most / 2)
         times.push_back(part.seconds / static_cast<double>(part.cost.bytes));
-  return times.empty() ? 0 : 1 / std::max(quantile(times, 0.5), 1e-18);
+  return times.empty() ? 0 : 1 / std::max(mean(times, quantile(times, 0.5)), 1e-18);
 }
 
 // ---- messages, timers, cores ----
 
-/// Sends back what it is sent, so often, and then says that it is done.
+/// Is busy for a while when it is sent something, so that the other falls asleep, and sends it
+/// back.
 class Echo final : public Role {
  public:
-  Echo(Address other, std::uint64_t count, Done* done) : other_(other), left_(count), done_(done) {}
-  void on_message(Address, const Message&, Outbox& out) override {
-    if (done_ && left_-- == 0) return done_->tell();
+  Echo(Address other, std::atomic<std::int64_t>& sent, std::vector<double>& took, Done& done)
+      : other_(other), sent_(sent), took_(took), done_(done) {}
+  void on_message(Address from, const Message&, Outbox& out) override {
+    constexpr std::size_t kCount = 1000;
+    constexpr Duration kBusy = microseconds(300);
+    const Instant began = out.now();
+    if (from == other_) took_.push_back((began - Instant{sent_}).seconds());
+    if (took_.size() == kCount) return done_.tell();
+    while (out.now() - began < kBusy) {
+    }
+    sent_ = out.now().ns;
     out.send(other_, Message());
   }
 
  private:
   Address other_;
-  std::uint64_t left_;
-  Done* done_;
+  std::atomic<std::int64_t>& sent_;
+  std::vector<double>& took_;
+  Done& done_;
 };
 
-/// Seconds from one actor to another, but for those in which a core was at work on the message.
+/// Seconds until a message has woken an actor, those included in which a core was at work on it.
 double waking_seconds() {
-  constexpr std::uint64_t kRounds = 5000;
   const Address worker = address_of(WorkerId(0)), shard = address_of(ShardId(0));
+  std::atomic<std::int64_t> sent = 0;
+  std::vector<double> took, took_back;
   Done done;
-  LocalHost host({});
-  host.add(worker, std::make_shared<Echo>(shard, kRounds, &done));
-  host.add(shard, std::make_shared<Echo>(worker, 0, nullptr));
-  host.start();
-  const double processor = process_seconds();
-  const auto began = Clock::now();
-  host.send(worker, Message());
-  done.wait(std::chrono::seconds(60));
-  const double at_work = process_seconds() - processor;
-  return std::max(seconds_since(began) - at_work, 0.0) / (2 * kRounds);
+  {
+    LocalHost host({});
+    host.add(worker, std::make_shared<Echo>(shard, sent, took_back, done));
+    host.add(shard, std::make_shared<Echo>(worker, sent, took, done));
+    host.start();
+    host.send(worker, Message());
+    done.wait(std::chrono::seconds(60));
+  }
+  took.insert(took.end(), took_back.begin(), took_back.end());
+  return took.empty() ? 0 : mean(took, quantile(took, 0.5));
 }
 
 /// Rings a timer again and again, and notes how late it is.
@@ -238,31 +261,27 @@ double timer_seconds() {
   return late.empty() ? 0 : quantile(late, 0.5);
 }
 
-/// By how many seconds a sleeping thread wakes too late, on average, while so many others compute.
-double oversleep_seconds(unsigned busy) {
-  constexpr int kNaps = 400;
-  constexpr auto kNap = std::chrono::microseconds(700);
-  std::atomic<bool> enough = false;
-  std::vector<std::thread> others;
-  for (unsigned i = 0; i < busy; ++i)
-    others.emplace_back([&] {
-      while (!enough.load(std::memory_order_relaxed)) {
+/// How long a thread keeps its core when another wants it: the median over threads that compute,
+/// two for each core.
+double slice_seconds(unsigned cores) {
+  constexpr double kTime = 0.6, kGap = 150e-6;  // a thread that misses so much was not running
+  std::mutex mutex;
+  std::vector<double> slices;
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2 * cores; ++i)
+    threads.emplace_back([&] {
+      const auto began = Clock::now();
+      double since = 0;
+      for (double last = 0, now = 0; last < kTime; last = now) {
+        now = seconds_since(began);
+        if (now - last < kGap) continue;
+        std::lock_guard lock(mutex);
+        slices.push_back(last - since);
+        since = now;
       }
     });
-  const auto began = Clock::now();
-  for (int i = 0; i < kNaps; ++i) std::this_thread::sleep_for(kNap);
-  const double slept = seconds_since(began);
-  enough = true;
-  for (auto& other : others) other.join();
-  return std::max(slept / kNaps - std::chrono::duration<double>(kNap).count(), 0.0);
-}
-
-/// How long a thread keeps its core when another wants it. Who comes at any time waits for the
-/// first of the cores, whose threads are somewhere in their slices.
-double slice_seconds(unsigned cores) {
-  constexpr double kLeast = 20e-6;
-  const double waits = oversleep_seconds(cores) - oversleep_seconds(0);
-  return std::max(waits * (cores + 1), kLeast);
+  for (auto& thread : threads) thread.join();
+  return slices.empty() ? kTime : quantile(slices, 0.5);
 }
 
 /// Four digits: more would be made up.
@@ -300,7 +319,7 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   const double slice = slice_seconds(cores);
 
   const auto times = times_of_steps(*alone), times_together = times_of_steps(*together);
-  const double time = quantile(times, 0.5);
+  const double median = quantile(times, 0.5), time = mean(times, median);
   const double message =
       told->processor_seconds / static_cast<double>(std::max<std::uint64_t>(told->messages(), 1));
   plan::World world;
@@ -311,12 +330,11 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   // Between the quartiles lies half of what is spread evenly, as the simulated noise is.
   world.noise = rounded(
       std::clamp((quantile(times, 0.75) - quantile(times, 0.25)) / std::max(time, 1e-9), 0.0, 0.9));
-  if (cores > 1)
-    world.contention = rounded(std::max(quantile(times_together, 0.5) / time - 1, 0.0));
+  if (cores > 1) world.contention = rounded(std::max(mean(times_together, median) / time - 1, 0.0));
   world.message_us = rounded(message * 1e6);
   world.timer_us = rounded(std::max(timer - message, 0.0) * 1e6);
   world.slice_us = rounded(slice * 1e6);
-  world.local_latency_us = rounded(waking * 1e6);
+  world.local_latency_us = rounded(std::max(waking - message, 0.0) * 1e6);
   world.jitter = 0;
   return world;
 }

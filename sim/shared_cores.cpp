@@ -21,6 +21,11 @@ Duration at_least(double time) {
 SharedCores::SharedCores(std::uint32_t cores, Duration slice, double contention)
     : cores_(cores), slice_(static_cast<double>(slice.ns)), contention_(contention) {}
 
+SharedCores::Thread SharedCores::add_thread() {
+  threads_.emplace_back();
+  return static_cast<Thread>(threads_.size() - 1);
+}
+
 double SharedCores::speed() const {
   if (cores_ == 1 || running_.empty()) return 1;
   const auto others = static_cast<double>(running_.size() - 1);
@@ -31,72 +36,97 @@ void SharedCores::advance(Instant now) {
   const auto time = static_cast<double>((now - at_).ns);
   const double done = time * speed();
   at_ = now;
-  for (Running& running : running_) {
-    running.left -= done;
-    running.slice -= time;
+  for (const Thread thread : running_) {
+    State& state = threads_[thread];
+    state.left -= done;
+    state.had += time;
+    state.slice -= time;
     // Nobody waited when it was over, so another has begun.
-    if (slice_ > 0 && waiting_.empty() && running.slice < 0)
-      running.slice += slice_ * std::ceil(-running.slice / slice_);
+    if (slice_ > 0 && waiting_.empty() && state.slice < 0)
+      state.slice += slice_ * std::ceil(-state.slice / slice_);
   }
+}
+
+double SharedCores::least_had() const {
+  double least = waiting_.empty() ? threads_[running_.front()].had : waiting_.begin()->first.first;
+  for (const Thread thread : running_) least = std::min(least, threads_[thread].had);
+  return least;
+}
+
+void SharedCores::wait(Thread thread) {
+  State& state = threads_[thread];
+  state.since = next_since_++;
+  waiting_.insert({{slice_ > 0 ? state.had : 0, state.since}, thread});
+}
+
+void SharedCores::start_first() {
+  if (waiting_.empty()) return;
+  const Thread thread = waiting_.begin()->second;
+  waiting_.erase(waiting_.begin());
+  threads_[thread].slice = slice_;
+  running_.push_back(thread);
+}
+
+void SharedCores::give_way(std::size_t place) {
+  const Thread thread = running_[place];
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+  start_first();
+  wait(thread);
 }
 
 void SharedCores::work(Thread thread, Duration time, Instant now) {
   advance(now);
-  const auto left = static_cast<double>(time.ns);
-  const auto its_own = std::find_if(running_.begin(), running_.end(),
-                                    [&](const Running& it) { return it.thread == thread; });
-  if (its_own != running_.end()) {
-    LW_CHECK(its_own->done, thread);
-    its_own->left = left;
-    its_own->done = false;
-  } else {
-    waiting_.push_back({thread, left});
-    start_next();
+  State& state = threads_[thread];
+  state.left = static_cast<double>(time.ns);
+  if (state.done) {  // it has a core
+    state.done = false;
+    return;
   }
+  if (!running_.empty()) state.had = std::max(state.had, least_had() - slice_);
+  wait(thread);
+  if (running_.size() < cores_) return start_first();
+  if (slice_ <= 0) return;
+  const auto most = std::max_element(running_.begin(), running_.end(), [&](Thread a, Thread b) {
+    return threads_[a].had < threads_[b].had;
+  });
+  if (!threads_[*most].done && threads_[*most].had - state.had > slice_ / 2 &&
+      waiting_.begin()->second == thread)
+    give_way(static_cast<std::size_t>(most - running_.begin()));
 }
 
 void SharedCores::sleep(Thread thread, Instant now) {
   advance(now);
-  std::erase_if(running_, [&](const Running& it) { return it.done && it.thread == thread; });
-  start_next();
-}
-
-void SharedCores::start_next() {
-  if (waiting_.empty() || running_.size() == cores_) return;
-  const Waiting next = waiting_.front();
-  waiting_.pop_front();
-  running_.push_back({next.thread, next.left, slice_, false});
-}
-
-void SharedCores::take_turns() {
-  if (slice_ <= 0) return;
-  for (Running& running : running_) {
-    if (waiting_.empty()) return;
-    if (running.slice > kNothing) continue;
-    const Waiting next = waiting_.front();
-    waiting_.pop_front();
-    waiting_.push_back({running.thread, running.left});
-    running = {next.thread, next.left, slice_, false};
-  }
+  LW_CHECK(threads_[thread].done, thread);
+  threads_[thread].done = false;
+  std::erase(running_, thread);
+  start_first();
 }
 
 std::optional<SharedCores::Thread> SharedCores::finished(Instant now) {
   advance(now);
-  for (Running& running : running_) {
-    if (running.left > kNothing) continue;
-    running.done = true;
-    return running.thread;
+  for (const Thread thread : running_) {
+    if (threads_[thread].left > kNothing) continue;
+    threads_[thread].done = true;
+    return thread;
   }
-  take_turns();
+  for (std::size_t place = 0; place < running_.size(); ++place) {
+    State& state = threads_[running_[place]];
+    if (slice_ <= 0 || waiting_.empty() || state.slice > kNothing) continue;
+    if (waiting_.begin()->first.first <= state.had)
+      give_way(place--);  // the others move up
+    else
+      state.slice = slice_;
+  }
   return std::nullopt;
 }
 
 std::optional<Instant> SharedCores::next() const {
   std::optional<Instant> first;
   const double speed = this->speed();
-  for (const Running& running : running_) {
-    Duration time = at_least(running.left / speed);
-    if (slice_ > 0 && !waiting_.empty()) time = std::min(time, at_least(running.slice));
+  for (const Thread thread : running_) {
+    const State& state = threads_[thread];
+    Duration time = at_least(state.left / speed);
+    if (slice_ > 0 && !waiting_.empty()) time = std::min(time, at_least(state.slice));
     if (!first || at_ + time < *first) first = at_ + time;
   }
   return first;

@@ -6,10 +6,11 @@ namespace leeway::sim {
 
 void Simulator::Threads::add_node() {
   const World& world = simulator_.options_.world;
-  nodes_.push_back({SharedCores(world.cores, world.slice, world.contention), {}, {}, 0});
+  nodes_.push_back({SharedCores(world.cores, world.slice, world.contention), {}, {}, {}, 0});
+  NodeState& node = nodes_.back();
   for (std::uint32_t i = 0; i < world.cores; ++i) {
-    nodes_.back().idle.push_back(static_cast<Thread>(threads_.size()));
-    threads_.emplace_back();
+    node.idle.push_back(node.cores.add_thread());
+    node.threads.emplace_back();
   }
 }
 
@@ -17,8 +18,9 @@ void Simulator::Threads::add_actor() {
   const auto actor = static_cast<ActorIndex>(actors_.size());
   actors_.emplace_back();
   if (!has_own_thread(actor)) return;
-  actors_.back().own = static_cast<Thread>(threads_.size());
-  threads_.push_back({.turn = {actor, {}}, .event = {}, .task = {}, .began = {}});
+  NodeState& node = node_of(actor);
+  actors_.back().own = node.cores.add_thread();
+  node.threads.push_back({.turn = {actor, {}}, .event = {}, .task = {}, .began = {}});
 }
 
 // ---- what there is to do ----
@@ -65,19 +67,17 @@ void Simulator::Threads::take_turns(NodeState& node) {
     node.turns.pop_front();
     const Thread thread = node.idle.back();
     node.idle.pop_back();
-    if (!begin(thread, turn)) node.idle.push_back(thread);
+    if (!begin(node, thread, turn)) node.idle.push_back(thread);
   }
 }
 
 // ---- what a thread does ----
 
-bool Simulator::Threads::begin(Thread thread, const Turn& turn) {
-  threads_[thread].turn = turn;
-  if (turn.task) {
-    begin_task(thread, *turn.task, {});
-    return true;
-  }
-  return actors_[turn.actor].awake = begin_next(thread, turn.actor);
+bool Simulator::Threads::begin(NodeState& node, Thread thread, const Turn& turn) {
+  node.threads[thread].turn = turn;
+  if (!turn.task) return actors_[turn.actor].awake = begin_next(thread, turn.actor);
+  begin_task(thread, *turn.task, {});
+  return true;
 }
 
 bool Simulator::Threads::begin_next(Thread thread, ActorIndex actor) {
@@ -106,23 +106,24 @@ bool Simulator::Threads::begin_event(Thread thread, Pending event) {
     begin_task(thread, static_cast<std::uint32_t>(event.number), message);
     return true;
   }
-  threads_[thread].event = std::move(event);
-  node_of(threads_[thread].turn.actor).cores.work(thread, message, simulator_.now_);
+  NodeState& node = node_of(event.actor);
+  node.threads[thread].event = std::move(event);
+  node.cores.work(thread, message, simulator_.now_);
   return true;
 }
 
 /// `besides`: what handling takes, on top of computing.
 void Simulator::Threads::begin_task(Thread thread, std::uint32_t task, Duration besides) {
-  const ActorIndex actor = simulator_.tasks_.at(task).actor;
+  NodeState& node = node_of(simulator_.tasks_.at(task).actor);
   const Duration time = simulator_.perform(task);
-  threads_[thread].task = task;
-  threads_[thread].began = simulator_.now_;
-  node_of(actor).cores.work(thread, time + besides, simulator_.now_);
+  node.threads[thread].task = task;
+  node.threads[thread].began = simulator_.now_;
+  node.cores.work(thread, time + besides, simulator_.now_);
 }
 
-void Simulator::Threads::finish(Thread thread) {
-  ThreadState done = std::move(threads_[thread]);
-  threads_[thread] = {.turn = done.turn, .event = {}, .task = {}, .began = {}};
+void Simulator::Threads::finish(NodeState& node, Thread thread) {
+  ThreadState done = std::move(node.threads[thread]);
+  node.threads[thread] = {.turn = done.turn, .event = {}, .task = {}, .began = {}};
   const ActorIndex actor = done.turn.actor;
   if (done.task) {
     part_computed(done, *done.task);
@@ -135,12 +136,11 @@ void Simulator::Threads::finish(Thread thread) {
   }
   if (!done.turn.task && begin_next(thread, actor)) return;
   if (!done.turn.task) actors_[actor].awake = false;
-  NodeState& node = node_of(actor);
   if (!has_own_thread(actor)) {
     while (!node.turns.empty()) {
       const Turn turn = node.turns.front();
       node.turns.pop_front();
-      if (begin(thread, turn)) return;
+      if (begin(node, thread, turn)) return;
     }
     node.idle.push_back(thread);
   }
@@ -171,7 +171,8 @@ void Simulator::Threads::part_computed(const ThreadState& thread, std::uint32_t 
 
 void Simulator::Threads::look(NodeIndex node, std::uint32_t version) {
   if (nodes_[node].version != version) return;
-  while (const auto thread = nodes_[node].cores.finished(simulator_.now_)) finish(*thread);
+  while (const auto thread = nodes_[node].cores.finished(simulator_.now_))
+    finish(nodes_[node], *thread);
   plan_look(node);
 }
 

@@ -52,7 +52,8 @@ class Simulator::Threads {
   };
   struct NodeState {
     SharedCores cores;
-    std::vector<Thread> idle;  // of the pool
+    std::vector<ThreadState> threads;  // by their numbers in `cores`
+    std::vector<Thread> idle;          // of the pool
     Fifo<Turn> turns;
     std::uint32_t version = 0;
   };
@@ -65,18 +66,17 @@ class Simulator::Threads {
   void wake(ActorIndex actor);
   void take_turns(NodeState& node);
   /// Begins what comes next in a turn; false when there is nothing (more).
-  bool begin(Thread thread, const Turn& turn);
+  bool begin(NodeState& node, Thread thread, const Turn& turn);
   bool begin_next(Thread thread, ActorIndex actor);
   bool begin_event(Thread thread, Pending event);
   void begin_task(Thread thread, std::uint32_t task, Duration besides);
-  void finish(Thread thread);
+  void finish(NodeState& node, Thread thread);
   void part_computed(const ThreadState& thread, std::uint32_t task);
   void plan_look(NodeIndex node);
 
   Simulator& simulator_;
   std::vector<ActorState> actors_;
   std::vector<NodeState> nodes_;
-  std::vector<ThreadState> threads_;
 };
 
 }  // namespace leeway::sim

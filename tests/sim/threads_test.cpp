@@ -18,7 +18,7 @@ Instant at(Duration time) {
 /// Lets threads that have each so much to do run to their end; when each has done.
 std::vector<Duration> ends(SharedCores cores, const std::vector<Duration>& work) {
   std::vector<Duration> ends(work.size());
-  for (std::uint32_t i = 0; i < work.size(); ++i) cores.work(i, work[i], Instant{});
+  for (const Duration time : work) cores.work(cores.add_thread(), time, Instant{});
   while (const auto next = cores.next()) {
     while (const auto thread = cores.finished(*next)) {
       ends[*thread] = *next - Instant{};
@@ -104,14 +104,26 @@ TEST_CASE("a thread whose slice is over lets the next one have its core") {
   CHECK(ends(cores, {milliseconds(5)}) == V{milliseconds(5)});
 }
 
-TEST_CASE("who comes while a slice is not over waits for the rest of it") {
+TEST_CASE(
+    "who has had much less preempts, and who has had about as much waits for the end of a slice") {
   SharedCores cores(1, milliseconds(2), 0);
-  cores.work(0, milliseconds(10), Instant{});
-  cores.work(1, milliseconds(1), at(milliseconds(5)));  // in the middle of the third slice
-  CHECK(cores.next() == at(milliseconds(6)));
-  CHECK(!cores.finished(at(milliseconds(6))));
+  const auto busy = cores.add_thread(), other = cores.add_thread();
+  cores.work(busy, milliseconds(10), Instant{});
+  cores.work(other, milliseconds(1), at(milliseconds(3)));
+  CHECK(cores.next() == at(milliseconds(4)));
+  CHECK(cores.finished(at(milliseconds(4))) == std::optional(other));
+  cores.sleep(other, at(milliseconds(4)));
+  // Two milliseconds of its sleep are made up for: it has had 2, and the other 4.
+  cores.work(other, microseconds(3500), at(milliseconds(5)));
   CHECK(cores.next() == at(milliseconds(7)));
-  CHECK(cores.finished(at(milliseconds(7))) == std::optional<SharedCores::Thread>(1));
+  CHECK(!cores.finished(at(milliseconds(7))));  // the end of its slice; both have had 4
+  CHECK(!cores.finished(at(milliseconds(9))));
+  CHECK(cores.finished(at(microseconds(10500))) == std::optional(other));
+  cores.sleep(other, at(microseconds(10500)));
+  cores.work(other, milliseconds(1), at(microseconds(11000)));  // 5.5 against 6.5: not enough
+  CHECK(cores.next() == at(microseconds(12500)));
+  CHECK(!cores.finished(at(microseconds(12500))));
+  CHECK(cores.finished(at(microseconds(13500))) == std::optional(other));
 }
 
 TEST_CASE("busy cores slow each other by their contention, as long as they are busy") {
