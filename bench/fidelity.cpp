@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <vector>
 
@@ -106,10 +107,6 @@ std::vector<double> measure(const Plan& plan, double& others) {
   auto figures = figures_of(plan);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   others = std::max(busy_seconds() - busy - (process_seconds() - own), 0.0) / took.count();
-  if (getenv("FID_DEBUG"))
-    std::fprintf(stderr, "%.0f samples/s, own cores %.2f, others %.2f, own CPU us/iteration %.0f\n",
-                 figures[0], (process_seconds() - own) / took.count(), others,
-                 1e6 * (process_seconds() - own) / (figures[0] * took.count() / 64));
   return figures;
 }
 
@@ -182,7 +179,7 @@ int main(int argc, char** argv) {
     for (Row& row : rows) {
       Plan plan = row.of.plan;
       plan.seed = static_cast<std::uint64_t>(round) + 1;
-      double others = 1;
+      double others = std::numeric_limits<double>::infinity();
       for (int i = 0; i < kPatience && others > quiet; ++i) {
         auto figures = measure(plan, others);
         if (others <= quiet || i + 1 == kPatience) row.measured.push_back(std::move(figures));

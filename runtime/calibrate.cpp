@@ -326,11 +326,14 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   world.nodes = plan::World::Nodes::one;
   world.cores = cores;
   world.speed = rounded(1 / std::max(time, 1e-9));
-  world.memory = rounded(std::max(bytes_per_second(*alone) * 1e-9, 1e-6));
   // Between the quartiles lies half of what is spread evenly, as the simulated noise is.
   world.noise = rounded(
       std::clamp((quantile(times, 0.75) - quantile(times, 0.25)) / std::max(time, 1e-9), 0.0, 0.9));
   if (cores > 1) world.contention = rounded(std::max(mean(times_together, median) / time - 1, 0.0));
+  // With several workers, as in most plans: somebody else holds the weights, and so an update does
+  // not go in place.
+  world.memory =
+      rounded(std::max(bytes_per_second(*together) * (1 + world.contention) * 1e-9, 1e-6));
   world.message_us = rounded(message * 1e6);
   world.timer_us = rounded(std::max(timer - message, 0.0) * 1e6);
   world.slice_us = rounded(slice * 1e6);

@@ -55,15 +55,16 @@ double SharedCores::least_had() const {
 
 void SharedCores::wait(Thread thread) {
   State& state = threads_[thread];
-  state.since = next_since_++;
-  waiting_.insert({{slice_ > 0 ? state.had : 0, state.since}, thread});
+  // One that was preempted goes on before others that have had as much.
+  const double rank = state.slice > kNothing ? state.had - slice_ : state.had;
+  waiting_.insert({{slice_ > 0 ? rank : 0, next_since_++}, thread});
 }
 
 void SharedCores::start_first() {
   if (waiting_.empty()) return;
   const Thread thread = waiting_.begin()->second;
   waiting_.erase(waiting_.begin());
-  threads_[thread].slice = slice_;
+  if (threads_[thread].slice <= kNothing) threads_[thread].slice = slice_;
   running_.push_back(thread);
 }
 
@@ -98,6 +99,7 @@ void SharedCores::sleep(Thread thread, Instant now) {
   advance(now);
   LW_CHECK(threads_[thread].done, thread);
   threads_[thread].done = false;
+  threads_[thread].slice = 0;
   std::erase(running_, thread);
   start_first();
 }

@@ -4,8 +4,9 @@
 // As in the scheduler of an operating system: who has had least comes first. A thread that wakes
 // preempts one that has had more than it by half a slice, so that who mostly sleeps is there at
 // once; of time that was slept away, no more than a slice is made up for. Of those who have had
-// about as much, each keeps its core until it has done, or until its slice is over. All that runs
-// is slower when many cores are busy, as they share the memory.
+// about as much, each keeps its core until it has done, or until its slice is over; who was
+// preempted goes on first. All that runs is slower when many cores are busy, as they share the
+// memory.
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -40,8 +41,7 @@ class SharedCores {
   struct State {
     double left = 0;   // nanoseconds of work, on a core that does not share its memory
     double had = 0;    // nanoseconds of a core so far, or more, when it has slept
-    double slice = 0;  // nanoseconds of the slice that are left
-    std::uint64_t since = 0;
+    double slice = 0;  // nanoseconds that are left of its slice, if one has begun
     bool done = false;
   };
   double speed() const;
