@@ -319,6 +319,9 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   const double slice = slice_seconds(cores);
 
   const auto times = times_of_steps(*alone), times_together = times_of_steps(*together);
+  if (times.empty() || times_together.empty())
+    return Error{
+        concat("calibrate: no step was done within ", kSeconds, " s; give a smaller --batch")};
   const double median = quantile(times, 0.5), time = mean(times, median);
   const double message =
       told->processor_seconds / static_cast<double>(std::max<std::uint64_t>(told->messages(), 1));
@@ -361,8 +364,8 @@ int calibrate(const Plan& plan, const std::string& path) {
   file.close();
   if (!file)
     return refuse(concat("--calibrate: ", path, " cannot be written; check the folder"), 1);
-  std::cout << to_toml(*world) << "\nWritten to " << path << ". Simulate this machine with\n\n    "
-            << plan.name << " --world @" << path << '\n';
+  std::cout << to_toml(*world) << "\nWritten to " << path << "; --world @" << path
+            << " simulates this machine.\n";
   return 0;
 }
 

@@ -115,8 +115,8 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--world", flags.world,
                  "Simulate in this world: name=value with commas between, of nodes (each, one), "
                  "cores, speed (GFLOP/s), memory (GB/s), noise, latency, local_latency, jitter, "
-                 "link (Gbit/s), detection, message, timer, slice, contention; latency=200us,link=1 "
-                 "for example; @world.toml in front reads what --calibrate has written")
+                 "link (Gbit/s), detection, message, timer, slice, contention; for example "
+                 "latency=200us,link=1; @world.toml in front reads what --calibrate has written")
       ->group(actors);
   app.add_option("--calibrate", flags.calibrate,
                  "Measure this machine with the scenario's model, write the world that it is into "

@@ -72,7 +72,8 @@ std::string file_of(const std::string& text) {
 
 TEST_CASE("a world is read from a file, and settings behind it change it") {
   const auto path = file_of("nodes = \"one\"\ncores = 8\nmessage_us = 2.5\nlatency_us = 70\n");
-  const auto read = parse_world(concat("@", path, ",latency=1ms,contention=10%,slice=3ms,timer=50us"));
+  const auto read =
+      parse_world(concat("@", path, ",latency=1ms,contention=10%,slice=3ms,timer=50us"));
   REQUIRE(read);
   CHECK(*read == plan::World{.nodes = plan::World::Nodes::one,
                              .cores = 8,
