@@ -2,6 +2,13 @@
 
 namespace leeway {
 
+bool is_small(const Work& work) {
+  constexpr std::int64_t kBytes = 16 << 20, kFlops = 8 << 20;
+  if (work.parts() != 1) return false;
+  const Cost cost = work.cost(0);
+  return cost.bytes <= kBytes && cost.flops <= kFlops;
+}
+
 std::string_view name_of(Event::Kind kind) {
   switch (kind) {
     case Event::Kind::pull_answered:

@@ -37,6 +37,11 @@ class Work {
   virtual void run(int part) = 0;
 };
 
+/// Work in one part, below a tenth of a millisecond or so. Hosts do it on the spot, unless the role
+/// has a thread of its own to compute on: handing it to another thread and back may take as long,
+/// and its data would change caches.
+bool is_small(const Work& work);
+
 using TimerToken = std::uint64_t;
 
 /// Something that happened, for traces, checkers and metrics. Fields that make no sense for a kind

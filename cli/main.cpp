@@ -58,6 +58,13 @@ int parse_and_run(int argc, char** argv) {
   fuzz->add_option("--threads", threads, "How many runs at once; 0: one a core")
       ->capture_default_str();
   fuzz->add_option("--out", out, "Folder that keeps the plans that fail [this one]");
+  auto* calibrate = app.add_subcommand(
+      "calibrate", "Measure this machine with a scenario's model, for simulations of it");
+  std::string model = "fashion-mlp", world = "world.toml";
+  calibrate->add_option("SCENARIO", model, "Name of the scenario, or a plan file")
+      ->capture_default_str();
+  calibrate->add_option("--out", world, "File for what is measured, to be read with --world @FILE")
+      ->capture_default_str();
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
 
@@ -66,7 +73,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::kBadUsage;
   }
   const std::string first = argv[1];
-  const std::vector<std::string> known = {"list", "describe", "run", "fuzz"};
+  const std::vector<std::string> known = {"list", "describe", "run", "fuzz", "calibrate"};
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: there is no command \"" << first << '"' << leeway::suggest(first, known)
               << '\n';
@@ -85,6 +92,7 @@ int parse_and_run(int argc, char** argv) {
     if (!out.empty()) args.insert(args.end(), {"--out", out});
     return cli::fuzz(target, seeds, args);
   }
+  if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   return run(run_command->remaining());
 }
 

@@ -5,17 +5,6 @@
 namespace leeway::cluster {
 namespace {
 
-/// Work below this, about a tenth of a millisecond, is done on the spot: handing it to another
-/// thread and back may take as long, and its data would change caches.
-constexpr std::int64_t kSmallWorkBytes = 16 << 20;
-constexpr std::int64_t kSmallWorkFlops = 8 << 20;
-
-bool is_small(const Work& work) {
-  if (work.parts() != 1) return false;
-  const Cost cost = work.cost(0);
-  return cost.bytes <= kSmallWorkBytes && cost.flops <= kSmallWorkFlops;
-}
-
 void use_one_compute_thread_here() {
   thread_local bool already = false;
   if (!already) kernels::use_one_compute_thread();

@@ -40,5 +40,7 @@ class Checks {
 void check_model(Checks& checks, const Plan& plan);
 /// Stragglers, faults and the world of a simulation.
 void check_trouble(Checks& checks, const Plan& plan);
+/// `where` stands before each key, as in "host.simulated.".
+void check_world(Checks& checks, const std::string& where, const plan::World& in);
 
 }  // namespace leeway

@@ -239,6 +239,11 @@ struct World {                  # the machines and the network of a simulated ru
   link @8 :Float64 = 10;        # Gbit/s of each node's link, each way; 0: no limit
   detectionMs @9 :Float64 = 200; # until watchers are told that an actor has ended, or cannot be reached
   costOnly @10 :Bool;           # nothing is computed and all gradients are zero: for studies of protocol and time
+  # Threads of the nodes. 0: actors take no time but for what they compute.
+  messageUs @11 :Float64;       # time of a core that an actor takes for each message, one after the other
+  timerUs @12 :Float64;         # by how much a timer rings late
+  sliceUs @13 :Float64;         # how long a thread keeps its core when others wait for one; 0: until it has done
+  contention @14 :Float64;      # by how much all is slower when all cores of a node are busy, as they share its memory
 
   enum Nodes {
     each @0;                    # every worker and every shard has a node of its own; scheduler and monitor share one

@@ -255,6 +255,12 @@ Expected<Plan> plan_from_toml(const std::string& text, const std::string& source
 /// By the file's extension, .toml or .json.
 Expected<Plan> plan_from_file(const std::string& path);
 
+/// A world alone, as `leeway calibrate` writes one: the fields of `host.simulated`, checked like
+/// those of a plan.
+Expected<plan::World> world_from_file(const std::string& path);
+/// The world as TOML, a comment behind each figure.
+std::string to_toml(const plan::World& world);
+
 /// Whether the plan makes sense by itself (counts in range, no contradiction), before any data is
 /// read. The error says what to change: `workers: 0 is not allowed; give --workers 1 to 65536`.
 Status validate(const Plan& plan);

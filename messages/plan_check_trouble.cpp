@@ -156,8 +156,6 @@ struct FaultCheck {
     checks.number(name + ".slow_link.factor", in.factor, in.factor >= 1 && in.factor <= 1e6,
                   "a factor from 1 to 1000000");
     lasts(".slow_link.seconds", in.seconds);
-    checks.require(!plan.simulated || plan.simulated->nodes == plan::World::Nodes::each, name,
-                   ".slow_link: all actors share one node in this world; give --world nodes=each");
   }
   void operator()(const plan::ClockStops& in) const { lasts(".clock_stops.seconds", in.seconds); }
 };
@@ -185,30 +183,34 @@ void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
                  " fails in a simulation alone; give a worker, or --simulate");
 }
 
-void check_world(Checks& checks, const plan::World& in) {
-  checks.range("host.simulated.cores", in.cores, 1, 4096, "");
-  checks.number("host.simulated.speed", in.speed, in.speed >= 1e-9 && in.speed <= 1e9,
-                "GFLOP/s of a core, above 0");
-  checks.number("host.simulated.memory", in.memory, in.memory >= 1e-9 && in.memory <= 1e9,
-                "GB/s of a core, above 0");
-  checks.number("host.simulated.noise", in.noise, in.noise >= 0 && in.noise < 1,
-                "a share below 1, such as 0.05");
-  checks.number("host.simulated.jitter", in.jitter, in.jitter >= 0 && in.jitter <= 100,
-                "a share of the latency, such as 0.2");
-  checks.number("host.simulated.link", in.link, in.link == 0 || (in.link >= 1e-6 && in.link <= 1e9),
-                "Gbit/s, or 0 for no limit");
-  constexpr double kMostUs = 1e8;  // 100 seconds
-  checks.number("host.simulated.latency_us", in.latency_us,
-                in.latency_us >= 0 && in.latency_us <= kMostUs, "microseconds, 0 or more");
-  checks.number("host.simulated.local_latency_us", in.local_latency_us,
-                in.local_latency_us >= 0 && in.local_latency_us <= kMostUs,
-                "microseconds, 0 or more");
-  checks.number("host.simulated.detection_ms", in.detection_ms,
-                in.detection_ms >= 0 && in.detection_ms <= kMostUs / 1e3,
-                "milliseconds, 0 or more");
-}
-
 }  // namespace
+
+void check_world(Checks& checks, const std::string& where, const plan::World& in) {
+  const auto number = [&](const char* key, double value, bool satisfied, const char* wanted) {
+    checks.number(concat(where, key), value, satisfied, wanted);
+  };
+  checks.range(concat(where, "cores"), in.cores, 1, 4096, "");
+  number("speed", in.speed, in.speed >= 1e-9 && in.speed <= 1e9, "GFLOP/s of a core, above 0");
+  number("memory", in.memory, in.memory >= 1e-9 && in.memory <= 1e9, "GB/s of a core, above 0");
+  number("noise", in.noise, in.noise >= 0 && in.noise < 1, "a share below 1, such as 0.05");
+  number("jitter", in.jitter, in.jitter >= 0 && in.jitter <= 100,
+         "a share of the latency, such as 0.2");
+  number("link", in.link, in.link == 0 || (in.link >= 1e-6 && in.link <= 1e9),
+         "Gbit/s, or 0 for no limit");
+  number("contention", in.contention, in.contention >= 0 && in.contention <= 100,
+         "a share of the time, such as 0.1");
+  constexpr double kMostUs = 1e8;  // 100 seconds
+  const auto time = [&](const char* key, double value) {
+    number(key, value, value >= 0 && value <= kMostUs, "microseconds, 0 or more");
+  };
+  time("latency_us", in.latency_us);
+  time("local_latency_us", in.local_latency_us);
+  time("message_us", in.message_us);
+  time("timer_us", in.timer_us);
+  time("slice_us", in.slice_us);
+  number("detection_ms", in.detection_ms, in.detection_ms >= 0 && in.detection_ms <= kMostUs / 1e3,
+         "milliseconds, 0 or more");
+}
 
 void check_trouble(Checks& checks, const Plan& plan) {
   for (std::size_t i = 0; i < plan.stragglers.size(); ++i) {
@@ -232,7 +234,7 @@ void check_trouble(Checks& checks, const Plan& plan) {
   }
   checks.require(late.size() < plan.workers, "faults: all ", plan.workers,
                  " workers join late; leave one that is there from the beginning");
-  if (plan.simulated) check_world(checks, *plan.simulated);
+  if (plan.simulated) check_world(checks, "host.simulated.", *plan.simulated);
 }
 
 }  // namespace leeway

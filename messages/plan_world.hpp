@@ -14,6 +14,9 @@ struct World {
   double jitter = 0.2;
   double link = 10;  // Gbit/s
   double detection_ms = 200;
+  double message_us = 0, timer_us = 0;
+  double slice_us = 0;
+  double contention = 0;
   bool cost_only = false;
   bool operator==(const World&) const = default;
 };

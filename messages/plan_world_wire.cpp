@@ -15,6 +15,10 @@ void write(plan_schema::World::Builder out, const plan::World& in) {
   out.setLink(in.link);
   out.setDetectionMs(in.detection_ms);
   out.setCostOnly(in.cost_only);
+  out.setMessageUs(in.message_us);
+  out.setTimerUs(in.timer_us);
+  out.setSliceUs(in.slice_us);
+  out.setContention(in.contention);
 }
 
 plan::World read(plan_schema::World::Reader in) {
@@ -30,6 +34,10 @@ plan::World read(plan_schema::World::Reader in) {
   out.link = in.getLink();
   out.detection_ms = in.getDetectionMs();
   out.cost_only = in.getCostOnly();
+  out.message_us = in.getMessageUs();
+  out.timer_us = in.getTimerUs();
+  out.slice_us = in.getSliceUs();
+  out.contention = in.getContention();
   return out;
 }
 

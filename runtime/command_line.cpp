@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
+#include "runtime/calibrate.hpp"
 #include "runtime/fuzz.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
@@ -34,7 +35,7 @@ struct Flags {
   bool trace = false;
   bool profile = false;
   bool simulate = false;
-  std::optional<std::string> world, gradients, fuzz, from;
+  std::optional<std::string> world, gradients, fuzz, from, calibrate;
   std::optional<unsigned> threads;
   bool check_determinism = false;
 };
@@ -116,7 +117,12 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--world", flags.world,
                  "Simulate in this world: name=value with commas between, of nodes (each, one), "
                  "cores, speed (GFLOP/s), memory (GB/s), noise, latency, local_latency, jitter, "
-                 "link (Gbit/s), detection; latency=200us,link=1 for example")
+                 "link (Gbit/s), detection, message, timer, slice, contention; for example "
+                 "latency=200us,link=1; @world.toml in front reads what --calibrate has written")
+      ->group(actors);
+  app.add_option("--calibrate", flags.calibrate,
+                 "Measure this machine with the scenario's model, write the world that it is into "
+                 "this file, and run nothing")
       ->group(actors);
   app.add_flag("--check-determinism", flags.check_determinism,
                "In a simulation: run it twice more first, and compare them step by step")
@@ -318,10 +324,10 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
   if (!flags.fuzz && flags.threads)
     return refuse("--threads is of a search; give --fuzz 1..2000 with it, or leave it out");
-  if (flags.fuzz && (flags.trace || flags.profile || flags.check_determinism || flags.no_out))
+  if (flags.fuzz && (flags.trace || flags.profile || flags.check_determinism))
     return refuse(
         "--fuzz keeps nothing but plans that fail, and checks determinism by itself; leave out "
-        "--trace, --profile, --check-determinism and --no-out");
+        "--trace, --profile and --check-determinism");
   if (flags.fuzz && flags.threads && *flags.threads > kMostThreads)
     return refuse(
         concat("--threads: ", *flags.threads, " are too many; give at most ", kMostThreads));
@@ -334,6 +340,10 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     if (const auto read = parse_seeds(*flags.fuzz, options); !read)
       return refuse(concat("--fuzz: ", read.error().text));
     line.exit_code = fuzz(line.plan, options);
+    return line;
+  }
+  if (flags.calibrate) {
+    line.exit_code = calibrate(line.plan, *flags.calibrate);
     return line;
   }
   if (flags.print_plan) {

@@ -49,12 +49,16 @@ Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, No
     delayed_ |= extra > Duration{};
     if (time > Duration{} && !delayed_) return at;  // behind all that arrived there before
   }
-  at = at + extra;
-  Instant& last = last_[std::uint64_t{from} << 32 | to];
-  last = std::max(at, last + nanoseconds(1));
+  const Instant arrives = in_order(from, to, at + extra);
   // A longer message that follows returns above, and must not overtake.
   if (from_node != to_node && !delayed_)
-    nodes_[to_node].in_free = std::max(nodes_[to_node].in_free, last);
+    nodes_[to_node].in_free = std::max(nodes_[to_node].in_free, arrives);
+  return arrives;
+}
+
+Instant Network::in_order(ActorIndex from, ActorIndex to, Instant at) {
+  Instant& last = last_[std::uint64_t{from} << 32 | to];
+  last = std::max(at, last + nanoseconds(1));
   return last;
 }
 

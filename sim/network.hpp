@@ -26,6 +26,8 @@ class Network {
   /// the links meanwhile. `extra` comes on top, and what is sent later does not overtake.
   Instant arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, NodeIndex to_node,
                   std::size_t bytes, Instant now, Duration extra = {});
+  /// What could arrive at that time does so, but not before what was sent earlier.
+  Instant in_order(ActorIndex from, ActorIndex to, Instant at);
   /// The links of a node take `factor` times as long for each byte, on top of what was so before.
   void slow_node(NodeIndex node, double factor) { nodes_[node].slow_down *= factor; }
   void restore_node(NodeIndex node, double factor) { nodes_[node].slow_down /= factor; }

@@ -5,6 +5,7 @@
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "sim/chance.hpp"
+#include "sim/simulator_threads.hpp"
 #include "sim/words.hpp"
 
 namespace leeway::sim {
@@ -30,10 +31,11 @@ class Simulator::Box final : public Outbox {
     simulator_.deliver(self_, actor.address, actor.node, to, std::move(message));
   }
   void after(Duration delay, TimerToken token) override {
-    simulator_.schedule(simulator_.now_ + delay, {.kind = Pending::Kind::timer,
-                                                  .actor = self_,
-                                                  .life = simulator_.actors_[self_].life,
-                                                  .number = token});
+    const Instant rings = simulator_.now_ + delay + simulator_.options_.world.timer;
+    simulator_.schedule(rings, {.kind = Pending::Kind::timer,
+                                .actor = self_,
+                                .life = simulator_.actors_[self_].life,
+                                .number = token});
   }
   void compute(std::shared_ptr<Work> work) override {
     const Address address = simulator_.actors_[self_].address;
@@ -42,7 +44,10 @@ class Simulator::Box final : public Outbox {
          .life = simulator_.actors_[self_].life,
          .work = std::move(work),
          .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)});
-    if (simulator_.cores_[simulator_.actors_[self_].node].take(task)) simulator_.begin_part(task);
+    if (simulator_.threads_)
+      simulator_.threads_->compute(task);
+    else if (simulator_.cores_[simulator_.actors_[self_].node].take(task))
+      simulator_.begin_part(task);
   }
   void watch(Address watched) override {
     const ActorIndex found = simulator_.index_.find(watched);
@@ -81,6 +86,9 @@ Simulator::Simulator(Options options)
   network_.add_node();
   cores_.emplace_back(options_.world.cores);
   clocks_.emplace_back();
+  if (!options_.world.has_threads()) return;
+  threads_ = std::make_unique<Threads>(*this);
+  threads_->add_node();
 }
 
 Simulator::~Simulator() = default;
@@ -96,12 +104,14 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
     network_.add_node();
     cores_.emplace_back(options_.world.cores);
     clocks_.emplace_back();
+    if (threads_) threads_->add_node();
   }
   index_.set(address, index);
   actors_.push_back({.address = address,
                      .node = node,
                      .role = std::move(role),
                      .box = std::make_unique<Box>(*this, index, address, options_.seed)});
+  if (threads_) threads_->add_actor();
 }
 
 void Simulator::start() {
@@ -127,8 +137,11 @@ void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_no
     extra = links_.extra(from, receiver);
     connection = links_.connection(from, receiver);
   }
-  const Instant at = network_.arrival(from, from_node, receiver, actors_[receiver].node,
-                                      bytes_of(letter.message()), now_, extra);
+  // Who is awake sees it at once.
+  const bool awake = threads_ && from_node == actors_[receiver].node && threads_->awake(receiver);
+  const Instant at = awake ? network_.in_order(from, receiver, now_ + extra)
+                           : network_.arrival(from, from_node, receiver, actors_[receiver].node,
+                                              bytes_of(letter.message()), now_, extra);
   schedule(at, {.kind = Pending::Kind::message,
                 .actor = receiver,
                 .life = actors_[receiver].life,
@@ -157,12 +170,17 @@ bool Simulator::step() {
       if (actors_[event.actor].out_of_reach == event.number && lives(event.actor, event.life))
         tell_watchers(event.actor, now_, true);
       return true;
+    case Pending::Kind::cores:
+      threads_->look(static_cast<NodeIndex>(event.number), event.connection);
+      return true;
     default:
       if (waits(event)) {
         actors_[event.actor].waiting.push_back(std::move(event));
-        return true;
+      } else if (threads_) {
+        threads_->receive(std::move(event));
+      } else {
+        handle(event);
       }
-      handle(event);
       return true;
   }
 }
@@ -213,22 +231,26 @@ void Simulator::handle_message(Pending& event) {
   });
 }
 
+Duration Simulator::perform(std::uint32_t number) {
+  Task& task = tasks_.at(number);
+  if (!lives(task.actor, task.life)) return {};
+  const Duration time = compute_.time(task.work->cost(task.part));
+  try {
+    task.work->run(task.part);
+  } catch (const CheckFailed&) {
+    throw;
+  } catch (const std::exception& error) {
+    end(task.actor, error.what());
+  }
+  return time;
+}
+
 /// The task has a core: its part is computed now, and done when its time is over.
 void Simulator::begin_part(std::uint32_t number) {
-  Task& task = tasks_.at(number);
+  const Duration time = perform(number);
+  const Task& task = tasks_.at(number);
   const ActorIndex actor = task.actor;
   const NodeIndex node = actors_[actor].node;
-  const bool alive = lives(actor, task.life);
-  const Duration time = alive ? compute_.time(task.work->cost(task.part)) : Duration{};
-  if (alive) {
-    try {
-      task.work->run(task.part);
-    } catch (const CheckFailed&) {
-      throw;
-    } catch (const std::exception& error) {
-      end(actor, error.what());
-    }
-  }
   // A slow worker takes longer without taking the core from others, as on the local host.
   schedule(now_ + time, {.kind = Pending::Kind::core_free, .number = node});
   const Duration pause = task.part == 0 ? task.slow_down.extra : Duration{};
@@ -250,6 +272,8 @@ void Simulator::end_part(std::uint32_t number) {
   guarded(actor, [&](Role& role, Outbox& box) { role.on_part(*work, part, box); });
   if (!lives(actor, life) || part + 1 == work->parts()) {
     tasks_.erase(number);
+  } else if (threads_) {
+    threads_->compute(number);
   } else if (cores_[actors_[actor].node].take(number)) {
     begin_part(number);
   }

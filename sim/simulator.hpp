@@ -102,6 +102,7 @@ class Simulator {
 
  private:
   class Box;
+  class Threads;
   struct Pending {
     enum class Kind : std::uint8_t {
       message,
@@ -112,6 +113,8 @@ class Simulator {
       linked,  // the connection to `other` has been mended
       action,
       absent,  // is the actor still out of reach?
+      cores,   // of node `number` have something to tell
+      part,    // of task `number` is to be computed by a thread of the actor's own
     };
     Kind kind{};
     ActorIndex actor = 0;    // whom it concerns
@@ -119,7 +122,7 @@ class Simulator {
     Address other;           // who has ended
     Letter letter;
     std::uint64_t number = 0;  // timer's token, task, action, absence; of `down`: it only seems so
-    std::uint32_t connection = 0;  // that a message was sent over
+    std::uint32_t connection = 0;  // that a message was sent over; version of `cores`
     std::uint32_t other_life = 0;  // of `down`: the life that has ended
   };
   struct Actor {
@@ -151,6 +154,9 @@ class Simulator {
   bool lives(ActorIndex actor, std::uint32_t life) const {
     return actors_[actor].role && actors_[actor].life == life;
   }
+  /// Computes the next part of a task now, whatever becomes of its actor; what that takes on a
+  /// core.
+  Duration perform(std::uint32_t task);
   void begin_part(std::uint32_t task);
   void end_part(std::uint32_t task);
   void release_core(NodeIndex node);
@@ -196,6 +202,7 @@ class Simulator {
   DueQueue due_;                // of pending_
   Slots<Pending> pending_;
   Slots<Task> tasks_;
+  std::unique_ptr<Threads> threads_;  // none, where actors take no time but for what they compute
   std::map<std::uint64_t, std::function<void()>> actions_;
   std::uint64_t next_action_ = 0, next_absence_ = 1;
   Instant now_;

@@ -1,7 +1,7 @@
 // What goes wrong in a simulated run: actors that stand still, links that keep or lose messages,
 // clocks that stop.
 #include "core/check.hpp"
-#include "sim/simulator.hpp"
+#include "sim/simulator_threads.hpp"
 
 namespace leeway::sim {
 
@@ -34,9 +34,12 @@ bool Simulator::waits(const Pending& event) const {
 }
 
 void Simulator::resume(ActorIndex actor) {
-  // At once, and so before what is due now: messages between two actors stay in order.
+  // At once, and so before what is due now: messages between two actors stay in order. A thread
+  // takes its time for each, and keeps a queue of them.
   for (auto& event : std::exchange(actors_[actor].waiting, {})) {
-    if (waits(event))
+    if (threads_)
+      schedule(now_, std::move(event));
+    else if (waits(event))
       actors_[actor].waiting.push_back(std::move(event));
     else
       handle(event);
@@ -124,6 +127,8 @@ void Simulator::linked(ActorIndex actor, Address peer) {
       .kind = Pending::Kind::linked, .actor = actor, .life = actors_[actor].life, .other = peer};
   if (waits(event))
     actors_[actor].waiting.push_back(std::move(event));
+  else if (threads_)
+    threads_->receive(std::move(event));
   else
     handle(event);
 }

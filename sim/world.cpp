@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/text.hpp"
+#include "messages/plan.hpp"
 #include "sim/chance.hpp"
 
 namespace leeway::sim {
@@ -105,6 +106,10 @@ const std::map<std::string, Key>& keys() {
       {"jitter", {share(&World::jitter, 100), "a share of the latency, such as 20%"}},
       {"link", {rate(&World::link, true), "Gbit/s, or 0 for no limit"}},
       {"detection", {duration(&World::detection_ms, kMilli), time}},
+      {"message", {duration(&World::message_us, kMicro), time}},
+      {"timer", {duration(&World::timer_us, kMicro), time}},
+      {"slice", {duration(&World::slice_us, kMicro), time}},
+      {"contention", {share(&World::contention, 100), "a share of the time, such as 10%"}},
   };
   return all;
 }
@@ -137,13 +142,22 @@ World::World(const plan::World& world)
       local_latency(time_of(world.local_latency_us, 1e6)),
       jitter(world.jitter),
       link_bytes_per_second(world.link * 1e9 / 8),
-      detection(time_of(world.detection_ms, 1e3)) {}
+      detection(time_of(world.detection_ms, 1e3)),
+      message(time_of(world.message_us, 1e6)),
+      timer(time_of(world.timer_us, 1e6)),
+      slice(time_of(world.slice_us, 1e6)),
+      contention(world.contention) {}
 
 Expected<plan::World> parse_world(const std::string& text, plan::World world) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const auto setting = std::string_view(text).substr(begin, end - begin);
-    if (const Status status = read_setting(setting, world); !status) return status.error();
+    if (begin == 0 && setting.starts_with('@')) {
+      auto read = world_from_file(std::string(setting.substr(1)));
+      if (!read) return Error{concat("world: ", read.error().text)};
+      world = *read;
+    } else if (const Status status = read_setting(setting, world); !status)
+      return status.error();
     begin = end + 1;
   }
   return world;

@@ -33,12 +33,22 @@ struct World {
   double link_bytes_per_second = 1.25e9;     // of each node's link, each way; 0: no limit
 
   Duration detection = milliseconds(200);  // until watchers are told that an actor has ended
+
+  // Threads of a node, as those of the local host; see sim/simulator_threads.hpp. Actors that take
+  // no time for a message have none: they handle all that comes at once, and computations alone
+  // take cores.
+  Duration message;       // of a core, for each
+  Duration timer;         // that a timer rings late
+  Duration slice;         // that a thread keeps a core when others wait; none: until it has done
+  double contention = 0;  // all takes 1 + contention times as long when all cores are busy
+  bool has_threads() const { return message > Duration{}; }
 };
 
 /// Reads settings with commas between, `latency=200us,link=1,nodes=one,cores=2`; what is not named
 /// keeps what it is in `base`. Names: nodes (each, one), cores, speed (GFLOP/s of a core), memory
-/// (GB/s of a core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection.
-/// The error says what would be right.
+/// (GB/s of a core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection,
+/// message, timer, slice, contention. `@FILE` in front reads a file that `leeway calibrate` has
+/// written, which the settings behind it change. The error says what would be right.
 Expected<plan::World> parse_world(const std::string& text, plan::World base = {});
 
 }  // namespace leeway::sim

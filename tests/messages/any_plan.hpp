@@ -225,7 +225,8 @@ inline std::optional<plan::World> any_host() {
   world.nodes = any<bool>() ? plan::World::Nodes::one : plan::World::Nodes::each;
   world.cores = any<std::uint32_t>();
   for (double* field : {&world.speed, &world.memory, &world.noise, &world.latency_us,
-                        &world.local_latency_us, &world.jitter, &world.link, &world.detection_ms})
+                        &world.local_latency_us, &world.jitter, &world.link, &world.detection_ms,
+                        &world.message_us, &world.timer_us, &world.slice_us, &world.contention})
     *field = any<double>();
   world.cost_only = any<bool>();
   return world;

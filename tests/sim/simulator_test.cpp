@@ -346,7 +346,7 @@ TEST_CASE("a worker that is started again takes part again, before or after its 
   REQUIRE(back);
   CHECK(ending.totals()->end.reason == msg::RunEnded::Reason::finished);
   CHECK(ending.totals()->end.samples_trained == 1200);
-  CHECK(simulator.end_reason(worker) == "the test pulls the plug");
+  CHECK(simulator.end_reason(worker).empty());  // it lives
   // What it did in its second life, which began well before the end.
   CHECK(simulator.now() > return_at + milliseconds(20));
   CHECK(ending.totals()->workers[1].iterations > 0);

@@ -1,5 +1,9 @@
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
+#include "core/text.hpp"
+#include "messages/plan.hpp"
 #include "sim/world.hpp"
 
 namespace leeway::sim {
@@ -53,6 +57,69 @@ TEST_CASE("what makes no world is refused, with what would be right") {
   CHECK_THAT(refusal("link=fast"), Contains("Gbit/s"));
   CHECK_THAT(refusal("cores=2,"), Contains("name=value"));
   CHECK(refusal("link=0") == "");
+}
+
+namespace {
+
+/// A file of a world in the folder for temporary files.
+std::string file_of(const std::string& text) {
+  const auto path = std::filesystem::temp_directory_path() / "leeway-world-test.toml";
+  std::ofstream(path) << text;
+  return path.string();
+}
+
+}  // namespace
+
+TEST_CASE("a world is read from a file, and settings behind it change it") {
+  const auto path = file_of("nodes = \"one\"\ncores = 8\nmessage_us = 2.5\nlatency_us = 70\n");
+  const auto read =
+      parse_world(concat("@", path, ",latency=1ms,contention=10%,slice=3ms,timer=50us"));
+  REQUIRE(read);
+  CHECK(*read == plan::World{.nodes = plan::World::Nodes::one,
+                             .cores = 8,
+                             .latency_us = 1000,
+                             .message_us = 2.5,
+                             .timer_us = 50,
+                             .slice_us = 3000,
+                             .contention = 0.1});
+  CHECK(World(*read).message == nanoseconds(2500));
+}
+
+TEST_CASE("a world that is written is read back") {
+  plan::World world{.nodes = plan::World::Nodes::one,
+                    .cores = 3,
+                    .speed = 61.25,
+                    .memory = 7.5,
+                    .noise = 0.25,
+                    .latency_us = 12.5,
+                    .local_latency_us = 1.5,
+                    .jitter = 0.5,
+                    .link = 2.5,
+                    .detection_ms = 150,
+                    .message_us = 3.25,
+                    .timer_us = 70.5,
+                    .slice_us = 1400,
+                    .contention = 0.125};
+  world.cost_only = true;
+  const auto read = parse_world(concat("@", file_of(to_toml(world))));
+  REQUIRE(read);
+  CHECK(*read == world);
+}
+
+TEST_CASE("a file that makes no world is refused, with its line and what would be right") {
+  using Catch::Matchers::Contains;
+  const auto refused = [](const std::string& text) { return refusal(concat("@", file_of(text))); };
+  CHECK_THAT(refused("cores = 2\nspeed = \"fast\"\n"),
+             Contains("leeway-world-test.toml:2") && Contains("speed") && Contains("number"));
+  CHECK_THAT(refused("message_us = -1\n"),
+             Contains("message_us: -1 is not allowed; give microseconds, 0 or more"));
+  CHECK_THAT(refused("contention = -0.5\n"), Contains("contention: -0.5 is not allowed"));
+  CHECK_THAT(refused("cores = 0\n"), Contains("cores: 0 is not allowed; give 1 to 4096"));
+  CHECK_THAT(refused("mesage_us = 1\n"), Contains("mesage_us") && Contains("message_us"));
+  CHECK_THAT(refused("speed = \n"), Contains("leeway-world-test.toml:1"));
+  CHECK_THAT(refusal("@nowhere.toml"), Contains("cannot be read") && Contains("check the path"));
+  CHECK_THAT(refusal("@world.txt"), Contains("ends in .toml or .json"));
+  CHECK_THAT(refusal("latency=1ms,@world.toml"), Contains("is not a setting"));
 }
 
 }  // namespace leeway::sim
