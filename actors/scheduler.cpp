@@ -7,6 +7,7 @@
 #include "core/check.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
+#include "messages/faults.hpp"
 
 namespace leeway {
 namespace {
@@ -41,13 +42,12 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job)
       next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
   if (const auto* adaptive = std::get_if<plan::Adaptive>(&job_->plan.consistency))
     bound_.emplace(adaptive->low, adaptive->high);
-  for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
-    enter(WorkerId(worker), State::absent);
-  // Those that join later are like ones that have gone, before their first life.
-  for (const auto& fault : job_->faults) {
-    if (!std::holds_alternative<plan::Joins>(fault.kind)) continue;
-    enter(WorkerId(fault.actor.index), State::gone);
-    members_.at(WorkerId(fault.actor.index)).incarnation = Incarnation(0);
+  for (std::uint32_t index = 0; index < job_->plan.workers; ++index) {
+    // Those that join later are like ones that have gone, before their first life.
+    const WorkerId worker(index);
+    const bool later = joins_later(job_->faults, address_of(worker));
+    enter(worker, later ? State::gone : State::absent);
+    if (later) members_.at(worker).incarnation = Incarnation(0);
   }
 }
 

@@ -1,6 +1,5 @@
 #include "cluster/local_faults.hpp"
 
-#include <algorithm>
 #include <chrono>
 
 namespace leeway {
@@ -23,13 +22,7 @@ LocalFaults::LocalFaults(const std::vector<plan::Fault>& faults, MakeRole make_r
   for (const auto& fault : faults)
     if (is_ours(fault)) faults_.emplace_back(fault);
   for (const auto& waiting : faults_)
-    lives_[waiting.fault.actor] = joins_later(waiting.fault.actor) ? 0 : 1;
-}
-
-bool LocalFaults::joins_later(Address actor) const {
-  return std::any_of(faults_.begin(), faults_.end(), [&](const Waiting& waiting) {
-    return waiting.fault.actor == actor && std::holds_alternative<plan::Joins>(waiting.fault.kind);
-  });
+    if (std::holds_alternative<plan::Joins>(waiting.fault.kind)) lives_[waiting.fault.actor] = 0;
 }
 
 void LocalFaults::start(LocalHost& host) {
@@ -100,7 +93,9 @@ void LocalFaults::begin(const plan::Fault& fault) {
 }
 
 void LocalFaults::begin_life(Address worker) {
-  if (!host_->lives(worker)) host_->restart(worker, make_role_(worker, ++lives_[worker]));
+  if (host_->lives(worker)) return;
+  const auto life = lives_.try_emplace(worker, 1).first;
+  host_->restart(worker, make_role_(worker, ++life->second));
 }
 
 }  // namespace leeway

@@ -24,8 +24,6 @@ class LocalFaults {
   LocalFaults(const std::vector<plan::Fault>& faults, MakeRole make_role);
   ~LocalFaults() { stop(); }
 
-  /// True for a worker that joins later: the host adds it without a role.
-  bool joins_later(Address actor) const;
   /// Its time begins. The host lives until stop().
   void start(LocalHost& host);
   /// Nothing happens any more.

@@ -9,6 +9,7 @@
 #include "actors/worker.hpp"
 #include "cluster/local_faults.hpp"
 #include "core/text.hpp"
+#include "messages/faults.hpp"
 #include "monitoring/event_log.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/profile_table.hpp"
@@ -133,15 +134,16 @@ class Interrupts {
 using OnEvent = std::function<void(Address, Instant, const Event&)>;
 
 void add_roles(LocalHost& host, const std::shared_ptr<const Job>& job,
-               const std::vector<Audience*>& audience, const LocalFaults& faults) {
+               const std::vector<Audience*>& audience) {
   host.add(kMonitor, std::make_shared<Monitor>(job, audience));
   host.add(kScheduler, std::make_shared<Scheduler>(job));
   for (std::uint32_t i = 0; i < job->plan.shards; ++i)
     host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
   for (std::uint32_t i = 0; i < job->plan.workers; ++i) {
     const Address address = address_of(WorkerId(i));
-    host.add(address,
-             faults.joins_later(address) ? nullptr : std::make_shared<Worker>(job, WorkerId(i)));
+    host.add(address, joins_later(job->faults, address)
+                          ? nullptr
+                          : std::make_shared<Worker>(job, WorkerId(i)));
   }
 }
 
@@ -164,7 +166,7 @@ void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
     LocalFaults& faults;
     ~Stop() { faults.stop(); }
   } stop{faults};
-  add_roles(host, job, audience, faults);
+  add_roles(host, job, audience);
   host.start();
   faults.start(host);
   Interrupts interrupts(host);

@@ -4,6 +4,7 @@
 #include "actors/shard.hpp"
 #include "actors/worker.hpp"
 #include "core/text.hpp"
+#include "messages/faults.hpp"
 #include "sim/checkers/catalogue.hpp"
 
 namespace leeway::sim {
@@ -18,7 +19,7 @@ Simulation::Simulation(std::shared_ptr<const Job> job, std::vector<Audience*> au
       host_(simulator_options(std::move(options))) {
   audience_.push_back(&ending_);
   const auto add = [&](Address address) {
-    host_.add(address, faults_->joins_later(address) ? nullptr : make_role(address, 1));
+    host_.add(address, joins_later(job_->faults, address) ? nullptr : make_role(address, 1));
   };
   add(kMonitor);
   add(kScheduler);

@@ -7,15 +7,11 @@ namespace leeway::sim {
 Faults::Faults(std::vector<plan::Fault> faults, MakeRole make_role)
     : make_role_(std::move(make_role)) {
   const StartAgain again = [this](Simulator&, Address actor) { start_again(actor); };
-  for (auto& spec : faults)
+  for (auto& spec : faults) {
+    if (std::holds_alternative<plan::Joins>(spec.kind)) lives_[spec.actor] = 0;
     if (auto fault = make_fault(spec, again))
       faults_.push_back({std::move(spec), std::move(fault), false});
-}
-
-bool Faults::joins_later(Address actor) const {
-  return std::any_of(faults_.begin(), faults_.end(), [&](const Waiting& waiting) {
-    return waiting.spec.actor == actor && std::holds_alternative<plan::Joins>(waiting.spec.kind);
-  });
+  }
 }
 
 bool Faults::wait_for_iterations() const {
@@ -52,7 +48,7 @@ void Faults::begin(Waiting& waiting) {
 }
 
 void Faults::start_again(Address actor) {
-  const auto life = lives_.try_emplace(actor, joins_later(actor) ? 0 : 1).first;
+  const auto life = lives_.try_emplace(actor, 1).first;
   host_->restart(actor, make_role_(actor, ++life->second));
 }
 

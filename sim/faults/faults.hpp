@@ -16,8 +16,6 @@ class Faults final : public Observer {
  public:
   Faults(std::vector<plan::Fault> faults, MakeRole make_role);
 
-  /// True for an actor that joins later: the host adds it without a role.
-  bool joins_later(Address actor) const;
   /// True when it has to see what happens.
   bool wait_for_iterations() const;
   /// After the actors have been added, before they start. The simulator lives as long as this.
@@ -38,7 +36,8 @@ class Faults final : public Observer {
   Simulator* host_ = nullptr;
   MakeRole make_role_;
   std::vector<Waiting> faults_;
-  std::map<Address, std::uint32_t> lives_;  // the last one, of those that were started again
+  /// The last one, of those that join later or were started again.
+  std::map<Address, std::uint32_t> lives_;
 };
 
 }  // namespace leeway::sim
