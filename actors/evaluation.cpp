@@ -17,9 +17,11 @@ std::int64_t slice_of(const Model& model) {
 
 }  // namespace
 
-Evaluation::Evaluation(std::shared_ptr<const Job> job, std::uint64_t cut, std::vector<Blob> weights)
+Evaluation::Evaluation(std::shared_ptr<const Job> job, std::uint64_t cut, Iteration iteration,
+                       std::vector<Blob> weights)
     : job_(std::move(job)),
       cut_(cut),
+      iteration_(iteration),
       slice_(slice_of(*job_->model)),
       weights_(std::move(weights)) {
   LW_CHECK(weights_.size() == job_->layout->blocks().size(), weights_.size());

@@ -12,14 +12,16 @@ namespace leeway {
 
 class Evaluation final : public Work {
  public:
-  /// weights: one blob a block.
-  Evaluation(std::shared_ptr<const Job> job, std::uint64_t cut, std::vector<Blob> weights);
+  /// weights: one blob a block, of the cut at `iteration`.
+  Evaluation(std::shared_ptr<const Job> job, std::uint64_t cut, Iteration iteration,
+             std::vector<Blob> weights);
 
   int parts() const override;
   Cost cost(int part) const override;
   void run(int part) override;
 
   std::uint64_t cut() const { return cut_; }
+  Iteration iteration() const { return iteration_; }
   const std::vector<Blob>& weights() const { return weights_; }
   // Valid after the last part:
   double loss() const { return loss_sum_ / static_cast<double>(job_->data.test->size()); }
@@ -31,6 +33,7 @@ class Evaluation final : public Work {
  private:
   std::shared_ptr<const Job> job_;
   std::uint64_t cut_;
+  Iteration iteration_;
   std::int64_t slice_;  // samples of one part
   std::vector<Blob> weights_;
   std::unique_ptr<Pass> pass_;

@@ -18,16 +18,36 @@ namespace {
 /// it is.
 constexpr std::size_t kPackedVersions = 3;
 
-Status check_devices(const Job& job) {
+Status check_devices(const Job& job, const std::function<bool(Address)>& here) {
   std::vector<Device> seen;
-  for (const auto* devices : {&job.devices.workers(), &job.devices.shards()}) {
-    for (const Device device : *devices) {
+  const auto check = [&](const std::vector<Device>& devices, RoleKind kind) -> Status {
+    for (std::uint32_t i = 0; i < devices.size(); ++i) {
+      const Device device = devices[i];
+      if (here && !here({kind, i})) continue;
       if (std::find(seen.begin(), seen.end(), device) != seen.end()) continue;
       seen.push_back(device);
       if (const auto made = job.executors(device); !made) return made.error();
     }
+    return {};
+  };
+  if (const auto there = check(job.devices.workers(), RoleKind::worker); !there) return there;
+  return check(job.devices.shards(), RoleKind::shard);
+}
+
+/// Those that were handed over.
+Expected<std::vector<Blob>> take_weights(std::vector<Blob> weights, const Model& model) {
+  const auto& parameters = model.parameters();
+  if (weights.size() != parameters.size())
+    return Error{concat("there are starting weights for ", weights.size(), " parameters, and the ",
+                        "model has ", parameters.size(), "; give the file of this model")};
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const auto bytes = static_cast<std::size_t>(parameters[i].spec.shape.count()) * sizeof(float);
+    if (weights[i].size() != bytes)
+      return Error{concat("the starting weights of ", parameters[i].name, " have ",
+                          weights[i].size(), " bytes, and the model's ", bytes,
+                          "; give the file of this model")};
   }
-  return {};
+  return weights;
 }
 
 /// Batch norm of flat samples needs more than one of them at a time.
@@ -113,7 +133,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!devices) return devices.error();
   job->devices = std::move(*devices);
   job->executors = options.executors ? std::move(options.executors) : make_executor;
-  if (const auto there = check_devices(*job); !there) return there.error();
+  if (const auto there = check_devices(*job, options.here); !there) return there.error();
   job->packed = std::make_shared<PackCache>(kPackedVersions);
   job->profile = std::move(options.profile);
   job->cost_only = plan.simulated && plan.simulated->cost_only;
@@ -126,7 +146,11 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   }
   if (const auto fits = check_augment(plan.augment, job->data.train->sample_shape()); !fits)
     return fits.error();
-  if (!plan.init_from.empty()) {
+  if (!options.initial_weights.empty()) {
+    auto weights = take_weights(std::move(options.initial_weights), *job->model);
+    if (!weights) return weights.error();
+    job->initial_weights = std::move(*weights);
+  } else if (!plan.init_from.empty()) {
     auto weights = load_initial_weights(plan.init_from, *job->model);
     if (!weights) return weights.error();
     job->initial_weights = std::move(*weights);

@@ -49,6 +49,10 @@ struct Job {
 struct JobOptions {
   ExecutorFactory executors;         // empty: make_executor
   std::shared_ptr<Profile> profile;  // null: nothing is timed
+  /// Whether an actor is on this machine, which must have its device then; empty: all are.
+  std::function<bool(Address)> here;
+  /// Per parameter, for a plan whose weights come from a file that is not read here; may be empty.
+  std::vector<Blob> initial_weights;
 };
 
 /// Builds everything that follows from the plan and the data, and checks that they fit. The error

@@ -151,8 +151,8 @@ void Monitor::handle(Address from, msg::CutState& state, Outbox& out) {
   gathering.arrived[from.index] = true;
   if (--gathering.missing > 0) return;
   if (gathering.final) final_weights_ = gathering.weights;
-  evaluations_.push_back(
-      std::make_shared<Evaluation>(job_, found->first, std::move(gathering.weights)));
+  evaluations_.push_back(std::make_shared<Evaluation>(job_, found->first, gathering.iteration,
+                                                      std::move(gathering.weights)));
   gathering_.erase(found);
   if (evaluations_.size() == 1) evaluate_next(out);
 }
@@ -170,9 +170,12 @@ void Monitor::on_part(Work& work, int part, Outbox& out) {
                           evaluation->accuracy(), final};
   results_.push_back(result);
   for (auto* listener : audience_) listener->evaluated(result);
-  if (!final)
+  if (!final) {
     out.send(kScheduler,
              encode({.body = msg::Evaluated{evaluation->cut(), result.loss, result.accuracy}}));
+    last_cut_ = evaluation->weights();
+    last_cut_iteration_ = evaluation->iteration();
+  }
   final_evaluated_ |= final;
   if (!evaluations_.empty()) evaluate_next(out);
   end_if_complete(out);
@@ -205,6 +208,8 @@ void Monitor::end_if_complete(Outbox& out) {
       totals.version_lags[lag] += shard.lags[lag];
   totals.evaluations = results_;
   totals.weights = final_weights_;
+  totals.last_cut = last_cut_;
+  totals.last_cut_iteration = last_cut_iteration_;
   for (auto* listener : audience_) listener->ended(totals);
 }
 

@@ -67,6 +67,9 @@ struct RunTotals {
   std::vector<std::uint64_t> version_lags;  // pushes by lag; the last bin counts all larger ones
   std::vector<EvaluationResult> evaluations;
   std::vector<Blob> weights;  // by block; empty when a shard was lost
+  /// The last cut of the run that was evaluated, by block, and its iteration; empty without one.
+  std::vector<Blob> last_cut;
+  Iteration last_cut_iteration;
 };
 
 /// Whoever wants to know: implemented by the terminal, the run folder and the front door. Called by
@@ -116,6 +119,8 @@ class Monitor final : public ProtocolRole {
   std::optional<msg::RunEnded> end_;
   Instant ended_at_;
   std::vector<Blob> final_weights_;
+  std::vector<Blob> last_cut_;
+  Iteration last_cut_iteration_;
   bool final_evaluated_ = false;
   bool shard_lost_ = false;
   bool ended_ = false;

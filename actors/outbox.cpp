@@ -51,6 +51,8 @@ std::string_view name_of(Event::Kind kind) {
       return "step_finished";
     case Event::Kind::bound_changed:
       return "bound_changed";
+    case Event::Kind::left:
+      return "left";
   }
   return "?";
 }

@@ -68,6 +68,7 @@ struct Event {
     step_started,    // worker, iteration, value: samples
     step_finished,   // worker, iteration, value: samples
     bound_changed,   // iteration: from here on, value: the staleness bound
+    left,            // worker: was asked to leave, and takes part no longer; may be said again
   };
   Kind kind{};
   WorkerId worker;

@@ -35,7 +35,7 @@ LeaseBook::Limits limits_of(const Job& job) {
 
 }  // namespace
 
-Scheduler::Scheduler(std::shared_ptr<const Job> job)
+Scheduler::Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& later)
     : job_(std::move(job)),
       balance_(make_balance(job_->plan)),
       leases_(limits_of(*job_), balance_),
@@ -45,9 +45,9 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job)
   for (std::uint32_t index = 0; index < job_->plan.workers; ++index) {
     // Those that join later are like ones that have gone, before their first life.
     const WorkerId worker(index);
-    const bool later = joins_later(job_->faults, address_of(worker));
-    enter(worker, later ? State::gone : State::absent);
-    if (later) members_.at(worker).incarnation = Incarnation(0);
+    const bool is_later = later.contains(worker) || joins_later(job_->faults, address_of(worker));
+    enter(worker, is_later ? State::gone : State::absent);
+    if (is_later) members_.at(worker).incarnation = Incarnation(0);
   }
 }
 
@@ -120,6 +120,9 @@ void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     return on_shard(from, envelope, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
     return stop(msg::RunEnded::Reason::interrupted, "somebody asked it to stop", out);
+  if (const auto* leaves = std::get_if<msg::Leave>(&envelope.body);
+      leaves && from == kHost && members_.contains(leaves->worker))
+    return leave(leaves->worker, out);
   if (const auto* evaluated = std::get_if<msg::Evaluated>(&envelope.body);
       evaluated && from == kMonitor) {
     if (cut_ && cut_->id == evaluated->cut) cut_.reset();
@@ -138,6 +141,7 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
   auto& member = members_.at(worker);
   auto& body = envelope.body;
   if (std::holds_alternative<msg::Join>(body)) return join(worker, envelope.incarnation, out);
+  if (phase_ == Phase::ended) return;                      // what was trained has been said
   if (envelope.incarnation != member.incarnation) return;  // of an earlier life
   if (std::holds_alternative<msg::Refused>(body)) return;
   if (member.state == State::fencing || member.state == State::gone)
@@ -153,12 +157,8 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     if (!planted(Mutant::waits_for_the_idle)) remove(worker, out);
     data_came_back(out);
     finish_if_done(out);
-  } else if (const auto* stopped = std::get_if<msg::Stopped>(&body)) {
-    if (phase_ != Phase::stopping && phase_ != Phase::ended) return;
-    confirm(worker, stopped->clock, out);
-    enter(worker, State::stopped);
-    remove(worker, out);
-    finish_if_done(out);
+  } else if (const auto* done = std::get_if<msg::Stopped>(&body)) {
+    stopped(worker, done->clock, out);
   } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
     stop(msg::RunEnded::Reason::failed,
          concat("worker ", worker, ": the loss became ",

@@ -13,6 +13,8 @@
 //
 // - running, idle -- Stopped, after Stop --> stopped
 //
+// - joined, admitting, running, idle -- Stopped, after the Stop of a Leave --> gone
+//
 // The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) ->
 // ended (Finish sent).
 #include <array>
@@ -33,7 +35,9 @@ namespace leeway {
 
 class Scheduler final : public ProtocolRole {
  public:
-  explicit Scheduler(std::shared_ptr<const Job> job);
+  /// `later`: workers beside those of the plan's faults that are not there when the run begins, and
+  /// may come.
+  explicit Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& later = {});
 
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;
@@ -71,6 +75,7 @@ class Scheduler final : public ProtocolRole {
     std::vector<msg::Fenced> fenced;
     bool took_part = false;  // had started when it was evicted
     std::string end_reason;
+    std::optional<std::uint32_t> leaves;  // the life in which it was asked to
   };
 
   void on_envelope(Address from, Envelope& envelope, Outbox& out) override;
@@ -86,6 +91,14 @@ class Scheduler final : public ProtocolRole {
   void evict(WorkerId worker, const std::string& reason, Outbox& out);
   void fenced(const msg::Fenced& answer, Outbox& out);
   void remove(WorkerId worker, Outbox& out);
+  /// Asks a worker to stop for good, while the run goes on.
+  void leave(WorkerId worker, Outbox& out);
+  bool leaving(const Member& member) const { return member.leaves == life_of(member.incarnation); }
+  void stopped(WorkerId worker, Clock clock, Outbox& out);
+  /// The worker takes part no longer: what it was leased and has not trained goes back. Returns how
+  /// many samples.
+  std::uint64_t part_with(WorkerId worker, Outbox& out);
+  void fail_if_alone(WorkerId last_to_end);
   /// True when the plan brings a worker that is not there, or starts one again.
   bool anybody_to_come() const;
   /// Tells a worker that its incarnation no longer takes part, and may come back under the next.

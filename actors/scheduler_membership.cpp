@@ -26,7 +26,7 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   member.incarnation = incarnation;
   enter(worker, State::joined);
   out.watch(address_of(worker));  // of a new life the host has told nothing yet
-  if (phase_ == Phase::stopping || phase_ == Phase::ended)
+  if (phase_ == Phase::stopping || phase_ == Phase::ended || leaving(member))
     return to_worker(worker, msg::Stop{}, out);
   if (phase_ == Phase::gathering) return begin_if_gathered(out);
   admit(worker, out);
@@ -99,7 +99,8 @@ void Scheduler::on_link(Address peer, Outbox& out) {
     to_worker(worker, msg::Start{member.start, member.starts}, out);
   if (member.state == State::running && member.late > member.start)
     to_worker(worker, msg::Late{member.late}, out);
-  if (phase_ == Phase::stopping && member.state != State::stopped && member.state != State::gone &&
+  const bool to_stop = phase_ == Phase::stopping || leaving(member);
+  if (to_stop && member.state != State::stopped && member.state != State::gone &&
       !planted(Mutant::stop_not_said_again))
     to_worker(worker, msg::Stop{}, out);
 }
@@ -111,6 +112,65 @@ void Scheduler::refuse_evicted(WorkerId worker, Outbox& out) {
 void Scheduler::remove(WorkerId worker, Outbox& out) {
   interval_.erase(worker);
   to_shards(msg::Remove{worker, next_view()}, out);
+}
+
+void Scheduler::leave(WorkerId worker, Outbox& out) {
+  auto& member = members_.at(worker);
+  if (member.incarnation == Incarnation(0)) return;  // it has yet to come
+  member.leaves = life_of(member.incarnation);
+  if (member.state == State::gone || member.state == State::stopped) {
+    out.emit({.kind = Event::Kind::left, .worker = worker});
+  } else if (member.state != State::fencing) {
+    to_worker(worker, msg::Stop{}, out);
+    if (planted(Mutant::leaver_not_awaited)) stopped(worker, member.clock, out);
+  }
+}
+
+void Scheduler::stopped(WorkerId worker, Clock clock, Outbox& out) {
+  auto& member = members_.at(worker);
+  const bool left = leaving(member);
+  if (phase_ == Phase::stopping || phase_ == Phase::ended) {
+    confirm(worker, clock, out);
+    enter(worker, State::stopped);
+    remove(worker, out);
+    if (left) out.emit({.kind = Event::Kind::left, .worker = worker});
+    return finish_if_done(out);
+  }
+  if (!left) return;
+  // All that it pushed is acknowledged, so it may be forgotten without being fenced.
+  confirm(worker, clock, out);
+  member.end_reason = "it was asked to leave";
+  const std::uint64_t returned = part_with(worker, out);
+  remove(worker, out);
+  out.send(kMonitor, encode({.body = msg::Evicted{worker, member.end_reason, returned, false}}));
+  begin_if_gathered(out);
+  start_admitted(out);
+  fail_if_alone(worker);
+  data_came_back(out);
+  finish_if_done(out);
+}
+
+std::uint64_t Scheduler::part_with(WorkerId worker, Outbox& out) {
+  std::uint64_t returned = 0;
+  for (const auto& range : leases_.take_back(worker)) {
+    returned += static_cast<std::uint64_t>(range.count());
+    emit_returned(worker, range, out);
+  }
+  waiting_.erase(worker);
+  enter(worker, State::gone);
+  balance_->forget(worker);
+  if (leaving(members_.at(worker))) out.emit({.kind = Event::Kind::left, .worker = worker});
+  return returned;
+}
+
+void Scheduler::fail_if_alone(WorkerId last_to_end) {
+  if (count_in({State::gone}) < members_.size() || phase_ == Phase::stopping ||
+      leases_.all_trained() || anybody_to_come())
+    return;
+  phase_ = Phase::stopping;
+  end_.reason = msg::RunEnded::Reason::failed;
+  end_.text = concat("no worker is left; the last to end was worker ", last_to_end, ": ",
+                     members_.at(last_to_end).end_reason);
 }
 
 void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
@@ -184,25 +244,13 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
               .value = torn});
   torn_pushes_ += static_cast<std::uint64_t>(torn);
   confirm(answer.worker, whole, out);
-  std::uint64_t returned = 0;
-  for (const auto& range : leases_.take_back(answer.worker)) {
-    returned += static_cast<std::uint64_t>(range.count());
-    emit_returned(answer.worker, range, out);
-  }
-  enter(answer.worker, State::gone);
-  balance_->forget(answer.worker);
+  const std::uint64_t returned = part_with(answer.worker, out);
   if (!planted(Mutant::waits_for_the_evicted)) remove(answer.worker, out);
   out.send(kMonitor,
            encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
   if (const auto incarnation = std::exchange(member.comes_back, std::nullopt))
     join(answer.worker, *incarnation, out);
-  if (count_in({State::gone}) == members_.size() && phase_ != Phase::stopping &&
-      !leases_.all_trained() && !anybody_to_come()) {
-    phase_ = Phase::stopping;
-    end_.reason = msg::RunEnded::Reason::failed;
-    end_.text = concat("no worker is left; the last to end was worker ", answer.worker, ": ",
-                       member.end_reason);
-  }
+  fail_if_alone(answer.worker);
   data_came_back(out);
   finish_if_done(out);
 }

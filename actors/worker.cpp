@@ -15,9 +15,6 @@ namespace {
 constexpr Duration kReportInterval = milliseconds(50);
 constexpr Duration kJoinInterval = milliseconds(500);
 
-/// Far more than a worker is evicted in one life.
-constexpr std::uint32_t kIncarnationsOfALife = 1u << 16;
-
 /// Thrown where the plan asks a worker to fail.
 struct PlannedFault : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -28,7 +25,7 @@ struct PlannedFault : std::runtime_error {
 Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
     : job_(std::move(job)),
       id_(id),
-      incarnation_((life - 1) * kIncarnationsOfALife + 1),
+      incarnation_(first_incarnation(life)),
       buffers_(make_buffers()),
       unacknowledged_(job_->layout->shards()) {}
 
@@ -172,7 +169,7 @@ StepSamples Worker::take_samples() {
 
 template <class Kind>
 bool Worker::planned(Iteration iteration) const {
-  if (incarnation_.value() > kIncarnationsOfALife) return false;  // once is enough
+  if (life_of(incarnation_) > 1) return false;  // once is enough
   return std::any_of(job_->faults.begin(), job_->faults.end(), [&](const plan::Fault& fault) {
     const auto* at = std::get_if<std::int64_t>(&fault.at);
     return fault.actor == address_of(id_) && std::holds_alternative<Kind>(fault.kind) && at &&
@@ -400,9 +397,19 @@ void Worker::handle(Address from, Incarnation incarnation, const msg::Refused& r
     if (incarnation == incarnation_ && evicted && !stopping_) rejoin(out);
     return;
   }
+  if (refused.reason == msg::Refused::Reason::gap &&
+      (incarnation != incarnation_ || keeps_earlier(from, refused.iteration)))
+    return;  // what was lost with a connection goes again when the link is told of, and this after
+             // it
   // Anything else is a defect of this worker: better to end, and be evicted, than to train on.
   throw std::runtime_error(concat(from, " refused a message of ", address_of(id_), " as ",
                                   name_of(refused.reason), ": ", refused.text));
+}
+
+bool Worker::keeps_earlier(Address shard, Iteration iteration) const {
+  if (shard.kind != RoleKind::shard || shard.index >= unacknowledged_.size()) return false;
+  const auto& kept = unacknowledged_[shard.index];
+  return !kept.empty() && kept.front().iteration < iteration;
 }
 
 void Worker::rejoin(Outbox& out) {

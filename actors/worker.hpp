@@ -59,6 +59,8 @@ class Worker final : public ProtocolRole {
   void handle(Address from, const msg::Pushed& pushed, Outbox& out);
   void handle(Address from, Incarnation incarnation, const msg::Refused& refused, Outbox& out);
 
+  /// True while a part of an earlier iteration has to be sent to the shard again.
+  bool keeps_earlier(Address shard, Iteration iteration) const;
   /// Does whatever can be done next: ask for a lease, pull, start a step, say that it is idle or
   /// stopped.
   void advance(Outbox& out);

@@ -3,9 +3,10 @@
 // compared are samples a second, pulls that were parked, and the share of its time that each worker
 // waited for weights.
 //
-//   fidelity [--world world.toml] [--rounds 7] [--iterations 1000] [--plans ssp3,bsp]
+//   fidelity [--world world.toml] [--rounds 7] [--iterations 3000] [--plans ssp3,bsp]
 //
-// Without a world, calibrates first. Nothing else should use the machine.
+// Without a world, calibrates before each round, as a machine that others use as well does not stay
+// the same. Nothing else should use the machine.
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -156,7 +157,7 @@ constexpr int kPatience = 3;  // runs, for one that nobody disturbs
 int main(int argc, char** argv) {
   std::string file, wanted;
   int rounds = 7;
-  std::uint64_t iterations = 1000;
+  std::uint64_t iterations = 3000;
   CLI::App app("How well the simulator foretells runs on this machine.");
   app.add_option("--world", file, "As `leeway calibrate` writes it, settings behind it");
   app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
@@ -172,10 +173,11 @@ int main(int argc, char** argv) {
   for (auto& it : cases(iterations))
     if (wanted.empty() || ("," + wanted + ",").find("," + it.key + ",") != std::string::npos)
       rows.push_back({std::move(it), {}, {}});
-  const plan::World world = world_of(file, base_plan(2, asp(), iterations), data);
-  std::printf("%s", to_toml(world).c_str());
   int disturbed = 0;
   for (int round = 0; round < rounds; ++round) {
+    const plan::World world = world_of(file, base_plan(2, asp(), iterations), data);
+    if (file.empty() || round == 0)
+      std::printf("# Round %d\n%s", round + 1, to_toml(world).c_str());
     for (Row& row : rows) {
       Plan plan = row.of.plan;
       plan.seed = static_cast<std::uint64_t>(round) + 1;

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "cluster/certificates.hpp"
+
 namespace leeway::cli {
 
 inline constexpr int kOk = 0;
@@ -20,5 +22,8 @@ int run(const std::string& target, const std::vector<std::string>& args);
 
 /// Searches runs of a scenario, or of a plan file, for violations; `args` begin with its name.
 int fuzz(const std::string& target, const std::string& seeds, const std::vector<std::string>& args);
+
+/// Makes a cluster's CA, and the certificates of nodes.
+int cert(const CertificateOptions& options);
 
 }  // namespace leeway::cli

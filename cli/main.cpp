@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "core/text.hpp"
+#include "runtime/node_programs.hpp"
 
 namespace cli = leeway::cli;
 
@@ -34,6 +35,31 @@ int run(const std::vector<std::string>& words) {
     return cli::kBadUsage;
   }
   return cli::run(words[0], {words.begin() + 1, words.end()});
+}
+
+CLI::App* add_cert(CLI::App& app, leeway::CertificateOptions& options) {
+  auto* cert = app.add_subcommand("cert", "Make a cluster's certificates, for --tls");
+  cert->add_option("DIR", options.folder,
+                   "Folder of the cluster's certificate authority (CA), which is made unless it is "
+                   "there")
+      ->required();
+  cert->add_option("--node", options.nodes,
+                   "Name of a node (a host's name or address), which gets the folder DIR/NAME; "
+                   "can be given again")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  cert->add_option("--days", options.days, "Days for which the nodes' certificates are valid")
+      ->capture_default_str();
+  return cert;
+}
+
+/// These read their words themselves. Returns their names.
+std::vector<std::string> add_cluster_commands(CLI::App& app) {
+  app.add_subcommand("node", "Host workers and shards for programs that are given --nodes");
+  app.add_subcommand("up", "Start several nodes on this host");
+  app.add_subcommand("join", "Host workers that a running program misses");
+  app.add_subcommand("status", "Show a job that runs on nodes");
+  return {"node", "up", "join", "status"};
 }
 
 int parse_and_run(int argc, char** argv) {
@@ -65,6 +91,9 @@ int parse_and_run(int argc, char** argv) {
       ->capture_default_str();
   calibrate->add_option("--out", world, "File for what is measured, to be read with --world @FILE")
       ->capture_default_str();
+  leeway::CertificateOptions certificates;
+  const auto* cert = add_cert(app, certificates);
+  const auto of_clusters = add_cluster_commands(app);
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
 
@@ -73,7 +102,10 @@ int parse_and_run(int argc, char** argv) {
     return cli::kBadUsage;
   }
   const std::string first = argv[1];
-  const std::vector<std::string> known = {"list", "describe", "run", "fuzz", "calibrate"};
+  if (std::find(of_clusters.begin(), of_clusters.end(), first) != of_clusters.end())
+    return leeway::run_node_program(argc, argv);
+  std::vector<std::string> known = {"list", "describe", "run", "fuzz", "calibrate", "cert"};
+  known.insert(known.end(), of_clusters.begin(), of_clusters.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: there is no command \"" << first << '"' << leeway::suggest(first, known)
               << '\n';
@@ -93,6 +125,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::fuzz(target, seeds, args);
   }
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
+  if (cert->parsed()) return cli::cert(certificates);
   return run(run_command->remaining());
 }
 

@@ -1,6 +1,6 @@
 #include "cluster/local_faults.hpp"
 
-#include <chrono>
+#include "messages/envelope.hpp"
 
 namespace leeway {
 namespace {
@@ -12,13 +12,14 @@ Duration of_seconds(double seconds) {
 bool is_ours(const plan::Fault& fault) {
   return std::holds_alternative<plan::Crash>(fault.kind) ||
          std::holds_alternative<plan::Joins>(fault.kind) ||
+         std::holds_alternative<plan::Leaves>(fault.kind) ||
          std::holds_alternative<plan::Freeze>(fault.kind);
 }
 
 }  // namespace
 
-LocalFaults::LocalFaults(const std::vector<plan::Fault>& faults, MakeRole make_role)
-    : make_role_(std::move(make_role)) {
+LocalFaults::LocalFaults(const std::vector<plan::Fault>& faults, Agenda& agenda, MakeRole make_role)
+    : agenda_(agenda), make_role_(std::move(make_role)) {
   for (const auto& fault : faults)
     if (is_ours(fault)) faults_.emplace_back(fault);
   for (const auto& waiting : faults_)
@@ -30,17 +31,8 @@ void LocalFaults::start(LocalHost& host) {
   host_ = &host;
   for (const auto& waiting : faults_)
     if (const auto* seconds = std::get_if<double>(&waiting.fault.at))
-      at(Instant{} + of_seconds(*seconds), [this, &waiting] { begin(waiting.fault); });
-  thread_ = std::thread([this] { run(); });
-}
-
-void LocalFaults::stop() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+      agenda_.after(of_seconds(*seconds), [this, &waiting] { begin(waiting.fault); });
+  agenda_.begin();
 }
 
 void LocalFaults::on_event(Address actor, const Event& event) {
@@ -50,31 +42,7 @@ void LocalFaults::on_event(Address actor, const Event& event) {
     if (!iteration || waiting.fault.actor != actor || event.iteration.value() < *iteration ||
         waiting.begun.exchange(true))
       continue;
-    at(Instant{}, [this, &waiting] { begin(waiting.fault); });
-  }
-}
-
-void LocalFaults::at(Instant time, Action action) {
-  std::lock_guard lock(mutex_);
-  due_.emplace(time, std::move(action));
-  changed_.notify_all();
-}
-
-void LocalFaults::run() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    const Instant now = host_->now();
-    if (due_.empty()) {
-      changed_.wait(lock);
-    } else if (const Instant next = due_.begin()->first; next > now) {
-      changed_.wait_for(lock, std::chrono::nanoseconds((next - now).ns));
-    } else {
-      const Action action = std::move(due_.begin()->second);
-      due_.erase(due_.begin());
-      lock.unlock();
-      action();
-      lock.lock();
-    }
+    agenda_.after({}, [this, &waiting] { begin(waiting.fault); });
   }
 }
 
@@ -84,9 +52,11 @@ void LocalFaults::begin(const plan::Fault& fault) {
     const bool lived = host_->lives(worker);
     host_->kill(worker, plan::kPlannedCrash);
     if (lived && crash->back > 0)
-      at(host_->now() + of_seconds(crash->back), [this, worker] { begin_life(worker); });
+      agenda_.after(of_seconds(crash->back), [this, worker] { begin_life(worker); });
   } else if (const auto* freeze = std::get_if<plan::Freeze>(&fault.kind)) {
     host_->freeze(worker, of_seconds(freeze->seconds));
+  } else if (std::holds_alternative<plan::Leaves>(fault.kind)) {
+    host_->send(kScheduler, encode({.body = msg::Leave{WorkerId(worker.index)}}));
   } else {
     begin_life(worker);
   }
@@ -95,7 +65,7 @@ void LocalFaults::begin(const plan::Fault& fault) {
 void LocalFaults::begin_life(Address worker) {
   if (host_->lives(worker)) return;
   const auto life = lives_.try_emplace(worker, 1).first;
-  host_->restart(worker, make_role_(worker, ++life->second));
+  if (auto role = make_role_(worker, ++life->second)) host_->restart(worker, std::move(role));
 }
 
 }  // namespace leeway

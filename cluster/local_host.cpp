@@ -81,7 +81,19 @@ void LocalHost::start() {
 }
 
 void LocalHost::send(Address to, Message message) {
-  state_->hood->mail_to(to, cluster::Delivery{kHost, std::move(message)});
+  deliver(kHost, to, std::move(message));
+}
+
+void LocalHost::deliver(Address from, Address to, Message message) {
+  state_->hood->send(from, to, std::move(message));
+}
+
+void LocalHost::tell_down(Address watcher, Address ended, const std::string& reason) {
+  state_->hood->mail_to(watcher, cluster::Down{ended, reason});
+}
+
+void LocalHost::tell_link(Address actor, Address peer) {
+  state_->hood->mail_to(actor, cluster::Linked{peer});
 }
 
 void LocalHost::kill(Address worker, const std::string& reason) {
@@ -89,13 +101,21 @@ void LocalHost::kill(Address worker, const std::string& reason) {
   std::lock_guard lock(hood.mutex);
   const auto found = hood.actors.find(worker);
   if (found == hood.actors.end() || hood.end_reasons.contains(worker)) return;
-  hood.end_reasons[worker] = reason;
+  hood.note_end(worker, reason);
   caf::anon_send_exit(found->second, caf::exit_reason::kill);
 }
 
 void LocalHost::restart(Address worker, std::shared_ptr<Role> role) {
   LW_CHECK(worker.kind == RoleKind::worker && !lives(worker), worker);
   cluster::mail(state_->spawn(worker, std::move(role)), cluster::Begin{});
+}
+
+void LocalHost::forget(Address worker, const std::string& reason) {
+  LW_CHECK(worker.kind == RoleKind::worker, worker);
+  kill(worker, reason);
+  std::lock_guard lock(state_->hood->mutex);
+  state_->hood->actors.erase(worker);
+  state_->hood->end_reasons.erase(worker);
 }
 
 void LocalHost::freeze(Address worker, Duration time) {

@@ -53,6 +53,10 @@ caf::behavior RoleActor::make_behavior() {
       [this](const PartFailed& failed) { end(failed.reason); },
       [this](Tick tick) { guarded([&] { role_->on_timer(tick.token, *this); }); },
       [this](Freeze freeze) { this->freeze(freeze.time); },
+      [this](const Down& down) {
+        guarded([&] { role_->on_down(down.ended, down.reason, *this); });
+      },
+      [this](Linked linked) { guarded([&] { role_->on_link(linked.peer, *this); }); },
   };
 }
 
@@ -79,14 +83,14 @@ void RoleActor::end(const std::string& reason) {
     std::lock_guard lock(hood_->mutex);
     const auto self = hood_->actors.find(address_);
     // Unless the next life has begun.
-    if (self != hood_->actors.end() && self->second->address() == address())
-      hood_->end_reasons[address_] = reason;
+    const bool present = self != hood_->actors.end() && self->second->address() == address();
+    if (present && !hood_->end_reasons.contains(address_)) hood_->note_end(address_, reason);
   }
   quit(caf::make_error(caf::sec::runtime_error, reason));
 }
 
 void RoleActor::send(Address to, Message message) {
-  hood_->mail_to(to, Delivery{address_, std::move(message)});
+  hood_->send(address_, to, std::move(message));
 }
 
 void RoleActor::after(Duration delay, TimerToken token) {
@@ -94,10 +98,15 @@ void RoleActor::after(Duration delay, TimerToken token) {
 }
 
 void RoleActor::watch(Address actor) {
-  std::shared_lock lock(hood_->mutex);
-  const auto found = hood_->actors.find(actor);
-  if (found != hood_->actors.end() && watched_.insert(found->second->address()).second)
-    monitor(found->second);
+  {
+    std::shared_lock lock(hood_->mutex);
+    const auto found = hood_->actors.find(actor);
+    if (found != hood_->actors.end()) {
+      if (watched_.insert(found->second->address()).second) monitor(found->second);
+      return;
+    }
+  }
+  if (hood_->options.watch_out) hood_->options.watch_out(address_, actor);
 }
 
 void RoleActor::freeze(Duration time) {

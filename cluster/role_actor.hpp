@@ -29,11 +29,24 @@ struct Neighbourhood {
   std::condition_variable closing_changed;
   bool closing = false;  // nobody may stay frozen
 
+  /// False when nobody has been there; then `message` is as it was.
   template <class T>
-  void mail_to(Address to, T message) const {
+  bool mail_to(Address to, T&& message) const {
     std::shared_lock lock(mutex);
     const auto found = actors.find(to);
-    if (found != actors.end()) mail(found->second, std::move(message));
+    if (found == actors.end()) return false;
+    mail(found->second, std::forward<T>(message));
+    return true;
+  }
+  void send(Address from, Address to, Message message) const {
+    Delivery delivery{from, std::move(message)};
+    if (!mail_to(to, std::move(delivery)) && options.send_out)
+      options.send_out(from, to, std::move(delivery.message));
+  }
+  /// Under the lock of `mutex`.
+  void note_end(Address address, const std::string& reason) {
+    end_reasons[address] = reason;
+    if (options.on_end) options.on_end(address, reason);
   }
 
   Instant now() const {

@@ -1,5 +1,5 @@
 # The C++ Actor Framework as Debian ships it (0.17, no CMake configuration of its own).
-# Defines CAF::core and CAF::io. A newer CAF brings CAFConfig.cmake, which is used when it is there.
+# Defines CAF::core, CAF::io and CAF::openssl. A newer CAF brings CAFConfig.cmake, which is used when it is there.
 find_package(CAF CONFIG QUIET)
 if(TARGET CAF::core)
   set(CAF_FOUND TRUE)
@@ -8,8 +8,10 @@ endif()
 find_path(CAF_INCLUDE_DIR caf/all.hpp)
 find_library(CAF_CORE_LIBRARY caf_core)
 find_library(CAF_IO_LIBRARY caf_io)
+find_library(CAF_OPENSSL_LIBRARY caf_openssl)
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(CAF REQUIRED_VARS CAF_CORE_LIBRARY CAF_IO_LIBRARY CAF_INCLUDE_DIR)
+find_package_handle_standard_args(CAF REQUIRED_VARS CAF_CORE_LIBRARY CAF_IO_LIBRARY CAF_OPENSSL_LIBRARY
+  CAF_INCLUDE_DIR)
 if(CAF_FOUND)
   find_package(Threads REQUIRED)
   add_library(CAF::core UNKNOWN IMPORTED)
@@ -18,5 +20,8 @@ if(CAF_FOUND)
   add_library(CAF::io UNKNOWN IMPORTED)
   set_target_properties(CAF::io PROPERTIES IMPORTED_LOCATION ${CAF_IO_LIBRARY}
     INTERFACE_LINK_LIBRARIES CAF::core)
+  add_library(CAF::openssl UNKNOWN IMPORTED)
+  set_target_properties(CAF::openssl PROPERTIES IMPORTED_LOCATION ${CAF_OPENSSL_LIBRARY}
+    INTERFACE_LINK_LIBRARIES CAF::io)
 endif()
-mark_as_advanced(CAF_INCLUDE_DIR CAF_CORE_LIBRARY CAF_IO_LIBRARY)
+mark_as_advanced(CAF_INCLUDE_DIR CAF_CORE_LIBRARY CAF_IO_LIBRARY CAF_OPENSSL_LIBRARY)

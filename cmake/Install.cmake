@@ -11,13 +11,14 @@ target_link_libraries(leeway INTERFACE leeway_runtime)
 install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # Headers keep their folders under include/leeway. wire.hpp and schema_text.hpp belong to messages/*.cpp alone, onednn.hpp
-# to kernels/*.cpp.
+# to kernels/*.cpp, x509.hpp to cluster/*.cpp.
 foreach(folder core tensor kernels messages models policies actors monitoring cluster sim runtime)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leeway
     FILES_MATCHING PATTERN "*.hpp"
     PATTERN wire.hpp EXCLUDE
     PATTERN schema_text.hpp EXCLUDE
-    PATTERN onednn.hpp EXCLUDE)
+    PATTERN onednn.hpp EXCLUDE
+    PATTERN x509.hpp EXCLUDE)
 endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Leeway)

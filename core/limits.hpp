@@ -7,6 +7,10 @@ namespace leeway::limits {
 
 inline constexpr std::uint32_t kMaxWorkers = 65536;
 inline constexpr std::uint32_t kMaxShards = 4096;
+/// Of a cluster, the program's among them.
+inline constexpr std::uint32_t kMaxNodes = 4096;
+/// Events of one batch from node to program.
+inline constexpr std::size_t kMaxEventBatch = 4096;
 /// Parts of one iteration that one shard is owed by one worker: at most one a layer.
 inline constexpr std::uint32_t kMaxParts = 4096;
 /// Residual layers inside one another.
@@ -17,6 +21,15 @@ inline constexpr std::uint32_t kMaxRank = 8;
 inline constexpr std::uint32_t kMaxBlobs = 1u << 16;
 /// Header of one message, in bytes; tensor data travels in blobs.
 inline constexpr std::size_t kMaxHeaderBytes = 16u << 20;
+/// Bytes of one blob, and of all blobs of one message, that a peer may announce.
+inline constexpr std::uint64_t kMaxBlobBytes = std::uint64_t{4} << 30;
+inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 30;
+/// Processes that one mesh is connected with, and those that are about to be.
+inline constexpr std::size_t kMaxPeers = 4096;
+/// Messages of one peer that have begun to arrive: one of each pair of actors.
+inline constexpr std::size_t kMaxArrivals = 1u << 16;
+/// A host name, a version, a reason: texts in the greetings of processes.
+inline constexpr std::size_t kMaxGreetingText = 1024;
 /// Pulls of one worker that one shard holds: the present one and one prefetch.
 inline constexpr std::uint32_t kMaxPullsPerWorker = 2;
 /// Pairs of who waited for whom that one shard reports.
@@ -29,5 +42,22 @@ inline constexpr std::size_t kSmallTensorBytes = 16u << 10;
 inline constexpr std::size_t kLagBins = 64;
 /// Memory that the host pool keeps for reuse.
 inline constexpr std::size_t kPoolKeepBytes = std::size_t{4} << 30;
+/// A file of keys or certificates.
+inline constexpr std::size_t kMaxCertificateBytes = 1u << 20;
+inline constexpr int kMaxCertificateDays = 36500;
+/// A node's name in its certificate; X.509 allows no more.
+inline constexpr std::size_t kMaxNodeNameBytes = 64;
+/// Addresses of the memory that a process shares with others of its host; memory is taken as blobs
+/// need it.
+inline constexpr std::size_t kArenaBytes = std::size_t{256} << 30;
+/// Blobs from this size on lie there.
+inline constexpr std::size_t kSharedBlobBytes = 64u << 10;
+/// Blobs that a process has lent to one other at a time, and their bytes; what goes beyond is
+/// copied.
+inline constexpr std::uint32_t kMaxLoans = 4096;
+inline constexpr std::size_t kMaxLentBytes = std::size_t{1} << 30;
+/// Bytes of one lender that a process holds in place; it copies what goes beyond, so that a slow
+/// reader does not pin the memory of another process.
+inline constexpr std::size_t kMaxBorrowedBytes = std::size_t{256} << 20;
 
 }  // namespace leeway::limits

@@ -33,6 +33,7 @@ enum class Mutant : std::uint8_t {
   admission_left_uneven,    // a worker starts where the shards do not agree upon
   started_too_early,        // a worker starts before all shards know it
   torn_counted_as_trained,  // a push that only some shards have counts as trained
+  leaver_not_awaited,       // who is asked to leave is forgotten in the middle of an iteration
   // Data, and messages lost with a connection.
   leased_twice,          // samples that come back are leased to two
   trained_leased_again,  // of a dead worker's lease, what was trained comes back too

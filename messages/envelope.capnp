@@ -50,5 +50,6 @@ struct Envelope {
     late @37 :Work.Late;
     roundClosed @38 :Control.RoundClosed;
     closeRound @39 :Control.CloseRound;
+    leave @40 :Work.Leave;
   }
 }

@@ -54,6 +54,7 @@ struct BodyWriter {
   void operator()(const msg::Late& in) { wire::write(out.initLate(), in); }
   void operator()(const msg::RoundClosed& in) { wire::write(out.initRoundClosed(), in); }
   void operator()(const msg::CloseRound& in) { wire::write(out.initCloseRound(), in); }
+  void operator()(const msg::Leave& in) { wire::write(out.initLeave(), in); }
 };
 
 Body read_body(BodyReader in, wire::ConstBlobs blobs) {
@@ -130,6 +131,8 @@ Body read_body(BodyReader in, wire::ConstBlobs blobs) {
       return wire::read(in.getRoundClosed());
     case schema::Envelope::Body::CLOSE_ROUND:
       return wire::read(in.getCloseRound());
+    case schema::Envelope::Body::LEAVE:
+      return wire::read(in.getLeave());
   }
   throw wire::Malformed{concat("body is of the unknown kind ", static_cast<unsigned>(in.which()))};
 }
@@ -146,7 +149,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {
     "worker report", "shard report", "scheduler report",
     "evicted",       "run ended",    "evaluated",
     "interrupt",     "bound",        "late",
-    "round closed",  "close round"};
+    "round closed",  "close round",  "leave"};
 
 }  // namespace
 

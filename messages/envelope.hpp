@@ -14,13 +14,14 @@ namespace leeway {
 inline constexpr std::uint16_t kProtocolVersion = 1;
 
 /// In the order of the union in envelope.capnp, less its `none`.
-using Body = std::variant<msg::Pull, msg::Weights, msg::Push, msg::Pushed, msg::Refused, msg::Join,
-                          msg::Start, msg::WantLease, msg::Lease, msg::NoData, msg::Idle,
-                          msg::Diverged, msg::Stop, msg::Stopped, msg::Admit, msg::Admitted,
-                          msg::Raise, msg::Fence, msg::Fenced, msg::Remove, msg::Cut, msg::CutVote,
-                          msg::Finish, msg::CutState, msg::WorkerReport, msg::ShardReport,
-                          msg::SchedulerReport, msg::Evicted, msg::RunEnded, msg::Evaluated,
-                          msg::Interrupt, msg::Bound, msg::Late, msg::RoundClosed, msg::CloseRound>;
+using Body =
+    std::variant<msg::Pull, msg::Weights, msg::Push, msg::Pushed, msg::Refused, msg::Join,
+                 msg::Start, msg::WantLease, msg::Lease, msg::NoData, msg::Idle, msg::Diverged,
+                 msg::Stop, msg::Stopped, msg::Admit, msg::Admitted, msg::Raise, msg::Fence,
+                 msg::Fenced, msg::Remove, msg::Cut, msg::CutVote, msg::Finish, msg::CutState,
+                 msg::WorkerReport, msg::ShardReport, msg::SchedulerReport, msg::Evicted,
+                 msg::RunEnded, msg::Evaluated, msg::Interrupt, msg::Bound, msg::Late,
+                 msg::RoundClosed, msg::CloseRound, msg::Leave>;
 
 struct Envelope {
   Incarnation incarnation{1};  // of the worker that speaks or is spoken to

@@ -244,6 +244,7 @@ struct World {                  # the machines and the network of a simulated ru
   timerUs @12 :Float64;         # by how much a timer rings late
   sliceUs @13 :Float64;         # how long a thread keeps its core when others wait for one; 0: until it has done
   contention @14 :Float64;      # by how much all is slower when all cores of a node are busy, as they share its memory
+  cold @15 :Float64;            # by how much what a thread does after a long rest is slower
 
   enum Nodes {
     each @0;                    # every worker and every shard has a node of its own; scheduler and monitor share one
@@ -313,6 +314,7 @@ struct Fault {                  # what befalls an actor, and when
     partition @13 :Partition;   # nothing gets in or out
     slowLink @14 :SlowLink;     # the link of its node is slower
     clockStops @15 :Lasting;    # the clock of its node stands still
+    leaves @16 :Void;           # finishes its iteration and takes part no longer
   }
   struct Crash {
     back @0 :Float64;           # seconds until it is started again; 0: never

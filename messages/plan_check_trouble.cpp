@@ -158,6 +158,7 @@ struct FaultCheck {
     lasts(".slow_link.seconds", in.seconds);
   }
   void operator()(const plan::ClockStops& in) const { lasts(".clock_stops.seconds", in.seconds); }
+  void operator()(const plan::Leaves&) const { worker_alone("leaves"); }
 };
 
 void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
@@ -177,7 +178,7 @@ void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
   std::visit(check, fault.kind);
   checks.require(plan.simulated || !takes_simulation(fault.kind), name,
                  ": takes a simulated network; give --simulate, or a fault that a worker of this "
-                 "process can have: throws, killed, crash, joins or freeze");
+                 "process can have: throws, killed, crash, joins, leaves or freeze");
   checks.require(plan.simulated || fault.actor.kind == RoleKind::worker, name,
                  ".actor: ", fault.actor,
                  " fails in a simulation alone; give a worker, or --simulate");
@@ -199,6 +200,7 @@ void check_world(Checks& checks, const std::string& where, const plan::World& in
          "Gbit/s, or 0 for no limit");
   number("contention", in.contention, in.contention >= 0 && in.contention <= 100,
          "a share of the time, such as 0.1");
+  number("cold", in.cold, in.cold >= 0 && in.cold <= 100, "a share of the time, such as 0.3");
   constexpr double kMostUs = 1e8;  // 100 seconds
   const auto time = [&](const char* key, double value) {
     number(key, value, value >= 0 && value <= kMostUs, "microseconds, 0 or more");

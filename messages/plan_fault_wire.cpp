@@ -69,6 +69,9 @@ void write(Builder out, const plan::SlowLink& in) {
 void write(Builder out, const plan::ClockStops& in) {
   out.initClockStops().setSeconds(in.seconds);
 }
+void write(Builder out, const plan::Leaves&) {
+  out.setLeaves();
+}
 
 plan::Partition read(plan_schema::Fault::Partition::Reader in) {
   plan::Partition out;
@@ -120,6 +123,8 @@ plan::FaultKind read_kind(plan_schema::Fault::Reader in) {
       return plan::SlowLink{in.getSlowLink().getFactor(), in.getSlowLink().getSeconds()};
     case Fault::CLOCK_STOPS:
       return plan::ClockStops{in.getClockStops().getSeconds()};
+    case Fault::LEAVES:
+      return plan::Leaves{};
   }
   unknown_arm("fault", in.which());
 }

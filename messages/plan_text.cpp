@@ -135,6 +135,7 @@ std::string to_toml(const plan::World& world) {
   line("memory", world.memory, "GB/s of a core");
   line("noise", world.noise, "share by which the time of a computation varies");
   line("contention", world.contention, "by how much all is slower when all cores are busy");
+  line("cold", world.cold, "by how much all is slower after a long rest");
   line("slice_us", world.slice_us, "that a thread keeps a core when others wait; 0: all it wants");
   line("message_us", world.message_us, "of a core, that an actor takes for a message");
   line("timer_us", world.timer_us, "by which a timer rings late");

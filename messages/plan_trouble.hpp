@@ -102,8 +102,11 @@ struct ClockStops {
   double seconds = 1;
   bool operator==(const ClockStops&) const = default;
 };
+struct Leaves {
+  bool operator==(const Leaves&) const = default;
+};
 using FaultKind = std::variant<Throws, Killed, Crash, Joins, Freeze, Slow, Breaks, Delay, Silence,
-                               Partition, SlowLink, ClockStops>;
+                               Partition, SlowLink, ClockStops, Leaves>;
 /// When a fault begins: at an iteration, or at a time in seconds.
 using FaultTime = std::variant<std::int64_t, double>;
 struct Fault {

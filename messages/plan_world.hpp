@@ -17,6 +17,7 @@ struct World {
   double message_us = 0, timer_us = 0;
   double slice_us = 0;
   double contention = 0;
+  double cold = 0;
   bool cost_only = false;
   bool operator==(const World&) const = default;
 };

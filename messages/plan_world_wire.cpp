@@ -19,6 +19,7 @@ void write(plan_schema::World::Builder out, const plan::World& in) {
   out.setTimerUs(in.timer_us);
   out.setSliceUs(in.slice_us);
   out.setContention(in.contention);
+  out.setCold(in.cold);
 }
 
 plan::World read(plan_schema::World::Reader in) {
@@ -38,6 +39,7 @@ plan::World read(plan_schema::World::Reader in) {
   out.timer_us = in.getTimerUs();
   out.slice_us = in.getSliceUs();
   out.contention = in.getContention();
+  out.cold = in.getCold();
   return out;
 }
 

@@ -89,6 +89,7 @@ void write(schema::NoData::Builder out, const msg::NoData& in);
 void write(schema::Late::Builder out, const msg::Late& in);
 void write(schema::Idle::Builder out, const msg::Idle& in);
 void write(schema::Diverged::Builder out, const msg::Diverged& in);
+void write(schema::Leave::Builder out, const msg::Leave& in);
 void write(schema::Stopped::Builder out, const msg::Stopped& in);
 msg::Start read(schema::Start::Reader in);
 msg::WantLease read(schema::WantLease::Reader in);
@@ -97,6 +98,7 @@ msg::NoData read(schema::NoData::Reader in);
 msg::Late read(schema::Late::Reader in);
 msg::Idle read(schema::Idle::Reader in);
 msg::Diverged read(schema::Diverged::Reader in);
+msg::Leave read(schema::Leave::Reader in);
 msg::Stopped read(schema::Stopped::Reader in);
 
 void write(schema::Admit::Builder out, const msg::Admit& in);

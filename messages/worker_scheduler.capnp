@@ -65,6 +65,12 @@ struct Stop {
   # scheduler -> worker. Finish the iteration that is being computed, then say Stopped.
 }
 
+struct Leave {
+  # host -> scheduler. The worker is to take part no longer, while the run goes on without it: it is told to Stop, and once it has
+  # Stopped, what it was leased goes back. Repeating it is harmless.
+  worker @0 :UInt32;
+}
+
 struct Stopped {
   # worker -> scheduler. Nothing of it is on its way any more.
   clock @0 :Int64;

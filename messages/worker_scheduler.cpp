@@ -83,6 +83,13 @@ msg::Diverged read(schema::Diverged::Reader in) {
           read_text(in.getLayer())};
 }
 
+void write(schema::Leave::Builder out, const msg::Leave& in) {
+  out.setWorker(in.worker.value());
+}
+msg::Leave read(schema::Leave::Reader in) {
+  return {read_worker(in.getWorker())};
+}
+
 void write(schema::Stopped::Builder out, const msg::Stopped& in) {
   out.setClock(in.clock.value());
 }

@@ -7,6 +7,22 @@
 #include "core/ids.hpp"
 #include "core/time.hpp"
 
+namespace leeway {
+
+/// Each life of a worker has incarnations of its own, as one that was evicted while it lives comes
+/// back under the next: far more than it is evicted.
+inline constexpr std::uint32_t kIncarnationsOfALife = 1u << 16;
+
+/// Lives and incarnations are counted from 1.
+constexpr Incarnation first_incarnation(std::uint32_t life) {
+  return Incarnation((life - 1) * kIncarnationsOfALife + 1);
+}
+constexpr std::uint32_t life_of(Incarnation incarnation) {
+  return (incarnation.value() + kIncarnationsOfALife - 1) / kIncarnationsOfALife;
+}
+
+}  // namespace leeway
+
 namespace leeway::msg {
 
 struct Join {};
@@ -59,6 +75,10 @@ struct Diverged {
 };
 
 struct Stop {};
+
+struct Leave {
+  WorkerId worker;
+};
 
 struct Stopped {
   Clock clock;

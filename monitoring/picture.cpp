@@ -138,8 +138,10 @@ class ChartWriter {
   static const char* colour(std::size_t series) { return kColours[series % kColours.size()]; }
 
   std::string stroke(std::size_t series) const {
-    return concat("stroke=\"", colour(series), "\"",
-                  chart_.series[series].dashed ? " stroke-dasharray=\"6 4\"" : "");
+    const char* dashes = chart_.series[series].dashed ? " stroke-dasharray=\"6 4\""
+                         : series >= kColours.size()  ? " stroke-dasharray=\"2 3\""
+                                                      : "";
+    return concat("stroke=\"", colour(series), "\"", dashes);
   }
 
   /// Names of the series in rows from `top` on, above the plot; returns where they end.

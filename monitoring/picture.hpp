@@ -33,9 +33,10 @@ struct PictureOptions {
 
 /// One SVG picture of all charts, row by row. Colours follow the order of the series, so the same
 /// series in each chart of a picture has the same colour; they can be told apart by the
-/// colour-blind. Text of any bytes is escaped. Long series are thinned without losing their
-/// extremes, to keep the picture of ordinary charts below 200 KB. Deterministic in its arguments.
-/// Requires columns, chart_width and chart_height of at least 1, 200 and 150.
+/// colour-blind. From the eighth on colours come again, dotted. Text of any bytes is escaped. Long
+/// series are thinned without losing their extremes, to keep the picture of ordinary charts below
+/// 200 KB. Deterministic in its arguments. Requires columns, chart_width and chart_height of at
+/// least 1, 200 and 150.
 std::string svg(std::span<const Chart> charts, const PictureOptions& options = {});
 
 /// Round numbers (1, 2 or 5 times a power of ten apart) within [low, high], about `count` of them.

@@ -97,6 +97,11 @@ void RunFolder::ended(const RunTotals& totals) {
   progress(totals.last);
 }
 
+Status RunFolder::keep_last_cut(const std::vector<NamedTensor>& weights, Iteration iteration) {
+  return write_safetensors(path("last-cut.safetensors"), weights,
+                           {{"format", "pt"}, {"leeway", name_}, {"iteration", concat(iteration)}});
+}
+
 Status RunFolder::finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
                          const std::vector<Progress>& history) {
   if (!weights.empty()) {

@@ -5,6 +5,7 @@
 //   metrics.jsonl        one JSON object a line: {"seconds", "train_loss", ...} a few times a
 //   second, {"seconds", "test_loss", ...} at evaluations result.json          the end
 //   weights.safetensors  the trained weights, named as PyTorch names them
+//   last-cut.safetensors of a run that failed: the weights that were evaluated last
 //   curves.svg           loss and accuracy over time
 //   events.jsonl         every event, with --trace
 #include <fstream>
@@ -31,6 +32,8 @@ class RunFolder final : public Audience {
   void evicted(WorkerId worker, const msg::Evicted& evicted) override;
   void ended(const RunTotals& totals) override;
 
+  /// Writes the weights at an iteration that a run which has failed evaluated last.
+  Status keep_last_cut(const std::vector<NamedTensor>& weights, Iteration iteration);
   /// Writes result, weights (if any) and curves.
   Status finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
                 const std::vector<Progress>& history);

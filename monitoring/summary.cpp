@@ -127,8 +127,12 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   print_waits(out, totals);
   print_lags(out, totals.version_lags);
   if (!folder.empty())
-    out << "\nKept in " << folder
-        << ": plan.json, metrics.jsonl, result.json, weights.safetensors, curves.svg\n";
+    out << "\nKept in " << folder << ": plan.json, metrics.jsonl, result.json, "
+        << (totals.weights.empty() ? "" : "weights.safetensors, ")
+        << (totals.end.reason == msg::RunEnded::Reason::failed && !totals.last_cut.empty()
+                ? "last-cut.safetensors, "
+                : "")
+        << "curves.svg\n";
   return out.str();
 }
 

@@ -19,6 +19,8 @@
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
 #include "runtime/metered_role.hpp"
+#include "sim/chance.hpp"
+#include "sim/chill.hpp"
 
 namespace leeway {
 namespace {
@@ -91,25 +93,35 @@ struct Watched {
   std::deque<Ledger> workers, shards, others;
   double processor_seconds = 0;
 
-  std::uint64_t messages() const {
-    std::uint64_t all = 0;
+  /// What a message takes, with all that is not computing.
+  double seconds_per_message() const {
+    double seconds = processor_seconds, messages = 0;
     for (const auto* group : {&workers, &shards, &others})
-      for (const Ledger& ledger : *group) all += ledger.messages;
-    return all;
+      for (const Ledger& ledger : *group) {
+        messages += static_cast<double>(ledger.messages);
+        for (const auto& part : ledger.parts) seconds -= part.seconds;
+      }
+    return seconds / std::max(messages, 1.0);
   }
 };
 
-Plan plan_to_watch(Plan plan, std::uint32_t workers, double seconds, bool cost_only) {
+/// `rests`: worker 0 rests after each part of a step, for kRest times as long as that took, and the
+/// others wait for it.
+constexpr double kRest = 3;
+Plan plan_to_watch(Plan plan, std::uint32_t workers, double seconds, bool rests = false) {
   plan.workers = workers;
   plan.consistency = plan::Asp{};
   plan.balance = plan::Balance::equal;
-  plan.stragglers.clear();
   plan.faults.clear();
   plan.stop = {.epochs = 0, .seconds = seconds};
   plan.schedule = {};
   plan.evaluate_every = 0;
   plan.simulated.reset();
-  if (cost_only) plan.simulated = plan::World{.cost_only = true};
+  plan.stragglers.clear();
+  if (rests) {
+    plan.consistency = plan::Bsp{};
+    plan.stragglers = {{.worker = 0, .kind = plan::ConstantFactor{1 + kRest}}};
+  }
   return plan;
 }
 
@@ -124,7 +136,7 @@ Expected<Watched> watch(const Plan& plan, const TrainTest& data) {
   std::string error;
   const double began = process_seconds();
   {
-    LocalHost host({.seed = plan.seed});
+    LocalHost host({.seed = plan.seed, .stragglers = plan.stragglers});
     const auto add = [&](Address address, std::shared_ptr<Role> role, std::deque<Ledger>& ledgers) {
       const bool own_thread = address.kind == RoleKind::worker;
       host.add(address,
@@ -144,27 +156,48 @@ Expected<Watched> watch(const Plan& plan, const TrainTest& data) {
   return watched;
 }
 
-/// Nanoseconds of each whole step for one of its floating-point operations, after the first ones.
-std::vector<double> times_of_steps(const Watched& watched) {
+/// Nanoseconds of each whole step of a worker for one of its floating-point operations, after the
+/// first ones.
+void add_times_of_steps(const Ledger& worker, std::vector<double>& times) {
   constexpr std::size_t kWarmUp = 5;
-  std::vector<double> times;
-  for (const Ledger& ledger : watched.workers) {
-    std::vector<double> of_worker;
-    double seconds = 0, flops = 0;
-    for (const auto& part : ledger.parts) {
-      if (part.part == 0 && flops > 0) {
-        of_worker.push_back(seconds / flops * 1e9);
-        seconds = flops = 0;
-      }
-      seconds += part.seconds;
-      flops += static_cast<double>(part.cost.flops);
+  std::vector<double> of_worker;
+  double seconds = 0, flops = 0;
+  for (const auto& part : worker.parts) {
+    if (part.part == 0 && flops > 0) {
+      of_worker.push_back(seconds / flops * 1e9);
+      seconds = flops = 0;
     }
-    if (flops > 0) of_worker.push_back(seconds / flops * 1e9);
-    const std::size_t skip = of_worker.size() > 4 * kWarmUp ? kWarmUp : 0;
-    times.insert(times.end(), of_worker.begin() + static_cast<std::ptrdiff_t>(skip),
-                 of_worker.end());
+    seconds += part.seconds;
+    flops += static_cast<double>(part.cost.flops);
   }
+  if (flops > 0) of_worker.push_back(seconds / flops * 1e9);
+  const std::size_t skip = of_worker.size() > 4 * kWarmUp ? kWarmUp : 0;
+  times.insert(times.end(), of_worker.begin() + static_cast<std::ptrdiff_t>(skip), of_worker.end());
+}
+
+std::vector<double> times_of_steps(const Watched& watched) {
+  std::vector<double> times;
+  for (const Ledger& worker : watched.workers) add_times_of_steps(worker, times);
   return times;
+}
+
+/// By how much what comes after a long rest is slower, from the steps of worker 0, which rests, and
+/// what they take if it does not.
+double coldness(double usual, const Watched& resting) {
+  const Ledger& worker = resting.workers.front();
+  double all = 0, cold = 0;
+  sim::Chill chill;
+  for (const auto& part : worker.parts) {
+    const auto time = nanoseconds(static_cast<std::int64_t>(part.seconds * 1e9));
+    all += part.seconds;
+    cold += part.seconds * chill.work(time);
+    chill.rest(sim::scaled(time, kRest));
+  }
+  std::vector<double> times;
+  add_times_of_steps(worker, times);
+  if (times.empty() || cold <= 0) return 0;
+  const double slower = mean(times, quantile(times, 0.5)) / usual - 1;
+  return std::max(slower, 0.0) * all / cold;
 }
 
 /// Bytes a second of the larger updates: what is little takes its time elsewhere.
@@ -189,8 +222,8 @@ class Echo final : public Role {
   Echo(Address other, std::atomic<std::int64_t>& sent, std::vector<double>& took, Done& done)
       : other_(other), sent_(sent), took_(took), done_(done) {}
   void on_message(Address from, const Message&, Outbox& out) override {
-    constexpr std::size_t kCount = 1000;
-    constexpr Duration kBusy = microseconds(300);
+    constexpr std::size_t kCount = 500;
+    constexpr Duration kBusy = milliseconds(1);
     const Instant began = out.now();
     if (from == other_) took_.push_back((began - Instant{sent_}).seconds());
     if (took_.size() == kCount) return done_.tell();
@@ -305,14 +338,15 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   };
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   say("one worker");
-  const auto alone = watch(plan_to_watch(plan, 1, kSeconds, false), data);
+  const auto alone = watch(plan_to_watch(plan, 1, kSeconds), data);
   if (!alone) return alone.error();
   say(concat(cores, " workers at once"));
-  const auto together = watch(plan_to_watch(plan, cores, kSeconds, false), data);
+  const auto together = watch(plan_to_watch(plan, cores, kSeconds), data);
   if (!together) return together.error();
+  say("a worker that rests in between");
+  const auto resting = watch(plan_to_watch(plan, cores, kSeconds, true), data);
+  if (!resting) return resting.error();
   say("messages");
-  const auto told = watch(plan_to_watch(plan, 1, kSeconds / 2, true), data);
-  if (!told) return told.error();
   const double waking = waking_seconds();
   say("timers and cores");
   const double timer = timer_seconds();
@@ -323,8 +357,7 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
     return Error{
         concat("calibrate: no step was done within ", kSeconds, " s; give a smaller --batch")};
   const double median = quantile(times, 0.5), time = mean(times, median);
-  const double message =
-      told->processor_seconds / static_cast<double>(std::max<std::uint64_t>(told->messages(), 1));
+  const double message = together->seconds_per_message();
   plan::World world;
   world.nodes = plan::World::Nodes::one;
   world.cores = cores;
@@ -333,6 +366,7 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   world.noise = rounded(
       std::clamp((quantile(times, 0.75) - quantile(times, 0.25)) / std::max(time, 1e-9), 0.0, 0.9));
   if (cores > 1) world.contention = rounded(std::max(mean(times_together, median) / time - 1, 0.0));
+  world.cold = rounded(coldness(time, *resting));
   // With several workers, as in most plans: somebody else holds the weights, and so an update does
   // not go in place.
   world.memory =

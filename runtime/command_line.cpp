@@ -6,7 +6,9 @@
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
 #include "runtime/calibrate.hpp"
+#include "runtime/cluster_flags.hpp"
 #include "runtime/fuzz.hpp"
+#include "runtime/node_programs.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/values.hpp"
@@ -38,6 +40,7 @@ struct Flags {
   std::optional<std::string> world, gradients, fuzz, from, calibrate;
   std::optional<unsigned> threads;
   bool check_determinism = false;
+  ClusterFlags cluster;
 };
 
 void add_training_flags(CLI::App& app, Flags& flags) {
@@ -106,7 +109,8 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--fault", flags.faults,
          "Make something fail: 2:crash@3s, 2:crash(500ms)@100 (and start it again), 2:joins@3s, "
-         "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
+         "2:leaves@3s, 2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, "
+         "break, delay, "
          "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes "
          "the scenario's own; may be given several times")
       ->allow_extra_args(false)
@@ -117,7 +121,7 @@ void add_actor_flags(CLI::App& app, Flags& flags) {
   app.add_option("--world", flags.world,
                  "Simulate in this world: name=value with commas between, of nodes (each, one), "
                  "cores, speed (GFLOP/s), memory (GB/s), noise, latency, local_latency, jitter, "
-                 "link (Gbit/s), detection, message, timer, slice, contention; for example "
+                 "link (Gbit/s), detection, message, timer, slice, contention, cold; for example "
                  "latency=200us,link=1; @world.toml in front reads what --calibrate has written")
       ->group(actors);
   app.add_option("--calibrate", flags.calibrate,
@@ -292,6 +296,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
       scenario.plan().name);
   add_training_flags(app, flags);
   add_actor_flags(app, flags);
+  add_cluster_flags(app, flags.cluster);
   add_search_flags(app, flags);
   add_output_flags(app, flags);
   app.allow_extras();
@@ -357,6 +362,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     return refuse("--out and --no-out contradict each other; give one");
   if (flags.profile && flags.quiet)
     return refuse("--profile prints a table, which --quiet suppresses; give one of them");
+  auto cluster = read_cluster(flags.cluster, line.plan.simulated.has_value());
+  if (!cluster) return refuse(cluster.error().text);
+  line.options.cluster = std::move(*cluster);
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
   line.options.profile = flags.profile;
@@ -369,6 +377,11 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
 }
 
 Result run(const Scenario& scenario, int argc, char** argv) {
+  if (argc > 1 && is_node_program(argv[1])) {
+    Result result;
+    result.exit_code = run_node_program(argc, argv);
+    return result;
+  }
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) {
     Result result;

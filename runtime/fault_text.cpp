@@ -90,6 +90,7 @@ const Form kForms[] = {
     {"crash", read_crash, plan::Crash{}, false,
      "2:crash@3s, or 2:crash(500ms)@3s to start it again after 500 ms"},
     {"joins", nullptr, plan::Joins{}, false, "2:joins@3s"},
+    {"leaves", nullptr, plan::Leaves{}, false, "2:leaves@3s"},
     {"freeze", read_freeze, plan::Freeze{}, true, "2:freeze(500ms)@100"},
     {"slow", read_slow, plan::Slow{}, true, "scheduler:slow(5ms,2s)@1s"},
     {"break", read_break, plan::Breaks{}, true, "2:break(shard0,100ms)@1s"},

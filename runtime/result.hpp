@@ -32,7 +32,9 @@ struct Result {
   std::uint64_t protocol_hash = 0;  // of a simulated run: equal runs have equal ones
 
   std::vector<NamedTensor>
-      weights;       // whole tensors, in the model's order; empty when a shard was lost
+      weights;  // whole tensors, in the model's order; empty when a shard was lost
+  std::vector<NamedTensor>
+      last_cut;      // of a run that failed: the weights that were evaluated last, if any
   RunTotals totals;  // everything else: workers, waits, version lags, evaluations
   std::vector<Progress> history;  // a few a second: training loss over time
 

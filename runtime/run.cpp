@@ -1,15 +1,13 @@
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <iostream>
 #include <mutex>
 
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
-#include "actors/worker.hpp"
-#include "cluster/local_faults.hpp"
+#include "core/check.hpp"
 #include "core/text.hpp"
-#include "messages/faults.hpp"
 #include "monitoring/event_log.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/profile_table.hpp"
@@ -17,7 +15,8 @@
 #include "monitoring/run_folder.hpp"
 #include "monitoring/summary.hpp"
 #include "policies/straggler/straggler.hpp"
-#include "runtime/interrupt.hpp"
+#include "runtime/attend.hpp"
+#include "runtime/cluster_run.hpp"
 #include "runtime/scenario.hpp"
 #include "sim/determinism.hpp"
 #include "sim/simulation.hpp"
@@ -108,76 +107,65 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.totals = std::move(totals);
 }
 
+/// Of a run that failed, keeps the weights that were evaluated last: all else may be lost with a
+/// shard.
+void keep_last_cut(Result& result, const Job& job, RunFolder* folder) {
+  auto& totals = result.totals;
+  if (totals.end.reason != msg::RunEnded::Reason::failed || totals.last_cut.empty()) return;
+  result.last_cut = assemble(job, totals.last_cut);
+  std::string text =
+      concat("; the last cut that was evaluated is at iteration ", totals.last_cut_iteration);
+  if (folder) {
+    const auto saved = folder->keep_last_cut(result.last_cut, totals.last_cut_iteration);
+    text += saved ? concat(": go on from it with --init ", folder->path("last-cut.safetensors"))
+                  : concat("; ", saved.error().text);
+  }
+  totals.end.text += text;
+  result.error += text;
+}
+
 /// What a profile compares with: the processor, unless a GPU had a part in it.
 std::optional<kernels::Peak> peak_of(const Job& job) {
   if (!job.devices.cpu_only()) return std::nullopt;
   return kernels::measure_peak();
 }
 
-/// Passes an interrupt on, once.
-template <class Host>
-class Interrupts {
- public:
-  explicit Interrupts(Host& host) : host_(host) {}
-  void look() {
-    if (told_ || !guard_.interrupted()) return;
-    host_.send(kScheduler, encode({.body = msg::Interrupt{}}));
-    told_ = true;
-  }
-
- private:
-  Host& host_;
-  const InterruptGuard guard_;
-  bool told_ = false;
-};
-
 using OnEvent = std::function<void(Address, Instant, const Event&)>;
-
-void add_roles(LocalHost& host, const std::shared_ptr<const Job>& job,
-               const std::vector<Audience*>& audience) {
-  host.add(kMonitor, std::make_shared<Monitor>(job, audience));
-  host.add(kScheduler, std::make_shared<Scheduler>(job));
-  for (std::uint32_t i = 0; i < job->plan.shards; ++i)
-    host.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
-  for (std::uint32_t i = 0; i < job->plan.workers; ++i) {
-    const Address address = address_of(WorkerId(i));
-    host.add(address, joins_later(job->faults, address)
-                          ? nullptr
-                          : std::make_shared<Worker>(job, WorkerId(i)));
-  }
-}
 
 void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
               const std::vector<Audience*>& audience, Ending& ending, Result& result) {
-  LocalFaults faults(job->faults, [&](Address address, std::uint32_t life) {
-    return std::make_shared<Worker>(job, WorkerId(address.index), life);
-  });
-  OnEvent everybody = on_event;
-  if (!job->faults.empty())
-    everybody = [&](Address actor, Instant at, const Event& event) {
-      if (on_event) on_event(actor, at, event);
-      faults.on_event(actor, event);
-    };
-  LocalHost host({.seed = job->plan.seed,
-                  .stragglers = job->plan.stragglers,
-                  .on_event = std::move(everybody)});
-  /// The host ends before the faults do, whatever is thrown.
-  struct Stop {
-    LocalFaults& faults;
-    ~Stop() { faults.stop(); }
-  } stop{faults};
-  add_roles(host, job, audience);
+  auto placement = place_actors(0, job->plan.shards, job->plan.workers, "");
+  LW_CHECK(bool(placement), "all actors have a place in this process");
+  NodeHost host(job, audience,
+                {.placement = std::move(*placement), .on_event = std::move(on_event)});
   host.start();
-  faults.start(host);
-  Interrupts interrupts(host);
-  while (!ending.wait(std::chrono::milliseconds(20))) {
-    interrupts.look();
-    const auto reason = host.end_reason(kMonitor);
-    if (reason.empty()) continue;
-    result.exit_code = 1;
-    result.error = concat("the monitor ended: ", reason);
-    break;
-  }
+  const auto ended = attend(host, [&] { return ending.wait(std::chrono::milliseconds(20)); });
+  if (ended) return;
+  result.exit_code = 1;
+  result.error = ended.error().text;
+}
+
+/// As run_here, with the roles spread over the nodes of a cluster.
+void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job, OnEvent on_event,
+                    const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+  const auto ended = cluster.run(job, audience, std::move(on_event),
+                                 [&] { return ending.wait(std::chrono::milliseconds(20)); });
+  if (ended) return;
+  result.error = ended.error().text;
+  result.exit_code = cluster.began() ? 1 : cluster.interrupted() ? 130 : 2;
+}
+
+/// The nodes, when there are some.
+Expected<std::unique_ptr<ClusterRun>> open_cluster(const Plan& plan, const RunOptions& options) {
+  if (options.cluster.nodes.empty()) return std::unique_ptr<ClusterRun>();
+  if (options.profile)
+    return Error{"--profile looks at this process alone; leave it out, or run without --nodes"};
+  return ClusterRun::open(plan, options.cluster, options.trace, [&](const std::string& text) {
+    // On a terminal, in place of the progress line.
+    if (!options.quiet)
+      std::cerr << (isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "") << "cluster: " << text
+                << std::endl;
+  });
 }
 
 void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
@@ -231,9 +219,19 @@ Result run(const Plan& plan, const RunOptions& options) {
   auto data = load_data(plan.data, plan.seed);
   if (!data) return refused(data.error().text);
   const auto profile = options.profile ? std::make_shared<Profile>() : nullptr;
-  const auto made = make_job(plan, std::move(*data), {.profile = profile});
+  const auto cluster = open_cluster(plan, options);
+  if (!cluster) return refused(cluster.error().text);
+  std::function<bool(Address)> here;
+  if (*cluster) here = [&](Address actor) { return (*cluster)->is_here(actor); };
+  const auto made = make_job(plan, std::move(*data), {.profile = profile, .here = std::move(here)});
   if (!made) return refused(made.error().text);
   const auto& job = *made;
+  if (*cluster)
+    if (const auto ready = (*cluster)->prepare(*job); !ready) {
+      Result result = refused(ready.error().text);
+      if ((*cluster)->interrupted()) result.exit_code = 130;
+      return result;
+    }
   if (plan.simulated && options.check_determinism) {
     if (const auto same = check_determinism(plan, job->data); !same) {
       Result result = refused(same.error().text);
@@ -264,7 +262,9 @@ Result run(const Plan& plan, const RunOptions& options) {
       on_event = [&](Address actor, Instant at, const Event& event) {
         events->write(actor, at, event);
       };
-    if (plan.simulated) {
+    if (*cluster) {
+      run_on_cluster(**cluster, job, std::move(on_event), audience, ending, result);
+    } else if (plan.simulated) {
       run_simulated(job, std::move(on_event), audience, result);
     } else {
       run_here(job, std::move(on_event), audience, ending, result);
@@ -273,6 +273,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (!result.error.empty()) return result;
   fill(result, *job, ending.take_totals());
   result.history = ending.take_history();
+  keep_last_cut(result, *job, folder.get());
   if (folder) {
     result.folder = options.folder;
     const auto saved =

@@ -19,6 +19,7 @@
 
 #include "models/datasets/load.hpp"
 #include "models/model.hpp"
+#include "runtime/cluster_options.hpp"
 #include "runtime/models.hpp"
 #include "runtime/result.hpp"
 #include "runtime/words.hpp"
@@ -100,17 +101,19 @@ struct RunOptions {
   bool check_determinism = false;                 // simulate twice more, and compare
   bool profile = false;                           // where the time went, layer by layer
   std::function<void(const std::string&)> print;  // instead of the terminal
+  ClusterOptions cluster;                         // the nodes to run on; none: this process
 };
 
-/// Runs the plan in this process and returns when it has ended, whatever its end. Bad plans and bad
-/// data are refused before anything starts: the result then says so and `ran` is false. While it
-/// runs, Ctrl-C stops it cleanly. May be called from several threads at once; Ctrl-C then stops all
-/// of these runs.
+/// Runs the plan, in this process or on the nodes of a cluster, and returns when it has ended,
+/// whatever its end. Bad plans and bad data are refused before anything starts: the result then
+/// says so and `ran` is false. While it runs, Ctrl-C stops it cleanly. May be called from several
+/// threads at once; Ctrl-C then stops all of these runs.
 Result run(const Plan& plan, const RunOptions& options = {});
 
 /// The same with a command line on top: every setting as a flag, --help, --plan, a run folder.
 /// Prints progress and a summary. Use as `return run(scenario, argc, argv).exit_code;`, or look at
-/// the result first.
+/// the result first. With the word `node` or `join` first (`./mine node --listen 127.0.0.1:4242`)
+/// the program is a node agent instead, which has its data and layers.
 Result run(const Scenario& scenario, int argc, char** argv);
 
 /// What a command line asks for: the plan with the flags applied, and how to show it. For programs

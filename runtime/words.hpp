@@ -250,6 +250,10 @@ inline plan::Fault crashes(Address who, plan::FaultTime when, double back = 0) {
 inline plan::Fault joins(Address who, double seconds) {
   return fault(who, seconds, plan::Joins{});
 }
+/// Finishes its iteration, and takes part no longer.
+inline plan::Fault leaves(Address who, plan::FaultTime when) {
+  return fault(who, when, plan::Leaves{});
+}
 /// Does nothing for a while, as if its process had been stopped.
 inline plan::Fault freezes(Address who, plan::FaultTime when, double seconds) {
   return fault(who, when, plan::Freeze{seconds});

@@ -20,7 +20,8 @@ void Simulator::Threads::add_actor() {
   if (!has_own_thread(actor)) return;
   NodeState& node = node_of(actor);
   actors_.back().own = node.cores.add_thread();
-  node.threads.push_back({.turn = {actor, {}}, .event = {}, .task = {}, .began = {}});
+  node.threads.push_back(
+      {.turn = {actor, {}}, .event = {}, .task = {}, .began = {}, .rests_since = {}, .chill = {}});
 }
 
 // ---- what there is to do ----
@@ -107,8 +108,9 @@ bool Simulator::Threads::begin_event(Thread thread, Pending event) {
     return true;
   }
   NodeState& node = node_of(event.actor);
-  node.threads[thread].event = std::move(event);
-  node.cores.work(thread, message, simulator_.now_);
+  ThreadState& state = node.threads[thread];
+  state.event = std::move(event);
+  node.cores.work(thread, prolonged(state, message), simulator_.now_);
   return true;
 }
 
@@ -116,14 +118,26 @@ bool Simulator::Threads::begin_event(Thread thread, Pending event) {
 void Simulator::Threads::begin_task(Thread thread, std::uint32_t task, Duration besides) {
   NodeState& node = node_of(simulator_.tasks_.at(task).actor);
   const Duration time = simulator_.perform(task);
-  node.threads[thread].task = task;
-  node.threads[thread].began = simulator_.now_;
-  node.cores.work(thread, time + besides, simulator_.now_);
+  ThreadState& state = node.threads[thread];
+  state.task = task;
+  state.began = simulator_.now_;
+  node.cores.work(thread, prolonged(state, time + besides), simulator_.now_);
+}
+
+Duration Simulator::Threads::prolonged(ThreadState& thread, Duration time) const {
+  if (thread.rests_since) thread.chill.rest(simulator_.now_ - *thread.rests_since);
+  thread.rests_since.reset();
+  return scaled(time, 1 + simulator_.options_.world.cold * thread.chill.work(time));
 }
 
 void Simulator::Threads::finish(NodeState& node, Thread thread) {
   ThreadState done = std::move(node.threads[thread]);
-  node.threads[thread] = {.turn = done.turn, .event = {}, .task = {}, .began = {}};
+  node.threads[thread] = {.turn = done.turn,
+                          .event = {},
+                          .task = {},
+                          .began = {},
+                          .rests_since = {},
+                          .chill = done.chill};
   const ActorIndex actor = done.turn.actor;
   if (done.task) {
     part_computed(done, *done.task);
@@ -144,6 +158,7 @@ void Simulator::Threads::finish(NodeState& node, Thread thread) {
     }
     node.idle.push_back(thread);
   }
+  node.threads[thread].rests_since = simulator_.now_;
   node.cores.sleep(thread, simulator_.now_);
 }
 

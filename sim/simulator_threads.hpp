@@ -9,6 +9,7 @@
 // come meanwhile.
 #include <vector>
 
+#include "sim/chill.hpp"
 #include "sim/shared_cores.hpp"
 #include "sim/simulator.hpp"
 
@@ -49,6 +50,8 @@ class Simulator::Threads {
     std::optional<Pending> event;       // that is handled when the time of a message is over
     std::optional<std::uint32_t> task;  // that is computed
     Instant began;
+    std::optional<Instant> rests_since;  // while it has nothing to do
+    Chill chill;
   };
   struct NodeState {
     SharedCores cores;
@@ -73,6 +76,8 @@ class Simulator::Threads {
   void finish(NodeState& node, Thread thread);
   void part_computed(const ThreadState& thread, std::uint32_t task);
   void plan_look(NodeIndex node);
+  /// What the thread's next work takes that takes `time` when it is warm.
+  Duration prolonged(ThreadState& thread, Duration time) const;
 
   Simulator& simulator_;
   std::vector<ActorState> actors_;

@@ -110,6 +110,7 @@ const std::map<std::string, Key>& keys() {
       {"timer", {duration(&World::timer_us, kMicro), time}},
       {"slice", {duration(&World::slice_us, kMicro), time}},
       {"contention", {share(&World::contention, 100), "a share of the time, such as 10%"}},
+      {"cold", {share(&World::cold, 100), "a share of the time, such as 30%"}},
   };
   return all;
 }
@@ -146,7 +147,8 @@ World::World(const plan::World& world)
       message(time_of(world.message_us, 1e6)),
       timer(time_of(world.timer_us, 1e6)),
       slice(time_of(world.slice_us, 1e6)),
-      contention(world.contention) {}
+      contention(world.contention),
+      cold(world.cold) {}
 
 Expected<plan::World> parse_world(const std::string& text, plan::World world) {
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -41,14 +41,15 @@ struct World {
   Duration timer;         // that a timer rings late
   Duration slice;         // that a thread keeps a core when others wait; none: until it has done
   double contention = 0;  // all takes 1 + contention times as long when all cores are busy
+  double cold = 0;        // after a long rest all takes 1 + cold times as long; see sim/chill.hpp
   bool has_threads() const { return message > Duration{}; }
 };
 
 /// Reads settings with commas between, `latency=200us,link=1,nodes=one,cores=2`; what is not named
 /// keeps what it is in `base`. Names: nodes (each, one), cores, speed (GFLOP/s of a core), memory
 /// (GB/s of a core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection,
-/// message, timer, slice, contention. `@FILE` in front reads a file that `leeway calibrate` has
-/// written, which the settings behind it change. The error says what would be right.
+/// message, timer, slice, contention, cold. `@FILE` in front reads a file that `leeway calibrate`
+/// has written, which the settings behind it change. The error says what would be right.
 Expected<plan::World> parse_world(const std::string& text, plan::World base = {});
 
 }  // namespace leeway::sim

@@ -1,10 +1,14 @@
 #include "tensor/blob_pool.hpp"
 
+#include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "core/check.hpp"
 #include "core/limits.hpp"
+#include "tensor/shared_arena.hpp"
 
 namespace leeway {
 
@@ -24,13 +28,37 @@ class HostPool final : public BlobPool {
   HostPool() : BlobPool({}, limits::kPoolKeepBytes, false) {}
   void read(std::byte* to, const Blob& blob) override { std::memcpy(to, blob.data(), blob.size()); }
 
+  Status use_arena() {
+    std::lock_guard lock(switching_);
+    if (arena_) return {};
+    auto memory = SharedMemory::create("leeway", limits::kArenaBytes);
+    for (std::size_t bytes = limits::kArenaBytes / 2; !memory && bytes >= kSmallestArena;
+         bytes /= 2)
+      memory = SharedMemory::create("leeway", bytes);
+    if (!memory) return memory.error();
+    arena_.store(new SharedArena(std::move(*memory)), std::memory_order_release);
+    give_up_kept();  // lies elsewhere, and would be handed out again
+    return {};
+  }
+  SharedArena* arena() const { return arena_.load(std::memory_order_acquire); }
+
  private:
+  static constexpr std::size_t kSmallestArena = std::size_t{1} << 30;
+
   std::byte* system_allocate(std::size_t bytes) override {
+    if (bytes >= limits::kSharedBlobBytes)
+      if (SharedArena* const shared = arena())
+        if (std::byte* const block = shared->allocate(bytes)) return block;
     return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}));
   }
   void system_free(std::byte* bytes) override {
+    if (SharedArena* const shared = arena(); shared && shared->holds(bytes))
+      return shared->free(bytes);
     ::operator delete (bytes, std::align_val_t{kAlignment});
   }
+
+  std::mutex switching_;
+  std::atomic<SharedArena*> arena_{nullptr};
 };
 
 HostPool& host_pool() {
@@ -116,6 +144,11 @@ Blob Blob::allocate(std::size_t bytes) {
   return host_pool().take(bytes);
 }
 
+void Blob::refuse_to_write() const {
+  LW_CHECK(!block_->foreign, size());
+  std::abort();
+}
+
 void Blob::reset() {
   if (auto* block = std::exchange(block_, nullptr);
       block && block->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -131,6 +164,20 @@ Blob Blob::on_host() const {
 
 PoolCounts host_pool_counts() {
   return host_pool().counts();
+}
+
+Status use_shared_arena() {
+  return host_pool().use_arena();
+}
+
+const SharedArena* shared_arena() {
+  return host_pool().arena();
+}
+
+std::optional<std::size_t> arena_offset(const Blob& blob) {
+  const SharedArena* const arena = shared_arena();
+  if (!arena || !arena->holds(blob.data())) return std::nullopt;
+  return arena->offset(blob.data());
 }
 
 }  // namespace leeway

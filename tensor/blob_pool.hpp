@@ -41,13 +41,15 @@ class BlobPool {
   /// At least 64-byte aligned; throws when there is none.
   virtual std::byte* system_allocate(std::size_t bytes) = 0;
   virtual void system_free(std::byte* bytes) = 0;
+  /// Gives all free memory back to the system.
+  void give_up_kept();
 
  private:
   friend class Blob;
-  void give_back(Blob::Block* block);
+  friend class ForeignMemory;
+  /// The last reference to the block is gone.
+  virtual void give_back(Blob::Block* block);
   Blob::Block* fresh(std::size_t capacity);
-  /// Gives all free memory back to the system.
-  void give_up_kept();
 
   const Device device_;
   const std::size_t keep_bytes_;

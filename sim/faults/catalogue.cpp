@@ -6,6 +6,7 @@
 #include "sim/faults/delay.hpp"
 #include "sim/faults/freeze.hpp"
 #include "sim/faults/joins.hpp"
+#include "sim/faults/leaves.hpp"
 #include "sim/faults/partition.hpp"
 #include "sim/faults/silence.hpp"
 #include "sim/faults/slow.hpp"
@@ -26,6 +27,7 @@ struct Make {
     return std::make_unique<CrashFault>(actor, in, again);
   }
   Made operator()(const plan::Joins&) const { return std::make_unique<JoinsFault>(actor, again); }
+  Made operator()(const plan::Leaves&) const { return std::make_unique<LeavesFault>(actor); }
   Made operator()(const plan::Freeze& in) const { return std::make_unique<FreezeFault>(actor, in); }
   Made operator()(const plan::Slow& in) const { return std::make_unique<SlowFault>(actor, in); }
   Made operator()(const plan::Breaks& in) const { return std::make_unique<BreaksFault>(actor, in); }

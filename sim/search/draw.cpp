@@ -194,7 +194,7 @@ class Draw {
       fault.at = static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
       fault.kind = kind;
     };
-    switch (rng_.below(12)) {
+    switch (rng_.below(13)) {
       case 0:
         within_iteration(plan::Throws{});
         break;
@@ -225,6 +225,9 @@ class Draw {
         break;
       case 10:
         fault.kind = plan::Delay{peer, any_length() * 1e3 / 10, any_length()};
+        break;
+      case 11:
+        fault.kind = plan::Leaves{};
         break;
       default:
         fault.kind = plan::SlowLink{uniform(2, 50), any_length()};

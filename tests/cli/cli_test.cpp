@@ -171,6 +171,49 @@ TEST_CASE("a plan file that is wrong is bad usage and named") {
   CHECK_THAT(result.output, Contains(file.string() + ":1: wrokers: unknown key"));
 }
 
+TEST_CASE("leeway cert makes a CA and nodes, says until when, and how to go on") {
+  Prefix prefix;
+  const std::string folder = (prefix.bin() / "my ca").string();
+  const auto cert = [&](const std::string& rest) {
+    return leeway_command(prefix, "cert --days 100 '" + folder + "' " + rest);
+  };
+  const Result first = cert("");
+  CHECK(first.code == 0);
+  CHECK_THAT(first.output, Contains("Made the CA in " + folder + ", \"Leeway cluster CA ") &&
+                               Contains("valid until 20") && Contains("ca.key, stays here") &&
+                               Contains("Made " + folder + "/node, valid until 20") &&
+                               Contains("scp -rp '" + folder + "/node' MACHINE:leeway-tls\n") &&
+                               Contains("--tls leeway-tls\n"));
+  const Result more = cert("--node a.example --node 10.0.0.2");
+  CHECK(more.code == 0);
+  CHECK_THAT(more.output, Contains("Used the CA in ") && !Contains("stays here") &&
+                              Contains("Made " + folder + "/a.example, ") &&
+                              Contains("Made " + folder + "/10.0.0.2, ") &&
+                              Contains("/a.example' a.example:leeway-tls"));
+  for (const char* name : {"node", "a.example", "10.0.0.2"})
+    CHECK(fs::exists(fs::path(folder) / name / "node.key"));
+}
+
+TEST_CASE("leeway cert that cannot go on has made nothing, and says why") {
+  Prefix prefix;
+  const std::string folder = (prefix.bin() / "ca").string();
+  const Result unnamed = leeway_command(prefix, "cert");
+  CHECK(unnamed.code == 2);
+  CHECK_THAT(unnamed.output, Contains("DIR is required"));
+  for (const char* wrong : {"--days 0", "--days many", "--node a/b", "--node a --node a", "b"}) {
+    const Result result = leeway_command(prefix, "cert " + folder + ' ' + wrong);
+    INFO(result.output);
+    CHECK(result.code == 2);
+    CHECK_FALSE(fs::exists(folder));
+  }
+  CHECK(leeway_command(prefix, "cert " + folder).code == 0);
+  const Result again = leeway_command(prefix, "cert " + folder);
+  CHECK(again.code == 1);
+  CHECK(again.output == "leeway: " + folder +
+                            "/node is there already and is kept; remove it to make it anew, or "
+                            "give another name with --node\n");
+}
+
 TEST_CASE("bad usage has exit code 2, help and version 0") {
   Prefix prefix;
   for (const char* command : {"", "lst", "run", "run --workers 3", "describe", "list --all"})

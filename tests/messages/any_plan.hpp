@@ -191,7 +191,7 @@ inline plan::FaultTime any_fault_time() {
 }
 
 inline plan::FaultKind any_fault_kind() {
-  switch (*rc::gen::inRange(0, 12)) {
+  switch (*rc::gen::inRange(0, 13)) {
     case 0:
       return plan::Throws{};
     case 1:
@@ -214,6 +214,8 @@ inline plan::FaultKind any_fault_kind() {
       return plan::Partition{{any_actor(), any_actor()}, any<double>()};
     case 10:
       return plan::SlowLink{any<double>(), any<double>()};
+    case 11:
+      return plan::Leaves{};
     default:
       return plan::ClockStops{any<double>()};
   }
@@ -224,9 +226,10 @@ inline std::optional<plan::World> any_host() {
   plan::World world;
   world.nodes = any<bool>() ? plan::World::Nodes::one : plan::World::Nodes::each;
   world.cores = any<std::uint32_t>();
-  for (double* field : {&world.speed, &world.memory, &world.noise, &world.latency_us,
-                        &world.local_latency_us, &world.jitter, &world.link, &world.detection_ms,
-                        &world.message_us, &world.timer_us, &world.slice_us, &world.contention})
+  for (double* field :
+       {&world.speed, &world.memory, &world.noise, &world.latency_us, &world.local_latency_us,
+        &world.jitter, &world.link, &world.detection_ms, &world.message_us, &world.timer_us,
+        &world.slice_us, &world.contention, &world.cold})
     *field = any<double>();
   world.cost_only = any<bool>();
   return world;

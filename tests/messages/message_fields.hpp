@@ -54,6 +54,7 @@ LEEWAY_FIELDS(msg::SchedulerReport, a, b, c, d, e)
 LEEWAY_FIELDS(msg::Evicted, a, b, c, d)
 LEEWAY_FIELDS(msg::RunEnded, a, b, c, d, e)
 LEEWAY_FIELDS(msg::Evaluated, a, b, c)
+LEEWAY_FIELDS(msg::Leave, a)
 #undef LEEWAY_FIELDS
 template <class T>
 requires std::is_empty_v<T>  // Join, Stop, Finish, Interrupt

@@ -103,7 +103,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
   for (const plan::FaultKind& kind : std::vector<plan::FaultKind>{
            plan::Throws{}, plan::Killed{}, plan::Crash{}, plan::Joins{}, plan::Freeze{},
            plan::Slow{}, plan::Breaks{}, plan::Delay{}, plan::Silence{}, plan::Partition{},
-           plan::SlowLink{}, plan::ClockStops{}})
+           plan::SlowLink{}, plan::ClockStops{}, plan::Leaves{}})
     expected.faults.push_back({.kind = kind});
   expected.simulated = plan::World{};
   CHECK(must(plan_from_toml(R"(
@@ -116,7 +116,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
     consistency = "ssp"
     stragglers = [{}, "bursts", "pareto", "pauses", "decay", "sharing", "trace"]
     faults = [{}, "killed", "crash", "joins", "freeze", "slow", "breaks", "delay", "silence",
-              "partition", "slow_link", "clock_stops"]
+              "partition", "slow_link", "clock_stops", "leaves"]
     host = "simulated"
   )",
                             "plan.toml")) == expected);
@@ -343,7 +343,7 @@ TEST_CASE("a plan file that cannot be read is named") {
 TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
   const auto good = words_of(full_plan());
   std::string errors;
-  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 12, 15}) {
+  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 13, 15}) {
     for (std::size_t i = 0; i < good.size() * 4; ++i) {
       auto words = good;
       std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
@@ -357,7 +357,7 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
         "consistency is of the unknown kind 5", "loss has the unknown value 3",
         "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
         "embedding.init has the unknown value 5", "straggler is of the unknown kind 7",
-        "straggler.pauses is of the unknown kind 2", "fault is of the unknown kind 12",
+        "straggler.pauses is of the unknown kind 2", "fault is of the unknown kind 13",
         "fault.at is of the unknown kind 2", "balance has the unknown value 2",
         "host is of the unknown kind 2", "world.nodes has the unknown value 2"})
     CHECK_THAT(errors, Contains(std::string("plan: ") + error + '\n'));

@@ -135,6 +135,14 @@ TEST_CASE("a picture holds its charts, labels and lines") {
   CHECK(svg(charts, {2, 400, 300}) == picture);
 }
 
+TEST_CASE("a series that has the colour of an earlier one is dotted") {
+  Chart chart = chart_of({{0, 0}, {1, 1}});
+  while (chart.series.size() < 7) chart.series.push_back({"one more", {{0, 0}, {1, 1}}});
+  CHECK(count_of(svg({&chart, 1}, {1, 400, 300}), "stroke-dasharray") == 0);
+  chart.series.push_back({"the eighth", {{0, 0}, {1, 1}}});
+  CHECK(count_of(svg({&chart, 1}, {1, 400, 300}), "stroke-dasharray") == 2);
+}
+
 TEST_CASE("the legend stays above the plot, however many series there are") {
   Chart chart = chart_of({{0, 0}, {1, 1}});
   for (int i = 0; i < 9; ++i)

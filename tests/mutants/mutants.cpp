@@ -50,6 +50,7 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(admission_left_uneven, "a worker starts where the shards do not agree"),
     LEEWAY_MUTANT(started_too_early, "a worker starts before all shards know it"),
     LEEWAY_MUTANT(torn_counted_as_trained, "what only some shards have counts as trained"),
+    LEEWAY_MUTANT(leaver_not_awaited, "who is asked to leave is forgotten before it has stopped"),
     LEEWAY_MUTANT(leased_twice, "samples that come back are leased to two"),
     LEEWAY_MUTANT(trained_leased_again, "what a dead worker has trained is leased again"),
     LEEWAY_MUTANT(late_samples_lost, "what a late worker was to train is forgotten"),

@@ -21,6 +21,7 @@ TEST_CASE("every kind of fault has a way to be written") {
       {"2:crash@3s", {kWorker2, 3.0, 0, plan::Crash{}}},
       {"2:crash(500ms)@3s", {kWorker2, 3.0, 0, plan::Crash{0.5}}},
       {"2:joins@250ms", {kWorker2, 0.25, 0, plan::Joins{}}},
+      {"2:leaves@100", {kWorker2, std::int64_t{100}, 0, plan::Leaves{}}},
       {"2:freeze(2s)@7", {kWorker2, std::int64_t{7}, 0, plan::Freeze{2}}},
       {"scheduler:slow(5ms,2s)@1s", {kScheduler, 1.0, 0, plan::Slow{5, 2}}},
       {"2:break(shard0,100ms)@1s", {kWorker2, 1.0, 0, plan::Breaks{kShard0, 0.1}}},

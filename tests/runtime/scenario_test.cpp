@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/text.hpp"
 #include "runtime/scenario.hpp"
 #include "tests/support/process.hpp"
 
@@ -255,6 +256,40 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   const Result again = run(plan, {.folder = folder / "run", .quiet = true});
   CHECK(again.exit_code == 2);
   CHECK(again.error.find("--out") != std::string::npos);
+}
+
+TEST_CASE("a run that loses a shard keeps the cut that was evaluated last, to go on from") {
+  const TemporaryFolder folder;
+  Plan plan = small().plan();
+  plan.stop.epochs = 20;
+  plan.evaluate_every = 1;
+  plan.simulated = plan::World{};
+  plan.faults = {{address_of(ShardId(0)), std::int64_t{200}, 0, plan::Crash{}}};
+  const std::string file = folder / "run/last-cut.safetensors";
+  const Result result = run(plan, {.folder = folder / "run", .quiet = true});
+  CHECK(result.exit_code == 1);
+  CHECK(result.weights.empty());
+  const auto iteration = result.totals.last_cut_iteration;
+  CHECK(iteration > Iteration(0));
+  CHECK(iteration < Iteration(200));
+  CHECK_THAT(result.error, Catch::Matchers::Contains(concat("iteration ", iteration)) &&
+                               Catch::Matchers::EndsWith("--init " + file));
+  CHECK(read_json(folder / "run/result.json")["text"] == result.error);
+  const auto cut = read_safetensors(file);
+  REQUIRE(cut.has_value());
+  REQUIRE(cut->tensors.size() == result.last_cut.size());
+  CHECK(std::memcmp(cut->tensors[0].data.data(), result.last_cut[0].data.data(),
+                    8 * 4 * sizeof(float)) == 0);
+  plan.faults.clear();
+  plan.init_from = file;
+  CHECK(run(plan, {.quiet = true}).ok());
+  // One that ended before anything was evaluated has none to keep.
+  plan.faults = {{address_of(ShardId(0)), std::int64_t{1}, 0, plan::Crash{}}};
+  const Result early = run(plan, {.folder = folder / "early", .quiet = true});
+  CHECK(early.exit_code == 1);
+  CHECK(early.last_cut.empty());
+  CHECK(early.error.find("last cut") == std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder / "early/last-cut.safetensors"));
 }
 
 }  // namespace leeway::test

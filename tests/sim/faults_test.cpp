@@ -87,6 +87,49 @@ TEST_CASE("a worker that joins late is not waited for, and takes its part from t
   CHECK(late < told.count(address_of(WorkerId(0)), Event::Kind::step_finished) - 4);
 }
 
+TEST_CASE("a worker that leaves finishes its iteration, and the others train the rest") {
+  const Told told = run_with({kWorker1, std::int64_t{5}, 0, plan::Leaves{}});
+  check_trained(told);
+  CHECK(told.evicted.empty());
+  CHECK(told.totals.end.torn_pushes == 0);
+  CHECK(told.count(kScheduler, Event::Kind::left) == 1);
+  const int steps = told.count(kWorker1, Event::Kind::step_started);
+  CHECK(steps >= 6);
+  CHECK(steps <= 7);
+  CHECK(told.count(kWorker1, Event::Kind::step_finished) == steps);
+}
+
+TEST_CASE("when all workers have left the run fails, unless one is to come") {
+  std::vector<plan::Fault> faults;
+  for (const std::uint32_t worker : {0u, 1u})
+    faults.push_back({address_of(WorkerId(worker)), std::int64_t{5}, 0, plan::Leaves{}});
+  const Address last = address_of(WorkerId(2));
+  SECTION("nobody comes") {
+    faults.push_back({last, std::int64_t{5}, 0, plan::Leaves{}});
+    const Told told = run(plan_with(faults));
+    CHECK(told.totals.end.reason == msg::RunEnded::Reason::failed);
+    CHECK(told.totals.end.text.find("no worker is left") == 0);
+    CHECK_FALSE(told.totals.weights.empty());
+  }
+  SECTION("one comes") {
+    faults.push_back({last, 1.0, 0, plan::Joins{}});
+    const Told told = run(plan_with(faults));
+    check_trained(told);
+    CHECK(told.seconds > 1.0);
+  }
+}
+
+TEST_CASE("a worker that is told to leave while it is cut off leaves when it is back") {
+  // The Stop is lost with the link; evicted or not, it is told again.
+  const double broken = GENERATE(0.003, 0.02);
+  const Told told = run(plan_with({{kWorker1, std::int64_t{5}, 0, plan::Breaks{kScheduler, broken}},
+                                   {kWorker1, std::int64_t{5}, 0, plan::Leaves{}}}));
+  check_trained(told);
+  CHECK(told.evicted.size() == (broken > 0.01 ? 1 : 0));
+  CHECK(told.count(kScheduler, Event::Kind::left) >= 1);
+  CHECK(told.count(kWorker1, Event::Kind::step_finished) < 15);
+}
+
 TEST_CASE("a worker that stands still is evicted after the detection, and comes back") {
   const Told brief = run_with({kWorker1, std::int64_t{5}, 0, plan::Freeze{0.004}});
   check_trained(brief);

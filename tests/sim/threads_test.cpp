@@ -148,6 +148,26 @@ TEST_CASE("an actor handles one message after the other, each for its time") {
   CHECK(actor->told[2] == at(microseconds(35)));
 }
 
+TEST_CASE("what follows a long rest takes longer, by how cold it is") {
+  World world = exact_world();
+  world.cold = 1;
+  Simulator simulator({.world = world});
+  const auto actor = std::make_shared<Noting>();
+  const Address shard = address_of(ShardId(0));
+  simulator.add(shard, actor);
+  simulator.send(shard, Message());
+  for (const Instant later : {at(milliseconds(100)), at(milliseconds(100) + microseconds(6))})
+    simulator.at(later, [&] { simulator.send(shard, Message()); });
+  run(simulator);
+  REQUIRE(actor->told.size() == 3);
+  CHECK(actor->told[0] == at(microseconds(15)));
+  const Duration cold = actor->told[1] - at(milliseconds(100) + microseconds(5));
+  const Duration warmer = actor->told[2] - actor->told[1];
+  CHECK(cold > microseconds(19));
+  CHECK(cold < microseconds(20));
+  CHECK(warmer < cold);
+}
+
 TEST_CASE("messages to two actors take two cores, or wait for one") {
   for (const std::uint32_t cores : {1u, 2u}) {
     Simulator simulator({.world = exact_world(cores)});
@@ -244,7 +264,8 @@ TEST_CASE("a run on threads keeps the protocol, trains the same under bsp, and c
                                .message_us = 5,
                                .timer_us = 50,
                                .slice_us = 100,
-                               .contention = 0.2};
+                               .contention = 0.2,
+                               .cold = 0.5};
   plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{3}}};
   const auto threads = simulate(), again = simulate();
   CHECK(threads.first == again.first);

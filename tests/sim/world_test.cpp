@@ -73,7 +73,7 @@ std::string file_of(const std::string& text) {
 TEST_CASE("a world is read from a file, and settings behind it change it") {
   const auto path = file_of("nodes = \"one\"\ncores = 8\nmessage_us = 2.5\nlatency_us = 70\n");
   const auto read =
-      parse_world(concat("@", path, ",latency=1ms,contention=10%,slice=3ms,timer=50us"));
+      parse_world(concat("@", path, ",latency=1ms,contention=10%,cold=40%,slice=3ms,timer=50us"));
   REQUIRE(read);
   CHECK(*read == plan::World{.nodes = plan::World::Nodes::one,
                              .cores = 8,
@@ -81,7 +81,8 @@ TEST_CASE("a world is read from a file, and settings behind it change it") {
                              .message_us = 2.5,
                              .timer_us = 50,
                              .slice_us = 3000,
-                             .contention = 0.1});
+                             .contention = 0.1,
+                             .cold = 0.4});
   CHECK(World(*read).message == nanoseconds(2500));
 }
 
@@ -99,7 +100,8 @@ TEST_CASE("a world that is written is read back") {
                     .message_us = 3.25,
                     .timer_us = 70.5,
                     .slice_us = 1400,
-                    .contention = 0.125};
+                    .contention = 0.125,
+                    .cold = 0.375};
   world.cost_only = true;
   const auto read = parse_world(concat("@", file_of(to_toml(world))));
   REQUIRE(read);

@@ -54,8 +54,9 @@ struct Confined {
   std::string_view suffix;
   std::string_view home;
 };
-constexpr std::array<Confined, 6> kConfined = {{
+constexpr std::array<Confined, 7> kConfined = {{
     {"caf/", "", "cluster"},
+    {"openssl/", "", "cluster"},
     {"capnp/", "", "messages"},
     {"kj/", "", "messages"},
     {"", ".capnp.h", "messages"},

@@ -1,0 +1,417 @@
+// What the mesh makes of a connection between two processes of this host, beside a plain TCP
+// socket that carries the same bytes: streams of messages, small round trips, the same over TLS,
+// and the memory of a sender whose receiver is stopped.
+//
+//   mesh_bench [--rounds 7] [--megabytes 1024] [--trips 5000] [--window-mib 2] [--stopped 10]
+//
+// All bytes are written before they are sent and read when they have come. The rounds of all rows
+// are interleaved. Makes certificates for the rows over TLS with the program openssl.
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "cluster/mesh.hpp"
+#include "core/text.hpp"
+
+namespace {
+
+using namespace leeway;
+using Clock = std::chrono::steady_clock;
+
+constexpr Address kFrom{RoleKind::worker, 0}, kTo{RoleKind::shard, 0};
+/// Sent and not yet acknowledged, at most: as much as fits, two messages at least.
+constexpr std::size_t kAhead = 6u << 20;
+
+struct Setting {
+  int rounds = 7;
+  std::size_t megabytes = 1024;
+  int trips = 5000;
+  std::size_t window_mib = 2;
+  int stopped = 10;
+  std::string serve;  // what a child does: "tcp" or "mesh"
+  std::string tls;
+  bool shared_memory = false;
+
+  MeshOptions options() const {
+    return {.tls = tls,
+            .transport = shared_memory ? Transport::shared_memory : Transport::tcp,
+            .window_bytes = window_mib << 20};
+  }
+};
+
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "mesh_bench: %s\n", why.c_str());
+  std::exit(1);
+}
+
+double seconds_since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+void write_all_bytes(std::byte* bytes, std::size_t size, std::uint64_t seed) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(bytes);
+  for (std::size_t i = 0; i < size / 8; ++i) words[i] = seed + i;
+}
+std::uint64_t read_all_bytes(const std::byte* bytes, std::size_t size) {
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(bytes);
+  return std::accumulate(words, words + size / 8, std::uint64_t{0});
+}
+
+// Plain TCP: messages of a length, eight bytes, and as many bytes. An empty one is answered.
+
+void put(int socket, const void* bytes, std::size_t count) {
+  for (std::size_t done = 0; done < count;) {
+    const ssize_t now = send(socket, static_cast<const char*>(bytes) + done, count - done, 0);
+    if (now <= 0) fail("a plain connection broke");
+    done += static_cast<std::size_t>(now);
+  }
+}
+bool take(int socket, void* bytes, std::size_t count) {
+  for (std::size_t done = 0; done < count;) {
+    const ssize_t now = recv(socket, static_cast<char*>(bytes) + done, count - done, 0);
+    if (now <= 0) return false;
+    done += static_cast<std::size_t>(now);
+  }
+  return true;
+}
+
+void serve_tcp() {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener, 1) != 0)
+    fail("cannot listen");
+  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  std::printf("%d\n", ntohs(address.sin_port));
+  std::fflush(stdout);
+  const int caller = accept(listener, nullptr, nullptr);
+  const int yes = 1;
+  setsockopt(caller, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  std::uint64_t length = 0, sum = 0;
+  Blob blob;
+  while (take(caller, &length, sizeof length)) {
+    if (blob.size() < length) blob = Blob::allocate(length);
+    if (!take(caller, blob.mutable_data(), length)) return;
+    sum += read_all_bytes(blob.data(), length);
+    if (length == 0) put(caller, &sum, sizeof sum);
+  }
+}
+
+void serve_mesh(const Setting& setting) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<std::pair<PeerId, Message>> come;
+  MeshEvents events;
+  events.on_message = [&](PeerId peer, Address, Address, Message message) {
+    std::lock_guard lock(mutex);
+    come.emplace_back(peer, std::move(message));
+    changed.notify_one();
+  };
+  auto mesh = open_mesh(setting.options(), events);
+  if (!mesh) fail(mesh.error().text);
+  std::printf("%d\n", (*mesh)->port());
+  std::fflush(stdout);
+  std::uint64_t sum = 0;
+  while (true) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return !come.empty(); });
+    auto [peer, message] = std::move(come.front());
+    come.pop_front();
+    lock.unlock();
+    for (const Blob& blob : message.blobs()) sum += read_all_bytes(blob.data(), blob.size());
+    (*mesh)->send(peer, kTo, kFrom, Message(std::vector<std::uint64_t>{sum}, {}));
+  }
+}
+
+/// Another process of this program, and the port it listens on.
+class Server {
+ public:
+  explicit Server(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "mesh_bench");
+    std::vector<char*> argv;
+    for (auto& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    int ends[2];
+    if (pipe(ends) != 0) fail("no pipe");
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      dup2(ends[1], 1);
+      close(ends[0]);
+      close(ends[1]);
+      execv("/proc/self/exe", argv.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    FILE* const in = fdopen(ends[0], "r");
+    int port = 0;
+    if (std::fscanf(in, "%d", &port) != 1) fail("the other process did not start");
+    std::fclose(in);
+    port_ = static_cast<std::uint16_t>(port);
+  }
+  ~Server() {
+    ::kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  std::uint16_t port() const { return port_; }
+  void signal(int number) const { ::kill(pid_, number); }
+
+ private:
+  pid_t pid_ = -1;
+  std::uint16_t port_ = 0;
+};
+
+/// One way to another process.
+class Way {
+ public:
+  virtual ~Way() = default;
+  /// Gigabytes a second.
+  virtual double stream(std::size_t bytes, std::size_t messages) = 0;
+  /// Microseconds, the median.
+  virtual double trip(int count) = 0;
+};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+class PlainWay final : public Way {
+ public:
+  PlainWay() : server_({"--serve", "tcp"}), socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    const sockaddr_in address{.sin_family = AF_INET,
+                              .sin_port = htons(server_.port()),
+                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    if (connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      fail("no plain connection");
+    const int yes = 1;
+    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+  ~PlainWay() override { close(socket_); }
+  double stream(std::size_t bytes, std::size_t messages) override {
+    Blob blob = Blob::allocate(bytes);
+    ask();
+    const auto began = Clock::now();
+    for (std::size_t i = 0; i < messages; ++i) {
+      write_all_bytes(blob.mutable_data(), bytes, i);
+      const std::uint64_t length = bytes;
+      put(socket_, &length, sizeof length);
+      put(socket_, blob.data(), bytes);
+    }
+    ask();
+    return static_cast<double>(bytes * messages) * 1e-9 / seconds_since(began);
+  }
+  double trip(int count) override {
+    std::vector<double> all;
+    for (int i = 0; i < count; ++i) {
+      const auto began = Clock::now();
+      ask();
+      all.push_back(1e6 * seconds_since(began));
+    }
+    return median(std::move(all));
+  }
+
+ private:
+  void ask() {
+    std::uint64_t word = 0;
+    put(socket_, &word, sizeof word);
+    if (!take(socket_, &word, sizeof word)) fail("no answer");
+  }
+  Server server_;
+  int socket_;
+};
+
+class MeshWay final : public Way {
+ public:
+  explicit MeshWay(const Setting& setting) : server_(arguments(setting)) {
+    MeshEvents events;
+    events.on_message = [this](PeerId, Address, Address, const Message&) {
+      std::lock_guard lock(mutex_);
+      ++answers_;
+      changed_.notify_one();
+    };
+    auto mesh = open_mesh(setting.options(), events);
+    if (!mesh) fail(mesh.error().text);
+    mesh_ = std::move(*mesh);
+    const auto peer = mesh_->connect("127.0.0.1", server_.port(), seconds(10));
+    if (!peer) fail(peer.error().text);
+    peer_ = *peer;
+  }
+  double stream(std::size_t bytes, std::size_t messages) override {
+    const auto began = Clock::now();
+    for (std::size_t i = 0; i < messages; ++i) {
+      Blob blob = Blob::allocate(bytes);
+      write_all_bytes(blob.mutable_data(), bytes, i);
+      std::vector<Blob> blobs;
+      blobs.push_back(std::move(blob));
+      send(Message(std::vector<std::uint64_t>{i}, std::move(blobs)));
+      wait(std::max<std::size_t>(2, kAhead / bytes) - 1);
+    }
+    wait(0);
+    return static_cast<double>(bytes * messages) * 1e-9 / seconds_since(began);
+  }
+  double trip(int count) override {
+    std::vector<double> all;
+    for (int i = 0; i < count; ++i) {
+      const auto began = Clock::now();
+      send(Message(std::vector<std::uint64_t>{0}, {}));
+      wait(0);
+      all.push_back(1e6 * seconds_since(began));
+    }
+    return median(std::move(all));
+  }
+  void send(Message message) {
+    ++sent_;
+    mesh_->send(peer_, kFrom, kTo, std::move(message));
+  }
+  /// Until no more than `open` are without an answer.
+  void wait(std::uint64_t open) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return sent_ - answers_ <= open; });
+  }
+  PeerCounts counts() const { return mesh_->counts(peer_); }
+  const Server& server() const { return server_; }
+
+ private:
+  static std::vector<std::string> arguments(const Setting& setting) {
+    std::vector<std::string> words = {"--serve",      "mesh",
+                                      "--tls",        setting.tls,
+                                      "--window-mib", std::to_string(setting.window_mib)};
+    if (setting.shared_memory) words.push_back("--shared-memory");
+    return words;
+  }
+  Server server_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t sent_ = 0, answers_ = 0;
+  PeerId peer_;
+  std::unique_ptr<Mesh> mesh_;
+};
+
+std::string make_certificates() {
+  std::string folder = (std::filesystem::temp_directory_path() / "mesh-bench-XXXXXX").string();
+  if (!mkdtemp(folder.data())) fail("no temporary folder");
+  const std::string make = concat(
+      "cd ", folder, " && (openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes ",
+      "-days 365 -keyout ca.key -out ca.pem -subj /CN=ca && openssl req -newkey ec -pkeyopt ",
+      "ec_paramgen_curve:P-256 -nodes -keyout node.key -out node.csr -subj /CN=node && ",
+      "openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 365 -out ",
+      "node.pem) >/dev/null 2>&1");
+  if (std::system(make.c_str()) != 0) fail("openssl could not make certificates");
+  return folder;
+}
+
+double resident_mib() {
+  std::ifstream in("/proc/self/statm");
+  double total = 0, resident = 0;
+  in >> total >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+void print_row(const std::string& name, std::vector<double> values, double plain) {
+  std::ranges::sort(values);
+  std::printf("%-28s %8.2f  (%.2f to %.2f)  %5.2f\n", name.c_str(), median(values), values.front(),
+              values.back(), median(values) / plain);
+}
+
+void measure_stopped(const Setting& setting) {
+  MeshWay way(setting);
+  way.stream(4u << 20, 32);
+  const std::uint64_t before_bytes = way.counts().bytes_out;
+  Blob blob = Blob::allocate(4u << 20);
+  write_all_bytes(blob.mutable_data(), blob.size(), 1);
+  const Message message(std::vector<std::uint64_t>{1}, {blob});
+  way.server().signal(SIGSTOP);
+  const double before = resident_mib();
+  const auto began = Clock::now();
+  std::uint64_t sent = 0;
+  for (; seconds_since(began) < setting.stopped; ++sent) {
+    way.send(message);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const double after = resident_mib();
+  const PeerCounts counts = way.counts();
+  std::printf(
+      "receiver stopped for %d s: %llu messages of 4 MiB given to send, %.1f MiB left this "
+      "process, "
+      "%llu wait;\nresident memory %.1f MiB before, %.1f after\n",
+      setting.stopped, static_cast<unsigned long long>(sent),
+      static_cast<double>(counts.bytes_out - before_bytes) / (1 << 20),
+      static_cast<unsigned long long>(counts.waiting), before, after);
+}
+
+void measure(const Setting& setting) {
+  Setting by_memory = setting, over_tls = setting;
+  by_memory.shared_memory = true;
+  over_tls.tls = make_certificates();
+  std::map<std::string, std::unique_ptr<Way>> ways;
+  ways["1 plain TCP"] = std::make_unique<PlainWay>();
+  ways["2 mesh, TCP"] = std::make_unique<MeshWay>(setting);
+  ways["3 mesh, TLS"] = std::make_unique<MeshWay>(over_tls);
+  ways["4 mesh, shared memory"] = std::make_unique<MeshWay>(by_memory);
+  std::filesystem::remove_all(over_tls.tls);
+  const std::vector<std::size_t> sizes = {1u << 20, 4u << 20, 64u << 20};
+  std::map<std::size_t, std::map<std::string, std::vector<double>>> rates;
+  std::map<std::string, std::vector<double>> trips;
+  for (int round = -1; round < setting.rounds; ++round)
+    for (auto& [name, way] : ways) {
+      for (const std::size_t size : sizes) {
+        const double rate =
+            way->stream(size, std::max<std::size_t>(1, (setting.megabytes << 20) / size));
+        if (round >= 0) rates[size][name].push_back(rate);
+      }
+      const double trip = way->trip(setting.trips);
+      if (round >= 0) trips[name].push_back(trip);
+    }
+  for (const std::size_t size : sizes) {
+    std::printf("\nstream of %zu MiB messages    GB/s   (range)       of plain\n", size >> 20);
+    for (auto& [name, values] : rates[size])
+      print_row(name.substr(2), values, median(rates[size]["1 plain TCP"]));
+  }
+  std::printf("\nround trip of 8 bytes          us    (range)       of plain\n");
+  for (auto& [name, values] : trips)
+    print_row(name.substr(2), values, median(trips["1 plain TCP"]));
+  std::printf("\n");
+  if (setting.stopped > 0) measure_stopped(setting);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Setting setting;
+  CLI::App app("The mesh beside plain TCP, between two processes of this host.");
+  app.add_option("--rounds", setting.rounds, "of each row")->check(CLI::PositiveNumber);
+  app.add_option("--megabytes", setting.megabytes, "of each stream")->check(CLI::PositiveNumber);
+  app.add_option("--trips", setting.trips, "of each round")->check(CLI::PositiveNumber);
+  app.add_option("--window-mib", setting.window_mib, "of the mesh")->check(CLI::PositiveNumber);
+  app.add_option("--stopped", setting.stopped, "seconds that a receiver is stopped; 0: leave out");
+  app.add_option("--serve", setting.serve)->group("");
+  app.add_option("--tls", setting.tls)->group("");
+  app.add_flag("--shared-memory", setting.shared_memory)->group("");
+  CLI11_PARSE(app, argc, argv);
+  if (setting.serve == "tcp")
+    serve_tcp();
+  else if (setting.serve == "mesh")
+    serve_mesh(setting);
+  else
+    measure(setting);
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""What spreading a run over processes costs: the same run in one process and over several, interleaved, on the same cores.
+
+usage: spread.py [--rounds 7] [--seconds 5] [--scenario fashion-mlp] [--build build/release] [-- ARGUMENTS OF THE SCENARIO...]
+
+Two workers and one shard: in one process; over a program and two node agents (the shard beside worker 0) by shared memory; the
+same by TCP. Prints samples a second, and the share that is lost. Let nothing else run meanwhile.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+PLACE = "shards=1,worker0=1,worker1=2"
+
+
+def start_agent(leeway):
+    agent = subprocess.Popen([leeway, "node", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+    for line in agent.stderr:
+        found = re.search(r"127\.0\.0\.1:(\d+)", line)
+        if found:
+            return agent, "127.0.0.1:" + found[1]
+    sys.exit("a node agent does not start")
+
+
+def rate(program, arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        done = subprocess.run([program, "--out", out, "--quiet", *arguments], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{program} failed:\n{done.stdout}{done.stderr}")
+        return json.loads((out / "result.json").read_text())["samples_per_second"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", default="5")
+    parser.add_argument("--scenario", default="fashion-mlp")
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("arguments", nargs="*", help="further arguments of the scenario")
+    args = parser.parse_args()
+    bin_folder = Path(args.build) / "bin"
+    agents = [start_agent(bin_folder / "leeway") for _ in range(2)]
+    try:
+        shared = ["--workers", "2", "--shards", "1", "--epochs", "10000", "--seconds", args.seconds, "--evaluate-every", "0",
+                  *args.arguments]
+        nodes = ["--nodes", ",".join(address for _, address in agents), "--place", PLACE]
+        kinds = {"one process": shared, "three, shared memory": [*shared, *nodes, "--transport", "shm"],
+                 "three, TCP": [*shared, *nodes, "--transport", "tcp"]}
+        rates = {kind: [] for kind in kinds}
+        for number in range(args.rounds):
+            for kind, arguments in kinds.items():
+                rates[kind].append(rate(bin_folder / args.scenario, arguments))
+            print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
+    finally:
+        for agent, _ in agents:
+            agent.terminate()
+            agent.wait(30)
+    alone = statistics.median(rates["one process"])
+    print(f"{args.scenario}, 2 workers, 1 shard: samples/s, median (range) of {args.rounds} rounds")
+    for kind, values in rates.items():
+        median = statistics.median(values)
+        print(f"  {kind:22} {median:10.0f} ({min(values):.0f} to {max(values):.0f})  {median / alone - 1:+.1%}")
+
+
+if __name__ == "__main__":
+    main()

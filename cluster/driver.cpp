@@ -1,0 +1,414 @@
+#include "cluster/driver.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <future>
+#include <random>
+
+#include "cluster/node_name.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "models/datasets/shipped.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kPollTime = milliseconds(20);
+constexpr int kPings = 5;
+/// Pieces of data under way to one node.
+constexpr std::int64_t kChunksAhead = 8;
+/// Between two lines about data that is being sent.
+constexpr Duration kShowEvery = seconds(2);
+
+std::string size_text(double bytes) {
+  const bool large = bytes >= 1e9;
+  return concat(static_cast<std::int64_t>(bytes / (large ? 1e9 : 1e6) + 0.5),
+                large ? " GB" : " MB");
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan& plan) {
+  std::unique_ptr<Driver> driver(new Driver(std::move(options)));
+  auto placement = place_actors(static_cast<std::uint32_t>(driver->options_.nodes.size()),
+                                plan.shards, plan.workers, driver->options_.place);
+  if (!placement) return placement.error();
+  driver->placement_ = std::move(*placement);
+  driver->plan_ = plan;
+  std::random_device random;
+  do {
+    driver->number_ = (std::uint64_t{random()} << 32) | random();
+  } while (driver->number_ == 0);
+  auto mesh = driver->options_.open(
+      driver->options_.mesh, events_into(driver->inbox_, driver->node_mutex_, driver->node_));
+  if (!mesh) return mesh.error();
+  driver->mesh_ = std::move(*mesh);
+  driver->nodes_.push_back({.name = driver->name()});
+  for (const auto& name : driver->options_.nodes) driver->nodes_.push_back({.name = name});
+  return driver;
+}
+
+Driver::~Driver() {
+  if (!finished_)
+    for (const Node& node : nodes_)
+      if (node.step != Step::none && node.step != Step::gone)
+        tell(node, node::End{"the program ends"});
+  std::shared_ptr<JobNode> node;
+  {
+    std::lock_guard lock(node_mutex_);
+    node.swap(node_);
+  }
+  node.reset();
+  mesh_.reset();
+}
+
+std::string Driver::name() const {
+  std::string host = mesh_->address();
+  if (host == "0.0.0.0") {  // on all of its addresses; others know it by its name
+    char name[256] = "";
+    if (gethostname(name, sizeof name - 1) == 0) host = name;
+  }
+  return concat(host, ':', mesh_->port());
+}
+
+void Driver::tell(const Node& node, node::Body body) {
+  mesh_->send(node.peer, kHost, kHost, encode(NodeEnvelope{number_, std::move(body)}));
+}
+
+// ---- before the start ----
+
+Status Driver::prepare(const TrainTest& data, const std::vector<Blob>& initial_weights) {
+  data_ = data;
+  call_all();
+  if (const auto reached = problems(); !reached) return reached;
+  ask_.version = leeway_version();
+  ask_.who = options_.who;
+  ask_.plan = encode(plan_);
+  ask_.data = mark_of(data);
+  ask_.trace = options_.trace;
+  ask_.initial_weights = initial_weights;
+  for (std::size_t i = 1; i < nodes_.size(); ++i) ask(i);
+  await({Step::asked, Step::asking_clock}, options_.answer_limit, "an answer");
+  if (const auto answered = problems(); !answered) return answered;
+  for (std::size_t i = 1; i < nodes_.size(); ++i)
+    say(concat("node ", i, " is ", nodes_[i].name, ": ", nodes_[i].facts));
+  return ship_all();
+}
+
+void Driver::call_all() {
+  std::vector<std::future<Expected<PeerId>>> calls;
+  for (std::size_t i = 1; i < nodes_.size(); ++i)
+    calls.push_back(std::async(std::launch::async, [this, i]() -> Expected<PeerId> {
+      const auto name = parse_node(nodes_[i].name);
+      if (!name) return name.error();
+      return mesh_->connect(name->host, name->port, options_.call_limit);
+    }));
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    const auto peer = calls[i - 1].get();
+    if (!peer) {
+      // The mesh begins with the name, as the list of problems does.
+      const std::string& text = peer.error().text;
+      const std::string name = nodes_[i].name + ": ";
+      nodes_[i].problem = text.starts_with(name) ? text.substr(name.size()) : text;
+      continue;
+    }
+    nodes_[i].peer = *peer;
+    for (std::size_t other = 1; other < i; ++other)
+      if (nodes_[other].problem.empty() && nodes_[other].peer == *peer)
+        nodes_[i].problem = concat("is the same node as ", nodes_[other].name, "; name it once");
+  }
+}
+
+void Driver::ask(std::size_t index) {
+  node::Ask ask = ask_;
+  ask.self = static_cast<std::uint32_t>(index);
+  for (const Node& node : nodes_)
+    ask.nodes.push_back(node.step == Step::gone || node.step == Step::ended ? "" : node.name);
+  const auto lost = missing();
+  for (const NodeIndex node : placement_.shards) ask.shards.push_back(node.value());
+  for (std::uint32_t i = 0; i < placement_.workers.size(); ++i)
+    ask.workers.push_back((lost.contains(WorkerId(i)) ? kNowhere : placement_.workers[i]).value());
+  nodes_[index].step = Step::asked;
+  tell(nodes_[index], std::move(ask));
+}
+
+void Driver::await(const std::set<Step>& steps, Duration limit, const std::string& what) {
+  const std::int64_t until = steady_ns() + limit.ns;
+  const auto waiting = [&](const Node& node) {
+    return node.problem.empty() && steps.contains(node.step);
+  };
+  while (std::any_of(nodes_.begin() + 1, nodes_.end(), waiting)) {
+    if (options_.interrupted && options_.interrupted()) return;
+    if (steady_ns() > until) break;
+    poll(kPollTime);
+  }
+  for (Node& node : nodes_)
+    if (waiting(node))
+      node.problem = concat("has not given ", what, " within ", limit.seconds(),
+                            " s; see what it says on its terminal");
+}
+
+Status Driver::problems() {
+  std::string text;
+  std::size_t count = 0;
+  for (const Node& node : nodes_) {
+    if (node.problem.empty()) continue;
+    text += concat("\n  ", node.name, ": ", node.problem);
+    ++count;
+  }
+  const bool interrupted = options_.interrupted && options_.interrupted();
+  if (count == 0 && !interrupted) return {};
+  if (count == 0) return Error{"interrupted before the start"};
+  return Error{concat("the job cannot start: ", count, " of ", nodes_.size() - 1,
+                      nodes_.size() == 2 ? " node" : " nodes", " cannot take part", text)};
+}
+
+void Driver::ship(Node& node) {
+  const auto& mark = ask_.data;
+  const std::int64_t all = mark.train_samples + mark.test_samples;
+  while (node.sent < all && node.sent - node.stored < kChunksAhead * samples_of_chunk(mark)) {
+    const bool test = node.sent >= mark.train_samples;
+    auto chunk = chunk_of(data_, mark, test, test ? node.sent - mark.train_samples : node.sent);
+    node.sent += chunk.samples;
+    tell(node, std::move(chunk));
+  }
+}
+
+Status Driver::ship_all() {
+  const auto& mark = ask_.data;
+  const std::int64_t all = mark.train_samples + mark.test_samples;
+  std::int64_t shown = steady_ns(), stored = -1, moved_at = steady_ns();
+  const auto shipping = [](const Node& node) {
+    return node.step == Step::shipping && node.problem.empty();
+  };
+  while (std::any_of(nodes_.begin(), nodes_.end(), shipping)) {
+    if (options_.interrupted && options_.interrupted()) break;
+    poll(kPollTime);
+    std::int64_t now_stored = 0;
+    for (const Node& node : nodes_) now_stored += node.stored;
+    if (std::exchange(stored, now_stored) != now_stored) moved_at = steady_ns();
+    const bool stuck = steady_ns() - moved_at > options_.answer_limit.ns;
+    const bool show = steady_ns() - shown > kShowEvery.ns;
+    if (show) shown = steady_ns();
+    for (Node& node : nodes_) {
+      if (!shipping(node)) continue;
+      if (stuck)
+        node.problem = concat("has taken no data for ", options_.answer_limit.seconds(),
+                              " s; see what it says on its terminal");
+      if (show) say(concat("sent to ", node.name, ": ", 100 * node.stored / all, "%"));
+    }
+  }
+  return problems();
+}
+
+Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Audience*>& audience,
+                     std::function<void(Address, Instant, const Event&)> on_event) {
+  on_event_ = std::move(on_event);
+  std::vector<std::string> names;
+  for (const Node& node : nodes_) names.push_back(node.name);
+  JobNode::Options options{.number = number_,
+                           .placement = placement_,
+                           .self = kProgramNode,
+                           .names = std::move(names),
+                           .silence = options_.mesh.silence,
+                           .trace = false,
+                           .on_event = {}};
+  options.on_event = [this](Address actor, Instant at, const Event& event) {
+    if (on_event_) on_event_(actor, at, event);
+    if (event.kind == Event::Kind::left)
+      inbox_.push({MeshInbox::Item::Kind::left, {}, {}, {}, event.worker});
+  };
+  auto node = std::make_shared<JobNode>(*mesh_, job, audience, std::move(options));
+  {
+    std::lock_guard lock(node_mutex_);
+    node_ = std::move(node);
+  }
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    node_->link(NodeIndex(static_cast<std::uint32_t>(i)), nodes_[i].peer, nodes_[i].name);
+    nodes_[i].step = Step::linking;
+    tell(nodes_[i], node::Start{});
+  }
+  await({Step::linking}, options_.answer_limit, "word that its connections stand");
+  if (const auto linked = problems(); !linked) return linked;
+  node_->begin();
+  begun_ = true;
+  for (std::size_t i = 1; i < nodes_.size(); ++i) tell(nodes_[i], node::Begin{});
+  return {};
+}
+
+void Driver::finish() {
+  finished_ = true;
+  for (Node& node : nodes_)
+    if (node.step != Step::none && node.step != Step::gone && node.step != Step::ended)
+      tell(node, node::End{"the run has ended"});
+  const std::int64_t until = steady_ns() + options_.end_limit.ns;
+  const auto ending = [](const Node& node) {
+    return node.step != Step::none && node.step != Step::gone && node.step != Step::ended;
+  };
+  while (std::any_of(nodes_.begin(), nodes_.end(), ending) && steady_ns() < until) poll(kPollTime);
+  for (const Node& node : nodes_)
+    if (ending(node))
+      say(concat("node ", node.name, " has not said that it ended its actors within ",
+                 options_.end_limit.seconds(), " s; look at it"));
+}
+
+// ---- what is said ----
+
+void Driver::poll(Duration limit) {
+  for (auto item = inbox_.take(limit); item; item = inbox_.take({})) handle(*item);
+}
+
+void Driver::handle(MeshInbox::Item& item) {
+  using Kind = MeshInbox::Item::Kind;
+  if (item.kind == Kind::note) return say(item.text);
+  if (item.kind == Kind::left) return on_left(item.worker);
+  std::size_t index = 1;
+  while (index < nodes_.size() &&
+         (nodes_[index].peer != item.peer || nodes_[index].step == Step::none))
+    ++index;
+  const bool known = index < nodes_.size();
+  if (item.kind == Kind::said) {
+    if (known && item.said->job == number_) return handle(index, item.said->body);
+    return on_stranger(item.peer, item.said->body);
+  }
+  if (!known) return;
+  if (item.kind == Kind::gone) return on_gone(index, item.text);
+  if (!begun_ || finished_) return;
+  if (item.kind == Kind::silent)
+    say(concat("node ", nodes_[index].name, ": no sign of life for ",
+               options_.mesh.silence.seconds(), " s"));
+  if (item.kind == Kind::heard) say(concat("node ", nodes_[index].name, " is heard again"));
+}
+
+void Driver::handle(std::size_t index, node::Body& body) {
+  Node& node = nodes_[index];
+  if (const auto* answer = std::get_if<node::Answer>(&body)) return on_answer(index, *answer);
+  if (const auto* pong = std::get_if<node::Pong>(&body)) return on_pong(index, *pong);
+  if (const auto* stored = std::get_if<node::Stored>(&body)) {
+    if (node.step != Step::shipping || stored->samples > node.sent) return;
+    node.stored = stored->samples;
+    if (node.stored < ask_.data.train_samples + ask_.data.test_samples) return ship(node);
+    return next_step(index);
+  }
+  if (std::holds_alternative<node::Linked>(body)) {
+    if (node.step != Step::linking) return;
+    node.step = Step::running;
+    if (node.joins) on_joined(index);
+    return;
+  }
+  if (const auto* refused = std::get_if<node::Refused>(&body)) {
+    say(concat("node ", node.name, ": ", refused->text));
+    node.problem = refused->text;
+    return;
+  }
+  if (std::holds_alternative<node::Done>(body)) {
+    node.step = Step::ended;
+    return;
+  }
+  if (std::holds_alternative<node::Leaving>(body)) return on_leaving(index);
+  if (const auto* events = std::get_if<node::Events>(&body)) return on_events(node, *events);
+  if (!node_) return;
+  if (const auto* ended = std::get_if<node::Ended>(&body)) return node_->ended(*ended);
+  if (const auto* moved = std::get_if<node::Moved>(&body)) return on_moved(index, *moved);
+  on_stranger(node.peer, body);
+}
+
+void Driver::on_stranger(PeerId peer, const node::Body& body) {
+  if (const auto* offer = std::get_if<node::Offer>(&body)) return on_offer(peer, *offer);
+  if (!std::holds_alternative<node::StatusRequest>(body)) return;
+  node::Status status;
+  status.version = leeway_version();
+  status.program = true;
+  status.name = name();
+  if (node_) node_->fill(status);
+  mesh_->send(peer, kHost, kHost, encode(NodeEnvelope{0, std::move(status)}));
+}
+
+void Driver::on_answer(std::size_t index, const node::Answer& answer) {
+  Node& node = nodes_[index];
+  if (node.step != Step::asked) return;
+  std::vector<std::string> problems = answer.problems;
+  if (!answer.busy.empty())
+    problems.push_back(concat("is busy: ", answer.busy, "; wait for that, or give other nodes"));
+  if (problems.empty() && answer.version != leeway_version())
+    problems.push_back(concat("it has Leeway ", answer.version, ", this program has ",
+                              leeway_version(), "; use the same version everywhere"));
+  node.problem = join(problems, "; ");
+  if (!node.problem.empty()) {
+    // One that is busy, or cannot, has kept nothing.
+    if (node.joins) {
+      say(concat("node ", node.name, " cannot join: ", node.problem));
+      tell(node, node::Refused{node.problem});
+    }
+    node.step = node.joins ? Step::gone : Step::none;
+    return;
+  }
+  node.facts = concat(answer.cores, answer.cores == 1 ? " core, " : " cores, ",
+                      size_text(static_cast<double>(answer.memory_bytes)),
+                      answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
+  node.wants_data = answer.wants_data;
+  if (!options_.trace) return next_step(index);
+  node.step = Step::asking_clock;
+  tell(node, node::Ping{steady_ns()});
+}
+
+void Driver::on_pong(std::size_t index, const node::Pong& pong) {
+  Node& node = nodes_[index];
+  if (node.step != Step::asking_clock) return;
+  const std::int64_t now = steady_ns();
+  const std::int64_t round_trip = now - pong.ns;
+  if (node.pings == 0 || round_trip < node.round_trip) {
+    node.round_trip = round_trip;
+    node.clock_ahead = pong.clock_ns - (pong.ns + round_trip / 2);
+  }
+  if (++node.pings < kPings) return tell(node, node::Ping{steady_ns()});
+  next_step(index);
+}
+
+void Driver::next_step(std::size_t index) {
+  Node& node = nodes_[index];
+  if (node.wants_data && node.stored == 0) {
+    node.step = Step::shipping;
+    const auto& mark = ask_.data;
+    const std::int64_t all = mark.train_samples + mark.test_samples;
+    const auto bytes = static_cast<double>(all * (mark.shape.count() + 1)) * sizeof(float);
+    say(concat("sending the data to ", node.name, ": ", all, " samples, ", size_text(bytes)));
+    return ship(node);
+  }
+  node.step = Step::ready;
+  if (!node.joins) return;
+  node.step = Step::linking;
+  tell(node, node::Start{});
+}
+
+void Driver::on_events(const Node& node, const node::Events& events) {
+  if (!on_event_ || !node_) return;
+  for (const auto& event : events.events) {
+    const Instant at{event.ns - node.clock_ahead - node_->began_ns()};
+    on_event_(event.actor, at,
+              {.kind = static_cast<Event::Kind>(event.kind),
+               .worker = event.worker,
+               .iteration = Iteration(event.iteration),
+               .value = event.value,
+               .value2 = event.value2,
+               .epoch = Epoch(event.epoch),
+               .incarnation = Incarnation(event.incarnation),
+               .name = *names_.insert(event.name).first});
+  }
+}
+
+void Driver::on_gone(std::size_t index, const std::string& reason) {
+  Node& node = nodes_[index];
+  if (node.step == Step::gone) return;
+  const bool expected = node.step == Step::ended || finished_;
+  if (!expected) {
+    if (node.problem.empty()) node.problem = concat("is gone: ", reason);
+    if (begun_) say(concat("node ", node.name, " is gone: ", reason));
+  }
+  node.step = Step::gone;
+  for (Move& move : moves_) move.unaware.erase(index);
+  finish_moves();
+}
+
+}  // namespace leeway

@@ -1,0 +1,115 @@
+// Driver: nodes that leave a running job, and others that join it.
+#include <algorithm>
+
+#include "cluster/driver.hpp"
+#include "core/text.hpp"
+#include "messages/envelope.hpp"
+
+namespace leeway {
+
+void Driver::on_leaving(std::size_t index) {
+  Node& node = nodes_[index];
+  if (!begun_ || finished_ || node.step != Step::running) return;
+  say(concat("node ", node.name, " leaves"));
+  for (std::uint32_t i = 0; i < plan_.workers; ++i) {
+    const WorkerId worker(i);
+    if (placement_.workers[i].value() != index || host().life_of(worker) == 0) continue;
+    node.leaving.insert(worker);
+  }
+  for (const WorkerId worker : node.leaving)
+    host().send(kScheduler, encode(Envelope{.body = msg::Leave{worker}}));
+  if (node.leaving.empty()) tell(node, node::Left{});
+}
+
+void Driver::on_left(WorkerId worker) {
+  for (Node& node : nodes_)
+    if (node.leaving.erase(worker) > 0 && node.leaving.empty()) tell(node, node::Left{});
+}
+
+/// Workers that no node has: theirs is gone, or they were placed `later`.
+std::set<WorkerId> Driver::missing() const {
+  std::set<WorkerId> workers;
+  for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
+    const NodeIndex node = placement_.workers[i];
+    if (node == kNowhere || nodes_[node.value()].step == Step::gone ||
+        nodes_[node.value()].step == Step::ended)
+      workers.insert(WorkerId(i));
+  }
+  for (const Node& node : nodes_)
+    if (node.step != Step::gone && node.step != Step::ended)
+      for (const WorkerId worker : node.takes) workers.erase(worker);
+  return workers;
+}
+
+void Driver::on_offer(PeerId peer, const node::Offer& offer) {
+  const auto refuse = [&](const std::string& text) {
+    mesh_->send(peer, kHost, kHost, encode(NodeEnvelope{0, node::Refused{text}}));
+  };
+  if (!begun_ || finished_)
+    return refuse(concat("the job of ", options_.who, finished_ ? " has ended" : " has not begun",
+                         "; join one that is running"));
+  auto workers = missing();
+  if (workers.empty())
+    return refuse(concat("the job of ", options_.who, " has all its ", plan_.workers,
+                         " workers; join when one is missing, or start it with --place "
+                         "worker",
+                         plan_.workers - 1, "=later"));
+  if (nodes_.size() >= limits::kMaxNodes)
+    return refuse(concat("the job of ", options_.who, " has had ", nodes_.size(),
+                         " nodes, and takes no more"));
+  say(concat("node ", offer.name, " joins"));
+  nodes_.push_back({.name = offer.name, .peer = peer, .joins = true});
+  ask(nodes_.size() - 1);
+  nodes_.back().takes = std::move(workers);
+}
+
+void Driver::on_joined(std::size_t index) {
+  Node& node = nodes_[index];
+  const NodeIndex self(static_cast<std::uint32_t>(index));
+  node_->link(self, node.peer, node.name);
+  tell(node, node::Begin{});
+  // Where workers are by now that began elsewhere, or have come back.
+  for (std::uint32_t i = 0; i < plan_.workers; ++i) {
+    const std::uint32_t life = host().life_of(WorkerId(i));
+    const NodeIndex there = placement_.workers[i];
+    if (life >= 1 && there != kNowhere && !node.takes.contains(WorkerId(i)))
+      tell(node, node::Moved{WorkerId(i), there.value(), life});
+  }
+  for (const WorkerId worker : node.takes) {
+    Move move{{worker, self.value(), host().life_of(worker) + 1}, {}};
+    placement_.workers[worker.value()] = self;
+    node_->moved(move.moved);
+    for (std::size_t other = 1; other < nodes_.size(); ++other) {
+      if (other == index || nodes_[other].step != Step::running) continue;
+      move.unaware.insert(other);
+      tell(nodes_[other], move.moved);
+    }
+    moves_.push_back(std::move(move));
+  }
+  node.takes.clear();
+  finish_moves();
+}
+
+void Driver::on_moved(std::size_t index, const node::Moved& moved) {
+  bool answer = false;
+  for (Move& move : moves_)
+    if (move.moved.worker == moved.worker && move.moved.life == moved.life)
+      answer = move.unaware.erase(index) > 0 || answer;
+  if (answer) return finish_moves();
+  // A life that the node has begun by itself.
+  if (moved.node == index && moved.worker.value() < placement_.workers.size() &&
+      placement_.workers[moved.worker.value()].value() == index)
+    node_->moved(moved);
+}
+
+void Driver::finish_moves() {
+  std::erase_if(moves_, [&](const Move& move) {
+    if (!move.unaware.empty()) return false;
+    // All others know where its messages come from now.
+    tell(nodes_[move.moved.node], move.moved);
+    say(concat("worker ", move.moved.worker, " goes on at node ", nodes_[move.moved.node].name));
+    return true;
+  });
+}
+
+}  // namespace leeway

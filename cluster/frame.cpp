@@ -1,0 +1,250 @@
+#include "cluster/frame.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include "core/limits.hpp"
+
+namespace leeway::cluster {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "frames are little-endian");
+
+constexpr std::uint64_t kMagic = 0x315941574545'4cull;  // "LEEWAY1"
+constexpr std::uint64_t kFrameCost = 64;                // of a frame that has no bytes
+
+template <class T>
+bool put(Sink& sink, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return sink.put(&value, sizeof value);
+}
+template <class T>
+bool take(Source& source, T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return source.remaining() >= sizeof value && source.take(&value, sizeof value);
+}
+
+bool put(Sink& sink, const std::string& text) {
+  const auto count = static_cast<std::uint32_t>(std::min(text.size(), limits::kMaxGreetingText));
+  return put(sink, count) && sink.put(text.data(), count);
+}
+bool take(Source& source, std::string& text) {
+  std::uint32_t count = 0;
+  if (!take(source, count) || count > limits::kMaxGreetingText || count > source.remaining())
+    return false;
+  text.resize(count);
+  return source.take(text.data(), count);
+}
+
+bool put(Sink& sink, Address address) {
+  return put(sink, static_cast<std::uint8_t>(address.kind)) && put(sink, address.index);
+}
+bool take(Source& source, Address& address) {
+  std::uint8_t kind = 0;
+  if (!take(source, kind) || !take(source, address.index)) return false;
+  address.kind = static_cast<RoleKind>(kind);
+  return address.kind <= RoleKind::host;
+}
+
+bool put(Sink& sink, const Greeting& greeting) {
+  return put(sink, kMagic) && put(sink, greeting.protocol) && put(sink, greeting.version) &&
+         put(sink, greeting.call) && put(sink, greeting.refusal) && put(sink, greeting.mesh) &&
+         put(sink, greeting.expected) && put(sink, greeting.token) && put(sink, greeting.host) &&
+         put(sink, greeting.port) && put(sink, greeting.window_bytes) && put(sink, greeting.arena);
+}
+bool take(Source& source, Greeting& greeting) {
+  std::uint64_t magic = 0;
+  if (!take(source, magic) || magic != kMagic || !take(source, greeting.protocol) ||
+      !take(source, greeting.version) || !take(source, greeting.call) ||
+      !take(source, greeting.refusal))
+    return false;
+  if (greeting.protocol != kProtocolVersion) return true;
+  return take(source, greeting.mesh) && take(source, greeting.expected) &&
+         take(source, greeting.token) && take(source, greeting.host) &&
+         take(source, greeting.port) && take(source, greeting.window_bytes) &&
+         take(source, greeting.arena);
+}
+
+// In the letter, of each blob: its size, and in the upper bits how it travels.
+constexpr int kWayShift = 56;
+
+bool put_letter(Sink& sink, const Frame& frame) {
+  const auto header = frame.message.header();
+  const auto blobs = frame.message.blobs();
+  const auto ways = ways_of(frame.message, frame.loans);
+  bool good = put(sink, frame.number) && put(sink, frame.from) && put(sink, frame.to) &&
+              put(sink, static_cast<std::uint32_t>(header.size())) &&
+              put(sink, static_cast<std::uint32_t>(blobs.size())) &&
+              sink.put(header.data(), header.size_bytes());
+  for (std::size_t i = 0; good && i < blobs.size(); ++i)
+    good = put(sink, blobs[i].size() | static_cast<std::uint64_t>(ways[i]) << kWayShift);
+  for (std::size_t i = 0; good && i < blobs.size(); ++i) {
+    if (ways[i] == BlobWay::in_letter) good = sink.put(blobs[i].data(), blobs[i].size());
+    if (ways[i] == BlobWay::lent) good = put(sink, (*frame.loans)[i].words());
+  }
+  return good;
+}
+
+/// The blobs of a letter, in the order of their sizes.
+bool take_blobs(Source& source, Arrival& arrival, const std::vector<std::uint64_t>& marks) {
+  std::uint64_t within = 0, lent = 0;
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    const auto way = static_cast<BlobWay>(marks[i] >> kWayShift);
+    const std::uint64_t size = marks[i] & ((std::uint64_t{1} << kWayShift) - 1);
+    if (way == BlobWay::none && size == 0) continue;
+    if (way == BlobWay::in_letter) {
+      within += size;
+      if (size > kInlineBytes || within > kInlineBytes || size > source.remaining()) return false;
+      arrival.blobs[i] = Blob::allocate(size);
+      if (!source.take(arrival.blobs[i].mutable_data(), size)) return false;
+    } else if (way == BlobWay::in_chunks && size > 0 && size <= limits::kMaxBlobBytes) {
+      arrival.sizes[i] = size;
+      arrival.left += size;
+      if (arrival.left > limits::kMaxMessageBytes) return false;
+    } else if (way == BlobWay::lent) {
+      Loan::Words words;
+      if (!take(source, words) || Loan::of(words).size != size || size > limits::kMaxLentBytes)
+        return false;
+      arrival.loans.emplace_back(static_cast<std::uint32_t>(i), Loan::of(words));
+      lent += size;
+    } else {
+      return false;
+    }
+  }
+  arrival.cost = letter_cost(arrival.header.size(), marks.size(), within + lent);
+  return true;
+}
+
+bool take_letter(Source& source, Frame& frame) {
+  auto arrival = std::make_shared<Arrival>();
+  std::uint32_t words = 0, blobs = 0;
+  if (!take(source, frame.number) || !take(source, arrival->from) || !take(source, arrival->to) ||
+      !take(source, words) || !take(source, blobs) || words > limits::kMaxHeaderBytes / 8 ||
+      blobs > limits::kMaxBlobs ||
+      (std::uint64_t{words} + blobs) * sizeof(std::uint64_t) > source.remaining())
+    return false;
+  arrival->header.resize(words);
+  std::vector<std::uint64_t> marks(blobs);
+  arrival->blobs.resize(blobs);
+  arrival->sizes.resize(blobs);
+  if (!source.take(arrival->header.data(), words * sizeof(std::uint64_t)) ||
+      !source.take(marks.data(), blobs * sizeof(std::uint64_t)) ||
+      !take_blobs(source, *arrival, marks))
+    return false;
+  frame.arrival = std::move(arrival);
+  return true;
+}
+
+bool put_chunk(Sink& sink, const Frame& frame) {
+  if (!put(sink, frame.number) || !put(sink, frame.bytes)) return false;
+  const auto blobs = frame.message.blobs();
+  const auto ways = ways_of(frame.message, frame.loans);
+  BlobPlace place = frame.place;
+  for (std::uint64_t left = frame.bytes; left > 0;) {
+    const std::uint64_t size = blobs[place.blob].size();
+    if (ways[place.blob] != BlobWay::in_chunks || place.offset == size) {
+      place = {place.blob + 1, 0};
+      continue;
+    }
+    const std::uint64_t count = std::min(left, size - place.offset);
+    if (!sink.put(blobs[place.blob].data() + place.offset, count)) return false;
+    place.offset += count;
+    left -= count;
+  }
+  return true;
+}
+
+/// Straight into the blobs.
+bool take_chunk(Source& source, Frame& frame) {
+  if (!take(source, frame.number) || !take(source, frame.bytes)) return false;
+  frame.arrival = frame.inbound->find(frame.number);
+  if (!frame.arrival || frame.bytes > frame.arrival->left || frame.bytes > source.remaining())
+    return false;
+  for (std::uint64_t left = frame.bytes; left > 0;) {
+    const auto piece = frame.arrival->next_piece(left);
+    if (!source.take(piece.data(), piece.size())) return false;
+    left -= piece.size();
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<BlobWay> ways_of(const Message& message, const Loans& loans) {
+  std::vector<BlobWay> ways;
+  ways.reserve(message.blobs().size());
+  std::size_t within = 0;
+  for (const Blob& blob : message.blobs()) {
+    const bool fits = within + blob.size() <= kInlineBytes;
+    ways.push_back(!blob ? BlobWay::none : fits ? BlobWay::in_letter : BlobWay::in_chunks);
+    if (fits) within += blob.size();
+    if (loans && (*loans)[ways.size() - 1].size > 0) ways.back() = BlobWay::lent;
+  }
+  return ways;
+}
+
+std::uint64_t letter_cost(std::size_t header_words, std::size_t blobs, std::uint64_t bytes) {
+  return kFrameCost + (header_words + blobs) * sizeof(std::uint64_t) + bytes;
+}
+
+std::uint64_t chunk_cost(std::uint64_t bytes) {
+  return kFrameCost + bytes;
+}
+
+bool save(const Frame& frame, Sink& sink) {
+  if (!put(sink, static_cast<std::uint8_t>(frame.kind)) || !put(sink, frame.token)) return false;
+  switch (frame.kind) {
+    case FrameKind::hello:
+    case FrameKind::welcome:
+    case FrameKind::confirm:
+    case FrameKind::refuse:
+      return put(sink, *frame.greeting);
+    case FrameKind::letter:
+      return put_letter(sink, frame);
+    case FrameKind::chunk:
+      return put_chunk(sink, frame);
+    case FrameKind::credit:
+      return put(sink, frame.bytes);
+    case FrameKind::alive:
+    case FrameKind::bye:
+    case FrameKind::farewell:
+      return true;
+    case FrameKind::offer:
+      return put(sink, frame.number) && put(sink, frame.offer.words());
+    case FrameKind::unknown:
+      return put(sink, frame.number);
+  }
+  return false;
+}
+
+bool load(Frame& frame, Source& source) {
+  frame = Frame();
+  std::uint8_t kind = 0;
+  if (!take(source, kind) || kind > static_cast<std::uint8_t>(FrameKind::unknown) ||
+      !take(source, frame.token))
+    return false;
+  frame.kind = static_cast<FrameKind>(kind);
+  if (frame.kind <= FrameKind::refuse) {
+    frame.greeting = std::make_shared<Greeting>();
+    return take(source, *frame.greeting);
+  }
+  if (frame.kind == FrameKind::unknown) return take(source, frame.number);
+  frame.inbound = inbounds::find(frame.token);
+  if (!frame.inbound) return true;
+  try {
+    if (frame.kind == FrameKind::letter) return take_letter(source, frame);
+    if (frame.kind == FrameKind::chunk) return take_chunk(source, frame);
+  } catch (const std::bad_alloc&) {  // it announced more than this host has
+    return false;
+  }
+  if (frame.kind == FrameKind::offer) {
+    LoanOffer::Words words;
+    if (!take(source, frame.number) || !take(source, words)) return false;
+    frame.offer = LoanOffer::of(words);
+  }
+  if (frame.kind == FrameKind::credit) return take(source, frame.bytes);
+  return true;
+}
+
+}  // namespace leeway::cluster

@@ -1,0 +1,157 @@
+#include "cluster/job_node.hpp"
+
+namespace leeway {
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
+                 Options options)
+    : mesh_(mesh), job_(std::move(job)), options_(std::move(options)) {
+  NodeHostOptions host;
+  host.placement = options_.placement;
+  host.self = options_.self;
+  host.names = options_.names;
+  host.silence = options_.silence;
+  host.on_event = [this](Address actor, Instant at, const Event& event) {
+    on_event(actor, at, event);
+  };
+  host.send = [this](NodeIndex node, Address from, Address to, Message message) {
+    if (const auto peer = peer_of(node)) mesh_.send(*peer, from, to, std::move(message));
+  };
+  host.on_end = [this](Address actor, std::uint32_t life, const std::string& reason) {
+    tell_all(node::Ended{actor, life, reason});
+  };
+  host.on_life = [this](WorkerId worker, std::uint32_t life) {
+    tell_all(node::Moved{worker, options_.self.value(), life});
+  };
+  host_ = std::make_unique<NodeHost>(job_, std::move(audience), std::move(host));
+}
+
+void JobNode::link(NodeIndex node, PeerId peer, const std::string& name) {
+  std::lock_guard lock(mutex_);
+  links_[node] = {peer};
+  auto& names = options_.names;
+  if (names.size() <= node.value()) names.resize(node.value() + 1);
+  names[node.value()] = name;
+  host_->add_node(node, name);
+}
+
+bool JobNode::is_linked(NodeIndex node) const {
+  std::shared_lock lock(mutex_);
+  return links_.contains(node);
+}
+
+std::optional<PeerId> JobNode::peer_of(NodeIndex node) const {
+  std::shared_lock lock(mutex_);
+  const auto found = links_.find(node);
+  if (found == links_.end() || found->second.gone) return std::nullopt;
+  return found->second.peer;
+}
+
+std::optional<NodeIndex> JobNode::node_of(PeerId peer) const {
+  std::shared_lock lock(mutex_);
+  for (const auto& [node, link] : links_)
+    if (link.peer == peer) return node;
+  return std::nullopt;
+}
+
+void JobNode::begin() {
+  began_ns_ = steady_ns();
+  host_->start();
+}
+
+void JobNode::on_message(PeerId peer, Address from, Address to, Message message) {
+  if (const auto node = node_of(peer)) host_->deliver(*node, from, to, std::move(message));
+}
+
+std::optional<NodeIndex> JobNode::mark(PeerId peer, const char* state, bool gone) {
+  std::lock_guard lock(mutex_);
+  for (auto& [node, link] : links_) {
+    if (link.peer != peer || link.gone) continue;
+    link.state = state;
+    link.gone = gone;
+    return node;
+  }
+  return std::nullopt;
+}
+
+void JobNode::on_silent(PeerId peer) {
+  if (const auto node = mark(peer, "silent", false)) host_->silent(*node);
+}
+void JobNode::on_heard(PeerId peer) {
+  if (const auto node = mark(peer, "up", false)) host_->heard(*node);
+}
+void JobNode::on_reconnected(PeerId peer) {
+  if (const auto node = mark(peer, "up", false)) host_->reconnected(*node);
+}
+void JobNode::on_gone(PeerId peer, const std::string& reason) {
+  if (const auto node = mark(peer, "gone", true)) host_->gone(*node, reason);
+}
+
+void JobNode::moved(const node::Moved& moved) {
+  {
+    std::lock_guard lock(mutex_);
+    if (moved.worker.value() >= options_.placement.workers.size() || moved.life == 0 ||
+        moved.node >= options_.names.size())
+      return;
+    options_.placement.workers[moved.worker.value()] = NodeIndex(moved.node);
+    options_.placement.nodes = std::max(options_.placement.nodes, moved.node + 1);
+  }
+  host_->moved(moved.worker, NodeIndex(moved.node), moved.life);
+}
+
+void JobNode::tell_all(const node::Body& body) {
+  const Message message = encode(NodeEnvelope{options_.number, body});
+  std::shared_lock lock(mutex_);
+  for (const auto& [node, link] : links_)
+    if (!link.gone) mesh_.send(link.peer, kHost, kHost, message);
+}
+
+void JobNode::on_event(Address actor, Instant at, const Event& event) {
+  book_.on_event(actor, event);
+  if (options_.on_event) options_.on_event(actor, at, event);
+  if (!options_.trace) return;
+  std::lock_guard lock(events_mutex_);
+  events_.push_back({began_ns_ + at.ns, actor, static_cast<std::uint8_t>(event.kind), event.worker,
+                     event.iteration.value(), event.value, event.value2, event.epoch.value(),
+                     event.incarnation.value(), std::string(event.name)});
+}
+
+std::vector<node::Events::Event> JobNode::take_events() {
+  std::lock_guard lock(events_mutex_);
+  return std::exchange(events_, {});
+}
+
+void JobNode::fill(node::Status& status) const {
+  status.node = options_.self.value();
+  status.job = job_->plan.name;
+  if (began_ns_ > 0) status.seconds = static_cast<double>(steady_ns() - began_ns_) * 1e-9;
+  book_.fill(status);
+  std::shared_lock lock(mutex_);
+  status.nodes = options_.names;
+  const Placement& placement = options_.placement;
+  if (options_.self == kProgramNode) status.actors = {kScheduler, kMonitor};
+  for (std::uint32_t i = 0; i < placement.shards.size(); ++i)
+    if (placement.shards[i] == options_.self) status.actors.push_back({RoleKind::shard, i});
+  for (std::uint32_t i = 0; i < placement.workers.size(); ++i)
+    if (placement.workers[i] == options_.self) status.actors.push_back({RoleKind::worker, i});
+  for (const auto& [node, link] : links_) {
+    node::Status::Link out{node.value(), link.state};
+    if (!link.gone) {
+      const PeerCounts counts = mesh_.counts(link.peer);
+      out.shared_memory = counts.shared_memory;
+      out.messages_out = counts.messages_out;
+      out.messages_in = counts.messages_in;
+      out.bytes_out = counts.bytes_out;
+      out.bytes_in = counts.bytes_in;
+      out.waiting = counts.waiting;
+    }
+    status.links.push_back(std::move(out));
+  }
+}
+
+}  // namespace leeway

@@ -1,0 +1,93 @@
+#pragma once
+// JobNode: one node's part of a job, on a mesh: its actors, the connections to the other nodes, and
+// what is known of both.
+//
+// What comes from a peer is taken only when that peer is a node of the job.
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "cluster/mesh.hpp"
+#include "cluster/node_host.hpp"
+#include "cluster/status_book.hpp"
+#include "messages/node.hpp"
+
+namespace leeway {
+
+/// Nanoseconds of this machine's steady clock.
+std::int64_t steady_ns();
+
+class JobNode {
+ public:
+  struct Options {
+    std::uint64_t number = 0;  // of the job
+    Placement placement;
+    NodeIndex self;
+    std::vector<std::string> names;  // of all nodes
+    Duration silence = seconds(2);   // as the mesh has it
+    bool trace = false;              // events are kept for take_events()
+    /// Called for every event here, from many threads at once; may be empty.
+    std::function<void(Address, Instant, const Event&)> on_event;
+  };
+  /// The mesh outlives it.
+  JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
+          Options options);
+
+  /// The connection to that node stands, also one that was not there when the job began.
+  void link(NodeIndex node, PeerId peer, const std::string& name);
+  bool is_linked(NodeIndex node) const;
+  /// That of the node, where it is linked and not gone.
+  std::optional<PeerId> peer_of(NodeIndex node) const;
+  std::optional<NodeIndex> node_of(PeerId peer) const;
+  void begin();
+
+  // From the mesh's threads.
+  void on_message(PeerId peer, Address from, Address to, Message message);
+  void on_silent(PeerId peer);
+  void on_heard(PeerId peer);
+  void on_reconnected(PeerId peer);
+  void on_gone(PeerId peer, const std::string& reason);
+
+  void ended(const node::Ended& ended) { host_->ended(ended.actor, ended.life, ended.reason); }
+  void moved(const node::Moved& moved);
+  /// To all linked nodes.
+  void tell_all(const node::Body& body);
+
+  NodeHost& host() { return *host_; }
+  const Placement& placement() const { return options_.placement; }
+  /// By the steady clock, when begin() was called.
+  std::int64_t began_ns() const { return began_ns_; }
+  /// Those that came since the last call, with times of the steady clock.
+  std::vector<node::Events::Event> take_events();
+  void fill(node::Status& status) const;
+
+ private:
+  struct Link {
+    PeerId peer;
+    const char* state = "up";
+    bool gone = false;
+  };
+  void on_event(Address actor, Instant at, const Event& event);
+  /// Marks the link's state; the node when it is one of the job's.
+  std::optional<NodeIndex> mark(PeerId peer, const char* state, bool gone);
+
+  Mesh& mesh_;
+  std::shared_ptr<const Job> job_;
+  Options options_;
+  StatusBook book_;
+  std::atomic<std::int64_t> began_ns_ = 0;
+
+  mutable std::shared_mutex mutex_;  // of the links
+  std::map<NodeIndex, Link> links_;
+  std::mutex events_mutex_;
+  std::vector<node::Events::Event> events_;
+  std::unique_ptr<NodeHost> host_;  // last: its actors use all of the above
+};
+
+}  // namespace leeway

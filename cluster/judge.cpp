@@ -1,0 +1,89 @@
+#include "cluster/judge.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "actors/job.hpp"
+#include "cluster/node_name.hpp"
+#include "core/text.hpp"
+#include "models/datasets/shipped.hpp"
+#include "policies/straggler/straggler.hpp"
+
+namespace leeway {
+namespace {
+
+/// Those that the driver shows, whether its module is installed or not.
+std::uint32_t count_gpus() {
+  std::error_code error;
+  std::uint32_t count = 0;
+  for (std::filesystem::directory_iterator it("/proc/driver/nvidia/gpus", error), end;
+       !error && it != end; it.increment(error))
+    ++count;
+  return count;
+}
+
+}  // namespace
+
+node::Answer about_this_machine() {
+  node::Answer answer;
+  answer.version = leeway_version();
+  answer.cores = std::max(1u, std::thread::hardware_concurrency());
+  answer.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  answer.gpus = count_gpus();
+  return answer;
+}
+
+Placement placement_of(const node::Ask& ask) {
+  Placement placement;
+  placement.nodes = static_cast<std::uint32_t>(ask.nodes.size());
+  for (const std::uint32_t node : ask.shards) placement.shards.emplace_back(node);
+  for (const std::uint32_t node : ask.workers) placement.workers.emplace_back(node);
+  return placement;
+}
+
+std::string actors_text(const node::Ask& ask) {
+  std::vector<std::string> actors;
+  const auto add = [&](const std::vector<std::uint32_t>& nodes, RoleKind kind) {
+    for (std::uint32_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i] == ask.self) actors.push_back(concat(Address{kind, i}));
+  };
+  add(ask.shards, RoleKind::shard);
+  add(ask.workers, RoleKind::worker);
+  return actors.empty() ? "no actor is here yet" : join(actors, ", ");
+}
+
+std::optional<Plan> judge(const node::Ask& ask, std::vector<std::string>& problems) {
+  if (ask.version != leeway_version()) {
+    problems.push_back(concat("it has Leeway ", leeway_version(), ", the program has ", ask.version,
+                              "; use the same version everywhere"));
+    return std::nullopt;  // the plan may mean something else here
+  }
+  auto plan = decode_plan(ask.plan);
+  if (!plan) {
+    problems.push_back(plan.error().text);
+    return std::nullopt;
+  }
+  const Placement placement = placement_of(ask);
+  if (placement.shards.size() != plan->shards || placement.workers.size() != plan->workers)
+    problems.push_back(concat("the placement has ", placement.shards.size(), " shards and ",
+                              placement.workers.size(), " workers, the plan ", plan->shards,
+                              " and ", plan->workers, "; use the same version everywhere"));
+  if (const auto there = check_files(plan->stragglers); !there)
+    problems.push_back(there.error().text);
+  // The program sends these along.
+  plan->init_from.clear();
+  if (problems.empty()) {
+    const auto job = make_job(
+        *plan, described(ask.data),
+        {.here = [&](Address actor) { return placement.node_of(actor) == NodeIndex(ask.self); },
+         .initial_weights = ask.initial_weights});
+    if (!job) problems.push_back(job.error().text);
+  }
+  if (!problems.empty()) return std::nullopt;
+  return std::move(*plan);
+}
+
+}  // namespace leeway

@@ -1,0 +1,319 @@
+#include "cluster/link.hpp"
+
+#include <chrono>
+#include <exception>
+#include <random>
+
+namespace leeway::cluster {
+namespace {
+
+/// Small enough that a chunk is still in the cache when CAF, having copied it, hands it to the
+/// system: 1 MiB is slower (mesh_bench).
+constexpr std::uint64_t kChunkBytes = 256u << 10;
+/// Signs of life to a peer that is silent: each takes memory of the connection until it reads.
+constexpr std::uint32_t kUnansweredMax = 1000;
+/// How long who leaves waits for what is queued, and for the answer.
+constexpr std::int64_t kLeaveNs = 2'000'000'000;
+
+Frame bare(FrameKind kind) {
+  Frame frame;
+  frame.kind = kind;
+  return frame;
+}
+
+}  // namespace
+
+std::int64_t steady_ns() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+std::uint64_t random_word() {
+  std::random_device device;
+  std::uint64_t word = 0;
+  while (word == 0) word = std::uint64_t{device()} << 32 | device();
+  return word;
+}
+
+Link::Link(PeerId id, MeshId mesh, Token token, LinkContext context)
+    : id_(id),
+      mesh_(mesh),
+      context_(context),
+      heard_at_(steady_ns()),
+      inbound_(inbounds::find(token)),
+      out_(context.options.window_bytes, kChunkBytes) {
+  LW_CHECK(inbound_ != nullptr);
+  if (context.options.transport == Transport::tcp) return;
+  if (auto borrower = Borrower::create()) borrower_.emplace(std::move(*borrower));
+}
+
+Token Link::token() const {
+  std::lock_guard lock(mutex_);
+  return inbound_->token();
+}
+
+Link::Connection Link::connection() const {
+  std::lock_guard lock(mutex_);
+  return connection_;
+}
+
+std::string Link::name() const {
+  const auto connection = this->connection();
+  return concat(connection.host, ":", connection.port);
+}
+
+PeerCounts Link::counts() const {
+  std::lock_guard lock(mutex_);
+  return {.messages_out = out_.messages(),
+          .messages_in = messages_in_,
+          .bytes_out = out_.bytes(),
+          .bytes_in = bytes_in_,
+          .waiting = out_.waiting(),
+          .shared_memory = lender_.has_value()};
+}
+
+// Sending. All of it under mutex_.
+
+void Link::send(Address from, Address to, Message message) {
+  for (const Blob& blob : message.blobs()) {
+    if (blob.device() == Device{}) continue;
+    std::vector<Blob> blobs;
+    for (const Blob& each : message.blobs()) blobs.push_back(each.on_host());
+    message = Message({message.header().begin(), message.header().end()}, std::move(blobs));
+    break;
+  }
+  std::lock_guard lock(mutex_);
+  if (state_ != State::up && state_ != State::lost) return;
+  out_.put(from, to, std::move(message));
+  pump();
+}
+
+void Link::pump() {
+  if (state_ != State::up && state_ != State::leaving) return;
+  while (auto frame = out_.next()) post(std::move(*frame));
+  if (state_ == State::leaving && out_.empty() && !bye_sent_) {
+    bye_sent_ = true;
+    post(bare(FrameKind::bye));
+  }
+}
+
+void Link::post(Frame frame) {
+  frame.token = connection_.token;
+  sent_at_ = steady_ns();
+  context_.post.send(connection_.route, std::move(frame));
+}
+
+void Link::leave() {
+  mute_ = true;
+  std::lock_guard lock(mutex_);
+  if (state_ == State::up) {
+    state_ = State::leaving;
+    left_at_ = steady_ns();
+    pump();
+  } else if (state_ != State::leaving) {
+    end();
+  }
+}
+
+void Link::end() {
+  state_ = State::ended;
+  inbounds::close(inbound_->token());
+  out_.lend_by(nullptr);
+  lender_.reset();
+  if (borrower_) borrower_->close();
+  out_.clear();
+  connection_.route = nullptr;
+}
+
+// The connection.
+
+void Link::made(Connection connection) {
+  std::lock_guard telling(telling_);
+  const Route route = connection.route;
+  bool first = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ != State::fresh && state_ != State::lost) return;
+    first = state_ == State::fresh;
+    connection_ = std::move(connection);
+    owed_ = 0;
+    state_ = State::up;
+    post_offer(false);
+  }
+  heard();
+  if (!mute_) (first ? context_.events.on_up : context_.events.on_reconnected)(id_);
+  {
+    std::lock_guard lock(mutex_);
+    pump();
+  }
+  context_.post.watch(route);  // tells at once when it is lost already
+}
+
+bool Link::lose() {
+  std::lock_guard telling(telling_);
+  std::lock_guard lock(mutex_);
+  if (state_ == State::leaving) end();
+  if (state_ != State::up) return false;
+  state_ = State::lost;
+  connection_.route = nullptr;
+  out_.restart();
+  out_.lend_by(nullptr);  // until the peer is there again
+  offered_ = false;
+  if (borrower_) borrower_->reconnect();
+  inbounds::close(inbound_->token());
+  inbound_ = inbounds::open(random_word());
+  return true;
+}
+
+void Link::gone(const std::string& reason) {
+  std::lock_guard telling(telling_);
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ == State::ended) return;
+    end();
+  }
+  if (!mute_.exchange(true)) context_.events.on_gone(id_, reason);
+}
+
+// What comes.
+
+void Link::heard() {
+  heard_at_ = steady_ns();
+  if (!silent_) return;
+  std::lock_guard telling(telling_);
+  if (silent_.exchange(false) && !mute_) context_.events.on_heard(id_);
+}
+
+void Link::on_frame(Frame& frame) {
+  if (frame.broken) return broken("it sent what is no frame");
+  if (state_ == State::ended) return;
+  heard();
+  switch (frame.kind) {
+    case FrameKind::letter:
+      return on_letter(frame);
+    case FrameKind::chunk:
+      return on_chunk(frame);
+    case FrameKind::offer:
+      return on_offer(frame);
+    case FrameKind::credit: {
+      std::lock_guard lock(mutex_);
+      out_.credited(frame.bytes);
+      return pump();
+    }
+    case FrameKind::bye: {
+      {
+        std::lock_guard lock(mutex_);
+        if (connection_.route) post(bare(FrameKind::farewell));
+      }
+      return gone("left");
+    }
+    case FrameKind::farewell:
+      return gone("left");
+    default:
+      return;  // alive
+  }
+}
+
+void Link::on_letter(Frame& frame) {
+  const std::uint64_t cost = frame.arrival->cost;
+  if (!borrow(*frame.arrival)) {
+    if (state_ != State::ended) broken("it lent what it does not have");
+    return;
+  }
+  if (frame.arrival->left == 0)
+    deliver(*frame.arrival);
+  else if (!frame.inbound->begin(frame.number, frame.arrival))
+    return broken("it began a message twice, or too many at once");
+  owe(cost);
+}
+
+// Shared memory: each side offers its own, attaches the other's, and says when it can read that;
+// from then on the other lends.
+
+void Link::post_offer(bool readable) {
+  if (!borrower_) return;
+  Frame frame = bare(FrameKind::offer);
+  frame.number = readable ? 1 : 0;
+  frame.offer = borrower_->offer();
+  post(std::move(frame));
+}
+
+void Link::on_offer(const Frame& frame) {
+  if (!borrower_) return;
+  const bool readable = bool(borrower_->attach(frame.offer));
+  std::lock_guard lock(mutex_);
+  if (!connection_.route || state_ != State::up) return;
+  if (readable && !std::exchange(offered_, true)) post_offer(true);
+  if (frame.number != 1) return;
+  if (!lender_) {
+    auto made = Lender::create(frame.offer);
+    if (!made) return;
+    lender_.emplace(std::move(*made));
+  } else if (!lender_->reconnect(frame.offer)) {
+    return;
+  }
+  out_.lend_by(&*lender_);
+}
+
+bool Link::borrow(Arrival& arrival) {
+  for (const auto& [index, loan] : arrival.loans) {
+    if (!borrower_) return false;
+    auto blob = borrower_->borrow(loan);
+    if (!blob) return false;
+    arrival.blobs[index] = std::move(*blob);
+  }
+  return true;
+}
+
+void Link::on_chunk(Frame& frame) {
+  if (frame.arrival->left == 0) {
+    frame.inbound->end(frame.number);
+    deliver(*frame.arrival);
+  }
+  owe(chunk_cost(frame.bytes));
+}
+
+void Link::deliver(Arrival& arrival) {
+  ++messages_in_;
+  bytes_in_ += arrival.header.size() * sizeof(std::uint64_t);
+  for (const Blob& blob : arrival.blobs) bytes_in_ += blob.size();
+  std::lock_guard telling(telling_);
+  if (!mute_) context_.events.on_message(id_, arrival.from, arrival.to, arrival.message());
+}
+
+void Link::owe(std::uint64_t cost) {
+  std::lock_guard lock(mutex_);
+  owed_ += cost;
+  if (owed_ < connection_.window_bytes / 4 || !connection_.route) return;
+  Frame frame = bare(FrameKind::credit);
+  frame.bytes = std::exchange(owed_, 0);
+  post(std::move(frame));
+}
+
+void Link::broken(const char* what) {
+  context_.events.on_note(concat(name(), ": ", what, "; the connection to it is ended"));
+  gone(what);
+}
+
+// Time.
+
+void Link::tick(std::int64_t now, bool fresh) {
+  const std::int64_t silence = context_.options.silence.ns;
+  if (fresh) heard_at_ = now;
+  if (state_ == State::up || state_ == State::leaving) {
+    std::lock_guard lock(mutex_);
+    unanswered_ = silent_ ? unanswered_ : 0;
+    if (now - sent_at_ > silence / 4 && unanswered_ < kUnansweredMax && connection_.route) {
+      ++unanswered_;
+      post(bare(FrameKind::alive));
+    }
+    if (state_ == State::leaving && now - left_at_ > kLeaveNs) end();
+    if (lender_) lender_->reap();
+  }
+  if (now - heard_at_ <= silence || silent_) return;
+  std::lock_guard telling(telling_);
+  if (state_ == State::ended || now - heard_at_ <= silence || silent_.exchange(true) || mute_)
+    return;
+  context_.events.on_silent(id_);
+}
+
+}  // namespace leeway::cluster

@@ -1,0 +1,115 @@
+#pragma once
+// Link: one peer of a mesh, what is sent to it and what comes from it.
+//
+//          made()            lose()
+//   (new) -------> up ------------------> lost
+//                  ^ |  <---------------   |
+//          leave() | |        made()       | gone(), leave()
+//                  v  gone(), lose()       v
+//               leaving ---------------> ended
+//
+// What is told of the peer is told one after the other, under `telling_`; a state that is told
+// changes under it too, so that news comes in the order in which it happened. `mutex_` guards what
+// sending needs and is never held while something is told.
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "cluster/mesh.hpp"
+#include "cluster/outbound.hpp"
+#include "cluster/post.hpp"
+
+namespace leeway::cluster {
+
+/// What all links of a mesh share. It outlives them.
+struct LinkContext {
+  Post& post;
+  const MeshEvents& events;  // none of them empty
+  const MeshOptions& options;
+};
+
+/// Nanoseconds of the steady clock.
+std::int64_t steady_ns();
+/// Never zero.
+std::uint64_t random_word();
+
+class Link {
+ public:
+  enum class State : std::uint8_t { fresh, up, lost, leaving, ended };
+  /// A connection to the peer.
+  struct Connection {
+    Route route;
+    Token token = 0;  // frames to the peer carry it
+    std::uint64_t window_bytes = 0;
+    std::string host;
+    std::uint16_t port = 0;
+    bool called = false;  // by this process
+  };
+
+  Link(PeerId id, MeshId mesh, Token token, LinkContext context);
+  ~Link() { inbounds::close(token()); }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  PeerId id() const { return id_; }
+  MeshId mesh() const { return mesh_; }
+  State state() const { return state_.load(); }
+  Token token() const;  // frames from the peer carry it
+  Connection connection() const;
+  std::string name() const;
+  PeerCounts counts() const;
+
+  void send(Address from, Address to, Message message);
+  void leave();
+
+  /// A connection has been made, for the first time or again.
+  void made(Connection connection);
+  /// It is lost. True: it is to be made again, under the new token.
+  bool lose();
+  /// For good.
+  void gone(const std::string& reason);
+  /// A frame that carries this link's token.
+  void on_frame(Frame& frame);
+  /// Called often. `fresh`: this process was stopped, so silence begins anew.
+  void tick(std::int64_t now, bool fresh);
+
+ private:
+  void heard();
+  void on_letter(Frame& frame);
+  void on_chunk(Frame& frame);
+  void on_offer(const Frame& frame);
+  bool borrow(Arrival& arrival);
+  void post_offer(bool readable);
+  void broken(const char* what);
+  void deliver(Arrival& arrival);
+  void owe(std::uint64_t cost);
+  void pump();
+  void post(Frame frame);
+  void end();
+
+  const PeerId id_;
+  const MeshId mesh_;
+  const LinkContext context_;
+  std::atomic<State> state_{State::fresh};
+  std::atomic<std::int64_t> heard_at_, sent_at_{0};
+  std::atomic<bool> silent_{false};
+  std::atomic<std::uint64_t> messages_in_{0}, bytes_in_{0};
+
+  mutable std::recursive_mutex telling_;
+  std::atomic<bool> mute_{false};
+
+  mutable std::mutex mutex_;
+  Connection connection_;
+  std::shared_ptr<Inbound> inbound_;
+  Outbound out_;
+  std::optional<Borrower> borrower_;  // set once, if at all
+  std::optional<Lender> lender_;
+  bool offered_ = false;          // on this connection, that its memory can be read
+  std::uint64_t owed_ = 0;        // credit that the peer has not been given
+  std::uint32_t unanswered_ = 0;  // signs of life since something was heard
+  bool bye_sent_ = false;
+  std::int64_t left_at_ = 0;
+};
+
+}  // namespace leeway::cluster

@@ -1,0 +1,53 @@
+#include "cluster/mesh.hpp"
+
+#include "cluster/certificates.hpp"
+#include "cluster/mesh_node.hpp"
+#include "cluster/probe.hpp"
+#include "tensor/shared_arena.hpp"
+
+namespace leeway {
+namespace cluster {
+
+Expected<std::unique_ptr<Mesh>> open_mesh_of(const MeshOptions& options, MeshEvents events,
+                                             const Protocol& protocol) {
+  // A packet of 32 bytes from anybody makes a plain port of CAF 0.17.6 crash, and a header that
+  // claims 4 GB makes it wait for ever; so only processes of this host may reach one. Behind mutual
+  // TLS nobody gets that far without a certificate of the cluster.
+  if (options.tls.empty() && !is_loopback(options.address))
+    return Error{
+        concat("cannot listen on ", options.address,
+               " without TLS, since anybody could send to it; make certificates with "
+               "`leeway cert DIR --node NAME`, bring DIR/NAME to each node, and give it --tls "
+               "with that folder")};
+  if (options.window_bytes < 1024)
+    return Error{concat("a window of ", options.window_bytes, " bytes is too small; give 1024")};
+  PostOptions post_options{.address = options.address,
+                           .port = options.port,
+                           .tls = options.tls,
+                           .threads = options.threads};
+  MeshOptions usable = options;
+  if (options.transport != Transport::tcp)
+    if (const Status shares = use_shared_arena(); !shares) {
+      if (options.transport == Transport::shared_memory)
+        return Error{concat(shares.error().text, "; let blobs use TCP")};
+      usable.transport = Transport::tcp;
+      if (events.on_note) events.on_note(concat(shares.error().text, "; blobs will use TCP"));
+    }
+  if (post_options.address == "localhost") post_options.address = "127.0.0.1";
+  auto post = Post::open(post_options);
+  if (!post) return post.error();
+  if (!options.tls.empty() && events.on_note)
+    for (const auto& warning : tls_folder_warnings(options.tls)) events.on_note(warning);
+  auto node = std::make_unique<MeshNode>(usable, std::move(events), protocol, std::move(*post));
+  const Status listens = node->listen();
+  if (!listens) return listens.error();
+  return std::unique_ptr<Mesh>(std::move(node));
+}
+
+}  // namespace cluster
+
+Expected<std::unique_ptr<Mesh>> open_mesh(const MeshOptions& options, MeshEvents events) {
+  return cluster::open_mesh_of(options, std::move(events), cluster::own_protocol());
+}
+
+}  // namespace leeway

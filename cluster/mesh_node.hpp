@@ -1,0 +1,122 @@
+#pragma once
+// MeshNode: the mesh itself. It greets, keeps the links, calls again those that were lost, and
+// looks at the clock.
+//
+// A greeting has three steps. The caller's hello names its mesh; the welcome of the called names
+// its own and a token, by which it will believe frames of this caller; the confirmation brings the
+// caller's token. Tokens belong to pairs of meshes and not to calls, so two processes that call
+// each other at once agree.
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <shared_mutex>
+#include <thread>
+
+#include "cluster/link.hpp"
+
+namespace leeway::cluster {
+
+/// What a process says it speaks.
+struct Protocol {
+  std::uint32_t number = kProtocolVersion;
+  std::string version;
+};
+Protocol own_protocol();
+
+/// Like open_mesh(), and claims to speak `protocol`.
+Expected<std::unique_ptr<Mesh>> open_mesh_of(const MeshOptions& options, MeshEvents events,
+                                             const Protocol& protocol);
+
+class MeshNode final : public Mesh {
+ public:
+  MeshNode(const MeshOptions& options, MeshEvents events, Protocol protocol,
+           std::unique_ptr<Post> post);
+  ~MeshNode() override;
+  Status listen();
+
+  std::string address() const override { return options_.address; }
+  std::uint16_t port() const override { return post_->port(); }
+  Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration limit) override;
+  void send(PeerId to_peer, Address from, Address to, Message message) override;
+  void leave(PeerId peer) override;
+  PeerCounts counts(PeerId peer) const override;
+  std::string name(PeerId peer) const override;
+
+ private:
+  using LinkPointer = std::shared_ptr<Link>;
+  enum class Answer : std::uint8_t {
+    none,
+    welcome,
+    refused,  // by a process of Leeway: there is no use in calling again
+    again,    // the connection ended, or one to the same process is about to end
+  };
+  /// A hello that waits for its answer.
+  struct Call {
+    std::string host;
+    std::uint16_t port = 0;
+    std::string own_host;  // as the called can call this process
+    MeshId expected;
+    Route route;
+    std::optional<Expected<PeerId>> result;
+    Answer answer = Answer::none;
+  };
+  /// Where a token stands that was given to a mesh which is not a peer yet.
+  struct Greeted {
+    Token token = 0;
+    std::int64_t at = 0;
+  };
+
+  // Greeting, on the thread of the sockets.
+  void on_frame(const Route& from, Frame& frame);
+  void on_hello(const Route& from, const Greeting& hello);
+  void on_welcome(const Route& from, const Greeting& welcome);
+  void on_confirm(const Route& from, Token token, const Greeting& confirm);
+  void on_refuse(const Greeting& refuse);
+  void on_lost(const caf::actor_control_block* route);
+  std::string refusal_of(const Greeting& hello, LinkPointer& link);
+  void refuse(const Route& to, const Greeting& hello, const std::string& why);
+  Greeting greeting(std::uint64_t call) const;
+  void greet(const Route& to, FrameKind kind, Greeting greeting, Token token = 0);
+  Link::Connection connection_of(const Route& route, const Greeting& greeting) const;
+  bool speaks(const Greeting& other) const;
+  std::string too_far(const Greeting& other) const;
+  std::string mismatch(const Greeting& other) const;
+
+  // Calling, on threads that may wait.
+  Expected<PeerId> call(Call& call, Duration limit);
+  void finish(std::uint64_t number, Expected<PeerId> result, Answer answer);
+  void lose(const LinkPointer& link);
+  void call_again(const LinkPointer& link);
+  bool rest(const LinkPointer& link, Duration time);
+  void in_background(std::function<void()> work);
+
+  LinkPointer find(PeerId peer) const;
+  LinkPointer find(MeshId mesh) const;
+  LinkPointer find_token(Token token) const;
+  std::vector<LinkPointer> all_links() const;
+  Token token_for(MeshId mesh);
+  LinkPointer link_for(MeshId mesh);
+  void run_clock();
+
+  MeshOptions options_;
+  MeshEvents events_;
+  const Protocol protocol_;
+  const MeshId id_;
+  std::unique_ptr<Post> post_;
+
+  mutable std::shared_mutex mutex_;  // of the links and of greeted_
+  std::vector<LinkPointer> peers_;   // by id
+  std::map<MeshId, LinkPointer> by_mesh_;
+  std::map<Token, LinkPointer> by_token_;
+  std::map<MeshId, Greeted> greeted_;
+
+  std::mutex call_mutex_;
+  std::condition_variable call_changed_;
+  std::map<std::uint64_t, Call*> calls_;
+  unsigned background_ = 0;  // threads at work
+  bool closing_ = false;
+  std::int64_t closing_since_ = 0;
+  std::thread clock_;
+};
+
+}  // namespace leeway::cluster

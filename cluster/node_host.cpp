@@ -1,0 +1,406 @@
+#include "cluster/node_host.hpp"
+
+#include <algorithm>
+
+#include "actors/scheduler.hpp"
+#include "actors/shard.hpp"
+#include "actors/worker.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "messages/faults.hpp"
+
+namespace leeway {
+namespace {
+
+std::vector<plan::Fault> faults_on(const Job& job, const NodeHostOptions& options) {
+  std::vector<plan::Fault> here;
+  for (const auto& fault : job.faults)
+    if (options.placement.node_of(fault.actor) == options.self) here.push_back(fault);
+  return here;
+}
+
+}  // namespace
+
+NodeHost::NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audience,
+                   NodeHostOptions options)
+    : job_(std::move(job)), options_(std::move(options)), nodes_(options_.placement.nodes) {
+  LW_CHECK(options_.placement.shards.size() == job_->plan.shards &&
+               options_.placement.workers.size() == job_->plan.workers,
+           "a placement of another job");
+  LW_CHECK(options_.self.value() < options_.placement.nodes, options_.self);
+  faults_.emplace(faults_on(*job_, options_), agenda_, [this](Address worker, std::uint32_t) {
+    return node_of(worker) == options_.self ? next_life(WorkerId(worker.index)) : nullptr;
+  });
+  host_ = std::make_unique<LocalHost>(host_options());
+  add_roles(std::move(audience));
+}
+
+NodeHost::~NodeHost() {
+  agenda_.stop();
+  host_.reset();  // before all that its actors use
+}
+
+LocalHost::Options NodeHost::host_options() {
+  return {.seed = job_->plan.seed,
+          .pool_threads = options_.pool_threads,
+          .stragglers = job_->plan.stragglers,
+          .on_event =
+              [this](Address actor, Instant at, const Event& event) {
+                if (options_.on_event) options_.on_event(actor, at, event);
+                faults_->on_event(actor, event);
+              },
+          .send_out = [this](Address from, Address to,
+                             Message message) { send_out(from, to, std::move(message)); },
+          .watch_out = [this](Address watcher, Address watched) { watch_out(watcher, watched); },
+          .on_end = [this](Address actor, const std::string& reason) { note_end(actor, reason); }};
+}
+
+void NodeHost::add_roles(std::vector<Audience*> audience) {
+  const auto& placement = options_.placement;
+  std::set<WorkerId> later;
+  for (std::uint32_t i = 0; i < job_->plan.workers; ++i) {
+    const WorkerId worker(i);
+    const Address address = address_of(worker);
+    if (placement.workers[i] == kNowhere) later.insert(worker);
+    const bool there = !later.contains(worker) && !joins_later(job_->faults, address);
+    lives_[worker] = there ? 1 : 0;
+    if (!there || !is_here(address)) continue;
+    here_[worker] = 1;
+    host_->add(address, std::make_shared<Worker>(job_, worker));
+  }
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
+    if (const Address address = address_of(ShardId(i)); is_here(address))
+      host_->add(address, std::make_shared<Shard>(job_, ShardId(i)));
+  if (options_.self != kProgramNode) return;
+  host_->add(kMonitor, std::make_shared<Monitor>(job_, std::move(audience)));
+  host_->add(kScheduler, std::make_shared<Scheduler>(job_, later));
+}
+
+void NodeHost::start() {
+  host_->start();
+  // What comes meanwhile must not overtake what came before.
+  for (std::vector<Letter> early; take_early(early); early.clear())
+    for (auto& letter : early) host_->deliver(letter.from, letter.to, std::move(letter.message));
+  faults_->start(*host_);
+  agenda_.begin();
+}
+
+bool NodeHost::take_early(std::vector<Letter>& early) {
+  std::lock_guard lock(mutex_);
+  early.swap(early_);
+  started_ = early.empty();
+  return !started_;
+}
+
+// ---- messages ----
+
+void NodeHost::send(Address to, Message message) {
+  host_->send(to, std::move(message));
+}
+
+void NodeHost::send_out(Address from, Address to, Message message) {
+  NodeIndex node;
+  {
+    std::shared_lock lock(mutex_);
+    node = options_.placement.node_of(to);
+    // One that should be here has not come yet.
+    if (node == kNowhere || node == options_.self ||
+        nodes_[node.value()].state == Node::State::gone)
+      return;
+  }
+  options_.send(node, from, to, std::move(message));
+}
+
+void NodeHost::deliver(NodeIndex from_node, Address from, Address to, Message message) {
+  {
+    std::shared_lock lock(mutex_);
+    const bool known = from_node.value() < nodes_.size() && from_node != options_.self &&
+                       nodes_[from_node.value()].state != Node::State::gone;
+    const bool theirs = from == kHost || options_.placement.node_of(from) == from_node;
+    if (!known || !theirs || !is_here(to)) {
+      ++refused_;
+      return;
+    }
+    if (started_) {
+      lock.unlock();
+      return host_->deliver(from, to, std::move(message));
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (!started_) return early_.push_back({from, to, std::move(message)});
+  }
+  host_->deliver(from, to, std::move(message));
+}
+
+// ---- who has ended ----
+
+std::string NodeHost::name_of(NodeIndex node) const {
+  return node.value() < options_.names.size() ? concat("node ", options_.names[node.value()])
+                                              : concat("node ", node);
+}
+
+template <class Concerns>
+std::vector<NodeHost::News> NodeHost::news_of(Concerns concerns, const std::string& reason) const {
+  std::vector<News> news;
+  for (const auto& [actor, watchers] : watchers_) {
+    if (!concerns(actor)) continue;
+    for (const Address watcher : watchers) news.push_back({watcher, actor, reason});
+  }
+  return news;
+}
+
+void NodeHost::tell(const std::vector<News>& news) {
+  for (const auto& one : news) host_->tell_down(one.watcher, one.actor, one.reason);
+}
+
+void NodeHost::watch_out(Address watcher, Address watched) {
+  std::vector<News> news;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_here(watched)) return;  // not yet; it will be watched when it has joined
+    watchers_[watched].insert(watcher);
+    const NodeIndex node = options_.placement.node_of(watched);
+    const auto ended = ended_.find(watched);
+    if (ended != ended_.end()) {
+      news.push_back({watcher, watched, ended->second});
+    } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone) {
+      news.push_back({watcher, watched, nodes_[node.value()].reason});
+    }
+  }
+  tell(news);
+}
+
+void NodeHost::note_end(Address actor, const std::string& reason) {
+  std::uint32_t life = 1;
+  {
+    std::lock_guard lock(mutex_);
+    if (actor.kind == RoleKind::worker) life = here_[WorkerId(actor.index)];
+    ended_here_[actor] = {life, reason};
+  }
+  // The host holds a lock now, and others may hold theirs when they call it.
+  if (options_.on_end)
+    agenda_.after({}, [this, actor, life, reason] { options_.on_end(actor, life, reason); });
+}
+
+void NodeHost::ended(Address actor, std::uint32_t life, const std::string& reason) {
+  std::vector<News> news;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_here(actor) || options_.placement.node_of(actor) == kNowhere) return;
+    if (actor.kind == RoleKind::worker) {
+      auto& known = lives_[WorkerId(actor.index)];
+      if (life < known) return;
+      if (life > known) ended_.erase(actor);
+      known = life;
+    }
+    if (!ended_.emplace(actor, reason).second) return;  // told before
+    news = news_of([&](Address one) { return one == actor; }, reason);
+  }
+  tell(news);
+}
+
+// ---- connections ----
+
+bool NodeHost::has_shards(NodeIndex node) const {
+  const auto& shards = options_.placement.shards;
+  return std::find(shards.begin(), shards.end(), node) != shards.end();
+}
+
+void NodeHost::silent(NodeIndex node) {
+  std::vector<News> news;
+  {
+    std::lock_guard lock(mutex_);
+    auto& there = nodes_.at(node.value());
+    if (there.state != Node::State::up) return;
+    there.state = Node::State::silent;
+    begin_absence(node);
+    news = news_of(
+        [&](Address one) {
+          return options_.placement.node_of(one) == node && !ended_.contains(one);
+        },
+        concat("no sign of life of ", name_of(node), " for ", options_.silence.seconds(), " s"));
+  }
+  tell(news);
+}
+
+void NodeHost::gone(NodeIndex node, const std::string& reason) {
+  std::vector<News> news;
+  {
+    std::lock_guard lock(mutex_);
+    auto& there = nodes_.at(node.value());
+    if (there.state == Node::State::gone) return;
+    if (there.state == Node::State::up) begin_absence(node);
+    there.state = Node::State::gone;
+    there.reason = concat(name_of(node), " is gone: ", reason);
+    news = news_of(
+        [&](Address one) {
+          return options_.placement.node_of(one) == node && !ended_.contains(one);
+        },
+        there.reason);
+  }
+  tell(news);
+}
+
+void NodeHost::heard(NodeIndex node) {
+  std::lock_guard lock(mutex_);
+  come_back(node);
+}
+
+void NodeHost::come_back(NodeIndex node) {
+  auto& there = nodes_.at(node.value());
+  if (there.state != Node::State::silent) return;
+  there.state = Node::State::up;
+  there.absence = 0;
+  agenda_.after({}, [this] { go_on_waiting(); });
+}
+
+void NodeHost::reconnected(NodeIndex node) {
+  std::vector<News> news;
+  std::vector<std::pair<Address, Address>> links;
+  {
+    std::lock_guard lock(mutex_);
+    if (nodes_.at(node.value()).state == Node::State::gone) return;
+    come_back(node);
+    std::vector<Address> workers, others = {kScheduler};
+    for (std::uint32_t i = 0; i < job_->plan.workers; ++i)
+      workers.push_back(address_of(WorkerId(i)));
+    for (std::uint32_t i = 0; i < job_->plan.shards; ++i) others.push_back(address_of(ShardId(i)));
+    const auto is_there = [&](Address one) { return options_.placement.node_of(one) == node; };
+    for (const Address worker : workers) {
+      for (const Address other : others) {
+        if (is_here(worker) && is_there(other)) links.emplace_back(worker, other);
+        if (is_here(other) && is_there(worker)) links.emplace_back(other, worker);
+      }
+    }
+    news = news_of([&](Address one) { return one.kind == RoleKind::shard && is_there(one); },
+                   concat("the connection to ", name_of(node),
+                          " was lost and made again, and with it what was said meanwhile"));
+  }
+  for (const auto& [actor, peer] : links) host_->tell_link(actor, peer);
+  tell(news);
+  agenda_.after({}, [this] { repeat_ends(); });
+}
+
+void NodeHost::repeat_ends() {
+  std::map<Address, std::pair<std::uint32_t, std::string>> ends;
+  {
+    std::shared_lock lock(mutex_);
+    ends = ended_here_;
+  }
+  if (!options_.on_end) return;
+  for (const auto& [actor, end] : ends) options_.on_end(actor, end.first, end.second);
+}
+
+// ---- workers that would wait for ever ----
+
+void NodeHost::begin_absence(NodeIndex node) {
+  const std::uint64_t absence = nodes_[node.value()].absence = ++absences_;
+  if (has_shards(node))
+    agenda_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
+}
+
+void NodeHost::give_up_waiting(NodeIndex node, std::uint64_t absence) {
+  std::vector<Address> workers;
+  std::string reason;
+  {
+    std::lock_guard lock(mutex_);
+    if (nodes_[node.value()].absence != absence) return;
+    // Without the scheduler there is nobody to come back to.
+    if (nodes_[kProgramNode.value()].state != Node::State::up) {
+      agenda_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
+      return;
+    }
+    const auto& shards = options_.placement.shards;
+    const auto first = std::find(shards.begin(), shards.end(), node) - shards.begin();
+    reason = concat("shard ", first, " on ", name_of(node), " has not been heard for ",
+                    (options_.silence + options_.patience).seconds(), " s");
+    for (const auto& [worker, life] : here_) {
+      if (!is_here(address_of(worker))) continue;
+      workers.push_back(address_of(worker));
+      waiting_.insert(worker);
+    }
+  }
+  for (const Address worker : workers)
+    if (host_->lives(worker)) {
+      host_->kill(worker, reason);
+    } else {
+      std::lock_guard lock(mutex_);
+      waiting_.erase(WorkerId(worker.index));
+    }
+}
+
+void NodeHost::go_on_waiting() {
+  std::set<WorkerId> workers;
+  {
+    std::lock_guard lock(mutex_);
+    for (std::uint32_t node = 0; node < nodes_.size(); ++node)
+      if (nodes_[node].state != Node::State::up && has_shards(NodeIndex(node))) return;
+    workers.swap(waiting_);
+  }
+  for (const WorkerId worker : workers) begin_life(worker);
+}
+
+// ---- lives ----
+
+std::shared_ptr<Role> NodeHost::next_life(WorkerId worker) {
+  std::uint32_t life = 0;
+  {
+    std::lock_guard lock(mutex_);
+    life = here_[worker] = ++lives_[worker];
+    ended_here_.erase(address_of(worker));
+  }
+  if (options_.on_life) options_.on_life(worker, life);
+  return std::make_shared<Worker>(job_, worker, life);
+}
+
+void NodeHost::begin_life(WorkerId worker) {
+  const Address address = address_of(worker);
+  if (node_of(address) != options_.self || host_->lives(address)) return;
+  host_->restart(address, next_life(worker));
+}
+
+void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
+  const Address address = address_of(worker);
+  std::lock_guard lock(mutex_);
+  LW_CHECK(worker.value() < options_.placement.workers.size() && node.value() < nodes_.size(),
+           worker, node);
+  auto& there = options_.placement.workers[worker.value()];
+  if (life < lives_[worker] || (life == lives_[worker] && there == node)) return;  // told before
+  there = node;
+  lives_[worker] = life;
+  ended_.erase(address);
+  waiting_.erase(worker);
+  const bool here = node == options_.self;
+  agenda_.after({}, [this, worker, address, life, here] {
+    host_->forget(address, "its next life has begun");
+    {
+      std::lock_guard later(mutex_);
+      ended_here_.erase(address);
+      if (!here || lives_[worker] != life) return;
+      here_[worker] = life;
+    }
+    host_->restart(address, std::make_shared<Worker>(job_, worker, life));
+  });
+}
+
+void NodeHost::add_node(NodeIndex node, const std::string& name) {
+  std::lock_guard lock(mutex_);
+  const std::size_t count = std::max<std::size_t>(nodes_.size(), node.value() + std::size_t{1});
+  nodes_.resize(count);
+  options_.names.resize(count);
+  options_.names[node.value()] = name;
+}
+
+NodeIndex NodeHost::node_of(Address actor) const {
+  std::shared_lock lock(mutex_);
+  return options_.placement.node_of(actor);
+}
+
+std::uint32_t NodeHost::life_of(WorkerId worker) const {
+  std::shared_lock lock(mutex_);
+  const auto found = lives_.find(worker);
+  return found == lives_.end() ? 0 : found->second;
+}
+
+}  // namespace leeway

@@ -1,0 +1,30 @@
+#include "cluster/node_name.hpp"
+
+#include <charconv>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+Expected<NodeName> parse_node(const std::string& text) {
+  const auto refuse = [&] {
+    return Error{concat('"', text, "\" is not a node; give HOST:PORT, as in 127.0.0.1:4242")};
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0) return refuse();
+  NodeName name{text.substr(0, colon), 0};
+  if (name.host.front() == '[' && name.host.back() == ']')
+    name.host = name.host.substr(1, name.host.size() - 2);
+  else if (name.host.find(':') != std::string::npos)
+    return refuse();
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, name.port);
+  if (error != std::errc() || stop != end || name.host.empty()) return refuse();
+  return name;
+}
+
+std::string leeway_version() {
+  return LEEWAY_VERSION;
+}
+
+}  // namespace leeway

@@ -1,0 +1,55 @@
+#pragma once
+// Post: CAF's middleman as a mesh uses it, one actor system with one actor, the gate, at a port.
+//
+// Frames and losses are handed over on the thread that reads the sockets, one after the other, and
+// nothing else is read meanwhile: that saves a hop to another thread for each frame, and the place
+// of a message's first chunk is known before the chunk is loaded.
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cluster/compat.hpp"
+#include "core/expected.hpp"
+#include "core/time.hpp"
+
+namespace leeway::cluster {
+
+struct PostOptions {
+  std::string address;
+  std::uint16_t port = 0;
+  std::string tls;  // folder; empty: none
+  unsigned threads = 1;
+};
+
+class Post {
+ public:
+  struct Handlers {
+    std::function<void(const Route& from, Frame&)> on_frame;
+    std::function<void(const caf::actor_control_block*)> on_lost;  // of a route that is watched
+  };
+
+  /// Reads the certificates.
+  static Expected<std::unique_ptr<Post>> open(const PostOptions& options);
+  /// Hands nothing over any more, closes all connections and ends all threads.
+  ~Post();
+  Post(const Post&) = delete;
+  Post& operator=(const Post&) = delete;
+
+  /// Begins to listen. Handlers are called from now on.
+  Status listen(Handlers handlers);
+  std::uint16_t port() const;
+  /// The gate that listens there. Blocks; not from a handler.
+  Expected<Route> call(const std::string& host, std::uint16_t port, Duration limit);
+  bool is_own(const Route& route) const;
+  /// From any thread; does not block. What is for a lost connection is lost.
+  void send(const Route& to, Frame frame);
+  void watch(const Route& route);
+
+ private:
+  struct State;
+  explicit Post(std::unique_ptr<State> state);
+  void cut_connections();
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace leeway::cluster

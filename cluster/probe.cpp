@@ -1,0 +1,79 @@
+#include "cluster/probe.hpp"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace leeway::cluster {
+namespace {
+
+struct Closer {
+  int socket;
+  ~Closer() { close(socket); }
+};
+
+std::string local_host_of(int socket) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  std::array<char, NI_MAXHOST> text{};
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+      getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text.data(), text.size(), nullptr, 0,
+                  NI_NUMERICHOST) != 0)
+    return "";
+  return text.data();
+}
+
+Probe probe_one(const addrinfo& address, Duration limit) {
+  const int number =
+      socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (number < 0) return {.why = std::strerror(errno)};
+  const Closer closer{number};
+  int error = 0;
+  if (connect(number, address.ai_addr, address.ai_addrlen) != 0) error = errno;
+  if (error == EINPROGRESS) {
+    pollfd waiting{.fd = number, .events = POLLOUT};
+    if (poll(&waiting, 1, static_cast<int>(limit.ns / 1'000'000) + 1) == 0)
+      return {.why = "no answer"};
+    socklen_t size = sizeof error;
+    getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  if (error == ECONNREFUSED) return {.reach = Reach::refused, .why = "nobody listens there"};
+  if (error != 0) return {.why = std::strerror(error)};
+  return {.reach = Reach::listens, .local_host = local_host_of(number)};
+}
+
+}  // namespace
+
+Probe probe(const std::string& host, std::uint16_t port, Duration limit) {
+  addrinfo* found = nullptr;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) return {.why = gai_strerror(error)};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  Probe result{.why = "no address"};
+  for (const addrinfo* address = found; address; address = address->ai_next) {
+    result = probe_one(*address, limit);
+    if (result.reach == Reach::listens) break;
+  }
+  return result;
+}
+
+bool is_loopback(const std::string& address) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, address.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  return address == "::1" || address == "localhost";
+}
+
+bool is_any(const std::string& address) {
+  return address == "0.0.0.0" || address == "::";
+}
+
+}  // namespace leeway::cluster

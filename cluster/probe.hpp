@@ -1,0 +1,31 @@
+#pragma once
+// Probe: whether anybody listens at an address, found out within a limit of time.
+//
+// CAF's own calls block for as long as the system does, minutes where packets vanish, and tell
+// little of why they fail; a mesh probes first.
+#include <string>
+
+#include "core/time.hpp"
+
+namespace leeway::cluster {
+
+enum class Reach : std::uint8_t {
+  listens,
+  refused,  // the host is there, and nobody listens
+  nowhere,  // no answer in time, or no way to the host
+};
+
+struct Probe {
+  Reach reach = Reach::nowhere;
+  std::string why;         // when nobody listens, in words
+  std::string local_host;  // the address of this host on the way there
+};
+
+Probe probe(const std::string& host, std::uint16_t port, Duration limit);
+
+/// "127.0.0.1", "::1", "localhost": nobody else can call it.
+bool is_loopback(const std::string& address);
+/// "0.0.0.0", "::": all addresses of the host.
+bool is_any(const std::string& address);
+
+}  // namespace leeway::cluster

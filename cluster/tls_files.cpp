@@ -1,0 +1,77 @@
+#include "cluster/tls_files.hpp"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "cluster/certificates.hpp"
+#include "core/text.hpp"
+
+namespace leeway::cluster {
+namespace {
+
+constexpr std::array<const char*, 3> kNames = {"ca.pem", "node.pem", "node.key"};
+
+/// The bytes as a file of this process alone, or -1.
+int in_memory(const std::string& name, const std::string& bytes) {
+  const int file = memfd_create(name.c_str(), MFD_CLOEXEC);
+  if (file < 0) return -1;
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
+    if (count <= 0) {
+      close(file);
+      return -1;
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  return file;
+}
+
+/// OpenSSL keeps the errors of all connections of a thread in one list, and takes what one of them
+/// has left there for an error of the next. CAF does not clear it: a stranger whose handshake fails
+/// would end the connection that is read after him. So it is cleared when a handshake ends, and
+/// when a connection is freed.
+void forget_errors_of_others() {
+  static const int index = SSL_get_ex_new_index(
+      0, nullptr,
+      [](void* made, void*, CRYPTO_EX_DATA*, int, long, void*) {
+        SSL_set_info_callback(static_cast<SSL*>(made), [](const SSL*, int where, int) {
+          if (where == SSL_CB_ACCEPT_EXIT || where == SSL_CB_CONNECT_EXIT) ERR_clear_error();
+        });
+      },
+      nullptr, [](void*, void*, CRYPTO_EX_DATA*, int, long, void*) { ERR_clear_error(); });
+  static_cast<void>(index);
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<TlsFiles>> TlsFiles::read(const std::string& folder) {
+  if (const auto usable = check_tls_folder(folder); !usable) return usable.error();
+  forget_errors_of_others();
+  std::unique_ptr<TlsFiles> all(new TlsFiles);
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    const std::string path = concat(folder, "/", kNames[i]);
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream bytes;
+    if (!in || !(bytes << in.rdbuf())) return Error{concat(path, " cannot be read; try again")};
+    all->files_[i] = in_memory(kNames[i], bytes.str());
+    if (all->files_[i] < 0)
+      return Error{concat(path, " cannot be kept in memory; allow this process more open files")};
+  }
+  return all;
+}
+
+TlsFiles::~TlsFiles() {
+  for (const int file : files_)
+    if (file >= 0) close(file);
+}
+
+std::string TlsFiles::path(std::size_t index) const {
+  return concat("/proc/self/fd/", files_[index]);
+}
+
+}  // namespace leeway::cluster

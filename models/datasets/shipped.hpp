@@ -1,0 +1,48 @@
+#pragma once
+// Data sets on their way to another process: what tells two apart, and one made of the pieces that
+// arrive.
+//
+// All values travel as they are gathered, in floats, so any data set can be sent, those that a
+// program brings along among them.
+#include <memory>
+#include <vector>
+
+#include "core/expected.hpp"
+#include "messages/node.hpp"
+#include "models/datasets/dataset.hpp"
+
+namespace leeway {
+
+/// Sizes and shapes, and a checksum over the contents: of all samples where those are few, else of
+/// some from begin to end.
+node::DataMark mark_of(const TrainTest& data);
+
+/// Data sets of that mark without contents, to check a plan against. Gathering from them is a bug.
+TrainTest described(const node::DataMark& mark);
+
+/// Samples of a piece, all but the last of a set: about a mebibyte.
+std::int64_t samples_of_chunk(const node::DataMark& mark);
+/// The piece that begins with sample `first`.
+node::Chunk chunk_of(const TrainTest& data, const node::DataMark& mark, bool test,
+                     std::int64_t first);
+
+/// Collects pieces, each set's in order.
+class ShippedData {
+ public:
+  explicit ShippedData(const node::DataMark& mark);
+  ~ShippedData();
+  /// Checks sizes and labels as if the sender were hostile.
+  Status add(const node::Chunk& chunk);
+  /// So far, of both sets together.
+  std::int64_t samples() const;
+  bool complete() const;
+  /// Requires complete(). The error says that the contents are not those of the mark.
+  Expected<TrainTest> take();
+
+ private:
+  class Pieces;
+  node::DataMark mark_;
+  std::shared_ptr<Pieces> train_, test_;
+};
+
+}  // namespace leeway

@@ -1,0 +1,74 @@
+#include "runtime/cluster_options.hpp"
+
+#include <fstream>
+
+#include "cluster/node_name.hpp"
+#include "core/text.hpp"
+#include "core/text_reader.hpp"
+
+namespace leeway {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+}  // namespace
+
+Expected<std::vector<std::string>> parse_nodes(const std::string& text) {
+  std::vector<std::string> nodes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name = trimmed(text.substr(begin, end - begin));
+    if (const auto node = parse_node(name); !node) return node.error();
+    nodes.push_back(name);
+    begin = end + 1;
+  }
+  return nodes;
+}
+
+Expected<std::vector<std::string>> nodes_from_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return Error{concat(path, ": cannot be read; give a file with a node on each line")};
+  std::vector<std::string> nodes;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string name = trimmed(line.substr(0, line.find('#')));
+    if (name.empty()) continue;
+    if (const auto node = parse_node(name); !node)
+      return Error{concat(path, ':', number, ": ", node.error().text)};
+    nodes.push_back(name);
+  }
+  if (nodes.empty()) return Error{concat(path, ": names no node; write one on each line")};
+  return nodes;
+}
+
+Expected<Transport> parse_transport(const std::string& text) {
+  if (text == "auto") return Transport::automatic;
+  if (text == "tcp") return Transport::tcp;
+  if (text == "shm") return Transport::shared_memory;
+  return Error{concat("--transport: \"", text, "\" is not known; give auto, tcp or shm")};
+}
+
+Expected<Duration> parse_silence(const std::string& text) {
+  TextReader in(text);
+  const double time = in.time();
+  in.expect_end();
+  if (!in.problem().empty() || !(time >= 0.05 && time <= 600))
+    return Error{concat("--silence: \"", text, "\" is not allowed; give 50ms to 600s, as in 2s")};
+  return nanoseconds(static_cast<std::int64_t>(time * 1e9));
+}
+
+MeshOptions mesh_options(const ClusterOptions& options) {
+  MeshOptions mesh;
+  mesh.address = options.tls.empty() ? "127.0.0.1" : "0.0.0.0";
+  mesh.port = options.port;
+  mesh.tls = options.tls;
+  mesh.silence = options.silence;
+  mesh.transport = options.transport;
+  return mesh;
+}
+
+}  // namespace leeway

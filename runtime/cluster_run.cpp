@@ -1,0 +1,64 @@
+#include "runtime/cluster_run.hpp"
+
+#include <unistd.h>
+
+#include "core/text.hpp"
+#include "runtime/attend.hpp"
+
+namespace leeway {
+namespace {
+
+std::string this_program(const Plan& plan) {
+  char host[256] = "?";
+  gethostname(host, sizeof host - 1);
+  return concat(plan.name, " (process ", getpid(), " on ", host, ")");
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
+    const Plan& plan, const ClusterOptions& options, bool trace,
+    std::function<void(const std::string&)> say) {
+  if (plan.simulated)
+    return Error{"--nodes: a simulation runs in one process; leave out --nodes, or --simulate"};
+  std::unique_ptr<ClusterRun> run(new ClusterRun);
+  auto driver =
+      Driver::open({.nodes = options.nodes,
+                    .place = options.place,
+                    .mesh = mesh_options(options),
+                    .who = this_program(plan),
+                    .trace = trace,
+                    .say = say,
+                    .interrupted = [guard = &run->guard_] { return guard->interrupted(); }},
+                   plan);
+  if (!driver) return driver.error();
+  run->driver_ = std::move(*driver);
+  say(concat("listening on ", run->driver_->name(), ": others may join with `leeway join ",
+             run->driver_->name(), "`"));
+  return run;
+}
+
+bool ClusterRun::is_here(Address actor) const {
+  return driver_->placement().node_of(actor) == kProgramNode;
+}
+
+Status ClusterRun::prepare(const Job& job) {
+  return driver_->prepare(job.data, job.initial_weights);
+}
+
+Status ClusterRun::run(const std::shared_ptr<const Job>& job,
+                       const std::vector<Audience*>& audience,
+                       std::function<void(Address, Instant, const Event&)> on_event,
+                       const std::function<bool()>& ended) {
+  if (const auto started = driver_->start(job, audience, std::move(on_event)); !started)
+    return started;
+  began_ = true;
+  const Status outcome = attend(driver_->host(), [&] {
+    driver_->poll({});
+    return ended();
+  });
+  driver_->finish();
+  return outcome;
+}
+
+}  // namespace leeway

@@ -1,0 +1,330 @@
+// Agents and a driver in one process, on meshes of memory.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <future>
+#include <thread>
+
+#include "cluster/agent.hpp"
+#include "cluster/driver.hpp"
+#include "cluster/node_name.hpp"
+#include "tests/support/memory_mesh.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Catch::Contains;
+using std::chrono::milliseconds;
+
+OpenMesh on(const std::shared_ptr<MemoryNet>& net) {
+  return [net](const MeshOptions& options, MeshEvents events) -> Expected<std::unique_ptr<Mesh>> {
+    return std::unique_ptr<Mesh>(new MemoryMesh(net, options, std::move(events)));
+  };
+}
+
+/// Waits up to ten seconds.
+template <class Condition>
+bool comes_true(Condition condition) {
+  for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  return condition();
+}
+
+/// An agent on a thread of its own.
+class RunningAgent {
+ public:
+  explicit RunningAgent(const std::shared_ptr<MemoryNet>& net, const std::string& join = {}) {
+    AgentOptions options;
+    options.open = on(net);
+    options.join = join;
+    options.program_silence = leeway::milliseconds(300);
+    options.say = [this](const std::string& line) {
+      std::lock_guard lock(mutex_);
+      said_ += line + '\n';
+    };
+    auto agent = Agent::open(std::move(options));
+    REQUIRE(agent);
+    name_ = (*agent)->name();
+    ended_ = std::async(std::launch::async, [this, agent = std::move(*agent)] {
+      return agent->run([this] { return interrupted_.load(); });
+    });
+  }
+  ~RunningAgent() {
+    interrupt();
+    if (ended_.valid()) ended_.wait();
+  }
+  const std::string& name() const { return name_; }
+  void interrupt() { interrupted_ = true; }
+  bool has_ended() const { return ended_.wait_for(milliseconds(0)) == std::future_status::ready; }
+  Status outcome() { return ended_.get(); }
+  std::string said() const {
+    std::lock_guard lock(mutex_);
+    return said_;
+  }
+  bool says(const std::string& text) const {
+    return comes_true([&] { return said().find(text) != std::string::npos; });
+  }
+
+ private:
+  std::string name_;
+  std::atomic<bool> interrupted_ = false;
+  mutable std::mutex mutex_;
+  std::string said_;
+  std::future<Status> ended_;
+};
+
+class End final : public Audience {
+ public:
+  void ended(const RunTotals& totals) override {
+    std::lock_guard lock(mutex_);
+    totals_ = totals;
+  }
+  bool has_come() const {
+    std::lock_guard lock(mutex_);
+    return totals_.has_value();
+  }
+  const RunTotals& totals() const { return *totals_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<RunTotals> totals_;
+};
+
+/// A program with a job for agents.
+class Program {
+ public:
+  Program(const std::shared_ptr<MemoryNet>& net, std::vector<std::string> nodes, Plan plan,
+          const std::string& place = {})
+      : job_(job_of(plan)) {
+    DriverOptions options;
+    options.nodes = std::move(nodes);
+    options.place = place;
+    options.who = "the test";
+    options.trace = true;
+    options.say = [this](const std::string& line) { said += line + '\n'; };
+    options.call_limit = options.answer_limit = options.end_limit = seconds(5);
+    options.open = on(net);
+    auto driver = Driver::open(std::move(options), plan);
+    INFO((driver ? "" : driver.error().text));
+    REQUIRE(driver);
+    driver_ = std::move(*driver);
+  }
+
+  std::string prepare() {
+    const auto prepared = driver_->prepare(job_->data, {});
+    return prepared ? "" : prepared.error().text;
+  }
+  std::string start() {
+    const auto started =
+        driver_->start(job_, {&end_}, [this](Address, Instant, const Event& event) {
+          if (event.kind == Event::Kind::trained) trained += event.value2 - event.value;
+          if (event.kind == Event::Kind::step_finished) ++steps;
+        });
+    return started ? "" : started.error().text;
+  }
+  bool poll_until(const std::function<bool()>& condition) {
+    return comes_true([&] {
+      driver_->poll({});
+      return condition();
+    });
+  }
+  /// To the end.
+  const RunTotals& go_on() {
+    REQUIRE(poll_until([&] { return end_.has_come(); }));
+    driver_->finish();
+    return end_.totals();
+  }
+  const RunTotals& run() {
+    REQUIRE(prepare() == "");
+    REQUIRE(start() == "");
+    return go_on();
+  }
+  Driver& driver() { return *driver_; }
+  void vanish() { driver_.reset(); }
+
+  std::atomic<std::int64_t> trained = 0;
+  std::atomic<int> steps = 0;
+  std::string said;
+
+ private:
+  std::shared_ptr<const Job> job_;
+  End end_;
+  std::unique_ptr<Driver> driver_;
+};
+
+Plan long_plan() {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Asp{};
+  plan.stop.epochs = 1e6;
+  return plan;
+}
+
+/// A mesh that answers whatever it is asked, and keeps what it is told.
+class FakePeer {
+ public:
+  using Answering = std::function<std::optional<node::Body>(const node::Body&)>;
+  FakePeer(const std::shared_ptr<MemoryNet>& net, Answering answer) : answer_(std::move(answer)) {
+    MeshEvents events;
+    events.on_message = [this](PeerId peer, Address, Address, const Message& message) {
+      const auto said = decode_node(message);
+      if (!said) return;
+      if (const auto body = answer_(said->body))
+        mesh->send(peer, kHost, kHost, encode(NodeEnvelope{said->job, *body}));
+    };
+    events.on_up = [](PeerId) {};
+    events.on_gone = [](PeerId, const std::string&) {};
+    mesh = std::make_unique<MemoryMesh>(net, MeshOptions{}, std::move(events));
+  }
+  std::string name() const { return concat("127.0.0.1:", mesh->port()); }
+
+ private:
+  Answering answer_;
+
+ public:
+  std::unique_ptr<MemoryMesh> mesh;
+};
+
+}  // namespace
+
+TEST_CASE("a job on two agents trains every sample, and leaves them free for the next") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent one(net), two(net);
+  std::vector<Blob> weights;
+  for (int round = 0; round < 2; ++round) {
+    Plan plan = tiny_plan();
+    plan.consistency = plan::Bsp{};
+    Program program(net, {one.name(), two.name()}, plan);
+    const auto& totals = program.run();
+    CHECK(totals.end.reason == msg::RunEnded::Reason::finished);
+    CHECK(totals.end.samples_trained == 120);
+    CHECK(program.trained == 120);
+    CHECK(program.steps > 0);  // of events at the agents
+    REQUIRE_FALSE(totals.weights.empty());
+    if (round == 1)
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        CHECK(std::equal(weights[i].bytes().begin(), weights[i].bytes().end(),
+                         totals.weights[i].bytes().begin()));
+    weights = totals.weights;
+  }
+  CHECK_THAT(one.said(), Contains("began the job of the test: shard 0, worker 0, worker 2") &&
+                             Contains("ended the job of the test: the run has ended; free"));
+}
+
+TEST_CASE("data that an agent cannot have is sent to it, once") {
+  register_data("brought along", [](std::uint64_t seed) {
+    static int calls = 0;
+    // The first is the program's; at the agent there is nothing of the kind.
+    if (calls++ % 2 == 1) return Expected<TrainTest>(Error{"not here"});
+    return load_data(plan::Synthetic{60, 20, plan::Clusters{3, 4, 3}}, seed);
+  });
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent agent(net);
+  Plan plan = tiny_plan();
+  plan.data = plan::CustomData{"brought along"};
+  Program program(net, {agent.name()}, plan);
+  CHECK(program.run().end.samples_trained == 120);
+  CHECK_THAT(program.said, Contains("sending the data to " + agent.name() + ": 80 samples"));
+  CHECK_THAT(agent.said(), Contains("received the data"));
+  Program again(net, {agent.name()}, tiny_plan());
+  CHECK(again.run().end.samples_trained == 120);
+  CHECK_THAT(again.said, !Contains("sending the data"));
+}
+
+TEST_CASE("all that keeps nodes from a job is told at once") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent good(net);
+  FakePeer old(net, [](const node::Body& body) -> std::optional<node::Body> {
+    if (!std::holds_alternative<node::Ask>(body)) return std::nullopt;
+    node::Answer answer;
+    answer.version = "0.0.1";
+    return answer;
+  });
+  SECTION("nodes that are not there") {
+    Program program(net, {good.name(), "127.0.0.1:1", "127.0.0.1:2"}, tiny_plan());
+    CHECK_THAT(program.prepare(), Contains("2 of 3 nodes") && Contains("127.0.0.1:1") &&
+                                      Contains("127.0.0.1:2") && Contains("start a node"));
+  }
+  SECTION("a node named twice") {
+    Program program(net, {good.name(), good.name()}, tiny_plan());
+    CHECK_THAT(program.prepare(), Contains("same node") && Contains("name it once"));
+  }
+  SECTION("another version, and a device that is not there") {
+    Plan plan = tiny_plan();
+    Program program(net, {old.name()}, plan);
+    CHECK_THAT(program.prepare(), Contains("it has Leeway 0.0.1, this program has") &&
+                                      Contains("the same version everywhere"));
+  }
+  // The good one was given back.
+  Program program(net, {good.name()}, tiny_plan());
+  CHECK(program.run().end.samples_trained == 120);
+}
+
+TEST_CASE("a second job at once is told whose job the agent has") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent agent(net);
+  Program first(net, {agent.name()}, long_plan());
+  REQUIRE(first.prepare() == "");
+  REQUIRE(first.start() == "");
+  Program second(net, {agent.name()}, tiny_plan());
+  CHECK_THAT(second.prepare(), Contains("is busy: it has been hosting the job of the test since"));
+  first.vanish();
+  REQUIRE(agent.says("free"));
+  Program third(net, {agent.name()}, tiny_plan());
+  CHECK(third.run().end.samples_trained == 120);
+}
+
+TEST_CASE("workers of an agent that leaves stop, and the run goes on without them") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent one(net);
+  auto two = std::make_unique<RunningAgent>(net);
+  Program program(net, {one.name(), two->name()}, long_plan(), "shards=1");
+  REQUIRE(program.prepare() == "");
+  REQUIRE(program.start() == "");
+  REQUIRE(program.poll_until([&] { return program.steps > 20; }));
+  two->interrupt();
+  REQUIRE(program.poll_until([&] { return two->has_ended(); }));
+  CHECK(two->outcome());
+  CHECK_THAT(two->said(), Contains("the workers here have left it"));
+  SECTION("until another one joins") {
+    RunningAgent three(net, program.driver().name());
+    REQUIRE(program.poll_until(
+        [&] { return program.said.find("goes on at node " + three.name()) != std::string::npos; }));
+    const int before = program.steps;
+    REQUIRE(program.poll_until([&] { return program.steps > before + 20; }));
+    RunningAgent four(net, program.driver().name());
+    REQUIRE(program.poll_until([&] { return four.has_ended(); }));
+    CHECK_THAT(four.outcome().error().text, Contains("has all its 3 workers"));
+  }
+  // Its shards are here: it stays.
+  one.interrupt();
+  CHECK(one.says("to end now would lose the job"));
+  program.driver().host().send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
+  CHECK(program.go_on().end.reason == msg::RunEnded::Reason::interrupted);
+  CHECK(comes_true([&] { return one.has_ended(); }));  // with the job
+}
+
+TEST_CASE("an agent gives up a program that is silent for long") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent agent(net);
+  FakePeer program(net, [](const node::Body&) { return std::nullopt; });
+  const auto name = parse_node(agent.name());
+  const auto peer = program.mesh->connect(name->host, name->port, seconds(1));
+  REQUIRE(peer);
+  const Plan plan = tiny_plan();
+  const auto job = job_of(plan);
+  node::Ask ask;
+  ask.version = leeway_version();
+  ask.who = "the silent one";
+  ask.plan = encode(plan);
+  ask.self = 1;
+  ask.nodes = {program.name(), agent.name()};
+  ask.shards = {1, 1};
+  ask.workers = {1, 1, 1};
+  ask.data = {60, 20, Shape({4}), 3, 0, 0, 7};
+  program.mesh->send(*peer, kHost, kHost, encode(NodeEnvelope{5, ask}));
+  Program second(net, {agent.name()}, tiny_plan());
+  CHECK_THAT(second.prepare(), Contains("the job of the silent one"));
+  program.mesh->fall_silent(*peer);
+  CHECK(agent.says("gave back the job of the silent one: no sign of life"));
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,213 @@
+// Frames and what waits to be sent, without a network: their bytes, hostile ones, turns, windows.
+#include <catch2/catch.hpp>
+
+#include "core/limits.hpp"
+#include "tensor/blob_pool.hpp"
+#include "tests/cluster/mesh_recorder.hpp"
+
+namespace leeway::test {
+namespace {
+
+using namespace leeway::cluster;
+
+constexpr Address kWorker0{RoleKind::worker, 0}, kWorker1{RoleKind::worker, 1};
+constexpr Address kShard0{RoleKind::shard, 0};
+
+struct Bytes final : Sink, Source {
+  bool put(const void* more, std::size_t count) override {
+    const auto* const first = static_cast<const char*>(more);
+    all.insert(all.end(), first, first + count);
+    return true;
+  }
+  bool take(void* to, std::size_t count) override {
+    if (count > remaining()) return false;
+    std::memcpy(to, all.data() + at, count);
+    at += count;
+    return true;
+  }
+  std::size_t remaining() const override { return all.size() - at; }
+
+  std::vector<char> all;
+  std::size_t at = 0;
+};
+
+/// A receiver of frames, as a link is one.
+struct Receiver {
+  ~Receiver() { inbounds::close(inbound->token()); }
+  /// False: it was no frame.
+  bool receive(Frame frame) {
+    frame.token = inbound->token();
+    Bytes bytes;
+    return save(frame, bytes) && receive(bytes);
+  }
+  bool receive(Bytes& bytes) {
+    Frame frame;
+    if (!load(frame, bytes)) return false;
+    if (!frame.arrival) return true;
+    cost += frame.kind == FrameKind::letter ? frame.arrival->cost : chunk_cost(frame.bytes);
+    if (frame.kind == FrameKind::letter && frame.arrival->left > 0)
+      return inbound->begin(frame.number, frame.arrival);
+    if (frame.arrival->left > 0) return true;
+    inbound->end(frame.number);
+    come.push_back({PeerId(), frame.arrival->from, frame.arrival->to, frame.arrival->message()});
+    return true;
+  }
+
+  std::shared_ptr<Inbound> inbound = inbounds::open(random_word());
+  std::uint64_t cost = 0;
+  std::vector<Received> come;
+};
+
+TEST_CASE("what next() gives rebuilds every message in the order of its pair, within the window") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    INFO("seed " << seed);
+    Rng random(seed);
+    const std::uint64_t window = 1024 + random.next() % 300'000;
+    Outbound out(window, 1 + random.next() % 100'000);
+    Receiver receiver;
+    std::map<Address, std::vector<Message>> sent;
+    for (int i = 0; i < 20; ++i) {
+      std::vector<std::size_t> sizes(random.next() % 5);
+      for (auto& size : sizes) size = random.next() % (random.next() % 2 ? 200 : 150'000);
+      const Address from = random.next() % 2 ? kWorker0 : kWorker1;
+      sent[from].push_back(message_of(static_cast<std::uint64_t>(i), sizes));
+      out.put(from, kShard0, sent[from].back());
+    }
+    while (!out.empty()) {
+      if (auto frame = out.next()) {
+        REQUIRE(receiver.receive(std::move(*frame)));
+        // Letters may be larger than the window; then no other is under way with them.
+        REQUIRE(out.under_way() <= std::max(window, window / 4 + kInlineBytes + 4096));
+        REQUIRE(out.under_way() == receiver.cost);
+      } else {
+        REQUIRE(receiver.cost > 0);
+        out.credited(std::exchange(receiver.cost, 0));
+      }
+    }
+    std::map<Address, std::size_t> next;
+    for (const auto& piece : receiver.come)
+      REQUIRE(same_bytes(piece.message, sent[piece.from][next[piece.from]++]));
+    REQUIRE(receiver.come.size() == 20);
+    REQUIRE(out.messages() == 20);
+  }
+}
+
+TEST_CASE("pairs take turns") {
+  Outbound out(100u << 20, 1u << 20);
+  out.put(kWorker0, kShard0, message_of(0, {10u << 20}));
+  out.put(kWorker1, kShard0, message_of(1, {10u << 20}));
+  std::vector<std::uint64_t> numbers;
+  while (auto frame = out.next()) numbers.push_back(frame->number);
+  REQUIRE(numbers.size() == 22);
+  for (std::size_t i = 0; i < numbers.size(); ++i) CHECK(numbers[i] == i % 2);
+}
+
+TEST_CASE("after a restart the rest of what had begun is not sent, and all else is") {
+  Outbound out(4u << 20, 1u << 20);
+  Receiver before, after;
+  out.put(kWorker0, kShard0, message_of(0, {3u << 20}));
+  out.put(kWorker0, kShard0, message_of(1, {10}));
+  out.put(kWorker1, kShard0, message_of(2, {100'000}));
+  REQUIRE(before.receive(*out.next()));  // the letter of the first
+  out.restart();
+  CHECK(out.under_way() == 0);
+  while (auto frame = out.next()) REQUIRE(after.receive(std::move(*frame)));
+  REQUIRE(after.come.size() == 2);
+  CHECK(number_of(after.come[0].message) == 1);
+  CHECK(number_of(after.come[1].message) == 2);
+  CHECK(out.empty());
+}
+
+Bytes saved(Frame frame) {
+  Bytes bytes;
+  REQUIRE(save(frame, bytes));
+  return bytes;
+}
+
+Frame letter(Token token, const Message& message) {
+  Frame frame;
+  frame.kind = FrameKind::letter;
+  frame.token = token;
+  frame.from = kWorker0;
+  frame.to = kShard0;
+  frame.message = message;
+  return frame;
+}
+
+TEST_CASE("a frame that is cut short or changed is refused or harmless") {
+  Receiver receiver;
+  const Token token = receiver.inbound->token();
+  Frame hello;
+  hello.kind = FrameKind::hello;
+  hello.greeting = std::make_shared<Greeting>();
+  hello.greeting->version = "1.2.3";
+  hello.greeting->host = "10.0.0.1";
+  Frame credit;
+  credit.kind = FrameKind::credit;
+  credit.token = token;
+  for (const Frame& frame : {letter(token, message_of(1, {100, 3, 70'000})), hello, credit}) {
+    const Bytes whole = saved(frame);
+    for (std::size_t size = 0; size < std::min<std::size_t>(whole.all.size(), 400); ++size) {
+      Bytes cut = whole;
+      cut.all.resize(size);
+      Frame loaded;
+      CHECK_FALSE(load(loaded, cut));
+    }
+    Rng random(7);
+    for (int i = 0; i < 20'000; ++i) {
+      Bytes changed = whole;
+      const std::size_t flips = 1 + random.next() % 4;
+      for (std::size_t flip = 0; flip < flips; ++flip)
+        changed.all[random.next() % std::min<std::size_t>(changed.all.size(), 200)] =
+            static_cast<char>(random.next());
+      receiver.receive(changed);
+    }
+  }
+}
+
+TEST_CASE("what a letter announces takes no memory before it comes") {
+  Receiver receiver;
+  Bytes bytes = saved(letter(receiver.inbound->token(), message_of(1, {70'000})));
+  // The size of the blob stands behind kind, token, number, two addresses, two counts, header.
+  const std::size_t at = 1 + 8 + 8 + 5 + 5 + 4 + 4 + 16;
+  std::uint64_t mark = 0;
+  std::memcpy(&mark, bytes.all.data() + at, 8);
+  REQUIRE((mark & 0xffffff) == 70'000);
+  const auto announce = [&](std::uint64_t size) {
+    Bytes changed = bytes;
+    const std::uint64_t other = (mark >> 56 << 56) | size;
+    std::memcpy(changed.all.data() + at, &other, 8);
+    return receiver.receive(changed);
+  };
+  CHECK_FALSE(announce(limits::kMaxBlobBytes + 1));
+  CHECK_FALSE(announce(0));
+  const std::size_t before = host_pool_counts().bytes_in_use;
+  CHECK(announce(limits::kMaxBlobBytes));
+  CHECK(host_pool_counts().bytes_in_use == before);
+}
+
+TEST_CASE("a chunk of no message, or of more than is left, is refused") {
+  Receiver receiver;
+  Outbound out(1u << 20, 50'000);
+  out.put(kWorker0, kShard0, message_of(3, {120'000}));
+  const Frame first = *out.next(), second = *out.next();
+  CHECK_FALSE(receiver.receive(second));
+  REQUIRE(receiver.receive(first));
+  CHECK_FALSE(receiver.receive(first));  // begun already
+  Frame larger = second;
+  larger.bytes = 120'000;
+  REQUIRE(receiver.receive(larger));
+  CHECK(receiver.come.size() == 1);
+  CHECK_FALSE(receiver.receive(second));  // it has ended
+}
+
+TEST_CASE("a frame of a connection that nobody knows is not looked into") {
+  Bytes bytes = saved(letter(12345, message_of(1, {100})));
+  Frame loaded;
+  REQUIRE(load(loaded, bytes));
+  CHECK(loaded.inbound == nullptr);
+  CHECK(loaded.arrival == nullptr);
+}
+
+}  // namespace
+}  // namespace leeway::test

@@ -1,0 +1,141 @@
+#pragma once
+// What the tests of the mesh share: a mesh that writes down what it tells, and messages of known
+// bytes.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cluster/mesh_node.hpp"
+#include "core/rng.hpp"
+
+namespace leeway::test {
+
+constexpr std::chrono::seconds kPatience(20);
+
+/// A header of two words, `number` and the seed of the blobs' bytes, and blobs of these sizes.
+inline Message message_of(std::uint64_t number, const std::vector<std::size_t>& sizes = {}) {
+  std::vector<Blob> blobs;
+  for (const std::size_t size : sizes) {
+    blobs.push_back(Blob::allocate(size));
+    std::uint64_t word = mix64(number + blobs.size());
+    for (std::size_t at = 0; at < size; at += 8, word += 0x9e3779b97f4a7c15ull)
+      std::memcpy(blobs.back().mutable_data() + at, &word, std::min<std::size_t>(8, size - at));
+  }
+  return Message({number, sizes.size()}, std::move(blobs));
+}
+inline std::uint64_t number_of(const Message& message) {
+  return message.header().empty() ? ~0ull : message.header()[0];
+}
+inline bool same_bytes(const Message& a, const Message& b) {
+  if (!std::ranges::equal(a.header(), b.header()) || a.blobs().size() != b.blobs().size())
+    return false;
+  for (std::size_t i = 0; i < a.blobs().size(); ++i)
+    if (bool(a.blobs()[i]) != bool(b.blobs()[i]) ||
+        !std::ranges::equal(a.blobs()[i].bytes(), b.blobs()[i].bytes()))
+      return false;
+  return true;
+}
+
+struct Received {
+  PeerId peer;
+  Address from, to;
+  Message message;
+};
+
+/// A mesh and what it told, in order: "up 0", "silent 0", "gone 0: left", "note: ...". An echo
+/// sends messages back and prints what it is told.
+class Station {
+ public:
+  explicit Station(const MeshOptions& options = {}, bool echo = false)
+      : Station(options, echo, cluster::own_protocol()) {}
+  Station(const MeshOptions& options, bool echo, const cluster::Protocol& protocol)
+      : prints_(echo) {
+    MeshEvents events;
+    events.on_message = [this, echo](PeerId peer, Address from, Address to, Message message) {
+      if (echo) return mesh().send(peer, to, from, std::move(message));
+      std::lock_guard lock(mutex_);
+      received_.push_back({peer, from, to, std::move(message)});
+      changed_.notify_all();
+    };
+    events.on_up = [this](PeerId peer) { tell("up", peer); };
+    events.on_silent = [this](PeerId peer) { tell("silent", peer); };
+    events.on_heard = [this](PeerId peer) { tell("heard", peer); };
+    events.on_reconnected = [this](PeerId peer) { tell("reconnected", peer); };
+    events.on_gone = [this](PeerId peer, const std::string& reason) {
+      tell("gone", peer, ": " + reason);
+    };
+    events.on_note = [this](const std::string& note) { write("note: " + note); };
+    auto opened = cluster::open_mesh_of(options, std::move(events), protocol);
+    if (opened)
+      mesh_ = std::move(*opened);
+    else
+      error = opened.error().text;
+  }
+  ~Station() { mesh_.reset(); }
+
+  Mesh& mesh() {
+    LW_CHECK(mesh_ != nullptr, error);
+    return *mesh_;
+  }
+  void close() { mesh_.reset(); }
+  Expected<PeerId> call(std::uint16_t port, Duration limit = seconds(10)) {
+    return mesh().connect("127.0.0.1", port, limit);
+  }
+  PeerId must_call(std::uint16_t port) {
+    const auto peer = call(port);
+    LW_CHECK(peer.has_value(), peer ? "" : peer.error().text);
+    return *peer;
+  }
+
+  /// False: it was not told in time.
+  bool told(const std::string& beginning, std::chrono::nanoseconds patience = kPatience) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, patience, [&] {
+      return std::ranges::any_of(
+          news_, [&](const std::string& piece) { return piece.starts_with(beginning); });
+    });
+  }
+  std::vector<std::string> news() {
+    std::lock_guard lock(mutex_);
+    return news_;
+  }
+  /// Those received, when there are as many; fewer when they do not come in time.
+  std::vector<Received> received(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, kPatience, [&] { return received_.size() >= count; });
+    return {received_.begin(), received_.end()};
+  }
+  /// What was received is held no more.
+  void forget() {
+    std::lock_guard lock(mutex_);
+    received_.clear();
+  }
+
+  std::string error;
+
+ private:
+  void tell(const char* what, PeerId peer, const std::string& more = "") {
+    write(concat(what, " ", peer, more));
+  }
+  void write(std::string piece) {
+    std::lock_guard lock(mutex_);
+    if (prints_) std::fprintf(stderr, "%s\n", piece.c_str());
+    news_.push_back(std::move(piece));
+    changed_.notify_all();
+  }
+
+  const bool prints_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> news_;
+  std::deque<Received> received_;
+  std::unique_ptr<Mesh> mesh_;
+};
+
+}  // namespace leeway::test

@@ -1,0 +1,155 @@
+// The mesh between processes of one host: large blobs are lent, and nothing else is different.
+#include <catch2/catch.hpp>
+
+#include "tensor/shared_arena.hpp"
+#include "tests/cluster/mesh_recorder.hpp"
+#include "tests/cluster/tcp_proxy.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+namespace {
+
+constexpr Address kWorker0{RoleKind::worker, 0}, kShard0{RoleKind::shard, 0};
+
+bool comes_true(const std::function<bool()>& what) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!what()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+/// Both lend to each other.
+bool lend(Station& a, Station& b) {
+  return comes_true([&] {
+    return a.mesh().counts(PeerId(0)).shared_memory && b.mesh().counts(PeerId(0)).shared_memory;
+  });
+}
+
+/// Another process whose mesh sends all messages back.
+struct Echo {
+  Echo() : process({MESH_ECHO}) {
+    LW_CHECK(comes_true([&] { return process.out().ends_with('\n'); }), process.err());
+    port = static_cast<std::uint16_t>(std::stoi(process.out()));
+  }
+  Process process;
+  std::uint16_t port = 0;
+};
+
+}  // namespace
+
+TEST_CASE("messages of any size are intact over every transport, also to another process") {
+  const auto transport = GENERATE(Transport::automatic, Transport::tcp, Transport::shared_memory);
+  Station a({.transport = transport});
+  Echo echo;
+  const PeerId peer = a.must_call(echo.port);
+  const bool shared = transport != Transport::tcp;
+  REQUIRE(comes_true([&] { return a.mesh().counts(peer).shared_memory == shared; }));
+  const std::vector<std::vector<std::size_t>> all = {
+      {},        {1},           {65'536},          {65'537},  {0, 70'000, 3, 100'000, 0, 65'000},
+      {4 << 20}, {1 << 20, 64}, {100'000, 40'000}, {30 << 20}};
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < all.size(); ++i) {
+    a.mesh().send(peer, kWorker0, kShard0, message_of(i, all[i]));
+    bytes += 16;
+    for (const std::size_t size : all[i]) bytes += size;
+  }
+  const auto received = a.received(all.size());
+  REQUIRE(received.size() == all.size());
+  for (std::uint64_t i = 0; i < all.size(); ++i)
+    CHECK(same_bytes(received[i].message, message_of(i, all[i])));
+  CHECK(a.mesh().counts(peer).bytes_out == bytes);
+  CHECK(a.mesh().counts(peer).bytes_in == bytes);
+}
+
+TEST_CASE("a large blob is read where its sender has it, and is the sender's again afterwards") {
+  Station a, b;
+  const PeerId peer = a.must_call(b.mesh().port());
+  REQUIRE(lend(a, b));
+  const Message message = message_of(1, {1 << 20, 100});
+  Blob sent = message.blobs()[0];
+  a.mesh().send(peer, kWorker0, kShard0, message);
+  {
+    auto received = b.received(1);
+    REQUIRE(received.size() == 1);
+    REQUIRE(same_bytes(received[0].message, message));
+    Blob large = received[0].message.blobs()[0];
+    CHECK(large.data() != sent.data());
+    CHECK_FALSE(arena_offset(large));
+    CHECK_THROWS_AS(large.mutable_data(), CheckFailed);
+    // Against the rule, to see that there is one copy of the bytes.
+    sent.mutable_data()[77] ^= std::byte{1};
+    CHECK(large.bytes()[77] == sent.bytes()[77]);
+  }
+  b.forget();
+  const_cast<Message&>(message) = Message();
+  CHECK(comes_true([&] { return sent.unique(); }));
+}
+
+TEST_CASE("blobs whose messages were lost with a connection are the sender's again") {
+  Station a, b;
+  TcpProxy proxy(b.mesh().port());
+  const PeerId peer = a.must_call(proxy.port());
+  REQUIRE(lend(a, b));
+  std::vector<Blob> sent;
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    if (i == 4) {
+      REQUIRE(b.received(4).size() == 4);
+      proxy.hold();
+    }
+    const Message message = message_of(i, {1 << 20});
+    sent.push_back(message.blobs()[0]);
+    a.mesh().send(peer, kWorker0, kShard0, message);
+  }
+  proxy.cut();
+  REQUIRE(a.told("reconnected 0"));
+  a.mesh().send(peer, kWorker0, kShard0, message_of(12));
+  REQUIRE(comes_true([&] { return number_of(b.received(5).back().message) == 12; }));
+  auto received = b.received(5);
+  CHECK(received.size() < 13);  // of thirteen, some were on their way
+  for (const auto& [from_peer, from, to, message] : received)
+    if (!message.blobs().empty())
+      CHECK(same_bytes(message, message_of(number_of(message), {1 << 20})));
+  CHECK_FALSE(sent[0].unique());
+  received.clear();
+  b.forget();
+  CHECK(comes_true([&] { return std::ranges::all_of(sent, &Blob::unique); }));
+  CHECK(lend(a, b));
+}
+
+TEST_CASE("what a process that was killed had borrowed is the sender's again") {
+  Station a({.silence = milliseconds(300)});
+  Echo echo;
+  const PeerId peer = a.must_call(echo.port);
+  REQUIRE(comes_true([&] { return a.mesh().counts(peer).shared_memory; }));
+  echo.process.signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until all of its threads have
+  std::vector<Blob> sent;
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const Message message = message_of(i, {1 << 20});
+    sent.push_back(message.blobs()[0]);
+    a.mesh().send(peer, kWorker0, kShard0, message);
+  }
+  // No more is lent than the window, and a message.
+  CHECK(a.mesh().counts(peer).bytes_out <= (9u << 20) + 1024);
+  REQUIRE(a.told("silent 0"));
+  CHECK(std::ranges::none_of(sent, &Blob::unique));
+  echo.process.signal(SIGKILL);
+  REQUIRE(a.told("gone 0"));
+  CHECK(comes_true([&] { return std::ranges::all_of(sent, &Blob::unique); }));
+}
+
+TEST_CASE("who wants shared memory alone refuses a peer that has none for it") {
+  Station a({.transport = Transport::shared_memory}), b({.transport = Transport::tcp});
+  const auto called = a.call(b.mesh().port());
+  REQUIRE_FALSE(called);
+  CHECK(called.error().text.find("shared memory alone") != std::string::npos);
+  const auto calls = b.call(a.mesh().port());
+  REQUIRE_FALSE(calls);
+  CHECK(calls.error().text.find("shared memory alone") != std::string::npos);
+  CHECK(a.told("note: refused a call"));
+  CHECK_FALSE(a.told("up", std::chrono::milliseconds(1)));
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,265 @@
+// The mesh in trouble: processes that are stopped or killed, connections that are cut, strangers.
+#include <arpa/inet.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+
+#include "tests/cluster/mesh_recorder.hpp"
+#include "tests/cluster/tcp_proxy.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+namespace {
+
+constexpr Address kWorker0{RoleKind::worker, 0}, kWorker1{RoleKind::worker, 1};
+constexpr Address kShard0{RoleKind::shard, 0};
+
+/// Another process whose mesh sends all messages back.
+class EchoProcess {
+ public:
+  explicit EchoProcess(std::vector<std::string> arguments = {})
+      : process_([&] {
+          arguments.insert(arguments.begin(), MESH_ECHO);
+          return arguments;
+        }()) {
+    for (int i = 0; i < 2000 && port() == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    LW_CHECK(port() != 0, process_.err());
+  }
+  std::uint16_t port() const {
+    const std::string text = process_.out();
+    return text.ends_with('\n') ? static_cast<std::uint16_t>(std::stoi(text)) : 0;
+  }
+  /// What its mesh told.
+  std::string news() const { return process_.err(); }
+  void signal(int number) { process_.signal(number); }
+
+ private:
+  Process process_;
+};
+
+TEST_CASE("a process that is killed is gone within a second") {
+  Station a;
+  const bool calls = GENERATE(true, false);
+  INFO((calls ? "this process called" : "it called this process"));
+  EchoProcess echo(calls ? std::vector<std::string>{}
+                         : std::vector<std::string>{std::to_string(a.mesh().port())});
+  if (calls) a.must_call(echo.port());
+  REQUIRE(a.told("up 0"));
+  echo.signal(SIGKILL);
+  REQUIRE(a.told("gone 0", std::chrono::seconds(1)));
+  CHECK(a.news().back().find("its process has ended") != std::string::npos);
+}
+
+TEST_CASE("to a process that is stopped no more is under way than the window, and it goes on") {
+  constexpr std::size_t kWindow = 4u << 20;
+  Station a({.silence = milliseconds(600), .transport = Transport::tcp, .window_bytes = kWindow});
+  EchoProcess echo({"--silence", "600"});
+  const PeerId peer = a.must_call(echo.port());
+  echo.signal(SIGSTOP);
+  const Message message = message_of(7, {4 << 20});
+  for (int i = 0; i < 100; ++i) a.mesh().send(peer, kWorker0, kShard0, message);
+  REQUIRE(a.told("silent 0"));
+  const PeerCounts stopped = a.mesh().counts(peer);
+  CHECK(stopped.bytes_out <= kWindow);
+  CHECK(stopped.waiting >= 99);
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  CHECK(a.mesh().counts(peer).bytes_out == stopped.bytes_out);
+
+  echo.signal(SIGCONT);
+  REQUIRE(a.told("heard 0"));
+  const auto received = a.received(100);
+  REQUIRE(received.size() == 100);
+  CHECK(same_bytes(received.back().message, message));
+  CHECK(a.news() == std::vector<std::string>{"up 0", "silent 0", "heard 0"});
+  // Who slept accuses nobody.
+  CHECK(echo.news() == "up 0\n");
+}
+
+TEST_CASE("who has nothing to say is not silent") {
+  Station a({.silence = milliseconds(200)}), b({.silence = milliseconds(200)});
+  a.must_call(b.mesh().port());
+  CHECK_FALSE(a.told("silent", std::chrono::seconds(1)));
+  CHECK_FALSE(b.told("silent", std::chrono::milliseconds(1)));
+}
+
+TEST_CASE("a connection that is cut is made again, and what waited arrives in order") {
+  Station a, b;
+  TcpProxy proxy(b.mesh().port());
+  const PeerId peer = a.must_call(proxy.port());
+  constexpr std::uint64_t kCount = 300;
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    if (i == 100) proxy.cut();
+    a.mesh().send(peer, kWorker0, kShard0, message_of(i, {1 << 20}));
+    a.mesh().send(peer, kWorker1, kShard0, message_of(i));
+  }
+  REQUIRE(a.told("reconnected 0"));
+  REQUIRE(b.told("reconnected 0"));
+  a.mesh().send(peer, kWorker0, kShard0, message_of(kCount, {9}));
+  std::map<Address, std::uint64_t> next;
+  std::uint64_t intact = 0, count = 0;
+  for (bool last = false; !last;) {
+    const auto received = b.received(++count);
+    REQUIRE(received.size() >= count);
+    const auto& [from_peer, from, to, message] = received[count - 1];
+    REQUIRE(number_of(message) >= next[from]);  // none twice, none too late
+    next[from] = number_of(message) + 1;
+    last = number_of(message) == kCount;
+    std::vector<std::size_t> sizes;
+    for (const Blob& blob : message.blobs()) sizes.push_back(blob.size());
+    intact += same_bytes(message, message_of(number_of(message), sizes));
+  }
+  CHECK(intact == count);
+  CHECK(count > kCount);
+  b.mesh().send(PeerId(0), kShard0, kWorker0, message_of(1, {200'000}));
+  CHECK(a.received(1).size() == 1);
+  CHECK_FALSE(a.told("gone", std::chrono::milliseconds(1)));
+}
+
+TEST_CASE("a connection that is cut again and again is made again each time") {
+  Station a, b;
+  TcpProxy proxy(b.mesh().port());
+  const PeerId peer = a.must_call(proxy.port());
+  for (std::uint64_t round = 0; round < 5; ++round) {
+    proxy.cut();
+    const auto made_again = [&] { return std::ranges::count(a.news(), "reconnected 0"); };
+    for (int i = 0; i < 2000 && made_again() <= static_cast<int>(round); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    REQUIRE(made_again() == static_cast<int>(round + 1));
+    a.mesh().send(peer, kWorker0, kShard0, message_of(round, {70'000}));
+    REQUIRE(b.received(round + 1).size() == round + 1);
+  }
+}
+
+TEST_CASE("a peer whose address another process has taken is gone") {
+  Station a({.silence = milliseconds(300)}), b({.silence = milliseconds(300)}), c;
+  TcpProxy proxy(b.mesh().port());
+  a.must_call(proxy.port());
+  REQUIRE(b.told("up 0"));
+  proxy.turn_to(c.mesh().port());
+  proxy.cut();
+  REQUIRE(a.told("gone 0: the connection was lost, and another process listens there now"));
+  // The other waits to be called.
+  REQUIRE(b.told("gone 0: the connection was lost and could not be made again within 1.5 s"));
+  CHECK_FALSE(c.told("up", std::chrono::milliseconds(1)));
+}
+
+/// Certificates of an authority of its own.
+class Authority {
+ public:
+  Authority() {
+    const std::string script = concat(
+        "cd ", folder_ / "",
+        " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
+        "-nodes -days 365 -keyout ca.key -out ca.pem -subj /CN=ca && openssl req -newkey ec "
+        "-pkeyopt ec_paramgen_curve:P-256 -nodes -keyout node.key -out node.csr -subj /CN=node && "
+        "openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 365 "
+        "-out node.pem");
+    const auto made = run_program({"/bin/sh", "-c", script});
+    LW_CHECK(made.code == 0, made.err);
+  }
+  std::string folder() const { return folder_ / ""; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_CASE("over TLS any address may listen, and a process of the same cluster is a peer") {
+  Authority authority;
+  const MeshOptions options{.address = "0.0.0.0", .tls = authority.folder()};
+  Station a(options);
+  EchoProcess echo({"--tls", authority.folder()});
+  const PeerId peer = a.must_call(echo.port());
+  CHECK(a.mesh().name(peer) == concat("127.0.0.1:", echo.port()));
+  const Message message = message_of(1, {30 << 20, 5});
+  a.mesh().send(peer, kWorker0, kShard0, message);
+  const auto received = a.received(1);
+  REQUIRE(received.size() == 1);
+  CHECK(same_bytes(received[0].message, message));
+}
+
+TEST_CASE("over TLS strangers are refused and disturb nobody") {
+  Authority authority, other;
+  Station a({.tls = authority.folder()});
+  const std::uint16_t port = a.mesh().port();
+
+  std::vector<Socket> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(connect_to(port));
+  Rng random(3);
+  for (int i = 0; i < 50; ++i) {
+    std::string garbage(1 + random.next() % 5000, '\0');
+    for (char& byte : garbage) byte = static_cast<char>(random.next());
+    if (i == 0) garbage.assign(32, '\0');  // a plain port does not survive either of these
+    if (i == 1) garbage.assign(32, '\xff');
+    Socket stranger = connect_to(port);
+    stranger.write(garbage);
+    if (i % 2 == 0) idle.push_back(std::move(stranger));
+  }
+  Station foreign({.tls = other.folder()}), plain;
+  for (Station* stranger : {&foreign, &plain}) {
+    const auto peer = stranger->call(port, seconds(3));
+    REQUIRE_FALSE(peer);
+    INFO(peer.error().text);
+    CHECK(peer.error().text.find("certificates of the same cluster") != std::string::npos);
+  }
+  // The folder may go, and those who belong here are still let in.
+  std::filesystem::remove(authority.folder() + "ca.pem");
+  Station late({.tls = authority.folder()});
+  CHECK(late.error.find("ca.pem") != std::string::npos);
+  CHECK(a.news().empty());
+}
+
+TEST_CASE("strangers whose handshakes fail do not end the connections of others") {
+  Authority authority;
+  Station a({.tls = authority.folder()}),
+      b({.tls = authority.folder(), .transport = Transport::tcp});
+  const PeerId peer = b.must_call(a.mesh().port());
+  // Large messages come in pieces, and between two of them the strangers are read.
+  constexpr std::size_t kMessages = 40;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    b.mesh().send(peer, kWorker0, kShard0, message_of(i, {4'000'000}));
+    for (int stranger = 0; stranger < 10; ++stranger)
+      connect_to(a.mesh().port()).write("not a word of TLS, and then nothing");
+  }
+  CHECK(a.received(kMessages).size() == kMessages);
+  CHECK(a.news() == std::vector<std::string>{"up 0"});
+  CHECK(b.news() == std::vector<std::string>{"up 0"});
+}
+
+TEST_CASE("while strangers hold connections, a process of the cluster is let in over TLS") {
+  Authority authority;
+  Station a({.tls = authority.folder()}), b({.tls = authority.folder()});
+  std::filesystem::remove(authority.folder() + "ca.pem");
+  std::vector<Socket> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(connect_to(a.mesh().port()));
+  const PeerId peer = b.must_call(a.mesh().port());
+  b.mesh().send(peer, kWorker0, kShard0, message_of(4, {100'000}));
+  CHECK(a.received(1).size() == 1);
+}
+
+TEST_CASE("a process that takes calls and does not answer is reported within the limit") {
+  Station a;
+  EchoProcess echo;
+  echo.signal(SIGSTOP);
+  const auto began = std::chrono::steady_clock::now();
+  const auto peer = a.call(echo.port(), milliseconds(700));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+  REQUIRE_FALSE(peer);
+  CHECK(peer.error().text.find("is it stopped?") != std::string::npos);
+}
+
+TEST_CASE("a mesh ends soon even when a peer is stopped") {
+  EchoProcess echo;
+  Station a;
+  const PeerId peer = a.must_call(echo.port());
+  echo.signal(SIGSTOP);
+  for (int i = 0; i < 20; ++i) a.mesh().send(peer, kWorker0, kShard0, message_of(7, {4 << 20}));
+  const auto began = std::chrono::steady_clock::now();
+  a.close();
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace leeway::test

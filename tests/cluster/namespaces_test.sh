@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# A cluster on three hosts (network namespaces) whose links have delay and loss, and are cut.
+#
+# namespaces_test.sh FOLDER_OF_PROGRAMS. Exit code 77: skipped, and says why.
+set -euo pipefail
+bin=$(cd "$1" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+skip() {
+  echo "skipped: $1"
+  exit 77
+}
+[ "$(id -u)" -eq 0 ] || skip "makes network namespaces, which takes root"
+command -v ip >/dev/null || skip "ip is not installed (package iproute2)"
+[ -w /dev/net/tun ] || skip "there is no /dev/net/tun"
+
+hosts=("lw$$a" "lw$$b" "lw$$c")
+program_host=${hosts[0]}
+folder=$(mktemp -d)
+made=()
+finish() {
+  local status=$?
+  local host
+  for host in "${made[@]}"; do
+    ip netns pids "$host" | xargs -r kill -9 2>/dev/null || true
+    ip netns del "$host" || true
+  done
+  [ -z "${switch_pid:-}" ] || kill "$switch_pid" 2>/dev/null || true
+  if [ $status -ne 0 ]; then tail -n 40 "$folder"/*.log 2>/dev/null || true; fi
+  rm -rf "$folder"
+  exit $status
+}
+trap finish EXIT
+for host in "${hosts[@]}"; do
+  ip netns add "$host" 2>"$folder/netns" || skip "no network namespaces: $(cat "$folder/netns")"
+  made+=("$host")
+done
+
+coproc SWITCH { exec python3 "$here/switch.py" "${hosts[@]}" 2>"$folder/switch.log"; }
+switch_pid=$SWITCH_PID
+switch_out=${SWITCH[0]}
+switch_in=${SWITCH[1]}
+answer() {
+  local line
+  read -r -t 10 -u "$switch_out" line && [ "$line" = "$1" ] || {
+    echo "the switch does not answer"
+    exit 1
+  }
+}
+switch() {
+  echo "$*" >&"$switch_in"
+  answer ok
+}
+answer ready
+number=0
+for host in "${hosts[@]}"; do
+  number=$((number + 1))
+  ip -n "$host" link set lo up
+  ip -n "$host" addr add "10.98.7.$number/24" dev lw
+  ip -n "$host" link set lw up
+done
+
+"$bin/leeway" cert "$folder/tls" --node program --node b --node c >/dev/null
+
+expect() {
+  grep -q -- "$2" "$1" || {
+    echo "not said: $2"
+    cat "$1"
+    exit 1
+  }
+}
+
+on() {  # on HOST COMMAND...: becomes the command, so that its process can be waited for
+  local host=$1
+  shift
+  exec ip netns exec "$host" "$@"
+}
+start_agents() {
+  on "${hosts[1]}" "$bin/leeway" node --listen 10.98.7.2:4242 --tls "$folder/tls/b" 2>"$folder/b.log" &
+  on "${hosts[2]}" "$bin/leeway" node --listen 10.98.7.3:4242 --tls "$folder/tls/c" 2>"$folder/c.log" &
+  for log in "$folder/b.log" "$folder/c.log"; do
+    for _ in $(seq 100); do
+      grep -qs listening "$log" && break
+      sleep 0.1
+    done
+    expect "$log" listening
+  done
+}
+# train LOG ARGUMENTS...: the shard is on b, a worker on each.
+train() {
+  local log=$1
+  shift
+  on "$program_host" "$bin/linear-regression" --nodes 10.98.7.2:4242,10.98.7.3:4242 --tls "$folder/tls/program" \
+    --place "shards=1,worker0=1,worker1=2" --workers 2 --shards 1 --no-out "$@" >"$log" 2>&1
+}
+start_agents
+echo "--- links with delay and loss"
+switch delay 5
+switch loss 0.01
+(train "$folder/lossy.log" --staleness bsp --iterations 300)
+
+echo "--- a worker's host is cut off, and comes back"
+switch delay 1
+switch loss 0
+(train "$folder/cut.log" --staleness 3 --epochs 0 --seconds 14) &
+run=$!
+sleep 3
+switch cut "${hosts[2]}"
+sleep 5
+switch mend "${hosts[2]}"
+wait $run
+expect "$folder/cut.log" "evicted"
+
+echo "--- the shard's host is cut off"
+(train "$folder/lost.log" --staleness 3 --epochs 0 --seconds 60) &
+run=$!
+sleep 3
+switch cut "${hosts[1]}"
+status=0
+wait $run || status=$?
+[ $status -eq 1 ] || {
+  echo "exit code $status, not 1"
+  exit 1
+}
+expect "$folder/lost.log" "10.98.7.2:4242"
+echo "passed"

@@ -1,0 +1,321 @@
+// One job on several nodes: what is lost, silent and back, and what comes of it.
+#include "cluster/node_host.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "runtime/scenario.hpp"
+#include "tests/cluster/wire.hpp"
+#include "tests/support/bits.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Kind = Event::Kind;
+using Catch::Contains;
+
+constexpr Address kShard0{RoleKind::shard, 0};
+constexpr WorkerId kWorker0{0}, kWorker1{1}, kWorker2{2}, kWorker3{3};
+
+/// Four workers that take two milliseconds an iteration, so that there is time for things to
+/// happen.
+Plan slow_plan(double epochs = 60) {
+  Plan plan = tiny_plan();
+  plan.workers = 4;
+  plan.consistency = plan::Ssp{2};
+  plan.stop.epochs = epochs;
+  plan.stragglers = {{0, true, plan::Pauses{2, 1u}}};
+  return plan;
+}
+
+bool has_begun(Cluster& cluster, WorkerId worker, int iterations = 20) {
+  return cluster.wait_for(address_of(worker), Kind::step_started, worker, iterations);
+}
+
+Message leave_of(WorkerId worker) {
+  return encode({.body = msg::Leave{worker}});
+}
+
+void check_all_trained(const RunTotals& totals, double epochs = 60) {
+  CHECK(totals.end.reason == msg::RunEnded::Reason::finished);
+  CHECK(totals.end.samples_trained == static_cast<std::uint64_t>(epochs * 60));
+  CHECK(totals.last.malformed == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a bsp run over three nodes gives the weights of one process, bit for bit") {
+  Plan plan = tiny_plan();
+  plan.consistency = plan::Bsp{};
+  plan.workers = 4;
+  plan.batch = 3;
+  plan.stop.epochs = 10;
+  const auto here = run(plan, {.quiet = true});
+  REQUIRE(here.ok());
+  Cluster cluster(plan, {.place = GENERATE("", "shard0=0,worker3=0", "shards=1,workers=2")});
+  cluster.start();
+  const auto there = cluster.wait_for_end();
+  check_all_trained(there, 10);
+  CHECK(there.last.refused == 0);
+  CHECK(same_bits(floats_of(there.weights), floats_of(here.totals.weights)));
+}
+
+TEST_CASE("a node with workers is lost, and the others train what those had not finished") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.kill_node(2);
+  check_all_trained(cluster.wait_for_end());
+  CHECK(cluster.evicted_for(kWorker1) == "node b:4242 is gone: its process ended");
+  CHECK(cluster.evicted_for(kWorker3) == "node b:4242 is gone: its process ended");
+  CHECK(cluster.evicted_for(kWorker0).empty());
+}
+
+TEST_CASE("workers of a lost node go on in their next lives on another") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.kill_node(2);
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker1));
+  for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
+  const int before = cluster.count(address_of(kWorker1), Kind::step_finished, kWorker1);
+  REQUIRE(cluster.wait_for(address_of(kWorker1), Kind::step_finished, kWorker1, before + 10));
+  CHECK(cluster.host(1).lives(address_of(kWorker1)));
+  CHECK(cluster.host(0).life_of(kWorker1) == 2);
+  check_all_trained(cluster.wait_for_end());
+}
+
+TEST_CASE("a worker that a node brings later is not waited for, and takes its part") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker0));
+  for (const std::uint32_t node : {0u, 1u, 2u}) cluster.host(node).moved(kWorker3, NodeIndex(2), 1);
+  CHECK(has_begun(cluster, kWorker3, 10));
+  check_all_trained(cluster.wait_for_end());
+  CHECK(cluster.evicted_for(kWorker3).empty());
+}
+
+TEST_CASE("a node that is silent loses its workers, which come back by themselves") {
+  Plan plan = slow_plan(100);
+  plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}));
+  Cluster cluster(plan, {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  for (const std::uint32_t other : {0u, 1u}) {
+    cluster.hold(2, other);
+    cluster.host(other).silent(NodeIndex(2));
+    cluster.host(2).silent(NodeIndex(other));
+  }
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker1));
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker3));
+  // The others go on without them.
+  const int so_far = cluster.count(address_of(kWorker0), Kind::step_finished, kWorker0);
+  REQUIRE(cluster.wait_for(address_of(kWorker0), Kind::step_finished, kWorker0, so_far + 10));
+  for (const std::uint32_t other : {0u, 1u}) {
+    cluster.host(other).heard(NodeIndex(2));
+    cluster.host(2).heard(NodeIndex(other));
+    cluster.release(2, other);
+  }
+  REQUIRE(cluster.wait_for(kShard0, Kind::admitted, kWorker1, 2));
+  check_all_trained(cluster.wait_for_end(), 100);
+  CHECK(cluster.evicted_for(kWorker1) == "no sign of life of node b:4242 for 2 s");
+  CHECK(cluster.host(2).life_of(kWorker1) == 1);
+}
+
+TEST_CASE("what a lost connection takes with it is said again") {
+  Plan plan = slow_plan();
+  plan.prefetch = GENERATE(false, true);
+  Cluster cluster(plan, {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  for (int times = 1; times <= 8; ++times) {
+    REQUIRE(has_begun(cluster, kWorker1, 5 * times));
+    const std::uint64_t lost = cluster.lost();
+    for (const std::uint32_t other : {0u, 1u}) cluster.lose(2, other);
+    const auto until = std::chrono::steady_clock::now() + kLimit;
+    while (cluster.lost() < lost + 4 && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(cluster.lost() >= lost + 4);
+    // What goes over the new connection before the actors are told of it comes after a gap.
+    for (const std::uint32_t other : {0u, 1u}) cluster.release(2, other);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    for (const std::uint32_t other : {0u, 1u}) {
+      cluster.host(other).reconnected(NodeIndex(2));
+      cluster.host(2).reconnected(NodeIndex(other));
+    }
+  }
+  const auto totals = cluster.wait_for_end();
+  check_all_trained(totals);
+  CHECK(totals.end.torn_pushes == 0);
+  for (const WorkerId worker : {kWorker0, kWorker1, kWorker2, kWorker3})
+    CHECK(cluster.evicted_for(worker).empty());
+}
+
+TEST_CASE("a connection that was lost between the scheduler and a shard ends the run") {
+  Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.host(0).reconnected(NodeIndex(1));
+  const auto totals = cluster.wait_for_end();
+  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK_THAT(totals.end.text, Contains("the connection to node a:4242 was lost and made again"));
+}
+
+TEST_CASE("the loss of a shard's node ends the run by its name, and the last cut is kept") {
+  Plan plan = slow_plan(1000);
+  plan.evaluate_every = 1;
+  Cluster cluster(plan, {.place = "shards=1+2,workers=2"});
+  cluster.start();
+  REQUIRE(cluster.wait_for_evaluation());
+  cluster.kill_node(1);
+  const auto totals = cluster.wait_for_end();
+  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK_THAT(totals.end.text, Contains("shard 0 ended: node a:4242 is gone: its process ended"));
+  CHECK(totals.weights.empty());
+  REQUIRE_FALSE(totals.evaluations.empty());
+  REQUIRE(totals.last_cut.size() == job_of(plan)->layout->blocks().size());
+  for (const auto& block : totals.last_cut) CHECK(block.size() > 0);
+  CHECK(totals.last_cut_iteration > Iteration(0));
+}
+
+TEST_CASE("without an evaluation there is no last cut") {
+  Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker0, 5));
+  cluster.kill_node(1);
+  const auto totals = cluster.wait_for_end();
+  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK(totals.last_cut.empty());
+}
+
+TEST_CASE("workers that do not hear a shard's node are ended, and begin anew when they do") {
+  Cluster cluster(slow_plan(100),
+                  {.agents = 3, .place = "shards=1+3,workers=3+2", .patience = milliseconds(20)});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  // The program's node hears both.
+  cluster.hold(1, 2);
+  cluster.host(2).silent(NodeIndex(1));
+  cluster.host(1).silent(NodeIndex(2));
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker1));
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker3));
+  CHECK_FALSE(cluster.host(2).lives(address_of(kWorker1)));
+  CHECK(cluster.host(3).lives(address_of(kWorker0)));
+  cluster.host(2).heard(NodeIndex(1));
+  cluster.host(1).heard(NodeIndex(2));
+  cluster.release(1, 2);
+  REQUIRE(cluster.wait_for(kShard0, Kind::admitted, kWorker1, 2));
+  check_all_trained(cluster.wait_for_end(), 100);
+  CHECK_THAT(cluster.evicted_for(kWorker1),
+             Contains("shard 0 on node a:4242 has not been heard for 2.02 s"));
+  CHECK(cluster.host(0).life_of(kWorker1) == 2);
+  CHECK(cluster.host(0).life_of(kWorker0) == 1);
+}
+
+TEST_CASE("workers wait for a shard's node that is silent for less than the limit") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=2", .patience = seconds(100)});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.hold(1, 2);
+  cluster.host(2).silent(NodeIndex(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  cluster.host(2).heard(NodeIndex(1));
+  cluster.release(1, 2);
+  check_all_trained(cluster.wait_for_end());
+  CHECK(cluster.evicted_for(kWorker1).empty());
+}
+
+TEST_CASE("a worker that is asked to leave does so with nothing torn, and the run goes on") {
+  Plan plan = slow_plan();
+  plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}),
+                              plan::Consistency(plan::Backup{1}));
+  Cluster cluster(plan, {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  for (const WorkerId worker : {kWorker1, kWorker3}) {
+    cluster.host(2).send(kScheduler, leave_of(worker));
+    REQUIRE(cluster.wait_for(kScheduler, Kind::left, worker));
+    CHECK(cluster.count(address_of(worker), Kind::step_started, worker) ==
+          cluster.count(address_of(worker), Kind::step_finished, worker));
+  }
+  const int steps = cluster.count(address_of(kWorker1), Kind::step_started, kWorker1);
+  cluster.kill_node(2);  // it is done with this run
+  const auto totals = cluster.wait_for_end();
+  check_all_trained(totals);
+  CHECK(totals.end.torn_pushes == 0);
+  CHECK(cluster.count(kScheduler, Kind::evicted, kWorker1) == 0);
+  CHECK(cluster.count(address_of(kWorker1), Kind::step_started, kWorker1) == steps);
+  CHECK(cluster.evicted_for(kWorker1) == "it was asked to leave");
+}
+
+TEST_CASE("a worker that has left may come back in its next life") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.host(2).send(kScheduler, leave_of(kWorker1));
+  REQUIRE(cluster.wait_for(kScheduler, Kind::left, kWorker1));
+  const int steps = cluster.count(address_of(kWorker1), Kind::step_started, kWorker1);
+  for (const std::uint32_t node : {0u, 2u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
+  CHECK(has_begun(cluster, kWorker1, steps + 10));
+  check_all_trained(cluster.wait_for_end());
+}
+
+TEST_CASE("when the last worker has left the run fails and says so") {
+  Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  for (const WorkerId worker : {kWorker0, kWorker1, kWorker2, kWorker3}) {
+    REQUIRE(has_begun(cluster, worker, 1));
+    cluster.host(2).send(kScheduler, leave_of(worker));
+    REQUIRE(cluster.wait_for(kScheduler, Kind::left, worker));
+  }
+  const auto totals = cluster.wait_for_end();
+  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK_THAT(totals.end.text, Contains("no worker is left; the last to end was worker 3"));
+  CHECK_FALSE(totals.weights.empty());
+}
+
+TEST_CASE("a plan's faults befall workers on the node where they are") {
+  Plan plan = slow_plan();
+  plan.faults = {{address_of(kWorker0), std::int64_t{10}, 0, plan::Throws{}},
+                 {address_of(kWorker1), std::int64_t{10}, 0, plan::Crash{0.03}},
+                 {address_of(kWorker2), 0.1, 0, plan::Joins{}},
+                 {address_of(kWorker3), std::int64_t{10}, 0, plan::Leaves{}}};
+  Cluster cluster(plan, {.place = "shards=1,workers=2+1"});
+  cluster.start();
+  check_all_trained(cluster.wait_for_end());
+  CHECK_THAT(cluster.evicted_for(kWorker0), Contains("worker 0 throws in iteration 10"));
+  CHECK(cluster.evicted_for(kWorker1) == "fault of the plan: crash");
+  CHECK(cluster.count(kShard0, Kind::admitted, kWorker1) >= 2);
+  CHECK(cluster.host(0).life_of(kWorker1) == 2);
+  CHECK(cluster.count(kShard0, Kind::admitted, kWorker2) == 1);
+  CHECK(cluster.count(kScheduler, Kind::left, kWorker3) == 1);
+}
+
+TEST_CASE("a message from an actor that is not where it comes from is refused and counted") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker0, 5));
+  auto& host = cluster.host(0);
+  const Message join = encode({.body = msg::Diverged{}});
+  host.deliver(NodeIndex(2), address_of(kWorker0), kScheduler, join);  // it is on node 1
+  host.deliver(NodeIndex(1), address_of(kWorker0), kShard0, join);     // which is not here
+  host.deliver(NodeIndex(1), kScheduler, kMonitor, join);              // it is here
+  host.deliver(NodeIndex(9), address_of(kWorker0), kScheduler, join);  // there is none
+  CHECK(host.refused() == 4);
+  check_all_trained(cluster.wait_for_end());  // nobody has diverged
+}
+
+TEST_CASE("the end of a life that is over is news to nobody") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.kill_node(2);
+  for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
+  REQUIRE(cluster.wait_for(kShard0, Kind::admitted, kWorker1, 2));
+  const int evicted = cluster.count(kScheduler, Kind::evicted, kWorker1);
+  cluster.host(0).ended(address_of(kWorker1), 1, "long ago");
+  const int steps = cluster.count(address_of(kWorker1), Kind::step_started, kWorker1);
+  REQUIRE(has_begun(cluster, kWorker1, steps + 10));
+  CHECK(cluster.count(kScheduler, Kind::evicted, kWorker1) == evicted);
+  check_all_trained(cluster.wait_for_end());
+}
+
+}  // namespace leeway::test

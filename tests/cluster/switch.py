@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""A switch between network namespaces, with delay and loss; for namespaces_test.sh.
+
+switch.py NAME... makes a TAP device for each named namespace, puts it there under the name `lw`, and
+passes Ethernet frames on between them. Each line on standard input is a command:
+
+    delay MS        frames arrive so much later from now on
+    loss SHARE      this share of frames is lost, drawn from a fixed seed
+    cut NAME        nothing reaches the namespace, and nothing comes out of it
+    mend NAME       it does again
+
+Says "ready" on standard output when the devices are there, and "ok" after each command. Ends with its
+standard input.
+"""
+import fcntl
+import heapq
+import os
+import random
+import select
+import struct
+import subprocess
+import sys
+import time
+
+TUNSETIFF = 0x400454CA
+IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
+MOST_WAITING = 100_000  # frames; those beyond are lost, as in any switch
+
+
+def open_tap(device):
+    tap = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH22x", device.encode(), IFF_TAP | IFF_NO_PI))
+    return tap
+
+
+class Switch:
+    def __init__(self, names):
+        self.names = names
+        self.taps = []
+        for index, name in enumerate(names):
+            device = f"lwtap{os.getpid() % 10000}-{index}"
+            self.taps.append(open_tap(device))
+            subprocess.run(["ip", "link", "set", device, "netns", name, "name", "lw"], check=True)
+        self.delay = 0.0
+        self.loss = 0.0
+        self.cut = set()
+        self.random = random.Random(1)
+        self.port_of = {}  # by hardware address
+        self.due = []  # (time, number, port, frame)
+        self.number = 0
+
+    def command(self, line):
+        verb, value = line.split()
+        if verb == "delay":
+            self.delay = float(value) / 1000
+        elif verb == "loss":
+            self.loss = float(value)
+        elif verb == "cut":
+            self.cut.add(self.names.index(value))
+        elif verb == "mend":
+            self.cut.discard(self.names.index(value))
+        else:
+            raise ValueError(f"{verb} is not a command; see the top of switch.py")
+
+    def receive(self, port, now):
+        for _ in range(64):  # then others have their turn
+            try:
+                frame = os.read(self.taps[port], 65536)
+            except (BlockingIOError, OSError):
+                return
+            if port in self.cut or (self.loss and self.random.random() < self.loss):
+                continue
+            self.port_of[frame[6:12]] = port
+            to = self.port_of.get(frame[0:6])
+            for receiver in range(len(self.taps)) if to is None else [to]:
+                if receiver != port and len(self.due) < MOST_WAITING:
+                    self.number += 1
+                    heapq.heappush(self.due, (now + self.delay, self.number, receiver, frame))
+
+    def send_due(self, now):
+        while self.due and self.due[0][0] <= now:
+            _, _, port, frame = heapq.heappop(self.due)
+            if port in self.cut:
+                continue
+            try:
+                os.write(self.taps[port], frame)
+            except (BlockingIOError, OSError):
+                pass  # its queue is full, or it is not up
+
+    def run(self):
+        print("ready", flush=True)
+        pending = b""
+        while True:
+            wait = max(self.due[0][0] - time.monotonic(), 0) if self.due else None
+            ready, _, _ = select.select([0] + self.taps, [], [], wait)
+            now = time.monotonic()
+            for port, tap in enumerate(self.taps):
+                if tap in ready:
+                    self.receive(port, now)
+            if 0 in ready:
+                read = os.read(0, 4096)
+                if not read:
+                    return
+                pending += read
+                *lines, pending = pending.split(b"\n")
+                for line in lines:
+                    self.command(line.decode())
+                    print("ok", flush=True)
+            self.send_due(time.monotonic())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    Switch(sys.argv[1:]).run()

@@ -1,0 +1,225 @@
+#pragma once
+// A cluster in one process: nodes that are joined by a wire of functions, which can be cut, held
+// and made to lose, and told of each other as the owner of a real node would be.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cluster/node_host.hpp"
+#include "messages/envelope.hpp"
+#include "sim/checkers/samples.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+
+inline constexpr std::chrono::seconds kLimit{60};
+
+class Cluster : public Audience {
+ public:
+  struct Options {
+    std::uint32_t agents = 2;
+    std::string place;
+    Duration patience = seconds(100);
+  };
+
+  /// Every node has a job of its own, as every process has.
+  Cluster(const Plan& plan, const Options& options) : checker_(job_of(plan)) {
+    const auto placement = place_actors(options.agents, plan.shards, plan.workers, options.place);
+    LW_CHECK(bool(placement), placement ? std::string() : placement.error().text);
+    const std::uint32_t nodes = options.agents + 1;
+    wires_.resize(nodes * nodes);
+    for (std::uint32_t node = 0; node < nodes; ++node)
+      hosts_.push_back(std::make_unique<NodeHost>(
+          job_of(plan), node == 0 ? std::vector<Audience*>{this} : std::vector<Audience*>{},
+          options_of(node, *placement, options)));
+  }
+  ~Cluster() override {
+    for (std::uint32_t node = 0; node < hosts_.size(); ++node) end_process(node);
+  }
+
+  void start() {
+    // The agents first, so that messages reach the program's node before it has started.
+    for (std::size_t node = hosts_.size(); node-- > 0;) hosts_[node]->start();
+  }
+  NodeHost& host(std::uint32_t node) { return *hosts_[node]; }
+
+  // ---- what befalls the wire ----
+
+  /// What the two send each other waits.
+  void hold(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::held); }
+  void release(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::open); }
+  /// What the two send each other is lost.
+  void lose(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::losing); }
+  std::uint64_t lost() const { return lost_; }
+  /// The node's process dies, and all others are told.
+  void kill_node(std::uint32_t node) {
+    end_process(node);
+    for (std::uint32_t other = 0; other < hosts_.size(); ++other)
+      if (hosts_[other]) hosts_[other]->gone(NodeIndex(node), "its process ended");
+  }
+
+  // ---- what has happened ----
+
+  /// Waits until `actor` has said so often that this happened to `worker`; false when the limit is
+  /// over before.
+  bool wait_for(Address actor, Event::Kind kind, WorkerId worker, int times = 1) {
+    return wait([&] { return count_locked(actor, kind, worker) >= times; });
+  }
+  int count(Address actor, Event::Kind kind, WorkerId worker) {
+    std::lock_guard lock(mutex_);
+    return count_locked(actor, kind, worker);
+  }
+  bool wait_for_evaluation() {
+    return wait([&] { return evaluations_ > 0; });
+  }
+  /// Of the whole run; its checks are part of every test.
+  RunTotals wait_for_end() {
+    const bool ended_in_time = wait([&] { return totals_.has_value(); });
+    LW_CHECK(ended_in_time, "the run did not end in time");
+    std::lock_guard lock(mutex_);
+    try {
+      checker_.on_run_ended(*totals_);
+    } catch (const sim::Violation& violation) {
+      violation_ = violation.what();
+    }
+    LW_CHECK(violation_.empty(), violation_);
+    return *totals_;
+  }
+  std::string evicted_for(WorkerId worker) {
+    std::lock_guard lock(mutex_);
+    return evicted_[worker];
+  }
+
+  void evaluated(const EvaluationResult&) override {
+    std::lock_guard lock(mutex_);
+    ++evaluations_;
+    changed_.notify_all();
+  }
+  void evicted(WorkerId worker, const msg::Evicted& evicted) override {
+    std::lock_guard lock(mutex_);
+    evicted_[worker] = evicted.reason;
+  }
+  void ended(const RunTotals& totals) override {
+    std::lock_guard lock(mutex_);
+    totals_ = totals;
+    changed_.notify_all();
+  }
+
+ private:
+  struct Letter {
+    Address from, to;
+    Message message;
+  };
+  struct Wire {
+    enum class State : std::uint8_t { open, held, losing };
+    State state = State::open;
+    std::vector<Letter> kept;
+  };
+
+  NodeHostOptions options_of(std::uint32_t node, const Placement& placement,
+                             const Options& options) {
+    NodeHostOptions made;
+    made.placement = placement;
+    made.self = NodeIndex(node);
+    made.names = {"program:1", "a:4242", "b:4242", "c:4242"};
+    made.patience = options.patience;
+    made.on_event = [this](Address actor, Instant at, const Event& event) {
+      happened(actor, at, event);
+    };
+    made.send = [this, node](NodeIndex to_node, Address from, Address to, Message message) {
+      send(node, to_node.value(), {from, to, std::move(message)});
+    };
+    made.on_end = [this, node](Address actor, std::uint32_t life, const std::string& reason) {
+      to_others(node, [&](NodeHost& other) { other.ended(actor, life, reason); });
+    };
+    made.on_life = [this, node](WorkerId worker, std::uint32_t life) {
+      to_others(node, [&](NodeHost& other) { other.moved(worker, NodeIndex(node), life); });
+    };
+    return made;
+  }
+
+  template <class Tell>
+  void to_others(std::uint32_t node, Tell tell) {
+    std::lock_guard lock(wires_mutex_);
+    for (std::uint32_t other = 0; other < hosts_.size(); ++other)
+      if (other != node && hosts_[other] && wire(node, other).state != Wire::State::losing)
+        tell(*hosts_[other]);
+  }
+
+  Wire& wire(std::uint32_t from, std::uint32_t to) { return wires_[from * hosts_.size() + to]; }
+  void send(std::uint32_t from, std::uint32_t to, Letter letter) {
+    std::lock_guard lock(wires_mutex_);
+    auto& between = wire(from, to);
+    if (between.state == Wire::State::held) return between.kept.push_back(std::move(letter));
+    if (between.state == Wire::State::losing) {
+      ++lost_;
+      return;
+    }
+    hand_over(from, to, std::move(letter));
+  }
+  void hand_over(std::uint32_t from, std::uint32_t to, Letter letter) {
+    if (hosts_[to])
+      hosts_[to]->deliver(NodeIndex(from), letter.from, letter.to, std::move(letter.message));
+  }
+  void set(std::uint32_t a, std::uint32_t b, Wire::State state) {
+    std::lock_guard lock(wires_mutex_);
+    for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+      auto& between = wire(from, to);
+      between.state = state;
+      if (state != Wire::State::open) continue;
+      for (auto& letter : std::exchange(between.kept, {})) hand_over(from, to, std::move(letter));
+    }
+  }
+  void end_process(std::uint32_t node) {
+    std::unique_ptr<NodeHost> ending;
+    std::lock_guard alone(ending_mutex_);
+    {
+      std::lock_guard lock(wires_mutex_);
+      ending = std::move(hosts_[node]);
+    }
+  }
+
+  template <class Condition>
+  bool wait(Condition condition) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kLimit, [&] { return condition() || !violation_.empty(); }) &&
+           violation_.empty();
+  }
+  int count_locked(Address actor, Event::Kind kind, WorkerId worker) {
+    return events_[{actor, kind, worker}];
+  }
+  void happened(Address actor, Instant at, const Event& event) {
+    std::lock_guard lock(mutex_);
+    ++events_[{actor, event.kind, event.worker}];
+    try {
+      checker_.on_event(at, actor, event);
+    } catch (const sim::Violation& violation) {
+      violation_ = violation.what();
+    }
+    changed_.notify_all();
+  }
+
+  std::mutex wires_mutex_;
+  std::mutex ending_mutex_;
+  std::vector<Wire> wires_;
+  std::atomic<std::uint64_t> lost_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  sim::SampleChecker checker_;
+  std::string violation_;
+  std::map<std::tuple<Address, Event::Kind, WorkerId>, int> events_;
+  std::map<WorkerId, std::string> evicted_;
+  int evaluations_ = 0;
+  std::optional<RunTotals> totals_;
+
+  std::vector<std::unique_ptr<NodeHost>> hosts_;
+};
+
+}  // namespace leeway::test

@@ -1,0 +1,103 @@
+#include "runtime/cluster_options.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "runtime/scenario.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Catch::Contains;
+using Names = std::vector<std::string>;
+
+CommandLine parsed(std::vector<std::string> flags) {
+  Scenario scenario("line", "A line.");
+  scenario.data(line(3, 2, 0.1, 100)).model({linear(1)}).loss(mean_squared_error());
+  flags.insert(flags.begin(), "line");
+  std::vector<char*> argv;
+  for (auto& flag : flags) argv.push_back(flag.data());
+  return parse(scenario, static_cast<int>(argv.size()), argv.data());
+}
+
+/// An environment variable, as long as it lives.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+}  // namespace
+
+TEST_CASE("nodes are read from a list and from a file with comments") {
+  CHECK(*parse_nodes("a:4242, 10.0.0.2:1,[::1]:65535") ==
+        Names{"a:4242", "10.0.0.2:1", "[::1]:65535"});
+  for (const char* wrong : {"", "a", "a:", ":1", "a:65536", "a:1,", "a:1x", "::1:5"}) {
+    const auto nodes = parse_nodes(wrong);
+    INFO(wrong);
+    REQUIRE_FALSE(nodes);
+    CHECK_THAT(nodes.error().text, Contains("give HOST:PORT"));
+  }
+  TemporaryFolder folder;
+  std::ofstream(folder / "hosts") << "# the cluster\na:1\n\n  b:2  # the slow one\n";
+  CHECK(*nodes_from_file(folder / "hosts") == Names{"a:1", "b:2"});
+  std::ofstream(folder / "wrong") << "a:1\nb\n";
+  CHECK_THAT(nodes_from_file(folder / "wrong").error().text, Contains("wrong:2: \"b\""));
+  std::ofstream(folder / "none") << "# nobody\n";
+  CHECK_THAT(nodes_from_file(folder / "none").error().text, Contains("names no node"));
+  CHECK_THAT(nodes_from_file(folder / "missing").error().text, Contains("cannot be read"));
+}
+
+TEST_CASE("silence and transport are read, or refused with what would be right") {
+  CHECK(*parse_silence("500ms") == milliseconds(500));
+  CHECK(*parse_silence("2s") == seconds(2));
+  for (const char* wrong : {"", "2", "1ms", "2h", "700s", "-1s", "2s "})
+    CHECK_THAT(parse_silence(wrong).error().text, Contains("give 50ms to 600s"));
+  CHECK(*parse_transport("shm") == Transport::shared_memory);
+  CHECK_THAT(parse_transport("udp").error().text, Contains("auto, tcp or shm"));
+}
+
+TEST_CASE("flags of a cluster go into the options of a run") {
+  const auto line = parsed({"--nodes", "a:1,b:2", "--place", "shard0=1", "--silence", "1s",
+                            "--port", "77", "--transport", "tcp", "--tls", "keys"});
+  REQUIRE_FALSE(line.exit_code);
+  const ClusterOptions& cluster = line.options.cluster;
+  CHECK(cluster.nodes == Names{"a:1", "b:2"});
+  CHECK(cluster.place == "shard0=1");
+  CHECK(cluster.silence == seconds(1));
+  CHECK(cluster.port == 77);
+  CHECK(cluster.transport == Transport::tcp);
+  CHECK(cluster.tls == "keys");
+  CHECK(parsed({}).options.cluster.nodes.empty());
+  // Nodes are needed, and named once.
+  CHECK(parsed({"--place", "shard0=1"}).exit_code == 2);
+  CHECK(parsed({"--nodes", "a:1", "--hosts", "file"}).exit_code == 2);
+}
+
+TEST_CASE("LEEWAY_NODES names the nodes unless a flag does, and a simulation does not look at it") {
+  const Variable nodes("LEEWAY_NODES", "a:1");
+  CHECK(parsed({}).options.cluster.nodes == Names{"a:1"});
+  CHECK(parsed({"--nodes", "b:2"}).options.cluster.nodes == Names{"b:2"});
+  CHECK(parsed({"--simulate"}).options.cluster.nodes.empty());
+}
+
+TEST_CASE("a simulation, a profile and a bad placement are refused on nodes") {
+  Plan plan = parsed({}).plan;
+  RunOptions options{.quiet = true};
+  options.cluster.nodes = {"127.0.0.1:1"};
+  options.profile = true;
+  CHECK_THAT(run(plan, options).error, Contains("--profile"));
+  options.profile = false;
+  options.cluster.place = "worker9=1";
+  CHECK_THAT(run(plan, options).error, Contains("--place"));
+  plan.simulated = plan::World{};
+  CHECK_THAT(run(plan, options).error, Contains("--simulate"));
+}
+
+}  // namespace leeway::test
