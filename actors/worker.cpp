@@ -189,7 +189,11 @@ void Worker::advance(Outbox& out) {
                                             [](const auto& waiting) { return waiting.empty(); });
   if (stopping_) {
     if ((step_ && !late_) || !all_acknowledged) return;
-    step_.reset();  // which may still be computing
+    if (step_) {  // late, and may still be computing: nobody waits for it
+      out.emit(
+          {.kind = Event::Kind::step_finished, .worker = id_, .iteration = step_->iteration()});
+      step_.reset();
+    }
     report(true, out);
     state_ = State::stopped;
     send(kScheduler, msg::Stopped{acknowledged()}, out);

@@ -99,6 +99,21 @@ TEST_CASE("a worker that leaves finishes its iteration, and the others train the
   CHECK(told.count(kWorker1, Event::Kind::step_finished) == steps);
 }
 
+TEST_CASE("a worker that leaves while it is late waits for no step that nobody wants") {
+  Plan plan = plan_with({{kWorker1, std::int64_t{5}, 0, plan::Leaves{}}});
+  plan.consistency = plan::Backup{1};
+  plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{3}}};
+  for (plan.seed = 1; plan.seed <= 10; ++plan.seed) {
+    INFO("seed " << plan.seed);
+    const Told told = run(plan);
+    check_trained(told);
+    CHECK(told.totals.end.torn_pushes == 0);
+    CHECK(told.count(kScheduler, Event::Kind::left) == 1);
+    CHECK(told.count(kWorker1, Event::Kind::step_finished) ==
+          told.count(kWorker1, Event::Kind::step_started));
+  }
+}
+
 TEST_CASE("when all workers have left the run fails, unless one is to come") {
   std::vector<plan::Fault> faults;
   for (const std::uint32_t worker : {0u, 1u})
