@@ -72,16 +72,16 @@ constexpr int kWayShift = 56;
 bool put_letter(Sink& sink, const Frame& frame) {
   const auto header = frame.message.header();
   const auto blobs = frame.message.blobs();
-  const auto ways = ways_of(frame.message, frame.loans);
-  bool good = put(sink, frame.number) && put(sink, frame.from) && put(sink, frame.to) &&
-              put(sink, static_cast<std::uint32_t>(header.size())) &&
+  const auto& ways = frame.packing->ways;
+  bool good = put(sink, frame.number) && put(sink, frame.order) && put(sink, frame.from) &&
+              put(sink, frame.to) && put(sink, static_cast<std::uint32_t>(header.size())) &&
               put(sink, static_cast<std::uint32_t>(blobs.size())) &&
               sink.put(header.data(), header.size_bytes());
   for (std::size_t i = 0; good && i < blobs.size(); ++i)
     good = put(sink, blobs[i].size() | static_cast<std::uint64_t>(ways[i]) << kWayShift);
   for (std::size_t i = 0; good && i < blobs.size(); ++i) {
     if (ways[i] == BlobWay::in_letter) good = sink.put(blobs[i].data(), blobs[i].size());
-    if (ways[i] == BlobWay::lent) good = put(sink, (*frame.loans)[i].words());
+    if (ways[i] == BlobWay::lent) good = put(sink, frame.packing->loans[i].words());
   }
   return good;
 }
@@ -98,7 +98,10 @@ bool take_blobs(Source& source, Arrival& arrival, const std::vector<std::uint64_
       if (size > kInlineBytes || within > kInlineBytes || size > source.remaining()) return false;
       arrival.blobs[i] = Blob::allocate(size);
       if (!source.take(arrival.blobs[i].mutable_data(), size)) return false;
-    } else if (way == BlobWay::in_chunks && size > 0 && size <= limits::kMaxBlobBytes) {
+    } else if ((way == BlobWay::in_chunks || way == BlobWay::in_bulk) && size > 0 &&
+               size <= limits::kMaxBlobBytes) {
+      if (arrival.left > 0 && arrival.bulk != (way == BlobWay::in_bulk)) return false;
+      arrival.bulk = way == BlobWay::in_bulk;
       arrival.sizes[i] = size;
       arrival.left += size;
       if (arrival.left > limits::kMaxMessageBytes) return false;
@@ -112,6 +115,7 @@ bool take_blobs(Source& source, Arrival& arrival, const std::vector<std::uint64_
       return false;
     }
   }
+  arrival.behind = arrival.left;
   arrival.cost = letter_cost(arrival.header.size(), marks.size(), within + lent);
   return true;
 }
@@ -119,9 +123,9 @@ bool take_blobs(Source& source, Arrival& arrival, const std::vector<std::uint64_
 bool take_letter(Source& source, Frame& frame) {
   auto arrival = std::make_shared<Arrival>();
   std::uint32_t words = 0, blobs = 0;
-  if (!take(source, frame.number) || !take(source, arrival->from) || !take(source, arrival->to) ||
-      !take(source, words) || !take(source, blobs) || words > limits::kMaxHeaderBytes / 8 ||
-      blobs > limits::kMaxBlobs ||
+  if (!take(source, frame.number) || !take(source, arrival->order) ||
+      !take(source, arrival->from) || !take(source, arrival->to) || !take(source, words) ||
+      !take(source, blobs) || words > limits::kMaxHeaderBytes / 8 || blobs > limits::kMaxBlobs ||
       (std::uint64_t{words} + blobs) * sizeof(std::uint64_t) > source.remaining())
     return false;
   arrival->header.resize(words);
@@ -138,28 +142,17 @@ bool take_letter(Source& source, Frame& frame) {
 
 bool put_chunk(Sink& sink, const Frame& frame) {
   if (!put(sink, frame.number) || !put(sink, frame.bytes)) return false;
-  const auto blobs = frame.message.blobs();
-  const auto ways = ways_of(frame.message, frame.loans);
-  BlobPlace place = frame.place;
-  for (std::uint64_t left = frame.bytes; left > 0;) {
-    const std::uint64_t size = blobs[place.blob].size();
-    if (ways[place.blob] != BlobWay::in_chunks || place.offset == size) {
-      place = {place.blob + 1, 0};
-      continue;
-    }
-    const std::uint64_t count = std::min(left, size - place.offset);
-    if (!sink.put(blobs[place.blob].data() + place.offset, count)) return false;
-    place.offset += count;
-    left -= count;
-  }
-  return true;
+  return for_each_piece(
+      frame.message, *frame.packing, frame.place, frame.bytes,
+      [&](const std::byte* bytes, std::uint64_t count) { return sink.put(bytes, count); });
 }
 
 /// Straight into the blobs.
 bool take_chunk(Source& source, Frame& frame) {
   if (!take(source, frame.number) || !take(source, frame.bytes)) return false;
   frame.arrival = frame.inbound->find(frame.number);
-  if (!frame.arrival || frame.bytes > frame.arrival->left || frame.bytes > source.remaining())
+  if (!frame.arrival || frame.arrival->bulk || frame.bytes > frame.arrival->left ||
+      frame.bytes > source.remaining())
     return false;
   for (std::uint64_t left = frame.bytes; left > 0;) {
     const auto piece = frame.arrival->next_piece(left);
@@ -171,17 +164,41 @@ bool take_chunk(Source& source, Frame& frame) {
 
 }  // namespace
 
-std::vector<BlobWay> ways_of(const Message& message, const Loans& loans) {
-  std::vector<BlobWay> ways;
-  ways.reserve(message.blobs().size());
-  std::size_t within = 0;
-  for (const Blob& blob : message.blobs()) {
-    const bool fits = within + blob.size() <= kInlineBytes;
-    ways.push_back(!blob ? BlobWay::none : fits ? BlobWay::in_letter : BlobWay::in_chunks);
-    if (fits) within += blob.size();
-    if (loans && (*loans)[ways.size() - 1].size > 0) ways.back() = BlobWay::lent;
+Packing pack(const Message& message, Lender* lender, bool bulk) {
+  const auto blobs = message.blobs();
+  Packing packing;
+  packing.ways.resize(blobs.size());
+  packing.behind_way = bulk ? BlobWay::in_bulk : BlobWay::in_chunks;
+  std::uint64_t within = 0;
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    if (!blobs[i]) continue;
+    const std::uint64_t size = blobs[i].size();
+    BlobWay& way = packing.ways[i];
+    way = packing.behind_way;
+    if (within + size <= kInlineBytes) {
+      way = BlobWay::in_letter;
+      within += size;
+    } else if (const auto loan = lender ? lender->lend(blobs[i]) : std::nullopt) {
+      way = BlobWay::lent;
+      packing.loans.resize(blobs.size());
+      packing.loans[i] = *loan;
+    }
+    (way == packing.behind_way ? packing.behind : packing.in_letter) += size;
   }
-  return ways;
+  return packing;
+}
+
+BlobPlace advanced(const Message& message, const Packing& packing, BlobPlace place,
+                   std::uint64_t bytes) {
+  while (bytes > 0) {
+    const bool follows = packing.ways[place.blob] == packing.behind_way;
+    const std::uint64_t size = message.blobs()[place.blob].size();
+    const std::uint64_t here = follows ? std::min(bytes, size - place.offset) : 0;
+    bytes -= here;
+    place.offset += here;
+    if (bytes > 0) place = {place.blob + 1, 0};
+  }
+  return place;
 }
 
 std::uint64_t letter_cost(std::size_t header_words, std::size_t blobs, std::uint64_t bytes) {
@@ -207,12 +224,13 @@ bool save(const Frame& frame, Sink& sink) {
     case FrameKind::credit:
       return put(sink, frame.bytes);
     case FrameKind::alive:
-    case FrameKind::bye:
     case FrameKind::farewell:
       return true;
     case FrameKind::offer:
       return put(sink, frame.number) && put(sink, frame.offer.words());
+    case FrameKind::bye:
     case FrameKind::unknown:
+    case FrameKind::bulk:
       return put(sink, frame.number);
   }
   return false;
@@ -243,6 +261,8 @@ bool load(Frame& frame, Source& source) {
     if (!take(source, frame.number) || !take(source, words)) return false;
     frame.offer = LoanOffer::of(words);
   }
+  if (frame.kind == FrameKind::bulk || frame.kind == FrameKind::bye)
+    return take(source, frame.number);
   if (frame.kind == FrameKind::credit) return take(source, frame.bytes);
   return true;
 }

@@ -2,11 +2,13 @@
 // Frame: what processes send each other over a connection, and its bytes.
 //
 // A message travels as one letter (addresses, header, sizes of blobs, small blobs) and, when it has
-// larger blobs, as chunks of these behind it. A sender copies bytes out of the blobs once, a
-// receiver copies them into theirs once: a chunk is loaded where it belongs.
+// larger blobs, as chunks of these behind it: all on a bulk connection when there is one. On that
+// of CAF a sender copies bytes out of the blobs once, a receiver copies them into theirs once: a
+// chunk is loaded where it belongs.
 //
 // Whoever loads a frame believes nothing of it: sizes are compared with what is there and with
 // core/limits.hpp before memory is taken.
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -42,6 +44,7 @@ enum class FrameKind : std::uint8_t {
   bye,       // no more will be sent
   farewell,  // the answer to bye
   offer,     // of shared memory, and whether that of the receiver can be read
+  bulk,      // at which port bulk connections are taken; 0: where does the receiver take them?
   unknown,   // the answer to a frame of a connection that the receiver has forgotten; its token
 };
 
@@ -61,20 +64,54 @@ struct Greeting {
   std::string arena;  // what blobs may be lent from; empty: they are not
 };
 
-/// The loans of the blobs of a message, of size zero for one that is not lent; null: none is.
-using Loans = std::shared_ptr<const std::vector<Loan>>;
+/// How a blob travels.
+enum class BlobWay : std::uint8_t { none, in_letter, in_chunks, lent, in_bulk };
+
+/// How all blobs of a message travel.
+struct Packing {
+  std::vector<BlobWay> ways;
+  std::vector<Loan> loans;      // of size zero for a blob that is not lent; or none at all
+  std::uint64_t in_letter = 0;  // bytes in the letter or with it
+  std::uint64_t behind = 0;     // bytes that follow it
+  BlobWay behind_way = BlobWay::in_chunks;  // all of these
+
+  bool bulk() const { return behind > 0 && behind_way == BlobWay::in_bulk; }
+};
+/// Small blobs go into the letter while there is room; of the others those are lent that `lender`
+/// can lend. Null: there is none.
+Packing pack(const Message& message, Lender* lender, bool bulk);
+/// The place behind the next `bytes` of those that follow the letter.
+BlobPlace advanced(const Message& message, const Packing& packing, BlobPlace place,
+                   std::uint64_t bytes);
+/// The bytes of a chunk, piece by piece.
+template <class Piece>
+bool for_each_piece(const Message& message, const Packing& packing, BlobPlace place,
+                    std::uint64_t bytes, Piece&& piece) {
+  while (bytes > 0) {
+    const Blob& blob = message.blobs()[place.blob];
+    const bool follows = packing.ways[place.blob] == packing.behind_way;
+    const std::uint64_t count = follows ? std::min(bytes, blob.size() - place.offset) : 0;
+    if (count > 0 && !piece(blob.data() + place.offset, count)) return false;
+    bytes -= count;
+    place = {place.blob + 1, 0};
+  }
+  return true;
+}
 
 struct Frame {
   FrameKind kind = FrameKind::unknown;
   Token token = 0;                     // of the connection: the receiver chose it
   std::shared_ptr<Greeting> greeting;  // hello to refuse
-  std::uint64_t number = 0;            // letter, chunk: of the message; unknown: the token;
-                                       // offer: 1 if the receiver's memory can be read
+  std::uint64_t number = 0;            // letter, chunk: of the message; unknown: the token; bulk:
+                                       // the port; offer: 1 if the receiver's memory can be read;
+                                       // bye: messages that were sent
+  std::uint64_t order = 0;             // letter: messages before it from the same to the same
   Address from, to;                    // letter
   Message message;                     // letter, chunk: to send
-  Loans loans;                         // letter, chunk: to send
-  BlobPlace place;                     // chunk to send: where its bytes begin
-  std::uint64_t bytes = 0;             // chunk: so many; credit: so many
+  std::shared_ptr<const Packing> packing;  // letter, chunk: to send
+  bool bulk = false;                       // letter, chunk: to send on a bulk connection
+  BlobPlace place;                         // chunk to send: where its bytes begin
+  std::uint64_t bytes = 0;                 // chunk: so many; credit: so many
 
   LoanOffer offer;
 
@@ -83,11 +120,6 @@ struct Frame {
   std::shared_ptr<Arrival> arrival;  // letter, chunk
   bool broken = false;               // it is none
 };
-
-/// How a blob travels.
-enum class BlobWay : std::uint8_t { none, in_letter, in_chunks, lent };
-/// The ways of all blobs of a message: small ones go into the letter while there is room.
-std::vector<BlobWay> ways_of(const Message& message, const Loans& loans = nullptr);
 
 /// What a frame costs of the window, alike for sender and receiver: about the bytes it has, and
 /// those that it lends.

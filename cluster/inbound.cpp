@@ -7,6 +7,12 @@
 #include "core/limits.hpp"
 
 namespace leeway::cluster {
+namespace {
+
+/// Of letters that wait: who keeps to a window of core/limits.hpp sends less.
+constexpr std::uint64_t kMaxQueuedBytes = 256u << 20;
+
+}  // namespace
 
 std::span<std::byte> Arrival::next_piece(std::uint64_t most) {
   LW_CHECK(most > 0 && most <= left, most, left);
@@ -26,19 +32,53 @@ Message Arrival::message() {
 
 bool Inbound::begin(std::uint64_t number, std::shared_ptr<Arrival> arrival) {
   std::lock_guard lock(mutex_);
-  return arrivals_.size() < limits::kMaxArrivals &&
-         arrivals_.emplace(number, std::move(arrival)).second;
+  const std::pair pair(arrival->from, arrival->to);
+  const bool full = begun_.size() >= limits::kMaxArrivals || queued_bytes_ > kMaxQueuedBytes ||
+                    (queues_.size() >= limits::kMaxArrivals && !queues_.contains(pair));
+  if (full || begun_.contains(number)) return false;
+  Queue& queue = queues_[pair];
+  const bool whole = arrival->left == 0;
+  if (arrival->order < queue.next ||
+      !queue.by_order.emplace(arrival->order, Waiting{arrival, whole}).second)
+    return false;
+  queued_bytes_ += arrival->cost;
+  if (!whole) begun_.emplace(number, std::move(arrival));
+  return true;
 }
 
 std::shared_ptr<Arrival> Inbound::find(std::uint64_t number) const {
   std::lock_guard lock(mutex_);
-  const auto found = arrivals_.find(number);
-  return found == arrivals_.end() ? nullptr : found->second;
+  const auto found = begun_.find(number);
+  return found == begun_.end() ? nullptr : found->second;
 }
 
 void Inbound::end(std::uint64_t number) {
   std::lock_guard lock(mutex_);
-  arrivals_.erase(number);
+  const auto found = begun_.find(number);
+  if (found == begun_.end()) return;
+  const Arrival& arrival = *found->second;
+  queues_.at({arrival.from, arrival.to}).by_order.at(arrival.order).whole = true;
+  begun_.erase(found);
+}
+
+std::shared_ptr<Arrival> Inbound::take(Address from, Address to) {
+  std::lock_guard lock(mutex_);
+  const auto found = queues_.find({from, to});
+  if (found == queues_.end()) return nullptr;
+  Queue& queue = found->second;
+  const auto first = queue.by_order.find(queue.next);
+  if (first == queue.by_order.end() || !first->second.whole) return nullptr;
+  auto arrival = std::move(first->second.arrival);
+  queue.by_order.erase(first);
+  ++queue.next;
+  ++taken_;
+  queued_bytes_ -= arrival->cost;
+  return arrival;
+}
+
+std::uint64_t Inbound::taken() const {
+  std::lock_guard lock(mutex_);
+  return taken_;
 }
 
 namespace inbounds {

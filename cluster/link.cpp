@@ -1,8 +1,10 @@
 #include "cluster/link.hpp"
 
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <random>
+#include <tuple>
 
 namespace leeway::cluster {
 namespace {
@@ -14,6 +16,24 @@ constexpr std::uint64_t kChunkBytes = 256u << 10;
 constexpr std::uint32_t kUnansweredMax = 1000;
 /// How long who leaves waits for what is queued, and for the answer.
 constexpr std::int64_t kLeaveNs = 2'000'000'000;
+
+/// Of header, sizes, small blobs and loans.
+constexpr std::uint64_t kMaxLetterBytes =
+    limits::kMaxHeaderBytes + kInlineBytes + limits::kMaxBlobs * 64 + 1024;
+
+/// A letter that was read from a bulk connection.
+struct Bytes final : Source {
+  explicit Bytes(std::uint64_t count) : all(count) {}
+  bool take(void* to, std::size_t count) override {
+    if (count > remaining()) return false;
+    if (count > 0) std::memcpy(to, all.data() + at, count);
+    at += count;
+    return true;
+  }
+  std::size_t remaining() const override { return all.size() - at; }
+  std::vector<std::byte> all;
+  std::size_t at = 0;
+};
 
 Frame bare(FrameKind kind) {
   Frame frame;
@@ -68,7 +88,8 @@ PeerCounts Link::counts() const {
           .bytes_out = out_.bytes(),
           .bytes_in = bytes_in_,
           .waiting = out_.waiting(),
-          .shared_memory = lender_.has_value()};
+          .shared_memory = lender_.has_value(),
+          .bulk = bulk_out_ != nullptr};
 }
 
 // Sending. All of it under mutex_.
@@ -92,14 +113,35 @@ void Link::pump() {
   while (auto frame = out_.next()) post(std::move(*frame));
   if (state_ == State::leaving && out_.empty() && !bye_sent_) {
     bye_sent_ = true;
-    post(bare(FrameKind::bye));
+    Frame bye = bare(FrameKind::bye);
+    bye.number = out_.begun();
+    post(std::move(bye));
   }
 }
 
 void Link::post(Frame frame) {
   frame.token = connection_.token;
+  if (frame.bulk) return bulk_out_->put(std::move(frame));
+  if (frame.kind == FrameKind::letter && frame.packing->behind > 0) ask_for_bulk();
   sent_at_ = steady_ns();
   context_.post.send(connection_.route, std::move(frame));
+}
+
+/// Once a connection, when there is something for it.
+void Link::ask_for_bulk() {
+  if (!context_.options.bulk || std::exchange(bulk_asked_, true)) return;
+  Frame frame = bare(FrameKind::bulk);
+  frame.number = connection_.called ? 0 : context_.bulk_port.load();
+  if (connection_.called || frame.number != 0) post(std::move(frame));
+}
+
+void Link::end_bulk() {
+  out_.use_bulk(false);
+  if (bulk_out_) bulk_out_->cut();
+  bulk_out_.reset();
+  if (bulk_in_) bulk_in_->cut();
+  bulk_in_.reset();
+  bulk_asked_ = false;
 }
 
 void Link::leave() {
@@ -117,6 +159,7 @@ void Link::leave() {
 void Link::end() {
   state_ = State::ended;
   inbounds::close(inbound_->token());
+  end_bulk();
   out_.lend_by(nullptr);
   lender_.reset();
   if (borrower_) borrower_->close();
@@ -156,6 +199,7 @@ bool Link::lose() {
   state_ = State::lost;
   connection_.route = nullptr;
   out_.restart();
+  end_bulk();
   out_.lend_by(nullptr);  // until the peer is there again
   offered_ = false;
   if (borrower_) borrower_->reconnect();
@@ -194,18 +238,16 @@ void Link::on_frame(Frame& frame) {
       return on_chunk(frame);
     case FrameKind::offer:
       return on_offer(frame);
+    case FrameKind::bulk:
+      return on_bulk(frame.number);
     case FrameKind::credit: {
       std::lock_guard lock(mutex_);
       out_.credited(frame.bytes);
       return pump();
     }
-    case FrameKind::bye: {
-      {
-        std::lock_guard lock(mutex_);
-        if (connection_.route) post(bare(FrameKind::farewell));
-      }
-      return gone("left");
-    }
+    case FrameKind::bye:
+      bye_after_ = frame.number;
+      return take_leave(*frame.inbound);
     case FrameKind::farewell:
       return gone("left");
     default:
@@ -213,17 +255,30 @@ void Link::on_frame(Frame& frame) {
   }
 }
 
+/// Once all has come that was sent before the bye: on a bulk connection it may come later.
+void Link::take_leave(const Inbound& inbound) {
+  if (inbound.taken() < bye_after_) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (connection_.route) post(bare(FrameKind::farewell));
+  }
+  gone("left");
+}
+
 void Link::on_letter(Frame& frame) {
-  const std::uint64_t cost = frame.arrival->cost;
-  if (!borrow(*frame.arrival)) {
+  const auto& arrival = frame.arrival;
+  if (!borrow(*arrival)) {
     if (state_ != State::ended) broken("it lent what it does not have");
     return;
   }
-  if (frame.arrival->left == 0)
-    deliver(*frame.arrival);
-  else if (!frame.inbound->begin(frame.number, frame.arrival))
+  const auto [from, to, cost] = std::tuple(arrival->from, arrival->to, arrival->cost);
+  const bool whole = arrival->left == 0, bulk = arrival->bulk;
+  if (!frame.inbound->begin(frame.number, arrival))
     return broken("it began a message twice, or too many at once");
-  owe(cost);
+  if (whole)
+    deliver(frame.inbound, from, to);
+  else if (!bulk)
+    owe(cost);
 }
 
 // Shared memory: each side offers its own, attaches the other's, and says when it can read that;
@@ -267,17 +322,111 @@ bool Link::borrow(Arrival& arrival) {
 void Link::on_chunk(Frame& frame) {
   if (frame.arrival->left == 0) {
     frame.inbound->end(frame.number);
-    deliver(*frame.arrival);
+    deliver(frame.inbound, frame.arrival->from, frame.arrival->to);
   }
   owe(chunk_cost(frame.bytes));
 }
 
-void Link::deliver(Arrival& arrival) {
-  ++messages_in_;
-  bytes_in_ += arrival.header.size() * sizeof(std::uint64_t);
-  for (const Blob& blob : arrival.blobs) bytes_in_ += blob.size();
+/// Those that are whole, in their order.
+void Link::deliver(const std::shared_ptr<Inbound>& inbound, Address from, Address to) {
   std::lock_guard telling(telling_);
-  if (!mute_) context_.events.on_message(id_, arrival.from, arrival.to, arrival.message());
+  {
+    std::lock_guard lock(mutex_);
+    if (inbound != inbound_) return;  // of a connection that was lost
+  }
+  while (const auto arrival = inbound->take(from, to)) {
+    ++messages_in_;
+    bytes_in_ += arrival->header.size() * sizeof(std::uint64_t);
+    for (const Blob& blob : arrival->blobs) bytes_in_ += blob.size();
+    const bool owed = arrival->behind == 0;
+    if (!mute_) context_.events.on_message(id_, from, to, arrival->message());
+    if (owed) owe(arrival->cost);
+  }
+  take_leave(*inbound);
+}
+
+// Bulk: whoever was called says where it takes such connections, and the caller makes them.
+
+void Link::on_bulk(std::uint64_t port) {
+  bool open = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!connection_.route || state_ != State::up) return;
+    open = context_.options.bulk && connection_.called && port > 0 && port <= 0xffff && !bulk_out_;
+    if (!connection_.called) {
+      bulk_asked_ = false;
+      ask_for_bulk();
+    }
+  }
+  if (open) context_.open_bulk(id_, static_cast<std::uint16_t>(port));
+}
+
+bool Link::is_up_by(Token token) const {
+  return state_ == State::up && (token == inbound_->token() || token == connection_.token);
+}
+
+bool Link::is_connected_by(Token token) const {
+  std::lock_guard lock(mutex_);
+  return is_up_by(token);
+}
+
+bool Link::send_by(const std::shared_ptr<BulkOut>& bulk, Token token) {
+  std::lock_guard lock(mutex_);
+  if (!is_up_by(token) || bulk_out_) return false;
+  bulk_out_ = bulk;
+  out_.use_bulk(true);
+  return true;
+}
+
+void Link::bulk_sent(const BulkOut& bulk) {
+  std::lock_guard lock(mutex_);
+  if (bulk_out_.get() != &bulk) return;
+  out_.bulk_sent();
+  pump();
+}
+
+bool Link::read_from(const std::shared_ptr<BulkSocket>& socket, Token token) {
+  std::shared_ptr<Inbound> inbound;
+  {
+    std::lock_guard lock(mutex_);
+    if (!is_up_by(token) || bulk_in_) return false;
+    bulk_in_ = socket;
+    inbound = inbound_;
+  }
+  while (load_from(*socket, inbound)) heard();
+  return true;
+}
+
+bool Link::load_from(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound) {
+  BulkHead head;
+  if (!bulk.read(&head, sizeof head)) return false;
+  const auto no_frame = [&] {
+    broken("it sent what is no frame");
+    return false;
+  };
+  if (head.number == BulkHead::kLetter) {
+    if (head.bytes > kMaxLetterBytes) return no_frame();
+    Bytes bytes(head.bytes);
+    Frame frame;
+    if (!bulk.read(bytes.all.data(), bytes.all.size())) return false;
+    if (!load(frame, bytes) || frame.kind != FrameKind::letter || frame.inbound != inbound ||
+        !frame.arrival->bulk)
+      return inbound == inbounds::find(inbound->token()) && no_frame();
+    on_letter(frame);
+    return true;
+  }
+  const auto arrival = inbound->find(head.number);
+  if (!arrival || !arrival->bulk || head.bytes == 0 || head.bytes > arrival->left)
+    return no_frame();
+  for (std::uint64_t left = head.bytes; left > 0;) {
+    const auto piece = arrival->next_piece(left);
+    if (!bulk.read(piece.data(), piece.size())) return false;
+    left -= piece.size();
+  }
+  if (arrival->left > 0) return true;
+  inbound->end(head.number);
+  deliver(inbound, arrival->from, arrival->to);
+  return true;
 }
 
 void Link::owe(std::uint64_t cost) {

@@ -57,6 +57,7 @@ struct MeshOptions {
   /// less does not fill a network: 2 MiB are 0.8 ms of 20 Gbit/s.
   std::size_t window_bytes = 2u << 20;
   unsigned threads = 0;  // 0: as few as serve
+  bool bulk = true;      // large blobs on connections of their own, where these can be made
 };
 
 /// Of one peer, since it is there.
@@ -65,6 +66,7 @@ struct PeerCounts {
   std::uint64_t bytes_out = 0, bytes_in = 0;  // of blobs and headers, however they travelled
   std::uint64_t waiting = 0;                  // messages that wait here for the peer to read
   bool shared_memory = false;
+  bool bulk = false;  // large blobs leave on a connection of their own
 };
 
 class Mesh {

@@ -40,18 +40,21 @@ MeshNode::MeshNode(const MeshOptions& options, MeshEvents events, Protocol proto
       events_(complete(std::move(events))),
       protocol_(std::move(protocol)),
       id_{random_word(), random_word()},
-      post_(std::move(post)) {}
+      post_(std::move(post)),
+      open_bulk_([this](PeerId peer, std::uint16_t port) { open_bulk(find(peer), port); }) {}
 
 Status MeshNode::listen() {
   const Status status =
       post_->listen({.on_frame = [this](const Route& from, Frame& frame) { on_frame(from, frame); },
                      .on_lost = [this](const caf::actor_control_block* route) { on_lost(route); }});
-  if (status) clock_ = std::thread([this] { run_clock(); });
-  return status;
+  if (!status) return status;
+  clock_ = std::thread([this] { run_clock(); });
+  return options_.bulk ? listen_for_bulk() : status;
 }
 
 MeshNode::~MeshNode() {
   for (const auto& link : all_links()) link->leave();
+  bulk_listener_.reset();
   std::unique_lock lock(call_mutex_);
   closing_ = true;
   closing_since_ = steady_ns();
@@ -268,7 +271,7 @@ MeshNode::LinkPointer MeshNode::link_for(MeshId mesh) {
   LinkPointer& link = by_mesh_[mesh];
   if (link && link->state() != Link::State::ended) return link;
   link = std::make_shared<Link>(PeerId(static_cast<std::uint32_t>(peers_.size())), mesh, token,
-                                LinkContext{*post_, events_, options_});
+                                LinkContext{*post_, events_, options_, bulk_port_, open_bulk_});
   greeted_.erase(mesh);
   by_token_[token] = link;
   peers_.push_back(link);

@@ -90,6 +90,13 @@ class MeshNode final : public Mesh {
   bool rest(const LinkPointer& link, Duration time);
   void in_background(std::function<void()> work);
 
+  // Bulk connections.
+  Status listen_for_bulk();
+  void open_bulk(const LinkPointer& link, std::uint16_t port);
+  void run_bulk(const LinkPointer& link, Token token, bool sends,
+                std::unique_ptr<BulkSocket> socket);
+  void end_of_bulk(const LinkPointer& link, Token token);
+
   LinkPointer find(PeerId peer) const;
   LinkPointer find(MeshId mesh) const;
   LinkPointer find_token(Token token) const;
@@ -103,6 +110,10 @@ class MeshNode final : public Mesh {
   const Protocol protocol_;
   const MeshId id_;
   std::unique_ptr<Post> post_;
+  std::shared_ptr<const BulkTls> bulk_tls_;
+  std::unique_ptr<BulkListener> bulk_listener_;
+  std::atomic<std::uint16_t> bulk_port_{0};
+  const std::function<void(PeerId, std::uint16_t)> open_bulk_;
 
   mutable std::shared_mutex mutex_;  // of the links and of greeted_
   std::vector<LinkPointer> peers_;   // by id

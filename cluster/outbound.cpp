@@ -8,36 +8,11 @@
 namespace leeway::cluster {
 namespace {
 
-/// In a letter or with it, and behind it.
-struct Sizes {
-  std::uint64_t in_letter = 0, in_chunks = 0;
-};
-Sizes sizes_of(const Message& message, const Loans& loans) {
-  Sizes sizes;
-  const auto ways = ways_of(message, loans);
-  for (std::size_t i = 0; i < ways.size(); ++i)
-    (ways[i] == BlobWay::in_chunks ? sizes.in_chunks : sizes.in_letter) +=
-        message.blobs()[i].size();
-  return sizes;
-}
-
-/// The place behind the next `count` bytes of those that travel in chunks.
-BlobPlace advanced(const Message& message, const Loans& loans, BlobPlace place,
-                   std::uint64_t count) {
-  const auto ways = ways_of(message, loans);
-  while (count > 0) {
-    const std::uint64_t size = message.blobs()[place.blob].size();
-    const bool counts = ways[place.blob] == BlobWay::in_chunks;
-    const std::uint64_t here = counts ? std::min(count, size - place.offset) : 0;
-    count -= here;
-    place.offset += here;
-    if (count > 0) place = {place.blob + 1, 0};
-  }
-  return place;
-}
+constexpr std::uint64_t kBulkChunkBytes = 1u << 20;
+/// So that whoever sends them has always one more.
+constexpr int kBulkAhead = 3;
 
 }  // namespace
-
 Outbound::Outbound(std::uint64_t window_bytes, std::uint64_t chunk_bytes)
     : window_(window_bytes),
       chunk_(std::max<std::uint64_t>(1, std::min(chunk_bytes, window_bytes / 4))) {
@@ -64,78 +39,98 @@ bool Outbound::room_for(std::uint64_t cost) const {
 }
 
 std::optional<Frame> Outbound::next() {
-  if (turns_.empty()) return std::nullopt;
-  Pair& pair = *turns_.front();
-  return pair.begun ? chunk(pair) : letter(pair);
+  auto frame = next_small();
+  return frame ? std::move(frame) : next_bulk();
 }
 
-Loans Outbound::lend(const Message& message) {
-  if (!lender_) return nullptr;
-  const auto ways = ways_of(message);
-  std::shared_ptr<std::vector<Loan>> loans;
-  for (std::size_t i = 0; i < ways.size(); ++i) {
-    if (ways[i] != BlobWay::in_chunks) continue;
-    const auto loan = lender_->lend(message.blobs()[i]);
-    if (!loan) continue;
-    if (!loans) loans = std::make_shared<std::vector<Loan>>(ways.size());
-    (*loans)[i] = *loan;
+std::optional<Frame> Outbound::next_small() {
+  while (!turns_.empty()) {
+    Pair& pair = *turns_.front();
+    if (pair.begun) return chunk(pair, chunk_);
+    if (!pack_first(pair)) return std::nullopt;
+    if (!pair.packing->bulk()) return letter(pair);
+    turns_.pop_front();
+    bulk_turns_.push_back(&pair);
   }
-  return loans;
+  return std::nullopt;
 }
 
-std::optional<Frame> Outbound::letter(Pair& pair) {
+std::optional<Frame> Outbound::next_bulk() {
+  if (bulk_turns_.empty() || bulk_ahead_ == kBulkAhead) return std::nullopt;
+  ++bulk_ahead_;
+  Pair& pair = *bulk_turns_.front();
+  return pair.begun ? chunk(pair, kBulkChunkBytes) : letter(pair);
+}
+
+/// False: there is no room for its letter.
+bool Outbound::pack_first(Pair& pair) {
   const Message& message = pair.messages.front();
-  const auto cost = [&](const Loans& loans) {
-    return letter_cost(message.header().size(), message.blobs().size(),
-                       sizes_of(message, loans).in_letter);
+  const auto cost = [&](const Packing& packing) {
+    return letter_cost(message.header().size(), message.blobs().size(), packing.in_letter);
   };
-  if (!room_for(cost(nullptr))) return std::nullopt;
-  pair.loans = lend(message);  // takes no room in the connection, and so waits for none
-  const auto sizes = sizes_of(message, pair.loans);
-  under_way_ += cost(pair.loans);
+  Packing packing = pack(message, nullptr, bulk_);
+  if (!packing.bulk() && !room_for(cost(packing))) return false;
+  // What is lent takes no room in the connection, and so waits for none.
+  if (lender_) packing = pack(message, lender_, bulk_);
+  if (!packing.bulk()) under_way_ += cost(packing);
+  pair.packing = std::make_shared<const Packing>(std::move(packing));
+  return true;
+}
+
+Frame Outbound::letter(Pair& pair) {
+  ++begun_;
   pair.begun = true;
   pair.number = next_number_++;
-  pair.left = sizes.in_chunks;
+  pair.left = pair.packing->behind;
   pair.place = {};
-  bytes_ += message.header().size_bytes() + sizes.in_letter;
   Frame frame;
   frame.kind = FrameKind::letter;
   frame.number = pair.number;
+  frame.order = pair.next_order++;
   frame.from = pair.from;
   frame.to = pair.to;
-  frame.message = message;
-  frame.loans = pair.loans;
+  frame.message = pair.messages.front();
+  frame.packing = pair.packing;
+  frame.bulk = pair.packing->bulk();
+  bytes_ += frame.message.header().size_bytes() + pair.packing->in_letter;
   end_turn(pair, pair.left == 0);
   return frame;
 }
 
-std::optional<Frame> Outbound::chunk(Pair& pair) {
-  const std::uint64_t bytes = std::min(chunk_, pair.left);
-  if (!room_for(chunk_cost(bytes))) return std::nullopt;
-  under_way_ += chunk_cost(bytes);
+std::optional<Frame> Outbound::chunk(Pair& pair, std::uint64_t most) {
+  const bool bulk = pair.packing->bulk();
+  const std::uint64_t bytes = std::min(most, pair.left);
+  if (!bulk && !room_for(chunk_cost(bytes))) return std::nullopt;
+  if (!bulk) under_way_ += chunk_cost(bytes);
   Frame frame;
   frame.kind = FrameKind::chunk;
   frame.number = pair.number;
   frame.message = pair.messages.front();
-  frame.loans = pair.loans;
+  frame.packing = pair.packing;
+  frame.bulk = bulk;
   frame.place = pair.place;
   frame.bytes = bytes;
   pair.left -= bytes;
-  pair.place = advanced(frame.message, pair.loans, pair.place, bytes);
+  pair.place = advanced(frame.message, *pair.packing, pair.place, bytes);
   bytes_ += bytes;
   end_turn(pair, pair.left == 0);
   return frame;
 }
 
 void Outbound::end_turn(Pair& pair, bool message_done) {
-  turns_.pop_front();
-  if (message_done) {
-    pair.messages.pop_front();
-    pair.begun = false;
-    --waiting_;
-    ++messages_;
-  }
+  auto& turns = pair.packing->bulk() ? bulk_turns_ : turns_;
+  turns.pop_front();
+  if (!message_done) return turns.push_back(&pair);
+  forget_first(pair);
+  ++messages_;
   if (!pair.messages.empty()) turns_.push_back(&pair);
+}
+
+void Outbound::forget_first(Pair& pair) {
+  pair.messages.pop_front();
+  pair.packing = nullptr;
+  pair.begun = false;
+  --waiting_;
 }
 
 void Outbound::credited(std::uint64_t bytes) {
@@ -143,22 +138,24 @@ void Outbound::credited(std::uint64_t bytes) {
 }
 
 void Outbound::restart() {
-  under_way_ = 0;
+  under_way_ = begun_ = 0;
+  bulk_ahead_ = 0;
   turns_.clear();
+  bulk_turns_.clear();
   for (auto& [addresses, pair] : pairs_) {
-    if (pair.begun) {
-      pair.messages.pop_front();
-      pair.begun = false;
-      --waiting_;
-    }
+    if (pair.begun) forget_first(pair);
+    pair.packing = nullptr;
+    pair.next_order = 0;
     if (!pair.messages.empty()) turns_.push_back(&pair);
   }
 }
 
 void Outbound::clear() {
   turns_.clear();
+  bulk_turns_.clear();
   pairs_.clear();
   waiting_ = under_way_ = 0;
+  bulk_ahead_ = 0;
 }
 
 }  // namespace leeway::cluster

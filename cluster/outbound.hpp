@@ -3,7 +3,9 @@
 //
 // Messages of one pair of actors leave in order; pairs take turns, a frame each, so that a small
 // message waits for no tensors but those of its own pair. Frames that the peer has not credited are
-// under way; next() gives none that would bring them above the window. Not safe for many threads.
+// under way; next() gives none that would bring them above the window. On a bulk connection the
+// window is TCP's: of frames for it a few are given ahead of those that have been sent. Not safe
+// for many threads.
 #include <deque>
 #include <map>
 #include <optional>
@@ -20,12 +22,16 @@ class Outbound {
 
   /// From now on large blobs are lent where that is possible; null: none is.
   void lend_by(Lender* lender) { lender_ = lender; }
+  /// Whether large blobs of messages that begin from now on travel on a bulk connection.
+  void use_bulk(bool use) { bulk_ = use; }
   /// Blobs are where the processor can read them.
   void put(Address from, Address to, Message message);
   /// The next frame that may go, without its token.
   std::optional<Frame> next();
   /// The peer has put so many bytes in place.
   void credited(std::uint64_t bytes);
+  /// A frame for the bulk connection has been sent.
+  void bulk_sent() { --bulk_ahead_; }
   /// The connection was lost: nothing is under way, and of what had begun the rest is not sent.
   void restart();
   /// Forgets all.
@@ -36,33 +42,44 @@ class Outbound {
   std::uint64_t waiting() const { return waiting_; }
   std::uint64_t under_way() const { return under_way_; }
   std::uint64_t messages() const { return messages_; }
+  /// Messages that have begun on this connection.
+  std::uint64_t begun() const { return begun_; }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
   struct Pair {
     Address from, to;
     std::deque<Message> messages;
-    // Of the first, once its letter is gone.
+    std::uint64_t next_order = 0;
+    // Of the first:
+    std::shared_ptr<const Packing> packing;  // null until it is its turn
+    // And once its letter is gone:
     bool begun = false;
     std::uint64_t number = 0;
-    Loans loans;
     std::uint64_t left = 0;
     BlobPlace place;
   };
   bool room_for(std::uint64_t cost) const;
-  Loans lend(const Message& message);
-  std::optional<Frame> letter(Pair& pair);
-  std::optional<Frame> chunk(Pair& pair);
+  bool pack_first(Pair& pair);
+  Frame letter(Pair& pair);
+  std::optional<Frame> chunk(Pair& pair, std::uint64_t most);
+  std::optional<Frame> next_small();
+  std::optional<Frame> next_bulk();
   void end_turn(Pair& pair, bool message_done);
+  void forget_first(Pair& pair);
 
   const std::uint64_t window_;
   const std::uint64_t chunk_;
   Lender* lender_ = nullptr;
+  bool bulk_ = false;
   std::map<std::pair<Address, Address>, Pair> pairs_;
-  std::deque<Pair*> turns_;  // those with messages
+  // Those with messages; in bulk_turns_ if the first of these travels, or will, on the bulk
+  // connection.
+  std::deque<Pair*> turns_, bulk_turns_;
+  int bulk_ahead_ = 0;
   std::uint64_t next_number_ = 0;
   std::uint64_t under_way_ = 0;
-  std::uint64_t waiting_ = 0, messages_ = 0, bytes_ = 0;
+  std::uint64_t waiting_ = 0, messages_ = 0, bytes_ = 0, begun_ = 0;
 };
 
 }  // namespace leeway::cluster

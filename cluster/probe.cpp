@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -13,11 +12,6 @@
 
 namespace leeway::cluster {
 namespace {
-
-struct Closer {
-  int socket;
-  ~Closer() { close(socket); }
-};
 
 std::string local_host_of(int socket) {
   sockaddr_storage own{};
@@ -31,10 +25,9 @@ std::string local_host_of(int socket) {
 }
 
 Probe probe_one(const addrinfo& address, Duration limit) {
-  const int number =
-      socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (number < 0) return {.why = std::strerror(errno)};
-  const Closer closer{number};
+  Socket made(socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int number = made.number();
+  if (!made) return {.why = std::strerror(errno)};
   int error = 0;
   if (connect(number, address.ai_addr, address.ai_addrlen) != 0) error = errno;
   if (error == EINPROGRESS) {
@@ -46,7 +39,7 @@ Probe probe_one(const addrinfo& address, Duration limit) {
   }
   if (error == ECONNREFUSED) return {.reach = Reach::refused, .why = "nobody listens there"};
   if (error != 0) return {.why = std::strerror(error)};
-  return {.reach = Reach::listens, .local_host = local_host_of(number)};
+  return {.reach = Reach::listens, .local_host = local_host_of(number), .socket = std::move(made)};
 }
 
 }  // namespace

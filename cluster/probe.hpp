@@ -5,6 +5,7 @@
 // little of why they fail; a mesh probes first.
 #include <string>
 
+#include "cluster/socket.hpp"
 #include "core/time.hpp"
 
 namespace leeway::cluster {
@@ -19,6 +20,7 @@ struct Probe {
   Reach reach = Reach::nowhere;
   std::string why;         // when nobody listens, in words
   std::string local_host;  // the address of this host on the way there
+  Socket socket;           // connected, and does not block
 };
 
 Probe probe(const std::string& host, std::uint16_t port, Duration limit);

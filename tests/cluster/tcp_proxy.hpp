@@ -12,29 +12,18 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/socket.hpp"
 #include "core/check.hpp"
 
 namespace leeway::test {
 
-class Socket {
+class Socket : public cluster::Socket {
  public:
-  explicit Socket(int number) : number_(number) {}
-  Socket(Socket&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~Socket() {
-    if (number_ >= 0) close(number_);
-  }
-  int number() const { return number_; }
+  using cluster::Socket::Socket;
   bool write(const std::string& bytes) {
-    return send(number_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+    return send(number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
            static_cast<ssize_t>(bytes.size());
   }
-
- private:
-  int number_;
 };
 
 inline sockaddr_in loopback(std::uint16_t port) {

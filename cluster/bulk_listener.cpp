@@ -1,0 +1,154 @@
+// Whoever calls is greeted without blocking, so that those who say nothing keep nobody waiting.
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "cluster/bulk.hpp"
+#include "cluster/link.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
+
+namespace leeway::cluster {
+namespace {
+
+/// Callers that have not been greeted: when there are more, the oldest goes.
+constexpr std::size_t kMaxCallers = 64;
+constexpr std::int64_t kCallerNs = 5'000'000'000;
+/// For one byte, into a buffer that is empty.
+constexpr int kAnswerMs = 1000;
+
+std::uint16_t port_of(int socket) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) != 0) return 0;
+  if (own.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(own).sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in&>(own).sin_port);
+}
+
+}  // namespace
+
+struct BulkListener::Caller {
+  std::unique_ptr<BulkSocket> socket;
+  std::int64_t until = 0;
+  bool shaken = false;
+  std::size_t taken = 0;
+  std::array<std::byte, sizeof(BulkHello)> hello{};
+  short waits_for = POLLIN;
+};
+
+Expected<std::unique_ptr<BulkListener>> BulkListener::open(const std::string& address,
+                                                           std::shared_ptr<const BulkTls> tls,
+                                                           Handlers handlers) {
+  addrinfo* found = nullptr;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  if (const int error = getaddrinfo(address.c_str(), "0", &hints, &found); error != 0)
+    return Error{concat(address, ": ", gai_strerror(error))};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  Socket made(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Socket wakes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!made || !wakes || bind(made.number(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::listen(made.number(), SOMAXCONN) != 0)
+    return Error{concat("cannot listen on ", address, ": ", std::strerror(errno))};
+  const std::uint16_t port = port_of(made.number());
+  return std::unique_ptr<BulkListener>(new BulkListener(std::move(made), std::move(wakes), port,
+                                                        std::move(tls), std::move(handlers)));
+}
+
+BulkListener::BulkListener(Socket socket, Socket wakes, std::uint16_t port,
+                           std::shared_ptr<const BulkTls> tls, Handlers handlers)
+    : socket_(std::move(socket)),
+      wakes_(std::move(wakes)),
+      port_(port),
+      tls_(std::move(tls)),
+      handlers_(std::move(handlers)),
+      thread_([this] { run(); }) {}
+
+BulkListener::~BulkListener() {
+  const std::uint64_t one = 1;
+  LW_CHECK(write(wakes_.number(), &one, sizeof one) == sizeof one);
+  thread_.join();
+}
+
+void BulkListener::run() {
+  std::deque<Caller> callers;
+  std::vector<pollfd> polled;
+  while (true) {
+    polled = {{.fd = wakes_.number(), .events = POLLIN, .revents = 0},
+              {.fd = socket_.number(), .events = POLLIN, .revents = 0}};
+    for (const Caller& caller : callers)
+      polled.push_back({.fd = caller.socket->number(), .events = caller.waits_for, .revents = 0});
+    const bool failed = poll(polled.data(), polled.size(), callers.empty() ? -1 : 500) < 0;
+    if (!failed && polled[0].revents != 0) return;
+    for (std::size_t i = callers.size(); i-- > 0;) {
+      const bool ready = !failed && polled[i + 2].revents != 0;
+      const bool done = ready && advance(callers[i]);
+      const bool late = steady_ns() > callers[i].until;
+      if (late && !done) handlers_.note("refused a bulk connection: it did not say whose it is");
+      if (done || late) callers.erase(callers.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (!failed && polled[1].revents != 0) accept_one(callers);
+  }
+}
+
+void BulkListener::accept_one(std::deque<Caller>& callers) {
+  Socket accepted(accept4(socket_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!accepted) return;
+  if (callers.size() == kMaxCallers) {
+    handlers_.note("refused a bulk connection: too many did not say whose they are");
+    callers.pop_front();
+  }
+  Caller caller;
+  caller.socket =
+      std::make_unique<BulkSocket>(std::move(accepted), BulkSocket::Side::called, tls_.get());
+  caller.until = steady_ns() + kCallerNs;
+  callers.push_back(std::move(caller));
+}
+
+/// True: there is nothing more to be done for it here.
+bool BulkListener::advance(Caller& caller) {
+  using Progress = BulkSocket::Progress;
+  const auto wait_or_refuse = [&](Progress progress, const char* why) {
+    caller.waits_for = progress == Progress::wants_write ? POLLOUT : POLLIN;
+    if (progress == Progress::ended) handlers_.note(concat("refused a bulk connection: ", why));
+    return progress == Progress::ended;
+  };
+  if (!caller.shaken) {
+    const Progress progress = caller.socket->shake_hands();
+    if (progress != Progress::done)
+      return wait_or_refuse(progress,
+                            "its TLS handshake failed; is its certificate of this "
+                            "cluster?");
+    caller.shaken = true;
+  }
+  auto missing = std::span(caller.hello).subspan(caller.taken);
+  const Progress progress = caller.socket->read_some(missing);
+  caller.taken = caller.hello.size() - missing.size();
+  if (progress != Progress::done)
+    return wait_or_refuse(progress, "it ended without saying whose it is");
+  welcome(caller);
+  return true;
+}
+
+void BulkListener::welcome(Caller& caller) {
+  BulkHello hello;
+  std::memcpy(&hello, caller.hello.data(), sizeof hello);
+  if (hello.magic != BulkHello{}.magic || !handlers_.knows(hello.token))
+    return handlers_.note("refused a bulk connection: it is nobody's");
+  const char answer = 1;
+  caller.socket->block(kAnswerMs);
+  if (!caller.socket->write(&answer, sizeof answer)) return;
+  caller.socket->block(0);
+  handlers_.take(hello, std::move(caller.socket));
+}
+
+}  // namespace leeway::cluster

@@ -1,0 +1,25 @@
+#pragma once
+// Socket: a socket of the system, owned.
+#include <utility>
+
+namespace leeway::cluster {
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int number) : number_(number) {}
+  Socket(Socket&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Socket& operator=(Socket other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Socket();
+
+  int number() const { return number_; }
+  explicit operator bool() const { return number_ >= 0; }
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace leeway::cluster

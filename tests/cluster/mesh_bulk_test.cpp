@@ -1,0 +1,218 @@
+// Bulk connections: what travels on them, what happens when they cannot be made or are lost, and
+// strangers who call where they are taken.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "cluster/certificates.hpp"
+#include "tests/cluster/mesh_recorder.hpp"
+#include "tests/cluster/tcp_proxy.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+namespace {
+
+using namespace leeway::cluster;
+
+constexpr Address kWorker0{RoleKind::worker, 0}, kShard0{RoleKind::shard, 0};
+constexpr MeshOptions kTcp{.transport = Transport::tcp};
+
+/// Sends large messages, one after the other, until they leave on a bulk connection; how many.
+std::uint64_t send_until_bulk(Station& a, PeerId peer, Station& b, std::uint64_t sent = 0) {
+  while (!a.mesh().counts(peer).bulk && sent < 1000) {
+    a.mesh().send(peer, kWorker0, kShard0, message_of(sent++, {1u << 20}));
+    REQUIRE(b.received(sent).size() == sent);
+  }
+  REQUIRE(a.mesh().counts(peer).bulk);
+  return sent;
+}
+
+void check_in_order(const std::vector<Received>& received) {
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    const auto sizes = received[i].message.blobs().empty()
+                           ? std::vector<std::size_t>{}
+                           : std::vector<std::size_t>{received[i].message.blobs()[0].size()};
+    REQUIRE(same_bytes(received[i].message, message_of(i, sizes)));
+  }
+}
+
+/// Connections of this process that are none of the two meshes' own, from both ends.
+std::vector<int> bulk_sockets(std::uint16_t one, std::uint16_t other) {
+  const auto port = [](int socket, auto* name) {
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    return name(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+                   address.sin_family == AF_INET
+               ? ntohs(address.sin_port)
+               : 0;
+  };
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int socket = std::stoi(entry.path().filename().string());
+    const int own = port(socket, getsockname), peer = port(socket, getpeername);
+    if (peer != 0 && own != one && own != other && peer != one && peer != other)
+      found.push_back(socket);
+  }
+  return found;
+}
+
+TEST_CASE("large blobs leave on a bulk connection, from the caller and from the called") {
+  Station a(kTcp), b(kTcp);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  REQUIRE(b.told("up 0"));
+  CHECK_FALSE(a.mesh().counts(to_b).bulk);
+  send_until_bulk(a, to_b, b);
+  send_until_bulk(b, PeerId(0), a);
+  CHECK(bulk_sockets(a.mesh().port(), b.mesh().port()).size() == 4);
+}
+
+TEST_CASE("small messages and large ones of a pair keep their order on two connections") {
+  Station a(kTcp), b(kTcp);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  const std::uint64_t begun = send_until_bulk(a, to_b, b);
+  constexpr std::uint64_t kMore = 300;
+  for (std::uint64_t i = begun; i < begun + kMore; ++i)
+    a.mesh().send(to_b, kWorker0, kShard0,
+                  i % 3 == 0 ? message_of(i, {3u << 20}) : message_of(i, {}));
+  const auto received = b.received(begun + kMore);
+  REQUIRE(received.size() == begun + kMore);
+  check_in_order(received);
+}
+
+TEST_CASE("who leaves is gone after all that it had sent on both connections") {
+  Station a(kTcp), b(kTcp);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  const std::uint64_t begun = send_until_bulk(a, to_b, b);
+  for (std::uint64_t i = begun; i < begun + 20; ++i)
+    a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {4u << 20}));
+  a.mesh().leave(to_b);
+  REQUIRE(b.told("gone 0: left"));
+  const auto received = b.received(1);
+  REQUIRE(received.size() == begun + 20);
+  check_in_order(received);
+}
+
+TEST_CASE("when bulk connections alone are cut, the whole connection is made again") {
+  Station a(kTcp), b(kTcp);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  const std::uint64_t begun = send_until_bulk(a, to_b, b);
+  for (const int socket : bulk_sockets(a.mesh().port(), b.mesh().port()))
+    shutdown(socket, SHUT_RDWR);
+  REQUIRE(a.told("reconnected 0"));
+  REQUIRE(b.told("reconnected 0"));
+  send_until_bulk(a, to_b, b, begun);
+}
+
+TEST_CASE("where bulk connections are not taken, large blobs travel with all others") {
+  MeshOptions without = kTcp;
+  without.bulk = false;
+  const bool caller = GENERATE(true, false);
+  Station a(caller ? without : kTcp), b(caller ? kTcp : without);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  for (std::uint64_t i = 0; i < 30; ++i)
+    a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {2u << 20}));
+  const auto received = b.received(30);
+  REQUIRE(received.size() == 30);
+  check_in_order(received);
+  CHECK_FALSE(a.mesh().counts(to_b).bulk);
+}
+
+// Strangers.
+
+struct Taken {
+  explicit Taken(const std::string& folder = "") {
+    auto read = BulkTls::read(folder);
+    LW_CHECK(read.has_value(), read ? "" : read.error().text);
+    tls = *read;
+    auto opened = BulkListener::open(
+        "127.0.0.1", tls,
+        {.knows = [](Token token) { return token == 7; },
+         .take = [this](const BulkHello&, std::unique_ptr<BulkSocket>) { ++taken; },
+         .note =
+             [this](const std::string& text) {
+               std::lock_guard lock(mutex);
+               notes.push_back(text);
+             }});
+    LW_CHECK(opened.has_value(), opened ? "" : opened.error().text);
+    listener = std::move(*opened);
+  }
+  bool noted(const std::string& words, std::size_t times = 1) {
+    for (int i = 0; i < 1000; ++i) {
+      {
+        std::lock_guard lock(mutex);
+        if (std::ranges::count_if(notes, [&](const std::string& note) {
+              return note.find(words) != std::string::npos;
+            }) >= static_cast<std::ptrdiff_t>(times))
+          return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  bool lets_in() {
+    return bool(open_bulk("127.0.0.1", listener->port(), tls.get(), {.token = 7}, seconds(10)));
+  }
+
+  std::shared_ptr<const BulkTls> tls;
+  std::atomic<int> taken{0};
+  std::mutex mutex;
+  std::vector<std::string> notes;
+  std::unique_ptr<BulkListener> listener;
+};
+
+TEST_CASE("a bulk connection is taken from those who know the token") {
+  Taken here;
+  CHECK(here.lets_in());
+  CHECK(here.taken == 1);
+  CHECK_FALSE(open_bulk("127.0.0.1", here.listener->port(), nullptr, {.token = 8}, seconds(10)));
+  CHECK(here.noted("it is nobody's"));
+  CHECK(here.taken == 1);
+}
+
+TEST_CASE("garbage and a hundred callers who say nothing keep nobody from being let in") {
+  Taken here;
+  std::vector<Socket> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(connect_to(here.listener->port()));
+  connect_to(here.listener->port()).write("GET / HTTP/1.1\r\nHost: leeway.example\r\n\r\n");
+  CHECK(here.noted("it is nobody's"));
+  CHECK(here.noted("too many did not say", 30));
+  CHECK(here.lets_in());
+}
+
+TEST_CASE("over TLS a bulk connection is taken from processes of the same cluster alone") {
+  const TemporaryFolder folder;
+  for (const std::string cluster : {"own", "other"})
+    REQUIRE(make_certificates({.folder = folder / cluster, .nodes = {"node"}}));
+  Taken here(folder / "own/node");
+  CHECK(here.lets_in());
+  const auto other = BulkTls::read(folder / "other/node");
+  REQUIRE(other);
+  for (const BulkTls* tls : {other->get(), static_cast<const BulkTls*>(nullptr)}) {
+    const auto port = here.listener->port();
+    CHECK_FALSE(open_bulk("127.0.0.1", port, tls, {.token = 7}, seconds(10)));
+  }
+  CHECK(here.noted("TLS handshake failed", 2));
+  CHECK(here.taken == 1);
+}
+
+TEST_CASE("large blobs travel over TLS on bulk connections, both ways") {
+  const TemporaryFolder folder;
+  REQUIRE(make_certificates({.folder = folder / "tls", .nodes = {"node"}}));
+  const MeshOptions options{.tls = folder / "tls/node", .transport = Transport::tcp};
+  Station a(options), b(options);
+  const PeerId to_b = a.must_call(b.mesh().port());
+  REQUIRE(b.told("up 0"));
+  std::uint64_t there = send_until_bulk(a, to_b, b), back = send_until_bulk(b, PeerId(0), a);
+  for (int i = 0; i < 20; ++i) {
+    a.mesh().send(to_b, kWorker0, kShard0, message_of(there++, {5u << 20}));
+    b.mesh().send(PeerId(0), kWorker0, kShard0, message_of(back++, {5u << 20}));
+  }
+  const auto one = b.received(there), other = a.received(back);
+  REQUIRE(one.size() == there);
+  REQUIRE(other.size() == back);
+  check_in_order(one);
+  check_in_order(other);
+}
+
+}  // namespace
+}  // namespace leeway::test
