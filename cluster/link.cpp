@@ -1,8 +1,6 @@
 #include "cluster/link.hpp"
 
-#include <chrono>
 #include <exception>
-#include <random>
 
 namespace leeway::cluster {
 namespace {
@@ -22,17 +20,6 @@ Frame bare(FrameKind kind) {
 }
 
 }  // namespace
-
-std::int64_t steady_ns() {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
-std::uint64_t random_word() {
-  std::random_device device;
-  std::uint64_t word = 0;
-  while (word == 0) word = std::uint64_t{device()} << 32 | device();
-  return word;
-}
 
 Link::Link(PeerId id, MeshId mesh, Token token, LinkContext context)
     : id_(id),

@@ -19,6 +19,7 @@
 #include "cluster/mesh.hpp"
 #include "cluster/outbound.hpp"
 #include "cluster/post.hpp"
+#include "cluster/this_host.hpp"
 
 namespace leeway::cluster {
 
@@ -28,11 +29,6 @@ struct LinkContext {
   const MeshEvents& events;  // none of them empty
   const MeshOptions& options;
 };
-
-/// Nanoseconds of the steady clock.
-std::int64_t steady_ns();
-/// Never zero.
-std::uint64_t random_word();
 
 class Link {
  public:
