@@ -5,13 +5,10 @@
 //   mesh_bench [--rounds 7] [--megabytes 1024] [--trips 5000] [--window-mib 2] [--stopped 10]
 //
 // All bytes are written before they are sent and read when they have come. The rounds of all rows
-// are interleaved. Makes certificates for the rows over TLS with the program openssl.
+// are interleaved.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -21,7 +18,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -29,17 +25,22 @@
 #include <numeric>
 #include <thread>
 
+#include "bench/child.hpp"
+#include "bench/inbox.hpp"
+#include "cluster/certificates.hpp"
 #include "cluster/mesh.hpp"
-#include "core/text.hpp"
 
 namespace {
 
 using namespace leeway;
+using namespace leeway::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr Address kFrom{RoleKind::worker, 0}, kTo{RoleKind::shard, 0};
 /// Sent and not yet acknowledged, at most: as much as fits, two messages at least.
 constexpr std::size_t kAhead = 6u << 20;
+/// Who serves and is asked nothing for so long ends.
+constexpr std::chrono::hours kIdle{1};
 
 struct Setting {
   int rounds = 7;
@@ -57,11 +58,6 @@ struct Setting {
             .window_bytes = window_mib << 20};
   }
 };
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "mesh_bench: %s\n", why.c_str());
-  std::exit(1);
-}
 
 double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
@@ -117,68 +113,17 @@ void serve_tcp() {
 }
 
 void serve_mesh(const Setting& setting) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::pair<PeerId, Message>> come;
-  MeshEvents events;
-  events.on_message = [&](PeerId peer, Address, Address, Message message) {
-    std::lock_guard lock(mutex);
-    come.emplace_back(peer, std::move(message));
-    changed.notify_one();
-  };
-  auto mesh = open_mesh(setting.options(), events);
+  Inbox inbox;
+  const auto mesh = open_mesh(setting.options(), inbox.events());
   if (!mesh) fail(mesh.error().text);
   std::printf("%d\n", (*mesh)->port());
   std::fflush(stdout);
   std::uint64_t sum = 0;
-  while (true) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return !come.empty(); });
-    auto [peer, message] = std::move(come.front());
-    come.pop_front();
-    lock.unlock();
-    for (const Blob& blob : message.blobs()) sum += read_all_bytes(blob.data(), blob.size());
-    (*mesh)->send(peer, kTo, kFrom, Message(std::vector<std::uint64_t>{sum}, {}));
+  while (auto item = inbox.take(kIdle)) {
+    for (const Blob& blob : item->message.blobs()) sum += read_all_bytes(blob.data(), blob.size());
+    (*mesh)->send(item->peer, kTo, kFrom, Message(std::vector<std::uint64_t>{sum}, {}));
   }
 }
-
-/// Another process of this program, and the port it listens on.
-class Server {
- public:
-  explicit Server(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "mesh_bench");
-    std::vector<char*> argv;
-    for (auto& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    int ends[2];
-    if (pipe(ends) != 0) fail("no pipe");
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      dup2(ends[1], 1);
-      close(ends[0]);
-      close(ends[1]);
-      execv("/proc/self/exe", argv.data());
-      _exit(127);
-    }
-    close(ends[1]);
-    FILE* const in = fdopen(ends[0], "r");
-    int port = 0;
-    if (std::fscanf(in, "%d", &port) != 1) fail("the other process did not start");
-    std::fclose(in);
-    port_ = static_cast<std::uint16_t>(port);
-  }
-  ~Server() {
-    ::kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  std::uint16_t port() const { return port_; }
-  void signal(int number) const { ::kill(pid_, number); }
-
- private:
-  pid_t pid_ = -1;
-  std::uint16_t port_ = 0;
-};
 
 /// One way to another process.
 class Way {
@@ -236,7 +181,7 @@ class PlainWay final : public Way {
     put(socket_, &word, sizeof word);
     if (!take(socket_, &word, sizeof word)) fail("no answer");
   }
-  Server server_;
+  Child server_;
   int socket_;
 };
 
@@ -289,7 +234,7 @@ class MeshWay final : public Way {
     changed_.wait(lock, [&] { return sent_ - answers_ <= open; });
   }
   PeerCounts counts() const { return mesh_->counts(peer_); }
-  const Server& server() const { return server_; }
+  const Child& server() const { return server_; }
 
  private:
   static std::vector<std::string> arguments(const Setting& setting) {
@@ -299,7 +244,7 @@ class MeshWay final : public Way {
     if (setting.shared_memory) words.push_back("--shared-memory");
     return words;
   }
-  Server server_;
+  Child server_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t sent_ = 0, answers_ = 0;
@@ -307,17 +252,13 @@ class MeshWay final : public Way {
   std::unique_ptr<Mesh> mesh_;
 };
 
-std::string make_certificates() {
+/// A TLS folder of an authority of its own, in a temporary folder.
+std::filesystem::path new_tls_folder() {
   std::string folder = (std::filesystem::temp_directory_path() / "mesh-bench-XXXXXX").string();
   if (!mkdtemp(folder.data())) fail("no temporary folder");
-  const std::string make = concat(
-      "cd ", folder, " && (openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes ",
-      "-days 365 -keyout ca.key -out ca.pem -subj /CN=ca && openssl req -newkey ec -pkeyopt ",
-      "ec_paramgen_curve:P-256 -nodes -keyout node.key -out node.csr -subj /CN=node && ",
-      "openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 365 -out ",
-      "node.pem) >/dev/null 2>&1");
-  if (std::system(make.c_str()) != 0) fail("openssl could not make certificates");
-  return folder;
+  const auto made = make_certificates({.folder = folder});
+  if (!made) fail(made.error().text);
+  return made->nodes[0].folder;
 }
 
 double resident_mib() {
@@ -362,13 +303,14 @@ void measure_stopped(const Setting& setting) {
 void measure(const Setting& setting) {
   Setting by_memory = setting, over_tls = setting;
   by_memory.shared_memory = true;
-  over_tls.tls = make_certificates();
+  const std::filesystem::path tls = new_tls_folder();
+  over_tls.tls = tls;
   std::map<std::string, std::unique_ptr<Way>> ways;
   ways["1 plain TCP"] = std::make_unique<PlainWay>();
   ways["2 mesh, TCP"] = std::make_unique<MeshWay>(setting);
   ways["3 mesh, TLS"] = std::make_unique<MeshWay>(over_tls);
   ways["4 mesh, shared memory"] = std::make_unique<MeshWay>(by_memory);
-  std::filesystem::remove_all(over_tls.tls);
+  std::filesystem::remove_all(tls.parent_path());
   const std::vector<std::size_t> sizes = {1u << 20, 4u << 20, 64u << 20};
   std::map<std::size_t, std::map<std::string, std::vector<double>>> rates;
   std::map<std::string, std::vector<double>> trips;

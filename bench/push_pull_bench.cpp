@@ -4,40 +4,34 @@
 // and writes new weights. Each transport in turn, interleaved.
 //
 //   push_pull_bench [--rounds 7] [--seconds 1] [--transports tcp,shm] [--tls DIR]
-#include <sys/wait.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
-#include <mutex>
+#include <memory>
 #include <numeric>
-#include <thread>
 #include <vector>
 
+#include "bench/child.hpp"
+#include "bench/inbox.hpp"
 #include "cluster/mesh.hpp"
 
 namespace {
 
 using namespace leeway;
+using namespace leeway::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kParameters = 535818;  // MLP 784-512-256-10
 constexpr Duration kPatience = seconds(10);
+/// Who serves and is asked nothing for so long ends.
+constexpr std::chrono::hours kIdle{1};
 const Address kShard = address_of(ShardId(0));
 
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "push_pull_bench: %s\n", why.c_str());
-  std::exit(1);
-}
-
-std::unique_ptr<Mesh> opened(MeshOptions options, MeshEvents events) {
-  auto mesh = open_mesh(options, std::move(events));
+std::unique_ptr<Mesh> opened(const MeshOptions& options, Inbox& inbox) {
+  auto mesh = open_mesh(options, inbox.events());
   if (!mesh) fail(mesh.error().text);
   return std::move(*mesh);
 }
@@ -59,39 +53,15 @@ class Shard {
  public:
   explicit Shard(const MeshOptions& options) : weights_(Blob::floats(kParameters)) {
     std::fill_n(weights_.mutable_floats(), kParameters, 0.f);
-    mesh_ = opened(options, {.on_message =
-                                 [this](PeerId peer, Address from, Address, Message message) {
-                                   std::lock_guard lock(mutex_);
-                                   waiting_.push_back({peer, from, std::move(message)});
-                                   changed_.notify_one();
-                                 },
-                             .on_up = {},
-                             .on_silent = {},
-                             .on_heard = {},
-                             .on_reconnected = {},
-                             .on_gone = {},
-                             .on_note = {}});
+    mesh_ = opened(options, inbox_);
   }
   std::uint16_t port() const { return mesh_->port(); }
   void serve() {
-    while (true) {
-      std::vector<Push> pushes;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return !waiting_.empty(); });
-        pushes.swap(waiting_);
-      }
-      for (auto& push : pushes) answer(push);
-    }
+    while (auto push = inbox_.take(kIdle)) answer(*push);
   }
 
  private:
-  struct Push {
-    PeerId peer;
-    Address from;
-    Message message;
-  };
-  void answer(Push& push) {
+  void answer(const Inbox::Item& push) {
     Blob updated = Blob::floats(kParameters);
     const float* const gradient = push.message.blobs()[0].as_floats();
     const float* const weights = weights_.as_floats();
@@ -102,29 +72,14 @@ class Shard {
   }
 
   Blob weights_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Push> waiting_;
+  Inbox inbox_;
   std::unique_ptr<Mesh> mesh_;
 };
 
 /// Pushes and pulls for so long; how often a second.
 double work(const MeshOptions& options, std::uint16_t port, double seconds) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<Message> arrived;
-  auto mesh = opened(options, {.on_message =
-                                   [&](PeerId, Address, Address, Message message) {
-                                     std::lock_guard lock(mutex);
-                                     arrived.push_back(std::move(message));
-                                     changed.notify_one();
-                                   },
-                               .on_up = {},
-                               .on_silent = {},
-                               .on_heard = {},
-                               .on_reconnected = {},
-                               .on_gone = {},
-                               .on_note = {}});
+  Inbox inbox;
+  const auto mesh = opened(options, inbox);
   const auto shard = mesh->connect("127.0.0.1", port, kPatience);
   if (!shard) fail(shard.error().text);
   float kept = 0;
@@ -133,13 +88,9 @@ double work(const MeshOptions& options, std::uint16_t port, double seconds) {
     std::fill_n(gradient.mutable_floats(), kParameters, value);
     mesh->send(*shard, address_of(WorkerId(0)), kShard,
                Message(std::vector<std::uint64_t>(16), {std::move(gradient)}));
-    std::unique_lock lock(mutex);
-    if (!changed.wait_for(lock, std::chrono::seconds(10), [&] { return !arrived.empty(); }))
-      fail("the shard does not answer");
-    const Message weights = std::move(arrived.back());
-    arrived.pop_back();
-    lock.unlock();
-    kept += sum(weights.blobs()[0]);
+    const auto weights = inbox.take(std::chrono::seconds(10));
+    if (!weights) fail("the shard does not answer");
+    kept += sum(weights->message.blobs()[0]);
   };
   for (int i = 0; i < 20; ++i) cycle(1);  // memory that is warm
   const auto began = Clock::now();
@@ -150,50 +101,15 @@ double work(const MeshOptions& options, std::uint16_t port, double seconds) {
   return static_cast<double>(cycles) / took.count();
 }
 
-/// A child process whose standard output is read here.
-class Child {
- public:
-  explicit Child(std::vector<std::string> words) {
-    int ends[2];
-    if (pipe(ends) != 0) fail("no pipe");
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(ends[1], 1);
-      close(ends[0]);
-      std::vector<char*> argv;
-      for (auto& word : words) argv.push_back(word.data());
-      argv.push_back(nullptr);
-      execv("/proc/self/exe", argv.data());
-      _exit(127);
-    }
-    close(ends[1]);
-    out_ = fdopen(ends[0], "r");
-  }
-  ~Child() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-    fclose(out_);
-  }
-  double number() {
-    double value = 0;
-    if (std::fscanf(out_, "%lf", &value) != 1) fail("a process of the benchmark ended early");
-    return value;
-  }
-
- private:
-  pid_t pid_ = -1;
-  FILE* out_ = nullptr;
-};
-
 double measure(int workers, const std::string& transport, const std::vector<std::string>& shared) {
-  std::vector<std::string> all{"push_pull_bench", "--transport", transport};
+  std::vector<std::string> all{"--transport", transport};
   all.insert(all.end(), shared.begin(), shared.end());
   auto words = all;
   words.push_back("--serve");
   Child shard(words);
   words = all;
   words.push_back("--work");
-  words.push_back(std::to_string(static_cast<int>(shard.number())));
+  words.push_back(std::to_string(shard.port()));
   std::vector<std::unique_ptr<Child>> children;
   for (int i = 0; i < workers; ++i) children.push_back(std::make_unique<Child>(words));
   double together = 0;
@@ -235,6 +151,7 @@ int main(int argc, char** argv) {
     std::printf("%d\n", shard.port());
     std::fflush(stdout);
     shard.serve();
+    return 0;
   }
   if (port != 0) {
     const double rate = work(options, port, std::stod(seconds));

@@ -6,6 +6,7 @@
 
 #include "cluster/judge.hpp"
 #include "cluster/node_name.hpp"
+#include "cluster/this_host.hpp"
 #include "core/text.hpp"
 
 namespace leeway {

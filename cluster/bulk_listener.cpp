@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cluster/bulk.hpp"
-#include "cluster/link.hpp"
+#include "cluster/this_host.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 

@@ -1,12 +1,10 @@
 #include "cluster/driver.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <future>
-#include <random>
 
 #include "cluster/node_name.hpp"
+#include "cluster/this_host.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "models/datasets/shipped.hpp"
@@ -36,10 +34,7 @@ Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan
   if (!placement) return placement.error();
   driver->placement_ = std::move(*placement);
   driver->plan_ = plan;
-  std::random_device random;
-  do {
-    driver->number_ = (std::uint64_t{random()} << 32) | random();
-  } while (driver->number_ == 0);
+  driver->number_ = random_word();
   auto mesh = driver->options_.open(
       driver->options_.mesh, events_into(driver->inbox_, driver->node_mutex_, driver->node_));
   if (!mesh) return mesh.error();
@@ -65,10 +60,8 @@ Driver::~Driver() {
 
 std::string Driver::name() const {
   std::string host = mesh_->address();
-  if (host == "0.0.0.0") {  // on all of its addresses; others know it by its name
-    char name[256] = "";
-    if (gethostname(name, sizeof name - 1) == 0) host = name;
-  }
+  // On all of its addresses; others know it by its name.
+  if (host == "0.0.0.0" && !host_name().empty()) host = host_name();
   return concat(host, ':', mesh_->port());
 }
 
@@ -239,13 +232,12 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
 
 void Driver::finish() {
   finished_ = true;
-  for (Node& node : nodes_)
-    if (node.step != Step::none && node.step != Step::gone && node.step != Step::ended)
-      tell(node, node::End{"the run has ended"});
-  const std::int64_t until = steady_ns() + options_.end_limit.ns;
   const auto ending = [](const Node& node) {
     return node.step != Step::none && node.step != Step::gone && node.step != Step::ended;
   };
+  for (const Node& node : nodes_)
+    if (ending(node)) tell(node, node::End{"the run has ended"});
+  const std::int64_t until = steady_ns() + options_.end_limit.ns;
   while (std::any_of(nodes_.begin(), nodes_.end(), ending) && steady_ns() < until) poll(kPollTime);
   for (const Node& node : nodes_)
     if (ending(node))

@@ -1,12 +1,8 @@
 #include "cluster/job_node.hpp"
 
-namespace leeway {
+#include "cluster/this_host.hpp"
 
-std::int64_t steady_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+namespace leeway {
 
 JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
                  Options options)

@@ -4,7 +4,6 @@
 //
 // What comes from a peer is taken only when that peer is a node of the job.
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,9 +18,6 @@
 #include "messages/node.hpp"
 
 namespace leeway {
-
-/// Nanoseconds of this machine's steady clock.
-std::int64_t steady_ns();
 
 class JobNode {
  public:

@@ -1,9 +1,7 @@
 #include "cluster/link.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <exception>
-#include <random>
 #include <tuple>
 
 namespace leeway::cluster {
@@ -42,17 +40,6 @@ Frame bare(FrameKind kind) {
 }
 
 }  // namespace
-
-std::int64_t steady_ns() {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
-std::uint64_t random_word() {
-  std::random_device device;
-  std::uint64_t word = 0;
-  while (word == 0) word = std::uint64_t{device()} << 32 | device();
-  return word;
-}
 
 Link::Link(PeerId id, MeshId mesh, Token token, LinkContext context)
     : id_(id),

@@ -20,6 +20,7 @@
 #include "cluster/mesh.hpp"
 #include "cluster/outbound.hpp"
 #include "cluster/post.hpp"
+#include "cluster/this_host.hpp"
 
 namespace leeway::cluster {
 
@@ -35,11 +36,6 @@ struct LinkContext {
   /// Opens one to the peer, who takes them at `port`. Does not block.
   const std::function<void(PeerId, std::uint16_t port)>& open_bulk;
 };
-
-/// Nanoseconds of the steady clock.
-std::int64_t steady_ns();
-/// Never zero.
-std::uint64_t random_word();
 
 class Link {
  public:

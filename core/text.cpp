@@ -13,6 +13,13 @@ std::string join(const std::vector<std::string>& items, std::string_view separat
   return out;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r";
+  const auto begin = text.find_first_not_of(kSpaces);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::size_t columns = b.size() + 1;
   std::vector<std::size_t> table((a.size() + 1) * columns);

@@ -19,6 +19,9 @@ std::string concat(const Values&... values) {
 
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 
+/// Without the spaces, tabs and carriage returns at its ends; borrowed from `text`.
+std::string_view trimmed(std::string_view text);
+
 /// Letters to insert, delete, replace or swap with a neighbour to turn `a` into `b` (optimal string
 /// alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -1,12 +1,9 @@
 #include "messages/envelope.hpp"
 
-#include <capnp/serialize.h>
-#include <kj/exception.h>
-
 #include <array>
 #include <cstring>
 
-#include "messages/wire.hpp"
+#include "messages/sealed.hpp"
 
 namespace leeway {
 namespace {
@@ -165,45 +162,18 @@ Message encode(const Envelope& envelope) {
   root.setShardIncarnation(envelope.shard_incarnation.value());
   wire::Blobs blobs;
   std::visit(BodyWriter{root.getBody(), blobs}, envelope.body);
-  return Message(
-      capnp::computeSerializedSizeInWords(builder), blobs, [&](std::span<std::uint64_t> header) {
-        kj::ArrayOutputStream stream(
-            kj::arrayPtr(reinterpret_cast<kj::byte*>(header.data()), header.size_bytes()));
-        capnp::writeMessage(stream, builder);
-      });
+  return wire::sealed(builder, blobs);
 }
 
 Expected<Envelope> decode(const Message& message) {
-  const auto header = message.header();
-  if (header.size_bytes() > limits::kMaxHeaderBytes)
-    return Error{concat("message header has ", header.size_bytes(), " bytes, at most ",
-                        limits::kMaxHeaderBytes, " are allowed")};
-  if (message.blobs().size() > limits::kMaxBlobs)
-    return Error{concat("message has ", message.blobs().size(), " blobs, at most ",
-                        limits::kMaxBlobs, " are allowed")};
-  std::string_view name = "message";
-  try {
-    capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()),
-        wire::reader_options(header.size()));
-    const auto root = reader.getRoot<schema::Envelope>();
-    if (root.getProtocol() != kProtocolVersion)
-      return Error{concat("message has protocol version ", root.getProtocol(),
-                          ", this program speaks ", kProtocolVersion,
-                          "; use the same version of Leeway everywhere")};
-    const auto which = static_cast<std::size_t>(root.getBody().which());
-    if (which >= 1 && which <= kNames.size()) name = kNames[which - 1];
+  return wire::opened<schema::Envelope>(message, kNames, [&](schema::Envelope::Reader in) {
     Envelope envelope;
-    envelope.incarnation = Incarnation(root.getIncarnation());
-    envelope.placement = root.getPlacement();
-    envelope.shard_incarnation = Incarnation(root.getShardIncarnation());
-    envelope.body = read_body(root.getBody(), message.blobs());
+    envelope.incarnation = Incarnation(in.getIncarnation());
+    envelope.placement = in.getPlacement();
+    envelope.shard_incarnation = Incarnation(in.getShardIncarnation());
+    envelope.body = read_body(in.getBody(), message.blobs());
     return envelope;
-  } catch (const wire::Malformed& malformed) {
-    return Error{concat(name, ": ", malformed.text)};
-  } catch (const kj::Exception& exception) {
-    return Error{concat(name, ": ", exception.getDescription().cStr())};
-  }
+  });
 }
 
 std::string_view name_of(const Body& body) {

@@ -1,13 +1,10 @@
 // Cap'n Proto -> values of the conversation between hosts. The readers throw wire::Malformed;
 // decode_node turns it into an Error.
-#include <capnp/serialize.h>
-#include <kj/exception.h>
-
 #include <array>
 #include <cmath>
 
 #include "messages/node.hpp"
-#include "messages/wire.hpp"
+#include "messages/sealed.hpp"
 #include "node.capnp.h"
 
 namespace leeway {
@@ -240,31 +237,10 @@ std::string_view node::name_of(const node::Body& body) {
 }
 
 Expected<NodeEnvelope> decode_node(const Message& message) {
-  const auto header = message.header();
-  if (header.size_bytes() > limits::kMaxHeaderBytes)
-    return Error{concat("message header has ", header.size_bytes(), " bytes, at most ",
-                        limits::kMaxHeaderBytes, " are allowed")};
-  if (message.blobs().size() > limits::kMaxBlobs)
-    return Error{concat("message has ", message.blobs().size(), " blobs, at most ",
-                        limits::kMaxBlobs, " are allowed")};
-  std::string_view name = "message";
-  try {
-    capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()),
-        wire::reader_options(header.size()));
-    const auto root = reader.getRoot<node_schema::NodeEnvelope>();
-    if (root.getProtocol() != kProtocolVersion)
-      return Error{concat("message has protocol version ", root.getProtocol(),
-                          ", this program speaks ", kProtocolVersion,
-                          "; use the same version of Leeway everywhere")};
-    const auto which = static_cast<std::size_t>(root.getBody().which());
-    if (which >= 1 && which <= kNames.size()) name = kNames[which - 1];
-    return NodeEnvelope{root.getJob(), read_body(root.getBody(), message.blobs())};
-  } catch (const wire::Malformed& malformed) {
-    return Error{concat(name, ": ", malformed.text)};
-  } catch (const kj::Exception& exception) {
-    return Error{concat(name, ": ", exception.getDescription().cStr())};
-  }
+  using Schema = node_schema::NodeEnvelope;
+  return wire::opened<Schema>(message, kNames, [&](Schema::Reader in) {
+    return NodeEnvelope{in.getJob(), read_body(in.getBody(), message.blobs())};
+  });
 }
 
 }  // namespace leeway

@@ -1,10 +1,6 @@
 // Values of the conversation between hosts -> Cap'n Proto.
-#include <capnp/serialize.h>
-
-#include <array>
-
 #include "messages/node.hpp"
-#include "messages/wire.hpp"
+#include "messages/sealed.hpp"
 #include "node.capnp.h"
 
 namespace leeway {
@@ -184,12 +180,7 @@ Message encode(const NodeEnvelope& envelope) {
   root.setJob(envelope.job);
   std::vector<Blob> blobs;
   std::visit(BodyWriter{root.getBody(), blobs}, envelope.body);
-  return Message(
-      capnp::computeSerializedSizeInWords(builder), blobs, [&](std::span<std::uint64_t> header) {
-        kj::ArrayOutputStream stream(
-            kj::arrayPtr(reinterpret_cast<kj::byte*>(header.data()), header.size_bytes()));
-        capnp::writeMessage(stream, builder);
-      });
+  return wire::sealed(builder, blobs);
 }
 
 }  // namespace leeway

@@ -7,21 +7,12 @@
 #include "core/text_reader.hpp"
 
 namespace leeway {
-namespace {
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-}  // namespace
 
 Expected<std::vector<std::string>> parse_nodes(const std::string& text) {
   std::vector<std::string> nodes;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name = trimmed(text.substr(begin, end - begin));
+    const std::string name(trimmed(std::string_view(text).substr(begin, end - begin)));
     if (const auto node = parse_node(name); !node) return node.error();
     nodes.push_back(name);
     begin = end + 1;
@@ -35,7 +26,7 @@ Expected<std::vector<std::string>> nodes_from_file(const std::string& path) {
   std::vector<std::string> nodes;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
-    const std::string name = trimmed(line.substr(0, line.find('#')));
+    const std::string name(trimmed(std::string_view(line).substr(0, line.find('#'))));
     if (name.empty()) continue;
     if (const auto node = parse_node(name); !node)
       return Error{concat(path, ':', number, ": ", node.error().text)};

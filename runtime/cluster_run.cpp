@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cluster/this_host.hpp"
 #include "core/text.hpp"
 #include "runtime/attend.hpp"
 
@@ -9,9 +10,8 @@ namespace leeway {
 namespace {
 
 std::string this_program(const Plan& plan) {
-  char host[256] = "?";
-  gethostname(host, sizeof host - 1);
-  return concat(plan.name, " (process ", getpid(), " on ", host, ")");
+  const std::string host = host_name();
+  return concat(plan.name, " (process ", getpid(), " on ", host.empty() ? "?" : host, ")");
 }
 
 }  // namespace

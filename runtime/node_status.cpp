@@ -8,9 +8,9 @@
 #include <sstream>
 #include <thread>
 
-#include "cluster/job_node.hpp"
 #include "cluster/mesh_inbox.hpp"
 #include "cluster/node_name.hpp"
+#include "cluster/this_host.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 

@@ -44,14 +44,6 @@ std::optional<double> factor_of(std::string_view line) {
   return value;
 }
 
-/// Without the spaces at its ends.
-std::string_view trimmed(std::string_view line) {
-  constexpr std::string_view kSpaces = " \t\r";
-  const auto begin = line.find_first_not_of(kSpaces);
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(kSpaces) - begin + 1);
-}
-
 }  // namespace
 
 Expected<std::vector<double>> read_trace(const std::string& path) {

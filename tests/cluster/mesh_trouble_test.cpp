@@ -6,6 +6,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
+#include "cluster/certificates.hpp"
 #include "tests/cluster/mesh_recorder.hpp"
 #include "tests/cluster/tcp_proxy.hpp"
 #include "tests/support/process.hpp"
@@ -150,20 +151,16 @@ TEST_CASE("a peer whose address another process has taken is gone") {
 class Authority {
  public:
   Authority() {
-    const std::string script = concat(
-        "cd ", folder_ / "",
-        " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 "
-        "-nodes -days 365 -keyout ca.key -out ca.pem -subj /CN=ca && openssl req -newkey ec "
-        "-pkeyopt ec_paramgen_curve:P-256 -nodes -keyout node.key -out node.csr -subj /CN=node && "
-        "openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 365 "
-        "-out node.pem");
-    const auto made = run_program({"/bin/sh", "-c", script});
-    LW_CHECK(made.code == 0, made.err);
+    const auto made = make_certificates({.folder = folder_ / ""});
+    LW_CHECK(made, made.error().text);
+    tls_ = made->nodes[0].folder / "";
   }
-  std::string folder() const { return folder_ / ""; }
+  /// With a slash at its end.
+  const std::string& folder() const { return tls_; }
 
  private:
   TemporaryFolder folder_;
+  std::string tls_;
 };
 
 TEST_CASE("over TLS any address may listen, and a process of the same cluster is a peer") {

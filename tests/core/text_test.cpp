@@ -27,6 +27,13 @@ TEST_CASE("join puts the separator between items only") {
   CHECK(join({"a", "", "b"}, ", ") == "a, , b");
 }
 
+TEST_CASE("a trimmed text has no space at its ends, and all of those within") {
+  CHECK(trimmed("") == "");
+  CHECK(trimmed(" \t\r ") == "");
+  CHECK(trimmed("a") == "a");
+  CHECK(trimmed("\t a b\r") == "a b");
+}
+
 TEST_CASE("the edit distance counts the letters to change") {
   CHECK(edit_distance("", "") == 0);
   CHECK(edit_distance("adam", "adam") == 0);

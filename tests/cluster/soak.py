@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""Runs on clusters of local processes, one after the other, while nodes are killed, stopped, leave and join.
+
+usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S]
+
+Each run has a cluster and a seed of its own. From the seed all is drawn: the model (linear-regression, or a small MLP with
+several shards), how many nodes and workers, the transport, TLS or not, the staleness, and what happens to which node when. The node with
+the shards and worker 0 is left in peace, as a run does not outlive it. Every run must train each sample of each epoch once
+and end by itself, and then all agents must be free and end when told to; no process may be left, and nothing in /dev/shm.
+
+Goes on for so many minutes, or for N runs, and prints a line for each. The first that fails ends the soak with exit code 1:
+its seed, what every process said and its folder, which is kept. `--runs 1 --seed S` repeats it, as far as processes repeat.
+"""
+import argparse
+import itertools
+import json
+import os
+import random
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SAMPLES = 10_000  # for training, of linear-regression and of the plan
+PLAN = """name = "soak"
+model = [{ linear.outputs = 16 }, "relu", { linear.outputs = 2 }]
+data.csv.train = "data.csv"
+"""
+SILENCE = 1.0  # seconds
+PATIENCE = 90  # seconds for what takes one or two where nothing else runs
+MARK = "LEEWAY_SOAK"  # in the environment of every process of a soak
+LISTENING = re.compile(r"listening on ([^\s:]+:\d+)")
+
+
+class Failed(Exception):
+    pass
+
+
+def comes_true(condition, limit=PATIENCE):
+    until = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > until:
+            return condition()
+        time.sleep(0.02)
+    return True
+
+
+def shared_memory():
+    return {entry.name for entry in os.scandir("/dev/shm") if entry.stat().st_uid == os.getuid()}
+
+
+class Process:
+    """A program whose words go to a file. What a soak did to it decides how it may end."""
+
+    def __init__(self, name, arguments, folder, mark, cwd):
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self.killed = self.told_to_end = False
+        self.resume_at = None
+        with self.log.open("w") as log:
+            self.popen = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd,
+                                          env={**os.environ, MARK: mark})
+
+    def words(self):
+        return self.log.read_text(errors="replace")
+
+    def address(self):
+        """Where it listens; None when it says no such thing."""
+        comes_true(lambda: LISTENING.search(self.words()) or self.has_ended())
+        found = LISTENING.search(self.words())
+        return found and found[1]
+
+    def has_ended(self):
+        return self.popen.poll() is not None
+
+    def signal(self, number):
+        if not self.has_ended():
+            self.popen.send_signal(number)
+
+    def kill(self):
+        self.killed = True
+        self.signal(signal.SIGKILL)
+
+    def stop(self, seconds):
+        self.signal(signal.SIGSTOP)
+        self.resume_at = time.monotonic() + seconds
+
+    def resume_when_due(self):
+        if self.resume_at and time.monotonic() >= self.resume_at:
+            self.resume_at = None
+            self.signal(signal.SIGCONT)
+
+    def end(self):
+        self.told_to_end = True
+        self.signal(signal.SIGINT)
+
+    def must_end(self, *codes):
+        if not comes_true(self.has_ended):
+            raise Failed(f"{self.name} has not ended within {PATIENCE} s")
+        if self.popen.returncode not in codes:
+            raise Failed(f"{self.name} has ended with code {self.popen.returncode}, not {' or '.join(map(str, codes))}")
+
+
+class Run:
+    """One cluster and one job on it. `story` tells what was drawn and what happened."""
+
+    def __init__(self, bin_folder, seed, folder):
+        self.bin = bin_folder
+        self.folder = folder
+        self.mark = f"{os.getpid()}-{seed}"
+        self.random = random.Random(seed)
+        self.processes = []
+        self.draw()
+
+    def draw(self):
+        pick = self.random
+        self.node_count = pick.randint(2, 4)
+        self.workers = pick.randint(2, 5)
+        self.shards = pick.randint(1, 2)  # linear-regression has but one block
+        self.epochs = pick.randint(2, 4)
+        self.transport = pick.choice(["auto", "tcp", "shm"])
+        self.tls = pick.random() < 0.25
+        staleness = pick.choice(["bsp", "1", "3", "asp"])
+        others = [str(node) for node in range(2, self.node_count + 1)]
+        place = ["shards=1", "worker0=1"] + [f"worker{i}={pick.choice(['0', *others])}" for i in range(1, self.workers)]
+        if pick.random() < 0.3:
+            place[-1] = f"worker{self.workers - 1}=later"
+        self.flags = ["--workers", str(self.workers), "--shards", str(self.shards), "--epochs", str(self.epochs),
+                      "--staleness", staleness, "--place", ",".join(place), "--batch", "16", "--slow", "all:pauses(4ms/1)"]
+        # When so much of all samples has been trained, in percent; at most 80, so that there is still something to disturb.
+        kinds = ["kill", "stop", "blink", "leave", "join", "join"]
+        self.due = sorted((pick.uniform(5, 80), pick.choice(kinds)) for _ in range(pick.randint(2, 8)))
+        self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}"]
+
+    def start(self, name, *arguments):
+        if self.tls:
+            arguments += ("--tls", self.folder / "keys/node")
+        # From where agents are, the plan's path to its data leads to nothing: it is sent to them.
+        process = Process(name, [self.bin / arguments[0], *arguments[1:]], self.folder, self.mark,
+                          cwd=self.folder if name == "program" else "/")
+        self.processes.append(process)
+        return process
+
+    def start_all(self):
+        if self.tls:
+            subprocess.run([self.bin / "leeway", "cert", self.folder / "keys", "--node", "node"], check=True, capture_output=True)
+        listen = ["--listen", "127.0.0.1:0", "--silence", f"{SILENCE}s", "--transport", self.transport]
+        self.agents = [self.start(f"node{i + 1}", "leeway", "node", *listen) for i in range(self.node_count)]
+        addresses = [agent.address() for agent in self.agents]
+        if None in addresses:
+            raise Failed("a node agent does not say where it listens")
+        scenario = ["linear-regression"] if self.shards == 1 else ["leeway", "run", self.write_plan()]
+        self.joining = ["leeway", "join", None, *listen]
+        self.program = self.start("program", *scenario, "--nodes", ",".join(addresses), "--silence", f"{SILENCE}s",
+                                  "--transport", self.transport, *self.flags, "--trace", "--out", self.folder / "run")
+        self.joining[2] = self.program.address()
+        if self.joining[2] is None:
+            raise Failed("the program does not say where it listens")
+
+    def write_plan(self):
+        rows = (f"{i % 7},{i % 5},{int(i % 7 > 3)}\n" for i in range(SAMPLES * 5 // 4))  # a fifth is for testing
+        (self.folder / "data.csv").write_text("x,y,label\n" + "".join(rows))
+        plan = self.folder / "plan.toml"
+        plan.write_text(PLAN)
+        return plan
+
+    def percent(self):
+        metrics = self.folder / "run/metrics.jsonl"
+        found = re.findall(r'"samples": ?(\d+)', metrics.read_text()) if metrics.exists() else []
+        return 100 * max(map(int, found), default=0) / (self.epochs * SAMPLES)
+
+    def trouble(self, kind):
+        """Something happens to a node that has no shard, or another one comes."""
+        if kind == "join":
+            joined = self.start(f"joins{len(self.agents)}", *self.joining)
+            self.agents.append(joined)
+            joined.address()  # from when on it knows what to do with a signal
+            return kind
+        able = [agent for agent in self.agents[1:] if not (agent.has_ended() or agent.killed or agent.told_to_end)]
+        if not able:
+            return f"nobody to {kind}"
+        agent = self.random.choice(able)
+        if kind == "kill":
+            agent.kill()
+        if kind == "leave":
+            agent.end()
+        if kind in ("stop", "blink"):  # for longer than the silence, or for less
+            agent.stop(self.random.uniform(1.2, 4) * SILENCE if kind == "stop" else self.random.uniform(0.1, 0.6) * SILENCE)
+        return f"{kind} {agent.name}"
+
+    def watch(self):
+        until = time.monotonic() + 4 * PATIENCE
+        while not self.program.has_ended():
+            for process in self.processes:
+                process.resume_when_due()
+            percent = self.percent()
+            while self.due and self.due[0][0] <= percent:
+                self.story.append(f"{self.trouble(self.due.pop(0)[1])} at {percent:.0f}%")
+            if time.monotonic() > until:
+                raise Failed(f"the program has not ended within {4 * PATIENCE} s")
+            time.sleep(0.01)
+        self.program.must_end(0)
+
+    def check_trained_once(self):
+        """By the events of all nodes: each sample of each epoch once."""
+        ranges = {}
+        for line in (self.folder / "run/events.jsonl").read_text().splitlines():
+            event = json.loads(line)
+            if event["event"] == "trained":
+                ranges.setdefault(event["epoch"], []).append((event["value"], event["value2"]))
+        if len(ranges) != self.epochs:
+            raise Failed(f"{len(ranges)} epochs were trained, not {self.epochs}")
+        for epoch, parts in ranges.items():
+            at = 0
+            for begin, end in sorted(parts):
+                if begin != at:
+                    raise Failed(f"epoch {epoch}: samples {min(at, begin)} to {max(at, begin)} were trained "
+                                 f"{'twice' if begin < at else 'never'}")
+                at = end
+            if at != SAMPLES:
+                raise Failed(f"epoch {epoch}: {at} samples were trained, not {SAMPLES}")
+
+    def check_ends(self):
+        for process in self.processes:
+            process.resume_at = process.resume_at and 0.001
+            process.resume_when_due()
+        for agent in self.agents:
+            if agent.killed:
+                agent.must_end(-signal.SIGKILL)
+            elif agent.name.startswith("joins"):
+                agent.must_end(0, 2)  # 2: the job had all its workers, or was over
+            elif agent.told_to_end:
+                agent.must_end(0)
+            else:
+                if not comes_true(lambda: agent.words().endswith("free\n")):
+                    raise Failed(f"{agent.name} is not free after the run")
+                agent.signal(signal.SIGTERM)
+                agent.must_end(0)
+
+    def left_processes(self):
+        left = []
+        for environment in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if f"{MARK}={self.mark}".encode() in environment.read_bytes().split(b"\0"):
+                    left.append(int(environment.parent.name))
+            except OSError:
+                pass  # ended, or another user's
+        return left
+
+    def end(self):
+        """However the run went: no process stays."""
+        for process in self.processes:
+            process.kill()
+            process.popen.wait()
+        for pid in self.left_processes():
+            os.kill(pid, signal.SIGKILL)
+
+    def go(self):
+        memory = shared_memory()
+        self.start_all()
+        self.watch()
+        self.check_trained_once()
+        self.check_ends()
+        if left := self.left_processes():
+            raise Failed(f"processes are left: {left}")
+        if not comes_true(lambda: shared_memory() <= memory, 5):
+            raise Failed(f"left in /dev/shm: {shared_memory() - memory}")
+
+
+def run_once(bin_folder, seed):
+    folder = Path(tempfile.mkdtemp(prefix="leeway-soak-"))
+    run = Run(bin_folder, seed, folder)
+    began = time.monotonic()
+    try:
+        run.go()
+    except (Failed, subprocess.CalledProcessError, OSError) as failure:
+        print(f"seed {seed}: {'; '.join(run.story)}: FAILED: {failure}", flush=True)
+        for process in run.processes:
+            print(f"--- {process.name}\n{process.words()}", end="", flush=True)
+        print(f"kept: {folder}", flush=True)
+        return False
+    finally:
+        run.end()
+    print(f"seed {seed}: {'; '.join(run.story)}: passed in {time.monotonic() - began:.1f} s", flush=True)
+    shutil.rmtree(folder)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs on clusters of local processes while nodes fail, leave and join.")
+    parser.add_argument("programs", type=Path, help="folder with leeway and linear-regression, such as build/release/bin")
+    parser.add_argument("--minutes", type=float, default=3, help="no run begins after that [3]")
+    parser.add_argument("--runs", type=int, help="so many runs, however long they take")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first run, 1 more for each next")
+    arguments = parser.parse_args()
+    bin_folder = arguments.programs.resolve()
+    until = time.monotonic() + 60 * arguments.minutes
+    for done in itertools.count():
+        if done > 0 and (done >= arguments.runs if arguments.runs else time.monotonic() >= until):
+            break
+        if not run_once(bin_folder, arguments.seed + done):
+            sys.exit(1)
+    print(f"{done} runs passed")
+
+
+if __name__ == "__main__":
+    main()
