@@ -150,8 +150,14 @@ TEST_CASE("workers come back and join late in the middle of a run") {
   INFO(ran.out << ran.err);
   CHECK(ran.code == 0);
   CHECK(contains(ran.err, "worker 2 ended and was evicted"));
+  CHECK(contains(ran.err, "worker 2 is back\n"));
+  CHECK(contains(ran.out, "   came back after: fault of the plan: crash\n"));
+  CHECK(contains(read_text(folder / "run/metrics.jsonl"), "{\"worker_back\":2}\n"));
   const auto result = read_json(folder / "run/result.json");
   CHECK(result["samples_trained"] == 120000);
+  CHECK(result["workers"][2]["came_back_after"] == "fault of the plan: crash");
+  CHECK_FALSE(result["workers"][2].contains("ended"));
+  CHECK_FALSE(contains(ran.err, "worker 1 is back"));  // it joined for the first time
   for (const auto& worker : result["workers"]) CHECK(worker["samples"] > 5000);
 }
 
