@@ -133,6 +133,16 @@ TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
   }
 }
 
+TEST_CASE("Ctrl-C stops a program of several runs, which says in which of them") {
+  const TemporaryFolder folder;
+  Process process({kBin + "/crash-and-rejoin", "--epochs", "1000", "--out", folder / "study"});
+  for (int i = 0; i < 600 && read_text(folder / "study/undisturbed/metrics.jsonl").empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  process.signal(SIGINT);
+  CHECK(process.wait() == 130);
+  CHECK(process.err() == "crash-and-rejoin: undisturbed: interrupted\n");
+}
+
 TEST_CASE("a loss that is not finite stops the run and names worker, iteration and layer") {
   const auto ran = run_program({kBin + "/fashion-mlp", "--lr", "1e20", "--no-out"});
   INFO(ran.out << ran.err);
