@@ -36,6 +36,7 @@ Monitor::Monitor(std::shared_ptr<const Job> job, std::vector<Audience*> audience
     : job_(std::move(job)),
       audience_(std::move(audience)),
       workers_(job_->plan.workers),
+      lives_(job_->plan.workers),
       shards_(job_->layout->shards()) {}
 
 void Monitor::on_start(Outbox& out) {
@@ -56,7 +57,10 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   auto& body = envelope.body;
   if (const auto* report = std::get_if<msg::WorkerReport>(&body);
       report && from.kind == RoleKind::worker && from.index < workers_.size()) {
+    auto& heard = lives_[from.index].heard;
+    heard = std::max(heard, envelope.incarnation);
     handle(WorkerId(from.index), *report);
+    look_whether_back(WorkerId(from.index));
   } else if (auto* shard = std::get_if<msg::ShardReport>(&body);
              shard && from.kind == RoleKind::shard && from.index < shards_.size()) {
     shards_[from.index] = std::move(*shard);
@@ -68,8 +72,12 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     scheduler_ = *report_of_scheduler;
   } else if (const auto* evicted = std::get_if<msg::Evicted>(&body);
              evicted && from == kScheduler && evicted->worker.value() < workers_.size()) {
-    workers_[evicted->worker.value()].end = evicted->reason;
+    auto& totals = workers_[evicted->worker.value()];
+    totals.end = evicted->reason;
+    totals.back = false;
+    lives_[evicted->worker.value()].evicted = envelope.incarnation;
     for (auto* listener : audience_) listener->evicted(evicted->worker, *evicted);
+    look_whether_back(evicted->worker);
   } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
     end_ = *end;
     ended_at_ = out.now();
@@ -89,6 +97,14 @@ void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
   loss_sum_ += report.loss_sum;
   loss_samples_ += report.samples;
   correct_ += report.correct;
+}
+
+void Monitor::look_whether_back(WorkerId worker) {
+  auto& totals = workers_[worker.value()];
+  const auto& life = lives_[worker.value()];
+  if (totals.end.empty() || totals.back || life.heard <= life.evicted) return;
+  totals.back = true;
+  for (auto* listener : audience_) listener->came_back(worker);
 }
 
 Progress Monitor::present(Outbox& out) {

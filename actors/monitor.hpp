@@ -18,8 +18,9 @@ struct WorkerTotals {
   std::uint64_t iterations = 0;
   std::uint64_t samples = 0;
   Duration compute;
-  Duration wait;    // ready to compute, but without weights
-  std::string end;  // why it was evicted; empty otherwise
+  Duration wait;      // ready to compute, but without weights
+  std::string end;    // why it was evicted, the last time; empty: it never was
+  bool back = false;  // it has taken part again since
 };
 
 /// `worker` waited for `for_worker`, over all shards.
@@ -80,6 +81,8 @@ class Audience {
   virtual void progress(const Progress&) {}
   virtual void evaluated(const EvaluationResult&) {}
   virtual void evicted(WorkerId, const msg::Evicted&) {}
+  /// One that was evicted has reported from its next life.
+  virtual void came_back(WorkerId) {}
   virtual void ended(const RunTotals&) = 0;
 };
 
@@ -103,6 +106,7 @@ class Monitor final : public ProtocolRole {
 
   void on_envelope(Address from, Envelope& envelope, Outbox& out) override;
   void handle(WorkerId worker, const msg::WorkerReport& report);
+  void look_whether_back(WorkerId worker);
   void handle(Address from, msg::CutState& state, Outbox& out);
   Progress present(Outbox& out);
   void evaluate_next(Outbox& out);
@@ -111,6 +115,10 @@ class Monitor final : public ProtocolRole {
   std::shared_ptr<const Job> job_;
   std::vector<Audience*> audience_;
   std::vector<WorkerTotals> workers_;
+  struct Life {
+    Incarnation heard{0}, evicted{0};  // the last
+  };
+  std::vector<Life> lives_;  // of workers; a report and an eviction may overtake each other
   std::vector<msg::ShardReport> shards_;
   msg::SchedulerReport scheduler_;
   std::map<std::uint64_t, Gathering> gathering_;         // by cut; the final state is cut 0

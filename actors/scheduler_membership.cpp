@@ -142,7 +142,8 @@ void Scheduler::stopped(WorkerId worker, Clock clock, Outbox& out) {
   member.end_reason = "it was asked to leave";
   const std::uint64_t returned = part_with(worker, out);
   remove(worker, out);
-  out.send(kMonitor, encode({.body = msg::Evicted{worker, member.end_reason, returned, false}}));
+  out.send(kMonitor, encode({.incarnation = member.incarnation,
+                             .body = msg::Evicted{worker, member.end_reason, returned, false}}));
   begin_if_gathered(out);
   start_admitted(out);
   fail_if_alone(worker);
@@ -247,7 +248,8 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   const std::uint64_t returned = part_with(answer.worker, out);
   if (!planted(Mutant::waits_for_the_evicted)) remove(answer.worker, out);
   out.send(kMonitor,
-           encode({.body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
+           encode({.incarnation = member.incarnation,
+                   .body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
   if (const auto incarnation = std::exchange(member.comes_back, std::nullopt))
     join(answer.worker, *incarnation, out);
   fail_if_alone(answer.worker);

@@ -6,9 +6,6 @@
 //
 // All bytes are written before they are sent and read when they have come. The rounds of all rows
 // are interleaved.
-#include <arpa/inet.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -27,6 +24,7 @@
 
 #include "bench/child.hpp"
 #include "bench/inbox.hpp"
+#include "bench/plain_tcp.hpp"
 #include "cluster/certificates.hpp"
 #include "cluster/mesh.hpp"
 
@@ -74,41 +72,18 @@ std::uint64_t read_all_bytes(const std::byte* bytes, std::size_t size) {
 
 // Plain TCP: messages of a length, eight bytes, and as many bytes. An empty one is answered.
 
-void put(int socket, const void* bytes, std::size_t count) {
-  for (std::size_t done = 0; done < count;) {
-    const ssize_t now = send(socket, static_cast<const char*>(bytes) + done, count - done, 0);
-    if (now <= 0) fail("a plain connection broke");
-    done += static_cast<std::size_t>(now);
-  }
-}
-bool take(int socket, void* bytes, std::size_t count) {
-  for (std::size_t done = 0; done < count;) {
-    const ssize_t now = recv(socket, static_cast<char*>(bytes) + done, count - done, 0);
-    if (now <= 0) return false;
-    done += static_cast<std::size_t>(now);
-  }
-  return true;
-}
-
 void serve_tcp() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-  socklen_t size = sizeof address;
-  if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 || listen(listener, 1) != 0)
-    fail("cannot listen");
-  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  std::printf("%d\n", ntohs(address.sin_port));
+  PlainListener listener;
+  std::printf("%d\n", listener.port());
   std::fflush(stdout);
-  const int caller = accept(listener, nullptr, nullptr);
-  const int yes = 1;
-  setsockopt(caller, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  PlainTcp caller = listener.accept();
   std::uint64_t length = 0, sum = 0;
   Blob blob;
-  while (take(caller, &length, sizeof length)) {
+  while (caller.take(&length, sizeof length)) {
     if (blob.size() < length) blob = Blob::allocate(length);
-    if (!take(caller, blob.mutable_data(), length)) return;
+    if (!caller.take(blob.mutable_data(), length)) return;
     sum += read_all_bytes(blob.data(), length);
-    if (length == 0) put(caller, &sum, sizeof sum);
+    if (length == 0) caller.put(&sum, sizeof sum);
   }
 }
 
@@ -142,16 +117,7 @@ double median(std::vector<double> values) {
 
 class PlainWay final : public Way {
  public:
-  PlainWay() : server_({"--serve", "tcp"}), socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    const sockaddr_in address{.sin_family = AF_INET,
-                              .sin_port = htons(server_.port()),
-                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    if (connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-      fail("no plain connection");
-    const int yes = 1;
-    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  }
-  ~PlainWay() override { close(socket_); }
+  PlainWay() : server_({"--serve", "tcp"}), connection_(PlainTcp::call(server_.port())) {}
   double stream(std::size_t bytes, std::size_t messages) override {
     Blob blob = Blob::allocate(bytes);
     ask();
@@ -159,8 +125,8 @@ class PlainWay final : public Way {
     for (std::size_t i = 0; i < messages; ++i) {
       write_all_bytes(blob.mutable_data(), bytes, i);
       const std::uint64_t length = bytes;
-      put(socket_, &length, sizeof length);
-      put(socket_, blob.data(), bytes);
+      connection_.put(&length, sizeof length);
+      connection_.put(blob.data(), bytes);
     }
     ask();
     return static_cast<double>(bytes * messages) * 1e-9 / seconds_since(began);
@@ -178,11 +144,11 @@ class PlainWay final : public Way {
  private:
   void ask() {
     std::uint64_t word = 0;
-    put(socket_, &word, sizeof word);
-    if (!take(socket_, &word, sizeof word)) fail("no answer");
+    connection_.put(&word, sizeof word);
+    if (!connection_.take(&word, sizeof word)) fail("no answer");
   }
   Child server_;
-  int socket_;
+  PlainTcp connection_;
 };
 
 class MeshWay final : public Way {

@@ -1,21 +1,25 @@
 // Moving parameters between processes: pushes and pulls of the MLP's 2.14 MB by one and by two
 // worker processes against one shard process, without computing gradients. Each byte is touched at
 // both ends: a worker writes all of its gradient and sums all weights, the shard reads the gradient
-// and writes new weights. Each transport in turn, interleaved.
+// and writes new weights. Each transport in turn, interleaved, beside plain TCP without Leeway.
 //
-//   push_pull_bench [--rounds 7] [--seconds 1] [--transports tcp,shm] [--tls DIR]
+//   push_pull_bench [--rounds 7] [--seconds 1] [--transports plain,tcp,shm] [--tls DIR]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "bench/child.hpp"
 #include "bench/inbox.hpp"
+#include "bench/plain_tcp.hpp"
 #include "cluster/mesh.hpp"
 
 namespace {
@@ -47,50 +51,72 @@ float sum(const Blob& blob) {
   return std::accumulate(totals.begin(), totals.end(), 0.f);
 }
 
-/// Adds a push to the weights and answers with the new ones, on a thread of its own, as a shard
-/// does.
-class Shard {
+/// The parameters of a shard.
+class Weights {
  public:
-  explicit Shard(const MeshOptions& options) : weights_(Blob::floats(kParameters)) {
-    std::fill_n(weights_.mutable_floats(), kParameters, 0.f);
-    mesh_ = opened(options, inbox_);
+  Weights() : now_(Blob::floats(kParameters)) {
+    std::fill_n(now_.mutable_floats(), kParameters, 0.f);
   }
-  std::uint16_t port() const { return mesh_->port(); }
-  void serve() {
-    while (auto push = inbox_.take(kIdle)) answer(*push);
+  Blob after(const Blob& gradient) {
+    Blob updated = Blob::floats(kParameters);
+    const float* const pushed = gradient.as_floats();
+    const float* const weights = now_.as_floats();
+    float* const out = updated.mutable_floats();
+    for (std::int64_t i = 0; i < kParameters; ++i) out[i] = weights[i] - 0.01f * pushed[i];
+    return now_ = updated;
   }
 
  private:
-  void answer(const Inbox::Item& push) {
-    Blob updated = Blob::floats(kParameters);
-    const float* const gradient = push.message.blobs()[0].as_floats();
-    const float* const weights = weights_.as_floats();
-    float* const out = updated.mutable_floats();
-    for (std::int64_t i = 0; i < kParameters; ++i) out[i] = weights[i] - 0.01f * gradient[i];
-    weights_ = updated;
-    mesh_->send(push.peer, kShard, push.from, Message(std::vector<std::uint64_t>(16), {weights_}));
-  }
-
-  Blob weights_;
-  Inbox inbox_;
-  std::unique_ptr<Mesh> mesh_;
+  Blob now_;
 };
 
-/// Pushes and pulls for so long; how often a second.
-double work(const MeshOptions& options, std::uint16_t port, double seconds) {
+void tell_port(std::uint16_t port) {
+  std::printf("%d\n", port);
+  std::fflush(stdout);
+}
+
+/// Adds pushes to the weights and answers with the new ones, on a thread of its own, as a shard
+/// does.
+void serve(const MeshOptions& options) {
+  Weights weights;
   Inbox inbox;
   const auto mesh = opened(options, inbox);
-  const auto shard = mesh->connect("127.0.0.1", port, kPatience);
-  if (!shard) fail(shard.error().text);
+  tell_port(mesh->port());
+  while (const auto push = inbox.take(kIdle))
+    mesh->send(push->peer, kShard, push->from,
+               Message(std::vector<std::uint64_t>(16), {weights.after(push->message.blobs()[0])}));
+}
+
+/// The same without a mesh: a thread for each worker, and a connection.
+void serve_plain(int workers) {
+  Weights weights;
+  std::mutex mutex;
+  PlainListener listener;
+  tell_port(listener.port());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < workers; ++i)
+    threads.emplace_back([&, worker = std::make_shared<PlainTcp>(listener.accept())] {
+      Blob gradient = Blob::floats(kParameters);
+      while (worker->take(gradient.mutable_data(), gradient.size())) {
+        std::unique_lock lock(mutex);
+        const Blob updated = weights.after(gradient);
+        lock.unlock();
+        worker->put(updated.data(), updated.size());
+      }
+    });
+  for (auto& thread : threads) thread.join();
+}
+
+/// Sends a gradient, and returns the weights that come back.
+using Exchange = std::function<Blob(Blob gradient)>;
+
+/// Pushes and pulls for so long; how often a second.
+double work(const Exchange& exchange, double seconds) {
   float kept = 0;
   const auto cycle = [&](float value) {
     Blob gradient = Blob::floats(kParameters);
     std::fill_n(gradient.mutable_floats(), kParameters, value);
-    mesh->send(*shard, address_of(WorkerId(0)), kShard,
-               Message(std::vector<std::uint64_t>(16), {std::move(gradient)}));
-    const auto weights = inbox.take(std::chrono::seconds(10));
-    if (!weights) fail("the shard does not answer");
-    kept += sum(weights->message.blobs()[0]);
+    kept += sum(exchange(std::move(gradient)));
   };
   for (int i = 0; i < 20; ++i) cycle(1);  // memory that is warm
   const auto began = Clock::now();
@@ -101,11 +127,40 @@ double work(const MeshOptions& options, std::uint16_t port, double seconds) {
   return static_cast<double>(cycles) / took.count();
 }
 
+double work_on_mesh(const MeshOptions& options, std::uint16_t port, double seconds) {
+  Inbox inbox;
+  const auto mesh = opened(options, inbox);
+  const auto shard = mesh->connect("127.0.0.1", port, kPatience);
+  if (!shard) fail(shard.error().text);
+  return work(
+      [&](Blob gradient) {
+        mesh->send(*shard, address_of(WorkerId(0)), kShard,
+                   Message(std::vector<std::uint64_t>(16), {std::move(gradient)}));
+        const auto weights = inbox.take(std::chrono::seconds(10));
+        if (!weights) fail("the shard does not answer");
+        return weights->message.blobs()[0];
+      },
+      seconds);
+}
+
+double work_plain(std::uint16_t port, double seconds) {
+  PlainTcp shard = PlainTcp::call(port);
+  Blob weights = Blob::floats(kParameters);
+  return work(
+      [&](const Blob& gradient) {
+        shard.put(gradient.data(), gradient.size());
+        if (!shard.take(weights.mutable_data(), weights.size())) fail("the shard is gone");
+        return weights;
+      },
+      seconds);
+}
+
 double measure(int workers, const std::string& transport, const std::vector<std::string>& shared) {
   std::vector<std::string> all{"--transport", transport};
   all.insert(all.end(), shared.begin(), shared.end());
   auto words = all;
   words.push_back("--serve");
+  words.push_back(std::to_string(workers));
   Child shard(words);
   words = all;
   words.push_back("--work");
@@ -128,44 +183,42 @@ void print(const std::string& name, std::vector<double> values) {
 
 int main(int argc, char** argv) {
   int rounds = 7;
-  std::string seconds = "1", transports = "tcp,shm", transport = "tcp", tls;
+  std::string seconds = "1", transports = "plain,tcp,shm", transport = "tcp", tls;
   std::uint16_t port = 0;
   std::size_t window = MeshOptions{}.window_bytes;
-  bool serve = false;
+  int workers = 0;
   CLI::App app("Push and pull of 2.14 MB between processes.");
   app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
   app.add_option("--seconds", seconds, "of each measurement");
-  app.add_option("--transports", transports, "tcp, shm or both with a comma between");
+  app.add_option("--transports", transports, "Some of plain, tcp, shm with commas between");
   app.add_option("--tls", tls, "Folder of a certificate; empty: none");
   app.add_option("--window", window, "Bytes under way to a process, at most");
   app.add_option("--transport", transport, "of one process")->group("");
-  app.add_flag("--serve", serve, "be the shard")->group("");
+  app.add_option("--serve", workers, "be the shard of so many workers")->group("");
   app.add_option("--work", port, "be a worker of the shard at this port")->group("");
   CLI11_PARSE(app, argc, argv);
   const MeshOptions options{
       .tls = tls,
       .transport = transport == "tcp" ? Transport::tcp : Transport::shared_memory,
       .window_bytes = window};
-  if (serve) {
-    Shard shard(options);
-    std::printf("%d\n", shard.port());
-    std::fflush(stdout);
-    shard.serve();
+  const bool plain = transport == "plain";
+  if (workers > 0) {
+    plain ? serve_plain(workers) : serve(options);
     return 0;
   }
   if (port != 0) {
-    const double rate = work(options, port, std::stod(seconds));
-    std::printf("%f\n", rate);
+    const double limit = std::stod(seconds);
+    std::printf("%f\n", plain ? work_plain(port, limit) : work_on_mesh(options, port, limit));
     std::fflush(stdout);
     return 0;
   }
   std::map<std::string, std::vector<double>> rates;
   for (int round = 0; round < rounds; ++round)
-    for (const std::string kind : {"tcp", "shm"})
-      for (const int workers : {1, 2})
+    for (const std::string kind : {"plain", "tcp", "shm"})
+      for (const int count : {1, 2})
         if (transports.find(kind) != std::string::npos)
-          rates[kind + (workers == 1 ? ", 1 worker" : ", 2 workers")].push_back(
-              measure(workers, kind,
+          rates[kind + (count == 1 ? ", 1 worker" : ", 2 workers")].push_back(
+              measure(count, kind,
                       {"--tls", tls, "--seconds", seconds, "--window", std::to_string(window)}));
   std::printf("push + pull of %.2f MB a second, median (range) of %d rounds\n", kParameters * 4e-6,
               rounds);

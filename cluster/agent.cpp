@@ -73,7 +73,9 @@ std::string Agent::name() const {
 Status Agent::offer() {
   const auto program = parse_node(options_.join);
   if (!program) return program.error();
-  const auto peer = mesh_->connect(program->host, program->port, kCallLimit);
+  const auto peer =
+      mesh_->connect(program->host, program->port, kCallLimit,
+                     "give the address that the program prints as it starts, while it runs");
   if (!peer) return peer.error();
   offered_to_ = *peer;
   offered_at_ = steady_ns();
@@ -113,6 +115,7 @@ void Agent::handle(MeshInbox::Item& item) {
       if (program) session_->silent_since = 0;
       return;
     case Kind::gone:
+      waiting_.erase(item.peer);
       if (program) end_session(concat("the program is gone: ", item.text));
       if (offered_to_ == item.peer && !session_) {
         if (outcome_) outcome_ = Error{concat(options_.join, " is gone: ", item.text)};
@@ -131,6 +134,7 @@ void Agent::handle(PeerId peer, std::uint64_t job, node::Body& body) {
   if (const auto* ping = std::get_if<node::Ping>(&body))
     return reply(peer, node::Pong{ping->ns, steady_ns()}, job);
   if (std::holds_alternative<node::StatusRequest>(body)) return reply(peer, status());
+  if (std::holds_alternative<node::Offer>(body)) return on_offer(peer);
   if (const auto* refused = std::get_if<node::Refused>(&body); refused && offered_to_ == peer) {
     outcome_ = Error{refused->text};
     finished_ = true;
@@ -159,7 +163,23 @@ void Agent::handle(PeerId peer, std::uint64_t job, node::Body& body) {
   if (const auto* end = std::get_if<node::End>(&body)) return end_session(end->text);
 }
 
+void Agent::on_offer(PeerId peer) {
+  std::string text = concat(name(),
+                            " is a node, not a program; give the address that the program "
+                            "prints as it starts");
+  if (session_) text += concat(", for the job that is here ", session_->ask.nodes[0]);
+  reply(peer, node::Refused{std::move(text)});
+}
+
+bool Agent::program_in_doubt() const {
+  return session_ && !mesh_->is_connected(session_->program);
+}
+
 void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
+  if (!leaving_ && program_in_doubt()) {
+    waiting_.insert_or_assign(peer, std::make_pair(job, std::move(ask)));
+    return;
+  }
   node::Answer answer = about_this_machine();
   if (leaving_)
     answer.busy = "it is about to end";
@@ -243,8 +263,9 @@ Status Agent::start_session() {
     if (to.empty()) continue;
     const auto address = parse_node(to);
     if (!address) return address.error();
-    const auto peer = mesh_->connect(address->host, address->port, kCallLimit);
-    if (!peer) return Error{concat("cannot reach node ", to, ": ", peer.error().text)};
+    const auto peer = mesh_->connect(address->host, address->port, kCallLimit,
+                                     "see that its node runs, and can be reached from here");
+    if (!peer) return Error{concat("cannot reach node ", peer.error().text)};
     reply(*peer, node::Here{self.value(), name()}, session.number);
   }
   linked_if_complete();
@@ -331,6 +352,8 @@ void Agent::tick() {
                      "not that of a node")};
     finished_ = true;
   }
+  if (!waiting_.empty() && !program_in_doubt())
+    for (auto& [peer, asked] : std::exchange(waiting_, {})) on_ask(peer, asked.first, asked.second);
   if (!session_) return;
   if (session_->leave_by > 0 && now > session_->leave_by)
     return end_session(concat("its workers did not stop within ", options_.leave_limit.seconds(),

@@ -7,6 +7,7 @@
 // program that is gone, or silent for long, ends the job here.
 #include <ctime>
 #include <functional>
+#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -20,11 +21,14 @@
 
 namespace leeway {
 
+/// After which an agent gives up a program of which nothing is heard.
+inline constexpr Duration kProgramSilence = seconds(15);
+
 struct AgentOptions {
   MeshOptions mesh;
   std::string join;                             // a program to offer itself to; empty: none
   std::function<void(const std::string&)> say;  // one line of what it does
-  Duration program_silence = seconds(15);       // after which its job is given up
+  Duration program_silence = kProgramSilence;   // after which its job is given up
   Duration leave_limit = seconds(10);           // for workers to stop
   OpenMesh open = open_mesh;
 };
@@ -51,6 +55,9 @@ class Agent {
   void handle(MeshInbox::Item& item);
   void handle(PeerId peer, std::uint64_t job, node::Body& body);
   void on_ask(PeerId peer, std::uint64_t job, node::Ask& ask);
+  void on_offer(PeerId peer);
+  /// The connection to the program is lost: it is gone, as will be known soon, or comes back.
+  bool program_in_doubt() const;
   void on_chunk(node::Chunk& chunk);
   void on_start();
   Status start_session();
@@ -72,6 +79,8 @@ class Agent {
   std::shared_ptr<JobNode> node_;     // null: no job, or one that has not started
   std::unique_ptr<Session> session_;  // null: free
   DataShelf shelf_;
+  /// Of other programs, the last of each, while the present one is in doubt.
+  std::map<PeerId, std::pair<std::uint64_t, node::Ask>> waiting_;
   std::optional<PeerId> offered_to_;
   std::int64_t offered_at_ = 0;
   bool leaving_ = false;

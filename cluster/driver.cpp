@@ -4,6 +4,7 @@
 #include <future>
 
 #include "cluster/node_name.hpp"
+#include "cluster/probe.hpp"
 #include "cluster/this_host.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
@@ -25,6 +26,25 @@ std::string size_text(double bytes) {
                 large ? " GB" : " MB");
 }
 
+/// Who listens on all addresses of the host can be called at the one from which the nodes are: the
+/// host's name may say nothing to other machines.
+std::string reachable_at(const std::string& address, const std::vector<std::string>& nodes) {
+  if (!cluster::is_any(address)) return address;
+  std::string host;
+  for (const auto& text : nodes) {
+    const auto node = parse_node(text);
+    const std::string own = node ? cluster::local_host_towards(node->host, node->port) : "";
+    if (!own.empty()) host = own;
+    if (!host.empty() && !cluster::is_loopback(host)) break;
+  }
+  if (host.empty()) {
+    char name[256] = "localhost";
+    gethostname(name, sizeof name - 1);
+    return name;
+  }
+  return host.find(':') == std::string::npos ? host : concat('[', host, ']');
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan& plan) {
@@ -39,6 +59,7 @@ Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan
       driver->options_.mesh, events_into(driver->inbox_, driver->node_mutex_, driver->node_));
   if (!mesh) return mesh.error();
   driver->mesh_ = std::move(*mesh);
+  driver->host_ = reachable_at(driver->mesh_->address(), driver->options_.nodes);
   driver->nodes_.push_back({.name = driver->name()});
   for (const auto& name : driver->options_.nodes) driver->nodes_.push_back({.name = name});
   return driver;
@@ -59,10 +80,7 @@ Driver::~Driver() {
 }
 
 std::string Driver::name() const {
-  std::string host = mesh_->address();
-  // On all of its addresses; others know it by its name.
-  if (host == "0.0.0.0" && !host_name().empty()) host = host_name();
-  return concat(host, ':', mesh_->port());
+  return concat(host_, ':', mesh_->port());
 }
 
 void Driver::tell(const Node& node, node::Body body) {
@@ -95,7 +113,9 @@ void Driver::call_all() {
     calls.push_back(std::async(std::launch::async, [this, i]() -> Expected<PeerId> {
       const auto name = parse_node(nodes_[i].name);
       if (!name) return name.error();
-      return mesh_->connect(name->host, name->port, options_.call_limit);
+      return mesh_->connect(
+          name->host, name->port, options_.call_limit,
+          concat("check the address, and start `leeway node --listen ", nodes_[i].name, "` there"));
     }));
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     const auto peer = calls[i - 1].get();
@@ -262,7 +282,7 @@ void Driver::handle(MeshInbox::Item& item) {
   const bool known = index < nodes_.size();
   if (item.kind == Kind::said) {
     if (known && item.said->job == number_) return handle(index, item.said->body);
-    return on_stranger(item.peer, item.said->body);
+    return on_stranger(item.peer, item.said->job, item.said->body);
   }
   if (!known) return;
   if (item.kind == Kind::gone) return on_gone(index, item.text);
@@ -303,11 +323,18 @@ void Driver::handle(std::size_t index, node::Body& body) {
   if (!node_) return;
   if (const auto* ended = std::get_if<node::Ended>(&body)) return node_->ended(*ended);
   if (const auto* moved = std::get_if<node::Moved>(&body)) return on_moved(index, *moved);
-  on_stranger(node.peer, body);
+  on_stranger(node.peer, number_, body);
 }
 
-void Driver::on_stranger(PeerId peer, const node::Body& body) {
+void Driver::on_stranger(PeerId peer, std::uint64_t job, const node::Body& body) {
   if (const auto* offer = std::get_if<node::Offer>(&body)) return on_offer(peer, *offer);
+  if (std::holds_alternative<node::Ask>(body)) {
+    node::Answer answer;
+    answer.version = leeway_version();
+    answer.problems = {concat("is a program, that of ", options_.who,
+                              ", not a node; give the addresses of nodes")};
+    mesh_->send(peer, kHost, kHost, encode(NodeEnvelope{job, std::move(answer)}));
+  }
   if (!std::holds_alternative<node::StatusRequest>(body)) return;
   node::Status status;
   status.version = leeway_version();

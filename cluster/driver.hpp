@@ -101,7 +101,7 @@ class Driver {
 
   void handle(MeshInbox::Item& item);
   void handle(std::size_t index, node::Body& body);
-  void on_stranger(PeerId peer, const node::Body& body);
+  void on_stranger(PeerId peer, std::uint64_t job, const node::Body& body);
   void on_answer(std::size_t index, const node::Answer& answer);
   void next_step(std::size_t index);
   void on_pong(std::size_t index, const node::Pong& pong);
@@ -118,6 +118,7 @@ class Driver {
   void finish_moves();
 
   DriverOptions options_;
+  std::string host_;  // where others can call this program
   std::uint64_t number_ = 0;
   MeshInbox inbox_;
   Placement placement_;

@@ -13,6 +13,9 @@ Expected<std::unique_ptr<Mesh>> open_mesh_of(const MeshOptions& options, MeshEve
   // A packet of 32 bytes from anybody makes a plain port of CAF 0.17.6 crash, and a header that
   // claims 4 GB makes it wait for ever; so only processes of this host may reach one. Behind mutual
   // TLS nobody gets that far without a certificate of the cluster.
+  if (const std::string why = unresolved(options.address); !why.empty())
+    return Error{concat("cannot listen on ", options.address, ": ", why,
+                        "; give an address or a name of this machine, as in 127.0.0.1:4242")};
   if (options.tls.empty() && !is_loopback(options.address))
     return Error{
         concat("cannot listen on ", options.address,

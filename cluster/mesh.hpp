@@ -69,6 +69,8 @@ struct PeerCounts {
   bool bulk = false;  // large blobs leave on a connection of their own
 };
 
+inline constexpr const char* kCheckAddress = "check the address, and that its process runs";
+
 class Mesh {
  public:
   virtual ~Mesh() = default;
@@ -76,13 +78,17 @@ class Mesh {
   virtual std::string address() const = 0;
   virtual std::uint16_t port() const = 0;
   /// Calls a process. Returns the peer it is, also when there is a connection already; the error
-  /// names the address, what happened and what to do. on_up is called before it returns. Not from
-  /// an event.
-  virtual Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration limit) = 0;
+  /// names the address, what happened and what to do, which is `advice` when nobody is reached
+  /// there. on_up is called before it returns. Not from an event.
+  virtual Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration limit,
+                                   const std::string& advice = kCheckAddress) = 0;
   /// From any thread; never blocks. What is for a peer that is gone is lost.
   virtual void send(PeerId to_peer, Address from, Address to, Message message) = 0;
   /// Sends what waits, ends the connection, and tells nothing more of the peer.
   virtual void leave(PeerId peer) = 0;
+  /// The connection stands. False: it was lost, and is being made again or will be given up; or the
+  /// peer is gone.
+  virtual bool is_connected(PeerId peer) const = 0;
   virtual PeerCounts counts(PeerId peer) const = 0;
   /// "10.0.0.2:4242": where the peer listens.
   virtual std::string name(PeerId peer) const = 0;

@@ -76,13 +76,12 @@ MeshNode::~MeshNode() {
 
 // What a program asks for.
 
-Expected<PeerId> MeshNode::connect(const std::string& host, std::uint16_t port, Duration limit) {
+Expected<PeerId> MeshNode::connect(const std::string& host, std::uint16_t port, Duration limit,
+                                   const std::string& advice) {
   const std::int64_t began = steady_ns();
   const std::string there = concat(host, ":", port, ": ");
   const Probe reached = probe(host, port, limit);
-  if (reached.reach != Reach::listens)
-    return Error{concat(there, reached.why, "; check the address, and start `leeway node --listen ",
-                        host, ":", port, "` there")};
+  if (reached.reach != Reach::listens) return Error{concat(there, reached.why, "; ", advice)};
   while (true) {
     Call calling{.host = host, .port = port, .own_host = reached.local_host};
     const Duration left = limit - nanoseconds(steady_ns() - began);
@@ -102,6 +101,10 @@ void MeshNode::send(PeerId to_peer, Address from, Address to, Message message) {
 
 void MeshNode::leave(PeerId peer) {
   find(peer)->leave();
+}
+
+bool MeshNode::is_connected(PeerId peer) const {
+  return find(peer)->state() == Link::State::up;
 }
 
 PeerCounts MeshNode::counts(PeerId peer) const {
@@ -200,8 +203,7 @@ void MeshNode::call_again(const LinkPointer& link) {
                                Duration{5 * options_.silence.ns}.seconds(), " s"));
     const Probe reached = probe(lost.host, lost.port, kProbeLimit);
     refused = reached.reach == Reach::refused ? refused + 1 : 0;
-    if (refused == kRefusedMax)
-      return link->gone("its process has ended: the connection was lost and nobody listens there");
+    if (refused == kRefusedMax) return link->gone("its process has ended");
     pause = refused > 0 ? kRefusedPause : kCallPause;
     if (reached.reach != Reach::listens || !lost.called) continue;
     Call calling{.host = lost.host,

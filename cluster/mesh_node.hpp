@@ -36,9 +36,11 @@ class MeshNode final : public Mesh {
 
   std::string address() const override { return options_.address; }
   std::uint16_t port() const override { return post_->port(); }
-  Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration limit) override;
+  Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration limit,
+                           const std::string& advice) override;
   void send(PeerId to_peer, Address from, Address to, Message message) override;
   void leave(PeerId peer) override;
+  bool is_connected(PeerId peer) const override;
   PeerCounts counts(PeerId peer) const override;
   std::string name(PeerId peer) const override;
 

@@ -19,6 +19,8 @@ Expected<NodeName> parse_node(const std::string& text) {
     return refuse();
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, name.port);
+  if (error == std::errc::result_out_of_range && stop == end)
+    return Error{concat('"', text, "\" has a port that is too large; give 65535 at most")};
   if (error != std::errc() || stop != end || name.host.empty()) return refuse();
   return name;
 }

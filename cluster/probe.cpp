@@ -24,6 +24,21 @@ std::string local_host_of(int socket) {
   return text.data();
 }
 
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+/// Null, and why, when there are none.
+Addresses addresses_of(const std::string& host, std::uint16_t port, int type, std::string& why) {
+  addrinfo* found = nullptr;
+  addrinfo hints{};
+  hints.ai_socktype = type;
+  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (error != 0) {
+    why = gai_strerror(error);
+    found = nullptr;
+  }
+  return {found, freeaddrinfo};
+}
+
 Probe probe_one(const addrinfo& address, Duration limit) {
   Socket made(socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int number = made.number();
@@ -45,18 +60,32 @@ Probe probe_one(const addrinfo& address, Duration limit) {
 }  // namespace
 
 Probe probe(const std::string& host, std::uint16_t port, Duration limit) {
-  addrinfo* found = nullptr;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  const int error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (error != 0) return {.why = gai_strerror(error)};
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
+  std::string why;
+  const Addresses all = addresses_of(host, port, SOCK_STREAM, why);
+  if (!all) return {.why = why};
   Probe result{.why = "no address"};
-  for (const addrinfo* address = found; address; address = address->ai_next) {
+  for (const addrinfo* address = all.get(); address; address = address->ai_next) {
     result = probe_one(*address, limit);
     if (result.reach == Reach::listens) break;
   }
   return result;
+}
+
+std::string local_host_towards(const std::string& host, std::uint16_t port) {
+  std::string why;
+  const Addresses all = addresses_of(host, port, SOCK_DGRAM, why);
+  for (const addrinfo* address = all.get(); address; address = address->ai_next) {
+    const Socket made(socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    if (made && connect(made.number(), address->ai_addr, address->ai_addrlen) == 0)
+      return local_host_of(made.number());
+  }
+  return "";
+}
+
+std::string unresolved(const std::string& host) {
+  std::string why;
+  addresses_of(host, 0, SOCK_STREAM, why);
+  return why;
 }
 
 bool is_loopback(const std::string& address) {

@@ -25,6 +25,12 @@ struct Probe {
 
 Probe probe(const std::string& host, std::uint16_t port, Duration limit);
 
+/// The address of this host from which packets go there; "" when none do, or the host is not known.
+/// Sends nothing.
+std::string local_host_towards(const std::string& host, std::uint16_t port);
+/// Empty: the host's name or address means something here. Else why not, in words.
+std::string unresolved(const std::string& host);
+
 /// "127.0.0.1", "::1", "localhost": nobody else can call it.
 bool is_loopback(const std::string& address);
 /// "0.0.0.0", "::": all addresses of the host.

@@ -87,6 +87,10 @@ void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
               evicted.torn ? ", one push is torn)" : ")"));
 }
 
+void ProgressLine::came_back(WorkerId worker) {
+  note(concat("worker ", worker, " is back"));
+}
+
 void ProgressLine::ended(const RunTotals&) {
   clear();
 }

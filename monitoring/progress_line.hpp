@@ -17,6 +17,7 @@ class ProgressLine final : public Audience {
   void progress(const Progress& progress) override;
   void evaluated(const EvaluationResult& result) override;
   void evicted(WorkerId worker, const msg::Evicted& evicted) override;
+  void came_back(WorkerId worker) override;
   void ended(const RunTotals& totals) override;
 
  private:

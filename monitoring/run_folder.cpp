@@ -93,6 +93,10 @@ void RunFolder::evicted(WorkerId worker, const msg::Evicted& evicted) {
            << std::endl;
 }
 
+void RunFolder::came_back(WorkerId worker) {
+  metrics_ << nlohmann::ordered_json{{"worker_back", worker.value()}}.dump() << std::endl;
+}
+
 void RunFolder::ended(const RunTotals& totals) {
   progress(totals.last);
 }

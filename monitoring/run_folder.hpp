@@ -30,6 +30,7 @@ class RunFolder final : public Audience {
   void progress(const Progress& progress) override;
   void evaluated(const EvaluationResult& result) override;
   void evicted(WorkerId worker, const msg::Evicted& evicted) override;
+  void came_back(WorkerId worker) override;
   void ended(const RunTotals& totals) override;
 
   /// Writes the weights at an iteration that a run which has failed evaluated last.

@@ -39,7 +39,7 @@ void print_workers(std::ostream& out, const RunTotals& totals) {
     out << "  " << std::setw(6) << worker << std::setw(12) << grouped(row.iterations)
         << std::setw(12) << grouped(row.samples) << std::setw(12) << duration(row.compute.seconds())
         << std::setw(12) << duration(row.wait.seconds());
-    if (!row.end.empty()) out << "   ended: " << row.end;
+    if (!row.end.empty()) out << (row.back ? "   came back after: " : "   ended: ") << row.end;
     out << '\n';
   }
 }
@@ -174,7 +174,7 @@ std::string result_json(const Job& job, const RunTotals& totals) {
                                  {"samples", row.samples},
                                  {"compute_seconds", row.compute.seconds()},
                                  {"wait_seconds", row.wait.seconds()}};
-    if (!row.end.empty()) entry["ended"] = row.end;
+    if (!row.end.empty()) entry[row.back ? "came_back_after" : "ended"] = row.end;
     json["workers"].push_back(entry);
   }
   json["waits"] = nlohmann::ordered_json::array();

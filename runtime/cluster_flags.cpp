@@ -33,7 +33,8 @@ void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
                  "workers=2, worker5=later (for a node that joins), with commas between; 0 is this "
                  "program")
       ->group(cluster);
-  app.add_option("--port", flags.port, "Where this program listens, for who joins [any]")
+  app.add_option("--port", flags.port,
+                 "Where this program listens, for who joins, 0 to 65535; 0: any [0]")
       ->group(cluster);
   add_link_flags(app, flags, cluster);
 }
@@ -81,7 +82,11 @@ Expected<ClusterOptions> read_cluster(const ClusterFlags& flags, bool simulated)
                         " is of a run on several nodes; give --nodes with it, or leave it out")};
   }
   options->place = flags.place.value_or("");
-  options->port = flags.port.value_or(0);
+  if (flags.port) {
+    const auto port = parse_port(*flags.port);
+    if (!port) return port.error();
+    options->port = *port;
+  }
   return options;
 }
 

@@ -10,8 +10,7 @@
 namespace leeway {
 
 struct ClusterFlags {
-  std::optional<std::string> nodes, hosts, place, transport, tls, silence;
-  std::optional<std::uint16_t> port;
+  std::optional<std::string> nodes, hosts, place, port, transport, tls, silence;
 };
 
 void add_cluster_flags(CLI::App& app, ClusterFlags& flags);

@@ -1,5 +1,7 @@
 #include "runtime/cluster_options.hpp"
 
+#include <charconv>
+#include <filesystem>
 #include <fstream>
 
 #include "cluster/node_name.hpp"
@@ -21,6 +23,9 @@ Expected<std::vector<std::string>> parse_nodes(const std::string& text) {
 }
 
 Expected<std::vector<std::string>> nodes_from_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return Error{concat(path, ": is a folder; give a file with a node on each line")};
   std::ifstream in(path);
   if (!in) return Error{concat(path, ": cannot be read; give a file with a node on each line")};
   std::vector<std::string> nodes;
@@ -50,6 +55,16 @@ Expected<Duration> parse_silence(const std::string& text) {
   if (!in.problem().empty() || !(time >= 0.05 && time <= 600))
     return Error{concat("--silence: \"", text, "\" is not allowed; give 50ms to 600s, as in 2s")};
   return nanoseconds(static_cast<std::int64_t>(time * 1e9));
+}
+
+Expected<std::uint16_t> parse_port(const std::string& text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || stop != end)
+    return Error{
+        concat("--port: \"", text, "\" is not a port; give 1 to 65535, or 0 for any that is free")};
+  return port;
 }
 
 MeshOptions mesh_options(const ClusterOptions& options) {

@@ -26,6 +26,8 @@ Expected<std::vector<std::string>> nodes_from_file(const std::string& path);
 Expected<Transport> parse_transport(const std::string& text);
 /// "2s", "500ms".
 Expected<Duration> parse_silence(const std::string& text);
+/// "4242"; 0 is any.
+Expected<std::uint16_t> parse_port(const std::string& text);
 /// Without TLS a process listens on loopback alone.
 MeshOptions mesh_options(const ClusterOptions& options);
 

@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "cluster/agent.hpp"
 #include "cluster/this_host.hpp"
 #include "core/text.hpp"
 #include "runtime/attend.hpp"
@@ -53,12 +57,23 @@ Status ClusterRun::run(const std::shared_ptr<const Job>& job,
   if (const auto started = driver_->start(job, audience, std::move(on_event)); !started)
     return started;
   began_ = true;
+  std::int64_t looked_at = steady_ns();
   const Status outcome = attend(driver_->host(), [&] {
     driver_->poll({});
-    return ended();
+    const bool over = ended();
+    const std::int64_t now = steady_ns();
+    stood_still_ = std::max(stood_still_, Duration{now - std::exchange(looked_at, now)});
+    return over;
   });
   driver_->finish();
   return outcome;
+}
+
+std::string ClusterRun::standstill() const {
+  if (stood_still_ <= kProgramSilence) return "";
+  return concat("; this program had stood still for ", stood_still_.ns / 1'000'000'000,
+                " s, and nodes give up one of which they hear nothing for ",
+                kProgramSilence.seconds(), " s");
 }
 
 }  // namespace leeway

@@ -31,12 +31,16 @@ class ClusterRun {
              const std::function<bool()>& ended);
   bool began() const { return began_; }
   bool interrupted() const { return guard_.interrupted(); }
+  /// Of a run that failed, when this program stood still for so long that nodes gave it up: that
+  /// it did, for the end of an error; else empty.
+  std::string standstill() const;
 
  private:
   ClusterRun() = default;
   const InterruptGuard guard_;
   std::unique_ptr<Driver> driver_;
   bool began_ = false;
+  Duration stood_still_{};  // the longest
 };
 
 }  // namespace leeway

@@ -299,6 +299,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   add_cluster_flags(app, flags.cluster);
   add_search_flags(app, flags);
   add_output_flags(app, flags);
+  app.footer(node_programs_help(scenario.plan().name));
   app.allow_extras();
   const auto refuse = [&](const std::string& text) {
     std::cerr << scenario.plan().name << ": " << text << '\n';

@@ -33,6 +33,8 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   if (!where) return refuse(concat("--listen: ", where.error().text));
   const auto links = read_links(flags.links);
   if (!links) return refuse(links.error().text);
+  if (const auto program = parse_node(join); !join.empty() && !program)
+    return refuse(concat("PROGRAM: ", program.error().text));
   const InterruptGuard guard;
   AgentOptions options;
   options.mesh = mesh_options(*links);
@@ -63,6 +65,14 @@ int up(const NodeFlags& flags) {
 
 }  // namespace
 
+std::string node_programs_help(const std::string& program) {
+  return concat("As part of a cluster, with this program's layers and data:\n  ", program,
+                " node --listen HOST:PORT   hosts workers and shards of programs\n  ", program,
+                " join PROGRAM:PORT         hosts workers that a running program misses\n"
+                "  (--help behind node or join lists their flags)\n\n"
+                "Exit codes: 0 ok, 1 the run failed, 2 bad usage, 130 interrupted.");
+}
+
 bool is_node_program(const std::string& word) {
   return word == "node" || word == "join";
 }
@@ -79,9 +89,11 @@ int run_node_program(int argc, char** argv) {
   if (word == "up") app.description("Starts node agents on this host, and ends them on Ctrl-C.");
   if (word == "status") app.description("Shows a job: nodes, actors, clocks, who waits for whom.");
   if (word == "node" || word == "join")
-    app.add_option("--listen", flags.listen, "HOST:PORT where others reach this node; port 0: any")
-        ->capture_default_str();
+    app.add_option("--listen", flags.listen,
+                   "HOST:PORT, an address of this machine at which others reach this node; "
+                   "port 0: any");
   if (word == "node") app.get_option("--listen")->required();
+  if (word == "join") app.get_option("--listen")->capture_default_str();
   if (word == "join")
     app.add_option("PROGRAM", flags.target, "HOST:PORT of the program, as it prints it")
         ->required();
@@ -91,6 +103,12 @@ int run_node_program(int argc, char** argv) {
   }
   if (word == "up") app.add_option("N", flags.count, "How many")->required();
   add_link_flags(app, flags.links, "Options");
+  app.footer(
+      word == "status" ? "Exit codes: 0 ok, 1 nobody answers there, 2 bad usage."
+      : word == "up"   ? "Exit codes: 0 ended by Ctrl-C, 1 not all nodes came up or none is left, "
+                         "2 bad usage."
+      : word == "join" ? "Exit codes: 0 ended with the job or by Ctrl-C, 2 bad usage, or not taken."
+                       : "Exit codes: 0 ended by Ctrl-C, 2 bad usage, or it cannot listen.");
   try {
     app.parse(argc - 1, argv + 1);
   } catch (const CLI::ParseError& error) {

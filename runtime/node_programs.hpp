@@ -6,6 +6,9 @@
 
 namespace leeway {
 
+/// Below the help of scenario programs.
+std::string node_programs_help(const std::string& program);
+
 /// Whether `word` asks for one that a scenario program has: node or join.
 bool is_node_program(const std::string& word);
 /// argv[1] is the word: node, join, up or status. Returns the exit code: 0 done, 1 failed, 2

@@ -1,24 +1,31 @@
 #include "runtime/node_status.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <future>
 #include <iomanip>
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
-#include "cluster/mesh_inbox.hpp"
+#include "cluster/job_node.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/this_host.hpp"
 #include "core/text.hpp"
+#include "messages/node.hpp"
 #include "monitoring/format.hpp"
 
 namespace leeway {
 namespace {
 
-constexpr Duration kCallLimit = seconds(3);
-constexpr Duration kAnswerLimit = seconds(3);
+/// For a call and its answer together: of the process that was named, without which there is
+/// nothing to show, and of the others, all at once.
+constexpr Duration kFirstLimit = seconds(5);
+constexpr Duration kLimit = seconds(2);
 /// Between two looks, from which rates are had.
 constexpr auto kBetween = std::chrono::milliseconds(500);
 
@@ -29,20 +36,16 @@ struct Seen {
 /// By the name of the process.
 using Gathered = std::map<std::string, Seen>;
 
-/// Asks processes, one after the other.
+/// Asks processes what they know. Thread-safe.
 class Asker {
  public:
   static Expected<std::unique_ptr<Asker>> open(const ClusterOptions& options) {
     std::unique_ptr<Asker> asker(new Asker);
     MeshEvents events;
-    auto& inbox = asker->inbox_;
-    events.on_message = [&inbox](PeerId peer, Address, Address to, const Message& message) {
-      if (to == kHost) inbox.push_message(peer, message);
+    events.on_message = [it = asker.get()](PeerId peer, Address, Address to,
+                                           const Message& message) {
+      if (to == kHost) it->take(peer, message);
     };
-    const auto ignore = [](PeerId) {};
-    events.on_up = events.on_silent = events.on_heard = events.on_reconnected = ignore;
-    events.on_gone = [](PeerId, const std::string&) {};
-    events.on_note = [](const std::string&) {};
     MeshOptions mesh = mesh_options(options);
     mesh.address = "127.0.0.1";
     auto opened = open_mesh(mesh, std::move(events));
@@ -51,42 +54,68 @@ class Asker {
     return asker;
   }
 
-  Expected<Seen> ask(const std::string& name) {
+  Expected<Seen> ask(const std::string& name, Duration limit, const std::string& advice) {
+    const std::int64_t until = steady_ns() + limit.ns;
     const auto where = parse_node(name);
     if (!where) return where.error();
-    const auto peer = mesh_->connect(where->host, where->port, kCallLimit);
+    const auto peer = mesh_->connect(where->host, where->port, limit, advice);
     if (!peer) return peer.error();
+    const std::int64_t asked_at = steady_ns();
     mesh_->send(*peer, kHost, kHost, encode(NodeEnvelope{0, node::StatusRequest{}}));
-    const std::int64_t until = steady_ns() + kAnswerLimit.ns;
-    while (steady_ns() < until) {
-      auto item = inbox_.take(milliseconds(50));
-      if (!item || item->peer != *peer || item->kind != MeshInbox::Item::Kind::said) continue;
-      if (auto* status = std::get_if<node::Status>(&item->said->body))
-        return Seen{std::move(*status), steady_ns()};
-    }
-    return Error{
-        concat(name, ": has not answered within ", kAnswerLimit.seconds(), " s; is it stopped?")};
+    std::unique_lock lock(mutex_);
+    const auto& seen = seen_[*peer];
+    const auto has_come = [&] { return seen.at >= asked_at; };
+    if (changed_.wait_for(lock, std::chrono::nanoseconds(until - steady_ns()), has_come))
+      return seen;
+    return Error{concat(name, ": no answer within ", limit.seconds(), " s; is it stopped?")};
   }
 
  private:
   Asker() = default;
-  MeshInbox inbox_;
-  std::unique_ptr<Mesh> mesh_;  // last: its threads use the inbox
+  void take(PeerId peer, const Message& message) {
+    auto said = decode_node(message);
+    auto* const status = said ? std::get_if<node::Status>(&said->body) : nullptr;
+    if (!status) return;
+    std::lock_guard lock(mutex_);
+    seen_[peer] = {std::move(*status), steady_ns()};
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<PeerId, Seen> seen_;  // of each the last
+  std::unique_ptr<Mesh> mesh_;   // last: its threads use the above
 };
 
-/// The process at `name` and all that it names.
-Expected<Gathered> gather(Asker& asker, const std::string& name) {
-  auto first = asker.ask(name);
+struct Look {
+  node::Status asked;
+  Gathered all;  // with the one that was asked
+};
+
+/// The process at `name` and all that it names, these at once. Adds to `silent` those of which
+/// nothing is heard, and why; they are not asked again.
+Expected<Look> look(Asker& asker, const std::string& name,
+                    std::map<std::string, std::string>& silent) {
+  auto first =
+      asker.ask(name, kFirstLimit, "give the address of a node, or of a program that runs");
   if (!first) return first.error();
-  const std::string itself = first->status.name;
-  const auto nodes = first->status.nodes;
-  Gathered all;
-  all.emplace(itself, std::move(*first));
-  for (const auto& other : nodes) {
-    if (other.empty() || all.contains(other)) continue;
-    if (auto seen = asker.ask(other)) all.emplace(other, std::move(*seen));
+  Look found{first->status, {}};
+  found.all.emplace(first->status.name, std::move(*first));
+  std::map<std::string, std::future<Expected<Seen>>> others;
+  for (const auto& other : found.asked.nodes)
+    if (!other.empty() && !found.all.contains(other) && !silent.contains(other))
+      others.try_emplace(other, std::async(std::launch::async, [&asker, other] {
+                           return asker.ask(other, kLimit,
+                                            "it has ended, or cannot be reached from here");
+                         }));
+  for (auto& [other, answer] : others) {
+    auto seen = answer.get();
+    if (seen)
+      found.all.emplace(other, std::move(*seen));
+    else
+      silent.emplace(other, seen.error().text);
   }
-  return all;
+  return found;
 }
 
 /// One table: columns as wide as they must be.
@@ -235,28 +264,21 @@ void print_json(const Gathered& before, const Gathered& all, const node::Status&
 }  // namespace
 
 int show_status(const std::string& name, const ClusterOptions& options, bool json) {
+  const auto complain = [](const std::string& text, int code) {
+    std::cerr << "leeway: " << text << std::endl;
+    return code;
+  };
+  if (const auto where = parse_node(name); !where) return complain(where.error().text, 2);
   auto asker = Asker::open(options);
-  if (!asker) {
-    std::cerr << "leeway: " << asker.error().text << '\n';
-    return 2;
-  }
-  const auto before = gather(**asker, name);
-  if (!before) {
-    std::cerr << "leeway: " << before.error().text << '\n';
-    return 1;
-  }
+  if (!asker) return complain(asker.error().text, 2);
+  std::map<std::string, std::string> silent;
+  const auto before = look(**asker, name, silent);
+  if (!before) return complain(before.error().text, 1);
+  for (const auto& [node, why] : silent) complain(why, 1);
   std::this_thread::sleep_for(kBetween);
-  const auto all = gather(**asker, name);
-  if (!all) {
-    std::cerr << "leeway: " << all.error().text << '\n';
-    return 1;
-  }
-  const auto asked = (*asker)->ask(name);
-  if (!asked) {
-    std::cerr << "leeway: " << asked.error().text << '\n';
-    return 1;
-  }
-  (json ? print_json : print_table)(*before, *all, asked->status);
+  const auto now = look(**asker, name, silent);
+  if (!now) return complain(now.error().text, 1);
+  (json ? print_json : print_table)(before->all, now->all, now->asked);
   return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <iostream>
 #include <utility>
 
@@ -75,6 +76,23 @@ bool relay(Child& child, std::size_t number) {
   return true;
 }
 
+/// "has ended", or how it came to it.
+std::string end_text(int status) {
+  if (WIFSIGNALED(status))
+    return concat("was killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
+                  ")");
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+    return concat("has ended with exit code ", WEXITSTATUS(status));
+  return "has ended";
+}
+
+std::string nodes_of(const std::vector<Child>& children) {
+  std::vector<std::string> names;
+  for (const Child& child : children)
+    if (child.pipe >= 0 && !child.name.empty()) names.push_back(child.name);
+  return join(names, ",");
+}
+
 /// Waits a little for lines of any of them, and returns how many live.
 std::size_t relay_all(std::vector<Child>& children) {
   std::vector<pollfd> polled;
@@ -89,7 +107,8 @@ std::size_t relay_all(std::vector<Child>& children) {
     close(std::exchange(child.pipe, -1));
     int status = 0;
     waitpid(child.pid, &status, 0);
-    std::cerr << "node " << i + 1 << " has ended" << std::endl;
+    std::cerr << "node " << i + 1 << (child.name.empty() ? "" : concat(" (", child.name, ")"))
+              << ' ' << end_text(status) << std::endl;
     --living;
   }
   return living;
@@ -98,13 +117,6 @@ std::size_t relay_all(std::vector<Child>& children) {
 void signal_all(const std::vector<Child>& children, int signal) {
   for (const Child& child : children)
     if (child.pipe >= 0) kill(child.pid, signal);
-}
-
-std::string nodes_of(const std::vector<Child>& children) {
-  std::vector<std::string> names;
-  for (const Child& child : children)
-    if (!child.name.empty()) names.push_back(child.name);
-  return join(names, ",");
 }
 
 }  // namespace
@@ -128,7 +140,14 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
               << nodes_of(children) << "\n\nCtrl-C ends them." << std::endl;
   else if (!guard.interrupted())
     std::cerr << "leeway: not all nodes listen; see what they say above\n";
-  while (well && !guard.interrupted() && relay_all(children) > 0) {
+  std::size_t living = count;
+  while (well && !guard.interrupted() && living > 0) {
+    const std::size_t before = std::exchange(living, relay_all(children));
+    if (living == before || guard.interrupted()) continue;
+    if (living > 0)
+      std::cerr << "leeway: the other nodes go on: --nodes " << nodes_of(children) << std::endl;
+    else
+      std::cerr << "leeway: no node is left" << std::endl;
   }
   signal_all(children, SIGINT);
   const auto end = Clock::now() + kEndLimit;
@@ -137,7 +156,7 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
   signal_all(children, SIGKILL);
   while (relay_all(children) > 0) {
   }
-  return well ? 0 : 1;
+  return well && living > 0 ? 0 : 1;
 }
 
 }  // namespace leeway

@@ -270,9 +270,17 @@ Result run(const Plan& plan, const RunOptions& options) {
       run_here(job, std::move(on_event), audience, ending, result);
     }
   }
-  if (!result.error.empty()) return result;
+  const std::string standstill = *cluster ? (*cluster)->standstill() : "";
+  if (!result.error.empty()) {
+    result.error += standstill;
+    return result;
+  }
   fill(result, *job, ending.take_totals());
   result.history = ending.take_history();
+  if (result.totals.end.reason == msg::RunEnded::Reason::failed) {
+    result.error += standstill;
+    result.totals.end.text += standstill;
+  }
   keep_last_cut(result, *job, folder.get());
   if (folder) {
     result.folder = options.folder;

@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
     if (!options.folder.empty()) options.folder += "/" + name;
     const Result result = run(plan, options);
     if (!result.ok()) {
-      std::cerr << "crash-and-rejoin: " << name << ": " << result.error << '\n';
+      std::cerr << "crash-and-rejoin: " << name << ": "
+                << (result.error.empty() ? "interrupted" : result.error) << '\n';
       return result.exit_code;
     }
     print_row(name, result);

@@ -105,7 +105,8 @@ int main(int argc, char** argv) {
       if (!options.folder.empty()) options.folder += "/" + policy.name + "-" + field;
       const Result result = run(plan, options);
       if (!result.ok()) {
-        std::cerr << "stragglers: " << policy.name << ": " << result.error << '\n';
+        std::cerr << "stragglers: " << policy.name << ": "
+                  << (result.error.empty() ? "interrupted" : result.error) << '\n';
         return result.exit_code;
       }
       Series curve{.name = policy.name};

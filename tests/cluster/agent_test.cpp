@@ -158,6 +158,21 @@ Plan long_plan() {
   return plan;
 }
 
+/// A job that nobody begins.
+node::Ask ask_of(const std::string& who, const std::string& program, const std::string& agent) {
+  const Plan plan = tiny_plan();
+  node::Ask ask;
+  ask.version = leeway_version();
+  ask.who = who;
+  ask.plan = encode(plan);
+  ask.self = 1;
+  ask.nodes = {program, agent};
+  ask.shards = {1, 1};
+  ask.workers = {1, 1, 1};
+  ask.data = {60, 20, Shape({4}), 3, 0, 0, 7};
+  return ask;
+}
+
 /// A mesh that answers whatever it is asked, and keeps what it is told.
 class FakePeer {
  public:
@@ -175,6 +190,15 @@ class FakePeer {
     mesh = std::make_unique<MemoryMesh>(net, MeshOptions{}, std::move(events));
   }
   std::string name() const { return concat("127.0.0.1:", mesh->port()); }
+  PeerId call(const std::string& node) {
+    const auto where = parse_node(node);
+    const auto peer = mesh->connect(where->host, where->port, seconds(1));
+    REQUIRE(peer);
+    return *peer;
+  }
+  void say(PeerId to, std::uint64_t job, node::Body body) {
+    mesh->send(to, kHost, kHost, encode(NodeEnvelope{job, std::move(body)}));
+  }
 
  private:
   Answering answer_;
@@ -241,7 +265,8 @@ TEST_CASE("all that keeps nodes from a job is told at once") {
   SECTION("nodes that are not there") {
     Program program(net, {good.name(), "127.0.0.1:1", "127.0.0.1:2"}, tiny_plan());
     CHECK_THAT(program.prepare(), Contains("2 of 3 nodes") && Contains("127.0.0.1:1") &&
-                                      Contains("127.0.0.1:2") && Contains("start a node"));
+                                      Contains("127.0.0.1:2") &&
+                                      Contains("start `leeway node --listen 127.0.0.1:2`"));
   }
   SECTION("a node named twice") {
     Program program(net, {good.name(), good.name()}, tiny_plan());
@@ -306,25 +331,67 @@ TEST_CASE("an agent gives up a program that is silent for long") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);
   FakePeer program(net, [](const node::Body&) { return std::nullopt; });
-  const auto name = parse_node(agent.name());
-  const auto peer = program.mesh->connect(name->host, name->port, seconds(1));
-  REQUIRE(peer);
-  const Plan plan = tiny_plan();
-  const auto job = job_of(plan);
-  node::Ask ask;
-  ask.version = leeway_version();
-  ask.who = "the silent one";
-  ask.plan = encode(plan);
-  ask.self = 1;
-  ask.nodes = {program.name(), agent.name()};
-  ask.shards = {1, 1};
-  ask.workers = {1, 1, 1};
-  ask.data = {60, 20, Shape({4}), 3, 0, 0, 7};
-  program.mesh->send(*peer, kHost, kHost, encode(NodeEnvelope{5, ask}));
+  const PeerId peer = program.call(agent.name());
+  program.say(peer, 5, ask_of("the silent one", program.name(), agent.name()));
   Program second(net, {agent.name()}, tiny_plan());
   CHECK_THAT(second.prepare(), Contains("the job of the silent one"));
-  program.mesh->fall_silent(*peer);
+  program.mesh->fall_silent(peer);
   CHECK(agent.says("gave back the job of the silent one: no sign of life"));
+}
+
+TEST_CASE("while an agent does not know whether its program lives, the next one waits") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent agent(net);
+  FakePeer program(net, [](const node::Body&) { return std::nullopt; });
+  std::mutex mutex;
+  std::vector<std::string> busy;
+  std::atomic<int> pongs = 0;
+  FakePeer next(net, [&](const node::Body& body) -> std::optional<node::Body> {
+    std::lock_guard lock(mutex);
+    if (const auto* answer = std::get_if<node::Answer>(&body)) busy.push_back(answer->busy);
+    if (std::holds_alternative<node::Pong>(body)) ++pongs;
+    return std::nullopt;
+  });
+  const auto answered = [&] {
+    std::lock_guard lock(mutex);
+    return busy.size() == 1;
+  };
+  const PeerId old_job = program.call(agent.name()), new_job = next.call(agent.name());
+  program.say(old_job, 5, ask_of("the old one", program.name(), agent.name()));
+  program.mesh->hold_connection(old_job, true);
+  next.say(new_job, 6, ask_of("the new one", next.name(), agent.name()));
+  next.say(new_job, 6, node::Ping{});
+  REQUIRE(comes_true([&] { return pongs == 1; }));  // it has read the question before
+  CHECK_FALSE(answered());
+  SECTION("until it is gone, and then has the node") {
+    program.mesh->leave(old_job);
+    REQUIRE(comes_true(answered));
+    CHECK(busy.front().empty());
+  }
+  SECTION("until it is there again, and then is refused") {
+    program.mesh->hold_connection(old_job, false);
+    REQUIRE(comes_true(answered));
+    CHECK_THAT(busy.front(), Contains("it has been hosting the job of the old one since"));
+  }
+}
+
+TEST_CASE("a program that is taken for a node, and a node for a program, say what they are") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent agent(net);
+  Program first(net, {agent.name()}, long_plan());
+  REQUIRE(first.prepare() == "");
+  REQUIRE(first.start() == "");
+  Program second(net, {first.driver().name()}, tiny_plan());
+  auto prepared = std::async(std::launch::async, [&] { return second.prepare(); });
+  REQUIRE(first.poll_until(
+      [&] { return prepared.wait_for(milliseconds(0)) == std::future_status::ready; }));
+  CHECK_THAT(prepared.get(),
+             Contains(first.driver().name() + ": is a program, that of the test, not a node"));
+  RunningAgent lost(net, agent.name());
+  REQUIRE(first.poll_until([&] { return lost.has_ended(); }));
+  CHECK_THAT(lost.outcome().error().text,
+             Contains(agent.name() + " is a node, not a program") &&
+                 Contains("for the job that is here " + first.driver().name()));
 }
 
 }  // namespace leeway::test

@@ -1,163 +1,7 @@
-// Clusters of real processes on loopback: what a user does, and what happens to the processes.
-#include <catch2/catch.hpp>
-#include <map>
-#include <memory>
-
-#include "core/text.hpp"
-#include "tests/support/process.hpp"
+// Runs on clusters of real processes: what a user does, and what happens to the processes.
+#include "tests/cluster/cluster_processes.hpp"
 
 namespace leeway::test {
-namespace {
-
-using Catch::Contains;
-using namespace std::string_literals;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-const std::string kBin = LEEWAY_BIN;
-
-template <class Condition>
-bool comes_true(Condition condition, seconds limit = seconds(20)) {
-  const auto until = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return condition();
-    std::this_thread::sleep_for(milliseconds(20));
-  }
-  return true;
-}
-
-/// A process that says where it listens.
-class Listener {
- public:
-  explicit Listener(std::vector<std::string> arguments) : process_(std::move(arguments)) {}
-  /// "" when it has not said so in time.
-  std::string name() {
-    const std::string mark = "listening on ";
-    const auto find = [&] {
-      const std::string text = process_.err();
-      const auto at = text.find(mark);
-      if (at == std::string::npos) return std::string();
-      const auto begin = at + mark.size();
-      const auto end = text.find_first_of(" \n", begin);
-      if (end == std::string::npos) return std::string();
-      std::string found = text.substr(begin, end - begin);
-      if (found.ends_with(':')) found.pop_back();
-      return found;
-    };
-    comes_true([&] { return !find().empty(); });
-    return find();
-  }
-  bool says(const std::string& text) {
-    return comes_true([&] { return process_.err().find(text) != std::string::npos; });
-  }
-  Process& process() { return process_; }
-
- private:
-  Process process_;
-};
-
-/// Node agents, and what a program is told of them.
-class Nodes {
- public:
-  explicit Nodes(int count) {
-    for (int i = 0; i < count; ++i)
-      add({kBin + "/leeway", "node", "--listen", "127.0.0.1:0", "--silence", "500ms"});
-  }
-  void add(std::vector<std::string> arguments) {
-    nodes_.push_back(std::make_unique<Listener>(std::move(arguments)));
-  }
-  std::string text() {
-    std::vector<std::string> names;
-    for (const auto& node : nodes_) names.push_back(node->name());
-    return join(names, ",");
-  }
-  Listener& operator[](std::size_t index) { return *nodes_[index]; }
-  std::size_t size() const { return nodes_.size(); }
-  /// All say that they are free, the last thing that they said.
-  bool all_free() {
-    return comes_true([&] {
-      for (const auto& node : nodes_)
-        if (!node->process().err().ends_with("free\n")) return false;
-      return true;
-    });
-  }
-
- private:
-  std::vector<std::unique_ptr<Listener>> nodes_;
-};
-
-std::vector<std::string> operator+(std::vector<std::string> all,
-                                   const std::vector<std::string>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
-/// linear-regression with three workers, each of whose iterations takes some milliseconds.
-std::vector<std::string> slow_run(Nodes& nodes, const std::string& out) {
-  return {kBin + "/linear-regression",
-          "--nodes",
-          nodes.text(),
-          "--silence",
-          "500ms",
-          "--staleness",
-          "2",
-          "--workers",
-          "3",
-          "--batch",
-          "16",
-          "--slow",
-          "all:pauses(4ms/1)",
-          "--epochs",
-          "3",
-          "--trace",
-          "--out",
-          out};
-}
-
-std::uint64_t samples_so_far(const std::string& folder) {
-  std::istringstream lines(read_text(folder + "/metrics.jsonl"));
-  std::uint64_t samples = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("samples")) samples = json["samples"];
-  }
-  return samples;
-}
-
-bool gets_going(const std::string& folder) {
-  return comes_true([&] { return samples_so_far(folder) > 2000; });
-}
-
-/// By the events of all nodes: each sample of each epoch once.
-void check_trained_once(const std::string& folder, std::int64_t epochs, std::int64_t samples) {
-  std::istringstream lines(read_text(folder + "/events.jsonl"));
-  std::map<std::int64_t, std::map<std::int64_t, std::int64_t>> ranges;  // by epoch
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line);
-    if (json["event"] != "trained") continue;
-    const auto added = ranges[json["epoch"]].emplace(json["value"], json["value2"]);
-    CHECK(added.second);
-  }
-  CHECK(static_cast<std::int64_t>(ranges.size()) == epochs);
-  for (const auto& [epoch, parts] : ranges) {
-    std::int64_t at = 0;
-    for (const auto& [begin, end] : parts) {
-      CHECK(begin == at);
-      at = end;
-    }
-    CHECK(at == samples);
-  }
-}
-
-/// Ends of itself, with that code.
-void check_ends(Process& process, int code, seconds limit = seconds(60)) {
-  const auto ended = process.wait_up_to(limit);
-  INFO(process.out() << process.err());
-  REQUIRE(ended);
-  CHECK(*ended == code);
-}
-
-}  // namespace
 
 TEST_CASE("runs on three nodes, one after the other, give the weights of a run in one process") {
   Nodes nodes(2);
@@ -237,14 +81,17 @@ TEST_CASE("a run goes on when a node with workers dies, and trains every sample 
 TEST_CASE("workers of a node that stood still come back, and every sample is trained once") {
   TemporaryFolder folder;
   Nodes nodes(3);
-  Process program(slow_run(nodes, folder / "run"));
+  Process program(slow_run(nodes, folder / "run", "6"));
   REQUIRE(gets_going(folder / "run"));
   nodes[2].process().signal(SIGSTOP);
   CHECK(comes_true([&] { return program.err().find("evicted") != std::string::npos; }));
   nodes[2].process().signal(SIGCONT);
   CHECK(comes_true([&] { return program.err().find("heard again") != std::string::npos; }));
+  CHECK(comes_true([&] { return program.err().find("worker 2 is back") != std::string::npos; }));
   check_ends(program, 0);
-  check_trained_once(folder / "run", 3, 10000);
+  CHECK_THAT(program.out(),
+             Contains("came back after: no sign of life of node " + nodes[2].name()));
+  check_trained_once(folder / "run", 6, 10000);
   CHECK(nodes.all_free());
 }
 
@@ -303,45 +150,20 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
     Process program(slow_run(nodes, folder / "killed"));
     REQUIRE(gets_going(folder / "killed"));
     program.signal(SIGKILL);
-    CHECK(nodes.all_free());
-    CHECK_THAT(nodes[0].process().err(), Contains("the program is gone"));
+    program.wait();
   }
+  // The next one need not wait until they are.
   Process program(slow_run(nodes, folder / "interrupted"));
   REQUIRE(gets_going(folder / "interrupted"));
   program.signal(SIGINT);
   check_ends(program, 130);
   CHECK(nodes.all_free());
+  CHECK_THAT(nodes[0].process().err(),
+             Contains("the program is gone: its process has ended; free"));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].process().signal(SIGTERM);
     check_ends(nodes[i].process(), 0, seconds(12));
   }
-}
-
-TEST_CASE("status shows actors, clocks and links, whoever is asked") {
-  TemporaryFolder folder;
-  Nodes nodes(2);
-  CHECK_THAT(run_program({kBin + "/leeway", "status", nodes[0].name()}).out, Contains("free"));
-  Listener program(slow_run(nodes, folder / "run"));
-  REQUIRE(gets_going(folder / "run"));
-  for (const auto& name : {nodes[1].name(), program.name()}) {
-    const auto status = run_program({kBin + "/leeway", "status", name, "--json"});
-    INFO(status.err);
-    REQUIRE(status.code == 0);
-    const auto json = nlohmann::json::parse(status.out);
-    CHECK(json["job"] == "linear-regression");
-    REQUIRE(json["nodes"].size() == 3);
-    CHECK(json["nodes"][0]["actors"] == nlohmann::json({"scheduler", "monitor"}));
-    CHECK(json["nodes"][1]["actors"] == nlohmann::json({"shard 0", "worker 0", "worker 2"}));
-    CHECK(json["workers"].size() == 3);
-    CHECK(json["workers"][0]["clock"] > 0);
-    CHECK(json["links"].size() == 6);
-    CHECK(json["links"][0]["state"] == "up");
-  }
-  CHECK_THAT(run_program({kBin + "/leeway", "status", program.name()}).out,
-             Contains("shard 0, worker 0, worker 2"));
-  program.process().signal(SIGINT);
-  check_ends(program.process(), 130);
-  CHECK_THAT(run_program({kBin + "/leeway", "status", "127.0.0.1:1"}).err, Contains("127.0.0.1:1"));
 }
 
 TEST_CASE("with certificates of one authority nodes talk over TLS, and without one they do not") {
@@ -366,22 +188,9 @@ TEST_CASE("with certificates of one authority nodes talk over TLS, and without o
   const auto run = run_with({"--tls", folder / "ours/127.0.0.1"});
   INFO(run.err);
   CHECK(run.code == 0);
+  // It listens on all addresses, and names the one at which these nodes can call it.
+  CHECK_THAT(run.err, Contains("listening on 127.0.0.1:"));
   CHECK(nodes.all_free());
-}
-
-TEST_CASE("leeway up starts nodes, tells how to use them, and ends them") {
-  Process up({kBin + "/leeway", "up", "2"});
-  REQUIRE(comes_true([&] { return up.out().find("Ctrl-C") != std::string::npos; }));
-  const std::string text = up.out();
-  const auto begin = text.find("--nodes ") + 8;
-  const std::string nodes = text.substr(begin, text.find('\n', begin) - begin);
-  const auto run =
-      run_program({kBin + "/linear-regression", "--nodes", nodes, "--no-out", "--quiet"});
-  INFO(run.err);
-  CHECK(run.code == 0);
-  up.signal(SIGINT);
-  check_ends(up, 0, seconds(15));
-  CHECK_THAT(up.err(), Contains("node 1 has ended") && Contains("node 2 has ended"));
 }
 
 }  // namespace leeway::test

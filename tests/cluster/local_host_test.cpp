@@ -261,6 +261,7 @@ TEST_CASE(
   // The lives of a worker are told together.
   for (const auto& worker : result.totals.workers) CHECK(worker.samples > 100);
   CHECK(result.totals.workers[1].end == "fault of the plan: crash");
+  CHECK(result.totals.workers[1].back);
   CHECK(result.totals.workers[2].end.empty());
 }
 

@@ -186,7 +186,11 @@ TEST_CASE("a call that cannot be made says why and what to do") {
   const auto nobody = a.call(free_port);
   REQUIRE_FALSE(nobody);
   CHECK(nobody.error().text.find("nobody listens there") != std::string::npos);
-  CHECK(nobody.error().text.find("leeway node --listen") != std::string::npos);
+  CHECK(nobody.error().text.find(kCheckAddress) != std::string::npos);
+  const auto advised = a.mesh().connect("127.0.0.1", free_port, seconds(5), "start it");
+  REQUIRE_FALSE(advised);
+  CHECK(advised.error().text ==
+        concat("127.0.0.1:", free_port, ": nobody listens there; start it"));
 
   const auto unknown = a.mesh().connect("no-such-host.invalid", 1, seconds(5));
   REQUIRE_FALSE(unknown);

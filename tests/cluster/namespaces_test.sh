@@ -98,6 +98,8 @@ echo "--- links with delay and loss"
 switch delay 5
 switch loss 0.01
 (train "$folder/lossy.log" --staleness bsp --iterations 300)
+# Where the others can call the program, whose name they do not know.
+expect "$folder/lossy.log" "listening on 10.98.7.1:"
 
 echo "--- a worker's host is cut off, and comes back"
 switch delay 1

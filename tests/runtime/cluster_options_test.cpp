@@ -10,6 +10,7 @@ namespace leeway::test {
 namespace {
 
 using Catch::Contains;
+using namespace std::string_literals;
 using Names = std::vector<std::string>;
 
 CommandLine parsed(std::vector<std::string> flags) {
@@ -42,7 +43,8 @@ TEST_CASE("nodes are read from a list and from a file with comments") {
     const auto nodes = parse_nodes(wrong);
     INFO(wrong);
     REQUIRE_FALSE(nodes);
-    CHECK_THAT(nodes.error().text, Contains("give HOST:PORT"));
+    CHECK_THAT(nodes.error().text,
+               Contains(wrong == "a:65536"s ? "give 65535 at most" : "give HOST:PORT"));
   }
   TemporaryFolder folder;
   std::ofstream(folder / "hosts") << "# the cluster\na:1\n\n  b:2  # the slow one\n";
@@ -52,13 +54,17 @@ TEST_CASE("nodes are read from a list and from a file with comments") {
   std::ofstream(folder / "none") << "# nobody\n";
   CHECK_THAT(nodes_from_file(folder / "none").error().text, Contains("names no node"));
   CHECK_THAT(nodes_from_file(folder / "missing").error().text, Contains("cannot be read"));
+  CHECK_THAT(nodes_from_file(folder / "").error().text, Contains("is a folder; give a file"));
 }
 
-TEST_CASE("silence and transport are read, or refused with what would be right") {
+TEST_CASE("silence, port and transport are read, or refused with what would be right") {
   CHECK(*parse_silence("500ms") == milliseconds(500));
   CHECK(*parse_silence("2s") == seconds(2));
   for (const char* wrong : {"", "2", "1ms", "2h", "700s", "-1s", "2s "})
     CHECK_THAT(parse_silence(wrong).error().text, Contains("give 50ms to 600s"));
+  CHECK(*parse_port("65535") == 65535);
+  for (const char* wrong : {"", "65536", "99999", "-1", "a", "1 "})
+    CHECK_THAT(parse_port(wrong).error().text, Contains("give 1 to 65535, or 0"));
   CHECK(*parse_transport("shm") == Transport::shared_memory);
   CHECK_THAT(parse_transport("udp").error().text, Contains("auto, tcp or shm"));
 }
@@ -77,6 +83,7 @@ TEST_CASE("flags of a cluster go into the options of a run") {
   CHECK(parsed({}).options.cluster.nodes.empty());
   // Nodes are needed, and named once.
   CHECK(parsed({"--place", "shard0=1"}).exit_code == 2);
+  CHECK(parsed({"--nodes", "a:1", "--port", "99999"}).exit_code == 2);
   CHECK(parsed({"--nodes", "a:1", "--hosts", "file"}).exit_code == 2);
 }
 

@@ -133,6 +133,16 @@ TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
   }
 }
 
+TEST_CASE("Ctrl-C stops a program of several runs, which says in which of them") {
+  const TemporaryFolder folder;
+  Process process({kBin + "/crash-and-rejoin", "--epochs", "1000", "--out", folder / "study"});
+  for (int i = 0; i < 600 && read_text(folder / "study/undisturbed/metrics.jsonl").empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  process.signal(SIGINT);
+  CHECK(process.wait() == 130);
+  CHECK(process.err() == "crash-and-rejoin: undisturbed: interrupted\n");
+}
+
 TEST_CASE("a loss that is not finite stops the run and names worker, iteration and layer") {
   const auto ran = run_program({kBin + "/fashion-mlp", "--lr", "1e20", "--no-out"});
   INFO(ran.out << ran.err);
@@ -150,8 +160,14 @@ TEST_CASE("workers come back and join late in the middle of a run") {
   INFO(ran.out << ran.err);
   CHECK(ran.code == 0);
   CHECK(contains(ran.err, "worker 2 ended and was evicted"));
+  CHECK(contains(ran.err, "worker 2 is back\n"));
+  CHECK(contains(ran.out, "   came back after: fault of the plan: crash\n"));
+  CHECK(contains(read_text(folder / "run/metrics.jsonl"), "{\"worker_back\":2}\n"));
   const auto result = read_json(folder / "run/result.json");
   CHECK(result["samples_trained"] == 120000);
+  CHECK(result["workers"][2]["came_back_after"] == "fault of the plan: crash");
+  CHECK_FALSE(result["workers"][2].contains("ended"));
+  CHECK_FALSE(contains(ran.err, "worker 1 is back"));  // it joined for the first time
   for (const auto& worker : result["workers"]) CHECK(worker["samples"] > 5000);
 }
 

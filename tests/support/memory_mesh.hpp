@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "cluster/mesh.hpp"
@@ -48,11 +49,12 @@ class MemoryMesh final : public Mesh {
   std::string address() const override { return "127.0.0.1"; }
   std::uint16_t port() const override { return port_; }
 
-  Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration) override {
+  Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration,
+                           const std::string& advice = kCheckAddress) override {
     std::lock_guard lock(net_->mutex);
     const auto found = net_->meshes.find(port);
     if (found == net_->meshes.end() || found->second == this)
-      return Error{concat(host, ':', port, ": nobody listens there; start a node")};
+      return Error{concat(host, ':', port, ": nobody listens there; ", advice)};
     MemoryMesh* const other = found->second;
     for (const auto& [peer, known] : peers_)
       if (known.mesh == other) return peer;
@@ -84,6 +86,20 @@ class MemoryMesh final : public Mesh {
     std::lock_guard lock(net_->mutex);
     const auto [mesh, id] = peers_.at(peer);
     mesh->push([mesh, id] { mesh->events_.on_silent(id); });
+  }
+
+  /// The connection does not stand here for now, though what is said still arrives.
+  void hold_connection(PeerId peer, bool lost) {
+    std::lock_guard lock(net_->mutex);
+    const auto [mesh, id] = peers_.at(peer);
+    if (lost)
+      mesh->lost_.insert(id);
+    else
+      mesh->lost_.erase(id);
+  }
+  bool is_connected(PeerId peer) const override {
+    std::lock_guard lock(net_->mutex);
+    return peers_.contains(peer) && !lost_.contains(peer);
   }
 
   PeerCounts counts(PeerId) const override { return {}; }
@@ -123,6 +139,7 @@ class MemoryMesh final : public Mesh {
   const MeshEvents events_;
   std::uint16_t port_ = 0;
   std::map<PeerId, Other> peers_;  // under the net's mutex
+  std::set<PeerId> lost_;          // those of them whose connection does not stand
   std::uint32_t last_peer_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;

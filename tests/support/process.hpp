@@ -70,6 +70,7 @@ class Process {
     }
   }
 
+  pid_t pid() const { return pid_; }
   void signal(int number) { ::kill(pid_, number); }
   /// Exit code, or 128 plus the signal's number.
   int wait() {

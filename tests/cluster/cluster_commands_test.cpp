@@ -1,0 +1,154 @@
+// `leeway` and its commands for clusters: what they show, and what they answer to what is wrong.
+#include <filesystem>
+#include <utility>
+
+#include "tests/cluster/cluster_processes.hpp"
+
+namespace leeway::test {
+namespace {
+
+std::vector<bool> answering(const nlohmann::json& status) {
+  std::vector<bool> answers;
+  if (status.is_object())
+    for (const auto& node : status["nodes"]) answers.push_back(node["answers"]);
+  return answers;
+}
+
+/// What `leeway status` says, on the terminal and as JSON, once just these nodes answer: on a
+/// machine under load one may miss the limit.
+std::pair<std::string, nlohmann::json> status_of(const std::string& name,
+                                                 const std::vector<bool>& answers) {
+  std::pair<std::string, nlohmann::json> said;
+  comes_true([&] {
+    const auto status = run_program({kBin + "/leeway", "status", name, "--json"});
+    said = {status.err, nlohmann::json::parse(status.out, nullptr, false)};
+    return answering(said.second) == answers;
+  });
+  return said;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    // "PID (NAME) STATE PARENT ..."
+    const std::string text = read_text(entry.path().string() + "/stat");
+    const auto end = text.rfind(')');
+    if (end == std::string::npos) continue;
+    std::istringstream rest(text.substr(end + 1));
+    std::string state;
+    pid_t its_parent = 0;
+    rest >> state >> its_parent;
+    if (its_parent == parent) children.push_back(std::stoi(name));
+  }
+  return children;
+}
+
+}  // namespace
+
+TEST_CASE("status shows actors, clocks and links, whoever is asked") {
+  TemporaryFolder folder;
+  Nodes nodes(2);
+  CHECK_THAT(run_program({kBin + "/leeway", "status", nodes[0].name()}).out, Contains("free"));
+  Listener program(slow_run(nodes, folder / "run", "1000"));
+  REQUIRE(gets_going(folder / "run"));
+  for (const auto& name : {nodes[1].name(), program.name()}) {
+    const auto json = status_of(name, {true, true, true}).second;
+    INFO(json);
+    CHECK(json["job"] == "linear-regression");
+    REQUIRE(json["nodes"].size() == 3);
+    CHECK(json["nodes"][0]["actors"] == nlohmann::json({"scheduler", "monitor"}));
+    CHECK(json["nodes"][1]["actors"] == nlohmann::json({"shard 0", "worker 0", "worker 2"}));
+    CHECK(json["workers"].size() == 3);
+    CHECK(json["workers"][0]["clock"] > 0);
+    CHECK(json["links"].size() == 6);
+    CHECK(json["links"][0]["state"] == "up");
+  }
+  CHECK_THAT(run_program({kBin + "/leeway", "status", program.name()}).out,
+             Contains("shard 0, worker 0, worker 2"));
+  // One that stands still is named, and the others are shown.
+  nodes[1].process().signal(SIGSTOP);
+  const auto [error, json] = status_of(program.name(), {true, true, false});
+  nodes[1].process().signal(SIGCONT);
+  CHECK(answering(json) == std::vector{true, true, false});
+  CHECK_THAT(error, Contains("leeway: " + nodes[1].name() + ": ") && Contains("stopped?"));
+  program.process().signal(SIGINT);
+  check_ends(program.process(), 130);
+}
+
+TEST_CASE("addresses that lead nowhere are answered with what would be right") {
+  const auto run_leeway = [](std::vector<std::string> words) {
+    words.insert(words.begin(), kBin + "/leeway");
+    return run_program(words);
+  };
+  struct Wrong {
+    std::vector<std::string> words;
+    int code;
+    std::string text;
+  };
+  const std::vector<Wrong> all = {
+      {{"status", "nonsense"}, 2, "\"nonsense\" is not a node; give HOST:PORT"},
+      {{"join", "nonsense"}, 2, "\"nonsense\" is not a node; give HOST:PORT"},
+      {{"status", "127.0.0.1:1"},
+       1,
+       "127.0.0.1:1: nobody listens there; give the address of a node"},
+      {{"join", "127.0.0.1:1"},
+       2,
+       "nobody listens there; give the address that the program prints"},
+      {{"node", "--listen", "127.0.0.1:99999"}, 2, "give 65535 at most"},
+      {{"node", "--listen", "no-such-host.invalid:1"},
+       2,
+       "give an address or a name of this machine"},
+      {{"node"}, 2, "--listen is required"}};
+  for (const auto& wrong : all) {
+    const auto ran = run_leeway(wrong.words);
+    INFO(join(wrong.words, " ") << ": " << ran.err);
+    CHECK(ran.code == wrong.code);
+    CHECK_THAT(ran.err, Contains(wrong.text));
+    CHECK_THAT(ran.err, !Contains("listening on"s) || Contains("127.0.0.1:1: "));
+  }
+  for (const std::string word : {"node", "up", "join", "status"}) {
+    const auto help = run_leeway({word, "--help"});
+    CHECK(help.code == 0);
+    CHECK_THAT(help.out, Contains("\nExit codes: 0 "));
+    CHECK_THAT(help.out, !Contains("=127.0.0.1:0 REQUIRED"));
+  }
+  CHECK_THAT(run_program({kBin + "/linear-regression", "--help"}).out,
+             Contains("linear-regression node --listen HOST:PORT") &&
+                 Contains("linear-regression join PROGRAM:PORT") && Contains("\nExit codes: 0 "));
+}
+
+TEST_CASE("leeway up starts nodes, tells how to use them, and ends them") {
+  Process up({kBin + "/leeway", "up", "2"});
+  REQUIRE(comes_true([&] { return up.out().find("Ctrl-C") != std::string::npos; }));
+  const std::string text = up.out();
+  const auto begin = text.find("--nodes ") + 8;
+  const std::string nodes = text.substr(begin, text.find('\n', begin) - begin);
+  const auto run =
+      run_program({kBin + "/linear-regression", "--nodes", nodes, "--no-out", "--quiet"});
+  INFO(run.err);
+  CHECK(run.code == 0);
+  up.signal(SIGINT);
+  check_ends(up, 0, seconds(15));
+  CHECK_THAT(up.err(), Contains("node 1 (127.0.0.1:") && Contains("node 2 (127.0.0.1:") &&
+                           Contains(") has ended\n"));
+}
+
+TEST_CASE("leeway up names a node that was killed, and the others go on") {
+  Process up({kBin + "/leeway", "up", "2"});
+  REQUIRE(comes_true([&] { return up.out().find("Ctrl-C") != std::string::npos; }));
+  const auto nodes = children_of(up.pid());
+  REQUIRE(nodes.size() == 2);
+  kill(nodes[0], SIGKILL);
+  const auto find = [&](const std::string& text) {
+    return up.err().find(text) != std::string::npos;
+  };
+  CHECK(comes_true([&] { return find(") was killed by signal 9 (Killed)\n"); }));
+  CHECK(comes_true([&] { return find("the other nodes go on: --nodes 127.0.0.1:"); }));
+  kill(nodes[1], SIGKILL);
+  CHECK(comes_true([&] { return find("no node is left"); }));
+  check_ends(up, 1, seconds(15));
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,163 @@
+#pragma once
+// Clusters of real processes on loopback, for tests of what a user does and of what happens to the
+// processes.
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+
+#include "core/text.hpp"
+#include "tests/support/process.hpp"
+
+namespace leeway::test {
+
+using Catch::Contains;
+using namespace std::string_literals;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+inline const std::string kBin = LEEWAY_BIN;
+
+template <class Condition>
+bool comes_true(Condition condition, seconds limit = seconds(20)) {
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return condition();
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  return true;
+}
+
+/// A process that says where it listens.
+class Listener {
+ public:
+  explicit Listener(std::vector<std::string> arguments) : process_(std::move(arguments)) {}
+  /// "" when it has not said so in time.
+  std::string name() {
+    const std::string mark = "listening on ";
+    const auto find = [&] {
+      const std::string text = process_.err();
+      const auto at = text.find(mark);
+      if (at == std::string::npos) return std::string();
+      const auto begin = at + mark.size();
+      const auto end = text.find_first_of(" \n", begin);
+      if (end == std::string::npos) return std::string();
+      std::string found = text.substr(begin, end - begin);
+      if (found.ends_with(':')) found.pop_back();
+      return found;
+    };
+    comes_true([&] { return !find().empty(); });
+    return find();
+  }
+  bool says(const std::string& text) {
+    return comes_true([&] { return process_.err().find(text) != std::string::npos; });
+  }
+  Process& process() { return process_; }
+
+ private:
+  Process process_;
+};
+
+/// Node agents, and what a program is told of them.
+class Nodes {
+ public:
+  explicit Nodes(int count) {
+    for (int i = 0; i < count; ++i)
+      add({kBin + "/leeway", "node", "--listen", "127.0.0.1:0", "--silence", "500ms"});
+  }
+  void add(std::vector<std::string> arguments) {
+    nodes_.push_back(std::make_unique<Listener>(std::move(arguments)));
+  }
+  std::string text() {
+    std::vector<std::string> names;
+    for (const auto& node : nodes_) names.push_back(node->name());
+    return join(names, ",");
+  }
+  Listener& operator[](std::size_t index) { return *nodes_[index]; }
+  std::size_t size() const { return nodes_.size(); }
+  /// All say that they are free, the last thing that they said.
+  bool all_free() {
+    return comes_true([&] {
+      for (const auto& node : nodes_)
+        if (!node->process().err().ends_with("free\n")) return false;
+      return true;
+    });
+  }
+
+ private:
+  std::vector<std::unique_ptr<Listener>> nodes_;
+};
+
+inline std::vector<std::string> operator+(std::vector<std::string> all,
+                                          const std::vector<std::string>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+/// linear-regression with three workers, each of whose iterations takes some milliseconds.
+inline std::vector<std::string> slow_run(Nodes& nodes, const std::string& out,
+                                         const std::string& epochs = "3") {
+  return {kBin + "/linear-regression",
+          "--nodes",
+          nodes.text(),
+          "--silence",
+          "500ms",
+          "--staleness",
+          "2",
+          "--workers",
+          "3",
+          "--batch",
+          "16",
+          "--slow",
+          "all:pauses(4ms/1)",
+          "--epochs",
+          epochs,
+          "--trace",
+          "--out",
+          out};
+}
+
+inline std::uint64_t samples_so_far(const std::string& folder) {
+  std::istringstream lines(read_text(folder + "/metrics.jsonl"));
+  std::uint64_t samples = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("samples")) samples = json["samples"];
+  }
+  return samples;
+}
+
+inline bool gets_going(const std::string& folder) {
+  return comes_true([&] { return samples_so_far(folder) > 2000; });
+}
+
+/// By the events of all nodes: each sample of each epoch once.
+inline void check_trained_once(const std::string& folder, std::int64_t epochs,
+                               std::int64_t samples) {
+  std::istringstream lines(read_text(folder + "/events.jsonl"));
+  std::map<std::int64_t, std::map<std::int64_t, std::int64_t>> ranges;  // by epoch
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json["event"] != "trained") continue;
+    const auto added = ranges[json["epoch"]].emplace(json["value"], json["value2"]);
+    CHECK(added.second);
+  }
+  CHECK(static_cast<std::int64_t>(ranges.size()) == epochs);
+  for (const auto& [epoch, parts] : ranges) {
+    std::int64_t at = 0;
+    for (const auto& [begin, end] : parts) {
+      CHECK(begin == at);
+      at = end;
+    }
+    CHECK(at == samples);
+  }
+}
+
+/// Ends of itself, with that code.
+inline void check_ends(Process& process, int code, seconds limit = seconds(60)) {
+  const auto ended = process.wait_up_to(limit);
+  INFO(process.out() << process.err());
+  REQUIRE(ended);
+  CHECK(*ended == code);
+}
+
+}  // namespace leeway::test
