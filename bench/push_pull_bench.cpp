@@ -1,9 +1,10 @@
 // Moving parameters between processes: pushes and pulls of the MLP's 2.14 MB by one and by two
 // worker processes against one shard process, without computing gradients. Each byte is touched at
 // both ends: a worker writes all of its gradient and sums all weights, the shard reads the gradient
-// and writes new weights. Each transport in turn, interleaved, beside plain TCP without Leeway.
+// and writes new weights. Each transport in turn, interleaved, beside plain TCP without Leeway, and
+// one process that does all of the arithmetic and sends nothing.
 //
-//   push_pull_bench [--rounds 7] [--seconds 1] [--transports plain,tcp,shm] [--tls DIR]
+//   push_pull_bench [--rounds 7] [--seconds 1] [--transports none,plain,tcp,shm] [--tls DIR]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -155,6 +156,12 @@ double work_plain(std::uint16_t port, double seconds) {
       seconds);
 }
 
+/// The arithmetic alone.
+double work_alone(double seconds) {
+  Weights weights;
+  return work([&](const Blob& gradient) { return weights.after(gradient); }, seconds);
+}
+
 double measure(int workers, const std::string& transport, const std::vector<std::string>& shared) {
   std::vector<std::string> all{"--transport", transport};
   all.insert(all.end(), shared.begin(), shared.end());
@@ -183,14 +190,14 @@ void print(const std::string& name, std::vector<double> values) {
 
 int main(int argc, char** argv) {
   int rounds = 7;
-  std::string seconds = "1", transports = "plain,tcp,shm", transport = "tcp", tls;
+  std::string seconds = "1", transports = "none,plain,tcp,shm", transport = "tcp", tls;
   std::uint16_t port = 0;
   std::size_t window = MeshOptions{}.window_bytes;
   int workers = 0;
   CLI::App app("Push and pull of 2.14 MB between processes.");
   app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
   app.add_option("--seconds", seconds, "of each measurement");
-  app.add_option("--transports", transports, "Some of plain, tcp, shm with commas between");
+  app.add_option("--transports", transports, "Some of none, plain, tcp, shm with commas between");
   app.add_option("--tls", tls, "Folder of a certificate; empty: none");
   app.add_option("--window", window, "Bytes under way to a process, at most");
   app.add_option("--transport", transport, "of one process")->group("");
@@ -213,13 +220,16 @@ int main(int argc, char** argv) {
     return 0;
   }
   std::map<std::string, std::vector<double>> rates;
-  for (int round = 0; round < rounds; ++round)
+  for (int round = 0; round < rounds; ++round) {
+    if (transports.find("none") != std::string::npos)
+      rates["none"].push_back(work_alone(std::stod(seconds)));
     for (const std::string kind : {"plain", "tcp", "shm"})
       for (const int count : {1, 2})
         if (transports.find(kind) != std::string::npos)
           rates[kind + (count == 1 ? ", 1 worker" : ", 2 workers")].push_back(
               measure(count, kind,
                       {"--tls", tls, "--seconds", seconds, "--window", std::to_string(window)}));
+  }
   std::printf("push + pull of %.2f MB a second, median (range) of %d rounds\n", kParameters * 4e-6,
               rounds);
   for (const auto& [name, values] : rates) print(name, values);
