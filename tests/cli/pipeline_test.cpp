@@ -1,0 +1,125 @@
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/cli/support.hpp"
+
+using namespace leeway::cli;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+Result schedule(const std::string& arguments) {
+  return run_line("COLUMNS=100 " LEEWAY_COMMAND " schedule " + arguments);
+}
+
+std::string text_of(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+/// A folder that is removed at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "leeway-pipeline-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()));
+    root_ = name;
+  }
+  ~Folder() { fs::remove_all(root_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  fs::path operator/(const std::string& name) const { return root_ / name; }
+
+ private:
+  fs::path root_;
+};
+
+}  // namespace
+
+TEST_CASE("leeway schedule lists the schedules with their papers") {
+  const Result result = schedule("");
+  CHECK(result.code == 0);
+  for (const char* text : {"fill_drain ", "1f1b ", "interleaved ", "zero_bubble_h1 ",
+                           "weight_stashing ", "2bw ", "(GPipe, Huang et al., NeurIPS 2019)"})
+    CHECK_THAT(result.output, Contains(text));
+}
+
+TEST_CASE("leeway schedule shows a table, its bubble beside theory, and what stages keep") {
+  const Result result = schedule("1f1b --stages 4 --micro-batches 8");
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output,
+             Contains("1f1b: 4 stages, 8 micro-batches\n") &&
+                 Contains("stage 3  .........F0 B0    F1 B1    ") &&
+                 Contains("bubble 27.27% of it; in theory 3/11 = 27.27%.") &&
+                 Contains("    0            4         1                  0     9\n") &&
+                 Contains("    3            1         1                  0     9\n") &&
+                 !Contains("\x1b"));
+  const Result late = schedule("weight_stashing --stages 3 --micro-batches 1 --updates 9");
+  CHECK_THAT(late.output, Contains("    0            3         3                  2     6\n") &&
+                              Contains("F8v6") && Contains("the more updates, the less"));
+}
+
+TEST_CASE("leeway schedule takes the costs that it is given") {
+  CHECK_THAT(schedule("zero_bubble_h1 --forward 4 --backward-input 5 --backward-weight 3").output,
+             Contains("in theory 18/114 = 15.79%."));
+  CHECK_THAT(schedule("zero_bubble_h1 --backward-weight 3").output,
+             Contains("there is no closed form for these sizes"));
+  CHECK_THAT(schedule("fill_drain --stages 2 --micro-batches 2 --communication 5").output,
+             Contains("Time 19, ") && Contains("if messages and updates took no time"));
+  CHECK_THAT(schedule("1f1b --update 2").output, Contains("U7 "));
+}
+
+TEST_CASE("leeway schedule in a terminal shows colours, unless told not to") {
+  const std::string in_terminal = "script -qec '" LEEWAY_COMMAND " schedule 1f1b' /dev/null";
+  if (run_line("command -v script").code != 0) return;  // of util-linux; Debian always has it
+  CHECK_THAT(run_line("env -u NO_COLOR " + in_terminal).output, Contains("\x1b[30;48;5;75mF0"));
+  CHECK_THAT(run_line("NO_COLOR=1 " + in_terminal).output,
+             Contains("stage 0  F0 F1") && !Contains("\x1b[30"));
+}
+
+TEST_CASE("leeway schedule writes an SVG picture") {
+  const Folder folder;
+  const std::string file = (folder / "picture.svg").string();
+  const Result result = schedule("interleaved --chunks 3 --svg " + file);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("Picture: " + file));
+  CHECK_THAT(text_of(file),
+             Contains("<svg ") && Contains(">F7c<") && Contains(">B0c<") &&
+                 Contains(">interleaved: 4 stages, 3 chunks each, 8 micro-batches<"));
+  const Result nowhere = schedule("1f1b --svg " + (folder / "missing/x.svg").string());
+  CHECK(nowhere.code == 1);
+  CHECK_THAT(nowhere.output, Contains("cannot be written; check the folder"));
+}
+
+TEST_CASE("leeway schedule draws no picture in which nothing could be seen, but the figures") {
+  const Result result = schedule("1f1b --stages 16 --micro-batches 2000");
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("64,016 operations") && Contains("in theory 15/2015"));
+  CHECK(schedule("1f1b --stages 16 --micro-batches 2000 --svg /dev/null").code == 2);
+}
+
+TEST_CASE("leeway schedule refuses what cannot be, with what can") {
+  const auto refused = [](const std::string& arguments, const std::string& text) {
+    const Result result = schedule(arguments);
+    INFO(result.output);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  refused("interleaved --micro-batches 6", "give --micro-batches 4 or 8");
+  refused("gpipe", "there is no schedule \"gpipe\"; known are fill_drain");
+  refused("1f1b --chunks 2", "give --chunks 1, or the schedule interleaved");
+  refused("1f1b --stages 0", "give --stages 1 to 1024");
+  refused("1f1b --stages many", "--stages");
+  refused("1f1b --forward -1", "--forward: -1 is not allowed");
+  refused("1f1b --forward 0 --backward-input 0 --backward-weight 0", "give one of them 1");
+  refused("1f1b 2bw", "2bw");
+  const Result help = schedule("--help");
+  CHECK(help.code == 0);
+  CHECK_THAT(help.output, Contains("--micro-batches") && Contains("--communication"));
+}
