@@ -92,6 +92,8 @@ class StageChecker {
       if (run.input) return wrong(op, "goes backward again; drop it");
       run.input = true;
     }
+    if (op.kind == OpKind::backward_input) use_.open_halves = std::max(use_.open_halves, ++open_);
+    if (op.kind == OpKind::backward_weights) --open_;
     if (gives_weight_gradient(op.kind)) {
       if (!run.input) return wrong(op, "comes before the backward for the inputs; swap them");
       if (run.weights) return wrong(op, "goes backward again; drop it");
@@ -171,6 +173,7 @@ class StageChecker {
   std::vector<Run> runs_;
   std::vector<int> made_;  // per chunk: updates so far
   int alive_ = 0;
+  int open_ = 0;
   StageUse use_;
 };
 

@@ -12,6 +12,8 @@ namespace leeway::pipeline {
 struct StageUse {
   /// Forwards whose gradient for the weights is not done, all chunks added up.
   int activations = 0;
+  /// Backwards for the inputs whose half for the weights is not done, between two operations.
+  int open_halves = 0;
   /// Weights of the chunk with most: the newest, and each older one that an operation still reads.
   int versions = 1;
   /// Updates between the weights that a gradient was computed on and those that it is applied to.

@@ -67,6 +67,9 @@ class Schedule {
   virtual std::optional<Share> bubble(const Spec& spec, const OpCosts& costs) const = 0;
   /// Micro-batches of a chunk whose activations a stage keeps at once, all chunks added up.
   virtual int peak_activations(const Spec& spec, int stage) const = 0;
+  /// Micro-batches whose gradient for the inputs is done and that for the weights is not: so many
+  /// keep the gradients of their outputs, too.
+  virtual int peak_open_halves(const Spec&, int) const { return 0; }
   /// Versions of its weights that a stage keeps at once, when there are updates enough.
   virtual int weight_versions(const Spec&, int) const { return 1; }
   /// See Table::version_lag.

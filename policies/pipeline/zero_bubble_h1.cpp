@@ -35,4 +35,8 @@ int ZeroBubbleH1::peak_activations(const Spec& spec, int) const {
   return std::min(spec.micro_batches, spec.stages);
 }
 
+int ZeroBubbleH1::peak_open_halves(const Spec& spec, int stage) const {
+  return std::min(spec.micro_batches, stage + 1);
+}
+
 }  // namespace leeway::pipeline

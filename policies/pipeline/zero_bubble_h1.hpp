@@ -10,9 +10,10 @@
 namespace leeway::pipeline {
 
 /// Stage s puts the gradient for the weights off by s micro-batches, so every stage keeps min(M, S)
-/// activations, which is what 1f1b keeps on its first stage. With M >= S and a part W that takes no
-/// longer than F or I, the idle time of each stage is (S - 1) * (F + I - W): a third of 1f1b's,
-/// (S - 1) * (F + I + W), when all are equal. Otherwise there is no closed form.
+/// activations, which is what 1f1b keeps on its first stage, and min(M, s + 1) gradients. With M >=
+/// S and a part W that takes no longer than F or I, the idle time of each stage is (S - 1) * (F + I
+/// - W): a third of 1f1b's, (S - 1) * (F + I + W), when all are equal. Otherwise there is no closed
+/// form.
 class ZeroBubbleH1 final : public Schedule {
  public:
   std::string_view name() const override { return "zero_bubble_h1"; }
@@ -20,6 +21,7 @@ class ZeroBubbleH1 final : public Schedule {
   std::vector<Op> stage(const Spec& spec, int stage) const override;
   std::optional<Share> bubble(const Spec& spec, const OpCosts& costs) const override;
   int peak_activations(const Spec& spec, int stage) const override;
+  int peak_open_halves(const Spec& spec, int stage) const override;
 };
 
 }  // namespace leeway::pipeline

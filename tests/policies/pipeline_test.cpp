@@ -88,6 +88,7 @@ TEST_CASE("every table passes the checker, and keeps as much as its closed form 
       const auto& use = checked.stages[static_cast<std::size_t>(stage)];
       const Schedule& schedule = schedule_of(spec);
       RC_ASSERT(use.activations == schedule.peak_activations(spec, stage));
+      RC_ASSERT(use.open_halves == schedule.peak_open_halves(spec, stage));
       RC_ASSERT(use.versions <= schedule.weight_versions(spec, stage));
       RC_ASSERT(use.version_lag <= schedule.version_lag(spec, stage));
     }
