@@ -27,4 +27,20 @@ CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options);
 /// Shows a schedule's table as a picture, with what the checker found. Returns the exit code.
 int schedule(const ScheduleOptions& options);
 
+struct PartitionOptions {
+  std::string target;  // a plan file, a scenario or a model
+  std::optional<int> stages;
+  std::string schedule = "1f1b";
+  int micro_batches = 8;
+  std::optional<int> chunks;
+  std::optional<std::uint32_t> batch;
+  std::string speeds, memory, world, split;  // as given; empty: not
+  bool measure = false;
+};
+
+CLI::App* add_partition(CLI::App& app, PartitionOptions& options);
+
+/// Shows how a model is best cut into stages, and why. Returns the exit code.
+int partition(const PartitionOptions& options);
+
 }  // namespace leeway::cli

@@ -109,10 +109,12 @@ std::vector<LayerTime> measured_times(const std::shared_ptr<const Model>& model,
   const Parameters parameters(*model);
   const auto profile = std::make_shared<Profile>();
   Pass pass(model, batch.size, true, {.on = std::move(on), .packed = nullptr, .profile = profile});
+  // Of one version, so that weights are packed before the times count, as for most micro-batches.
+  const std::vector<std::uint64_t> versions(model->parameters().size(), 1);
   std::map<std::pair<std::string, std::string>, std::vector<double>> seconds;
   std::map<std::pair<std::string, std::string>, double> before;
   for (int time = 0; time < kWarmUp + kTimes; ++time) {
-    pass.forward(batch, parameters.weights());
+    pass.forward(batch, parameters.weights(), versions);
     for (int layer = model->layers() - 1; layer >= 0; --layer)
       pass.backward(layer, parameters.weights(), parameters.gradients());
     for (const auto& row : profile->rows()) {

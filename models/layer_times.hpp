@@ -21,8 +21,8 @@ std::vector<LayerTime> estimated_times(const Model& model, std::int64_t batch,
                                        double flops_per_second, double bytes_per_second);
 
 /// Computes the batch several times, with weights drawn from a seed, and takes the median of each
-/// layer. What backward takes is shared out to its halves as estimated_times() would. The loss is
-/// not counted.
+/// layer; packing weights for the kernels is not counted. What backward takes is shared out to its
+/// halves as estimated_times() would. The loss is not counted.
 std::vector<LayerTime> measured_times(const std::shared_ptr<const Model>& model, const Batch& batch,
                                       std::shared_ptr<Executor> on);
 

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,10 @@ namespace {
 
 Result schedule(const std::string& arguments) {
   return run_line("COLUMNS=100 " LEEWAY_COMMAND " schedule " + arguments);
+}
+
+Result partition(const std::string& arguments) {
+  return run_line(LEEWAY_COMMAND " partition " + arguments);
 }
 
 std::string text_of(const fs::path& file) {
@@ -121,4 +126,97 @@ TEST_CASE("leeway schedule refuses what cannot be, with what can") {
   const Result help = schedule("--help");
   CHECK(help.code == 0);
   CHECK_THAT(help.output, Contains("--micro-batches") && Contains("--communication"));
+}
+
+TEST_CASE("leeway partition shows a split, what sets its pace, and what stages keep") {
+  const Result result = partition("small_resnet --stages 4");
+  INFO(result.output);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output,
+             Contains("small_resnet in micro-batches of 8 samples, on 4 stages.\n") &&
+                 Contains("estimated from shapes, at 50 GFLOP/s and 20 GB/s; links have 10") &&
+                 Contains("3 residual") && Contains("| cut\n") && Contains("100.00%") &&
+                 Contains("set by stage 2, forward and backward of layers 7-9.") &&
+                 Contains("with 1f1b takes") && Contains("bubble ") &&
+                 Contains("The split: --split 0-3,4-6,7-9,10-17\n"));
+}
+
+TEST_CASE("leeway partition takes speeds, links, schedules and splits by hand") {
+  CHECK_THAT(partition("mlp --speeds 1,1000").output,
+             Contains("The split: --split 0,1-5\n") && Contains("1000.000"));
+  CHECK_THAT(partition("mlp --split flatten-2,3-5").output, Contains("--split 0-2,3-5\n"));
+  CHECK_THAT(partition("vgg_like --world link=0.001").output,
+             Contains("set by the link behind layer") && Contains("links have 0.001 Gbit/s"));
+  const auto with = [](const std::string& schedule) {
+    return partition("mlp --split 0-2,3-5 --schedule " + schedule).output;
+  };
+  CHECK_THAT(with("1f1b"), Contains("82.9 kB"));         // activations of two micro-batches
+  CHECK_THAT(with("fill_drain"), Contains("331.7 kB"));  // of eight
+  const Result chunks = partition("small_resnet --schedule interleaved --chunks 3");
+  CHECK(chunks.code == 0);
+  CHECK_THAT(chunks.output, Contains("with interleaved takes"));
+}
+
+TEST_CASE("leeway partition reads plans and their data, and measures layers") {
+  const Folder folder;
+  const fs::path file = folder / "plan.toml";
+  std::ofstream(file) << "name = \"mine\"\nbatch = 24\n"
+                         "data.synthetic = { samples = 100, test_samples = 10, "
+                         "clusters = { classes = 3, features = 20 } }\n"
+                         "model = [{ linear.outputs = 64 }, \"relu\", { linear.outputs = 3 }]\n"
+                         "optimizer.adam = {}\n";
+  const Result result = partition(file.string() + " --measure --micro-batches 4");
+  INFO(result.output);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("mine in micro-batches of 6 samples, on 2 stages.") &&
+                                Contains("measured on one core of this machine") &&
+                                Contains("2 linear"));
+  CHECK_THAT(partition("mlp --measure").output, Contains("measured on one core"));
+}
+
+TEST_CASE("leeway partition refuses what does not fit, with what does") {
+  const auto refused = [](const std::string& arguments, const std::string& text) {
+    const Result result = partition(arguments);
+    INFO(result.output);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  refused("", "MODEL is required");
+  refused("mpl", "or model \"mpl\"; did you mean \"mlp\"?");
+  refused("mlp --stages 9", "can be cut into 6 pieces; give --stages 6");
+  refused("mlp --stages 0", "give --stages 1 to 1024");
+  refused("mlp --memory 1MB", "needs ");
+  refused("mlp --memory 1MB", "no other split fits; give --memory 3");
+  refused("mlp --memory some", "is no size");
+  refused("mlp --speeds 1,2,3 --stages 2", "3 values for 2 stages");
+  refused("mlp --split 0-1,3-5", "layer 2 is in no part");
+  refused("mlp --stages 3 --split 0-1,2-5", "2 parts");
+  refused("mlp --schedule 1f2b", "did you mean \"1f1b\"?");
+  refused("mlp --schedule interleaved --micro-batches 7", "give --micro-batches 6 or 8");
+  refused("mlp --micro-batches 65", "micro_batches: 65 is not allowed; give 1 to 64");
+  refused("mlp --world speed=0", "--world");
+  refused("missing.toml", "missing.toml");
+  CHECK(partition("--help").code == 0);
+}
+
+TEST_CASE("docs/pipelines.md shows schedules as they are") {
+  std::istringstream lines(text_of(LEEWAY_SOURCE "/docs/pipelines.md"));
+  const std::string command = "    leeway schedule ", stage = "    stage ";
+  std::string output;
+  int pictures = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(command)) {
+      // Without comments, and without files.
+      const std::string shown = line.substr(0, std::min(line.find('#'), line.find(" --svg")));
+      const Result result =
+          run_line("COLUMNS=160 " LEEWAY_COMMAND + shown.substr(shown.find(" schedule ")));
+      INFO(line);
+      CHECK(result.code == 0);
+      output = result.output;
+    } else if (line.starts_with(stage)) {
+      ++pictures;
+      CHECK_THAT(output, Contains(line.substr(4) + '\n'));
+    }
+  }
+  CHECK(pictures == 17);
 }
