@@ -216,17 +216,22 @@ void print_memory(const PartitionProblem& problem, const Partition& partition) {
 }
 
 void print_verdict(const PartitionProblem& problem, const Partition& partition) {
-  const int stages = problem.spec.stages;
   const auto index = static_cast<std::size_t>(partition.slowest);
   std::cout << "\nThe pace is " << milliseconds_text(partition.slowest_ns)
             << " ms a micro-batch, set by ";
-  if (partition.by_link)
+  const auto& layers = problem.pieces;
+  const bool chunks = problem.spec.chunks > 1;
+  if (partition.by_link && chunks)
+    std::cout << "the link behind stage " << partition.slowest << ", for all chunks.\n";
+  else if (partition.by_link)
     std::cout << "the link behind layer "
-              << problem.pieces[static_cast<std::size_t>(partition.parts[index].end) - 1].name
+              << layers[static_cast<std::size_t>(partition.parts[index].end) - 1].name
               << ", an activation there and a gradient back.\n";
   else
-    std::cout << "stage " << partition.slowest % stages << ", forward and backward of layers "
-              << text_of(partition.parts[index], problem.pieces) << ".\n";
+    std::cout << "stage " << partition.slowest << ", forward and backward of "
+              << (chunks ? std::string("all its chunks")
+                         : "layers " + text_of(partition.parts[index], layers))
+              << ".\n";
   std::int64_t alone = 0;
   for (const auto& piece : problem.pieces) alone += piece.ns.of_micro_batch();
   const auto table = make_table(problem.spec);

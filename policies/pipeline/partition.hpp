@@ -12,6 +12,9 @@
 // 2019, section 3.1, without its replicated stages, and with devices that differ: stage s is on
 // device s, and their order is not searched.
 //
+// With several chunks a stage, the part that takes longest is made as short as can be; a stage has
+// several parts, whose sum is its pace.
+//
 // All integers: nanoseconds and bytes. A split is decided alike on every node.
 #include <cstdint>
 #include <limits>
@@ -83,7 +86,7 @@ struct Partition {
   std::vector<Part> parts;          // stages * chunks, see table.hpp
   std::vector<StageMemory> memory;  // per stage
   std::int64_t slowest_ns = 0;      // the pace: of a micro-batch, if the pipeline is full
-  int slowest = 0;                  // the part that sets it, or whose link to the next one does
+  int slowest = 0;                  // the stage that sets it, or whose link to the next one does
   bool by_link = false;
   std::int64_t crossing_bytes = 0;  // of all links, one way
 

@@ -139,6 +139,9 @@ bool PartitionCosts::all_fit(const std::vector<int>& ends) const {
 Partition PartitionCosts::evaluate(const std::vector<int>& ends) const {
   Partition partition;
   partition.memory = memory_of_stages(ends);
+  // Of a micro-batch: what a stage computes with all of its parts, and what its link to the next
+  // stage takes, there and back.
+  std::vector<std::int64_t> computes(problem_.devices.size()), sends(computes.size());
   int first = 0;
   for (int index = 0; index < parts(); ++index) {
     Part part{.first = first, .end = ends[static_cast<std::size_t>(index)], .ns = {}};
@@ -146,16 +149,20 @@ Partition PartitionCosts::evaluate(const std::vector<int>& ends) const {
     if (index + 1 < parts()) part.link_bytes = bytes_into(part.end);
     part.link_ns = link_time(part.link_bytes);
     partition.crossing_bytes += part.link_bytes;
-    for (const bool link : {false, true}) {
-      const std::int64_t pace = link ? 2 * part.link_ns : part.ns.of_micro_batch();
-      if (pace <= partition.slowest_ns) continue;
-      partition.slowest_ns = pace;
-      partition.slowest = index;
-      partition.by_link = link;
-    }
+    const auto stage = static_cast<std::size_t>(stage_of(index));
+    computes[stage] += part.ns.of_micro_batch();
+    sends[stage] += 2 * part.link_ns;
     partition.parts.push_back(part);
     first = part.end;
   }
+  for (std::size_t stage = 0; stage < computes.size(); ++stage)
+    for (const bool link : {false, true}) {
+      const std::int64_t pace = link ? sends[stage] : computes[stage];
+      if (pace <= partition.slowest_ns) continue;
+      partition.slowest_ns = pace;
+      partition.slowest = static_cast<int>(stage);
+      partition.by_link = link;
+    }
   return partition;
 }
 

@@ -154,7 +154,7 @@ TEST_CASE("leeway partition takes speeds, links, schedules and splits by hand") 
   CHECK_THAT(with("fill_drain"), Contains("331.7 kB"));  // of eight
   const Result chunks = partition("small_resnet --schedule interleaved --chunks 3");
   CHECK(chunks.code == 0);
-  CHECK_THAT(chunks.output, Contains("with interleaved takes"));
+  CHECK_THAT(chunks.output, Contains("with interleaved takes") && Contains("of all its chunks.\n"));
 }
 
 TEST_CASE("leeway partition reads plans and their data, and measures layers") {

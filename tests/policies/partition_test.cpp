@@ -269,6 +269,7 @@ TEST_CASE("chunks are parts in turn, and a stage has the memory of all of its ow
   REQUIRE(found);
   CHECK(ends_of(*found) == Ends{2, 4, 6, 8});
   CHECK(found->memory[0].weights == 40);
+  CHECK(found->slowest_ns == 4 * 3 * 4);  // of both chunks
   problem.devices.assign(2, {kUnitSpeed, 79});
   CHECK_THAT(refusal(problem),
              Contains("stage 0 (layers 0-1 and its other chunks) needs 80 bytes") &&
