@@ -117,26 +117,20 @@ class StageChecker {
                    "; the next one is ", index + 1, " after micro-batch ", end - 1);
     for (int m = end - table_.micro_batches; m < end; ++m)
       if (!run_of(op.chunk, m).weights)
-        return wrong(op, "comes before the gradient of micro-batch ", m, "; let it come later");
+        return wrong(op, "comes before the gradient of micro-batch ", m,
+                     "; let it come later, or add that, if it is missing");
     ++made(op.chunk);
     return {};
   }
 
+  /// Every update has all of its gradients, and they have theirs: so all is there when all updates
+  /// are.
   Status all_done() {
-    for (int chunk = 0; chunk < table_.chunks; ++chunk) {
-      const auto missing = [&](std::string_view what, int micro_batch) {
-        return Error{concat("stage ", stage_, ": the ", what, " of micro-batch ", micro_batch,
-                            " of chunk ", chunk, " is missing; add it")};
-      };
-      for (int m = 0; m < table_.all_micro_batches(); ++m) {
-        const Run& run = run_of(chunk, m);
-        if (run.version == kNot) return missing("forward", m);
-        if (!run.input) return missing("backward for the inputs", m);
-        if (!run.weights) return missing("backward for the weights", m);
-      }
+    for (int chunk = 0; chunk < table_.chunks; ++chunk)
       if (made(chunk) < table_.updates)
-        return missing("update", (made(chunk) + 1) * table_.micro_batches - 1);
-    }
+        return Error{concat("stage ", stage_, ": the update after micro-batch ",
+                            (made(chunk) + 1) * table_.micro_batches - 1, " of chunk ", chunk,
+                            " is missing; add it")};
     return {};
   }
 

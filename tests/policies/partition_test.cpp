@@ -65,6 +65,7 @@ PartitionProblem any_problem() {
 struct Judged {
   bool fits = true;
   std::int64_t pace = 0, bytes = 0;
+  std::vector<std::int64_t> memory;  // per stage
 };
 
 Judged judge(const PartitionProblem& problem, const Ends& ends) {
@@ -102,6 +103,7 @@ Judged judge(const PartitionProblem& problem, const Ends& ends) {
         weights * (schedule.weight_versions(problem.spec, s) + 1 + problem.optimizer_slots) +
         other + (input + kept) * schedule.peak_activations(problem.spec, s) +
         gradients * schedule.peak_open_halves(problem.spec, s) + working;
+    judged.memory.push_back(memory);
     judged.fits = judged.fits && memory <= device.memory_bytes;
     first = ends[stage];
   }
@@ -164,6 +166,8 @@ TEST_CASE("the split is the best of all splits that fit, and of equals the one w
     RC_ASSERT(judged.bytes == best->bytes);
     RC_ASSERT(found->slowest_ns == best->pace);
     RC_ASSERT(found->crossing_bytes == best->bytes);
+    for (std::size_t stage = 0; stage < judged.memory.size(); ++stage)
+      RC_ASSERT(found->memory[stage].total() == judged.memory[stage]);
   });
 }
 
@@ -204,6 +208,7 @@ TEST_CASE("equal layers are shared out equally, and by speed where devices diffe
   REQUIRE(equal);
   CHECK(ends_of(*equal) == Ends{2, 4, 6});
   CHECK(equal->slowest_ns == 30);
+  CHECK(ends_of(*best_partition(problem_of({5, 5, 5}, 2))) == Ends{1, 3});  // the earlier cut
   PartitionProblem unequal = problem_of({5, 5, 5, 5, 5, 5}, 2);
   unequal.devices = {{1000}, {2000}};
   const auto found = best_partition(unequal);

@@ -167,6 +167,20 @@ TEST_CASE("an update that comes late, when gradients of the next are there, is r
   CHECK_THAT(refusal(table), Contains("stage 1") && Contains("gives gradients of update 1"));
 }
 
+TEST_CASE("an update that comes early, or without all gradients, is refused") {
+  Table table = table_of({"zero_bubble_h1", 2, 2});
+  Ops& ops = table.ops[0];
+  REQUIRE(ops.back().kind == OpKind::update);
+  std::swap(ops.back(), ops[ops.size() - 2]);
+  CHECK_THAT(refusal(table), Contains("before the gradient of micro-batch 1"));
+  ops.pop_back();
+  CHECK_THAT(refusal(table), Contains("before the gradient of micro-batch 1") &&
+                                 Contains("add that, if it is missing"));
+  std::erase_if(ops, [](const Op& op) { return op.micro_batch == 1; });
+  CHECK_THAT(refusal(table), Contains("stage 0: the update after micro-batch 1 of chunk 0 is "
+                                      "missing; add it"));
+}
+
 TEST_CASE("stages that wait for each other are refused, and the operation is named") {
   // Each stage's own order is right, but stage 0 wants a gradient back before it has sent what the
   // other one needs for it.

@@ -198,6 +198,25 @@ TEST_CASE("one message in a channel is enough without chunks, and more make noth
   });
 }
 
+TEST_CASE("a stage whose message has no place goes on when the neighbour has taken one") {
+  const Table table = table_of({"fill_drain", 2, 5});
+  Costs costs = Costs::equal(2, {1, 1, 0, 0}, 1);
+  costs.parts[1].forward = 5;
+  const auto begins = [&](int bound) {
+    std::vector<std::int64_t> out;
+    const auto timeline = play(table, costs, bound);
+    for (std::size_t i = 0; i < 5; ++i) out.push_back(timeline->slots[0][i].begin);
+    return out;
+  };
+  using Begins = std::vector<std::int64_t>;
+  // The slow stage begins a forward at 2, 7, 12, ...
+  CHECK(begins(kUnboundedChannel) == Begins{0, 1, 2, 3, 4});
+  CHECK(begins(3) == Begins{0, 1, 2, 3, 4});
+  CHECK(begins(2) == Begins{0, 1, 2, 3, 7});
+  CHECK(begins(1) == Begins{0, 1, 2, 7, 12});
+  CHECK(play(table, costs)->most_in_channel == 4);
+}
+
 TEST_CASE("an endless schedule is the table of any number of updates") {
   of_each_schedule([](const Spec& given) {
     Spec spec = given;
