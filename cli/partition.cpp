@@ -26,8 +26,13 @@ int refuse(const Error& error, int code = kBadUsage) {
   return code;
 }
 
-std::string milliseconds_text(std::int64_t ns) {
-  return fixed(static_cast<double>(ns) * 1e-6, 3);
+std::string microseconds(std::int64_t ns) {
+  return fixed(static_cast<double>(ns) * 1e-3, 1);
+}
+
+std::string time_text(std::int64_t ns) {
+  if (ns < 1'000'000) return microseconds(ns) + " us";
+  return fixed(static_cast<double>(ns) * 1e-6, 3) + " ms";
 }
 
 /// A micro-batch: the first samples of the data, or noise where there is none.
@@ -161,15 +166,15 @@ void print_layers(const PartitionProblem& problem, const Partition& partition) {
   const auto name = [&](const std::string& text) -> std::ostream& {
     return std::cout << text << std::string(width - std::min(width, text.size()), ' ');
   };
-  name("layer") << "  forward ms  backward ms     sends   weights  stage\n";
+  name("layer") << "  forward us  backward us     sends   weights  stage\n";
   for (std::size_t index = 0; index < partition.parts.size(); ++index) {
     const Part& part = partition.parts[index];
     const int stage = static_cast<int>(index) % problem.spec.stages;
     for (int i = part.first; i < part.end; ++i) {
       const Piece& piece = problem.pieces[static_cast<std::size_t>(i)];
       name(concat(piece.name, ' ', piece.kind))
-          << std::setw(12) << milliseconds_text(piece.ns.forward) << std::setw(13)
-          << milliseconds_text(piece.ns.backward_input + piece.ns.backward_weights) << std::setw(10)
+          << std::setw(12) << microseconds(piece.ns.forward) << std::setw(13)
+          << microseconds(piece.ns.backward_input + piece.ns.backward_weights) << std::setw(10)
           << size_text(piece.output_bytes) << std::setw(10) << size_text(piece.weight_bytes)
           << std::setw(7) << stage
           << (i + 1 == part.end && i + 1 < static_cast<int>(problem.pieces.size()) ? "  | cut" : "")
@@ -183,7 +188,7 @@ void print_parts(const PartitionProblem& problem, const Partition& partition) {
   for (const Part& part : partition.parts)
     width = std::max(width, text_of(part, problem.pieces).size());
   std::cout << "\nstage  " << std::left << std::setw(static_cast<int>(width)) << "layers"
-            << std::right << "   speed  forward ms  backward ms  of the pace     sends   link ms\n";
+            << std::right << "   speed  forward us  backward us  of the pace     sends   link us\n";
   for (std::size_t index = 0; index < partition.parts.size(); ++index) {
     const Part& part = partition.parts[index];
     const auto stage = index % problem.devices.size();
@@ -192,11 +197,11 @@ void print_parts(const PartitionProblem& problem, const Partition& partition) {
     std::cout << std::setw(5) << stage << "  " << std::left << std::setw(static_cast<int>(width))
               << text_of(part, problem.pieces) << std::right << std::setw(8)
               << fixed(static_cast<double>(problem.devices[stage].speed) / kUnitSpeed, 3)
-              << std::setw(12) << milliseconds_text(part.ns.forward) << std::setw(13)
-              << milliseconds_text(part.ns.backward_input + part.ns.backward_weights)
-              << std::setw(13) << percent(share) << std::setw(10)
+              << std::setw(12) << microseconds(part.ns.forward) << std::setw(13)
+              << microseconds(part.ns.backward_input + part.ns.backward_weights) << std::setw(13)
+              << percent(share) << std::setw(10)
               << (part.link_bytes > 0 ? size_text(part.link_bytes) : "") << std::setw(10)
-              << (part.link_bytes > 0 ? milliseconds_text(part.link_ns) : "") << '\n';
+              << (part.link_bytes > 0 ? microseconds(part.link_ns) : "") << '\n';
   }
 }
 
@@ -217,8 +222,7 @@ void print_memory(const PartitionProblem& problem, const Partition& partition) {
 
 void print_verdict(const PartitionProblem& problem, const Partition& partition) {
   const auto index = static_cast<std::size_t>(partition.slowest);
-  std::cout << "\nThe pace is " << milliseconds_text(partition.slowest_ns)
-            << " ms a micro-batch, set by ";
+  std::cout << "\nThe pace is " << time_text(partition.slowest_ns) << " a micro-batch, set by ";
   const auto& layers = problem.pieces;
   const bool chunks = problem.spec.chunks > 1;
   if (partition.by_link && chunks)
@@ -241,7 +245,7 @@ void print_verdict(const PartitionProblem& problem, const Partition& partition) 
   const double update = static_cast<double>(alone) * problem.spec.micro_batches;
   const auto bubble = timeline->bubble();
   std::cout << "An update of " << problem.spec.micro_batches << " micro-batches with "
-            << problem.spec.schedule << " takes " << milliseconds_text(timeline->length) << " ms, "
+            << problem.spec.schedule << " takes " << time_text(timeline->length) << ", "
             << fixed(update / static_cast<double>(timeline->length), 2)
             << " times as fast as one stage of speed 1; bubble "
             << percent(static_cast<double>(bubble.part) / static_cast<double>(bubble.whole))

@@ -45,6 +45,14 @@ Expected<Plan> find_plan(const std::string& target) {
                       suggest(target, names))};
 }
 
+/// Layers and data that a program brings along are known to it alone.
+Error explained(const Error& error, const Plan& plan) {
+  if (to_json(plan).find("\"custom\"") == std::string::npos) return error;
+  return Error{concat(error.text,
+                      "; this command knows built-in layers and data alone, so give a "
+                      "plan of those with the same shapes")};
+}
+
 }  // namespace
 
 Expected<PartitionModel> partition_model(const std::string& target) {
@@ -61,11 +69,11 @@ Expected<PartitionModel> partition_model(const std::string& target) {
   if (!plan) return plan.error();
   if (const auto valid = validate(*plan); !valid) return valid.error();
   auto data = load_data(plan->data, plan->seed);
-  if (!data) return data.error();
+  if (!data) return explained(data.error(), *plan);
   const Dataset& train = *data->train;
   auto model = Model::build(plan->model, plan->loss, train.sample_shape(), train.classes(),
                             train.target_count());
-  if (!model) return model.error();
+  if (!model) return explained(model.error(), *plan);
   return PartitionModel{std::move(*plan), *model, data->train};
 }
 

@@ -174,6 +174,28 @@ TEST_CASE("leeway partition reads plans and their data, and measures layers") {
   CHECK_THAT(partition("mlp --measure").output, Contains("measured on one core"));
 }
 
+TEST_CASE("leeway partition knows scenarios, but not what their programs bring along") {
+  const Folder folder;
+  fs::create_directories(folder / "bin");
+  const fs::path manifests = folder / "share/leeway/scenarios";
+  fs::create_directories(manifests);
+  const auto scenario = [&](const std::string& name, const std::string& layer) {
+    std::ofstream(manifests / (name + ".json"))
+        << R"({"name": ")" << name << R"(", "summary": "", "description": "", "plan": {"name": ")"
+        << name << R"(", "model": [)" << layer << R"(, {"linear": {"outputs": 3}}], "data": )"
+        << R"({"synthetic": {"samples": 9, "test_samples": 3, "clusters": {"classes": 3}}}}})";
+    return run_line("PATH=" + (folder / "bin").string() + ":$PATH " LEEWAY_COMMAND " partition " +
+                    name);
+  };
+  const Result known = scenario("usual", R"({"linear": {"outputs": 40}})");
+  INFO(known.output);
+  CHECK(known.code == 0);
+  CHECK_THAT(known.output, Contains("usual in micro-batches") && Contains("--split 0,1\n"));
+  const Result own = scenario("own", R"({"custom": {"name": "mine", "arguments": ""}})");
+  CHECK(own.code == 2);
+  CHECK_THAT(own.output, Contains("\"mine\"") && Contains("knows built-in layers and data alone"));
+}
+
 TEST_CASE("leeway partition refuses what does not fit, with what does") {
   const auto refused = [](const std::string& arguments, const std::string& text) {
     const Result result = partition(arguments);
