@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/commands.hpp"
+#include "cli/pipeline.hpp"
 #include "core/text.hpp"
 #include "runtime/node_programs.hpp"
 
@@ -93,6 +94,10 @@ int parse_and_run(int argc, char** argv) {
       ->capture_default_str();
   leeway::CertificateOptions certificates;
   const auto* cert = add_cert(app, certificates);
+  cli::ScheduleOptions schedule_options;
+  const auto* schedule = cli::add_schedule(app, schedule_options);
+  cli::PartitionOptions partition_options;
+  const auto* partition = cli::add_partition(app, partition_options);
   const auto of_clusters = add_cluster_commands(app);
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
@@ -104,7 +109,8 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(of_clusters.begin(), of_clusters.end(), first) != of_clusters.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list", "describe", "run", "fuzz", "calibrate", "cert"};
+  std::vector<std::string> known = {"list",      "describe", "run",      "fuzz",
+                                    "calibrate", "cert",     "schedule", "partition"};
   known.insert(known.end(), of_clusters.begin(), of_clusters.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: there is no command \"" << first << '"' << leeway::suggest(first, known)
@@ -126,6 +132,8 @@ int parse_and_run(int argc, char** argv) {
   }
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (cert->parsed()) return cli::cert(certificates);
+  if (schedule->parsed()) return cli::schedule(schedule_options);
+  if (partition->parsed()) return cli::partition(partition_options);
   return run(run_command->remaining());
 }
 

@@ -1,14 +1,13 @@
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "cli/describe.hpp"
 #include "cli/manifest.hpp"
 #include "messages/plan.hpp"
+#include "tests/cli/support.hpp"
 
 using namespace leeway;
 using namespace leeway::cli;
@@ -50,24 +49,9 @@ class Prefix {
   fs::path root_;
 };
 
-struct Result {
-  int code = -1;
-  std::string output;  // both streams
-};
-
 /// Runs the built command with `arguments`, the prefix's programs in PATH.
 Result leeway_command(const Prefix& prefix, const std::string& arguments) {
-  const std::string line = "PATH=" + prefix.bin().string() + ":$PATH " LEEWAY_COMMAND " " +
-                           arguments + " 2>&1 </dev/null";
-  Result result;
-  FILE* pipe = ::popen(line.c_str(), "r");
-  REQUIRE(pipe);
-  char buffer[4096];
-  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, pipe))
-    result.output.append(buffer, n);
-  const int status = ::pclose(pipe);
-  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return result;
+  return run_line("PATH=" + prefix.bin().string() + ":$PATH " LEEWAY_COMMAND " " + arguments);
 }
 
 }  // namespace

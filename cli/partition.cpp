@@ -1,0 +1,309 @@
+// `leeway partition`: shows how a model is best cut into the stages of a pipeline.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iomanip>
+#include <iostream>
+#include <numeric>
+
+#include "actors/pipeline_pieces.hpp"
+#include "cli/commands.hpp"
+#include "cli/lists.hpp"
+#include "cli/partition_model.hpp"
+#include "cli/pipeline.hpp"
+#include "core/rng.hpp"
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+#include "policies/optimizer/optimizer.hpp"
+#include "sim/world.hpp"
+
+namespace leeway::cli {
+namespace {
+
+using namespace pipeline;
+
+int refuse(const Error& error, int code = kBadUsage) {
+  std::cerr << "leeway: " << error.text << '\n';
+  return code;
+}
+
+std::string microseconds(std::int64_t ns) {
+  return fixed(static_cast<double>(ns) * 1e-3, 1);
+}
+
+std::string time_text(std::int64_t ns) {
+  if (ns < 1'000'000) return microseconds(ns) + " us";
+  return fixed(static_cast<double>(ns) * 1e-6, 3) + " ms";
+}
+
+/// A micro-batch: the first samples of the data, or noise where there is none.
+struct MeasuredBatch {
+  MeasuredBatch(const PartitionModel& of, std::int64_t size)
+      : x(static_cast<std::size_t>(size * of.model->input().count())),
+        targets(static_cast<std::size_t>(
+            size * (of.data ? std::max<std::int64_t>(of.data->target_count(), 1) : 1))),
+        labels(static_cast<std::size_t>(size)),
+        keys(static_cast<std::size_t>(size)) {
+    Rng rng(of.plan.seed);
+    for (auto& key : keys) key = rng.next();
+    if (of.data) {
+      std::vector<std::int64_t> samples(labels.size());
+      for (std::size_t i = 0; i < samples.size(); ++i)
+        samples[i] = static_cast<std::int64_t>(i) % of.data->size();
+      of.data->gather(samples, x.data(), labels.data(), targets.data());
+    } else {
+      for (auto& value : x) value = static_cast<float>(rng.uniform());
+    }
+    batch = {.size = size,
+             .x = x.data(),
+             .labels = labels.data(),
+             .targets = targets.data(),
+             .sample_keys = keys};
+    if (of.model->loss() == plan::Loss::sigmoid_cross_entropy && of.data &&
+        of.data->target_count() == 0)
+      batch.targets = nullptr;
+  }
+  MeasuredBatch(const MeasuredBatch&) = delete;  // the batch points into the vectors
+  MeasuredBatch& operator=(const MeasuredBatch&) = delete;
+
+  std::vector<float> x, targets;
+  std::vector<std::int32_t> labels;
+  std::vector<std::uint64_t> keys;
+  Batch batch;
+};
+
+/// Takes one figure for all stages, or one each.
+Status spread(const char* flag, std::vector<std::int64_t>& values, std::size_t stages) {
+  if (values.size() == 1) values.resize(stages, values[0]);
+  if (values.size() == stages) return {};
+  return Error{concat(flag, ": ", values.size(), " values for ", stages,
+                      stages == 1 ? " stage" : " stages", "; give one, or one a stage")};
+}
+
+Expected<std::vector<DeviceSpec>> devices_of(const PartitionOptions& options) {
+  std::vector<std::int64_t> speeds{kUnitSpeed}, memory{kNoLimit};
+  if (!options.speeds.empty()) {
+    auto parsed = parse_speeds(options.speeds);
+    if (!parsed) return parsed.error();
+    speeds = std::move(*parsed);
+  }
+  if (!options.memory.empty()) {
+    auto parsed = parse_sizes(options.memory);
+    if (!parsed) return parsed.error();
+    memory = std::move(*parsed);
+  }
+  const int stages =
+      options.stages.value_or(static_cast<int>(speeds.size() > 1 ? speeds.size() : std::size_t{2}));
+  if (stages < 1 || stages > kMaxStages)
+    return Error{concat("stages: ", stages, " is not allowed; give --stages 1 to ", kMaxStages)};
+  if (auto ok = spread("--speeds", speeds, static_cast<std::size_t>(stages)); !ok)
+    return ok.error();
+  if (auto ok = spread("--memory", memory, static_cast<std::size_t>(stages)); !ok)
+    return ok.error();
+  std::vector<DeviceSpec> devices;
+  for (std::size_t i = 0; i < speeds.size(); ++i) devices.push_back({speeds[i], memory[i]});
+  return devices;
+}
+
+/// All that the command is about.
+struct Question {
+  PartitionModel model;
+  plan::World world;
+  std::int64_t samples = 1;  // of a micro-batch
+  PartitionProblem problem;
+};
+
+Expected<Question> question_of(const PartitionOptions& options) {
+  auto devices = devices_of(options);
+  if (!devices) return devices.error();
+  auto model = partition_model(options.target);
+  if (!model) return model.error();
+  Question question{std::move(*model), {}, 1, {}};
+  Plan& plan = question.model.plan;
+  question.world = plan.simulated.value_or(plan::World{});
+  if (!options.world.empty()) {
+    const auto world = sim::parse_world(options.world, question.world);
+    if (!world) return Error{concat("--", world.error().text)};
+    question.world = *world;
+  }
+  PartitionProblem& problem = question.problem;
+  problem.devices = std::move(*devices);
+  problem.spec = {.schedule = options.schedule,
+                  .stages = static_cast<int>(problem.devices.size()),
+                  .micro_batches = options.micro_batches,
+                  .chunks = options.chunks.value_or(options.schedule == "interleaved" ? 2 : 1)};
+  if (const auto valid = validate(problem.spec); !valid) return valid.error();
+  plan.micro_batches = static_cast<std::uint32_t>(options.micro_batches);
+  if (options.batch) plan.batch = *options.batch;
+  plan.chunk = 0;  // of leases, and there are none
+  if (const auto valid = validate(plan); !valid) return valid.error();
+  question.samples = (plan.batch + plan.micro_batches - 1) / plan.micro_batches;
+  problem.link_bytes_per_second = static_cast<std::int64_t>(question.world.link * 1e9 / 8);
+  problem.optimizer_slots = make_optimizer(plan.optimizer)->slots();
+  problem.input_bytes = question.samples * question.model.model->input().count() *
+                        static_cast<std::int64_t>(sizeof(float));
+  const std::shared_ptr<Executor> on = make_cpu_executor();
+  const Model& of = *question.model.model;
+  const auto times = options.measure
+                         ? measured_times(question.model.model,
+                                          MeasuredBatch(question.model, question.samples).batch, on)
+                         : estimated_times(of, question.samples, question.world.speed * 1e9,
+                                           question.world.memory * 1e9);
+  problem.pieces = pipeline_pieces(pieces_of(of, question.samples, *on), times);
+  return question;
+}
+
+Expected<Partition> answer_to(const PartitionProblem& problem, const std::string& split) {
+  if (split.empty()) return best_partition(problem);
+  const auto ends = parse_split(split, problem.pieces);
+  if (!ends) return Error{concat("--split: ", ends.error().text)};
+  return partition_at(problem, *ends);
+}
+
+void print_layers(const PartitionProblem& problem, const Partition& partition) {
+  std::size_t width = 5;
+  for (const auto& piece : problem.pieces)
+    width = std::max(width, piece.name.size() + piece.kind.size() + 1);
+  const auto name = [&](const std::string& text) -> std::ostream& {
+    return std::cout << text << std::string(width - std::min(width, text.size()), ' ');
+  };
+  name("layer") << "  forward us  backward us     sends   weights  stage\n";
+  for (std::size_t index = 0; index < partition.parts.size(); ++index) {
+    const Part& part = partition.parts[index];
+    const int stage = static_cast<int>(index) % problem.spec.stages;
+    for (int i = part.first; i < part.end; ++i) {
+      const Piece& piece = problem.pieces[static_cast<std::size_t>(i)];
+      name(concat(piece.name, ' ', piece.kind))
+          << std::setw(12) << microseconds(piece.ns.forward) << std::setw(13)
+          << microseconds(piece.ns.backward_input + piece.ns.backward_weights) << std::setw(10)
+          << size_text(piece.output_bytes) << std::setw(10) << size_text(piece.weight_bytes)
+          << std::setw(7) << stage
+          << (i + 1 == part.end && i + 1 < static_cast<int>(problem.pieces.size()) ? "  | cut" : "")
+          << '\n';
+    }
+  }
+}
+
+void print_parts(const PartitionProblem& problem, const Partition& partition) {
+  std::size_t width = 6;
+  for (const Part& part : partition.parts)
+    width = std::max(width, text_of(part, problem.pieces).size());
+  std::cout << "\nstage  " << std::left << std::setw(static_cast<int>(width)) << "layers"
+            << std::right << "   speed  forward us  backward us  of the pace     sends   link us\n";
+  for (std::size_t index = 0; index < partition.parts.size(); ++index) {
+    const Part& part = partition.parts[index];
+    const auto stage = index % problem.devices.size();
+    const double share = static_cast<double>(part.ns.of_micro_batch()) /
+                         static_cast<double>(std::max<std::int64_t>(partition.slowest_ns, 1));
+    std::cout << std::setw(5) << stage << "  " << std::left << std::setw(static_cast<int>(width))
+              << text_of(part, problem.pieces) << std::right << std::setw(8)
+              << fixed(static_cast<double>(problem.devices[stage].speed) / kUnitSpeed, 3)
+              << std::setw(12) << microseconds(part.ns.forward) << std::setw(13)
+              << microseconds(part.ns.backward_input + part.ns.backward_weights) << std::setw(13)
+              << percent(share) << std::setw(10)
+              << (part.link_bytes > 0 ? size_text(part.link_bytes) : "") << std::setw(10)
+              << (part.link_bytes > 0 ? microseconds(part.link_ns) : "") << '\n';
+  }
+}
+
+void print_memory(const PartitionProblem& problem, const Partition& partition) {
+  std::cout << "\nmemory     weights  gradients  optimizer  activations   working     total   "
+               "limit\n";
+  for (std::size_t stage = 0; stage < partition.memory.size(); ++stage) {
+    const StageMemory& memory = partition.memory[stage];
+    const std::int64_t limit = problem.devices[stage].memory_bytes;
+    std::cout << "stage " << std::left << std::setw(3) << stage << std::right << std::setw(9)
+              << size_text(memory.weights) << std::setw(11) << size_text(memory.gradients)
+              << std::setw(11) << size_text(memory.optimizer) << std::setw(13)
+              << size_text(memory.activations) << std::setw(10) << size_text(memory.working)
+              << std::setw(10) << size_text(memory.total()) << std::setw(10)
+              << (limit == kNoLimit ? "none" : size_text(limit)) << '\n';
+  }
+}
+
+void print_verdict(const PartitionProblem& problem, const Partition& partition) {
+  const auto index = static_cast<std::size_t>(partition.slowest);
+  std::cout << "\nThe pace is " << time_text(partition.slowest_ns) << " a micro-batch, set by ";
+  const auto& layers = problem.pieces;
+  const bool chunks = problem.spec.chunks > 1;
+  if (partition.by_link && chunks)
+    std::cout << "the link behind stage " << partition.slowest << ", for all chunks.\n";
+  else if (partition.by_link)
+    std::cout << "the link behind layer "
+              << layers[static_cast<std::size_t>(partition.parts[index].end) - 1].name
+              << ", an activation there and a gradient back.\n";
+  else
+    std::cout << "stage " << partition.slowest << ", forward and backward of "
+              << (chunks ? std::string("all its chunks")
+                         : "layers " + text_of(partition.parts[index], layers))
+              << ".\n";
+  std::int64_t alone = 0;
+  for (const auto& piece : problem.pieces) alone += piece.ns.of_micro_batch();
+  const auto table = make_table(problem.spec);
+  if (!table) return;
+  const auto timeline = play(*table, partition.costs());
+  if (!timeline || timeline->length == 0) return;
+  const double update = static_cast<double>(alone) * problem.spec.micro_batches;
+  const auto bubble = timeline->bubble();
+  std::cout << "An update of " << problem.spec.micro_batches << " micro-batches with "
+            << problem.spec.schedule << " takes " << time_text(timeline->length) << ", "
+            << fixed(update / static_cast<double>(timeline->length), 2)
+            << " times as fast as one stage of speed 1; bubble "
+            << percent(static_cast<double>(bubble.part) / static_cast<double>(bubble.whole))
+            << ".\nThe split: --split " << text_of(partition, problem.pieces) << '\n';
+}
+
+}  // namespace
+
+CLI::App* add_partition(CLI::App& app, PartitionOptions& options) {
+  auto* command =
+      app.add_subcommand("partition", "Show how a model is best cut into the stages of a pipeline");
+  command
+      ->add_option("MODEL", options.target,
+                   "Plan file, scenario, or a model for images of 1x28x28: mlp, lenet5, vgg_like, "
+                   "small_resnet or logistic_regression")
+      ->required();
+  command->add_option("--stages", options.stages, "Stages [2, or one for each of --speeds]");
+  command->add_option("--schedule", options.schedule, "A name that `leeway schedule` lists")
+      ->capture_default_str();
+  command->add_option("--micro-batches", options.micro_batches, "Micro-batches of one update")
+      ->capture_default_str();
+  command->add_option("--chunks", options.chunks,
+                      "Parts of the model on each stage, for interleaved [2]");
+  command->add_option("--batch", options.batch, "Samples of all micro-batches [those of the plan]");
+  command->add_option("--speeds", options.speeds,
+                      "Speeds of the stages' devices, in their order: 1,2,0.5");
+  command->add_option("--memory", options.memory,
+                      "Memory of a stage, for all or one each: 512MB,2GiB");
+  command->add_option("--world", options.world,
+                      "Speed, memory bandwidth and link of a device of speed 1, as scenarios take "
+                      "it: speed=100,memory=20,link=1 or @world.toml");
+  command->add_flag("--measure", options.measure,
+                    "Compute each layer on this machine, instead of estimating it by its shape");
+  command->add_option("--split", options.split,
+                      "Take this split instead of the best: 0-3,4-7, or layers by kind");
+  return command;
+}
+
+int partition(const PartitionOptions& options) {
+  const auto question = question_of(options);
+  if (!question) return refuse(question.error());
+  const PartitionProblem& problem = question->problem;
+  const auto answer = answer_to(problem, options.split);
+  if (!answer) return refuse(answer.error());
+  std::cout << question->model.plan.name << " in micro-batches of " << question->samples
+            << (question->samples == 1 ? " sample" : " samples") << ", on " << problem.spec.stages
+            << (problem.spec.stages == 1 ? " stage" : " stages") << ".\nTimes are ";
+  if (options.measure)
+    std::cout << "measured on one core of this machine";
+  else
+    std::cout << "estimated from shapes, at " << question->world.speed << " GFLOP/s and "
+              << question->world.memory << " GB/s";
+  std::cout << "; links have " << question->world.link << " Gbit/s.\n\n";
+  print_layers(problem, *answer);
+  print_parts(problem, *answer);
+  print_memory(problem, *answer);
+  print_verdict(problem, *answer);
+  return kOk;
+}
+
+}  // namespace leeway::cli

@@ -1,0 +1,197 @@
+// `leeway schedule`: shows what each stage of a pipeline does when.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+
+#include "cli/commands.hpp"
+#include "cli/pipeline.hpp"
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+#include "monitoring/pipeline_picture.hpp"
+#include "policies/pipeline/check.hpp"
+
+namespace leeway::cli {
+namespace {
+
+using namespace pipeline;
+
+constexpr std::int64_t kMaxCost = 1'000'000'000;
+
+int refuse(const Error& error, int code = kBadUsage) {
+  std::cerr << "leeway: " << error.text << '\n';
+  return code;
+}
+
+int list_schedules() {
+  std::size_t width = 0;
+  for (const auto& entry : catalogue()) width = std::max(width, entry.name.size());
+  for (const auto& entry : catalogue()) {
+    const std::string margin(width + 2, ' ');
+    std::cout << entry.name << margin.substr(entry.name.size()) << entry.description << '\n'
+              << margin << '(' << entry.paper << ")\n";
+  }
+  std::cout << "\nleeway schedule 1f1b --stages 4 --micro-batches 8   shows one\n";
+  return kOk;
+}
+
+Status check_costs(const ScheduleOptions& options) {
+  const std::pair<const char*, std::int64_t> costs[] = {
+      {"--forward", options.costs.forward},
+      {"--backward-input", options.costs.backward_input},
+      {"--backward-weight", options.costs.backward_weights},
+      {"--update", options.costs.update},
+      {"--communication", options.communication}};
+  for (const auto& [flag, cost] : costs)
+    if (cost < 0 || cost > kMaxCost)
+      return Error{concat(flag, ": ", cost, " is not allowed; give 0 to ", kMaxCost)};
+  if (options.costs.of_micro_batch() == 0)
+    return Error{"--forward, --backward-input and --backward-weight are all 0; give one of them 1"};
+  return {};
+}
+
+Spec spec_of(const ScheduleOptions& options, const Schedule& schedule) {
+  Spec spec{
+      .schedule = options.name, .stages = options.stages, .micro_batches = options.micro_batches};
+  spec.chunks = options.chunks.value_or(options.name == "interleaved" ? 2 : 1);
+  spec.updates = options.updates.value_or(schedule.asynchronous() ? 3 : 1);
+  return spec;
+}
+
+/// Of the terminal, else of COLUMNS, else 100.
+int columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* given = std::getenv("COLUMNS");
+  const int columns = given ? std::atoi(given) : 0;
+  return columns > 0 ? columns : 100;
+}
+
+bool wants_colours() {
+  return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR");
+}
+
+std::string text_of(const Share& share) {
+  const double value = static_cast<double>(share.part) / static_cast<double>(share.whole);
+  return percent(value);
+}
+
+void print_figures(const Spec& spec, const ScheduleOptions& options, const Schedule& schedule,
+                   const Timeline& timeline, const CheckedTable& checked) {
+  const auto theory = schedule.bubble(spec, options.costs);
+  std::cout << "\nTime " << timeline.length << ", bubble " << text_of(timeline.bubble())
+            << " of it; in theory ";
+  if (theory)
+    std::cout << theory->part << '/' << theory->whole << " = " << text_of(*theory)
+              << (options.communication > 0 || options.costs.update > 0
+                      ? ", if messages and updates took no time"
+                      : "");
+  else
+    std::cout << "there is no closed form for these sizes";
+  if (schedule.asynchronous()) std::cout << "; the more updates, the less";
+  std::cout << ".\n\nstage  activations  versions  gradients late by  idle\n";
+  for (int stage = 0; stage < spec.stages; ++stage) {
+    const auto index = static_cast<std::size_t>(stage);
+    const StageUse& use = checked.stages[index];
+    std::cout << std::setw(5) << stage << std::setw(13) << use.activations << std::setw(10)
+              << use.versions << std::setw(19) << use.version_lag << std::setw(6)
+              << timeline.length - timeline.busy[index] << '\n';
+  }
+  std::cout << "\nActivations: of micro-batches" << (spec.chunks > 1 ? " and chunks" : "")
+            << ", kept at once. Versions: of the weights, kept at once. Late by: updates.\n"
+            << "Channels between stages hold " << checked.channel_bound
+            << (checked.channel_bound == 1 ? " message" : " messages")
+            << " at least, or stages wait for ever; with " << std::max(1, timeline.most_in_channel)
+            << " none waits for a place.\n";
+}
+
+int write_svg(const std::string& path, const Table& table, const Timeline& timeline,
+              const std::string& title) {
+  std::ofstream file(path, std::ios::binary);
+  file << pipeline_svg(table, timeline, {.title = title});
+  file.close();
+  if (!file)
+    return refuse(Error{concat("--svg: ", path, " cannot be written; check the folder")},
+                  kRunFailed);
+  std::cout << "Picture: " << path << '\n';
+  return kOk;
+}
+
+}  // namespace
+
+CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
+  auto* command = app.add_subcommand(
+      "schedule", "Show what the stages of a pipeline do when, and what it takes");
+  command->add_option("NAME", options.name, "Name of the schedule; without one, lists them");
+  command->add_option("--stages", options.stages, "Stages of the pipeline")->capture_default_str();
+  command->add_option("--micro-batches", options.micro_batches, "Micro-batches of one update")
+      ->capture_default_str();
+  command->add_option("--chunks", options.chunks,
+                      "Parts of the model on each stage, for interleaved [2]");
+  command->add_option("--updates", options.updates,
+                      "Updates shown [1; 3 for schedules that are never emptied]");
+  command
+      ->add_option("--forward", options.costs.forward,
+                   "Time of a forward of one micro-batch through one chunk of a stage")
+      ->capture_default_str();
+  command
+      ->add_option("--backward-input", options.costs.backward_input,
+                   "Time of the gradient for its inputs")
+      ->capture_default_str();
+  command
+      ->add_option("--backward-weight", options.costs.backward_weights,
+                   "Time of the gradients for its weights")
+      ->capture_default_str();
+  command->add_option("--update", options.costs.update, "Time of an update")->capture_default_str();
+  command
+      ->add_option("--communication", options.communication, "Time of a message between two stages")
+      ->capture_default_str();
+  command->add_option("--svg", options.svg, "File for the picture");
+  return command;
+}
+
+int schedule(const ScheduleOptions& options) {
+  if (options.name.empty()) return list_schedules();
+  const auto found = find_schedule(options.name);
+  if (!found) return refuse(found.error());
+  const Spec spec = spec_of(options, **found);
+  if (const auto good = check_costs(options); !good) return refuse(good.error());
+  const auto table = make_table(spec);
+  if (!table) return refuse(table.error());
+  const auto checked = check(*table);
+  if (!checked) return refuse(checked.error(), kRunFailed);
+  const auto timeline =
+      play(*table, Costs::equal(table->parts(), options.costs, options.communication));
+  if (!timeline) return refuse(timeline.error(), kRunFailed);
+  const std::string title =
+      concat(options.name, ": ", spec.stages, spec.stages == 1 ? " stage, " : " stages, ",
+             spec.chunks > 1 ? concat(spec.chunks, " chunks each, ") : "", spec.micro_batches,
+             spec.micro_batches == 1 ? " micro-batch" : " micro-batches",
+             (*found)->asynchronous() || spec.updates > 1
+                 ? concat(" an update, ", spec.updates, " updates")
+                 : "");
+  std::cout << title << "\n\n";
+  const bool drawn = count_ops(*table) <= kMaxPictureOps;
+  if (drawn)
+    std::cout << pipeline_text(*table, *timeline,
+                               {.columns = columns(), .colours = wants_colours(), .title = {}})
+              << '\n'
+              << pipeline_legend(*table) << '\n';
+  else
+    std::cout << "A table of " << grouped(count_ops(*table)) << " operations, more than the "
+              << grouped(kMaxPictureOps) << " that a picture shows.\n";
+  print_figures(spec, options, **found, *timeline, *checked);
+  if (options.svg.empty()) return kOk;
+  if (!drawn)
+    return refuse(Error{concat("--svg: ", count_ops(*table),
+                               " operations are too many to draw; "
+                               "give fewer --micro-batches or --stages")});
+  return write_svg(options.svg, *table, *timeline, title);
+}
+
+}  // namespace leeway::cli

@@ -1,0 +1,233 @@
+#include "policies/pipeline/partition.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "policies/pipeline/partition_costs.hpp"
+#include "policies/pipeline/play.hpp"
+
+namespace leeway::pipeline {
+
+namespace {
+
+/// The dynamic programme: tables over (parts so far, pieces that they cover).
+class Search {
+ public:
+  explicit Search(const PartitionCosts& costs, bool within_memory)
+      : costs_(costs),
+        parts_(costs.parts()),
+        pieces_(costs.pieces()),
+        within_memory_(within_memory) {}
+
+  /// The ends of the best split's parts; empty if none fits.
+  std::vector<int> best() const {
+    const std::int64_t pace =
+        least([&](int part, int first, int end) { return costs_.pace(part, first, end); });
+    return pace == kNoLimit ? std::vector<int>() : fewest_bytes(pace);
+  }
+
+  /// The least, over all splits, of the most that `of(part, first, end)` is for any part.
+  template <class Of>
+  std::int64_t least(Of of) const {
+    Row before = start();
+    for (int part = 0; part < parts_; ++part) {
+      Row after(before.size(), kNoLimit);
+      each(part, [&](int first, int end) {
+        const std::int64_t so_far = before[at(first)];
+        if (so_far >= after[at(end)]) return;
+        const std::int64_t most = std::max(so_far, of(part, first, end));
+        if (most < after[at(end)] && fits(part, first, end)) after[at(end)] = most;
+      });
+      before = std::move(after);
+    }
+    return before.back();
+  }
+
+ private:
+  using Row = std::vector<std::int64_t>;
+
+  bool fits(int part, int first, int end) const {
+    return !within_memory_ || costs_.fits(part, first, end);
+  }
+
+  /// Of the splits of that pace, the one that sends the fewest bytes; of several, the one whose
+  /// last cut comes first, then the one before.
+  std::vector<int> fewest_bytes(std::int64_t pace) const {
+    std::vector<Row> bytes{start()};
+    std::vector<std::vector<int>> cut;
+    for (int part = 0; part < parts_; ++part) {
+      bytes.emplace_back(bytes.front().size(), kNoLimit);
+      cut.emplace_back(bytes.front().size(), 0);
+      const Row& before = bytes[at(part)];
+      Row& after = bytes.back();
+      each(part, [&](int first, int end) {
+        const std::int64_t so_far = before[at(first)];
+        if (so_far == kNoLimit || costs_.pace(part, first, end) > pace) return;
+        const std::int64_t sent = so_far + costs_.bytes_into(first);
+        if (sent >= after[at(end)] || !fits(part, first, end)) return;
+        after[at(end)] = sent;
+        cut.back()[at(end)] = first;
+      });
+    }
+    std::vector<int> ends(at(parts_), pieces_);
+    for (int part = parts_ - 1; part > 0; --part)
+      ends[at(part) - 1] = cut[at(part)][at(ends[at(part)])];
+    return ends;
+  }
+
+  Row start() const {
+    Row row(at(pieces_) + 1, kNoLimit);
+    row[0] = 0;
+    return row;
+  }
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  /// All that a part may be, so that one piece or more is left for each other one.
+  template <class Visit>
+  void each(int part, Visit visit) const {
+    const int behind = parts_ - part - 1;
+    for (int end = part + 1; end <= pieces_ - behind; ++end) {
+      if (behind == 0 && end < pieces_) continue;
+      for (int first = part; first < end; ++first)
+        if (part > 0 || first == 0) visit(first, end);
+    }
+  }
+
+  const PartitionCosts& costs_;
+  const int parts_, pieces_;
+  const bool within_memory_;
+};
+
+Status check_problem(const PartitionProblem& problem) {
+  if (auto valid = validate(problem.spec); !valid) return valid;
+  const auto pieces = static_cast<int>(problem.pieces.size());
+  LW_CHECK(pieces >= 1 && pieces <= kMaxPieces, pieces);
+  LW_CHECK(problem.link_bytes_per_second >= 0 && problem.optimizer_slots >= 0,
+           problem.link_bytes_per_second, problem.optimizer_slots);
+  const Spec& spec = problem.spec;
+  LW_CHECK(problem.devices.size() == static_cast<std::size_t>(spec.stages), problem.devices.size());
+  for (const auto& device : problem.devices)
+    LW_CHECK(device.speed >= 1 && device.speed <= kMostOfPiece && device.memory_bytes >= 0,
+             device.speed, device.memory_bytes);
+  if (spec.stages * spec.chunks <= pieces) return {};
+  if (spec.stages <= pieces)
+    return Error{concat("chunks: ", spec.chunks, " on each of ", spec.stages,
+                        " stages are too many for a model that can be cut into ", pieces,
+                        pieces == 1 ? " piece" : " pieces", "; give --chunks ",
+                        pieces / spec.stages)};
+  return Error{concat("stages: ", spec.stages, " are too many for a model that can be cut into ",
+                      pieces, pieces == 1 ? " piece" : " pieces", "; give --stages ", pieces)};
+}
+
+/// The best split that fits; empty if there is none.
+std::vector<int> best_that_fits(const PartitionCosts& costs, int chunks) {
+  // With several chunks, what a stage needs depends on more than one part, so it is looked at last.
+  auto ends = Search(costs, chunks == 1).best();
+  if (!ends.empty() && !costs.all_fit(ends)) ends.clear();
+  return ends;
+}
+
+bool works(const PartitionProblem& problem) {
+  if (!check_problem(problem)) return false;
+  return !best_that_fits(PartitionCosts(problem), problem.spec.chunks).empty();
+}
+
+bool are_alike(const std::vector<DeviceSpec>& devices) {
+  return std::all_of(devices.begin(), devices.end(), [&](const DeviceSpec& device) {
+    return device.memory_bytes == devices[0].memory_bytes && device.speed == devices[0].speed;
+  });
+}
+
+/// Memory with which some split fits: one figure for all devices.
+std::int64_t least_memory(const PartitionProblem& problem) {
+  const PartitionCosts costs(problem);
+  const Search search(costs, false);
+  if (problem.spec.chunks == 1)
+    return search.least(
+        [&](int part, int first, int end) { return costs.memory(part, first, end).total(); });
+  std::int64_t most = 0;
+  for (const auto& memory : costs.evaluate(search.best()).memory)
+    most = std::max(most, memory.total());
+  return most;
+}
+
+/// What would do instead: another schedule, more stages, more memory.
+std::string remedies(const PartitionProblem& problem) {
+  std::vector<std::string> out;
+  PartitionProblem other = problem;
+  other.spec.schedule = "1f1b";
+  other.spec.chunks = 1;
+  if (problem.spec.schedule != "1f1b" && works(other)) out.emplace_back("--schedule 1f1b");
+  constexpr int kMoreStages = 16;
+  other = problem;
+  for (int more = 1; are_alike(problem.devices) && more <= kMoreStages; ++more) {
+    // Only devices that are alike can be given more of.
+    other.spec.stages = problem.spec.stages + more;
+    other.devices.push_back(problem.devices.front());
+    if (!works(other)) continue;
+    out.push_back(concat("--stages ", other.spec.stages));
+    break;
+  }
+  out.push_back(concat("--memory ", least_memory(problem)));
+  return join(out, ", or ");
+}
+
+/// The first stage that does not fit into its device.
+Error does_not_fit(const PartitionProblem& problem, const Partition& partition,
+                   const std::string& advice) {
+  for (std::size_t stage = 0; stage < problem.devices.size(); ++stage) {
+    const std::int64_t needed = partition.memory[stage].total();
+    const std::int64_t there = problem.devices[stage].memory_bytes;
+    if (needed <= there) continue;
+    return Error{concat(
+        "stage ", stage, " (layers ", text_of(partition.parts[stage], problem.pieces),
+        problem.spec.chunks > 1 ? " and its other chunks" : "", ") needs ", needed, " bytes with ",
+        problem.spec.schedule, ", and its device has ", there, "; ", advice)};
+  }
+  LW_CHECK(false, "all stages fit");
+  return Error{};
+}
+
+}  // namespace
+
+Costs Partition::costs() const {
+  Costs costs;
+  for (const Part& part : parts) {
+    costs.parts.push_back(part.ns);
+    if (costs.links.size() + 1 < parts.size()) costs.links.push_back(part.link_ns);
+  }
+  return costs;
+}
+
+Expected<Partition> best_partition(const PartitionProblem& problem) {
+  if (auto good = check_problem(problem); !good) return good.error();
+  const PartitionCosts costs(problem);
+  const auto ends = best_that_fits(costs, problem.spec.chunks);
+  if (!ends.empty()) return costs.evaluate(ends);
+  const auto without = costs.evaluate(Search(costs, false).best());
+  return does_not_fit(problem, without, concat("no other split fits; give ", remedies(problem)));
+}
+
+Expected<Partition> partition_at(const PartitionProblem& problem, const std::vector<int>& ends) {
+  if (auto good = check_problem(problem); !good) return good.error();
+  const Spec& spec = problem.spec;
+  const auto parts = static_cast<std::size_t>(spec.stages * spec.chunks);
+  if (ends.size() != parts)
+    return Error{concat(
+        "the split has ", ends.size(), ends.size() == 1 ? " part" : " parts", ", and ", spec.stages,
+        " stages with ", spec.chunks, spec.chunks == 1 ? " chunk" : " chunks", " each make ", parts,
+        "; give as many parts, or --stages ", ends.size() / static_cast<std::size_t>(spec.chunks))};
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    LW_CHECK(ends[i] > (i == 0 ? 0 : ends[i - 1]) &&
+                 (i + 1 < ends.size() || ends[i] == static_cast<int>(problem.pieces.size())),
+             i, ends[i]);
+  const PartitionCosts costs(problem);
+  if (costs.all_fit(ends)) return costs.evaluate(ends);
+  const auto best = best_partition(problem);
+  return does_not_fit(problem, costs.evaluate(ends),
+                      best ? concat("the split ", text_of(*best, problem.pieces), " fits")
+                           : concat("no split fits; give ", remedies(problem)));
+}
+
+}  // namespace leeway::pipeline

@@ -1,0 +1,169 @@
+#include "policies/pipeline/partition_costs.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/check.hpp"
+
+namespace leeway::pipeline {
+
+namespace {
+
+/// Larger figures count as this, so that a few of them can be added up.
+constexpr std::int64_t kMost = kNoLimit / 16;
+
+/// ceil(a * b / c).
+std::int64_t scaled(std::int64_t a, std::int64_t b, std::int64_t c) {
+  using Wide = __int128;
+  return static_cast<std::int64_t>(std::min<Wide>((Wide{a} * b + c - 1) / c, kMost));
+}
+
+OpCosts operator+(OpCosts a, const OpCosts& b) {
+  a.forward += b.forward;
+  a.backward_input += b.backward_input;
+  a.backward_weights += b.backward_weights;
+  a.update += b.update;
+  return a;
+}
+
+bool in_range(const Piece& piece) {
+  for (const std::int64_t value :
+       {piece.ns.forward, piece.ns.backward_input, piece.ns.backward_weights, piece.ns.update,
+        piece.output_bytes, piece.kept_bytes, piece.first_bytes, piece.gradient_bytes,
+        piece.working_bytes, piece.weight_bytes, piece.statistic_bytes})
+    if (value < 0 || value > kMostOfPiece) return false;
+  return true;
+}
+
+}  // namespace
+
+PartitionCosts::PartitionCosts(const PartitionProblem& problem)
+    : problem_(problem), schedule_(**find_schedule(problem.spec.schedule)), sums_(1) {
+  LW_CHECK(problem.input_bytes >= 0 && problem.input_bytes <= kMostOfPiece, problem.input_bytes);
+  working_.emplace_back();
+  for (const Piece& piece : problem.pieces) {
+    LW_CHECK(in_range(piece), piece.name);
+    const Sums& before = sums_.back();
+    sums_.push_back({before.ns + piece.ns, before.kept + piece.kept_bytes,
+                     before.gradients + piece.gradient_bytes, before.weights + piece.weight_bytes,
+                     before.statistics + piece.statistic_bytes});
+    working_[0].push_back(piece.working_bytes);
+  }
+  for (std::size_t width = 1; 2 * width <= problem.pieces.size(); width *= 2) {
+    const auto& half = working_.back();
+    std::vector<std::int64_t> whole;
+    for (std::size_t i = 0; i + 2 * width <= problem.pieces.size(); ++i)
+      whole.push_back(std::max(half[i], half[i + width]));
+    working_.push_back(std::move(whole));
+  }
+}
+
+std::int64_t PartitionCosts::working(int first, int end) const {
+  const auto width = static_cast<unsigned>(end - first);
+  const auto level = static_cast<std::size_t>(std::bit_width(width) - 1);
+  const auto& most = working_[level];
+  return std::max(most[static_cast<std::size_t>(first)],
+                  most[static_cast<std::size_t>(end) - (std::size_t{1} << level)]);
+}
+
+OpCosts PartitionCosts::time(int part, int first, int end) const {
+  const OpCosts& a = sums(first).ns;
+  const OpCosts& b = sums(end).ns;
+  const std::int64_t speed = problem_.devices[static_cast<std::size_t>(stage_of(part))].speed;
+  const auto on_device = [&](std::int64_t ns) { return scaled(ns, kUnitSpeed, speed); };
+  return {on_device(b.forward - a.forward), on_device(b.backward_input - a.backward_input),
+          on_device(b.backward_weights - a.backward_weights), on_device(b.update - a.update)};
+}
+
+std::int64_t PartitionCosts::link_time(std::int64_t bytes) const {
+  if (problem_.link_bytes_per_second == 0) return 0;
+  return scaled(bytes, 1'000'000'000, problem_.link_bytes_per_second);
+}
+
+std::int64_t PartitionCosts::bytes_into(int first) const {
+  return first == 0 ? 0 : piece(first - 1).output_bytes;
+}
+
+std::int64_t PartitionCosts::pace(int part, int first, int end) const {
+  return std::max(time(part, first, end).of_micro_batch(), 2 * link_time(bytes_into(first)));
+}
+
+StageMemory PartitionCosts::memory(int part, int first, int end) const {
+  const int stage = stage_of(part);
+  const Spec& spec = problem_.spec;
+  const std::int64_t weights = sums(end).weights - sums(first).weights;
+  const std::int64_t input = first == 0 ? problem_.input_bytes : bytes_into(first);
+  const std::int64_t kept = input + sums(end).kept - sums(first).kept + piece(first).first_bytes;
+  const auto times = [](std::int64_t bytes, std::int64_t count) { return scaled(bytes, count, 1); };
+  return {.weights = times(weights, schedule_.weight_versions(spec, stage)) + sums(end).statistics -
+                     sums(first).statistics,
+          .gradients = weights,
+          .optimizer = times(weights, problem_.optimizer_slots),
+          .activations = times(kept, schedule_.peak_activations(spec, stage)) +
+                         times(sums(end).gradients - sums(first).gradients,
+                               schedule_.peak_open_halves(spec, stage)),
+          .working = working(first, end)};
+}
+
+bool PartitionCosts::fits(int part, int first, int end) const {
+  return memory(part, first, end).total() <=
+         problem_.devices[static_cast<std::size_t>(stage_of(part))].memory_bytes;
+}
+
+std::vector<StageMemory> PartitionCosts::memory_of_stages(const std::vector<int>& ends) const {
+  std::vector<StageMemory> all(problem_.devices.size());
+  int first = 0;
+  for (int part = 0; part < parts(); ++part) {
+    const int end = ends[static_cast<std::size_t>(part)];
+    const StageMemory one = memory(part, first, end);
+    StageMemory& stage = all[static_cast<std::size_t>(stage_of(part))];
+    stage.weights += one.weights;
+    stage.gradients += one.gradients;
+    stage.optimizer += one.optimizer;
+    // The schedule says how many activations of chunks there are, and not of which chunk: as if
+    // all were of the largest.
+    stage.activations = std::max(stage.activations, one.activations);
+    stage.working = std::max(stage.working, one.working);
+    first = end;
+  }
+  return all;
+}
+
+bool PartitionCosts::all_fit(const std::vector<int>& ends) const {
+  const auto memory = memory_of_stages(ends);
+  for (std::size_t stage = 0; stage < memory.size(); ++stage)
+    if (memory[stage].total() > problem_.devices[stage].memory_bytes) return false;
+  return true;
+}
+
+Partition PartitionCosts::evaluate(const std::vector<int>& ends) const {
+  Partition partition;
+  partition.memory = memory_of_stages(ends);
+  // Of a micro-batch: what a stage computes with all of its parts, and what its link to the next
+  // stage takes, there and back.
+  std::vector<std::int64_t> computes(problem_.devices.size()), sends(computes.size());
+  int first = 0;
+  for (int index = 0; index < parts(); ++index) {
+    Part part{.first = first, .end = ends[static_cast<std::size_t>(index)], .ns = {}};
+    part.ns = time(index, part.first, part.end);
+    if (index + 1 < parts()) part.link_bytes = bytes_into(part.end);
+    part.link_ns = link_time(part.link_bytes);
+    partition.crossing_bytes += part.link_bytes;
+    const auto stage = static_cast<std::size_t>(stage_of(index));
+    computes[stage] += part.ns.of_micro_batch();
+    sends[stage] += 2 * part.link_ns;
+    partition.parts.push_back(part);
+    first = part.end;
+  }
+  for (std::size_t stage = 0; stage < computes.size(); ++stage)
+    for (const bool link : {false, true}) {
+      const std::int64_t pace = link ? sends[stage] : computes[stage];
+      if (pace <= partition.slowest_ns) continue;
+      partition.slowest_ns = pace;
+      partition.slowest = static_cast<int>(stage);
+      partition.by_link = link;
+    }
+  return partition;
+}
+
+}  // namespace leeway::pipeline

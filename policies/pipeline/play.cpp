@@ -1,0 +1,239 @@
+#include "policies/pipeline/play.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+
+namespace leeway::pipeline {
+
+namespace {
+
+constexpr std::int64_t kNever = -1;
+
+/// What travels: the activation of a micro-batch into a part, or its gradient out of the part
+/// behind.
+enum class Travels : std::uint8_t { activation, gradient };
+
+class Player {
+ public:
+  Player(const Table& table, const Costs& costs, int bound)
+      : table_(table),
+        costs_(costs),
+        bound_(static_cast<std::size_t>(bound)),
+        next_(static_cast<std::size_t>(table.stages)),
+        free_(next_.size()),
+        waiting_for_place_(next_.size()),
+        queued_(next_.size()),
+        channels_(2 * next_.size()),
+        arrived_(2 * static_cast<std::size_t>(table.parts() * table.all_micro_batches()), kNever) {
+    timeline_.slots.resize(next_.size());
+    timeline_.busy.resize(next_.size());
+  }
+
+  Expected<Timeline> play() {
+    for (int stage = 0; stage < table_.stages; ++stage) wake(stage);
+    while (!ready_.empty()) {
+      const int stage = ready_.front();
+      ready_.pop_front();
+      queued_[index(stage)] = false;
+      while (step(stage)) {
+      }
+    }
+    for (int stage = 0; stage < table_.stages; ++stage)
+      if (next_[index(stage)] < ops(stage).size() || waiting_for_place_[index(stage)])
+        return stuck(stage);
+    for (const Channel& one : channels_)
+      timeline_.most_in_channel = std::max(timeline_.most_in_channel, one.most());
+    return std::move(timeline_);
+  }
+
+ private:
+  /// Messages from one stage to a neighbour: when they were sent and taken, each in its order.
+  struct Channel {
+    std::vector<std::int64_t> sent, taken;
+    /// Messages that were there at once, at most.
+    int most() const {
+      std::size_t most = 0;
+      for (std::size_t i = 0; i < sent.size(); ++i) {
+        const auto later = std::upper_bound(taken.begin(), taken.end(), sent[i]);
+        most = std::max(most, i + 1 - std::min(i, static_cast<std::size_t>(later - taken.begin())));
+      }
+      return static_cast<int>(most);
+    }
+  };
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  const std::vector<Op>& ops(int stage) const { return table_.ops[index(stage)]; }
+
+  std::int64_t& arrived(Travels what, int part, int micro_batch) {
+    return arrived_[2 * index(part * table_.all_micro_batches() + micro_batch) +
+                    index(static_cast<int>(what))];
+  }
+  /// Activations go out of a stage to the next one, gradients to the one before.
+  Channel& channel(Travels what, int sender) {
+    return channels_[2 * index(sender) + index(static_cast<int>(what))];
+  }
+  void wake(int stage) {
+    if (queued_[index(stage)]) return;
+    queued_[index(stage)] = true;
+    ready_.push_back(stage);
+  }
+
+  /// Whether the stage has come one operation, or one message, further.
+  bool step(int stage) {
+    if (waiting_for_place_[index(stage)]) return send(stage, ops(stage)[next_[index(stage)] - 1]);
+    if (next_[index(stage)] == ops(stage).size()) return false;
+    const Op& op = ops(stage)[next_[index(stage)]];
+    const int part = table_.part_of(stage, op.chunk);
+    const std::int64_t input = take(stage, op, part);
+    if (input == kNever) return false;
+    const std::int64_t cost = costs_.of(op.kind, part);
+    const std::int64_t begin = std::max(free_[index(stage)], input);
+    if (reads_from_other_) {
+      Channel& from = channel(reads_, sender_);
+      from.taken.push_back(begin);
+      wake(sender_);
+    }
+    timeline_.slots[index(stage)].push_back({begin, begin + cost});
+    timeline_.busy[index(stage)] += cost;
+    timeline_.length = std::max(timeline_.length, begin + cost);
+    free_[index(stage)] = begin + cost;
+    ++next_[index(stage)];
+    waiting_for_place_[index(stage)] = sends(op, part);
+    return true;
+  }
+
+  /// When what the operation reads is there, or kNever; and from whom it is taken.
+  std::int64_t take(int stage, const Op& op, int part) {
+    reads_from_other_ = false;
+    if (op.kind == OpKind::forward && part > 0)
+      return look(Travels::activation, part, part - 1, op, stage);
+    if (gives_input_gradient(op.kind) && part < table_.parts() - 1)
+      return look(Travels::gradient, part, part + 1, op, stage);
+    return 0;
+  }
+  std::int64_t look(Travels what, int part, int from, const Op& op, int stage) {
+    sender_ = table_.stage_of(from);
+    reads_ = what;
+    reads_from_other_ = sender_ != stage;
+    return arrived(what, part, op.micro_batch);
+  }
+
+  bool sends(const Op& op, int part) const {
+    return (op.kind == OpKind::forward && part < table_.parts() - 1) ||
+           (gives_input_gradient(op.kind) && part > 0);
+  }
+
+  /// Whether the message of the operation just done has found its place.
+  bool send(int stage, const Op& op) {
+    const int part = table_.part_of(stage, op.chunk);
+    const Travels what = op.kind == OpKind::forward ? Travels::activation : Travels::gradient;
+    const int to = what == Travels::activation ? part + 1 : part - 1;
+    const int receiver = table_.stage_of(to);
+    std::int64_t& arrives = arrived(what, to, op.micro_batch);
+    std::int64_t& now = free_[index(stage)];
+    if (receiver == stage) {
+      arrives = now;
+    } else {
+      Channel& out = channel(what, stage);
+      if (out.sent.size() >= bound_) {
+        const std::size_t before = out.sent.size() - bound_;
+        if (out.taken.size() <= before) return false;
+        now = std::max(now, out.taken[before]);
+      }
+      out.sent.push_back(now);
+      arrives = now + costs_.links[index(std::min(part, to))];
+      wake(receiver);
+    }
+    waiting_for_place_[index(stage)] = false;
+    return true;
+  }
+
+  Error stuck(int stage) {
+    if (waiting_for_place_[index(stage)]) {
+      const Op& op = ops(stage)[next_[index(stage)] - 1];
+      return Error{concat("stage ", stage, " waits for ever to send what ",
+                          text_of(op, table_.chunks), " gave: the channel holds ", bound_,
+                          "; give channels a larger bound, or let the neighbour take it earlier")};
+    }
+    const Op& op = ops(stage)[next_[index(stage)]];
+    return Error{concat("stage ", stage, " waits for ever for what operation ", next_[index(stage)],
+                        ", ", text_of(op, table_.chunks), ", reads; let the neighbour do its ",
+                        op.kind == OpKind::forward ? "forward" : "backward", " of micro-batch ",
+                        op.micro_batch, " earlier")};
+  }
+
+  const Table& table_;
+  const Costs& costs_;
+  const std::size_t bound_;
+  std::vector<std::size_t> next_;        // per stage: operations begun
+  std::vector<std::int64_t> free_;       // per stage: when it has done what it has begun
+  std::vector<char> waiting_for_place_;  // per stage: the last operation's message is not sent
+  std::vector<char> queued_;
+  std::deque<int> ready_;
+  std::vector<Channel> channels_;
+  std::vector<std::int64_t> arrived_;
+  Timeline timeline_;
+  // Of the operation looked at last:
+  bool reads_from_other_ = false;
+  Travels reads_{};
+  int sender_ = 0;
+};
+
+}  // namespace
+
+Costs Costs::equal(int parts, const OpCosts& costs, std::int64_t communication) {
+  return {std::vector(static_cast<std::size_t>(parts), costs),
+          std::vector(static_cast<std::size_t>(parts - 1), communication)};
+}
+
+std::int64_t Costs::of(OpKind kind, int part) const {
+  const OpCosts& costs = parts[static_cast<std::size_t>(part)];
+  switch (kind) {
+    case OpKind::forward:
+      return costs.forward;
+    case OpKind::backward_input:
+      return costs.backward_input;
+    case OpKind::backward_weights:
+      return costs.backward_weights;
+    case OpKind::backward:
+      return costs.backward_input + costs.backward_weights;
+    case OpKind::update:
+      return costs.update;
+  }
+  return 0;
+}
+
+Share Timeline::bubble() const {
+  const auto stages = static_cast<std::int64_t>(busy.size());
+  std::int64_t idle = length * stages;
+  for (const auto time : busy) idle -= time;
+  return {idle, std::max<std::int64_t>(length * stages, 1)};
+}
+
+Expected<Timeline> play(const Table& table, const Costs& costs, int channel_bound) {
+  const auto parts = static_cast<std::size_t>(table.parts());
+  LW_CHECK(costs.parts.size() == parts && costs.links.size() == parts - 1, parts,
+           costs.parts.size(), costs.links.size());
+  LW_CHECK(channel_bound >= 1, channel_bound);
+  LW_CHECK(table.ops.size() == static_cast<std::size_t>(table.stages), table.ops.size());
+  for (const auto& ops : table.ops)
+    for (const Op& op : ops)
+      LW_CHECK(op.micro_batch >= 0 && op.micro_batch < table.all_micro_batches() && op.chunk >= 0 &&
+                   op.chunk < table.chunks,
+               op.micro_batch, op.chunk);
+  return Player(table, costs, channel_bound).play();
+}
+
+Expected<int> least_channel_bound(const Table& table) {
+  const Costs costs = Costs::equal(table.parts(), {});
+  const auto unbounded = play(table, costs);
+  if (!unbounded) return unbounded.error();
+  int bound = 1;
+  while (!play(table, costs, bound)) ++bound;
+  return bound;
+}
+
+}  // namespace leeway::pipeline

@@ -1,0 +1,103 @@
+#include "policies/pipeline/schedule.hpp"
+
+#include "core/text.hpp"
+#include "policies/pipeline/fill_drain.hpp"
+#include "policies/pipeline/interleaved.hpp"
+#include "policies/pipeline/one_forward_one_backward.hpp"
+#include "policies/pipeline/two_buffered_weights.hpp"
+#include "policies/pipeline/weight_stashing.hpp"
+#include "policies/pipeline/zero_bubble_h1.hpp"
+
+namespace leeway::pipeline {
+
+namespace {
+
+template <class S>
+const Schedule& the() {
+  static const S schedule;
+  return schedule;
+}
+
+// To add a schedule: write its files beside its siblings, and a line here.
+constexpr CatalogueEntry kCatalogue[] = {
+    {"fill_drain", "all micro-batches forward, then all backward",
+     "GPipe, Huang et al., NeurIPS 2019", the<FillDrain>},
+    {"1f1b", "one forward, one backward in turn: as fast, with fewer activations",
+     "PipeDream-flush, Narayanan et al., ICML 2021; DAPPLE, Fan et al., PPoPP 2021",
+     the<OneForwardOneBackward>},
+    {"interleaved",
+     "1f1b with several chunks of the model a stage: a smaller bubble, more messages",
+     "Narayanan et al., SC 2021", the<Interleaved>},
+    {"zero_bubble_h1", "1f1b whose gradients of weights fill the bubble",
+     "ZB-H1, Qi et al., ICLR 2024", the<ZeroBubbleH1>},
+    {"weight_stashing",
+     "never emptied: each micro-batch keeps the weights that it went forward with",
+     "PipeDream, Harlap et al. 2018; Narayanan et al., SOSP 2019", the<WeightStashing>},
+    {"2bw", "never emptied, with two versions of the weights and gradients late by one update",
+     "PipeDream-2BW, Narayanan et al., ICML 2021", the<TwoBufferedWeights>},
+};
+
+Status in_range(std::string_view what, int value, int most) {
+  if (value >= 1 && value <= most) return {};
+  return Error{concat(what, ": ", value, " is not allowed; give --", what, " 1 to ", most)};
+}
+
+}  // namespace
+
+std::span<const CatalogueEntry> catalogue() {
+  return kCatalogue;
+}
+
+Expected<const Schedule*> find_schedule(std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto& entry : kCatalogue) {
+    if (entry.name == name) return &entry.schedule();
+    names.emplace_back(entry.name);
+  }
+  return Error{concat("there is no schedule \"", name, '"', suggest(name, names))};
+}
+
+Status validate(const Spec& spec) {
+  const auto schedule = find_schedule(spec.schedule);
+  if (!schedule) return schedule.error();
+  if (auto ok = in_range("stages", spec.stages, kMaxStages); !ok) return ok;
+  if (auto ok = in_range("micro-batches", spec.micro_batches, kMaxMicroBatches); !ok) return ok;
+  if (auto ok = in_range("chunks", spec.chunks, kMaxChunks); !ok) return ok;
+  if (auto ok = in_range("updates", spec.updates, kMaxUpdates); !ok) return ok;
+  const std::int64_t per_update =
+      std::int64_t{spec.stages} * spec.chunks * (3 * std::int64_t{spec.micro_batches} + 1);
+  if (per_update > kMaxTableOps)
+    return Error{concat(
+        "micro-batches: ", spec.micro_batches, " on ", spec.stages, " stages with ", spec.chunks,
+        " chunks make a table of up to ", per_update, " operations; give --micro-batches ",
+        (kMaxTableOps / (std::int64_t{spec.stages} * spec.chunks) - 1) / 3, " at most")};
+  if (per_update * spec.updates > kMaxTableOps)
+    return Error{concat("updates: ", spec.updates, " make a table of up to ",
+                        per_update * spec.updates, " operations; give --updates ",
+                        kMaxTableOps / per_update, " at most")};
+  return (*schedule)->allows(spec);
+}
+
+Expected<Table> make_table(const Spec& spec) {
+  if (const auto valid = validate(spec); !valid) return valid.error();
+  const Schedule& schedule = **find_schedule(spec.schedule);
+  Table table{.stages = spec.stages,
+              .chunks = spec.chunks,
+              .micro_batches = spec.micro_batches,
+              .updates = spec.updates,
+              .version_lag = {},
+              .ops = {}};
+  for (int stage = 0; stage < spec.stages; ++stage) {
+    table.ops.push_back(schedule.stage(spec, stage));
+    table.version_lag.push_back(schedule.version_lag(spec, stage));
+  }
+  return table;
+}
+
+Status one_chunk(const Spec& spec) {
+  if (spec.chunks == 1) return {};
+  return Error{concat(spec.schedule, ": has one chunk a stage, and ", spec.chunks,
+                      " are asked for; give --chunks 1, or the schedule interleaved")};
+}
+
+}  // namespace leeway::pipeline

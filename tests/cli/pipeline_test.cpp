@@ -1,0 +1,244 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/cli/support.hpp"
+
+using namespace leeway::cli;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+Result schedule(const std::string& arguments) {
+  return run_line("COLUMNS=100 " LEEWAY_COMMAND " schedule " + arguments);
+}
+
+Result partition(const std::string& arguments) {
+  return run_line(LEEWAY_COMMAND " partition " + arguments);
+}
+
+std::string text_of(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+/// A folder that is removed at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "leeway-pipeline-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()));
+    root_ = name;
+  }
+  ~Folder() { fs::remove_all(root_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  fs::path operator/(const std::string& name) const { return root_ / name; }
+
+ private:
+  fs::path root_;
+};
+
+}  // namespace
+
+TEST_CASE("leeway schedule lists the schedules with their papers") {
+  const Result result = schedule("");
+  CHECK(result.code == 0);
+  for (const char* text : {"fill_drain ", "1f1b ", "interleaved ", "zero_bubble_h1 ",
+                           "weight_stashing ", "2bw ", "(GPipe, Huang et al., NeurIPS 2019)"})
+    CHECK_THAT(result.output, Contains(text));
+}
+
+TEST_CASE("leeway schedule shows a table, its bubble beside theory, and what stages keep") {
+  const Result result = schedule("1f1b --stages 4 --micro-batches 8");
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output,
+             Contains("1f1b: 4 stages, 8 micro-batches\n") &&
+                 Contains("stage 3  .........F0 B0    F1 B1    ") &&
+                 Contains("bubble 27.27% of it; in theory 3/11 = 27.27%.") &&
+                 Contains("    0            4         1                  0     9\n") &&
+                 Contains("    3            1         1                  0     9\n") &&
+                 !Contains("\x1b"));
+  const Result late = schedule("weight_stashing --stages 3 --micro-batches 1 --updates 9");
+  CHECK_THAT(late.output, Contains("    0            3         3                  2     6\n") &&
+                              Contains("F8v6") && Contains("the more updates, the less"));
+}
+
+TEST_CASE("leeway schedule takes the costs that it is given") {
+  CHECK_THAT(schedule("zero_bubble_h1 --forward 4 --backward-input 5 --backward-weight 3").output,
+             Contains("in theory 18/114 = 15.79%."));
+  CHECK_THAT(schedule("zero_bubble_h1 --backward-weight 3").output,
+             Contains("there is no closed form for these sizes"));
+  CHECK_THAT(schedule("fill_drain --stages 2 --micro-batches 2 --communication 5").output,
+             Contains("Time 19, ") && Contains("if messages and updates took no time"));
+  CHECK_THAT(schedule("1f1b --update 2").output, Contains("U7 "));
+}
+
+TEST_CASE("leeway schedule in a terminal shows colours, unless told not to") {
+  const std::string in_terminal = "script -qec '" LEEWAY_COMMAND " schedule 1f1b' /dev/null";
+  CHECK_THAT(run_line("env -u NO_COLOR " + in_terminal).output, Contains("\x1b[30;48;5;75mF0"));
+  CHECK_THAT(run_line("NO_COLOR=1 " + in_terminal).output,
+             Contains("stage 0  F0 F1") && !Contains("\x1b[30"));
+}
+
+TEST_CASE("leeway schedule writes an SVG picture") {
+  const Folder folder;
+  const std::string file = (folder / "picture.svg").string();
+  const Result result = schedule("interleaved --chunks 3 --svg " + file);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("Picture: " + file));
+  CHECK_THAT(text_of(file),
+             Contains("<svg ") && Contains(">F7c<") && Contains(">B0c<") &&
+                 Contains(">interleaved: 4 stages, 3 chunks each, 8 micro-batches<"));
+  const Result nowhere = schedule("1f1b --svg " + (folder / "missing/x.svg").string());
+  CHECK(nowhere.code == 1);
+  CHECK_THAT(nowhere.output, Contains("cannot be written; check the folder"));
+}
+
+TEST_CASE("leeway schedule draws no picture in which nothing could be seen, but the figures") {
+  const Result result = schedule("1f1b --stages 16 --micro-batches 2000");
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("64,016 operations") && Contains("in theory 15/2015"));
+  CHECK(schedule("1f1b --stages 16 --micro-batches 2000 --svg /dev/null").code == 2);
+}
+
+TEST_CASE("leeway schedule refuses what cannot be, with what can") {
+  const auto refused = [](const std::string& arguments, const std::string& text) {
+    const Result result = schedule(arguments);
+    INFO(result.output);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  refused("interleaved --micro-batches 6", "give --micro-batches 4 or 8");
+  refused("gpipe", "there is no schedule \"gpipe\"; known are fill_drain");
+  refused("1f1b --chunks 2", "give --chunks 1, or the schedule interleaved");
+  refused("1f1b --stages 0", "give --stages 1 to 1024");
+  refused("1f1b --stages many", "--stages");
+  refused("1f1b --forward -1", "--forward: -1 is not allowed");
+  refused("1f1b --forward 0 --backward-input 0 --backward-weight 0", "give one of them 1");
+  refused("1f1b 2bw", "2bw");
+  const Result help = schedule("--help");
+  CHECK(help.code == 0);
+  CHECK_THAT(help.output, Contains("--micro-batches") && Contains("--communication"));
+}
+
+TEST_CASE("leeway partition shows a split, what sets its pace, and what stages keep") {
+  const Result result = partition("small_resnet --stages 4");
+  INFO(result.output);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output,
+             Contains("small_resnet in micro-batches of 8 samples, on 4 stages.\n") &&
+                 Contains("estimated from shapes, at 50 GFLOP/s and 20 GB/s; links have 10") &&
+                 Contains("3 residual") && Contains("| cut\n") && Contains("100.00%") &&
+                 Contains("set by stage 2, forward and backward of layers 7-9.") &&
+                 Contains("with 1f1b takes") && Contains("bubble ") &&
+                 Contains("The split: --split 0-3,4-6,7-9,10-17\n"));
+}
+
+TEST_CASE("leeway partition takes speeds, links, schedules and splits by hand") {
+  CHECK_THAT(partition("mlp --speeds 1,1000").output,
+             Contains("The split: --split 0,1-5\n") && Contains("1000.000"));
+  CHECK_THAT(partition("mlp --split flatten-2,3-5").output, Contains("--split 0-2,3-5\n"));
+  CHECK_THAT(partition("vgg_like --world link=0.001").output,
+             Contains("set by the link behind layer") && Contains("links have 0.001 Gbit/s"));
+  const auto with = [](const std::string& schedule) {
+    return partition("mlp --split 0-2,3-5 --schedule " + schedule).output;
+  };
+  CHECK_THAT(with("1f1b"), Contains("82.9 kB"));         // activations of two micro-batches
+  CHECK_THAT(with("fill_drain"), Contains("331.7 kB"));  // of eight
+  const Result chunks = partition("small_resnet --schedule interleaved --chunks 3");
+  CHECK(chunks.code == 0);
+  CHECK_THAT(chunks.output, Contains("with interleaved takes") && Contains("of all its chunks.\n"));
+}
+
+TEST_CASE("leeway partition reads plans and their data, and measures layers") {
+  const Folder folder;
+  const fs::path file = folder / "plan.toml";
+  std::ofstream(file) << "name = \"mine\"\nbatch = 24\n"
+                         "data.synthetic = { samples = 100, test_samples = 10, "
+                         "clusters = { classes = 3, features = 20 } }\n"
+                         "model = [{ linear.outputs = 64 }, \"relu\", { linear.outputs = 3 }]\n"
+                         "optimizer.adam = {}\n";
+  const Result result = partition(file.string() + " --measure --micro-batches 4");
+  INFO(result.output);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.output, Contains("mine in micro-batches of 6 samples, on 2 stages.") &&
+                                Contains("measured on one core of this machine") &&
+                                Contains("2 linear"));
+  CHECK_THAT(partition("mlp --measure").output, Contains("measured on one core"));
+}
+
+TEST_CASE("leeway partition knows scenarios, but not what their programs bring along") {
+  const Folder folder;
+  fs::create_directories(folder / "bin");
+  const fs::path manifests = folder / "share/leeway/scenarios";
+  fs::create_directories(manifests);
+  const auto scenario = [&](const std::string& name, const std::string& layer) {
+    std::ofstream(manifests / (name + ".json"))
+        << R"({"name": ")" << name << R"(", "summary": "", "description": "", "plan": {"name": ")"
+        << name << R"(", "model": [)" << layer << R"(, {"linear": {"outputs": 3}}], "data": )"
+        << R"({"synthetic": {"samples": 9, "test_samples": 3, "clusters": {"classes": 3}}}}})";
+    return run_line("PATH=" + (folder / "bin").string() + ":$PATH " LEEWAY_COMMAND " partition " +
+                    name);
+  };
+  const Result known = scenario("usual", R"({"linear": {"outputs": 40}})");
+  INFO(known.output);
+  CHECK(known.code == 0);
+  CHECK_THAT(known.output, Contains("usual in micro-batches") && Contains("--split 0,1\n"));
+  const Result own = scenario("own", R"({"custom": {"name": "mine", "arguments": ""}})");
+  CHECK(own.code == 2);
+  CHECK_THAT(own.output, Contains("\"mine\"") && Contains("knows built-in layers and data alone"));
+}
+
+TEST_CASE("leeway partition refuses what does not fit, with what does") {
+  const auto refused = [](const std::string& arguments, const std::string& text) {
+    const Result result = partition(arguments);
+    INFO(result.output);
+    CHECK(result.code == 2);
+    CHECK_THAT(result.output, Contains(text));
+  };
+  refused("", "MODEL is required");
+  refused("mpl", "or model \"mpl\"; did you mean \"mlp\"?");
+  refused("mlp --stages 9", "can be cut into 6 pieces; give --stages 6");
+  refused("mlp --stages 0", "give --stages 1 to 1024");
+  refused("mlp --memory 1MB", "needs ");
+  refused("mlp --memory 1MB", "no other split fits; give --memory 3");
+  refused("mlp --memory some", "is no size");
+  refused("mlp --speeds 1,2,3 --stages 2", "3 values for 2 stages");
+  refused("mlp --split 0-1,3-5", "layer 2 is in no part");
+  refused("mlp --stages 3 --split 0-1,2-5", "2 parts");
+  refused("mlp --schedule 1f2b", "did you mean \"1f1b\"?");
+  refused("mlp --schedule interleaved --micro-batches 7", "give --micro-batches 6 or 8");
+  refused("mlp --micro-batches 65", "micro_batches: 65 is not allowed; give 1 to 64");
+  refused("mlp --world speed=0", "--world");
+  refused("missing.toml", "missing.toml");
+  CHECK(partition("--help").code == 0);
+}
+
+TEST_CASE("docs/pipelines.md shows schedules as they are") {
+  std::istringstream lines(text_of(LEEWAY_SOURCE "/docs/pipelines.md"));
+  const std::string command = "    leeway schedule ", stage = "    stage ";
+  std::string output;
+  int pictures = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(command)) {
+      // Without comments, and without files.
+      const std::string shown = line.substr(0, std::min(line.find('#'), line.find(" --svg")));
+      const Result result =
+          run_line("COLUMNS=160 " LEEWAY_COMMAND + shown.substr(shown.find(" schedule ")));
+      INFO(line);
+      CHECK(result.code == 0);
+      output = result.output;
+    } else if (line.starts_with(stage)) {
+      ++pictures;
+      CHECK_THAT(output, Contains(line.substr(4) + '\n'));
+    }
+  }
+  CHECK(pictures == 17);
+}

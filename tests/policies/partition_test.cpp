@@ -1,0 +1,347 @@
+#include "policies/pipeline/partition.hpp"
+
+#include <rapidcheck/catch.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "core/text.hpp"
+
+using namespace leeway;
+using namespace leeway::pipeline;
+using Catch::Contains;
+
+namespace {
+
+using Ends = std::vector<int>;
+
+Piece piece_of(int index, std::int64_t ns, std::int64_t output_bytes = 0) {
+  Piece piece;
+  piece.name = concat(index);
+  piece.kind = "linear";
+  piece.ns = {ns, ns, ns, 0};
+  piece.output_bytes = output_bytes;
+  return piece;
+}
+
+PartitionProblem problem_of(const std::vector<std::int64_t>& ns, int stages) {
+  PartitionProblem problem;
+  for (std::size_t i = 0; i < ns.size(); ++i)
+    problem.pieces.push_back(piece_of(static_cast<int>(i), ns[i]));
+  problem.spec = {"1f1b", stages, 8};
+  problem.devices.resize(static_cast<std::size_t>(stages));
+  return problem;
+}
+
+PartitionProblem any_problem() {
+  PartitionProblem problem;
+  const int count = *rc::gen::inRange(1, 8);
+  const auto figure = [](int most) { return std::int64_t{*rc::gen::inRange(0, most)}; };
+  for (int i = 0; i < count; ++i) {
+    Piece piece = piece_of(i, 0, figure(30));
+    piece.ns = {figure(20), figure(20), figure(20), 0};
+    piece.kept_bytes = figure(30);
+    piece.first_bytes = figure(5);
+    piece.gradient_bytes = figure(10);
+    piece.working_bytes = figure(20);
+    piece.weight_bytes = figure(40);
+    piece.statistic_bytes = figure(5);
+    problem.pieces.push_back(piece);
+  }
+  const int stages = *rc::gen::inRange(1, count + 1);
+  problem.spec = {
+      *rc::gen::element<std::string>("fill_drain", "1f1b", "zero_bubble_h1", "weight_stashing"),
+      stages, *rc::gen::inRange(1, 6)};
+  problem.input_bytes = figure(30);
+  problem.link_bytes_per_second = figure(3) * 500'000'000;
+  problem.optimizer_slots = *rc::gen::inRange(0, 3);
+  for (int stage = 0; stage < stages; ++stage)
+    problem.devices.push_back({500 * (1 + figure(6)), 50 + figure(500)});
+  return problem;
+}
+
+/// All that decides, worked out anew and in the plainest way: whether it fits, pace, bytes.
+struct Judged {
+  bool fits = true;
+  std::int64_t pace = 0, bytes = 0;
+  std::vector<std::int64_t> memory;  // per stage
+};
+
+Judged judge(const PartitionProblem& problem, const Ends& ends) {
+  Judged judged;
+  const Schedule& schedule = **find_schedule(problem.spec.schedule);
+  int first = 0;
+  for (std::size_t stage = 0; stage < ends.size(); ++stage) {
+    std::int64_t f = 0, i = 0, w = 0, kept = 0, gradients = 0, working = 0, weights = 0, other = 0;
+    for (int p = first; p < ends[stage]; ++p) {
+      const Piece& piece = problem.pieces[static_cast<std::size_t>(p)];
+      f += piece.ns.forward;
+      i += piece.ns.backward_input;
+      w += piece.ns.backward_weights;
+      kept += piece.kept_bytes + (p == first ? piece.first_bytes : 0);
+      gradients += piece.gradient_bytes;
+      working = std::max(working, piece.working_bytes);
+      weights += piece.weight_bytes;
+      other += piece.statistic_bytes;
+    }
+    const auto& device = problem.devices[stage];
+    const auto slowed = [&](std::int64_t ns) {
+      return (ns * 1000 + device.speed - 1) / device.speed;
+    };
+    judged.pace = std::max(judged.pace, slowed(f) + slowed(i) + slowed(w));
+    std::int64_t input = problem.input_bytes;
+    if (first > 0) {
+      input = problem.pieces[static_cast<std::size_t>(first) - 1].output_bytes;
+      judged.bytes += input;
+      const std::int64_t rate = problem.link_bytes_per_second;
+      if (rate > 0)
+        judged.pace = std::max(judged.pace, 2 * ((input * 1'000'000'000 + rate - 1) / rate));
+    }
+    const int s = static_cast<int>(stage);
+    const std::int64_t memory =
+        weights * (schedule.weight_versions(problem.spec, s) + 1 + problem.optimizer_slots) +
+        other + (input + kept) * schedule.peak_activations(problem.spec, s) +
+        gradients * schedule.peak_open_halves(problem.spec, s) + working;
+    judged.memory.push_back(memory);
+    judged.fits = judged.fits && memory <= device.memory_bytes;
+    first = ends[stage];
+  }
+  return judged;
+}
+
+/// Every way to cut `pieces` pieces into `parts` parts.
+void each_split(int pieces, int parts, Ends& ends, const std::function<void(const Ends&)>& visit) {
+  const int from = ends.empty() ? 1 : ends.back() + 1;
+  if (parts == 1) {
+    ends.push_back(pieces);
+    visit(ends);
+    ends.pop_back();
+    return;
+  }
+  for (int end = from; end <= pieces - parts + 1; ++end) {
+    ends.push_back(end);
+    each_split(pieces, parts - 1, ends, visit);
+    ends.pop_back();
+  }
+}
+
+std::optional<Judged> best_by_hand(const PartitionProblem& problem) {
+  std::optional<Judged> best;
+  Ends ends;
+  each_split(static_cast<int>(problem.pieces.size()), problem.spec.stages, ends,
+             [&](const Ends& split) {
+               const Judged judged = judge(problem, split);
+               if (!judged.fits) return;
+               if (!best || std::tie(judged.pace, judged.bytes) < std::tie(best->pace, best->bytes))
+                 best = judged;
+             });
+  return best;
+}
+
+Ends ends_of(const Partition& partition) {
+  Ends ends;
+  for (const Part& part : partition.parts) ends.push_back(part.end);
+  return ends;
+}
+
+std::string refusal(const PartitionProblem& problem) {
+  const auto partition = best_partition(problem);
+  return partition ? "" : partition.error().text;
+}
+
+}  // namespace
+
+TEST_CASE("the split is the best of all splits that fit, and of equals the one with fewest bytes") {
+  rc::prop("any model", [] {
+    const PartitionProblem problem = any_problem();
+    const auto best = best_by_hand(problem);
+    const auto found = best_partition(problem);
+    RC_CLASSIFY(best.has_value());
+    RC_ASSERT(found.has_value() == best.has_value());
+    if (!found) return;
+    const Judged judged = judge(problem, ends_of(*found));
+    RC_ASSERT(judged.fits);
+    RC_ASSERT(judged.pace == best->pace);
+    RC_ASSERT(judged.bytes == best->bytes);
+    RC_ASSERT(found->slowest_ns == best->pace);
+    RC_ASSERT(found->crossing_bytes == best->bytes);
+    for (std::size_t stage = 0; stage < judged.memory.size(); ++stage)
+      RC_ASSERT(found->memory[stage].total() == judged.memory[stage]);
+  });
+}
+
+TEST_CASE("what a refusal advises works") {
+  rc::prop("any model", [] {
+    const PartitionProblem problem = any_problem();
+    const std::string text = refusal(problem);
+    if (text.empty()) return;
+    RC_LOG() << text << '\n';
+    const auto after = [&](const std::string& flag) -> std::optional<std::int64_t> {
+      const auto at = text.find(flag);
+      if (at == std::string::npos) return std::nullopt;
+      return std::stoll(text.substr(at + flag.size()));
+    };
+    const auto memory = after("--memory ");
+    RC_ASSERT(memory.has_value());
+    PartitionProblem other = problem;
+    for (auto& device : other.devices) device.memory_bytes = *memory;
+    RC_ASSERT(best_by_hand(other).has_value());
+    for (auto& device : other.devices) device.memory_bytes = *memory - 1;
+    RC_ASSERT(!best_by_hand(other));  // the nearest
+    if (const auto stages = after("--stages ")) {
+      other = problem;
+      other.spec.stages = static_cast<int>(*stages);
+      other.devices.resize(static_cast<std::size_t>(*stages), problem.devices.front());
+      RC_ASSERT(best_by_hand(other).has_value());
+    }
+    if (text.find("--schedule 1f1b") != std::string::npos) {
+      other = problem;
+      other.spec.schedule = "1f1b";
+      RC_ASSERT(best_by_hand(other).has_value());
+    }
+  });
+}
+
+TEST_CASE("equal layers are shared out equally, and by speed where devices differ") {
+  const auto equal = best_partition(problem_of({5, 5, 5, 5, 5, 5}, 3));
+  REQUIRE(equal);
+  CHECK(ends_of(*equal) == Ends{2, 4, 6});
+  CHECK(equal->slowest_ns == 30);
+  CHECK(ends_of(*best_partition(problem_of({5, 5, 5}, 2))) == Ends{1, 3});  // the earlier cut
+  PartitionProblem unequal = problem_of({5, 5, 5, 5, 5, 5}, 2);
+  unequal.devices = {{1000}, {2000}};
+  const auto found = best_partition(unequal);
+  REQUIRE(found);
+  CHECK(ends_of(*found) == Ends{2, 6});
+  CHECK(found->slowest_ns == 30);
+  CHECK(found->costs().parts[1] == OpCosts{10, 10, 10, 0});
+}
+
+TEST_CASE("a cut goes where little crosses, when a link would be slower than the stages") {
+  PartitionProblem problem = problem_of({10, 10, 10, 10}, 2);
+  for (auto& piece : problem.pieces) piece.output_bytes = 100;
+  problem.pieces[2].output_bytes = 10;
+  CHECK(ends_of(*best_partition(problem)) == Ends{2, 4});
+  problem.link_bytes_per_second = 1'000'000'000;
+  const auto found = best_partition(problem);
+  CHECK(ends_of(*found) == Ends{3, 4});
+  CHECK(found->slowest == 0);
+  CHECK_FALSE(found->by_link);
+  CHECK(found->costs().links == std::vector<std::int64_t>{10});
+  const auto by_hand = partition_at(problem, {2, 4});
+  CHECK(by_hand->by_link);
+  CHECK(by_hand->slowest_ns == 200);
+}
+
+TEST_CASE("memory is predicted by what it is for") {
+  PartitionProblem problem = problem_of({1, 1}, 2);
+  for (auto& piece : problem.pieces) {
+    piece.weight_bytes = 1000;
+    piece.statistic_bytes = 7;
+    piece.kept_bytes = 100;
+    piece.output_bytes = 10;
+    piece.gradient_bytes = 30;
+    piece.working_bytes = 5;
+  }
+  problem.input_bytes = 3;
+  problem.optimizer_slots = 2;
+  const auto memory = [&](const char* schedule) {
+    problem.spec.schedule = schedule;
+    return best_partition(problem)->memory;
+  };
+  CHECK(memory("fill_drain")[0].activations == 8 * 103);
+  CHECK(memory("1f1b")[0].activations == 2 * 103);
+  CHECK(memory("1f1b")[1].activations == 110);
+  CHECK(memory("zero_bubble_h1")[1].activations == 2 * 110 + 2 * 30);
+  CHECK(memory("1f1b")[0].weights == 1007);
+  CHECK(memory("2bw")[0].weights == 2007);
+  problem.spec.micro_batches = 1;
+  CHECK(memory("weight_stashing")[0].weights == 2007);
+  CHECK(memory("weight_stashing")[1].weights == 1007);
+  const StageMemory first = memory("1f1b")[0];
+  CHECK(first.gradients == 1000);
+  CHECK(first.optimizer == 2000);
+  CHECK(first.working == 5);
+  CHECK(first.total() == 1007 + 1000 + 2000 + 103 + 5);
+}
+
+TEST_CASE("chunks are parts in turn, and a stage has the memory of all of its own") {
+  PartitionProblem problem = problem_of({4, 4, 4, 4, 4, 4, 4, 4}, 2);
+  for (auto& piece : problem.pieces) piece.weight_bytes = 10;
+  problem.spec = {"interleaved", 2, 4, 2};
+  const auto found = best_partition(problem);
+  REQUIRE(found);
+  CHECK(ends_of(*found) == Ends{2, 4, 6, 8});
+  CHECK(found->memory[0].weights == 40);
+  CHECK(found->slowest_ns == 4 * 3 * 4);  // of both chunks
+  problem.devices.assign(2, {kUnitSpeed, 79});
+  CHECK_THAT(refusal(problem),
+             Contains("stage 0 (layers 0-1 and its other chunks) needs 80 bytes") &&
+                 Contains("--memory 80"));
+}
+
+TEST_CASE("what cannot be cut so often is refused with what can") {
+  CHECK(refusal(problem_of({1, 1, 1}, 4)) ==
+        "stages: 4 are too many for a model that can be cut into 3 pieces; give --stages 3");
+  PartitionProblem problem = problem_of({1, 1, 1}, 2);
+  problem.spec = {"interleaved", 2, 4, 2};
+  CHECK_THAT(refusal(problem),
+             Contains("chunks: 2 on each of 2 stages") && Contains("give --chunks 1"));
+  problem.spec.micro_batches = 3;
+  CHECK_THAT(refusal(problem), Contains("give --micro-batches 2 or 4"));
+}
+
+TEST_CASE("a stage that does not fit is named, with what would fit") {
+  PartitionProblem problem = problem_of({1, 1, 1, 1}, 2);
+  for (auto& piece : problem.pieces) piece.kept_bytes = 100;
+  problem.spec.schedule = "fill_drain";
+  problem.devices.assign(2, {kUnitSpeed, 500});
+  CHECK(refusal(problem) ==
+        "stage 0 (layers 0-1) needs 1600 bytes with fill_drain, and its device has 500; no other "
+        "split fits; give --schedule 1f1b, or --memory 1600");
+  problem.devices.assign(2, {kUnitSpeed, 800});
+  CHECK_THAT(refusal(problem), Contains("--stages 4"));
+  problem.spec.schedule = "1f1b";
+  problem.devices.assign(2, {kUnitSpeed, 300});
+  const auto by_hand = partition_at(problem, {2, 4});
+  REQUIRE_FALSE(by_hand);
+  CHECK_THAT(by_hand.error().text,
+             Contains("stage 0 (layers 0-1) needs 400 bytes") && Contains("the split 0,1-3 fits"));
+}
+
+TEST_CASE("splits are read by layer or by kind, and printed as they are read") {
+  std::vector<Piece> pieces;
+  const char* kinds[] = {"flatten", "linear", "relu", "linear"};
+  for (int i = 0; i < 4; ++i) {
+    pieces.push_back(piece_of(i, 1));
+    pieces.back().kind = kinds[i];
+  }
+  CHECK(*parse_split("0-1,2-3", pieces) == Ends{2, 4});
+  CHECK(*parse_split("flatten,1,relu-3", pieces) == Ends{1, 2, 4});
+  CHECK(*parse_split("0-3", pieces) == Ends{4});
+  const auto wrong = [&](const std::string& text) {
+    return parse_split(text, pieces).error().text;
+  };
+  CHECK(wrong("0,2-3") == "the split \"0,2-3\": layer 1 is in no part; begin \"2-3\" with it");
+  CHECK_THAT(wrong("0-1,1-3"), Contains("layer 1 is there twice; begin \"1-3\" with 2"));
+  CHECK_THAT(wrong("0-3,3"), Contains("is there twice"));
+  CHECK_THAT(wrong("0-1,2"), Contains("layer 3 is in no part; end with 3"));
+  CHECK_THAT(wrong("0-linear,3"), Contains("several layers of the kind linear; give one of 1, 3"));
+  CHECK_THAT(wrong("0-7"), Contains("no layer \"7\"") && Contains("it has 0, 1, 2, 3"));
+  CHECK_THAT(wrong("1-0,2-3"), Contains("ends before it begins; give 0-1"));
+  CHECK_THAT(wrong(""), Contains("no layer \"\""));
+  CHECK_THAT(wrong("0-1,,2-3"), Contains("no layer \"\""));
+  rc::prop("any split", [] {
+    PartitionProblem problem = any_problem();
+    for (auto& device : problem.devices) device.memory_bytes = kNoLimit;
+    const auto partition = best_partition(problem);
+    RC_ASSERT(partition.has_value());
+    RC_ASSERT(*parse_split(text_of(*partition, problem.pieces), problem.pieces) ==
+              ends_of(*partition));
+    RC_ASSERT(partition_at(problem, ends_of(*partition))->parts == partition->parts);
+  });
+  const auto few = partition_at(problem_of({1, 1, 1, 1}, 2), {1, 2, 4});
+  REQUIRE_FALSE(few);
+  CHECK_THAT(few.error().text, Contains("3 parts") && Contains("or --stages 3"));
+}

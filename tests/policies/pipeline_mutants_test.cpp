@@ -1,0 +1,215 @@
+// The checker of pipeline tables is given tables that are wrong in one place.
+#include <rapidcheck/catch.h>
+
+#include <algorithm>
+
+#include "policies/pipeline/check.hpp"
+
+using namespace leeway;
+using namespace leeway::pipeline;
+using Catch::Contains;
+
+namespace {
+
+using Ops = std::vector<Op>;
+
+Table table_of(const Spec& spec) {
+  auto table = make_table(spec);
+  LW_CHECK(table.has_value(), table ? "" : table.error().text);
+  return *table;
+}
+
+/// Why the checker refuses a table; empty if it does not.
+std::string refusal(const Table& table) {
+  const auto checked = check(table);
+  return checked ? "" : checked.error().text;
+}
+
+Spec any_spec(std::string_view schedule) {
+  Spec spec{.schedule = std::string(schedule)};
+  spec.stages = *rc::gen::inRange(1, 9);
+  spec.micro_batches = *rc::gen::inRange(1, 17);
+  spec.updates = *rc::gen::inRange(1, 4);
+  if (schedule == "interleaved") {
+    spec.chunks = *rc::gen::inRange(1, 5);
+    spec.micro_batches = spec.stages * *rc::gen::inRange(1, 4);
+  }
+  if (schedule == "2bw") spec.micro_batches = std::max(spec.micro_batches, spec.stages - 1);
+  return spec;
+}
+
+/// Changes one stage's operations at a place, for each schedule and any size; all of these tables
+/// have to be refused, with a text that contains `says`.
+template <class Mutate>
+void all_are_caught(const std::string& says, Mutate mutate) {
+  for (const auto& entry : catalogue())
+    rc::prop(std::string(entry.name), [&] {
+      const Spec spec = any_spec(entry.name);
+      Table table = table_of(spec);
+      RC_ASSERT(refusal(table) == "");
+      const int stage = *rc::gen::inRange(0, spec.stages);
+      Ops& ops = table.ops[static_cast<std::size_t>(stage)];
+      const auto at = *rc::gen::inRange<std::size_t>(0, ops.size());
+      RC_LOG() << entry.name << " stages " << spec.stages << " micro-batches " << spec.micro_batches
+               << " chunks " << spec.chunks << " updates " << spec.updates << "; stage " << stage
+               << " operation " << at << '\n';
+      if (!mutate(ops, at)) return;
+      const std::string text = refusal(table);
+      RC_LOG() << text << '\n';
+      RC_ASSERT(!text.empty());
+      RC_ASSERT(text.find(says) != std::string::npos);
+    });
+}
+
+std::ptrdiff_t signed_of(std::size_t i) {
+  return static_cast<std::ptrdiff_t>(i);
+}
+
+/// Whether `a` may not come after `b` on one stage, `a` before `b` as it is.
+bool depends(const Op& a, const Op& b) {
+  if (a.chunk != b.chunk) return false;
+  if (a.kind == OpKind::update || b.kind == OpKind::update)
+    return gives_weight_gradient(a.kind) || gives_weight_gradient(b.kind) || a.kind == b.kind ||
+           (a.kind == OpKind::update && b.version >= a.version);
+  return a.micro_batch == b.micro_batch;
+}
+
+}  // namespace
+
+TEST_CASE("a table that lacks an operation is refused") {
+  all_are_caught("stage ", [](Ops& ops, std::size_t at) {
+    ops.erase(ops.begin() + signed_of(at));
+    return true;
+  });
+}
+
+TEST_CASE("a table with an operation twice is refused") {
+  all_are_caught("stage ", [](Ops& ops, std::size_t at) {
+    const Op again = ops[at];
+    const auto place = *rc::gen::inRange<std::size_t>(0, ops.size() + 1);
+    ops.insert(ops.begin() + signed_of(place), again);
+    return true;
+  });
+}
+
+TEST_CASE("a table with an operation in front of what it depends on is refused") {
+  all_are_caught("stage ", [](Ops& ops, std::size_t at) {
+    for (std::size_t other = at + 1; other < ops.size(); ++other) {
+      if (!depends(ops[at], ops[other])) continue;
+      const Op moved = ops[other];
+      ops.erase(ops.begin() + signed_of(other));
+      ops.insert(ops.begin() + signed_of(at), moved);
+      return true;
+    }
+    return false;
+  });
+}
+
+TEST_CASE("a table with a wrong version is refused") {
+  all_are_caught("version", [](Ops& ops, std::size_t at) {
+    ops[at].version += *rc::gen::element(-1, 1, 5);
+    return true;
+  });
+}
+
+TEST_CASE("a table whose forward and backward agree on weights older than promised is refused") {
+  for (const auto& entry : catalogue())
+    rc::prop(std::string(entry.name), [&] {
+      Spec spec = any_spec(entry.name);
+      spec.updates = 9;  // beyond every promise, for up to eight stages
+      Table table = table_of(spec);
+      const auto stage = *rc::gen::inRange<std::size_t>(0, table.ops.size());
+      const int most = table.version_lag[stage];
+      const int update = *rc::gen::inRange(most + 1, spec.updates);
+      const int micro_batch =
+          update * spec.micro_batches + *rc::gen::inRange(0, spec.micro_batches);
+      const int chunk = *rc::gen::inRange(0, spec.chunks);
+      for (Op& op : table.ops[stage])
+        if (op.kind != OpKind::update && op.micro_batch == micro_batch && op.chunk == chunk)
+          op.version = update - most - 1;
+      RC_ASSERT(refusal(table).find("promises at most") != std::string::npos);
+    });
+  Table table = table_of({"1f1b", 3, 2, 1, 2});
+  for (auto& op : table.ops[1])
+    if (op.micro_batch == 2 && op.kind != OpKind::update) op.version = 0;
+  CHECK_THAT(refusal(table), Contains("stage 1") && Contains("promises at most 0") &&
+                                 Contains("let it read version 1"));
+}
+
+TEST_CASE("a table with an operation of another micro-batch, chunk or kind is refused") {
+  all_are_caught("stage ", [](Ops& ops, std::size_t at) {
+    const Op before = ops[at];
+    Op& op = ops[at];
+    switch (*rc::gen::inRange(0, 4)) {
+      case 0:
+        op.micro_batch += *rc::gen::element(-1, 1, 1000);
+        break;
+      case 1:
+        op.chunk += *rc::gen::element(-1, 1);
+        break;
+      case 2:
+        op.kind = *rc::gen::element(OpKind::forward, OpKind::backward_input,
+                                    OpKind::backward_weights, OpKind::backward, OpKind::update);
+        break;
+      default:
+        op.kind = op.kind == OpKind::backward ? OpKind::backward_input : OpKind::backward;
+    }
+    return !(op == before);
+  });
+}
+
+TEST_CASE("an update that comes late, when gradients of the next are there, is refused") {
+  Table table = table_of({"2bw", 2, 2, 1, 3});
+  Ops& ops = table.ops[1];
+  const auto update =
+      std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::update; });
+  std::rotate(update, update + 1, update + 3);  // behind the next forward and backward
+  CHECK_THAT(refusal(table), Contains("stage 1") && Contains("gives gradients of update 1"));
+}
+
+TEST_CASE("an update that comes early, or without all gradients, is refused") {
+  Table table = table_of({"zero_bubble_h1", 2, 2});
+  Ops& ops = table.ops[0];
+  REQUIRE(ops.back().kind == OpKind::update);
+  std::swap(ops.back(), ops[ops.size() - 2]);
+  CHECK_THAT(refusal(table), Contains("before the gradient of micro-batch 1"));
+  ops.pop_back();
+  CHECK_THAT(refusal(table), Contains("before the gradient of micro-batch 1") &&
+                                 Contains("add that, if it is missing"));
+  std::erase_if(ops, [](const Op& op) { return op.micro_batch == 1; });
+  CHECK_THAT(refusal(table), Contains("stage 0: the update after micro-batch 1 of chunk 0 is "
+                                      "missing; add it"));
+}
+
+TEST_CASE("stages that wait for each other are refused, and the operation is named") {
+  // Each stage's own order is right, but stage 0 wants a gradient back before it has sent what the
+  // other one needs for it.
+  Table table = table_of({"1f1b", 2, 2});
+  auto& first = table.ops[0];
+  REQUIRE(first[1].kind == OpKind::forward);
+  REQUIRE(first[2].kind == OpKind::backward);
+  std::swap(first[1], first[2]);
+  CHECK(refusal(table).empty());  // slower, and no more
+  auto& second = table.ops[1];
+  REQUIRE(second[1].kind == OpKind::backward);
+  REQUIRE(second[2].kind == OpKind::forward);
+  std::swap(second[1], second[2]);
+  CHECK_THAT(refusal(table), Contains("waits for ever") && Contains("B0"));
+}
+
+TEST_CASE("a table that needs more places in a channel than there are is refused") {
+  // Stage 0 sends four activations before it takes a gradient, stage 1 takes them in reverse.
+  Table table = table_of({"fill_drain", 2, 4});
+  std::reverse(table.ops[1].begin(), table.ops[1].begin() + 4);
+  const auto checked = check(table);
+  REQUIRE(checked);
+  CHECK(checked->channel_bound == 4);
+  CHECK_FALSE(check(table, 3));
+  CHECK_THAT(check(table, 3).error().text, Contains("the channel holds 3"));
+}
+
+TEST_CASE("a table without all of its stages is refused") {
+  Table table = table_of({"1f1b", 2, 2});
+  table.ops.pop_back();
+  CHECK_THAT(refusal(table), Contains("give one of each stage"));
+}

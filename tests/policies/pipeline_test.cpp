@@ -1,0 +1,266 @@
+#include <rapidcheck/catch.h>
+
+#include <algorithm>
+#include <set>
+
+#include "policies/pipeline/check.hpp"
+#include "policies/pipeline/endless.hpp"
+
+using namespace leeway;
+using namespace leeway::pipeline;
+using Catch::Contains;
+
+namespace {
+
+const Schedule& schedule_of(const Spec& spec) {
+  const auto found = find_schedule(spec.schedule);
+  LW_CHECK(found.has_value(), spec.schedule);
+  return **found;
+}
+
+Table table_of(const Spec& spec) {
+  auto table = make_table(spec);
+  LW_CHECK(table.has_value(), table ? "" : table.error().text);
+  return *table;
+}
+
+CheckedTable checked_of(const Table& table) {
+  const auto checked = check(table);
+  LW_CHECK(checked.has_value(), checked ? "" : checked.error().text);
+  return *checked;
+}
+
+/// Any spec of `schedule` that it allows, of up to 16 stages, 64 micro-batches and 4 chunks.
+Spec any_spec(std::string_view schedule, int most_updates = 3) {
+  Spec spec{.schedule = std::string(schedule)};
+  spec.stages = *rc::gen::inRange(1, 17);
+  spec.micro_batches = *rc::gen::inRange(1, 65);
+  spec.updates = *rc::gen::inRange(1, most_updates + 1);
+  if (schedule == "interleaved") {
+    spec.chunks = *rc::gen::inRange(1, 5);
+    spec.micro_batches = spec.stages * *rc::gen::inRange(1, 64 / spec.stages + 1);
+  }
+  if (schedule == "2bw") spec.micro_batches = std::max(spec.micro_batches, spec.stages - 1);
+  return spec;
+}
+
+void show(const Spec& spec) {
+  RC_LOG() << spec.schedule << " stages " << spec.stages << " micro-batches " << spec.micro_batches
+           << " chunks " << spec.chunks << " updates " << spec.updates << '\n';
+}
+
+bool equal(const Share& a, const Share& b) {
+  return a.part * b.whole == b.part * a.whole;
+}
+
+Timeline played(const Table& table, const OpCosts& costs, std::int64_t communication = 0) {
+  auto timeline = play(table, Costs::equal(table.parts(), costs, communication));
+  LW_CHECK(timeline.has_value(), timeline ? "" : timeline.error().text);
+  return *timeline;
+}
+
+template <class Property>
+void of_each_schedule(Property property) {
+  for (const auto& entry : catalogue())
+    rc::prop(std::string(entry.name), [&] {
+      const Spec spec = any_spec(entry.name);
+      show(spec);
+      property(spec);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("the catalogue's schedules answer to their names") {
+  for (const auto& entry : catalogue()) {
+    const auto found = find_schedule(entry.name);
+    REQUIRE(found);
+    CHECK((*found)->name() == entry.name);
+    CHECK_FALSE(entry.paper.empty());
+  }
+  CHECK_THAT(find_schedule("1f1p").error().text, Contains("did you mean \"1f1b\"?"));
+}
+
+TEST_CASE("every table passes the checker, and keeps as much as its closed form says") {
+  of_each_schedule([](const Spec& spec) {
+    const CheckedTable checked = checked_of(table_of(spec));
+    for (int stage = 0; stage < spec.stages; ++stage) {
+      const auto& use = checked.stages[static_cast<std::size_t>(stage)];
+      const Schedule& schedule = schedule_of(spec);
+      RC_ASSERT(use.activations == schedule.peak_activations(spec, stage));
+      RC_ASSERT(use.open_halves == schedule.peak_open_halves(spec, stage));
+      RC_ASSERT(use.versions <= schedule.weight_versions(spec, stage));
+      RC_ASSERT(use.version_lag <= schedule.version_lag(spec, stage));
+    }
+  });
+}
+
+TEST_CASE("peak activations of the papers: M, min(M, S - s), S + (S - 1) / V chunks") {
+  const auto peaks = [](const Spec& spec) {
+    std::vector<int> out;
+    for (const auto& use : checked_of(table_of(spec)).stages) out.push_back(use.activations);
+    return out;
+  };
+  using Peaks = std::vector<int>;
+  CHECK(peaks({"fill_drain", 4, 8}) == Peaks{8, 8, 8, 8});
+  CHECK(peaks({"1f1b", 4, 8}) == Peaks{4, 3, 2, 1});
+  CHECK(peaks({"1f1b", 4, 2}) == Peaks{2, 2, 2, 1});
+  CHECK(peaks({"zero_bubble_h1", 4, 8}) == Peaks{4, 4, 4, 4});
+  CHECK(peaks({"interleaved", 4, 8, 2}) == Peaks{11, 9, 7, 5});  // of half a stage each
+  CHECK(peaks({"weight_stashing", 4, 1, 1, 9}) == Peaks{4, 3, 2, 1});
+  CHECK(peaks({"2bw", 4, 4, 1, 3}) == Peaks{4, 3, 2, 1});
+}
+
+TEST_CASE("with updates enough, asynchronous schedules keep as many versions as promised") {
+  for (const char* name : {"weight_stashing", "2bw"})
+    rc::prop(name, [&] {
+      Spec spec = any_spec(name);
+      spec.updates = 2 * spec.stages / spec.micro_batches + 2;
+      show(spec);
+      const CheckedTable checked = checked_of(table_of(spec));
+      for (int stage = 0; stage < spec.stages; ++stage) {
+        const auto& use = checked.stages[static_cast<std::size_t>(stage)];
+        RC_ASSERT(use.versions == schedule_of(spec).weight_versions(spec, stage));
+        RC_ASSERT(use.version_lag == schedule_of(spec).version_lag(spec, stage));
+      }
+    });
+}
+
+TEST_CASE("the bubble is (S - 1) / (V * M + S - 1), whatever a backward costs") {
+  for (const char* name : {"fill_drain", "1f1b", "interleaved", "weight_stashing", "2bw"})
+    rc::prop(name, [&] {
+      const Spec spec = any_spec(name);
+      show(spec);
+      const OpCosts costs{*rc::gen::inRange(1, 9), *rc::gen::inRange(0, 9), *rc::gen::inRange(0, 9),
+                          0};
+      RC_LOG() << costs.forward << ' ' << costs.backward_input << ' ' << costs.backward_weights
+               << '\n';
+      const auto bubble = played(table_of(spec), costs).bubble();
+      const auto theory = schedule_of(spec).bubble(spec, costs);
+      RC_ASSERT(theory.has_value());
+      RC_ASSERT(equal(bubble, *theory));
+      const bool flushed = !schedule_of(spec).asynchronous();
+      const int passes = spec.chunks * spec.micro_batches * (flushed ? 1 : spec.updates);
+      RC_ASSERT(equal(bubble, {spec.stages - 1, passes + spec.stages - 1}));
+    });
+}
+
+TEST_CASE("the bubble of ZB-H1 is the paper's, a third of 1f1b's when all parts are equal") {
+  rc::prop("costs", [&] {
+    Spec spec = any_spec("zero_bubble_h1");
+    spec.micro_batches = std::max(spec.micro_batches, spec.stages);
+    show(spec);
+    const int weights = *rc::gen::inRange(1, 9);
+    const OpCosts costs{weights + *rc::gen::inRange(0, 9), weights + *rc::gen::inRange(0, 9),
+                        weights, 0};
+    RC_LOG() << costs.forward << ' ' << costs.backward_input << ' ' << weights << '\n';
+    const auto theory = schedule_of(spec).bubble(spec, costs);
+    RC_ASSERT(theory.has_value());
+    RC_ASSERT(equal(played(table_of(spec), costs).bubble(), *theory));
+  });
+  const Spec spec{"zero_bubble_h1", 4, 8};
+  const auto idle = [](Spec of, const char* name) {
+    of.schedule = name;
+    return played(table_of(of), {}).bubble().part;
+  };
+  CHECK(idle(spec, "1f1b") == 3 * idle(spec, "zero_bubble_h1"));
+  CHECK_FALSE(schedule_of(spec).bubble(spec, {1, 1, 2, 0}));
+  CHECK_FALSE(schedule_of(spec).bubble({"zero_bubble_h1", 4, 3}, {}));
+}
+
+TEST_CASE("fill-drain waits for each message twice on the way there and back") {
+  rc::prop("communication", [] {
+    const Spec spec = any_spec("fill_drain", 1);
+    show(spec);
+    const auto communication = *rc::gen::inRange(0, 9);
+    const OpCosts costs{*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 9), *rc::gen::inRange(1, 9),
+                        0};
+    RC_ASSERT(played(table_of(spec), costs, communication).length ==
+              (spec.micro_batches + spec.stages - 1) * costs.of_micro_batch() +
+                  2 * (spec.stages - 1) * communication);
+  });
+}
+
+TEST_CASE("one message in a channel is enough without chunks, and more make nothing wait less") {
+  of_each_schedule([](const Spec& spec) {
+    const Table table = table_of(spec);
+    const auto bound = least_channel_bound(table);
+    RC_ASSERT(bound.has_value());
+    if (spec.chunks == 1) RC_ASSERT(*bound == 1);
+    if (*bound > 1) RC_ASSERT_FALSE(play(table, Costs::equal(table.parts(), {}), *bound - 1));
+    RC_ASSERT(check(table, *bound).has_value());
+    const Costs costs = Costs::equal(table.parts(), {2, 2, 1, 1}, 1);
+    const auto narrow = play(table, costs, *bound), wide = play(table, costs);
+    RC_ASSERT(wide->length <= narrow->length);
+    const auto enough = play(table, costs, std::max(1, wide->most_in_channel));
+    RC_ASSERT(enough.has_value());
+    RC_ASSERT(enough->slots == wide->slots);
+  });
+}
+
+TEST_CASE("a stage whose message has no place goes on when the neighbour has taken one") {
+  const Table table = table_of({"fill_drain", 2, 5});
+  Costs costs = Costs::equal(2, {1, 1, 0, 0}, 1);
+  costs.parts[1].forward = 5;
+  const auto begins = [&](int bound) {
+    std::vector<std::int64_t> out;
+    const auto timeline = play(table, costs, bound);
+    for (std::size_t i = 0; i < 5; ++i) out.push_back(timeline->slots[0][i].begin);
+    return out;
+  };
+  using Begins = std::vector<std::int64_t>;
+  // The slow stage begins a forward at 2, 7, 12, ...
+  CHECK(begins(kUnboundedChannel) == Begins{0, 1, 2, 3, 4});
+  CHECK(begins(3) == Begins{0, 1, 2, 3, 4});
+  CHECK(begins(2) == Begins{0, 1, 2, 3, 7});
+  CHECK(begins(1) == Begins{0, 1, 2, 7, 12});
+  CHECK(play(table, costs)->most_in_channel == 4);
+}
+
+TEST_CASE("an endless schedule is the table of any number of updates") {
+  of_each_schedule([](const Spec& given) {
+    Spec spec = given;
+    const int times = *rc::gen::inRange(1, 5);
+    for (int stage = 0; stage < spec.stages; ++stage) {
+      const Endless program = endless(spec, stage);
+      spec.updates = program.updates + times;
+      RC_ASSERT(program.played(spec.micro_batches, times) == schedule_of(spec).stage(spec, stage));
+      RC_ASSERT(std::count_if(program.again.begin(), program.again.end(), [](const Op& op) {
+                  return op.kind == OpKind::update;
+                }) == spec.chunks);
+    }
+  });
+}
+
+TEST_CASE("what cannot be is refused by name, with the nearest that can") {
+  const auto refusal = [](const Spec& spec) {
+    const auto table = make_table(spec);
+    return table ? std::string() : table.error().text;
+  };
+  CHECK(refusal({"interleaved", 4, 6, 2}) ==
+        "interleaved: 6 micro-batches are no multiple of 4 stages; give --micro-batches 4 or 8");
+  CHECK(refusal({"interleaved", 4, 3, 2}) ==
+        "interleaved: 3 micro-batches are no multiple of 4 stages; give --micro-batches 4");
+  CHECK_THAT(refusal({"1f1b", 4, 8, 2}), Contains("one chunk") && Contains("--chunks 1"));
+  CHECK_THAT(refusal({"2bw", 8, 4}), Contains("give --micro-batches 7, or --stages 5"));
+  CHECK(refusal({"2bw", 5, 4}).empty());
+  CHECK(refusal({"1f1b", 0, 4}) == "stages: 0 is not allowed; give --stages 1 to 1024");
+  CHECK_THAT(refusal({"1f1b", 4, 0}), Contains("give --micro-batches 1 to "));
+  CHECK_THAT(refusal({"1f1b", 4, 4, 27}), Contains("give --chunks 1 to 26"));
+  CHECK_THAT(refusal({"1f1b", 4, 4, 1, -1}), Contains("give --updates 1 to "));
+  CHECK_THAT(refusal({"1f1b", 1024, 65536}), Contains("--micro-batches 5208 at most"));
+  CHECK(validate({"1f1b", 1024, 5208}));
+  CHECK_THAT(refusal({"1f1b", 1024, 1024, 1, 65536}), Contains("--updates 5 at most"));
+  CHECK(validate({"1f1b", 1024, 1024, 1, 5}));
+  CHECK_THAT(refusal({"zero_bubble", 4, 4}), Contains("did you mean \"zero_bubble_h1\"?"));
+}
+
+TEST_CASE("with fewer micro-batches than 2bw asks for, a version would not be there yet") {
+  const Spec spec{"2bw", 6, 4, 1, 3};
+  REQUIRE_FALSE(make_table(spec));
+  Table table = table_of({"2bw", 6, 5, 1, 3});
+  table.micro_batches = spec.micro_batches;
+  for (int stage = 0; stage < spec.stages; ++stage)
+    table.ops[static_cast<std::size_t>(stage)] = schedule_of(spec).stage(spec, stage);
+  CHECK_THAT(check(table).error().text, Contains("stage 0") && Contains("reads version 1"));
+}
