@@ -60,8 +60,7 @@ class Listener {
 class Nodes {
  public:
   explicit Nodes(int count) {
-    for (int i = 0; i < count; ++i)
-      add({kBin + "/leeway", "node", "--listen", "127.0.0.1:0", "--silence", "500ms"});
+    for (int i = 0; i < count; ++i) add({kBin + "/leeway", "node", "--listen", "127.0.0.1:0"});
   }
   void add(std::vector<std::string> arguments) {
     nodes_.push_back(std::make_unique<Listener>(std::move(arguments)));
@@ -97,8 +96,6 @@ std::vector<std::string> slow_run(Nodes& nodes, const std::string& out) {
   return {kBin + "/linear-regression",
           "--nodes",
           nodes.text(),
-          "--silence",
-          "500ms",
           "--staleness",
           "2",
           "--workers",
