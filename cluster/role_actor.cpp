@@ -76,6 +76,8 @@ void RoleActor::guarded(Handler handler) {
   } catch (const std::exception& error) {
     end(error.what());
   }
+  // To the thread that handles the next one, which may be CAF's own and come with nobody's mail.
+  handing_over(static_cast<caf::abstract_actor*>(this));
 }
 
 void RoleActor::end(const std::string& reason) {
