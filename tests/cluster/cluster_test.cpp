@@ -91,8 +91,12 @@ std::vector<std::string> operator+(std::vector<std::string> all,
   return all;
 }
 
+/// Of a run that ends when the test ends it.
+const std::string kEndless = "1000";
+
 /// linear-regression with three workers, each of whose iterations takes some milliseconds.
-std::vector<std::string> slow_run(Nodes& nodes, const std::string& out) {
+std::vector<std::string> slow_run(Nodes& nodes, const std::string& out,
+                                  const std::string& epochs = "3") {
   return {kBin + "/linear-regression",
           "--nodes",
           nodes.text(),
@@ -105,7 +109,7 @@ std::vector<std::string> slow_run(Nodes& nodes, const std::string& out) {
           "--slow",
           "all:pauses(4ms/1)",
           "--epochs",
-          "3",
+          epochs,
           "--trace",
           "--out",
           out};
@@ -182,7 +186,7 @@ TEST_CASE("runs on three nodes, one after the other, give the weights of a run i
 TEST_CASE("a second program is told whose job the nodes have, and a missing node is named") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Process first(slow_run(nodes, folder / "first"));
+  Process first(slow_run(nodes, folder / "first", kEndless));
   REQUIRE(gets_going(folder / "first"));
   const auto second = run_program(slow_run(nodes, folder / "second"));
   CHECK(second.code == 2);
@@ -284,7 +288,7 @@ TEST_CASE("a worker that was placed later comes with the node that joins") {
 TEST_CASE("a run whose shard's node dies fails, names it, and leaves the other nodes free") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Process program(slow_run(nodes, folder / "run"));
+  Process program(slow_run(nodes, folder / "run", kEndless));
   REQUIRE(gets_going(folder / "run"));
   const std::string name = nodes[0].name();
   nodes[0].process().signal(SIGKILL);
@@ -297,13 +301,13 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
   TemporaryFolder folder;
   Nodes nodes(2);
   {
-    Process program(slow_run(nodes, folder / "killed"));
+    Process program(slow_run(nodes, folder / "killed", kEndless));
     REQUIRE(gets_going(folder / "killed"));
     program.signal(SIGKILL);
     CHECK(nodes.all_free());
     CHECK_THAT(nodes[0].process().err(), Contains("the program is gone"));
   }
-  Process program(slow_run(nodes, folder / "interrupted"));
+  Process program(slow_run(nodes, folder / "interrupted", kEndless));
   REQUIRE(gets_going(folder / "interrupted"));
   program.signal(SIGINT);
   check_ends(program, 130);
@@ -318,7 +322,7 @@ TEST_CASE("status shows actors, clocks and links, whoever is asked") {
   TemporaryFolder folder;
   Nodes nodes(2);
   CHECK_THAT(run_program({kBin + "/leeway", "status", nodes[0].name()}).out, Contains("free"));
-  Listener program(slow_run(nodes, folder / "run"));
+  Listener program(slow_run(nodes, folder / "run", kEndless));
   REQUIRE(gets_going(folder / "run"));
   for (const auto& name : {nodes[1].name(), program.name()}) {
     const auto status = run_program({kBin + "/leeway", "status", name, "--json"});
