@@ -76,6 +76,8 @@ void RoleActor::guarded(Handler handler) {
   } catch (const std::exception& error) {
     end(error.what());
   }
+  // To the thread that handles the next one, which may be CAF's own and come with nobody's mail.
+  handing_over(static_cast<caf::abstract_actor*>(this));
 }
 
 void RoleActor::end(const std::string& reason) {
@@ -160,19 +162,22 @@ void RoleActor::part_done(const PartDone& finished) {
 }
 
 void RoleActor::run_on_pool(std::shared_ptr<Work> work, int part) {
-  // The role is kept alive with the work, which may point into it.
+  // The role is kept alive with the work, which may point into it. The work is an argument, as CAF
+  // takes a reference through the pointer to a function's arguments, which is null without any.
   handing_over(work.get());
   system().spawn(
-      [work = std::move(work), part, role = role_, owner = caf::actor_cast<caf::actor>(this)] {
-        taking_over(work.get());
+      [part, role = role_,
+       owner = caf::actor_cast<caf::actor>(this)](const std::shared_ptr<Work>& given) {
+        taking_over(given.get());
         use_one_compute_thread_here();
         try {
-          work->run(part);
-          mail(owner, PartDone{work, part});
+          given->run(part);
+          mail(owner, PartDone{given, part});
         } catch (const std::exception& error) {
           mail(owner, PartFailed{error.what()});
         }
-      });
+      },
+      std::move(work));
 }
 
 }  // namespace leeway::cluster

@@ -51,7 +51,7 @@ TEST_CASE("status shows actors, clocks and links, whoever is asked") {
   TemporaryFolder folder;
   Nodes nodes(2);
   CHECK_THAT(run_program({kBin + "/leeway", "status", nodes[0].name()}).out, Contains("free"));
-  Listener program(slow_run(nodes, folder / "run", "1000"));
+  Listener program(slow_run(nodes, folder / "run", kEndless));
   REQUIRE(gets_going(folder / "run"));
   for (const auto& name : {nodes[1].name(), program.name()}) {
     const auto json = status_of(name, {true, true, true}).second;

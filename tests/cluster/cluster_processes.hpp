@@ -61,8 +61,7 @@ class Listener {
 class Nodes {
  public:
   explicit Nodes(int count) {
-    for (int i = 0; i < count; ++i)
-      add({kBin + "/leeway", "node", "--listen", "127.0.0.1:0", "--silence", "500ms"});
+    for (int i = 0; i < count; ++i) add({kBin + "/leeway", "node", "--listen", "127.0.0.1:0"});
   }
   void add(std::vector<std::string> arguments) {
     nodes_.push_back(std::make_unique<Listener>(std::move(arguments)));
@@ -93,14 +92,15 @@ inline std::vector<std::string> operator+(std::vector<std::string> all,
   return all;
 }
 
+/// Of a run that ends when the test ends it.
+inline const std::string kEndless = "1000";
+
 /// linear-regression with three workers, each of whose iterations takes some milliseconds.
 inline std::vector<std::string> slow_run(Nodes& nodes, const std::string& out,
                                          const std::string& epochs = "3") {
   return {kBin + "/linear-regression",
           "--nodes",
           nodes.text(),
-          "--silence",
-          "500ms",
           "--staleness",
           "2",
           "--workers",

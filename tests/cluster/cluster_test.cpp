@@ -29,7 +29,7 @@ TEST_CASE("runs on three nodes, one after the other, give the weights of a run i
 TEST_CASE("a second program is told whose job the nodes have, and a missing node is named") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Process first(slow_run(nodes, folder / "first"));
+  Process first(slow_run(nodes, folder / "first", kEndless));
   REQUIRE(gets_going(folder / "first"));
   const auto second = run_program(slow_run(nodes, folder / "second"));
   CHECK(second.code == 2);
@@ -134,7 +134,7 @@ TEST_CASE("a worker that was placed later comes with the node that joins") {
 TEST_CASE("a run whose shard's node dies fails, names it, and leaves the other nodes free") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Process program(slow_run(nodes, folder / "run"));
+  Process program(slow_run(nodes, folder / "run", kEndless));
   REQUIRE(gets_going(folder / "run"));
   const std::string name = nodes[0].name();
   nodes[0].process().signal(SIGKILL);
@@ -147,13 +147,13 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
   TemporaryFolder folder;
   Nodes nodes(2);
   {
-    Process program(slow_run(nodes, folder / "killed"));
+    Process program(slow_run(nodes, folder / "killed", kEndless));
     REQUIRE(gets_going(folder / "killed"));
     program.signal(SIGKILL);
     program.wait();
   }
   // The next one need not wait until they are.
-  Process program(slow_run(nodes, folder / "interrupted"));
+  Process program(slow_run(nodes, folder / "interrupted", kEndless));
   REQUIRE(gets_going(folder / "interrupted"));
   program.signal(SIGINT);
   check_ends(program, 130);

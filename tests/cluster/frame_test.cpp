@@ -21,7 +21,7 @@ struct Bytes final : Sink, Source {
   }
   bool take(void* to, std::size_t count) override {
     if (count > remaining()) return false;
-    std::memcpy(to, all.data() + at, count);
+    std::copy_n(all.data() + at, count, static_cast<char*>(to));
     at += count;
     return true;
   }

@@ -196,7 +196,7 @@ TEST_CASE("over TLS strangers are refused and disturb nobody") {
   }
   Station foreign({.tls = other.folder()}), plain;
   for (Station* stranger : {&foreign, &plain}) {
-    const auto peer = stranger->call(port, seconds(3));
+    const auto peer = stranger->call(port, seconds(20));
     REQUIRE_FALSE(peer);
     INFO(peer.error().text);
     CHECK(peer.error().text.find("certificates of the same cluster") != std::string::npos);

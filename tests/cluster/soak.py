@@ -31,7 +31,7 @@ PLAN = """name = "soak"
 model = [{ linear.outputs = 16 }, "relu", { linear.outputs = 2 }]
 data.csv.train = "data.csv"
 """
-SILENCE = 1.0  # seconds
+SILENCE = 2.0  # seconds; that of a node with shards ends a run, and a busy machine makes silent
 PATIENCE = 90  # seconds for what takes one or two where nothing else runs
 MARK = "LEEWAY_SOAK"  # in the environment of every process of a soak
 LISTENING = re.compile(r"listening on ([^\s:]+:\d+)")
@@ -190,7 +190,7 @@ class Run:
         if kind == "leave":
             agent.end()
         if kind in ("stop", "blink"):  # for longer than the silence, or for less
-            agent.stop(self.random.uniform(1.2, 4) * SILENCE if kind == "stop" else self.random.uniform(0.1, 0.6) * SILENCE)
+            agent.stop(self.random.uniform(1.2, 2.5) * SILENCE if kind == "stop" else self.random.uniform(0.1, 0.6) * SILENCE)
         return f"{kind} {agent.name}"
 
     def watch(self):
