@@ -98,8 +98,7 @@ TEST_CASE("workers of a node that stood still come back, and every sample is tra
 TEST_CASE("Ctrl-C at a node lets its workers leave, and another one can join for them") {
   TemporaryFolder folder;
   Nodes nodes(3);
-  auto arguments = slow_run(nodes, folder / "run");
-  Listener program(arguments);
+  Listener program(slow_run(nodes, folder / "run", "8"));
   REQUIRE(gets_going(folder / "run"));
   nodes[2].process().signal(SIGINT);
   check_ends(nodes[2].process(), 0, seconds(12));
@@ -115,20 +114,20 @@ TEST_CASE("Ctrl-C at a node lets its workers leave, and another one can join for
   check_ends(program.process(), 0);
   check_ends(joined.process(), 0, seconds(12));
   check_ends(nodes[0].process(), 0, seconds(12));  // with the job
-  check_trained_once(folder / "run", 3, 10000);
+  check_trained_once(folder / "run", 8, 10000);
 }
 
 TEST_CASE("a worker that was placed later comes with the node that joins") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Listener program(slow_run(nodes, folder / "run") +
+  Listener program(slow_run(nodes, folder / "run", "8") +
                    std::vector<std::string>{"--place", "worker2=later"});
   REQUIRE(gets_going(folder / "run"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
   CHECK(program.says("worker 2 goes on at node " + joined.name()));
   check_ends(program.process(), 0);
   check_ends(joined.process(), 0, seconds(12));
-  check_trained_once(folder / "run", 3, 10000);
+  check_trained_once(folder / "run", 8, 10000);
 }
 
 TEST_CASE("a run whose shard's node dies fails, names it, and leaves the other nodes free") {
