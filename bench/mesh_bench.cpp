@@ -35,7 +35,10 @@ using namespace leeway::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr Address kFrom{RoleKind::worker, 0}, kTo{RoleKind::shard, 0};
-/// Sent and not yet acknowledged, at most: as much as fits, two messages at least.
+/// What a message's header says that is to be answered.
+constexpr std::uint64_t kAnswer = 1;
+/// Sent and not yet said to be read, at most, give or take a message: as much as fits, two messages
+/// at least.
 constexpr std::size_t kAhead = 6u << 20;
 /// Who serves and is asked nothing for so long ends.
 constexpr std::chrono::hours kIdle{1};
@@ -93,10 +96,12 @@ void serve_mesh(const Setting& setting) {
   if (!mesh) fail(mesh.error().text);
   std::printf("%d\n", (*mesh)->port());
   std::fflush(stdout);
-  std::uint64_t sum = 0;
+  std::uint64_t sum = 0, read = 0;
   while (auto item = inbox.take(kIdle)) {
     for (const Blob& blob : item->message.blobs()) sum += read_all_bytes(blob.data(), blob.size());
-    (*mesh)->send(item->peer, kTo, kFrom, Message(std::vector<std::uint64_t>{sum}, {}));
+    ++read;
+    if (item->message.header()[0] == kAnswer)
+      (*mesh)->send(item->peer, kTo, kFrom, Message(std::vector<std::uint64_t>{read, sum}, {}));
   }
 }
 
@@ -155,9 +160,9 @@ class MeshWay final : public Way {
  public:
   explicit MeshWay(const Setting& setting) : server_(arguments(setting)) {
     MeshEvents events;
-    events.on_message = [this](PeerId, Address, Address, const Message&) {
+    events.on_message = [this](PeerId, Address, Address, const Message& answer) {
       std::lock_guard lock(mutex_);
-      ++answers_;
+      read_ = answer.header()[0];
       changed_.notify_one();
     };
     auto mesh = open_mesh(setting.options(), events);
@@ -168,14 +173,16 @@ class MeshWay final : public Way {
     peer_ = *peer;
   }
   double stream(std::size_t bytes, std::size_t messages) override {
+    const std::size_t ahead = std::max<std::size_t>(2, kAhead / bytes), often = ahead / 2;
     const auto began = Clock::now();
     for (std::size_t i = 0; i < messages; ++i) {
       Blob blob = Blob::allocate(bytes);
       write_all_bytes(blob.mutable_data(), bytes, i);
       std::vector<Blob> blobs;
       blobs.push_back(std::move(blob));
-      send(Message(std::vector<std::uint64_t>{i}, std::move(blobs)));
-      wait(std::max<std::size_t>(2, kAhead / bytes) - 1);
+      const bool ask = i % often == 0 || i + 1 == messages;
+      send(Message(std::vector<std::uint64_t>{ask ? kAnswer : 0}, std::move(blobs)));
+      wait(ahead);
     }
     wait(0);
     return static_cast<double>(bytes * messages) * 1e-9 / seconds_since(began);
@@ -184,7 +191,7 @@ class MeshWay final : public Way {
     std::vector<double> all;
     for (int i = 0; i < count; ++i) {
       const auto began = Clock::now();
-      send(Message(std::vector<std::uint64_t>{0}, {}));
+      send(Message(std::vector<std::uint64_t>{kAnswer}, {}));
       wait(0);
       all.push_back(1e6 * seconds_since(began));
     }
@@ -194,10 +201,10 @@ class MeshWay final : public Way {
     ++sent_;
     mesh_->send(peer_, kFrom, kTo, std::move(message));
   }
-  /// Until no more than `open` are without an answer.
+  /// Until the server has said that it has read all but `open` of those that were sent.
   void wait(std::uint64_t open) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return sent_ - answers_ <= open; });
+    changed_.wait(lock, [&] { return sent_ - read_ <= open; });
   }
   PeerCounts counts() const { return mesh_->counts(peer_); }
   const Child& server() const { return server_; }
@@ -213,7 +220,7 @@ class MeshWay final : public Way {
   Child server_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t sent_ = 0, answers_ = 0;
+  std::uint64_t sent_ = 0, read_ = 0;
   PeerId peer_;
   std::unique_ptr<Mesh> mesh_;
 };
@@ -246,7 +253,7 @@ void measure_stopped(const Setting& setting) {
   const std::uint64_t before_bytes = way.counts().bytes_out;
   Blob blob = Blob::allocate(4u << 20);
   write_all_bytes(blob.mutable_data(), blob.size(), 1);
-  const Message message(std::vector<std::uint64_t>{1}, {blob});
+  const Message message(std::vector<std::uint64_t>{0}, {blob});
   way.server().signal(SIGSTOP);
   const double before = resident_mib();
   const auto began = Clock::now();
