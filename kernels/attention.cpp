@@ -47,16 +47,21 @@ struct Workspace {
   std::size_t bytes_used;
 };
 
+/// to (count) = scale * from: whole vectors, then what is left.
+LW_INLINE void scale_row(float* to, const float* from, float scale, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) store_lanes(to + i, scale * load_lanes(from + i));
+  for (; i < count; ++i) to[i] = scale * from[i];
+}
+
 /// to (w.rows, w.columns) = scale * from (T, F), whose rows are `stride` floats apart.
 LW_INLINE void pack(float* to, const float* from, std::int64_t stride, float scale,
                     const Workspace& w, const AttentionShape& s) {
   const std::int64_t features = s.head_features();
   for (std::int64_t t = 0; t < s.tokens; ++t) {
-    const float* row = from + t * stride;
-    float* out = to + t * w.columns;
-#pragma omp simd
-    for (std::int64_t f = 0; f < features; ++f) out[f] = scale * row[f];
-    for (std::int64_t f = features; f < w.columns; ++f) out[f] = 0;
+    float* const out = to + t * w.columns;
+    std::fill_n(out + w.columns - kLanes, kLanes, 0.0f);
+    scale_row(out, from + t * stride, scale, features);
   }
   std::fill_n(to + s.tokens * w.columns, (w.rows - s.tokens) * w.columns, 0.0f);
 }
@@ -90,13 +95,14 @@ struct Softmax {
   /// brings down all that came before to it.
   LW_INLINE void take(float* logits, std::int64_t keys, float* factor) {
     float top[kQueries];
-    std::copy_n(largest, kQueries, top);
-    for (std::int64_t k = 0; k < keys; ++k)
-#pragma omp simd
-      for (std::int64_t i = 0; i < kQueries; ++i) {
-        const float logit = logits[k * kQueries + i];
-        top[i] = top[i] < logit ? logit : top[i];
+    for (std::int64_t half = 0; half < kQueries; half += kLanes) {
+      Lanes most = load_lanes(largest + half);
+      for (std::int64_t k = 0; k < keys; ++k) {
+        const Lanes logit = load_lanes(logits + k * kQueries + half);
+        most = most < logit ? logit : most;
       }
+      store_lanes(top + half, most);
+    }
 #pragma omp simd
     for (std::int64_t i = 0; i < kQueries; ++i) {
       factor[i] = exp_non_positive(largest[i] - top[i]);
@@ -108,8 +114,12 @@ struct Softmax {
       for (std::int64_t i = 0; i < kQueries; ++i) {
         float& weight = logits[k * kQueries + i];
         weight = exp_non_positive(weight - top[i]);
-        sum[i] += weight;
       }
+    for (std::int64_t half = 0; half < kQueries; half += kLanes) {
+      Lanes total = load_lanes(sum + half);
+      for (std::int64_t k = 0; k < keys; ++k) total += load_lanes(logits + k * kQueries + half);
+      store_lanes(sum + half, total);
+    }
   }
 };
 
@@ -137,16 +147,13 @@ LW_SIMD void forward_head(float* y, float* log_sum, const float* x, const Worksp
       float factor[kQueries];
       softmax.take(w.weights, keys, factor);
       for (std::int64_t i = 0; key > 0 && i < kQueries; ++i)
-#pragma omp simd
-        for (std::int64_t c = 0; c < columns; ++c) w.sums[i * columns + c] *= factor[i];
+        scale_row(w.sums + i * columns, w.sums + i * columns, factor[i], columns);
       multiply({kQueries, columns, keys, key > 0}, w.sums, columns, {w.weights, 1, kQueries},
                w.v + key * columns, columns);
     }
     for (std::int64_t i = 0; i < rows_of(query, s); ++i) {
       const float share = 1.0f / softmax.sum[i];
-      float* out = y + (query + i) * s.features;
-#pragma omp simd
-      for (std::int64_t f = 0; f < features; ++f) out[f] = share * w.sums[i * columns + f];
+      scale_row(y + (query + i) * s.features, w.sums + i * columns, share, features);
       log_sum[query + i] = softmax.largest[i] + std::log(softmax.sum[i]);
     }
   }
@@ -217,8 +224,7 @@ LW_INLINE void backward_block(const float* y, const float* log_sum, std::int64_t
 LW_INLINE void unpack(float* to, const float* from, std::int64_t rows, std::int64_t stride,
                       float scale, std::int64_t features, std::int64_t columns) {
   for (std::int64_t t = 0; t < rows; ++t)
-#pragma omp simd
-    for (std::int64_t f = 0; f < features; ++f) to[t * stride + f] = scale * from[t * columns + f];
+    scale_row(to + t * stride, from + t * columns, scale, features);
 }
 
 LW_SIMD void backward_head(float* dx, const float* dy, const float* x, const float* y,

@@ -4,10 +4,9 @@
 #include <map>
 #include <set>
 
-#include "models/datasets/text.hpp"
-#include "runtime/models.hpp"
 #include "tests/support/bits.hpp"
 #include "tests/support/checkers.hpp"
+#include "tests/support/text_task.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -145,16 +144,10 @@ TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bi
 }
 
 TEST_CASE("so it is with a model of text, whose table is used twice") {
-  // 72 windows of 9 characters: six whole rounds.
-  register_data("text", [](std::uint64_t) {
-    std::string text;
-    for (int i = 0; i < 722; ++i) text += static_cast<char>('a' + i * i % 7);
-    return windows_of(text, {.context = 9}, "text");
-  });
   const auto plan_of = [](std::uint32_t workers, std::uint32_t batch) {
-    Plan plan = bsp_plan(workers, batch);
-    plan.data = plan::CustomData{"text"};
-    plan.model = gpt({.layers = 1, .width = 8, .heads = 2, .dropout = 0.1});
+    Plan plan = text_plan();
+    plan.workers = workers;
+    plan.batch = batch;
     return plan;
   };
   Plan one = plan_of(1, 12);
