@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Leeway against PyTorch, interleaved: samples a second of each model, one thread and two, and their ratios.
 
-usage: compare.py [--rounds 7] [--models mlp,lenet,vgg] [--build build/release] [--device cpu]
+usage: compare.py [--rounds 7] [--models mlp,lenet,vgg] [--batch 64] [--build build/release] [--device cpu]
 
 Needs Debian's python3-torch, and libopenblas0-pthread and libopenblas0-openmp for PyTorch at its best: with
 OPENBLAS_CORETYPE=SkylakeX where the processor has AVX-512 (the library takes newer ones for older), and the OpenMP variant
@@ -41,7 +41,7 @@ def rate(command, environment=None):
 def rows(model, args):
     """(name, how to measure it, name of the row to compare with)."""
     bench = Path(args.build) / "bench" / "train_bench"
-    shared = [model, "--seconds", str(args.seconds), "--device", args.device]
+    shared = [model, "--batch", str(args.batch), "--seconds", str(args.seconds), "--device", args.device]
     torch = [sys.executable, HERE / "torch_train.py", *shared]
 
     def leeway(*more):
@@ -68,6 +68,7 @@ def main():
     parser = argparse.ArgumentParser(description="Leeway against PyTorch, interleaved.")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--models", default="mlp,lenet,vgg")
+    parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seconds", type=float, default=3)

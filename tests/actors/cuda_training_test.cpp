@@ -1,12 +1,13 @@
-// A convolutional network trained by workers and shards on a GPU, against the same on the
-// processor. Without a GPU the cases pass with a warning that says why; ctest runs them with an
-// emulated one.
+// A convolutional network, and a transformer, trained by workers and shards on a GPU, against the
+// same on the processor. Without a GPU the cases pass with a warning that says why; ctest runs them
+// with an emulated one.
 #include <catch2/catch.hpp>
 
 #include "kernels/executors.hpp"
 #include "tests/support/bits.hpp"
 #include "tests/support/images.hpp"
 #include "tests/support/test_host.hpp"
+#include "tests/support/text_task.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -45,14 +46,12 @@ std::vector<float> trained(Plan plan, const std::string& device) {
   return floats_of(host.run().weights);
 }
 
-}  // namespace
-
-TEST_CASE("a GPU trains a convolutional network to the processor's weights", "[cuda]") {
+/// Trains the plan on the processor, on the GPU, and on both.
+void compare(const Plan& plan) {
   if (const auto why = cuda_unavailable(); !why.empty()) {
     WARN("no GPU: " << why);
     return;
   }
-  const Plan plan = conv_plan();
   const auto expected = trained(plan, "cpu");
   REQUIRE_FALSE(expected.empty());
   for (const std::string device : {"cuda:0", "worker1=cuda:0,shard0=cuda:0"}) {
@@ -66,6 +65,20 @@ TEST_CASE("a GPU trains a convolutional network to the processor's weights", "[c
     CAPTURE(device);
     CHECK(worst < 1e-4);
   }
+}
+
+}  // namespace
+
+TEST_CASE("a GPU trains a convolutional network to the processor's weights", "[cuda]") {
+  compare(conv_plan());
+}
+
+TEST_CASE("a GPU trains a transformer to the processor's weights", "[cuda]") {
+  Plan plan = text_plan();
+  plan.workers = 2;
+  plan.batch = 4;
+  plan.evaluate_every = 1;
+  compare(plan);
 }
 
 }  // namespace leeway::test

@@ -8,6 +8,7 @@
 #include "tests/support/checkers.hpp"
 #include "tests/support/fake_gpu.hpp"
 #include "tests/support/images.hpp"
+#include "tests/support/text_task.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -78,7 +79,7 @@ const std::vector<std::string> kPlacements = {
 }  // namespace
 
 TEST_CASE("where actors compute does not change what they compute") {
-  for (Plan plan : {tiny_plan(), image_plan()}) {
+  for (Plan plan : {tiny_plan(), image_plan(), text_plan()}) {
     plan.consistency = plan::Bsp{};
     for (const bool pieces : {false, true}) {
       plan.batch = pieces ? 4 : 2;

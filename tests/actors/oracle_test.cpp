@@ -6,6 +6,7 @@
 
 #include "tests/support/bits.hpp"
 #include "tests/support/checkers.hpp"
+#include "tests/support/text_task.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -140,6 +141,18 @@ TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bi
     CHECK(
         same_bits(weights_of(run_plan(bsp_plan(workers, batch), 1)), weights_of(run_plan(one, 1))));
   }
+}
+
+TEST_CASE("so it is with a model of text, whose table is used twice") {
+  const auto plan_of = [](std::uint32_t workers, std::uint32_t batch) {
+    Plan plan = text_plan();
+    plan.workers = workers;
+    plan.batch = batch;
+    return plan;
+  };
+  Plan one = plan_of(1, 12);
+  one.micro_batches = 3;
+  CHECK(same_bits(weights_of(run_plan(plan_of(3, 4), 1)), weights_of(run_plan(one, 1))));
 }
 
 TEST_CASE("bsp with N workers equals one worker with N times the batch, to rounding") {

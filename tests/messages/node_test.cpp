@@ -21,7 +21,7 @@ node::Ask an_ask() {
   ask.nodes = {"", "a:1", "b:2"};
   ask.shards = {1, 2};
   ask.workers = {1, 2, 0xffffffff};
-  ask.data = {100, 10, Shape({1, 2, 2}), 3, 0, 0.5f, 77};
+  ask.data = {100, 10, Shape({1, 2, 2}), 3, 0, 0.5f, 77, 4};
   ask.trace = true;
   ask.initial_weights = {Blob::floats(3)};
   return ask;
@@ -117,6 +117,7 @@ TEST_CASE("what a host must not say is refused by the field's name") {
              }),
              Contains("data.shape"));
   CHECK_THAT(refused([](auto& ask) { ask.data.classes = 0; }), Contains("0 classes and 0 targets"));
+  CHECK_THAT(refused([](auto& ask) { ask.data.labels = 0; }), Contains("data.labels is 0"));
   CHECK_THAT(refused([](auto& ask) { ask.data.train_samples = -1; }),
              Contains("data.train_samples is -1"));
   const auto worker = decode_node(encode(NodeEnvelope{1, node::Moved{WorkerId(65536), 1, 1}}));
