@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cluster/probe.hpp"
+#include "cluster/this_host.hpp"
 
 namespace leeway::cluster {
 
@@ -13,10 +14,19 @@ Expected<std::unique_ptr<BulkSocket>> open_bulk(const std::string& host, std::ui
   if (reached.reach != Reach::listens) return Error{reached.why};
   auto socket =
       std::make_unique<BulkSocket>(std::move(reached.socket), BulkSocket::Side::caller, tls);
-  socket->block(static_cast<int>(limit.ns / 1'000'000) + 1);
-  char answer = 0;
-  if (socket->shake_hands() != BulkSocket::Progress::done || !socket->write(&hello, sizeof hello) ||
-      !socket->read(&answer, sizeof answer))
+  const std::int64_t until = steady_ns() + limit.ns;
+  using Progress = BulkSocket::Progress;
+  const auto go_on = [&](auto step) {
+    Progress progress = step();
+    while (progress == Progress::wants_read || progress == Progress::wants_write)
+      progress = socket->wait(progress, until) ? step() : Progress::ended;
+    return progress == Progress::done;
+  };
+  std::byte answer{};
+  std::span missing(&answer, 1);
+  // The hello finds an empty buffer, and so does not block.
+  if (!go_on([&] { return socket->shake_hands(); }) || !socket->write(&hello, sizeof hello) ||
+      !go_on([&] { return socket->read_some(missing); }))
     return Error{"it ended the call, or did not answer"};
   socket->block(0);
   return socket;

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -82,14 +83,24 @@ class BulkListener {
   BulkListener(Socket socket, Socket wakes, std::uint16_t port, std::shared_ptr<const BulkTls> tls,
                Handlers handlers);
   void run();
-  void accept_one(std::deque<Caller>& callers);
+  bool has_room();
+  void accept_one();
   bool advance(Caller& caller);
   void welcome(Caller& caller);
+  void refuse(const char* why);
 
   const Socket socket_, wakes_;
   const std::uint16_t port_;
   const std::shared_ptr<const BulkTls> tls_;
   const Handlers handlers_;
+  // Of the thread:
+  std::deque<Caller> callers_;
+  std::int64_t accept_after_ = 0;  // on the steady clock
+  struct Refusals {
+    std::int64_t noted_at = 0;
+    std::uint64_t since = 0;
+  };
+  std::map<std::string, Refusals> refusals_;  // by reason
   std::thread thread_;
 };
 

@@ -19,9 +19,13 @@
 namespace leeway::cluster {
 namespace {
 
-/// Callers that have not been greeted: when there are more, the oldest goes.
+/// Callers that have not been greeted. When there are as many the oldest goes, if it had some time.
 constexpr std::size_t kMaxCallers = 64;
-constexpr std::int64_t kCallerNs = 5'000'000'000;
+constexpr std::int64_t kCallerNs = 5'000'000'000, kLeastCallerNs = 500'000'000;
+/// When no more can be taken, or the system has no memory or descriptor for another.
+constexpr std::int64_t kPauseNs = 100'000'000;
+/// A reason for which strangers are refused is noted so often at most.
+constexpr std::int64_t kNoteNs = 1'000'000'000;
 /// For one byte, into a buffer that is empty.
 constexpr int kAnswerMs = 1000;
 
@@ -37,7 +41,7 @@ std::uint16_t port_of(int socket) {
 
 struct BulkListener::Caller {
   std::unique_ptr<BulkSocket> socket;
-  std::int64_t until = 0;
+  std::int64_t since = 0;
   bool shaken = false;
   std::size_t taken = 0;
   std::array<std::byte, sizeof(BulkHello)> hello{};
@@ -54,9 +58,12 @@ Expected<std::unique_ptr<BulkListener>> BulkListener::open(const std::string& ad
   if (const int error = getaddrinfo(address.c_str(), "0", &hints, &found); error != 0)
     return Error{concat(address, ": ", gai_strerror(error))};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
-  Socket made(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const addrinfo* chosen = found;  // IPv4 if there is such an address
+  for (const addrinfo* each = found; each; each = each->ai_next)
+    if (chosen->ai_family != AF_INET && each->ai_family == AF_INET) chosen = each;
+  Socket made(socket(chosen->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   Socket wakes(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!made || !wakes || bind(made.number(), found->ai_addr, found->ai_addrlen) != 0 ||
+  if (!made || !wakes || bind(made.number(), chosen->ai_addr, chosen->ai_addrlen) != 0 ||
       ::listen(made.number(), SOMAXCONN) != 0)
     return Error{concat("cannot listen on ", address, ": ", std::strerror(errno))};
   const std::uint16_t port = port_of(made.number());
@@ -80,38 +87,54 @@ BulkListener::~BulkListener() {
 }
 
 void BulkListener::run() {
-  std::deque<Caller> callers;
   std::vector<pollfd> polled;
   while (true) {
+    const bool accepts = steady_ns() >= accept_after_;
     polled = {{.fd = wakes_.number(), .events = POLLIN, .revents = 0},
-              {.fd = socket_.number(), .events = POLLIN, .revents = 0}};
-    for (const Caller& caller : callers)
+              {.fd = accepts ? socket_.number() : -1, .events = POLLIN, .revents = 0}};
+    for (const Caller& caller : callers_)
       polled.push_back({.fd = caller.socket->number(), .events = caller.waits_for, .revents = 0});
-    const bool failed = poll(polled.data(), polled.size(), callers.empty() ? -1 : 500) < 0;
-    if (!failed && polled[0].revents != 0) return;
-    for (std::size_t i = callers.size(); i-- > 0;) {
-      const bool ready = !failed && polled[i + 2].revents != 0;
-      const bool done = ready && advance(callers[i]);
-      const bool late = steady_ns() > callers[i].until;
-      if (late && !done) handlers_.note("refused a bulk connection: it did not say whose it is");
-      if (done || late) callers.erase(callers.begin() + static_cast<std::ptrdiff_t>(i));
+    const int limit_ms = !accepts ? 50 : callers_.empty() ? -1 : 500;
+    if (poll(polled.data(), polled.size(), limit_ms) < 0) continue;  // EINTR
+    if (polled[0].revents != 0) return;
+    for (std::size_t i = callers_.size(); i-- > 0;) {
+      const bool done = polled[i + 2].revents != 0 && advance(callers_[i]);
+      const bool late = !done && steady_ns() - callers_[i].since > kCallerNs;
+      if (late) refuse("it did not say whose it is");
+      if (done || late) callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    if (!failed && polled[1].revents != 0) accept_one(callers);
+    if (polled[1].revents != 0) accept_one();
   }
 }
 
-void BulkListener::accept_one(std::deque<Caller>& callers) {
+bool BulkListener::has_room() {
+  if (callers_.size() < kMaxCallers) return true;
+  if (steady_ns() - callers_.front().since < kLeastCallerNs) return false;
+  refuse("too many did not say whose they are");
+  callers_.pop_front();
+  return true;
+}
+
+void BulkListener::accept_one() {
+  const auto pause = [&] { accept_after_ = steady_ns() + kPauseNs; };
+  if (!has_room()) return pause();
   Socket accepted(accept4(socket_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!accepted) return;
-  if (callers.size() == kMaxCallers) {
-    handlers_.note("refused a bulk connection: too many did not say whose they are");
-    callers.pop_front();
-  }
+  if (!accepted) return pause();
   Caller caller;
   caller.socket =
       std::make_unique<BulkSocket>(std::move(accepted), BulkSocket::Side::called, tls_.get());
-  caller.until = steady_ns() + kCallerNs;
-  callers.push_back(std::move(caller));
+  caller.since = steady_ns();
+  callers_.push_back(std::move(caller));
+}
+
+void BulkListener::refuse(const char* why) {
+  Refusals& refusals = refusals_[why];
+  ++refusals.since;
+  if (refusals.noted_at != 0 && steady_ns() - refusals.noted_at < kNoteNs) return;
+  const std::uint64_t more = std::exchange(refusals.since, 0) - 1;
+  refusals.noted_at = steady_ns();
+  handlers_.note(more == 0 ? concat("refused a bulk connection: ", why)
+                           : concat("refused a bulk connection, and ", more, " before: ", why));
 }
 
 /// True: there is nothing more to be done for it here.
@@ -119,7 +142,7 @@ bool BulkListener::advance(Caller& caller) {
   using Progress = BulkSocket::Progress;
   const auto wait_or_refuse = [&](Progress progress, const char* why) {
     caller.waits_for = progress == Progress::wants_write ? POLLOUT : POLLIN;
-    if (progress == Progress::ended) handlers_.note(concat("refused a bulk connection: ", why));
+    if (progress == Progress::ended) refuse(why);
     return progress == Progress::ended;
   };
   if (!caller.shaken) {
@@ -143,7 +166,7 @@ void BulkListener::welcome(Caller& caller) {
   BulkHello hello;
   std::memcpy(&hello, caller.hello.data(), sizeof hello);
   if (hello.magic != BulkHello{}.magic || !handlers_.knows(hello.token))
-    return handlers_.note("refused a bulk connection: it is nobody's");
+    return refuse("it is nobody's");
   const char answer = 1;
   caller.socket->block(kAnswerMs);
   if (!caller.socket->write(&answer, sizeof answer)) return;

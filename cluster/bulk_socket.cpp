@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cluster/this_host.hpp"
 #include "cluster/tls_files.hpp"
 #include "cluster/x509.hpp"
 #include "core/check.hpp"
@@ -19,6 +21,10 @@
 
 namespace leeway::cluster {
 namespace {
+
+constexpr int kKeepAliveSeconds = 10;
+/// For so long a peer may be stopped, or take nothing, before a connection is given up.
+constexpr int kUnheardMs = 60'000;
 
 /// OpenSSL writes to sockets as to files, which ends a process that has not said otherwise.
 void block_sigpipe() {
@@ -61,7 +67,11 @@ BulkSocket::BulkSocket(Socket socket, Side side, const BulkTls* tls)
     : socket_(std::move(socket)), tls_(tls ? SSL_new(tls->context()) : nullptr) {
   const int yes = 1;
   setsockopt(number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  // What lies on the way may forget a connection on which nothing is said, and what is sent then.
   setsockopt(number(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  setsockopt(number(), IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAliveSeconds, sizeof kKeepAliveSeconds);
+  setsockopt(number(), IPPROTO_TCP, TCP_KEEPINTVL, &kKeepAliveSeconds, sizeof kKeepAliveSeconds);
+  setsockopt(number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnheardMs, sizeof kUnheardMs);
   if (!tls_) return;
   SSL_set_fd(tls_, number());
   side == Side::called ? SSL_set_accept_state(tls_) : SSL_set_connect_state(tls_);
@@ -108,6 +118,19 @@ BulkSocket::Progress BulkSocket::read_some(std::span<std::byte>& missing) {
     missing = missing.subspan(static_cast<std::size_t>(taken));
   }
   return Progress::done;
+}
+
+bool BulkSocket::wait(Progress wants, std::int64_t until) const {
+  pollfd polled{.fd = number(),
+                .events = wants == Progress::wants_write ? short{POLLOUT} : short{POLLIN},
+                .revents = 0};
+  int found = -1;
+  do {
+    const std::int64_t left = until - steady_ns();
+    if (left <= 0) return false;
+    found = poll(&polled, 1, static_cast<int>(left / 1'000'000) + 1);
+  } while (found < 0 && errno == EINTR);
+  return found > 0;
 }
 
 void BulkSocket::block(int limit_ms) {

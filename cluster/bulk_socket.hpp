@@ -51,6 +51,9 @@ class BulkSocket {
   /// Takes out of `missing` what has come, as far as it goes without blocking.
   Progress read_some(std::span<std::byte>& missing);
 
+  /// Until the socket lets what was wanted go on; false: not by then, on the steady clock.
+  bool wait(Progress wants, std::int64_t until_ns) const;
+
   /// From now on calls block, for `limit_ms` at most; 0: without a limit.
   void block(int limit_ms);
   /// All of it, or false: the connection has ended, or the limit has passed. `more` will follow.

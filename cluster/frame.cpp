@@ -116,6 +116,7 @@ bool take_blobs(Source& source, Arrival& arrival, const std::vector<std::uint64_
     }
   }
   arrival.behind = arrival.left;
+  arrival.held = letter_cost(arrival.header.size(), marks.size(), within);
   arrival.cost = letter_cost(arrival.header.size(), marks.size(), within + lent);
   return true;
 }

@@ -9,8 +9,9 @@
 namespace leeway::cluster {
 namespace {
 
-/// Of letters that wait: who keeps to a window of core/limits.hpp sends less.
-constexpr std::uint64_t kMaxQueuedBytes = 256u << 20;
+/// Of letters that have come and wait for others, or for the bytes behind them: a pair of actors
+/// has one of the latter at most, of some kilobytes, and the window is small beside this.
+constexpr std::uint64_t kMaxQueuedBytes = 1u << 30;
 
 }  // namespace
 
@@ -41,7 +42,7 @@ bool Inbound::begin(std::uint64_t number, std::shared_ptr<Arrival> arrival) {
   if (arrival->order < queue.next ||
       !queue.by_order.emplace(arrival->order, Waiting{arrival, whole}).second)
     return false;
-  queued_bytes_ += arrival->cost;
+  queued_bytes_ += arrival->held;
   if (!whole) begun_.emplace(number, std::move(arrival));
   return true;
 }
@@ -72,7 +73,7 @@ std::shared_ptr<Arrival> Inbound::take(Address from, Address to) {
   queue.by_order.erase(first);
   ++queue.next;
   ++taken_;
-  queued_bytes_ -= arrival->cost;
+  queued_bytes_ -= arrival->held;
   return arrival;
 }
 

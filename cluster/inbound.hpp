@@ -39,6 +39,7 @@ struct Arrival {
   std::uint64_t left = 0;                             // those that are still to come
   bool bulk = false;                                  // on a bulk connection
   std::uint64_t cost = 0;                             // of the letter
+  std::uint64_t held = 0;                             // the same without what is lent
   BlobPlace next;
 
   /// Where the next bytes belong, `most` at most; requires that as many are left.

@@ -15,6 +15,7 @@ constexpr std::uint32_t kUnansweredMax = 1000;
 /// How long who leaves waits for what is queued, and for the answer.
 constexpr std::int64_t kLeaveNs = 2'000'000'000;
 
+constexpr const char* kNoFrame = "it sent what is no frame";
 /// Of header, sizes, small blobs and loans.
 constexpr std::uint64_t kMaxLetterBytes =
     limits::kMaxHeaderBytes + kInlineBytes + limits::kMaxBlobs * 64 + 1024;
@@ -128,7 +129,7 @@ void Link::end_bulk() {
   bulk_out_.reset();
   if (bulk_in_) bulk_in_->cut();
   bulk_in_.reset();
-  bulk_asked_ = false;
+  bulk_asked_ = bulk_opening_ = false;
 }
 
 void Link::leave() {
@@ -141,6 +142,11 @@ void Link::leave() {
   } else if (state_ != State::leaving) {
     end();
   }
+}
+
+void Link::give_up() {
+  std::lock_guard lock(mutex_);
+  end();
 }
 
 void Link::end() {
@@ -178,9 +184,10 @@ void Link::made(Connection connection) {
   context_.post.watch(route);  // tells at once when it is lost already
 }
 
-bool Link::lose() {
+bool Link::lose(std::optional<Token> token) {
   std::lock_guard telling(telling_);
   std::lock_guard lock(mutex_);
+  if (token && !is_up_by(*token)) return false;
   if (state_ == State::leaving) end();
   if (state_ != State::up) return false;
   state_ = State::lost;
@@ -215,8 +222,8 @@ void Link::heard() {
 }
 
 void Link::on_frame(Frame& frame) {
-  if (frame.broken) return broken("it sent what is no frame");
-  if (state_ == State::ended) return;
+  if (!frame.inbound || state_ == State::ended) return;  // of a connection that is lost meanwhile
+  if (frame.broken) return broken(*frame.inbound, kNoFrame);
   heard();
   switch (frame.kind) {
     case FrameKind::letter:
@@ -254,14 +261,11 @@ void Link::take_leave(const Inbound& inbound) {
 
 void Link::on_letter(Frame& frame) {
   const auto& arrival = frame.arrival;
-  if (!borrow(*arrival)) {
-    if (state_ != State::ended) broken("it lent what it does not have");
-    return;
-  }
+  if (!borrow(*arrival)) return broken(*frame.inbound, "it lent what it does not have");
   const auto [from, to, cost] = std::tuple(arrival->from, arrival->to, arrival->cost);
   const bool whole = arrival->left == 0, bulk = arrival->bulk;
   if (!frame.inbound->begin(frame.number, arrival))
-    return broken("it began a message twice, or too many at once");
+    return broken(*frame.inbound, "it began a message twice, or too many at once");
   if (whole)
     deliver(frame.inbound, from, to);
   else if (!bulk)
@@ -339,11 +343,9 @@ void Link::on_bulk(std::uint64_t port) {
   {
     std::lock_guard lock(mutex_);
     if (!connection_.route || state_ != State::up) return;
-    open = context_.options.bulk && connection_.called && port > 0 && port <= 0xffff && !bulk_out_;
-    if (!connection_.called) {
-      bulk_asked_ = false;
-      ask_for_bulk();
-    }
+    if (!connection_.called) return ask_for_bulk();
+    open =
+        context_.options.bulk && port > 0 && port <= 0xffff && !std::exchange(bulk_opening_, true);
   }
   if (open) context_.open_bulk(id_, static_cast<std::uint16_t>(port));
 }
@@ -385,10 +387,19 @@ bool Link::read_from(const std::shared_ptr<BulkSocket>& socket, Token token) {
 }
 
 bool Link::load_from(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound) {
+  try {
+    return load_one(bulk, inbound);
+  } catch (const std::bad_alloc&) {  // it announced more than this host has
+    broken(*inbound, kNoFrame);
+    return false;
+  }
+}
+
+bool Link::load_one(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound) {
   BulkHead head;
   if (!bulk.read(&head, sizeof head)) return false;
   const auto no_frame = [&] {
-    broken("it sent what is no frame");
+    broken(*inbound, kNoFrame);
     return false;
   };
   if (head.number == BulkHead::kLetter) {
@@ -398,7 +409,7 @@ bool Link::load_from(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound) 
     if (!bulk.read(bytes.all.data(), bytes.all.size())) return false;
     if (!load(frame, bytes) || frame.kind != FrameKind::letter || frame.inbound != inbound ||
         !frame.arrival->bulk)
-      return inbound == inbounds::find(inbound->token()) && no_frame();
+      return no_frame();
     on_letter(frame);
     return true;
   }
@@ -425,7 +436,12 @@ void Link::owe(std::uint64_t cost) {
   post(std::move(frame));
 }
 
-void Link::broken(const char* what) {
+/// Unless the connection, of which `inbound` is, has been lost meanwhile.
+void Link::broken(const Inbound& inbound, const char* what) {
+  {
+    std::lock_guard lock(mutex_);
+    if (inbound_.get() != &inbound || state_ == State::lost || state_ == State::ended) return;
+  }
   context_.events.on_note(concat(name(), ": ", what, "; the connection to it is ended"));
   gone(what);
 }

@@ -65,11 +65,14 @@ class Link {
 
   void send(Address from, Address to, Message message);
   void leave();
+  /// Ends without another word.
+  void give_up();
 
   /// A connection has been made, for the first time or again.
   void made(Connection connection);
-  /// It is lost. True: it is to be made again, under the new token.
-  bool lose();
+  /// It is lost, if `token` is of it or none is given. True: it is to be made again, under the new
+  /// token.
+  bool lose(std::optional<Token> token = {});
   /// For good.
   void gone(const std::string& reason);
   /// A frame that carries this link's token.
@@ -95,8 +98,9 @@ class Link {
   void on_bulk(std::uint64_t port);
   bool borrow(Arrival& arrival);
   void post_offer(bool readable);
-  void broken(const char* what);
+  void broken(const Inbound& inbound, const char* what);
   void take_leave(const Inbound& inbound);
+  bool load_one(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound);
   bool load_from(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound);
   void deliver(const std::shared_ptr<Inbound>& inbound, Address from, Address to);
   void owe(std::uint64_t cost);
@@ -126,6 +130,7 @@ class Link {
   std::optional<Lender> lender_;
   std::shared_ptr<BulkOut> bulk_out_;    // when there is one
   std::shared_ptr<BulkSocket> bulk_in_;  // when somebody reads
+  bool bulk_opening_ = false;            // likewise
   bool bulk_asked_ = false;              // on this connection
   bool offered_ = false;                 // on this connection, that its memory can be read
   std::uint64_t owed_ = 0;               // credit that the peer has not been given

@@ -24,11 +24,8 @@ Expected<std::unique_ptr<Mesh>> open_mesh_of(const MeshOptions& options, MeshEve
                "with that folder")};
   if (options.window_bytes < 1024)
     return Error{concat("a window of ", options.window_bytes, " bytes is too small; give 1024")};
-  PostOptions post_options{.address = options.address,
-                           .port = options.port,
-                           .tls = options.tls,
-                           .threads = options.threads};
   MeshOptions usable = options;
+  if (usable.address == "localhost") usable.address = "127.0.0.1";
   if (options.transport != Transport::tcp)
     if (const Status shares = use_shared_arena(); !shares) {
       if (options.transport == Transport::shared_memory)
@@ -36,8 +33,10 @@ Expected<std::unique_ptr<Mesh>> open_mesh_of(const MeshOptions& options, MeshEve
       usable.transport = Transport::tcp;
       if (events.on_note) events.on_note(concat(shares.error().text, "; blobs will use TCP"));
     }
-  if (post_options.address == "localhost") post_options.address = "127.0.0.1";
-  auto post = Post::open(post_options);
+  auto post = Post::open({.address = usable.address,
+                          .port = options.port,
+                          .tls = options.tls,
+                          .threads = options.threads});
   if (!post) return post.error();
   if (!options.tls.empty() && events.on_note)
     for (const auto& warning : tls_folder_warnings(options.tls)) events.on_note(warning);

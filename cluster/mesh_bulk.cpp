@@ -7,6 +7,9 @@ namespace leeway::cluster {
 namespace {
 
 constexpr Duration kOpenLimit = milliseconds(1000);
+/// A host that is busy, or has many callers, gets another chance.
+constexpr int kOpenTries = 3;
+constexpr std::chrono::seconds kOpenPause{3};
 /// When the process of a peer ends, its other connection tells so; this one waits for that.
 constexpr std::chrono::milliseconds kGrace{300};
 
@@ -18,7 +21,11 @@ Status MeshNode::listen_for_bulk() {
   bulk_tls_ = std::move(*tls);
   auto listener = BulkListener::open(
       options_.address, bulk_tls_,
-      {.knows = [this](Token token) { return find_token(token) != nullptr; },
+      {.knows =
+           [this](Token token) {
+             const auto link = find_token(token);
+             return link && link->is_connected_by(token);
+           },
        .take =
            [this](const BulkHello& hello, std::unique_ptr<BulkSocket> socket) {
              if (const auto link = find_token(hello.token))
@@ -35,16 +42,30 @@ void MeshNode::open_bulk(const LinkPointer& link, std::uint16_t port) {
   in_background([this, link, port] {
     const Link::Connection connection = link->connection();
     for (const bool to_caller : {false, true}) {
-      auto socket =
-          cluster::open_bulk(connection.host, port, bulk_tls_.get(),
-                             {.token = connection.token, .to_caller = to_caller}, kOpenLimit);
-      if (!socket)
-        return events_.on_note(concat("large blobs for ", link->name(),
-                                      " travel with everything else, which is slower: port ", port,
-                                      " there cannot be reached (", socket.error().text, ")"));
-      run_bulk(link, connection.token, !to_caller, std::move(*socket));
+      const BulkHello hello{.token = connection.token, .to_caller = to_caller};
+      std::unique_ptr<BulkSocket> socket;
+      for (int i = 0; i < kOpenTries && !socket; ++i) {
+        if (i > 0 && !still_connected(link, connection.token, kOpenPause)) return;
+        auto made = cluster::open_bulk(connection.host, port, bulk_tls_.get(), hello, kOpenLimit);
+        if (made)
+          socket = std::move(*made);
+        else if (i + 1 == kOpenTries)
+          return events_.on_note(concat("large blobs for ", link->name(),
+                                        " travel with everything else, which is slower: port ",
+                                        port, " there cannot be reached (", made.error().text,
+                                        ")"));
+      }
+      run_bulk(link, connection.token, !to_caller, std::move(socket));
     }
   });
+}
+
+/// Waits; false: this mesh is closing, or the connection is another.
+bool MeshNode::still_connected(const LinkPointer& link, Token token,
+                               std::chrono::milliseconds time) {
+  std::unique_lock lock(call_mutex_);
+  call_changed_.wait_for(lock, time, [&] { return closing_ || !link->is_connected_by(token); });
+  return !closing_ && link->is_connected_by(token);
 }
 
 void MeshNode::run_bulk(const LinkPointer& link, Token token, bool sends,
@@ -65,12 +86,7 @@ void MeshNode::run_bulk(const LinkPointer& link, Token token, bool sends,
 
 /// What it carried is lost, and so the connection is.
 void MeshNode::end_of_bulk(const LinkPointer& link, Token token) {
-  {
-    std::unique_lock lock(call_mutex_);
-    call_changed_.wait_for(lock, kGrace, [&] { return closing_ || !link->is_connected_by(token); });
-    if (closing_) return;
-  }
-  if (link->is_connected_by(token)) lose(link);
+  if (still_connected(link, token, kGrace)) lose(link, token);
 }
 
 }  // namespace leeway::cluster

@@ -44,12 +44,15 @@ MeshNode::MeshNode(const MeshOptions& options, MeshEvents events, Protocol proto
       open_bulk_([this](PeerId peer, std::uint16_t port) { open_bulk(find(peer), port); }) {}
 
 Status MeshNode::listen() {
+  // Bulk connections first: who calls may ask for them at once.
+  const Status bulk = options_.bulk ? listen_for_bulk() : Status();
+  if (!bulk) return bulk;
   const Status status =
       post_->listen({.on_frame = [this](const Route& from, Frame& frame) { on_frame(from, frame); },
                      .on_lost = [this](const caf::actor_control_block* route) { on_lost(route); }});
   if (!status) return status;
   clock_ = std::thread([this] { run_clock(); });
-  return options_.bulk ? listen_for_bulk() : status;
+  return status;
 }
 
 MeshNode::~MeshNode() {
@@ -67,6 +70,7 @@ MeshNode::~MeshNode() {
   };
   while (!all_ended() && steady_ns() - closing_since_ < kCloseNs)
     call_changed_.wait_for(lock, std::chrono::milliseconds(2));
+  for (const auto& link : all_links()) link->give_up();
   call_changed_.wait(lock, [&] { return background_ == 0; });
   lock.unlock();
   if (clock_.joinable()) clock_.join();
@@ -175,9 +179,9 @@ void MeshNode::on_lost(const caf::actor_control_block* route) {
     if (link->connection().route.get() == route) lose(link);
 }
 
-void MeshNode::lose(const LinkPointer& link) {
+void MeshNode::lose(const LinkPointer& link, std::optional<Token> token) {
   const Token before = link->token();
-  if (!link->lose()) return;
+  if (!link->lose(token)) return;
   {
     std::lock_guard lock(mutex_);
     by_token_.erase(before);
@@ -219,14 +223,18 @@ void MeshNode::call_again(const LinkPointer& link) {
 void MeshNode::in_background(std::function<void()> work) {
   std::lock_guard lock(call_mutex_);
   if (closing_) return;
-  ++background_;
-  std::thread([this, work = std::move(work)]() mutable {
-    work();
-    work = nullptr;
-    std::lock_guard done(call_mutex_);
-    --background_;
-    call_changed_.notify_all();
-  }).detach();
+  try {
+    std::thread([this, work = std::move(work)]() mutable {
+      work();
+      work = nullptr;
+      std::lock_guard done(call_mutex_);
+      --background_;
+      call_changed_.notify_all();
+    }).detach();
+    ++background_;  // before the thread can be done: it needs the lock
+  } catch (const std::system_error& failed) {
+    events_.on_note(concat("this process can have no more threads: ", failed.what()));
+  }
 }
 
 // Links.
@@ -259,8 +267,11 @@ std::vector<MeshNode::LinkPointer> MeshNode::all_links() const {
 Token MeshNode::token_for(MeshId mesh) {
   std::lock_guard lock(mutex_);
   const auto link = by_mesh_.find(mesh);
-  if (link != by_mesh_.end() && link->second->state() != Link::State::ended)
-    return link->second->token();
+  if (link != by_mesh_.end() && link->second->state() != Link::State::ended) {
+    const Token token = link->second->token();
+    by_token_[token] = link->second;  // it may be new
+    return token;
+  }
   Greeted& greeted = greeted_[mesh];
   if (greeted.token == 0) greeted.token = inbounds::open(random_word())->token();
   greeted.at = steady_ns();

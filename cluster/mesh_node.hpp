@@ -6,6 +6,7 @@
 // its own and a token, by which it will believe frames of this caller; the confirmation brings the
 // caller's token. Tokens belong to pairs of meshes and not to calls, so two processes that call
 // each other at once agree.
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -87,7 +88,7 @@ class MeshNode final : public Mesh {
   // Calling, on threads that may wait.
   Expected<PeerId> call(Call& call, Duration limit);
   void finish(std::uint64_t number, Expected<PeerId> result, Answer answer);
-  void lose(const LinkPointer& link);
+  void lose(const LinkPointer& link, std::optional<Token> token = {});
   void call_again(const LinkPointer& link);
   bool rest(const LinkPointer& link, Duration time);
   void in_background(std::function<void()> work);
@@ -98,6 +99,7 @@ class MeshNode final : public Mesh {
   void run_bulk(const LinkPointer& link, Token token, bool sends,
                 std::unique_ptr<BulkSocket> socket);
   void end_of_bulk(const LinkPointer& link, Token token);
+  bool still_connected(const LinkPointer& link, Token token, std::chrono::milliseconds time);
 
   LinkPointer find(PeerId peer) const;
   LinkPointer find(MeshId mesh) const;

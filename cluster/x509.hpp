@@ -1,6 +1,6 @@
 #pragma once
-// Keys and certificates of OpenSSL, owned, and their files. For certificates*.cpp alone: other
-// headers name no type of OpenSSL.
+// Keys and certificates of OpenSSL, owned, and their files. For sources alone: other headers name
+// no type of OpenSSL.
 #include <openssl/asn1.h>
 #include <openssl/evp.h>
 #include <openssl/x509.h>
