@@ -8,11 +8,11 @@
 namespace leeway {
 namespace {
 
-struct Configuration : caf::actor_system_config {
+struct Configuration : cluster::CafConfig {
   explicit Configuration(unsigned threads) {
     // Work stealing polls with sleeps of tens of microseconds; a shared queue hands over at once.
-    set("scheduler.policy", caf::atom("sharing"));
-    set("scheduler.max-threads", static_cast<std::size_t>(threads));
+    set_option("scheduler.policy", cluster::caf_word("sharing"));
+    set_option("scheduler.max-threads", static_cast<std::size_t>(threads));
   }
 };
 

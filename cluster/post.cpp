@@ -8,26 +8,23 @@
 namespace leeway::cluster {
 namespace {
 
-class Config final : public caf::actor_system_config {
+class Config final : public CafConfig {
  public:
   Config(const PostOptions& options, const TlsFiles* tls_files) {
     load<caf::io::middleman>();
-#if CAF_MAJOR_VERSION < 1
-    add_message_type<Frame>("leeway::Frame");
-#endif
+    add_frames(*this);
     // Work stealing polls with sleeps of 50 us; a sharing scheduler wakes at once.
-    set(LW_CAF_KEY("scheduler.policy"), caf_word("sharing"));
-    set(LW_CAF_KEY("scheduler.max-threads"), std::max<std::size_t>(1, options.threads));
+    set_option("scheduler.policy", caf_word("sharing"));
+    set_option("scheduler.max-threads", std::max<std::size_t>(1, options.threads));
     // Frames are loaded on the thread that reads them, in their order.
-    set(LW_CAF_KEY("middleman.workers"), std::size_t{0});
+    set_option("middleman.workers", std::size_t{0});
     // The mesh gives its own signs of life, which overtake what waits.
-    set(LW_CAF_KEY("middleman.heartbeat-interval"), caf::timespan{0});
-    set(LW_CAF_KEY("middleman.app-identifiers"), std::vector<std::string>{"leeway-mesh"});
+    set_option("middleman.heartbeat-interval", caf::timespan{0});
+    set_option("middleman.app-identifiers", std::vector<std::string>{"leeway-mesh"});
     if (!tls_files) return;
     load<caf::openssl::manager>();
-    openssl_certificate = tls_files->certificate_path();
-    openssl_key = tls_files->key_path();
-    openssl_cafile = tls_files->authority_path();
+    set_tls(*this, tls_files->certificate_path(), tls_files->key_path(),
+            tls_files->authority_path());
   }
 };
 
@@ -64,7 +61,6 @@ Expected<std::unique_ptr<Post>> Post::open(const PostOptions& options) {
     if (!read) return read.error();
     tls_files = std::move(*read);
   }
-  init_caf_types();
   auto state = std::make_unique<State>(options, std::move(tls_files));
   state->gate = state->system.spawn<caf::actor_companion>();
   state->gate_route = caf::actor_cast<Route>(state->gate);
@@ -77,8 +73,8 @@ Status Post::listen(Handlers handlers) {
       [handlers = std::move(handlers)](caf::mailbox_element_ptr element) {
         if (Frame* const frame = content_as<Frame>(*element))
           handlers.on_frame(element->sender, *frame);
-        else if (const auto* const down = content_as<caf::down_msg>(*element))
-          handlers.on_lost(down->source.get());
+        else if (const auto* const route = lost_route(*element))
+          handlers.on_lost(route);
       });
   const char* const address = options.address.c_str();
   const auto port = options.tls.empty()
@@ -96,7 +92,7 @@ Status Post::listen(Handlers handlers) {
 /// Whoever leaves has waited before; what is still there now is given up.
 void Post::cut_connections() {
   const auto broker =
-      state_->system.middleman().named_broker<caf::io::basp_broker>(caf_name("BASP"));
+      state_->system.middleman().named_broker<caf::io::basp_broker>(caf_word("BASP"));
   state_->system.middleman().backend().post([broker] {
     auto* const connections =
         static_cast<caf::io::abstract_broker*>(caf::actor_cast<caf::abstract_actor*>(broker));
@@ -122,18 +118,18 @@ Expected<Route> Post::call(const std::string& host, std::uint16_t port, Duration
                              ? state_->system.middleman().actor_handle()
                              : state_->system.openssl_manager().actor_handle();
   Expected<Route> result = Error{"it is no Leeway process"};
-  self->request(middleman, std::chrono::nanoseconds(limit.ns), caf::connect_atom::value, host, port)
-      .receive(
-          [&](const caf::node_id&, const Route& route, const std::set<std::string>&) {
-            if (route) result = route;
-          },
-          [&](const caf::error& error) {
-            result = error == caf::sec::request_timeout
-                         ? Error{"it takes calls, and does not answer; is it stopped?"}
-                         : Error{
-                               "it ended the call; give both sides --tls with certificates of the "
-                               "same cluster, or neither, and see that a Leeway process is there"};
-          });
+  connect_by(
+      self, middleman, host, port, std::chrono::nanoseconds(limit.ns),
+      [&](const caf::node_id&, const Route& route, const std::set<std::string>&) {
+        if (route) result = route;
+      },
+      [&](const caf::error& error) {
+        result = error == caf::sec::request_timeout
+                     ? Error{"it takes calls, and does not answer; is it stopped?"}
+                     : Error{
+                           "it ended the call; give both sides --tls with certificates of the "
+                           "same cluster, or neither, and see that a Leeway process is there"};
+      });
   return result;
 }
 
@@ -146,7 +142,7 @@ void Post::send(const Route& to, Frame frame) {
 }
 
 void Post::watch(const Route& route) {
-  state_->companion().monitor(caf::actor_cast<caf::actor_addr>(route));
+  watch_route(state_->gate, route);
 }
 
 }  // namespace leeway::cluster

@@ -15,7 +15,7 @@ void use_one_compute_thread_here() {
 
 RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood,
                      Address address, std::shared_ptr<Role> role, bool own_thread)
-    : caf::event_based_actor(config),
+    : WatchingActor(config),
       hood_(std::move(hood)),
       address_(address),
       role_(std::move(role)),
@@ -24,22 +24,23 @@ RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> h
                           address.index)) {
   if (address.kind == RoleKind::worker)
     straggler_ = StragglerModel(hood_->options.stragglers, address.index, hood_->options.seed);
-  set_down_handler([this](caf::down_msg& down) {
-    Address ended;
-    std::string reason;
-    {
-      std::shared_lock lock(hood_->mutex);
-      const auto found = hood_->addresses.find(down.source);
-      if (found == hood_->addresses.end()) return;
-      ended = found->second;
-      // The end of a life that is no longer the present one is news to nobody.
-      const auto present = hood_->actors.find(ended);
-      if (present == hood_->actors.end() || present->second->address() != down.source) return;
-      const auto told = hood_->end_reasons.find(ended);
-      if (told != hood_->end_reasons.end()) reason = told->second;
-    }
-    guarded([&] { role_->on_down(ended, reason, *this); });
-  });
+}
+
+void RoleActor::on_end_of(const caf::actor_addr& actor) {
+  Address ended;
+  std::string reason;
+  {
+    std::shared_lock lock(hood_->mutex);
+    const auto found = hood_->addresses.find(actor);
+    if (found == hood_->addresses.end()) return;
+    ended = found->second;
+    // The end of a life that is no longer the present one is news to nobody.
+    const auto present = hood_->actors.find(ended);
+    if (present == hood_->actors.end() || present->second->address() != actor) return;
+    const auto told = hood_->end_reasons.find(ended);
+    if (told != hood_->end_reasons.end()) reason = told->second;
+  }
+  guarded([&] { role_->on_down(ended, reason, *this); });
 }
 
 caf::behavior RoleActor::make_behavior() {
@@ -96,7 +97,7 @@ void RoleActor::send(Address to, Message message) {
 }
 
 void RoleActor::after(Duration delay, TimerToken token) {
-  delayed_send(this, std::chrono::nanoseconds(delay.ns), Tick{token});
+  mail_self_after(std::chrono::nanoseconds(delay.ns), Tick{token});
 }
 
 void RoleActor::watch(Address actor) {
@@ -104,7 +105,7 @@ void RoleActor::watch(Address actor) {
     std::shared_lock lock(hood_->mutex);
     const auto found = hood_->actors.find(actor);
     if (found != hood_->actors.end()) {
-      if (watched_.insert(found->second->address()).second) monitor(found->second);
+      if (watched_.insert(found->second->address()).second) watch_actor(found->second);
       return;
     }
   }
@@ -124,7 +125,7 @@ void RoleActor::emit(const Event& event) {
 void RoleActor::compute(std::shared_ptr<Work> work) {
   if (own_thread_) {
     slow_down_ = straggler_.next(now());
-    caf::event_based_actor::send(this, RunPart{std::move(work), 0});
+    mail_self(RunPart{std::move(work), 0});
   } else if (is_small(*work)) {
     small_work_.push_back(std::move(work));
   } else {
@@ -147,7 +148,7 @@ void RoleActor::run_part(const RunPart& job) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   auto delay = std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_.factor - 1));
   if (job.part == 0) delay += std::chrono::nanoseconds(slow_down_.extra.ns);
-  delayed_send(this, delay, std::move(finished));
+  mail_self_after(delay, std::move(finished));
 }
 
 void RoleActor::part_done(const PartDone& finished) {
@@ -155,8 +156,7 @@ void RoleActor::part_done(const PartDone& finished) {
   // The next part waits its turn in the mailbox, so that messages are not kept waiting by long
   // work.
   const bool more = finished.part + 1 < finished.work->parts();
-  if (more && own_thread_)
-    caf::event_based_actor::send(this, RunPart{finished.work, finished.part + 1});
+  if (more && own_thread_) mail_self(RunPart{finished.work, finished.part + 1});
   if (more && !own_thread_) run_on_pool(finished.work, finished.part + 1);
   guarded([&] { role_->on_part(*finished.work, finished.part, *this); });
 }
@@ -172,9 +172,9 @@ void RoleActor::run_on_pool(std::shared_ptr<Work> work, int part) {
         use_one_compute_thread_here();
         try {
           given->run(part);
-          mail(owner, PartDone{given, part});
+          cluster::mail(owner, PartDone{given, part});
         } catch (const std::exception& error) {
-          mail(owner, PartFailed{error.what()});
+          cluster::mail(owner, PartFailed{error.what()});
         }
       },
       std::move(work));

@@ -56,7 +56,7 @@ struct Neighbourhood {
   }
 };
 
-class RoleActor final : public caf::event_based_actor, private Outbox {
+class RoleActor final : public WatchingActor, private Outbox {
  public:
   RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood, Address address,
             std::shared_ptr<Role> role, bool own_thread);
@@ -64,6 +64,7 @@ class RoleActor final : public caf::event_based_actor, private Outbox {
  private:
   caf::behavior make_behavior() override;
   void on_exit() override { handing_over(hood_.get()); }
+  void on_end_of(const caf::actor_addr& actor) override;
 
   // Outbox.
   Instant now() const override { return hood_->now(); }

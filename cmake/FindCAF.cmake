@@ -2,6 +2,9 @@
 # Defines CAF::core, CAF::io and CAF::openssl. A newer CAF brings CAFConfig.cmake, which is used when it is there.
 find_package(CAF CONFIG QUIET)
 if(TARGET CAF::core)
+  if(NOT TARGET CAF::io OR NOT TARGET CAF::openssl)
+    message(FATAL_ERROR "The CAF of ${CAF_DIR} has no CAF::io or no CAF::openssl; build it with both modules")
+  endif()
   set(CAF_FOUND TRUE)
   return()
 endif()
