@@ -9,7 +9,6 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "cluster/bulk_socket.hpp"
 #include "cluster/frame.hpp"
+#include "cluster/refusals.hpp"
 #include "core/time.hpp"
 
 namespace leeway::cluster {
@@ -96,11 +96,7 @@ class BulkListener {
   // Of the thread:
   std::deque<Caller> callers_;
   std::int64_t accept_after_ = 0;  // on the steady clock
-  struct Refusals {
-    std::int64_t noted_at = 0;
-    std::uint64_t since = 0;
-  };
-  std::map<std::string, Refusals> refusals_;  // by reason
+  Refusals refusals_{"a bulk connection"};
   std::thread thread_;
 };
 

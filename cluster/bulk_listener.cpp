@@ -24,8 +24,6 @@ constexpr std::size_t kMaxCallers = 64;
 constexpr std::int64_t kCallerNs = 5'000'000'000, kLeastCallerNs = 500'000'000;
 /// When no more can be taken, or the system has no memory or descriptor for another.
 constexpr std::int64_t kPauseNs = 100'000'000;
-/// A reason for which strangers are refused is noted so often at most.
-constexpr std::int64_t kNoteNs = 1'000'000'000;
 /// For one byte, into a buffer that is empty.
 constexpr int kAnswerMs = 1000;
 
@@ -128,13 +126,7 @@ void BulkListener::accept_one() {
 }
 
 void BulkListener::refuse(const char* why) {
-  Refusals& refusals = refusals_[why];
-  ++refusals.since;
-  if (refusals.noted_at != 0 && steady_ns() - refusals.noted_at < kNoteNs) return;
-  const std::uint64_t more = std::exchange(refusals.since, 0) - 1;
-  refusals.noted_at = steady_ns();
-  handlers_.note(more == 0 ? concat("refused a bulk connection: ", why)
-                           : concat("refused a bulk connection, and ", more, " before: ", why));
+  if (const std::string note = refusals_.note(why); !note.empty()) handlers_.note(note);
 }
 
 /// True: there is nothing more to be done for it here.

@@ -73,6 +73,7 @@ BulkSocket::BulkSocket(Socket socket, Side side, const BulkTls* tls)
   setsockopt(number(), IPPROTO_TCP, TCP_KEEPINTVL, &kKeepAliveSeconds, sizeof kKeepAliveSeconds);
   setsockopt(number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnheardMs, sizeof kUnheardMs);
   if (!tls_) return;
+  SSL_set_info_callback(tls_, nullptr);  // that of CAF's connections
   SSL_set_fd(tls_, number());
   side == Side::called ? SSL_set_accept_state(tls_) : SSL_set_connect_state(tls_);
 }

@@ -44,6 +44,8 @@ MeshNode::MeshNode(const MeshOptions& options, MeshEvents events, Protocol proto
       open_bulk_([this](PeerId peer, std::uint16_t port) { open_bulk(find(peer), port); }) {}
 
 Status MeshNode::listen() {
+  if (!options_.tls.empty())
+    failed_handshakes_.emplace([this](const std::string& note) { events_.on_note(note); });
   // Bulk connections first: who calls may ask for them at once.
   const Status bulk = options_.bulk ? listen_for_bulk() : Status();
   if (!bulk) return bulk;
@@ -75,6 +77,7 @@ MeshNode::~MeshNode() {
   lock.unlock();
   if (clock_.joinable()) clock_.join();
   post_.reset();
+  failed_handshakes_.reset();
   for (const auto& [mesh, greeted] : greeted_) inbounds::close(greeted.token);
 }
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "cluster/link.hpp"
+#include "cluster/tls_files.hpp"
 
 namespace leeway::cluster {
 
@@ -114,6 +115,7 @@ class MeshNode final : public Mesh {
   const Protocol protocol_;
   const MeshId id_;
   std::unique_ptr<Post> post_;
+  std::optional<FailedHandshakes> failed_handshakes_;
   std::shared_ptr<const BulkTls> bulk_tls_;
   std::unique_ptr<BulkListener> bulk_listener_;
   std::atomic<std::uint16_t> bulk_port_{0};

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
 
 #include "cluster/certificates.hpp"
@@ -31,6 +33,34 @@ int in_memory(const std::string& name, const std::string& bytes) {
   return file;
 }
 
+/// Those that live.
+struct Watching {
+  std::mutex mutex;
+  std::set<FailedHandshakes*> all;
+};
+Watching& watching() {
+  static Watching* const everything = new Watching;  // connections may end after main() has
+  return *everything;
+}
+
+/// Of a handshake that goes on when more has come: CAF does not wait for it.
+bool goes_on(const SSL* connection) {
+  return SSL_want(connection) != SSL_NOTHING && BIO_should_retry(SSL_get_rbio(connection)) != 0;
+}
+
+std::string reason_of_failure() {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  return concat("its TLS handshake failed (", reason ? reason : "it ended the connection",
+                "); has it a certificate of this cluster?");
+}
+
+void on_handshake(const SSL* connection, int where, int result) {
+  if (where != SSL_CB_ACCEPT_EXIT && where != SSL_CB_CONNECT_EXIT) return;
+  if (where == SSL_CB_ACCEPT_EXIT && result <= 0 && !goes_on(connection))
+    FailedHandshakes::tell_all(reason_of_failure());
+  ERR_clear_error();
+}
+
 /// OpenSSL keeps the errors of all connections of a thread in one list, and takes what one of them
 /// has left there for an error of the next. CAF does not clear it: a stranger whose handshake fails
 /// would end the connection that is read after him. So it is cleared when a handshake ends, and
@@ -39,9 +69,7 @@ void forget_errors_of_others() {
   static const int index = SSL_get_ex_new_index(
       0, nullptr,
       [](void* made, void*, CRYPTO_EX_DATA*, int, long, void*) {
-        SSL_set_info_callback(static_cast<SSL*>(made), [](const SSL*, int where, int) {
-          if (where == SSL_CB_ACCEPT_EXIT || where == SSL_CB_CONNECT_EXIT) ERR_clear_error();
-        });
+        SSL_set_info_callback(static_cast<SSL*>(made), on_handshake);
       },
       nullptr, [](void*, void*, CRYPTO_EX_DATA*, int, long, void*) { ERR_clear_error(); });
   static_cast<void>(index);
@@ -72,6 +100,22 @@ TlsFiles::~TlsFiles() {
 
 std::string TlsFiles::path(std::size_t index) const {
   return concat("/proc/self/fd/", files_[index]);
+}
+
+FailedHandshakes::FailedHandshakes(Tell tell) : tell_(std::move(tell)) {
+  std::lock_guard lock(watching().mutex);
+  watching().all.insert(this);
+}
+
+FailedHandshakes::~FailedHandshakes() {
+  std::lock_guard lock(watching().mutex);
+  watching().all.erase(this);
+}
+
+void FailedHandshakes::tell_all(const std::string& why) {
+  std::lock_guard lock(watching().mutex);
+  for (FailedHandshakes* const each : watching().all)
+    if (const std::string note = each->refusals_.note(why); !note.empty()) each->tell_(note);
 }
 
 }  // namespace leeway::cluster

@@ -5,9 +5,11 @@
 // not there. So they are checked at the start and kept in memory, under paths of this process:
 // whoever moves the folder away later does no harm.
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "cluster/refusals.hpp"
 #include "core/expected.hpp"
 
 namespace leeway::cluster {
@@ -28,6 +30,24 @@ class TlsFiles {
   TlsFiles() = default;
   std::string path(std::size_t index) const;
   std::array<int, 3> files_ = {-1, -1, -1};
+};
+
+/// Tells of callers of this process whose TLS handshakes with CAF fail, while it lives. The reader
+/// of the sockets waits meanwhile.
+class FailedHandshakes {
+ public:
+  using Tell = std::function<void(const std::string& note)>;
+  explicit FailedHandshakes(Tell tell);
+  ~FailedHandshakes();
+  FailedHandshakes(const FailedHandshakes&) = delete;
+  FailedHandshakes& operator=(const FailedHandshakes&) = delete;
+
+  /// Of all that live.
+  static void tell_all(const std::string& why);
+
+ private:
+  const Tell tell_;
+  Refusals refusals_{"a call"};
 };
 
 }  // namespace leeway::cluster

@@ -1,0 +1,40 @@
+#pragma once
+// Refusals: strangers who are refused, as a log bears to hear of them.
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "cluster/this_host.hpp"
+#include "core/text.hpp"
+
+namespace leeway::cluster {
+
+class Refusals {
+ public:
+  /// `what` names that which was refused. A reason is told once a second at most.
+  explicit Refusals(std::string what) : what_(std::move(what)) {}
+
+  /// What is to be noted; "" for nothing.
+  std::string note(const std::string& why) {
+    constexpr std::int64_t kOftenNs = 1'000'000'000;
+    Reason& reason = reasons_[why];
+    ++reason.times;
+    const std::int64_t now = steady_ns();
+    if (reason.noted_at != 0 && now - reason.noted_at < kOftenNs) return "";
+    reason.noted_at = now;
+    const std::uint64_t before = std::exchange(reason.times, 0) - 1;
+    return before == 0 ? concat("refused ", what_, ": ", why)
+                       : concat("refused ", what_, ", and ", before, " before: ", why);
+  }
+
+ private:
+  struct Reason {
+    std::int64_t noted_at = 0;
+    std::uint64_t times = 0;  // since then
+  };
+  const std::string what_;
+  std::map<std::string, Reason> reasons_;
+};
+
+}  // namespace leeway::cluster
