@@ -49,7 +49,7 @@ void Evaluation::run(int part) {
   std::iota(samples.begin(), samples.end(), first);
   Blob x = Blob::floats(count * test.sample_shape().count());
   Blob targets = Blob::floats(count * std::max<std::int64_t>(test.target_count(), 1));
-  std::vector<std::int32_t> labels(samples.size());
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(count * test.label_count()));
   test.gather(samples, x.mutable_floats(), labels.data(), targets.mutable_floats());
 
   std::vector<const float*> memory;

@@ -25,9 +25,10 @@ class Evaluation final : public Work {
   const std::vector<Blob>& weights() const { return weights_; }
   // Valid after the last part:
   double loss() const { return loss_sum_ / static_cast<double>(job_->data.test->size()); }
-  /// 0 without classes.
+  /// Share of the labels that are told; 0 without classes.
   double accuracy() const {
-    return static_cast<double>(correct_) / static_cast<double>(job_->data.test->size());
+    return static_cast<double>(correct_) /
+           static_cast<double>(job_->data.test->size() * job_->data.test->label_count());
   }
 
  private:

@@ -102,8 +102,9 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     return Error{concat("the test samples are ", data.test->sample_shape(),
                         ", the training samples ", data.train->sample_shape(),
                         "; give both the same shape")};
-  auto model = Model::build(plan.model, plan.loss, data.train->sample_shape(),
-                            data.train->classes(), data.train->target_count());
+  auto model =
+      Model::build(plan.model, plan.loss, data.train->sample_shape(), data.train->classes(),
+                   data.train->target_count(), data.train->label_count());
   if (!model) return model.error();
   if ((*model)->parameter_count() == 0)
     return Error{"the model has no parameters, so there is nothing to train; add a linear layer"};

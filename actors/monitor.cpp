@@ -131,7 +131,8 @@ Progress Monitor::present(Outbox& out) {
   const double samples = loss_samples_ > 0 ? static_cast<double>(loss_samples_)
                                            : std::numeric_limits<double>::quiet_NaN();
   progress.train_loss = loss_sum_ / samples;
-  progress.train_accuracy = static_cast<double>(correct_) / samples;
+  progress.train_accuracy = static_cast<double>(correct_) /
+                            (samples * static_cast<double>(job_->data.train->label_count()));
   loss_sum_ = 0;
   loss_samples_ = correct_ = 0;
   return progress;

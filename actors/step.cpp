@@ -27,7 +27,7 @@ StepBuffers::StepBuffers(std::shared_ptr<const Job> job, WorkerId worker)
       x_(host_array<float>(micro_batch_ * job_->model->input().count())),
       targets_(host_array<float>(micro_batch_ *
                                  std::max<std::int64_t>(job_->data.train->target_count(), 1))),
-      labels_(host_array<std::int32_t>(micro_batch_)),
+      labels_(host_array<std::int32_t>(micro_batch_ * job_->data.train->label_count())),
       keys_(host_array<std::uint64_t>(micro_batch_)),
       weight_slices_(*job_->model, *job_->layout,
                      std::vector<const float*>(job_->layout->blocks().size(), nullptr)),

@@ -31,7 +31,7 @@ class StepBuffers {
   // Host memory:
   Blob x_;                    // (micro_batch, input)
   Blob targets_;              // (micro_batch, target_count)
-  Blob labels_;               // (micro_batch), int32
+  Blob labels_;               // (micro_batch, label_count), int32
   Blob keys_;                 // (micro_batch), uint64
   std::vector<Blob> pieces_;  // a block each: gradients of one micro-batch, when there are several
   std::vector<std::uint64_t> versions_;  // per parameter

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "bench/models.hpp"
-#include "bench/random_images.hpp"
+#include "bench/random_samples.hpp"
 #include "core/limits.hpp"
 #include "kernels/executors.hpp"
 #include "models/layout.hpp"
@@ -31,11 +31,10 @@ NamedTensor tensor(std::string name, const Shape& shape, const float* values) {
 }
 
 std::vector<NamedTensor> answers(const bench::Task& task, std::shared_ptr<Executor> on) {
-  const auto built =
-      Model::build(task.layers, plan::Loss::softmax_cross_entropy, task.input, 10, 0);
+  const auto built = task.model();
   if (!built) fail(built.error().text);
   const Model& model = **built;
-  const bench::RandomImages data(task.input, kBatch);
+  const bench::RandomSamples data(task, kBatch);
   std::vector<NamedTensor> all;
   std::vector<Blob> weights, gradients;
   std::vector<RowSlice<const float>> weight_slices;
@@ -73,14 +72,15 @@ std::vector<NamedTensor> answers(const bench::Task& task, std::shared_ptr<Execut
   }
   const std::int64_t outputs = model.output().count();
   const Blob logits = from_device(pass.outputs(), kBatch * outputs);
-  all.push_back(tensor("logits", {kBatch, outputs}, logits.as_floats()));
+  all.push_back(
+      tensor("logits", {kBatch * task.labels, outputs / task.labels}, logits.as_floats()));
   const auto loss = static_cast<float>(result.loss);
   all.push_back(tensor("loss", {1}, &loss));
   std::vector<std::int64_t> extents{kBatch};
   for (const auto extent : task.input.extents()) extents.push_back(extent);
   all.push_back(tensor("x", Shape(extents), data.x(0)));
-  const std::vector<float> labels(data.labels(0), data.labels(0) + kBatch);
-  all.push_back(tensor("labels", {kBatch}, labels.data()));
+  const std::vector<float> labels(data.labels(0), data.labels(kBatch));
+  all.push_back(tensor("labels", {kBatch * task.labels}, labels.data()));
   return all;
 }
 
@@ -89,12 +89,13 @@ std::vector<NamedTensor> answers(const bench::Task& task, std::shared_ptr<Execut
 int main(int argc, char** argv) {
   std::string model, file, device = "cpu";
   CLI::App app("One batch through a model, with all gradients, as a safetensors file.");
-  app.add_option("model", model, "mlp, lenet, vgg or resnet")->required();
+  app.add_option("model", model, "mlp, lenet, vgg, resnet or gpt")->required();
   app.add_option("file", file, "to write")->required();
   app.add_option("--device", device, "cpu, cuda or cuda:1");
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(model);
-  if (task == bench::tasks().end()) fail("no model " + model + "; give mlp, lenet, vgg or resnet");
+  if (task == bench::tasks().end())
+    fail("no model " + model + "; give mlp, lenet, vgg, resnet or gpt");
   const auto where = parse_device(device);
   if (!where) fail(where.error().text);
   const auto on = make_executor(*where);

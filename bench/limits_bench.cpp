@@ -3,14 +3,14 @@
 // the processor's one core; its largest single-precision product and its copy bandwidth on a GPU.
 // Prints one table.
 //
-//   limits_bench [--device cpu] [--probe]
+//   limits_bench [--device cpu] [--attention] [--probe]
 //
 // Each figure is the median of up to 20 rounds; a round asks for some calls and waits for them, so
 // a kernel of few microseconds on a GPU shows the cost of its launch. "of limit" is the time that
 // the kernel's least memory traffic or its arithmetic would take at the limits, whichever is
 // longer, over the time that it took; small sizes exceed the bandwidth limit when they stay in a
-// cache. --probe only says which device it would be. Exits with 77 where there is no GPU and one
-// was asked for.
+// cache. --attention measures that family alone. --probe only says which device it would be. Exits
+// with 77 where there is no GPU and one was asked for.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -290,6 +290,23 @@ void embedding(Bench& bench, std::int64_t batch) {
   bench.forget();
 }
 
+/// The arithmetic counted is that of pairs that see each other.
+void attention(Bench& bench, const kernels::AttentionShape& shape) {
+  const std::int64_t outputs = shape.batch * shape.tokens * shape.features;
+  float *const x = bench.floats(3 * outputs), *const dx = bench.floats(3 * outputs);
+  float *const y = bench.floats(outputs), *const dy = bench.floats(outputs);
+  float* const log_sum = bench.floats(shape.batch * shape.tokens * shape.heads);
+  Executor& on = *bench.on;
+  std::byte* const scratch = bench.bytes(on.attention_scratch_bytes(shape));
+  const auto name = concat("attention ", shape.tokens, " tokens, ", shape.heads, " x ",
+                           shape.head_features(), ", batch ", shape.batch);
+  bench.line(name + ", forward", 4 * outputs, shape.flops(),
+             [&] { on.attention_forward(y, log_sum, x, scratch, shape); });
+  bench.line(name + ", backward", 8 * outputs, 5 * shape.flops() / 2,
+             [&] { on.attention_backward(dx, dy, x, y, log_sum, scratch, shape); });
+  bench.forget();
+}
+
 void weights(Bench& bench, std::int64_t count) {
   float *const w = bench.floats(count, 0.1), *const g = bench.floats(count, 0.1);
   float *const m = bench.floats(count, 0), *const v = bench.floats(count, 0);
@@ -311,9 +328,13 @@ void weights(Bench& bench, std::int64_t count) {
   bench.forget();
 }
 
-void run(Bench& bench) {
+void run(Bench& bench, bool only_attention) {
   measure_limits(bench);
   std::printf("%-52s %10s %9s %10s %9s\n", "kernel", "us", "GB/s", "GFLOP/s", "of limit");
+  attention(bench, {16, 64, 4, 128});
+  attention(bench, {8, 256, 8, 512});
+  attention(bench, {2, 1024, 12, 768});
+  if (only_attention) return;
   for (const std::int64_t batch : {64, 512}) {
     if (batch > 64 && bench.on_processor()) break;  // as fast as 64, and slow to measure
     linear(bench, batch, 784, 512);
@@ -338,10 +359,11 @@ void run(Bench& bench) {
 
 int main(int argc, char** argv) {
   std::string device = "cpu";
-  bool probe = false;
+  bool probe = false, only_attention = false;
   CLI::App app("Every family of kernels against the limits of the device.");
   app.add_option("--device", device, "cpu, cuda or cuda:1");
   app.add_flag("--probe", probe, "only say which device it would be");
+  app.add_flag("--attention", only_attention, "only attention");
   CLI11_PARSE(app, argc, argv);
   try {
     const auto where = parse_device(device);
@@ -359,7 +381,7 @@ int main(int argc, char** argv) {
     if (probe) {
       std::cout << bench.on->device() << '\n';
     } else {
-      run(bench);
+      run(bench, only_attention);
     }
   } catch (const std::exception& error) {
     std::cerr << "limits_bench: " << error.what() << '\n';

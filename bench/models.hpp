@@ -1,9 +1,11 @@
 #pragma once
 // The models that benchmarks train, by name; bench/peers/models.py has them in PyTorch.
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "models/model.hpp"
 #include "runtime/models.hpp"
 #include "tensor/shape.hpp"
 
@@ -12,6 +14,12 @@ namespace leeway::bench {
 struct Task {
   Shape input;
   std::vector<plan::Layer> layers;
+  int classes = 10;
+  std::int64_t labels = 1;  // of a sample; with more than one, samples are tokens
+
+  Expected<std::shared_ptr<const Model>> model() const {
+    return Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0, labels);
+  }
 };
 
 inline const std::map<std::string, Task>& tasks() {
@@ -20,6 +28,7 @@ inline const std::map<std::string, Task>& tasks() {
       {"lenet", {{1, 28, 28}, lenet5(10)}},
       {"vgg", {{3, 32, 32}, vgg_like(10)}},
       {"resnet", {{3, 32, 32}, small_resnet(10)}},
+      {"gpt", {{64}, gpt({.layers = 2, .width = 128, .heads = 4}), 65, 64}},
   };
   return all;
 }

@@ -34,6 +34,7 @@ class FirstSamples final : public Dataset {
   std::int64_t size() const override { return count_; }
   Shape sample_shape() const override { return all_->sample_shape(); }
   int classes() const override { return all_->classes(); }
+  std::int64_t label_count() const override { return all_->label_count(); }
   std::int64_t target_count() const override { return all_->target_count(); }
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float* targets) const override {

@@ -4,8 +4,8 @@
 //
 //   train_bench MODEL [--batch 64] [--workers N] [--seconds 1.5] [--device cpu] [--profile]
 //
-// MODEL: mlp (784-512-256-10), lenet (1x28x28), vgg (3x32x32), resnet (3x32x32). Without --workers,
-// no actors.
+// MODEL: mlp (784-512-256-10), lenet (1x28x28), vgg (3x32x32), resnet (3x32x32), gpt (64 tokens).
+// Without --workers, no actors.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 #include "bench/model_memory.hpp"
 #include "bench/models.hpp"
-#include "bench/random_images.hpp"
+#include "bench/random_samples.hpp"
 #include "kernels/executors.hpp"
 #include "kernels/threads.hpp"
 #include "monitoring/profile_table.hpp"
@@ -68,12 +68,11 @@ double one_thread(const Setting& setting, const bench::Task& task,
                   std::shared_ptr<Profile> profile) {
   kernels::use_one_compute_thread();
   const auto on = must(make_executor(must(parse_device(setting.device))));
-  const auto model =
-      must(Model::build(task.layers, plan::Loss::softmax_cross_entropy, task.input, 10, 0));
+  const auto model = must(task.model());
   bench::ModelMemory memory(model, on);
   Pass pass(model, setting.batch, true, {.on = on, .profile = std::move(profile)});
   const auto momentum = make_optimizer({.weight_decay = 0, .kind = plan::Momentum{}});
-  const bench::RandomImages data(task.input, kBatches * setting.batch);
+  const bench::RandomSamples data(task, kBatches * setting.batch);
   std::int64_t next = 0;
   return rate(setting.seconds, setting.batch, [&] {
     const std::int64_t first = next++ % kBatches * setting.batch;
@@ -84,8 +83,8 @@ double one_thread(const Setting& setting, const bench::Task& task,
 
 /// A run long enough for the time asked for; its length is found by a short one.
 double with_runtime(const Setting& setting, const bench::Task& task) {
-  const auto data = std::make_shared<bench::RandomImages>(task.input, kBatches * setting.batch);
-  const auto few = std::make_shared<bench::RandomImages>(task.input, 16);
+  const auto data = std::make_shared<bench::RandomSamples>(task, kBatches * setting.batch);
+  const auto few = std::make_shared<bench::RandomSamples>(task, 16);
   register_data("random", [&](std::uint64_t) { return Expected<TrainTest>(TrainTest{data, few}); });
   Scenario scenario("train-bench", "");
   scenario.data(plan::CustomData{"random"})
@@ -120,7 +119,7 @@ double with_runtime(const Setting& setting, const bench::Task& task) {
 int main(int argc, char** argv) {
   Setting setting;
   CLI::App app("Samples a second that a model trains at, on synthetic data in memory.");
-  app.add_option("model", setting.model, "mlp, lenet, vgg or resnet")->required();
+  app.add_option("model", setting.model, "mlp, lenet, vgg, resnet or gpt")->required();
   app.add_option("--batch", setting.batch, "samples of a step")->check(CLI::Range(1, 1 << 20));
   app.add_option("--workers", setting.workers, "run the runtime, with this many workers");
   app.add_option("--seconds", setting.seconds, "to measure for")->check(CLI::PositiveNumber);
@@ -129,7 +128,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(setting.model);
   if (task == bench::tasks().end()) {
-    std::fprintf(stderr, "train_bench: no model \"%s\"; give mlp, lenet, vgg or resnet\n",
+    std::fprintf(stderr, "train_bench: no model \"%s\"; give mlp, lenet, vgg, resnet or gpt\n",
                  setting.model.c_str());
     return 2;
   }

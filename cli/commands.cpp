@@ -105,4 +105,14 @@ int fuzz(const std::string& target, const std::string& seeds,
   return run(target, all);
 }
 
+int sample(const std::string& folder, const SampleOptions& options) {
+  const auto text = leeway::sample(folder, options);
+  if (!text) {
+    std::cerr << "leeway: " << text.error().text << '\n';
+    return kBadUsage;
+  }
+  std::cout << *text << '\n';
+  return kOk;
+}
+
 }  // namespace leeway::cli

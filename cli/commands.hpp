@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cluster/certificates.hpp"
+#include "runtime/sample.hpp"
 
 namespace leeway::cli {
 
@@ -22,6 +23,9 @@ int run(const std::string& target, const std::vector<std::string>& args);
 
 /// Searches runs of a scenario, or of a plan file, for violations; `args` begin with its name.
 int fuzz(const std::string& target, const std::string& seeds, const std::vector<std::string>& args);
+
+/// Writes what the text model of the run kept in `folder` makes of a prompt.
+int sample(const std::string& folder, const SampleOptions& options);
 
 /// Makes a cluster's CA, and the certificates of nodes.
 int cert(const CertificateOptions& options);

@@ -54,6 +54,21 @@ CLI::App* add_cert(CLI::App& app, leeway::CertificateOptions& options) {
   return cert;
 }
 
+CLI::App* add_sample(CLI::App& app, std::string& folder, leeway::SampleOptions& options) {
+  auto* sample = app.add_subcommand("sample", "Let a text model go on with a prompt");
+  sample->add_option("RUN", folder, "Folder of a run on text, such as runs/char-gpt-...")
+      ->required();
+  sample->add_option("--prompt", options.prompt, "Text to go on from [the beginning of a line]");
+  sample->add_option("--characters", options.characters, "Characters to write")
+      ->capture_default_str();
+  sample
+      ->add_option("--temperature", options.temperature,
+                   "1: as likely as learned; less: likely ones likelier; 0: always the likeliest")
+      ->capture_default_str();
+  sample->add_option("--seed", options.seed, "Seed of what is drawn")->capture_default_str();
+  return sample;
+}
+
 /// These read their words themselves. Returns their names.
 std::vector<std::string> add_cluster_commands(CLI::App& app) {
   app.add_subcommand("node", "Host workers and shards for programs that are given --nodes");
@@ -98,6 +113,9 @@ int parse_and_run(int argc, char** argv) {
   const auto* schedule = cli::add_schedule(app, schedule_options);
   cli::PartitionOptions partition_options;
   const auto* partition = cli::add_partition(app, partition_options);
+  std::string run_folder;
+  leeway::SampleOptions sampling;
+  const auto* sample = add_sample(app, run_folder, sampling);
   const auto of_clusters = add_cluster_commands(app);
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
@@ -109,8 +127,8 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(of_clusters.begin(), of_clusters.end(), first) != of_clusters.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list",      "describe", "run",      "fuzz",
-                                    "calibrate", "cert",     "schedule", "partition"};
+  std::vector<std::string> known = {"list", "describe", "run",       "fuzz",  "calibrate",
+                                    "cert", "schedule", "partition", "sample"};
   known.insert(known.end(), of_clusters.begin(), of_clusters.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: there is no command \"" << first << '"' << leeway::suggest(first, known)
@@ -131,6 +149,7 @@ int parse_and_run(int argc, char** argv) {
     return cli::fuzz(target, seeds, args);
   }
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
+  if (sample->parsed()) return cli::sample(run_folder, sampling);
   if (cert->parsed()) return cli::cert(certificates);
   if (schedule->parsed()) return cli::schedule(schedule_options);
   if (partition->parsed()) return cli::partition(partition_options);

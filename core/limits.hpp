@@ -15,6 +15,8 @@ inline constexpr std::size_t kMaxEventBatch = 4096;
 inline constexpr std::uint32_t kMaxParts = 4096;
 /// Residual layers inside one another.
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
+/// Different characters of a text.
+inline constexpr std::size_t kMaxVocabulary = 1u << 16;
 inline constexpr std::uint32_t kMaxBlocks = 1u << 20;
 inline constexpr std::uint32_t kMaxRank = 8;
 /// Blobs of one message.

@@ -132,6 +132,26 @@ class CpuExecutor final : public Executor {
                           const kernels::EmbeddingShape& shape) override {
     kernels::embedding_backward(dweight, dy, tokens, shape);
   }
+  void positions_forward(float* y, const float* x, kernels::ConstSlices weight,
+                         const kernels::PositionsShape& shape) override {
+    kernels::positions_forward(y, x, weight, shape);
+  }
+  void positions_backward(kernels::Slices dweight, const float* dy,
+                          const kernels::PositionsShape& shape) override {
+    kernels::positions_backward(dweight, dy, shape);
+  }
+  std::size_t attention_scratch_bytes(const kernels::AttentionShape& shape) override {
+    return kernels::attention_scratch_bytes(shape);
+  }
+  void attention_forward(float* y, float* log_sum, const float* x, std::byte* scratch,
+                         const kernels::AttentionShape& shape) override {
+    kernels::attention_forward(y, log_sum, x, scratch, shape);
+  }
+  void attention_backward(float* dx, const float* dy, const float* x, const float* y,
+                          const float* log_sum, std::byte* scratch,
+                          const kernels::AttentionShape& shape) override {
+    kernels::attention_backward(dx, dy, x, y, log_sum, scratch, shape);
+  }
   void to_channels_last(float* y, const float* x, std::int64_t batch, std::int64_t channels,
                         std::int64_t pixels) override {
     kernels::to_channels_last(y, x, batch, channels, pixels);

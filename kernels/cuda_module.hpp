@@ -13,7 +13,7 @@ namespace leeway {
 
 struct CudaModule {
   /// Raised with every change of Executor, Blob, BlobPool, Fences or this table.
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
 
   std::uint32_t version;
   /// GPUs that can be used; when there is none, *why says the reason.

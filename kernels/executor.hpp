@@ -16,6 +16,7 @@
 #include "core/expected.hpp"
 #include "kernels/accumulate.hpp"
 #include "kernels/activation.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/batch_norm.hpp"
 #include "kernels/conv2d.hpp"
 #include "kernels/convert.hpp"
@@ -24,6 +25,7 @@
 #include "kernels/layer_norm.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/pool2d.hpp"
+#include "kernels/positions.hpp"
 #include "kernels/softmax_cross_entropy.hpp"
 #include "kernels/update.hpp"
 #include "tensor/blob.hpp"
@@ -132,6 +134,17 @@ class Executor {
                                  const kernels::EmbeddingShape& shape) = 0;
   virtual void embedding_backward(kernels::Slices dweight, const float* dy, const float* tokens,
                                   const kernels::EmbeddingShape& shape) = 0;
+  virtual void positions_forward(float* y, const float* x, kernels::ConstSlices weight,
+                                 const kernels::PositionsShape& shape) = 0;
+  virtual void positions_backward(kernels::Slices dweight, const float* dy,
+                                  const kernels::PositionsShape& shape) = 0;
+  /// Bytes of scratch that forward and backward want, the larger of the two.
+  virtual std::size_t attention_scratch_bytes(const kernels::AttentionShape& shape) = 0;
+  virtual void attention_forward(float* y, float* log_sum, const float* x, std::byte* scratch,
+                                 const kernels::AttentionShape& shape) = 0;
+  virtual void attention_backward(float* dx, const float* dy, const float* x, const float* y,
+                                  const float* log_sum, std::byte* scratch,
+                                  const kernels::AttentionShape& shape) = 0;
   virtual void to_channels_last(float* y, const float* x, std::int64_t batch, std::int64_t channels,
                                 std::int64_t pixels) = 0;
   virtual void to_channels_first(float* y, const float* x, std::int64_t batch,

@@ -1,6 +1,7 @@
 #pragma once
-// check: whether a window's shape makes sense, on every device alike. Throws where it does not.
+// check: whether a shape makes sense, on every device alike. Throws where it does not.
 #include "core/check.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/conv2d.hpp"
 #include "kernels/pool2d.hpp"
 
@@ -13,6 +14,12 @@ inline void check(const Conv2dShape& s) {
   LW_CHECK(s.kernel > 0 && s.stride > 0 && s.padding >= 0, s.kernel, s.stride, s.padding);
   LW_CHECK(s.height + 2 * s.padding >= s.kernel && s.width + 2 * s.padding >= s.kernel, s.height,
            s.width, s.padding, s.kernel);
+}
+
+inline void check(const AttentionShape& s) {
+  LW_CHECK(s.batch >= 0 && s.tokens >= 0, s.batch, s.tokens);
+  LW_CHECK(s.heads > 0 && s.features > 0 && s.features % s.heads == 0, s.heads, s.features);
+  LW_CHECK(s.head_features() <= AttentionShape::kMaxHeadFeatures, s.heads, s.features);
 }
 
 inline void check(const Pool2dShape& s) {

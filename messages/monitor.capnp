@@ -8,7 +8,7 @@ struct WorkerReport {
   # worker -> monitor. Sums over the iterations finished since the last report.
   iterations @0 :UInt64;
   samples @1 :UInt64;
-  correct @2 :UInt64;
+  correct @2 :UInt64;           # labels that were told
   lossSum @3 :Float64;          # sum over samples
   computeNs @4 :Int64;
   waitNs @5 :Int64;             # ready to compute, but without weights

@@ -61,6 +61,7 @@ struct DataMark {
   targets @4 :Int64;
   background @5 :Float32;
   checksum @6 :UInt64;          # over samples from begin to end
+  labels @7 :UInt32 = 1;        # of a sample, where there are classes
 }
 
 struct Answer {

@@ -25,6 +25,7 @@ struct DataMark {
   std::int64_t targets = 0;
   float background = 0;
   std::uint64_t checksum = 0;
+  std::int64_t labels = 1;  // of a sample, where there are classes
   bool operator==(const DataMark&) const = default;
 };
 

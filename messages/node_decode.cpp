@@ -75,6 +75,8 @@ node::DataMark read(node_schema::DataMark::Reader in) {
   out.background = in.getBackground();
   require(std::isfinite(out.background), "data.background is not finite");
   out.checksum = in.getChecksum();
+  out.labels = in.getLabels();
+  require(out.labels >= 1, "data.labels is 0, must be at least 1");
   return out;
 }
 

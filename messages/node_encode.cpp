@@ -41,6 +41,7 @@ void write(node_schema::DataMark::Builder out, const node::DataMark& in) {
   out.setTargets(in.targets);
   out.setBackground(in.background);
   out.setChecksum(in.checksum);
+  out.setLabels(static_cast<std::uint32_t>(in.labels));
 }
 
 void write(node_schema::Events::Event::Builder out, const node::Events::Event& in) {

@@ -41,6 +41,7 @@ struct DataSource {
     csv @2 :Csv;
     synthetic @3 :Synthetic;
     custom @4 :Custom;          # a data set that the scenario program brings along
+    text @5 :Writing;           # characters, each to be told from those before it
   }
   struct Directory {
     directory @0 :Text = "/usr/share/datasets/fashion-mnist";
@@ -78,6 +79,11 @@ struct DataSource {
   struct Custom {
     name @0 :Text;
   }
+  struct Writing {              # its characters, each by its number in a vocabulary of those that occur
+    file @0 :Text;              # UTF-8; empty: the King James Bible, as Debian's bible-kjv has it
+    context @1 :UInt32 = 64;    # characters of a sample
+    testShare @2 :Float64 = 0.1; # the text's last part is set aside
+  }
 }
 
 struct Layer {
@@ -97,11 +103,15 @@ struct Layer {
     dropout @12 :Dropout;
     embedding @13 :Embedding;
     residual @14 :Residual;
+    positions @15 :Positions;   # adds a learned row of features for each place in a sequence
+    attention @16 :Attention;
+    unembedding @17 :Void;      # a number for each token: how well its row of the embedding before fits
   }
   struct Linear {
     outputs @0 :UInt32;
     init @1 :Init;
     bias @2 :Bool = true;
+    deviation @3 :Float64 = 0.01; # standard deviation of `init`, where that is normal
   }
   struct Conv2d {               # square kernels over images of channels x height x width
     outputs @0 :UInt32;         # channels that come out
@@ -133,9 +143,17 @@ struct Layer {
     probability @0 :Float64 = 0.5; # of a number to become zero
   }
   struct Embedding {            # a row of features for each token number
-    vocabulary @0 :UInt32;
+    vocabulary @0 :UInt32;      # 0: as many as the data has classes, for text
     features @1 :UInt32;
     init @2 :Init = normal;
+    deviation @3 :Float64 = 0.01;
+  }
+  struct Positions {
+    init @0 :Init = normal;
+    deviation @1 :Float64 = 0.01;
+  }
+  struct Attention {            # of queries, keys and values side by side; no token sees a later one
+    heads @0 :UInt32 = 4;       # each with its share of the features
   }
   struct Residual {             # y = body(x) + shortcut(x)
     body @0 :List(Layer);

@@ -50,7 +50,13 @@ struct CustomData {
   std::string name;
   bool operator==(const CustomData&) const = default;
 };
-using DataSource = std::variant<FashionMnist, Idx, Csv, Synthetic, CustomData>;
+struct Writing {
+  std::string file;
+  std::uint32_t context = 64;
+  double test_share = 0.1;
+  bool operator==(const Writing&) const = default;
+};
+using DataSource = std::variant<FashionMnist, Idx, Csv, Synthetic, CustomData, Writing>;
 
 enum class Init : std::uint8_t { he, xavier, normal, zeros, ones };
 struct Layer;
@@ -58,6 +64,7 @@ struct Linear {
   std::uint32_t outputs = 0;
   Init init = Init::he;
   bool bias = true;
+  double deviation = 0.01;
   bool operator==(const Linear&) const = default;
 };
 struct Relu {
@@ -108,7 +115,20 @@ struct Dropout {
 struct Embedding {
   std::uint32_t vocabulary = 0, features = 0;
   Init init = Init::normal;
+  double deviation = 0.01;
   bool operator==(const Embedding&) const = default;
+};
+struct Positions {
+  Init init = Init::normal;
+  double deviation = 0.01;
+  bool operator==(const Positions&) const = default;
+};
+struct Attention {
+  std::uint32_t heads = 4;
+  bool operator==(const Attention&) const = default;
+};
+struct Unembedding {
+  bool operator==(const Unembedding&) const = default;
 };
 struct Residual {
   std::vector<Layer> body, shortcut;
@@ -116,9 +136,9 @@ struct Residual {
 };
 /// A class of its own, since residual layers hold layers. std::visit and std::get_if take it as the
 /// variant that it is.
-struct Layer
-    : std::variant<Linear, Relu, Flatten, CustomLayer, Conv2d, MaxPool2d, AvgPool2d, BatchNorm,
-                   LayerNorm, Gelu, Tanh, Sigmoid, Dropout, Embedding, Residual> {
+struct Layer : std::variant<Linear, Relu, Flatten, CustomLayer, Conv2d, MaxPool2d, AvgPool2d,
+                            BatchNorm, LayerNorm, Gelu, Tanh, Sigmoid, Dropout, Embedding, Residual,
+                            Positions, Attention, Unembedding> {
   using variant::variant;
 };
 inline bool Residual::operator==(const Residual& other) const {

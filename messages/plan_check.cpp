@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMaxBatch = 1u << 24;
 constexpr std::uint32_t kMaxShift = 999;
+constexpr std::uint32_t kMaxContext = 1u << 20;
 constexpr std::uint32_t kMaxStaleness = 1'000'000;
 
 // --- data and loss
@@ -59,6 +60,12 @@ struct DataCheck {
     checks.range("data.synthetic.clusters.features", clusters.features, 1, 1u << 20, "");
     checks.number("data.synthetic.clusters.spread", clusters.spread, clusters.spread >= 0,
                   "0 or more");
+    return Targets::classes;
+  }
+  Targets operator()(const plan::Writing& data) const {
+    checks.range("data.text.context", data.context, 1, kMaxContext, "");
+    checks.number("data.text.test_share", data.test_share,
+                  data.test_share > 0 && data.test_share < 1, "more than 0 and less than 1");
     return Targets::classes;
   }
   Targets operator()(const plan::CustomData& data) const {

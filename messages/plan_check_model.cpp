@@ -32,6 +32,7 @@ class LayersCheck {
   void operator()(const plan::Linear& in) {
     has_weights_ = true;
     at_least_one("linear.outputs", in.outputs);
+    positive("linear.deviation", in.deviation);
     checks_.require((inputs_ + 1) * in.outputs <= kMaxWeights, place_, ".linear: ", inputs_,
                     " inputs and ", in.outputs, " outputs need more than ", kMaxWeights,
                     " weights; give fewer outputs");
@@ -77,14 +78,23 @@ class LayersCheck {
   }
   void operator()(const plan::Embedding& in) {
     has_weights_ = true;
-    at_least_one("embedding.vocabulary", in.vocabulary);
     at_least_one("embedding.features", in.features);
+    positive("embedding.deviation", in.deviation);
     checks_.require(std::uint64_t{in.vocabulary} * in.features <= kMaxWeights, place_,
                     ".embedding: a vocabulary of ", in.vocabulary, " with ", in.features,
                     " features each needs more than ", kMaxWeights,
                     " weights; give fewer features");
     inputs_ = 0;
   }
+  void operator()(const plan::Positions& in) {
+    has_weights_ = true;
+    positive("positions.deviation", in.deviation);
+  }
+  void operator()(const plan::Attention& in) {
+    at_least_one("attention.heads", in.heads);
+    inputs_ = inputs_ / 3;
+  }
+  void operator()(const plan::Unembedding&) { inputs_ = 0; }
   void operator()(const plan::Residual& in) {
     const std::string here = place_;
     checks_.require(depth_ < limits::kMaxLayerDepth, here, ".residual: lies deeper than ",

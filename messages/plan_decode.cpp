@@ -52,6 +52,10 @@ plan::DataSource read(plan_schema::DataSource::Reader in) {
       return read(in.getSynthetic());
     case plan_schema::DataSource::CUSTOM:
       return plan::CustomData{text(in.getCustom().getName())};
+    case plan_schema::DataSource::TEXT: {
+      const auto writing = in.getText();
+      return plan::Writing{text(writing.getFile()), writing.getContext(), writing.getTestShare()};
+    }
   }
   unknown_arm("data", in.which());
 }
@@ -107,7 +111,7 @@ plan::Layer LayerReader::read_one(plan_schema::Layer::Reader in) {
     case plan_schema::Layer::LINEAR: {
       const auto linear = in.getLinear();
       return plan::Linear{linear.getOutputs(), read_init(linear.getInit(), "linear.init"),
-                          linear.getBias()};
+                          linear.getBias(), linear.getDeviation()};
     }
     case plan_schema::Layer::RELU:
       return plan::Relu{};
@@ -136,8 +140,16 @@ plan::Layer LayerReader::read_one(plan_schema::Layer::Reader in) {
     case plan_schema::Layer::EMBEDDING: {
       const auto embedding = in.getEmbedding();
       return plan::Embedding{embedding.getVocabulary(), embedding.getFeatures(),
-                             read_init(embedding.getInit(), "embedding.init")};
+                             read_init(embedding.getInit(), "embedding.init"),
+                             embedding.getDeviation()};
     }
+    case plan_schema::Layer::POSITIONS:
+      return plan::Positions{read_init(in.getPositions().getInit(), "positions.init"),
+                             in.getPositions().getDeviation()};
+    case plan_schema::Layer::ATTENTION:
+      return plan::Attention{in.getAttention().getHeads()};
+    case plan_schema::Layer::UNEMBEDDING:
+      return plan::Unembedding{};
     case plan_schema::Layer::RESIDUAL:
       return residual(in.getResidual());
   }

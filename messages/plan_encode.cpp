@@ -52,12 +52,19 @@ void write(plan_schema::DataSource::Builder out, const plan::Synthetic& in) {
 void write(plan_schema::DataSource::Builder out, const plan::CustomData& in) {
   out.initCustom().setName(text_of(in.name));
 }
+void write(plan_schema::DataSource::Builder out, const plan::Writing& in) {
+  auto writing = out.initText();
+  writing.setFile(text_of(in.file));
+  writing.setContext(in.context);
+  writing.setTestShare(in.test_share);
+}
 
 void write(plan_schema::Layer::Builder out, const plan::Linear& in) {
   auto linear = out.initLinear();
   linear.setOutputs(in.outputs);
   linear.setInit(static_cast<plan_schema::Init>(in.init));
   linear.setBias(in.bias);
+  linear.setDeviation(in.deviation);
 }
 void write(plan_schema::Layer::Builder out, const plan::Relu&) {
   out.setRelu();
@@ -118,6 +125,18 @@ void write(plan_schema::Layer::Builder out, const plan::Embedding& in) {
   embedding.setVocabulary(in.vocabulary);
   embedding.setFeatures(in.features);
   embedding.setInit(static_cast<plan_schema::Init>(in.init));
+  embedding.setDeviation(in.deviation);
+}
+void write(plan_schema::Layer::Builder out, const plan::Positions& in) {
+  auto positions = out.initPositions();
+  positions.setInit(static_cast<plan_schema::Init>(in.init));
+  positions.setDeviation(in.deviation);
+}
+void write(plan_schema::Layer::Builder out, const plan::Attention& in) {
+  out.initAttention().setHeads(in.heads);
+}
+void write(plan_schema::Layer::Builder out, const plan::Unembedding&) {
+  out.setUnembedding();
 }
 void write(capnp::List<plan_schema::Layer>::Builder out, const std::vector<plan::Layer>& in);
 void write(plan_schema::Layer::Builder out, const plan::Residual& in) {

@@ -35,6 +35,8 @@ struct ParameterSpec {
   /// Above 0, nobody trains it: it is a statistic, backward writes this batch's value as its
   /// "gradient", and a shard keeps the running average, in which a whole round has this weight.
   double average = 0;
+  /// Standard deviation of plan::Init::normal.
+  double deviation = 0.01;
 };
 
 /// A parameter's values, or its gradient: all its rows, in order, in one slice or several. A vector
@@ -58,7 +60,7 @@ struct ForwardArgs {
   const float* x = nullptr;      // (B, input shape)
   float* y = nullptr;            // (B, output shape), overwritten; equals x for an in-place layer
   std::byte* kept = nullptr;     // kept_bytes(B), for the backward of the same pass
-  std::byte* scratch = nullptr;  // scratch_bytes(on, B)
+  std::byte* scratch = nullptr;  // scratch_bytes(on, B, training)
   std::span<const ParameterView> weights;  // in the order of parameters()
   PackedWeights& packed;
   bool training = false;
@@ -94,6 +96,11 @@ class Layer {
   /// the layer got and needs.
   virtual Expected<Shape> set_input(const Shape& input) = 0;
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
+  /// True when it computes with the weight of the embedding before it (see LayerContext), and has
+  /// no parameters of its own. `weights` is then that one's view, and `gradients` a buffer of the
+  /// pass, which adds it to the embedding's own gradient; or, where the two are computed in
+  /// different places, each place tells its gradient and whoever holds the weight adds them.
+  virtual bool borrows_embedding() const { return false; }
   /// True when y may be the same memory as x, and dx the same as dy; backward then does not read x.
   virtual bool in_place() const { return false; }
   /// True when y is x under another shape: then neither forward nor backward is called.
@@ -101,7 +108,8 @@ class Layer {
   /// False when backward never reads y: then an in-place layer that follows may overwrite it.
   virtual bool backward_reads_output() const { return true; }
   virtual std::size_t kept_bytes(std::int64_t) const { return 0; }
-  virtual std::size_t scratch_bytes(Executor&, std::int64_t) const { return 0; }
+  /// Without `training`, backward is never called.
+  virtual std::size_t scratch_bytes(Executor&, std::int64_t, bool /*training*/) const { return 0; }
   /// Multiplications and additions of forward for one sample; backward costs about twice that.
   virtual std::int64_t flops() const { return 0; }
 

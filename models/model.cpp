@@ -14,8 +14,6 @@ namespace {
 
 /// Keeps initial weights apart from all else that is drawn from a run's seed.
 constexpr std::uint64_t kInitStream = 0x696e697469616c;
-/// Standard deviation of plan::Init::normal.
-constexpr double kNormalDeviation = 0.01;
 
 Error needs_targets(std::string_view loss) {
   return Error{concat("loss: ", loss,
@@ -29,16 +27,25 @@ Status check_output(const Shape& output, std::int64_t needed, std::string_view o
                       "; end it with linear, outputs = ", needed)};
 }
 
-Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_t target_count) {
+Status check_classes(const Shape& output, int classes, std::int64_t labels) {
+  if (classes <= 0)
+    return Error{
+        "loss: softmax_cross_entropy needs data with classes, and these have numbers to predict; "
+        "use mean_squared_error"};
+  if (output == Shape{labels, classes} || (labels == 1 && output == Shape{classes})) return {};
+  if (labels == 1)
+    return Error{concat("model: its output is ", output, ", and the data have ", classes,
+                        " classes; end it with linear, outputs = ", classes)};
+  return Error{concat("model: its output is ", output, ", and the data have ", labels,
+                      " labels a sample, of ", classes,
+                      " classes; end it with unembedding, or linear, outputs = ", classes)};
+}
+
+Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_t target_count,
+                  std::int64_t labels) {
   switch (loss) {
     case plan::Loss::softmax_cross_entropy:
-      if (classes <= 0)
-        return Error{
-            "loss: softmax_cross_entropy needs data with classes, and these have numbers to "
-            "predict; use mean_squared_error"};
-      if (output == Shape{classes}) return {};
-      return Error{concat("model: its output is ", output, ", and the data have ", classes,
-                          " classes; end it with linear, outputs = ", classes)};
+      return check_classes(output, classes, labels);
     case plan::Loss::sigmoid_cross_entropy:
       if (classes == 2) return check_output(output, 1, " have two classes, told by one number");
       if (target_count <= 0) return needs_targets("sigmoid_cross_entropy");
@@ -55,7 +62,7 @@ Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_
 /// Takes descriptions apart into nodes, the parts of residual blocks included.
 class Model::Builder {
  public:
-  explicit Builder(Model& model) : model_(model) {}
+  Builder(Model& model, int classes) : model_(model), classes_(classes) {}
 
   /// Adds `layers` behind node `input` and returns the last of them. `path` is that of their list:
   /// "" or "3.body.".
@@ -73,9 +80,20 @@ class Model::Builder {
  private:
   Expected<int> one(const plan::Layer& description, int input, const std::string& path) {
     const int index = model_.layers();
-    auto layer = make_layer(description, static_cast<std::uint32_t>(index));
+    auto layer = make_layer(description,
+                            {.salt = static_cast<std::uint32_t>(index),
+                             .classes = classes_,
+                             .table = table_ == kNone ? Shape() : parameter(table_).spec.shape});
     if (!layer) return Error{concat("model: layer ", path, ": ", layer.error().text)};
-    return append({.path = path, .layer = std::move(*layer), .input = input});
+    const int borrowed = (*layer)->borrows_embedding() ? table_ : kNone;
+    const auto added =
+        append({.path = path, .layer = std::move(*layer), .input = input, .borrowed = borrowed});
+    if (!added) return added;
+    const bool own = model_.first_parameter_.back() < static_cast<int>(model_.parameters_.size());
+    LW_CHECK(!own || borrowed == kNone, path);
+    if (std::holds_alternative<plan::Embedding>(description))
+      table_ = model_.first_parameter_.back();
+    return added;
   }
 
   Expected<int> block(const plan::Residual& residual, int input, const std::string& path) {
@@ -115,20 +133,30 @@ class Model::Builder {
     return index;
   }
 
+  const Parameter& parameter(int index) const {
+    return model_.parameters_[static_cast<std::size_t>(index)];
+  }
+
   Model& model_;
+  const int classes_;
+  int table_ = kNone;  // the weight of the latest embedding
 };
 
 Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Layer>& layers,
                                                     plan::Loss loss, const Shape& input,
-                                                    int classes, std::int64_t target_count) {
+                                                    int classes, std::int64_t target_count,
+                                                    std::int64_t labels) {
+  LW_CHECK(labels >= 1, labels);
   if (layers.empty()) return Error{"model: it has no layers; add at least one, such as linear"};
   if (input.count() <= 0) return Error{concat("data: samples of shape ", input, " are empty")};
   std::shared_ptr<Model> model(new Model);
   model->loss_ = loss;
+  model->labels_ = labels;
   model->input_ = input;
-  if (const auto last = Builder(*model).chain(layers, kBatch, ""); !last) return last.error();
+  if (const auto last = Builder(*model, classes).chain(layers, kBatch, ""); !last)
+    return last.error();
   model->first_parameter_.push_back(static_cast<int>(model->parameters_.size()));
-  if (auto status = check_loss(loss, model->output(), classes, target_count); !status)
+  if (auto status = check_loss(loss, model->output(), classes, target_count, labels); !status)
     return status.error();
   return std::shared_ptr<const Model>(std::move(model));
 }
@@ -167,7 +195,7 @@ void Model::initialize(int index, std::uint64_t seed, float* out) const {
         return bound * (2 * rng.uniform() - 1);
       });
     case plan::Init::normal:
-      return fill([&] { return kNormalDeviation * rng.normal(); });
+      return fill([&] { return spec.deviation * rng.normal(); });
     case plan::Init::zeros:
       return fill([] { return 0.0; });
     case plan::Init::ones:

@@ -22,16 +22,20 @@ class Model {
   static constexpr int kBatch = -1;
 
   /// Builds and checks the layers for samples of shape `input` and targets as the loss needs them:
-  /// `classes` > 0 for softmax cross entropy, `target_count` numbers for mean squared error and
-  /// sigmoid cross entropy (which also takes two classes and one output). An error names the layer,
-  /// the shape it got and the shape it needs.
+  /// `classes` > 0 for softmax cross entropy, with `labels` of them a sample (more than one: the
+  /// output is (labels, classes)); `target_count` numbers for mean squared error and sigmoid cross
+  /// entropy (which also takes two classes and one output). An error names the layer, the shape it
+  /// got and the shape it needs.
   static Expected<std::shared_ptr<const Model>> build(const std::vector<plan::Layer>& layers,
                                                       plan::Loss loss, const Shape& input,
-                                                      int classes, std::int64_t target_count);
+                                                      int classes, std::int64_t target_count,
+                                                      std::int64_t labels = 1);
 
   const Shape& input() const { return input_; }
   const Shape& output() const { return nodes_.back().output; }
   plan::Loss loss() const { return loss_; }
+  /// Of a sample, for softmax cross entropy.
+  std::int64_t labels() const { return labels_; }
 
   /// Layers in the order in which forward computes them, each after those that it reads. The parts
   /// of a residual block are layers like others, with a sum at its end.
@@ -51,6 +55,15 @@ class Model {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// Parameters of layer `index` are [first_parameter(index), first_parameter(index + 1)).
   int first_parameter(int index) const { return first_parameter_[static_cast<std::size_t>(index)]; }
+  /// The parameter of another layer that this one computes with too (Layer::borrows_embedding), or
+  /// kNone.
+  static constexpr int kNone = -1;
+  int borrowed_parameter(int index) const { return node(index).borrowed; }
+  /// Whether backward of this layer gives a gradient of a parameter, its own or a borrowed one.
+  bool has_weights(int index) const {
+    return first_parameter(index) < first_parameter(index + 1) ||
+           borrowed_parameter(index) != kNone;
+  }
   /// Numbers that are trained; statistics are not among them.
   std::int64_t parameter_count() const;
   std::int64_t flops_per_sample() const;  // forward
@@ -66,6 +79,7 @@ class Model {
     int input = kBatch;
     int other = kBatch;
     bool is_sum = false;
+    int borrowed = kNone;  // a parameter
     Shape output;
   };
   class Builder;
@@ -74,6 +88,7 @@ class Model {
   const Node& node(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
 
   plan::Loss loss_{};
+  std::int64_t labels_ = 1;
   Shape input_;
   std::vector<Node> nodes_;
   std::vector<Parameter> parameters_;

@@ -43,6 +43,16 @@ struct Pass::State final : PackedWeights {
   void allocate(const Model& model);
   void take_batch(const Model& model, const Batch& given);
   void compute_loss(const Model& model);
+  /// The views that a layer is given: of its own parameters, or of the one that it borrows.
+  template <class View>
+  std::span<const View> views_of(const Model& model, int layer, std::span<const View> all) const {
+    const int other = model.borrowed_parameter(layer);
+    if (other != Model::kNone) return all.subspan(static_cast<std::size_t>(other), 1);
+    const auto first = static_cast<std::size_t>(model.first_parameter(layer));
+    return all.subspan(first, static_cast<std::size_t>(model.first_parameter(layer + 1)) - first);
+  }
+  /// Adds what other layers have found of the gradients of this layer's parameters.
+  void add_borrowed(const Model& model, int layer, std::span<const GradientView> gradients);
   template <class Compute>
   void timed(const Model& model, int layer, const char* what, std::int64_t flops, Compute compute);
 
@@ -69,6 +79,7 @@ struct Pass::State final : PackedWeights {
   std::vector<Blob> outputs;    // by the plan's buffers: (max_batch, floats)
   std::vector<Blob> gradients;  // likewise
   std::vector<Blob> kept;       // per layer
+  std::vector<Blob> borrowed;   // per layer that borrows a parameter: its gradient; else empty
   Blob scratch;
   Blob loss;            // kernels::ClassLoss
   Blob device_batch;    // on a GPU: (max_batch, input)
@@ -112,15 +123,18 @@ void Pass::State::allocate(const Model& model) {
   std::size_t largest_scratch = 0, largest_kept = 0;
   for (int i = 0; i < model.layers(); ++i) {
     const Layer& layer = model.layer(i);
-    // On the processor scratch is for backward alone.
-    if (training || !is_host(on.device()))
-      largest_scratch = std::max(largest_scratch, layer.scratch_bytes(on, max_batch));
+    largest_scratch = std::max(largest_scratch, layer.scratch_bytes(on, max_batch, training));
     largest_kept = std::max(largest_kept, layer.kept_bytes(max_batch));
   }
   // Without backward, nobody looks at what a layer kept: all may keep it in the same place.
   const Blob shared = training ? Blob() : on.allocate(largest_kept);
   for (int i = 0; i < model.layers(); ++i)
     kept.push_back(training ? on.allocate(model.layer(i).kept_bytes(max_batch)) : shared);
+  borrowed.resize(static_cast<std::size_t>(model.layers()));
+  for (int i = 0; training && i < model.layers(); ++i)
+    if (const int parameter = model.borrowed_parameter(i); parameter != Model::kNone)
+      borrowed[static_cast<std::size_t>(i)] =
+          on.floats(model.parameters()[static_cast<std::size_t>(parameter)].spec.shape.count());
   scratch = on.allocate(largest_scratch);
   loss = on.allocate_host(sizeof(kernels::ClassLoss));
   const std::int64_t input = model.input().count();
@@ -160,7 +174,7 @@ void Pass::State::take_batch(const Model& model, const Batch& given) {
     };
     upload(device_batch, x, size * model.input().count());
     if (by_class)
-      upload(device_targets, labels, size);
+      upload(device_targets, labels, size * model.labels());
     else
       upload(device_targets, targets, size * model.output().count());
     if (!given.sample_keys.empty()) upload(device_keys, keys, size);
@@ -180,7 +194,8 @@ void Pass::State::compute_loss(const Model& model) {
   const std::int64_t count = model.output().count();
   switch (model.loss()) {
     case plan::Loss::softmax_cross_entropy:
-      on.softmax_cross_entropy(result, dy, y, labels, size, count);
+      on.softmax_cross_entropy(result, dy, y, labels, size * model.labels(),
+                               count / model.labels());
       break;
     case plan::Loss::sigmoid_cross_entropy:
       on.sigmoid_cross_entropy(result, dy, y, targets, size * count);
@@ -188,6 +203,20 @@ void Pass::State::compute_loss(const Model& model) {
     case plan::Loss::mean_squared_error:
       on.mean_squared_error(result, dy, y, targets, size * count);
       break;
+  }
+}
+
+void Pass::State::add_borrowed(const Model& model, int layer, std::span<const GradientView> all) {
+  for (int user = layer + 1; user < model.layers(); ++user) {
+    const int parameter = model.borrowed_parameter(user);
+    if (parameter < model.first_parameter(layer) || parameter >= model.first_parameter(layer + 1))
+      continue;
+    const std::int64_t row =
+        model.parameters()[static_cast<std::size_t>(parameter)].spec.shape.row_count();
+    const float* const found = borrowed[static_cast<std::size_t>(user)].as_floats();
+    for (const auto& slice : all[static_cast<std::size_t>(parameter)])
+      options.on->accumulate(slice.data, found + slice.first_row * row, 1, slice.rows * row,
+                             kernels::Write::add);
   }
 }
 
@@ -241,19 +270,16 @@ void Pass::start_forward(const Batch& batch, std::span<const ParameterView> weig
         return on.accumulate(y, s.output(model_->other_input_of(i)), 1, count, kernels::Write::add);
       }
       s.first_parameter = model_->first_parameter(i);
-      const auto parameters =
-          static_cast<std::size_t>(model_->first_parameter(i + 1) - s.first_parameter);
-      layer.forward(
-          {.on = on,
-           .batch = batch.size,
-           .x = x,
-           .y = y,
-           .kept = s.kept[index].mutable_data(),
-           .scratch = s.scratch.mutable_data(),
-           .weights = weights.subspan(static_cast<std::size_t>(s.first_parameter), parameters),
-           .packed = s,
-           .training = s.training,
-           .sample_keys = s.keys});
+      layer.forward({.on = on,
+                     .batch = batch.size,
+                     .x = x,
+                     .y = y,
+                     .kept = s.kept[index].mutable_data(),
+                     .scratch = s.scratch.mutable_data(),
+                     .weights = s.views_of(*model_, i, weights),
+                     .packed = s,
+                     .training = s.training,
+                     .sample_keys = s.keys});
     });
   }
   s.next_backward = s.training ? model_->layers() - 1 : -1;
@@ -277,8 +303,15 @@ void Pass::backward(int index, std::span<const ParameterView> weights,
   --s.next_backward;
   const Layer& layer = model_->layer(index);
   s.first_parameter = model_->first_parameter(index);
-  const auto first = static_cast<std::size_t>(s.first_parameter);
-  const auto count = static_cast<std::size_t>(model_->first_parameter(index + 1)) - first;
+  auto own_gradients = s.views_of(*model_, index, gradients);
+  RowSlice<float> whole;
+  GradientView borrowed;
+  if (const int parameter = model_->borrowed_parameter(index); parameter != Model::kNone) {
+    const Shape& shape = model_->parameters()[static_cast<std::size_t>(parameter)].spec.shape;
+    whole = {0, shape.rows(), s.borrowed[static_cast<std::size_t>(index)].mutable_floats()};
+    borrowed = {&whole, 1};
+    own_gradients = {&borrowed, 1};
+  }
   for (const auto& op : s.plan.backward[static_cast<std::size_t>(index)]) {
     float* const to = s.gradient(op.to);
     const float* const from = s.gradient(op.from);
@@ -301,14 +334,21 @@ void Pass::backward(int index, std::span<const ParameterView> weights,
                           .dx = to,
                           .kept = s.kept[static_cast<std::size_t>(index)].mutable_data(),
                           .scratch = s.scratch.mutable_data(),
-                          .weights = weights.subspan(first, count),
+                          .weights = s.views_of(*model_, index, weights),
                           .packed = s,
-                          .gradients = gradients.subspan(first, count),
+                          .gradients = own_gradients,
                           .sample_keys = s.keys});
         });
         break;
     }
   }
+  s.add_borrowed(*model_, index, gradients);
+}
+
+const float* Pass::borrowed_gradient(int layer) const {
+  const Blob& gradient = state_->borrowed[static_cast<std::size_t>(layer)];
+  LW_CHECK(gradient, layer);
+  return gradient.as_floats();
 }
 
 const float* Pass::outputs() const {

@@ -13,14 +13,14 @@ namespace leeway {
 struct Batch {
   std::int64_t size = 0;                       // B
   const float* x = nullptr;                    // (B, input)
-  const std::int32_t* labels = nullptr;        // (B), for data with classes
+  const std::int32_t* labels = nullptr;        // (B, labels), for data with classes
   const float* targets = nullptr;              // (B, target_count), for data without
   std::span<const std::uint64_t> sample_keys;  // B; in evaluation empty, or not looked at
 };
 
 struct PassResult {
-  double loss = 0;  // mean over the batch
-  /// Samples whose largest output is their label; with sigmoid cross entropy, outputs on the right
+  double loss = 0;  // mean over the batch, and over the labels of a sample
+  /// Labels that are told by their largest output; with sigmoid cross entropy, outputs on the right
   /// side; 0 otherwise.
   std::int64_t correct = 0;
 };
@@ -57,12 +57,17 @@ class Pass {
 
   /// Backward through layer `layer`; layers come in order layers()-1 .. 0 after a forward. weights
   /// as in forward (only those of this layer are read); gradients: one view a parameter of the
-  /// model (only those of this layer are written).
+  /// model (only those of this layer are written; those of a parameter that other layers borrow
+  /// hold their share too).
   void backward(int layer, std::span<const ParameterView> weights,
                 std::span<const GradientView> gradients);
 
   /// Outputs of the last forward, (B, output), on the executor's device.
   const float* outputs() const;
+  /// Of a layer that borrows a parameter, after its backward: that parameter's gradient from this
+  /// use alone, (the parameter's shape), on the executor's device. Backward of the layer that owns
+  /// it adds it to that one's; who computes the one layer and not the other tells it by itself.
+  const float* borrowed_gradient(int layer) const;
 
   /// Of a training pass, after a forward whose loss is not finite: the first layer with an output
   /// (or, failing that, the loss: layers()) that is not finite.

@@ -114,8 +114,7 @@ class PassPlan::Gradients {
         held_(static_cast<std::size_t>(model.layers()), kNone) {
     // The gradient of an output matters when something at or before it is trained.
     for (int i = 0; i < model.layers(); ++i)
-      matters_.push_back(model.first_parameter(i) < model.first_parameter(i + 1) ||
-                         matters(model.input_of(i)) ||
+      matters_.push_back(model.has_weights(i) || matters(model.input_of(i)) ||
                          (model.is_sum(i) && matters(model.other_input_of(i))));
   }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "models/datasets/vocabulary.hpp"
 #include "monitoring/picture.hpp"
 
 namespace leeway {
@@ -58,6 +59,9 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder
         concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
   if (const auto written = write_text(folder + "/plan.json", to_json(job.plan)); !written)
     return written.error();
+  if (const auto vocabulary = job.data.train->vocabulary())
+    if (const auto written = write_text(folder + "/vocabulary.json", vocabulary->json()); !written)
+      return written.error();
   return std::unique_ptr<RunFolder>(new RunFolder(folder, job));
 }
 

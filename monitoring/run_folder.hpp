@@ -6,6 +6,7 @@
 //   second, {"seconds", "test_loss", ...} at evaluations result.json          the end
 //   weights.safetensors  the trained weights, named as PyTorch names them
 //   last-cut.safetensors of a run that failed: the weights that were evaluated last
+//   vocabulary.json      of text: its characters, in the order of their numbers
 //   curves.svg           loss and accuracy over time
 //   events.jsonl         every event, with --trace
 #include <fstream>

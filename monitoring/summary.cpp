@@ -129,6 +129,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   if (!folder.empty())
     out << "\nKept in " << folder << ": plan.json, metrics.jsonl, result.json, "
         << (totals.weights.empty() ? "" : "weights.safetensors, ")
+        << (job.data.train->vocabulary() ? "vocabulary.json, " : "")
         << (totals.end.reason == msg::RunEnded::Reason::failed && !totals.last_cut.empty()
                 ? "last-cut.safetensors, "
                 : "")

@@ -65,7 +65,7 @@ void add_training_flags(CLI::App& app, Flags& flags) {
   app.add_option("--until-accuracy", flags.accuracy, "Stop at this test accuracy, 0 to 1")
       ->group(training);
   app.add_option("--data", flags.data,
-                 "Directory of the data set (Fashion-MNIST), or the CSV file to train on")
+                 "Directory of the data set (Fashion-MNIST), or the CSV or text file to train on")
       ->group(training);
   app.add_option("--augment", flags.augment,
                  "Change training images at random: flip (left to right), shift=2 (by up to 2 "
@@ -256,6 +256,8 @@ Status apply(const Flags& flags, Plan& plan) {
       fashion->directory = *flags.data;
     } else if (auto* table = std::get_if<plan::Csv>(&plan.data)) {
       table->train = *flags.data;
+    } else if (auto* writing = std::get_if<plan::Writing>(&plan.data)) {
+      writing->file = *flags.data;
     } else {
       return Error{"--data: this scenario makes its own data; leave the flag out"};
     }

@@ -1,5 +1,6 @@
 #pragma once
 // Whole models by name, as lists of layers for Scenario::model.
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -78,6 +79,44 @@ inline std::vector<plan::Layer> small_resnet(std::uint32_t classes) {
     }
   }
   layers.insert(layers.end(), {global_avg_pool(), flatten(), linear(classes)});
+  return layers;
+}
+
+/// As in `gpt({.layers = 4, .width = 256, .heads = 8})`. The context is that of the data.
+struct GptOptions {
+  std::uint32_t layers = 2;
+  std::uint32_t width = 128;
+  std::uint32_t heads = 4;
+  double dropout = 0.0;          // of the embedding, and of what each block adds
+  std::uint32_t vocabulary = 0;  // 0: that of the data
+};
+
+/// The transformer of GPT-2 (Radford et al. 2019) with its initial weights, for sequences of
+/// tokens: `layers` times attention and an MLP four times as wide, each behind a layer norm and
+/// around a shortcut; the embedding's table gives the output too. There is no dropout of
+/// attention's weights.
+inline std::vector<plan::Layer> gpt(const GptOptions& options = {}) {
+  constexpr double kDeviation = 0.02;
+  const auto normal = [](std::uint32_t outputs, double deviation) -> plan::Layer {
+    return plan::Linear{outputs, plan::Init::normal, true, deviation};
+  };
+  // So that the sum of all that the blocks add begins no larger, however many there are.
+  const double of_shortcut = kDeviation / std::sqrt(2.0 * options.layers);
+  const auto with_dropout = [&](std::vector<plan::Layer> layers) {
+    if (options.dropout > 0) layers.push_back(dropout(options.dropout));
+    return layers;
+  };
+  std::vector<plan::Layer> layers = with_dropout(
+      {plan::Embedding{options.vocabulary, options.width, plan::Init::normal, kDeviation},
+       plan::Positions{plan::Init::normal, kDeviation}});
+  for (std::uint32_t block = 0; block < options.layers; ++block) {
+    layers.push_back(
+        residual(with_dropout({layer_norm(), normal(3 * options.width, kDeviation),
+                               attention(options.heads), normal(options.width, of_shortcut)})));
+    layers.push_back(residual(with_dropout({layer_norm(), normal(4 * options.width, kDeviation),
+                                            gelu(), normal(options.width, of_shortcut)})));
+  }
+  layers.insert(layers.end(), {layer_norm(), unembedding()});
   return layers;
 }
 

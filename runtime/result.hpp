@@ -1,11 +1,14 @@
 #pragma once
 // Result: what came of a run, for the program that started it.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/monitor.hpp"
+#include "messages/plan.hpp"
+#include "models/datasets/vocabulary.hpp"
 #include "models/safetensors.hpp"
 
 namespace leeway {
@@ -15,6 +18,7 @@ struct Result {
   int exit_code = 0;   // for main: 0 done, 1 failed, 2 refused, 130 interrupted
   std::string error;   // why it failed or was refused; ends in what to do
   std::string folder;  // where the run is kept; empty: nowhere
+  Plan plan;           // what was run
 
   double seconds = 0;  // from the start of the actors to the end of training
   double samples_per_second = 0;
@@ -31,6 +35,7 @@ struct Result {
   double simulated_in_seconds = 0;  // of real time; 0: not simulated
   std::uint64_t protocol_hash = 0;  // of a simulated run: equal runs have equal ones
 
+  std::shared_ptr<const Vocabulary> vocabulary;  // of data of text; else null
   std::vector<NamedTensor>
       weights;  // whole tensors, in the model's order; empty when a shard was lost
   std::vector<NamedTensor>

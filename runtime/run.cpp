@@ -91,6 +91,8 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.torn_pushes = totals.end.torn_pushes;
   result.late_pushes = totals.end.late_pushes;
   result.seed = job.plan.seed;
+  result.plan = job.plan;
+  result.vocabulary = job.data.train->vocabulary();
   const auto bound = job.consistency->largest_bound();
   if (bound != kUnbounded) result.staleness_bound = bound;
   if (!totals.evaluations.empty() && totals.evaluations.back().final) {

@@ -29,6 +29,11 @@ inline plan::Csv csv(std::string train, std::string label = "label") {
   source.label = std::move(label);
   return source;
 }
+/// Characters of a UTF-8 file, each to be told from up to `context` before it; without a file, of
+/// the King James Bible as Debian's bible-kjv has it.
+inline plan::DataSource text(std::uint32_t context, std::string file = "") {
+  return plan::Writing{.file = std::move(file), .context = context};
+}
 /// Samples of y = slope * x + intercept + noise * N(0, 1).
 inline plan::Synthetic line(double slope, double intercept, double noise,
                             std::uint32_t samples = 10000) {
@@ -93,6 +98,18 @@ inline plan::Layer dropout(double probability = 0.5) {
 /// Rows of `features` numbers for tokens 0 to vocabulary - 1.
 inline plan::Layer embedding(std::uint32_t vocabulary, std::uint32_t features) {
   return plan::Embedding{vocabulary, features};
+}
+/// A learned row for each place in a sequence, added to the features there.
+inline plan::Layer positions() {
+  return plan::Positions{};
+}
+/// Causal attention over queries, keys and values side by side: behind linear(3 * features).
+inline plan::Layer attention(std::uint32_t heads) {
+  return plan::Attention{heads};
+}
+/// How well each row of the embedding before fits: the last layer of a model of tokens.
+inline plan::Layer unembedding() {
+  return plan::Unembedding{};
 }
 /// body(x) + shortcut(x); without a shortcut, body(x) + x.
 inline plan::Layer residual(std::vector<plan::Layer> body, std::vector<plan::Layer> shortcut = {}) {

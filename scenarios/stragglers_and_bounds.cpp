@@ -83,6 +83,7 @@ class FirstOf final : public Dataset {
   std::int64_t size() const override { return size_; }
   Shape sample_shape() const override { return all_->sample_shape(); }
   int classes() const override { return all_->classes(); }
+  std::int64_t label_count() const override { return all_->label_count(); }
   std::int64_t target_count() const override { return all_->target_count(); }
   float background() const override { return all_->background(); }
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,

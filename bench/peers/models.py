@@ -1,8 +1,10 @@
 """The models of bench/models.hpp in PyTorch: the same layers in the same places, so that the names of weights agree."""
 
+import torch
 import torch.nn as nn
 
-INPUTS = {"mlp": (784,), "lenet": (1, 28, 28), "vgg": (3, 32, 32), "resnet": (3, 32, 32)}
+INPUTS = {"mlp": (784,), "lenet": (1, 28, 28), "vgg": (3, 32, 32), "resnet": (3, 32, 32), "gpt": (64,)}
+CLASSES = {"gpt": 65}  # of others 10
 
 
 class Residual(nn.Module):
@@ -40,6 +42,70 @@ def resnet():
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
+class Positions(nn.Module):
+    """Adds a learned row to each token's features."""
+
+    def __init__(self, tokens, features):
+        super().__init__()
+        self.weight = nn.Parameter(0.02 * torch.randn(tokens, features))
+
+    def forward(self, x):
+        return x + self.weight
+
+
+class Attention(nn.Module):
+    """Causal, of queries, keys and values side by side."""
+
+    def __init__(self, heads, tokens):
+        super().__init__()
+        self.heads = heads
+        later = torch.triu(torch.ones(tokens, tokens, dtype=torch.bool), 1)
+        self.register_buffer("later", later, persistent=False)
+
+    def forward(self, x):
+        batch, tokens, features = x.shape[0], x.shape[1], x.shape[2] // 3
+        split = x.view(batch, tokens, 3, self.heads, features // self.heads)
+        q, k, v = split.permute(2, 0, 3, 1, 4)
+        logits = (q @ k.transpose(-1, -2)) * (features // self.heads) ** -0.5
+        weights = logits.masked_fill(self.later, float("-inf")).softmax(-1)
+        return (weights @ v).transpose(1, 2).reshape(batch, tokens, features)
+
+
+class Unembedding(nn.Module):
+    """How well each row of an embedding fits; the weight is the embedding's own."""
+
+    def __init__(self, embedding):
+        super().__init__()
+        self.weight = embedding.weight
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight)
+
+
+def gpt(layers=2, width=128, heads=4, tokens=64, vocabulary=65):
+    embedding = nn.Embedding(vocabulary, width)
+    parts = [embedding, Positions(tokens, width)]
+    for _ in range(layers):
+        qkv, out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        up, down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        parts.append(Residual([nn.LayerNorm(width), qkv, Attention(heads, tokens), out]))
+        parts.append(Residual([nn.LayerNorm(width), up, nn.GELU(), down]))
+    return nn.Sequential(*parts, nn.LayerNorm(width), Unembedding(embedding))
+
+
+def batch(name, samples, device="cpu"):
+    """(x, labels) at random: pixels and a class each, or tokens and a class for each of them."""
+    classes, shape = CLASSES.get(name, 10), INPUTS[name]
+    if name == "gpt":
+        return tuple(torch.randint(0, classes, (samples, *shape), device=device) for _ in range(2))
+    return torch.rand(samples, *shape, device=device), torch.randint(0, classes, (samples,), device=device)
+
+
+def loss(logits, labels):
+    """The mean cross entropy, over all labels that there are."""
+    return nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
+
+
 def make(name):
     """The model, with weights as PyTorch initialises them."""
     if name == "mlp":
@@ -59,4 +125,6 @@ def make(name):
         )  # fmt: skip
     if name == "resnet":
         return resnet()
+    if name == "gpt":
+        return gpt()
     raise ValueError(f"no model {name!r}; there are {', '.join(INPUTS)}")

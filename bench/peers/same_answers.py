@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Whether Leeway and PyTorch agree: the same weights and batch, and then logits, loss and every gradient to 1e-4.
 
-usage: same_answers.py [--models mlp,lenet,vgg,resnet] [--build build/release] [--device cpu]
+usage: same_answers.py [--models mlp,lenet,vgg,resnet,gpt] [--build build/release] [--device cpu]
 
 Needs Debian's python3-torch and python3-numpy. The weights go by PyTorch's own names, from a file that Leeway saved.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy
 import torch
-import torch.nn.functional as F
 
 import models
 
@@ -47,13 +46,16 @@ def compare(name, tensors):
     model = models.make(name).train()
     weights = {key: tensors[key] for key in model.state_dict() if key in tensors}
     unknown = model.load_state_dict(weights, strict=False)
-    missing = [key for key in unknown.missing_keys if not key.endswith("num_batches_tracked")]
+    # A weight that is used twice goes by the name of its first use.
+    named = dict(model.named_parameters())
+    twice = {key for key, value in model.state_dict(keep_vars=True).items() if value.requires_grad and key not in named}
+    missing = [key for key in unknown.missing_keys if not key.endswith("num_batches_tracked") and key not in twice]
     if missing or unknown.unexpected_keys:
         sys.exit(f"{name}: names differ: missing {missing}, unexpected {unknown.unexpected_keys}")
-    logits = model(tensors["x"])
-    loss = F.cross_entropy(logits, tensors["labels"].long())
+    logits = model(tensors["x"].long() if name in models.CLASSES else tensors["x"])
+    loss = models.loss(logits, tensors["labels"].long())
     loss.backward()
-    yield "logits", difference(tensors["logits"], logits.detach())
+    yield "logits", difference(tensors["logits"], logits.detach().reshape(tensors["logits"].shape))
     yield "loss", difference(tensors["loss"], loss.detach().reshape(1))
     gradients = [
         (difference(tensors["gradient." + key], parameter.grad), "gradient of " + key)

@@ -8,7 +8,6 @@ import argparse
 import time
 
 import torch
-import torch.nn.functional as F
 
 import models
 
@@ -29,13 +28,12 @@ def main():
     device = torch.device(args.device)
     model = models.make(args.model).to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
-    x = torch.rand(BATCHES * args.batch, *models.INPUTS[args.model], device=device)
-    labels = torch.randint(0, 10, (BATCHES * args.batch,), device=device)
+    x, labels = models.batch(args.model, BATCHES * args.batch, device)
 
     def step(index):
         first = index % BATCHES * args.batch
         optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(model(x[first : first + args.batch]), labels[first : first + args.batch]).backward()
+        models.loss(model(x[first : first + args.batch]), labels[first : first + args.batch]).backward()
         optimizer.step()
 
     def run(seconds):

@@ -202,6 +202,25 @@ class CudaExecutor final : public Executor {
                           const EmbeddingShape& shape) override {
     cuda::embedding_backward(on(), dweight, dy, tokens, shape);
   }
+  void positions_forward(float* y, const float* x, ConstSlices weight,
+                         const PositionsShape& shape) override {
+    cuda::positions_forward(on(), y, x, weight, shape);
+  }
+  void positions_backward(Slices dweight, const float* dy, const PositionsShape& shape) override {
+    cuda::positions_backward(on(), dweight, dy, shape);
+  }
+  std::size_t attention_scratch_bytes(const AttentionShape& shape) override {
+    return cuda::attention_scratch_bytes(shape);
+  }
+  void attention_forward(float* y, float* log_sum, const float* x, std::byte*,
+                         const AttentionShape& shape) override {
+    cuda::attention_forward(on(), y, log_sum, x, shape);
+  }
+  void attention_backward(float* dx, const float* dy, const float* x, const float* y,
+                          const float* log_sum, std::byte* scratch,
+                          const AttentionShape& shape) override {
+    cuda::attention_backward(on(), dx, dy, x, y, log_sum, scratch, shape);
+  }
   void to_channels_last(float* y, const float* x, std::int64_t batch, std::int64_t channels,
                         std::int64_t pixels) override {
     cuda::to_channels_last(on(), y, x, batch, channels, pixels);

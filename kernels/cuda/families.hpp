@@ -6,6 +6,7 @@
 // the shape alone, so results repeat bit for bit on one kind of GPU. Any extent may be 0.
 #include "kernels/accumulate.hpp"
 #include "kernels/activation.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/batch_norm.hpp"
 #include "kernels/conv2d.hpp"
 #include "kernels/cuda/stream.hpp"
@@ -15,6 +16,7 @@
 #include "kernels/layer_norm.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/pool2d.hpp"
+#include "kernels/positions.hpp"
 #include "kernels/softmax_cross_entropy.hpp"
 #include "kernels/update.hpp"
 #include "tensor/dtype.hpp"
@@ -105,6 +107,18 @@ void embedding_forward(On on, float* y, const float* tokens, ConstSlices weight,
                        const EmbeddingShape& shape);
 void embedding_backward(On on, Slices dweight, const float* dy, const float* tokens,
                         const EmbeddingShape& shape);
+
+// ---- positions.cu, attention.cu ----
+
+void positions_forward(On on, float* y, const float* x, ConstSlices weight,
+                       const PositionsShape& shape);
+void positions_backward(On on, Slices dweight, const float* dy, const PositionsShape& shape);
+/// Of backward; forward needs none.
+std::size_t attention_scratch_bytes(const AttentionShape& shape);
+void attention_forward(On on, float* y, float* log_sum, const float* x,
+                       const AttentionShape& shape);
+void attention_backward(On on, float* dx, const float* dy, const float* x, const float* y,
+                        const float* log_sum, std::byte* scratch, const AttentionShape& shape);
 
 // ---- losses.cu. `result`: host memory that the device can write. ----
 

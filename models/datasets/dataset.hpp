@@ -10,6 +10,8 @@
 
 namespace leeway {
 
+class Vocabulary;
+
 /// The built-in data sets, and those that a scenario program brings along, implement this. All
 /// members are const and may be called from several threads at once.
 class Dataset {
@@ -22,16 +24,20 @@ class Dataset {
   virtual Shape sample_shape() const = 0;
   /// Classes of the labels 0..classes()-1, or 0 when the targets are numbers.
   virtual int classes() const = 0;
+  /// Labels of a sample, where there are classes: one, or one for each place of a sequence.
+  virtual std::int64_t label_count() const { return 1; }
   /// Numbers to predict for a sample; 0 when there are classes.
   virtual std::int64_t target_count() const = 0;
 
+  /// Of text: the characters that samples and labels are numbers of; else null.
+  virtual std::shared_ptr<const Vocabulary> vocabulary() const { return nullptr; }
   /// What an empty pixel reads as in a gathered image; new views of images are filled up with it.
   virtual float background() const { return 0; }
 
   /// Writes the named samples, in their order.
-  /// x: (samples.size(), sample_shape()). labels: (samples.size()), written iff classes() > 0, else
-  /// may be null. targets: (samples.size(), target_count()), written iff target_count() > 0, else
-  /// may be null.
+  /// x: (samples.size(), sample_shape()). labels: (samples.size(), label_count()), written iff
+  /// classes() > 0, else may be null. targets: (samples.size(), target_count()), written iff
+  /// target_count() > 0, else may be null.
   virtual void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
                       float* targets) const = 0;
 };

@@ -9,6 +9,7 @@
 #include "models/datasets/csv.hpp"
 #include "models/datasets/idx.hpp"
 #include "models/datasets/synthetic.hpp"
+#include "models/datasets/text.hpp"
 
 namespace leeway {
 
@@ -39,6 +40,9 @@ Status check_custom(const std::string& name, const TrainTest& data) {
       (train.classes() > 0) == (train.target_count() > 0))
     return refuse("has ", train.classes(), " classes and ", train.target_count(),
                   " targets; give one of them and leave the other 0");
+  if (train.label_count() < 1 || train.label_count() != test.label_count())
+    return refuse("has ", train.label_count(), " labels a training sample and ", test.label_count(),
+                  " a test sample; give both the same, at least 1");
   if (train.sample_shape().count() <= 0)
     return refuse("has samples of shape ", train.sample_shape(), "; give extents above 0");
   if (train.sample_shape() != test.sample_shape() || train.classes() != test.classes() ||
@@ -80,6 +84,7 @@ struct Loader {
   Expected<TrainTest> operator()(const plan::Synthetic& source) const {
     return make_synthetic(source, seed);
   }
+  Expected<TrainTest> operator()(const plan::Writing& source) const { return load_text(source); }
   Expected<TrainTest> operator()(const plan::CustomData& source) const {
     return make_custom(source, seed);
   }

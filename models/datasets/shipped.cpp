@@ -15,9 +15,14 @@ constexpr std::int64_t kChunkBytes = 1 << 20;
 /// Values that a checksum looks at, in either set: a fraction of a second.
 constexpr std::int64_t kCheckedValues = 4 << 20;
 
-/// Of a sample, targets or label included.
+/// Labels or targets of a sample.
+std::int64_t answers_of(const node::DataMark& mark) {
+  return mark.classes > 0 ? mark.labels : mark.targets;
+}
+
+/// Of a sample, targets or labels included.
 std::int64_t values_of(const node::DataMark& mark) {
-  return mark.shape.count() + (mark.classes > 0 ? 1 : mark.targets);
+  return mark.shape.count() + answers_of(mark);
 }
 
 class Checksum {
@@ -41,13 +46,13 @@ void check(const Dataset& data, const node::DataMark& mark, Checksum& checksum) 
   const std::int64_t looked_at = std::min(data.size(), most);
   std::vector<float> x(static_cast<std::size_t>(mark.shape.count()));
   std::vector<float> targets(static_cast<std::size_t>(mark.targets));
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(mark.labels));
   for (std::int64_t i = 0; i < looked_at; ++i) {
     // Evenly, the first and the last among them.
     const std::int64_t sample = looked_at == 1 ? 0 : i * (data.size() - 1) / (looked_at - 1);
-    std::int32_t label = 0;
-    data.gather({&sample, 1}, x.data(), &label, targets.data());
+    data.gather({&sample, 1}, x.data(), labels.data(), targets.data());
     checksum.add(x.data(), mark.shape.count());
-    if (mark.classes > 0) checksum.add(&label, 1);
+    if (mark.classes > 0) checksum.add(labels.data(), mark.labels);
     checksum.add(targets.data(), mark.targets);
   }
 }
@@ -60,6 +65,7 @@ class Marked : public Dataset {
   std::int64_t size() const override { return size_; }
   Shape sample_shape() const override { return mark_.shape; }
   int classes() const override { return static_cast<int>(mark_.classes); }
+  std::int64_t label_count() const override { return mark_.labels; }
   std::int64_t target_count() const override { return mark_.targets; }
   float background() const override { return mark_.background; }
   void gather(std::span<const std::int64_t>, float*, std::int32_t*, float*) const override {
@@ -80,6 +86,7 @@ node::DataMark mark_of(const TrainTest& data) {
   mark.shape = data.train->sample_shape();
   mark.classes = static_cast<std::uint32_t>(data.train->classes());
   mark.targets = data.train->target_count();
+  mark.labels = data.train->label_count();
   mark.background = data.train->background();
   Checksum checksum;
   check(*data.train, mark, checksum);
@@ -105,7 +112,7 @@ node::Chunk chunk_of(const TrainTest& data, const node::DataMark& mark, bool tes
   std::iota(samples.begin(), samples.end(), first);
   node::Chunk chunk{test, first, static_cast<std::uint32_t>(count),
                     Blob::floats(count * mark.shape.count()),
-                    Blob::floats(count * (mark.classes > 0 ? 1 : mark.targets))};
+                    Blob::floats(count * answers_of(mark))};
   set.gather(samples, chunk.x.mutable_floats(),
              mark.classes > 0 ? reinterpret_cast<std::int32_t*>(chunk.y.mutable_data()) : nullptr,
              mark.classes > 0 ? nullptr : chunk.y.mutable_floats());
@@ -123,13 +130,13 @@ class ShippedData::Pieces final : public Marked {
     const std::int64_t count = std::min(samples_of_chunk(mark_), size_ - samples_);
     if (chunk.samples != count) return refuse("has ", chunk.samples, " samples, must have ", count);
     const auto x_bytes = static_cast<std::size_t>(4 * count * mark_.shape.count());
-    const auto y_bytes = static_cast<std::size_t>(4 * count * (mark_.classes > 0 ? 1 : targets()));
+    const auto y_bytes = static_cast<std::size_t>(4 * count * answers_of(mark_));
     if (chunk.x.size() != x_bytes || chunk.y.size() != y_bytes)
       return refuse("has blobs of ", chunk.x.size(), " and ", chunk.y.size(), " bytes, must have ",
                     x_bytes, " and ", y_bytes);
     if (mark_.classes > 0) {
       const auto* labels = reinterpret_cast<const std::int32_t*>(chunk.y.data());
-      for (std::int64_t i = 0; i < count; ++i)
+      for (std::int64_t i = 0; i < count * mark_.labels; ++i)
         if (labels[i] < 0 || labels[i] >= classes())
           return refuse("has the label ", labels[i], ", must be below ", classes());
     }
@@ -149,7 +156,9 @@ class ShippedData::Pieces final : public Marked {
       const std::int64_t row = sample % piece;
       x = std::copy_n(from_x.as_floats() + row * values, values, x);
       if (mark_.classes > 0)
-        *labels++ = reinterpret_cast<const std::int32_t*>(from_y.data())[row];
+        labels =
+            std::copy_n(reinterpret_cast<const std::int32_t*>(from_y.data()) + row * mark_.labels,
+                        mark_.labels, labels);
       else
         targets = std::copy_n(from_y.as_floats() + row * mark_.targets, mark_.targets, targets);
     }
@@ -159,7 +168,6 @@ class ShippedData::Pieces final : public Marked {
   struct Piece {
     Blob x, y;
   };
-  std::int64_t targets() const { return mark_.targets; }
   std::vector<Piece> pieces_;
   std::int64_t samples_ = 0;
 };

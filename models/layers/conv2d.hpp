@@ -15,7 +15,9 @@ class Conv2d final : public Layer {
   Expected<Shape> set_input(const Shape& input) override;
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }
-  std::size_t scratch_bytes(Executor& on, std::int64_t batch) const override {
+  std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool training) const override {
+    // On the processor scratch is for backward alone.
+    if (!training && on.device().kind != Device::Kind::cuda) return 0;
     return on.conv2d_scratch_bytes(shape(batch));
   }
   std::int64_t flops() const override { return shape(1).flops(); }

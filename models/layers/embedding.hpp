@@ -21,7 +21,7 @@ class Embedding final : public Layer {
   }
   std::vector<ParameterSpec> parameters() const override {
     return {{"weight", Shape{spec_.vocabulary, spec_.features}, spec_.init, spec_.features,
-             spec_.features}};
+             spec_.features, 0, spec_.deviation}};
   }
   bool backward_reads_output() const override { return false; }
   void forward(const ForwardArgs& args) const override {

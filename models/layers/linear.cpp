@@ -19,7 +19,7 @@ Expected<Shape> Linear::set_input(const Shape& input) {
 
 std::vector<ParameterSpec> Linear::parameters() const {
   std::vector<ParameterSpec> specs{
-      {"weight", Shape{outputs_, inputs_}, spec_.init, inputs_, outputs_}};
+      {"weight", Shape{outputs_, inputs_}, spec_.init, inputs_, outputs_, 0, spec_.deviation}};
   if (spec_.bias) specs.push_back({"bias", Shape{outputs_}, plan::Init::zeros, inputs_, outputs_});
   return specs;
 }

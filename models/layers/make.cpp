@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "models/layers/activation.hpp"
+#include "models/layers/attention.hpp"
 #include "models/layers/conv2d.hpp"
 #include "models/layers/dropout.hpp"
 #include "models/layers/embedding.hpp"
@@ -12,6 +13,8 @@
 #include "models/layers/linear.hpp"
 #include "models/layers/norm.hpp"
 #include "models/layers/pool2d.hpp"
+#include "models/layers/positions.hpp"
+#include "models/layers/unembedding.hpp"
 #include "models/model.hpp"
 
 namespace leeway {
@@ -41,7 +44,7 @@ Error not_zero(std::string_view layer, std::string_view what, std::string_view e
 }
 
 struct Maker {
-  std::uint32_t salt;
+  const LayerContext& context;
 
   MadeLayer operator()(const plan::Linear& spec) const {
     if (spec.outputs == 0) return not_zero("linear", "outputs", "10");
@@ -66,8 +69,31 @@ struct Maker {
   MadeLayer operator()(const plan::Sigmoid&) const {
     return made<ActivationLayer>(kernels::Activation::sigmoid);
   }
-  MadeLayer operator()(const plan::Dropout& spec) const { return made<Dropout>(spec, salt); }
-  MadeLayer operator()(const plan::Embedding& spec) const { return made<Embedding>(spec); }
+  MadeLayer operator()(const plan::Dropout& spec) const {
+    return made<Dropout>(spec, context.salt);
+  }
+  MadeLayer operator()(plan::Embedding spec) const {
+    if (spec.vocabulary == 0) {
+      if (context.classes == 0)
+        return Error{
+            "embedding: vocabulary is 0, which stands for the data's classes, and this data has "
+            "none; give it the number of tokens, for example vocabulary = 1000"};
+      spec.vocabulary = static_cast<std::uint32_t>(context.classes);
+    }
+    return made<Embedding>(spec);
+  }
+  MadeLayer operator()(const plan::Positions& spec) const { return made<Positions>(spec); }
+  MadeLayer operator()(const plan::Attention& spec) const {
+    if (spec.heads == 0) return not_zero("attention", "heads", "4");
+    return made<Attention>(spec);
+  }
+  MadeLayer operator()(const plan::Unembedding&) const {
+    if (context.table.rank() != 2)
+      return Error{
+          "unembedding: there is no embedding before it; put one at the model's begin, or "
+          "use linear"};
+    return made<Unembedding>(context.table);
+  }
   MadeLayer operator()(const plan::Residual&) const {
     return Error{"residual: it is made of layers, and none itself"};  // Model::build takes it apart
   }
@@ -102,8 +128,8 @@ void register_layer(const std::string& name, LayerFactory make) {
   makers[name] = make;
 }
 
-MadeLayer make_layer(const plan::Layer& description, std::uint32_t salt) {
-  return std::visit(Maker{salt}, description);
+MadeLayer make_layer(const plan::Layer& description, const LayerContext& context) {
+  return std::visit(Maker{context}, description);
 }
 
 }  // namespace leeway

@@ -6,8 +6,16 @@
 
 namespace leeway {
 
-/// A built-in layer, or one that register_layer knows. `salt` keeps the random numbers of a model's
-/// layers apart. The error names what is wrong with the description.
-Expected<std::unique_ptr<Layer>> make_layer(const plan::Layer& description, std::uint32_t salt);
+/// What a layer's place in its model tells it.
+struct LayerContext {
+  std::uint32_t salt = 0;  // keeps the random numbers of a model's layers apart
+  int classes = 0;         // of the data; 0 where it has numbers to predict
+  Shape table;             // of the weight of the latest embedding before; empty: there is none
+};
+
+/// A built-in layer, or one that register_layer knows. The error names what is wrong with the
+/// description.
+Expected<std::unique_ptr<Layer>> make_layer(const plan::Layer& description,
+                                            const LayerContext& context);
 
 }  // namespace leeway

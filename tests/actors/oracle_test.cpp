@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "models/datasets/text.hpp"
+#include "runtime/models.hpp"
 #include "tests/support/bits.hpp"
 #include "tests/support/checkers.hpp"
 #include "tests/support/tiny.hpp"
@@ -140,6 +142,24 @@ TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bi
     CHECK(
         same_bits(weights_of(run_plan(bsp_plan(workers, batch), 1)), weights_of(run_plan(one, 1))));
   }
+}
+
+TEST_CASE("so it is with a model of text, whose table is used twice") {
+  // 72 windows of 9 characters: six whole rounds.
+  register_data("text", [](std::uint64_t) {
+    std::string text;
+    for (int i = 0; i < 722; ++i) text += static_cast<char>('a' + i * i % 7);
+    return windows_of(text, {.context = 9}, "text");
+  });
+  const auto plan_of = [](std::uint32_t workers, std::uint32_t batch) {
+    Plan plan = bsp_plan(workers, batch);
+    plan.data = plan::CustomData{"text"};
+    plan.model = gpt({.layers = 1, .width = 8, .heads = 2, .dropout = 0.1});
+    return plan;
+  };
+  Plan one = plan_of(1, 12);
+  one.micro_batches = 3;
+  CHECK(same_bits(weights_of(run_plan(plan_of(3, 4), 1)), weights_of(run_plan(one, 1))));
 }
 
 TEST_CASE("bsp with N workers equals one worker with N times the batch, to rounding") {

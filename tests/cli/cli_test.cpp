@@ -198,6 +198,31 @@ TEST_CASE("leeway cert that cannot go on has made nothing, and says why") {
                             "give another name with --node\n");
 }
 
+TEST_CASE("leeway sample says what a folder lacks, and what its flags are") {
+  Prefix prefix;
+  const std::string folder = prefix.bin().string();
+  const Result nothing = leeway_command(prefix, "sample " + folder);
+  CHECK(nothing.code == 2);
+  CHECK(nothing.output ==
+        "leeway: " + folder +
+            ": is not the folder of a run; give one, such as runs/char-gpt-...\n");
+  prefix.write(prefix.bin() / "plan.json", to_json([] {
+                 Plan plan;
+                 plan.name = "pictures";
+                 plan.model = {plan::Linear{10}};
+                 return plan;
+               }()));
+  const Result pictures = leeway_command(prefix, "sample " + folder);
+  CHECK(pictures.code == 2);
+  CHECK_THAT(pictures.output,
+             Contains("the run \"pictures\" has not learned from a text; give one"));
+  CHECK_THAT(leeway_command(prefix, "sample").output, Contains("RUN is required"));
+  const Result help = leeway_command(prefix, "sample --help");
+  CHECK(help.code == 0);
+  for (const char* flag : {"--prompt", "--characters", "--temperature", "--seed"})
+    CHECK_THAT(help.output, Contains(flag));
+}
+
 TEST_CASE("bad usage has exit code 2, help and version 0") {
   Prefix prefix;
   for (const char* command : {"", "lst", "run", "run --workers 3", "describe", "list --all"})

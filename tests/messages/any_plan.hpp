@@ -27,7 +27,7 @@ inline std::string any_text() {
 }
 
 inline plan::DataSource any_data() {
-  switch (*rc::gen::inRange(0, 6)) {
+  switch (*rc::gen::inRange(0, 7)) {
     case 0:
       return plan::FashionMnist{any_text()};
     case 1:
@@ -41,6 +41,8 @@ inline plan::DataSource any_data() {
       return plan::Synthetic{
           any<std::uint32_t>(), any<std::uint32_t>(),
           plan::Clusters{any<std::uint32_t>(), any<std::uint32_t>(), any<double>()}};
+    case 5:
+      return plan::Writing{any_text(), any<std::uint32_t>(), any<double>()};
     default:
       return plan::CustomData{any_text()};
   }
@@ -59,9 +61,9 @@ inline std::vector<plan::Layer> any_layers(int depth);
 
 /// A layer with up to `depth` residual layers inside one another.
 inline plan::Layer any_layer(int depth) {
-  switch (*rc::gen::inRange(0, depth > 0 ? 15 : 14)) {
+  switch (*rc::gen::inRange(0, depth > 0 ? 18 : 17)) {
     case 0:
-      return plan::Linear{any<std::uint32_t>(), any_init(), any<bool>()};
+      return plan::Linear{any<std::uint32_t>(), any_init(), any<bool>(), any<double>()};
     case 1:
       return plan::Relu{};
     case 2:
@@ -93,7 +95,13 @@ inline plan::Layer any_layer(int depth) {
     case 12:
       return plan::Dropout{any<double>()};
     case 13:
-      return plan::Embedding{any<std::uint32_t>(), any<std::uint32_t>(), any_init()};
+      return plan::Embedding{any<std::uint32_t>(), any<std::uint32_t>(), any_init(), any<double>()};
+    case 14:
+      return plan::Positions{any_init(), any<double>()};
+    case 15:
+      return plan::Attention{any<std::uint32_t>()};
+    case 16:
+      return plan::Unembedding{};
     default:
       return plan::Residual{any_layers(depth - 1), any_layers(depth - 1)};
   }

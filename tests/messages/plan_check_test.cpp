@@ -132,7 +132,16 @@ TEST_CASE("the settings of layers are checked") {
   CHECK_THAT(with_layer(plan::Dropout{1}), Contains("model[0].dropout.probability: 1"));
   CHECK_THAT(with_layer(plan::Dropout{-0.1}), Contains("dropout.probability: -0.1"));
   CHECK(with_layer(plan::Dropout{0}) == "");
-  CHECK_THAT(with_layer(plan::Embedding{0, 1}), Contains("embedding.vocabulary: 0"));
+  CHECK(with_layer(plan::Embedding{0, 1}) == "");
+  CHECK_THAT(with_layer(plan::Attention{0}), Contains("attention.heads: 0"));
+  for (const double value : {0.0, -1.0, kNan, kInf}) {
+    CHECK_THAT(with_layer(plan::Positions{plan::Init::normal, value}),
+               Contains("model[0].positions.deviation: "));
+    CHECK_THAT(with_layer(plan::Embedding{1, 1, plan::Init::normal, value}),
+               Contains("model[0].embedding.deviation: "));
+    CHECK_THAT(with_layer(plan::Linear{1, plan::Init::normal, true, value}),
+               Contains("model[0].linear.deviation: "));
+  }
   CHECK_THAT(with_layer(plan::Embedding{1, 0}), Contains("embedding.features: 0"));
   CHECK_THAT(with_layer(plan::Embedding{~0u, ~0u}), Contains("give fewer features"));
   for (const plan::Layer& layer :

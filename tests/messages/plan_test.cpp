@@ -39,8 +39,12 @@ Plan must(Expected<Plan> plan) {
 /// A plan with an arm of every union, an item in every list and a value in every enum.
 Plan full_plan() {
   Plan out;
-  out.model = {plan::Linear{10, plan::Init::xavier}, plan::Relu{}, plan::Conv2d{},
-               plan::Embedding{}, plan::Residual{{plan::Gelu{}}, {}}};
+  out.model = {plan::Linear{10, plan::Init::xavier},
+               plan::Relu{},
+               plan::Conv2d{},
+               plan::Embedding{},
+               plan::Positions{},
+               plan::Residual{{plan::Gelu{}}, {}}};
   out.stragglers = {{}, {1, false, plan::Pauses{}}, {0, true, plan::Trace{"slow.txt"}}};
   out.faults = {{address_of(WorkerId(1)), std::int64_t{5}, 0, plan::Killed{}}};
   out.simulated = plan::World{};
@@ -89,7 +93,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
   expected.model = {plan::Linear{},    plan::CustomLayer{}, plan::Conv2d{},    plan::MaxPool2d{},
                     plan::AvgPool2d{}, plan::BatchNorm{},   plan::LayerNorm{}, plan::Gelu{},
                     plan::Tanh{},      plan::Sigmoid{},     plan::Dropout{},   plan::Embedding{},
-                    plan::Residual{}};
+                    plan::Residual{},  plan::Positions{},   plan::Attention{}, plan::Unembedding{}};
   expected.optimizer.kind = plan::AdamW{};
   expected.schedule.kind = plan::Step{};
   expected.consistency = plan::Ssp{};
@@ -109,7 +113,8 @@ TEST_CASE("the schema and the struct have the same defaults") {
   CHECK(must(plan_from_toml(R"(
     data = "csv"
     model = ["linear", "custom", "conv2d", "max_pool2d", "avg_pool2d", "batch_norm", "layer_norm",
-             "gelu", "tanh", "sigmoid", "dropout", "embedding", "residual"]
+             "gelu", "tanh", "sigmoid", "dropout", "embedding", "residual",
+             "positions", "attention", "unembedding"]
     augment = {}
     optimizer.adamw = {}
     schedule.step = {}
@@ -120,6 +125,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
     host = "simulated"
   )",
                             "plan.toml")) == expected);
+  CHECK(must(plan_from_toml("data = 'text'", "")).data == plan::DataSource(plan::Writing{}));
   CHECK(must(plan_from_toml("consistency = 'backup'", "")).consistency ==
         plan::Consistency(plan::Backup{}));
   CHECK(must(plan_from_toml("consistency = 'adaptive'", "")).consistency ==
@@ -343,7 +349,7 @@ TEST_CASE("a plan file that cannot be read is named") {
 TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
   const auto good = words_of(full_plan());
   std::string errors;
-  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 13, 15}) {
+  for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 13, 18}) {
     for (std::size_t i = 0; i < good.size() * 4; ++i) {
       auto words = good;
       std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
@@ -352,14 +358,15 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
     }
   }
   for (const char* error :
-       {"data is of the unknown kind 5", "layer is of the unknown kind 15",
+       {"data is of the unknown kind 6", "layer is of the unknown kind 18",
         "optimizer is of the unknown kind 6", "schedule is of the unknown kind 3",
         "consistency is of the unknown kind 5", "loss has the unknown value 3",
         "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
-        "embedding.init has the unknown value 5", "straggler is of the unknown kind 7",
-        "straggler.pauses is of the unknown kind 2", "fault is of the unknown kind 13",
-        "fault.at is of the unknown kind 2", "balance has the unknown value 2",
-        "host is of the unknown kind 2", "world.nodes has the unknown value 2"})
+        "embedding.init has the unknown value 5", "positions.init has the unknown value 5",
+        "straggler is of the unknown kind 7", "straggler.pauses is of the unknown kind 2",
+        "fault is of the unknown kind 13", "fault.at is of the unknown kind 2",
+        "balance has the unknown value 2", "host is of the unknown kind 2",
+        "world.nodes has the unknown value 2"})
     CHECK_THAT(errors, Contains(std::string("plan: ") + error + '\n'));
 }
 

@@ -40,6 +40,42 @@ TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts
     CHECK(contains(ran.out, words));
 }
 
+TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with it") {
+  const TemporaryFolder folder;
+  const std::string file = folder / "text.txt";
+  {
+    std::ofstream text(file);
+    for (int day = 0; day < 4000; ++day)
+      text << "The evening and the morning were day " << day << ".\n";
+  }
+  const auto ran = run_program({kBin + "/char-gpt", "--data", file, "--epochs", "0.3", "--workers",
+                                "3", "--slow", "1:3x", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  CHECK(contains(ran.out, "What it writes:"));
+  const auto result = read_json(folder / "run/result.json");
+  CHECK(result["test_loss"] < 2.6);  // a guess has 3.3
+  CHECK(result["test_accuracy"] < 1);
+  CHECK(read_json(folder / "run/vocabulary.json")["characters"].size() == 28);
+  const std::vector<std::string> command = {
+      kBin + "/leeway", "sample", folder / "run", "--prompt", "The evening and ",
+      "--characters",   "50",     "--seed",       "7"};
+  const auto once = run_program(command), again = run_program(command);
+  INFO(once.err);
+  REQUIRE(once.code == 0);
+  CHECK(once.out.starts_with("The evening and "));
+  CHECK(once.out.size() == 16 + 50 + 1);
+  CHECK(once.out == again.out);
+  const auto strange =
+      run_program({kBin + "/leeway", "sample", folder / "run", "--prompt", "Zebra"});
+  CHECK(strange.code == 2);
+  CHECK(
+      contains(strange.err, "\"Z\" does not occur in the text that was trained on; leave it out"));
+  const auto missing = run_program({kBin + "/char-gpt", "--data", folder / "nothing.txt"});
+  CHECK(missing.code == 2);
+  CHECK(contains(missing.err, "; give --data FILE, a text in UTF-8"));
+}
+
 TEST_CASE("stragglers compares sixteen runs") {
   const TemporaryFolder folder;
   const auto ran = run_program({kBin + "/stragglers", "--epochs", "0.1", "--out", folder / "run"});

@@ -319,6 +319,27 @@ class QueuedGpu final : public FakeGpu {
     queue_.add(
         [=, dw = kept(dweight)](Executor& cpu) { cpu.embedding_backward(dw, dy, tokens, shape); });
   }
+  void positions_forward(float* y, const float* x, kernels::ConstSlices weight,
+                         const kernels::PositionsShape& shape) override {
+    queue_.add([=, w = kept(weight)](Executor& cpu) { cpu.positions_forward(y, x, w, shape); });
+  }
+  void positions_backward(kernels::Slices dweight, const float* dy,
+                          const kernels::PositionsShape& shape) override {
+    queue_.add([=, dw = kept(dweight)](Executor& cpu) { cpu.positions_backward(dw, dy, shape); });
+  }
+  std::size_t attention_scratch_bytes(const kernels::AttentionShape& shape) override {
+    return kernels::attention_scratch_bytes(shape);
+  }
+  void attention_forward(float* y, float* log_sum, const float* x, std::byte* scratch,
+                         const kernels::AttentionShape& shape) override {
+    queue_.add([=](Executor& cpu) { cpu.attention_forward(y, log_sum, x, scratch, shape); });
+  }
+  void attention_backward(float* dx, const float* dy, const float* x, const float* y,
+                          const float* log_sum, std::byte* scratch,
+                          const kernels::AttentionShape& shape) override {
+    queue_.add(
+        [=](Executor& cpu) { cpu.attention_backward(dx, dy, x, y, log_sum, scratch, shape); });
+  }
   void to_channels_last(float* y, const float* x, std::int64_t batch, std::int64_t channels,
                         std::int64_t pixels) override {
     queue_.add([=](Executor& cpu) { cpu.to_channels_last(y, x, batch, channels, pixels); });

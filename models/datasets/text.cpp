@@ -1,0 +1,75 @@
+#include "models/datasets/text.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "models/datasets/file.hpp"
+#include "models/datasets/program_output.hpp"
+
+namespace leeway {
+
+namespace {
+
+std::string_view as_text(const std::vector<std::byte>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Expected<std::vector<std::byte>> king_james() {
+  // All of it, in lines of at most 79 characters; the data lies where Debian puts it.
+  return program_output({"bible", "-p", "/usr/lib", "-l79", "gen1:1-rev22:21"},
+                        "apt-get install bible-kjv bible-kjv-text, or give --data FILE");
+}
+
+}  // namespace
+
+TextWindows::TextWindows(Characters characters, std::int64_t begin, std::int64_t end,
+                         std::int64_t context, std::shared_ptr<const Vocabulary> vocabulary)
+    : characters_(std::move(characters)),
+      begin_(begin),
+      context_(context),
+      size_(std::max<std::int64_t>(0, (end - begin - 1) / context)),
+      vocabulary_(std::move(vocabulary)) {
+  LW_CHECK(context > 0 && begin >= 0 && end <= std::ssize(*characters_), context, begin, end);
+}
+
+void TextWindows::gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+                         float*) const {
+  for (const std::int64_t sample : samples) {
+    LW_CHECK(sample >= 0 && sample < size_, sample, size_);
+    const auto* from = characters_->data() + begin_ + sample * context_;
+    x = std::copy_n(from, context_, x);
+    labels = std::copy_n(from + 1, context_, labels);
+  }
+}
+
+Expected<TrainTest> windows_of(std::string_view text, const plan::Writing& source,
+                               const std::string& name) {
+  const auto vocabulary = Vocabulary::of(text, name);
+  if (!vocabulary) return vocabulary.error();
+  auto numbers = (*vocabulary)->numbers(text, name);
+  LW_CHECK(bool(numbers), "made of the same text");
+  const auto characters = std::make_shared<const std::vector<std::int32_t>>(std::move(*numbers));
+  const std::int64_t count = std::ssize(*characters), context = source.context;
+  const auto for_tests = static_cast<std::int64_t>(static_cast<double>(count) * source.test_share);
+  const std::int64_t border = count - for_tests;
+  auto train = std::make_shared<TextWindows>(characters, 0, border, context, *vocabulary);
+  auto test = std::make_shared<TextWindows>(characters, border, count, context, *vocabulary);
+  if (train->size() == 0 || test->size() == 0)
+    return Error{concat(name, ": has ", count, " characters, ", border, " of them to train on and ",
+                        for_tests, " to test, and a sample takes ", context + 1,
+                        "; give a longer text, or a smaller data.text.context")};
+  return TrainTest{train, test};
+}
+
+Expected<TrainTest> load_text(const plan::Writing& source) {
+  const auto bytes = source.file.empty()
+                         ? king_james()
+                         : read_file(source.file, "give --data FILE, a text in UTF-8");
+  if (!bytes) return Error{concat("data.text: ", bytes.error().text)};
+  return windows_of(as_text(*bytes), source,
+                    source.file.empty() ? "data.text: the King James Bible"
+                                        : concat("data.text: \"", source.file, '"'));
+}
+
+}  // namespace leeway

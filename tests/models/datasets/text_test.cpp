@@ -1,0 +1,175 @@
+#include "models/datasets/text.hpp"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "models/datasets/load.hpp"
+#include "models/datasets/program_output.hpp"
+#include "models/datasets/shipped.hpp"
+#include "tests/models/datasets/files.hpp"
+
+using namespace leeway;
+using Catch::Contains;
+
+namespace {
+
+struct Windows {
+  std::vector<float> x;
+  std::vector<std::int32_t> labels;
+};
+
+Windows all_of(const Dataset& data) {
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(data.size()));
+  std::iota(samples.begin(), samples.end(), 0);
+  const auto places = samples.size() * static_cast<std::size_t>(data.sample_shape().count());
+  Windows windows{std::vector<float>(places), std::vector<std::int32_t>(places)};
+  data.gather(samples, windows.x.data(), windows.labels.data(), nullptr);
+  return windows;
+}
+
+std::string written(const Vocabulary& vocabulary, const auto& numbers) {
+  std::string text;
+  for (const auto number : numbers) text += vocabulary.character(static_cast<int>(number));
+  return text;
+}
+
+plan::Writing source(std::uint32_t context, double test_share, std::string file = "") {
+  return {std::move(file), context, test_share};
+}
+
+std::shared_ptr<const Vocabulary> vocabulary_of(const std::string& text) {
+  const auto made = Vocabulary::of(text, "text");
+  REQUIRE(made);
+  return *made;
+}
+
+}  // namespace
+
+TEST_CASE("a text becomes windows that follow each other, each character the label of the last") {
+  const std::string text = "In the beginning was the Word";  // 29 characters, 5 of them for tests
+  const auto data = windows_of(text, source(4, 0.2), "text");
+  REQUIRE(data);
+  CHECK(data->train->size() == 5);
+  CHECK(data->test->size() == 1);
+  CHECK(data->train->sample_shape() == Shape{4});
+  CHECK(data->train->label_count() == 4);
+  CHECK(data->train->target_count() == 0);
+  const auto vocabulary = data->train->vocabulary();
+  REQUIRE(vocabulary);
+  CHECK(data->train->classes() == vocabulary->size());
+  CHECK(data->test->vocabulary() == vocabulary);
+  const Windows train = all_of(*data->train), test = all_of(*data->test);
+  CHECK(written(*vocabulary, train.x) == text.substr(0, 20));
+  CHECK(written(*vocabulary, train.labels) == text.substr(1, 20));
+  CHECK(written(*vocabulary, test.x) == text.substr(24, 4));
+  CHECK(written(*vocabulary, test.labels) == text.substr(25, 4));
+}
+
+TEST_CASE("a vocabulary numbers the characters of a text by their code points, beyond ASCII too") {
+  const std::string text = "z\xc3\xa9 \xe2\x82\xac\n\xf0\x9f\x98\x80 z";  // e acute, euro, a smile
+  const auto vocabulary = vocabulary_of(text);
+  REQUIRE(vocabulary->size() == 6);
+  CHECK(vocabulary->character(0) == "\n");
+  CHECK(vocabulary->character(3) == "\xc3\xa9");
+  CHECK(vocabulary->character(5) == "\xf0\x9f\x98\x80");
+  const auto numbers = vocabulary->numbers(text, "text");
+  REQUIRE(numbers);
+  CHECK(*numbers == std::vector<std::int32_t>{2, 3, 1, 4, 0, 5, 1, 2});
+  const auto back = Vocabulary::parse(vocabulary->json(), "vocabulary.json");
+  REQUIRE(back);
+  CHECK((*back)->json() == vocabulary->json());
+  CHECK(*(*back)->numbers(text, "text") == *numbers);
+}
+
+TEST_CASE("bytes that are not UTF-8 are told with their place") {
+  for (const std::string bad : {"\xff", "\x80", "\xc0\x80", "\xc3", "\xe2\x82", "\xed\xa0\x80",
+                                "\xf4\x90\x80\x80", "\xc3z", "\xe0\x80\x80", "\xf0\x80\x80\x80"}) {
+    const auto made = Vocabulary::of("fine" + bad, "\"a.txt\"");
+    REQUIRE_FALSE(made);
+    CHECK_THAT(made.error().text, Contains("\"a.txt\": byte 4 is not UTF-8: ") &&
+                                      Contains("; convert it, for example with iconv"));
+  }
+  CHECK(Vocabulary::of("", "\"a.txt\"").error().text ==
+        "\"a.txt\": is empty; give a file with a text");
+  CHECK(vocabulary_of("abc")->numbers("abd", "--prompt").error().text ==
+        "--prompt: \"d\" does not occur in the text that was trained on; leave it out");
+}
+
+TEST_CASE("a list of characters that no run has written is refused") {
+  for (const char* json :
+       {"", "[]", "{}", "{\"characters\": \"ab\"}", "{\"characters\": []}",
+        "{\"characters\": [\"a\", 1]}", "{\"characters\": [\"ab\"]}", "{\"characters\": [\"\"]}",
+        "{\"characters\": [\"b\", \"a\"]}", "{\"characters\": [\"a\", \"a\"]}"}) {
+    const auto read = Vocabulary::parse(json, "v.json");
+    REQUIRE_FALSE(read);
+    CHECK_THAT(read.error().text, Contains("v.json: is no list of characters"));
+  }
+}
+
+TEST_CASE("a text that is missing or too short is refused with what to do") {
+  CHECK_THAT(load_data(source(4, 0.1, "/no/such.txt"), 1).error().text,
+             Contains("data.text: \"/no/such.txt\" cannot be read: ") &&
+                 Contains("; give --data FILE, a text in UTF-8"));
+  CHECK(windows_of("too short", source(8, 0.5), "text").error().text ==
+        "text: has 9 characters, 5 of them to train on and 4 to test, and a sample takes 9; give a "
+        "longer text, or a smaller data.text.context");
+}
+
+TEST_CASE("a file of the user's is read as it is") {
+  const test::TemporaryFolder folder;
+  const auto data = load_data(source(3, 0.5, folder.write("a.txt", "abcabcab\nabcabcab\n")), 1);
+  REQUIRE(data);
+  CHECK(data->train->classes() == 4);
+  CHECK(data->train->size() == 2);
+}
+
+TEST_CASE("the King James Bible begins with the first day and ends with the book of life") {
+  const auto data = load_data(source(64, 0.1), 1);
+  INFO((data ? "" : data.error().text));
+  REQUIRE(data);
+  CHECK(data->train->size() > 50'000);
+  CHECK(data->test->size() > 5'000);
+  CHECK(data->train->classes() > 60);
+  const auto vocabulary = data->train->vocabulary();
+  const std::string begin = written(*vocabulary, all_of(*data->train).x).substr(0, 200);
+  CHECK_THAT(begin, Contains("In the beginning God created the heaven and the earth."));
+  const std::string end = written(*vocabulary, all_of(*data->test).x);
+  CHECK_THAT(end.substr(end.size() - 300), Contains("the book of life"));
+}
+
+TEST_CASE("what a program prints is taken whole, and a program that fails is told") {
+  const auto text = [](const std::vector<std::string>& command) {
+    const auto output = program_output(command, "do without");
+    return output ? std::string(reinterpret_cast<const char*>(output->data()), output->size())
+                  : output.error().text;
+  };
+  CHECK(text({"echo", "two words;", "$HOME"}) == "two words; $HOME\n");
+  CHECK(text({"seq", "100000"}).size() == 588895);
+  CHECK(text({"leeway-no-such-program"}) ==
+        "\"leeway-no-such-program\" cannot be run: No such file or directory; do without");
+  CHECK(text({"false"}) == "\"false\" failed with exit code 1; do without");
+  CHECK(text({"true"}) == "\"true\" printed nothing; do without");
+  CHECK(text({"cat"}) == "\"cat\" printed nothing; do without");  // there is nothing to read
+}
+
+TEST_CASE("a text that was shipped in pieces keeps its labels") {
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += static_cast<char>('a' + i * i % 23);
+  const auto data = windows_of(text, source(16, 0.3), "text");
+  REQUIRE(data);
+  const auto mark = mark_of(*data);
+  CHECK(mark.labels == 16);
+  ShippedData shipped(mark);
+  for (const bool test : {false, true})
+    for (std::int64_t first = 0; first < (test ? mark.test_samples : mark.train_samples);
+         first += samples_of_chunk(mark))
+      REQUIRE(shipped.add(chunk_of(*data, mark, test, first)));
+  const auto arrived = shipped.take();
+  REQUIRE(arrived);
+  for (const auto& [one, other] :
+       {std::pair{data->train, arrived->train}, {data->test, arrived->test}}) {
+    CHECK(other->label_count() == 16);
+    CHECK(all_of(*other).x == all_of(*one).x);
+    CHECK(all_of(*other).labels == all_of(*one).labels);
+  }
+}
