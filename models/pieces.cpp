@@ -74,7 +74,7 @@ std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Execut
     if (is_trained(model, i)) piece.gradient_bytes += bytes;
     piece.working_bytes = std::max(piece.working_bytes,
                                    bytes + output_bytes(model, model.input_of(i), batch) +
-                                       static_cast<std::int64_t>(layer.scratch_bytes(on, batch)));
+                                       static_cast<std::int64_t>(layer.scratch_bytes(on, batch, true)));
     for (int p = model.first_parameter(i); p < model.first_parameter(i + 1); ++p) {
       const auto& spec = model.parameters()[static_cast<std::size_t>(p)].spec;
       (spec.average == 0 ? piece.weight_bytes : piece.statistic_bytes) +=
