@@ -168,7 +168,7 @@ void print_layers(const PartitionProblem& problem, const Partition& partition) {
   };
   name("layer") << "  forward us  backward us     sends   weights  stage\n";
   for (std::size_t index = 0; index < partition.parts.size(); ++index) {
-    const Part& part = partition.parts[index];
+    const pipeline::Part& part = partition.parts[index];
     const int stage = static_cast<int>(index) % problem.spec.stages;
     for (int i = part.first; i < part.end; ++i) {
       const Piece& piece = problem.pieces[static_cast<std::size_t>(i)];
@@ -185,12 +185,12 @@ void print_layers(const PartitionProblem& problem, const Partition& partition) {
 
 void print_parts(const PartitionProblem& problem, const Partition& partition) {
   std::size_t width = 6;
-  for (const Part& part : partition.parts)
+  for (const pipeline::Part& part : partition.parts)
     width = std::max(width, text_of(part, problem.pieces).size());
   std::cout << "\nstage  " << std::left << std::setw(static_cast<int>(width)) << "layers"
             << std::right << "   speed  forward us  backward us  of the pace     sends   link us\n";
   for (std::size_t index = 0; index < partition.parts.size(); ++index) {
-    const Part& part = partition.parts[index];
+    const pipeline::Part& part = partition.parts[index];
     const auto stage = index % problem.devices.size();
     const double share = static_cast<double>(part.ns.of_micro_batch()) /
                          static_cast<double>(std::max<std::int64_t>(partition.slowest_ns, 1));
