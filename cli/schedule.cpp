@@ -55,7 +55,7 @@ Status check_costs(const ScheduleOptions& options) {
   return {};
 }
 
-Spec spec_of(const ScheduleOptions& options, const Schedule& schedule) {
+Spec spec_of(const ScheduleOptions& options, const pipeline::Schedule& schedule) {
   Spec spec{
       .schedule = options.name, .stages = options.stages, .micro_batches = options.micro_batches};
   spec.chunks = options.chunks.value_or(options.name == "interleaved" ? 2 : 1);
@@ -81,8 +81,9 @@ std::string text_of(const Share& share) {
   return percent(value);
 }
 
-void print_figures(const Spec& spec, const ScheduleOptions& options, const Schedule& schedule,
-                   const Timeline& timeline, const CheckedTable& checked) {
+void print_figures(const Spec& spec, const ScheduleOptions& options,
+                   const pipeline::Schedule& schedule, const Timeline& timeline,
+                   const CheckedTable& checked) {
   const auto theory = schedule.bubble(spec, options.costs);
   std::cout << "\nTime " << timeline.length << ", bubble " << text_of(timeline.bubble())
             << " of it; in theory ";
