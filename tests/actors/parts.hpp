@@ -151,7 +151,7 @@ class Stages {
   /// One operation but an update.
   void run(int stage, const Op& op, std::span<const ParameterView> weights) {
     const int part = table_.part_of(stage, op.chunk);
-    if (op.kind == OpKind::forward) return forward(part, op.micro_batch, weights);
+    if (op.kind == OpKind::forward) return forward(part, op, weights);
     const Half half = op.kind == OpKind::backward         ? Half::both
                       : op.kind == OpKind::backward_input ? Half::inputs
                                                           : Half::weights;
@@ -194,7 +194,8 @@ class Stages {
     return blob;
   }
 
-  void forward(int part, int m, std::span<const ParameterView> weights) {
+  void forward(int part, const Op& op, std::span<const ParameterView> weights) {
+    const int m = op.micro_batch;
     const Batch batch = task_.micro_batch(m % table_.micro_batches, table_.micro_batches);
     // What a stage gathers, and does not keep itself.
     std::vector<std::uint64_t> keys(batch.sample_keys.begin(), batch.sample_keys.end());
@@ -210,9 +211,11 @@ class Stages {
       input.batch.labels = batch.labels;
       input.batch.targets = batch.targets;
     }
+    const std::vector<std::uint64_t> versions(weights.size(),
+                                              static_cast<std::uint64_t>(op.version));
     Stash& stash = pass(part).take_stash();
     stashes_[{part, m}] = &stash;
-    Blob y = pass(part).start_forward(stash, input, weights);
+    Blob y = pass(part).start_forward(stash, input, weights, versions);
     pass(part).executor().wait_mark();
     std::fill(keys.begin(), keys.end(), 0);
     LW_CHECK(last == !y);

@@ -1,10 +1,8 @@
 // A model in parts, in the order of every schedule, beside the model in one piece.
 #include <catch2/catch.hpp>
 
-#include "models/part_bytes.hpp"
-#include "runtime/models.hpp"
-#include "tensor/blob_pool.hpp"
-#include "tests/actors/parts.hpp"
+#include "kernels/executors.hpp"
+#include "tests/actors/part_tasks.hpp"
 #include "tests/support/fake_gpu.hpp"
 
 using namespace leeway;
@@ -12,41 +10,6 @@ using namespace leeway::test;
 using pipeline::Spec;
 
 namespace {
-
-constexpr int kVocabulary = 7;
-
-Task mlp_task(std::int64_t size = 11) {
-  return {classifier({linear(12), relu(), linear(10), dropout(0.3), tanh_layer(), linear(9),
-                      layer_norm(), gelu(), linear(3)},
-                     {5}, 3),
-          size};
-}
-Task conv_task() {
-  return {classifier({conv2d(6, 3), batch_norm(), relu(), max_pool(2), conv2d(8, 3, {.padding = 1}),
-                      relu(), flatten(), linear(9), batch_norm(), sigmoid_layer(), linear(3)},
-                     {2, 10, 10}, 3),
-          11};
-}
-Task residual_task() {
-  return {
-      classifier({conv2d(4, 3, {.padding = 1}), residual_block(4, 1), relu(), residual_block(8, 2),
-                  residual({relu(), conv2d(8, 1)}), residual({}, {dropout(0.2)}), relu(),
-                  residual_block(8, 1), global_avg_pool(), flatten(), linear(3)},
-                 {1, 8, 8}, 3),
-      11};
-}
-Task text_task(bool tied) {
-  constexpr std::int64_t kContext = 6;
-  Layers layers = gpt({.layers = 2, .width = 8, .heads = 2, .dropout = 0.2});
-  if (!tied) layers.back() = plan::Linear{kVocabulary, plan::Init::xavier, false};
-  auto model =
-      Model::build(layers, plan::Loss::softmax_cross_entropy, {kContext}, kVocabulary, 0, kContext);
-  LW_CHECK(model.has_value(), model ? "" : model.error().text);
-  return {*model, 11, kVocabulary};
-}
-Task regression_task(plan::Loss loss) {
-  return {built({linear(6), tanh_layer(), linear(4), flatten()}, loss, {5}, 0, 4), 11};
-}
 
 Table table_of(const Spec& spec) {
   auto table = pipeline::make_table(spec);
@@ -187,59 +150,61 @@ void require_one_stage(const Task& task, const std::string& loose = "") {
     }
 }
 
-/// Forwards of several micro-batches of the middle or only part, then their backwards; what each
-/// keeps, by the stash's own count and by the pool's.
-void require_bytes(const Task& task, int parts, std::int64_t batch, PartOptions options) {
-  constexpr int kMicroBatches = 5;
-  Memory memory(task.model);
-  memory.initialize(3);
-  const Model& model = *task.model;
-  for (const ModelPart part : cut_into(model, parts)) {
-    CAPTURE(part.first, part.end);
-    const PartBytes bytes = part_bytes(model, part, batch, options);
-    const bool last = part.end == model.layers();
-    PartPass pass(task.model, part, batch, true, options);
-    const auto floats = [&](int layer) {
-      Blob blob = Blob::floats(batch * model.output_of(layer).count());
-      // Numbers that are tokens too.
-      for (std::int64_t i = 0; i < batch * model.output_of(layer).count(); ++i)
-        blob.mutable_floats()[i] = static_cast<float>(i % 3);
-      return blob;
-    };
-    const Batch all = task.micro_batch(0, 1);
-    const Batch given{.size = batch,
-                      .labels = all.labels,
-                      .targets = all.targets,
-                      .sample_keys = all.sample_keys.first(static_cast<std::size_t>(batch))};
-    // Of one version, whose packed weights all micro-batches share.
-    const std::vector<std::uint64_t> versions(model.parameters().size(), 1);
-    std::vector<Stash*> stashes;
-    std::vector<std::int64_t> in_use;
-    for (int m = 0; m < kMicroBatches; ++m) {
-      stashes.push_back(&pass.take_stash());
-      pass.start_forward(*stashes.back(), {.batch = given, .input = floats(part.first - 1)},
-                         memory.weights(), versions);
-      REQUIRE(stashes.back()->bytes() == bytes.kept());
-      in_use.push_back(static_cast<std::int64_t>(host_pool_counts().bytes_in_use));
+/// Layers for vectors, whose blocks lie in each other, some of them empty.
+Layers random_layers(Rng& rng, std::uint64_t count, int depth) {
+  Layers layers;
+  const auto width = [&] { return 1 + static_cast<std::uint32_t>(rng.below(6)); };
+  for (std::uint64_t i = 0; i < count; ++i)
+    switch (rng.below(depth == 0 ? 11 : depth == 1 ? 9 : 8)) {
+      case 0:
+      case 1:
+        if (depth == 0)
+          layers.push_back(linear(width()));
+        else
+          layers.push_back(dropout(0.5));
+        break;
+      case 2:
+        layers.push_back(relu());
+        break;
+      case 3:
+        layers.push_back(gelu());
+        break;
+      case 4:
+        layers.push_back(dropout(0.3));
+        break;
+      case 5:
+        layers.push_back(tanh_layer());
+        break;
+      case 6:
+        layers.push_back(flatten());
+        break;
+      case 7:
+        layers.push_back(layer_norm());
+        break;
+      case 8:
+        layers.push_back(residual(random_layers(rng, rng.below(4), depth + 1),
+                                  random_layers(rng, rng.below(3), depth + 1)));
+        break;
+      default: {
+        // Two ways of the same width.
+        const std::uint32_t outputs = width();
+        Layers body = random_layers(rng, rng.below(3), depth + 1);
+        body.push_back(linear(outputs));
+        layers.push_back(residual(std::move(body), {linear(outputs)}));
+      }
     }
-    // The pool rounds each blob up, by a quarter of its bytes or to 64. The first micro-batch finds
-    // some of its memory; all later ones take as much.
-    const std::int64_t one = in_use[2] - in_use[1];
-    REQUIRE(one >= bytes.kept());
-    REQUIRE(one <= bytes.kept() * 5 / 4 + 64 * (4 + 2 * (part.end - part.first)));
-    for (int m = 2; m < kMicroBatches; ++m)
-      REQUIRE(in_use[static_cast<std::size_t>(m)] - in_use[static_cast<std::size_t>(m) - 1] == one);
-    if (!options.halves) continue;
-    for (Stash* stash : stashes) {
-      pass.backward(*stash, Half::inputs, last ? Blob() : floats(part.end - 1), memory.weights(),
-                    memory.gradients());
-      REQUIRE(stash->bytes() == bytes.kept() + bytes.open);
-    }
-    for (Stash* stash : stashes) {
-      pass.backward(*stash, Half::weights, {}, memory.weights(), memory.gradients());
-      pass.release(*stash);
-    }
+  return layers;
+}
+
+/// Numbers of a sample that these layers give: what a model has to predict.
+std::int64_t output_of(const Layers& layers, const Shape& input) {
+  std::int64_t width = input.count();
+  for (const auto& layer : layers) {
+    if (const auto* one = std::get_if<plan::Linear>(&layer)) width = one->outputs;
+    if (const auto* block = std::get_if<plan::Residual>(&layer))
+      width = output_of(block->body, Shape{width});
   }
+  return width;
 }
 
 /// The weights of a memory on another device.
@@ -291,6 +256,29 @@ TEST_CASE("every flushed schedule gives the bits of one stage: gpt with dropout"
 TEST_CASE("every flushed schedule gives the bits of one stage, but for the order in a shared table",
           "[parts]") {
   require_one_stage(text_task(true), "0.weight");
+}
+
+TEST_CASE("random models in random parts give the bits of one stage", "[parts]") {
+  kernels::use_one_compute_thread();
+  int in_parts = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    CAPTURE(seed);
+    Rng rng(seed);
+    const Shape input{1 + static_cast<std::int64_t>(rng.below(5))};
+    const Layers layers = random_layers(rng, 2 + rng.below(8), 0);
+    const Task task{regressor(layers, input, output_of(layers, input)), 7};
+    const auto pieces = pieces_of(*task.model, 1, *make_cpu_executor()).size();
+    const int stages = static_cast<int>(1 + rng.below(std::min<std::size_t>(pieces, 5)));
+    const Table table = table_of({rng.one_in(2) ? "zero_bubble_h1" : "1f1b", stages, 3});
+    Memory memory(task.model);
+    memory.initialize(seed);
+    const Outcome got = played(task, memory, table, rng.one_in(2));
+    const Outcome one = one_stage(task, memory, 3);
+    REQUIRE(std::abs(got.loss - one.loss) <= 1e-12 * (1 + one.loss));
+    REQUIRE(got.gradients == one.gradients);
+    in_parts += stages > 1 ? 1 : 0;
+  }
+  CHECK(in_parts > 150);
 }
 
 TEST_CASE("every loss gives the bits of one stage", "[parts]") {
@@ -364,47 +352,13 @@ TEST_CASE("with one micro-batch in flight, stashed weights give plain steps", "[
   }
 }
 
-TEST_CASE("a part keeps as many bytes as its shapes predict", "[parts]") {
-  kernels::use_one_compute_thread();
-  const std::int64_t batch = 4;
-  for (const Task& task : {mlp_task(batch), conv_task(), residual_task(), text_task(true)})
-    for (const int parts : {1, 2, 3, 4})
-      for (const bool recompute : {false, true})
-        for (const bool halves : {false, true}) {
-          CAPTURE(task.model->layers(), parts, recompute, halves);
-          require_bytes(task, parts, batch, {.halves = halves, .recompute = recompute});
-        }
-}
-
-TEST_CASE("what a partition is searched by is what parts keep, but for an output not read again",
-          "[parts]") {
-  for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)}) {
-    const std::int64_t batch = 4;
-    const Model& model = *task.model;
-    const auto pieces = pieces_of(model, batch, *make_cpu_executor());
-    for (std::size_t first = 0; first < pieces.size(); ++first)
-      for (std::size_t end = first + 1; end <= pieces.size(); ++end) {
-        const ModelPart part{pieces[first].first, pieces[end - 1].end};
-        CAPTURE(part.first, part.end);
-        const PartBytes exact = part_bytes(model, part, batch, {.halves = true});
-        std::int64_t kept = pieces[first].first_bytes, open = 0, weights = 0, statistics = 0;
-        for (std::size_t i = first; i < end; ++i) {
-          kept += pieces[i].kept_bytes;
-          open += pieces[i].gradient_bytes;
-          weights += pieces[i].weight_bytes;
-          statistics += pieces[i].statistic_bytes;
-        }
-        const std::int64_t output = 4 * batch * model.output_of(part.end - 1).count();
-        REQUIRE((kept == exact.activations || kept == exact.activations + output));
-        REQUIRE(open == exact.open);
-        const std::int64_t table = model.borrowed_parameter(model.layers() - 1) == Model::kNone
-                                       ? 0
-                                       : 4 * model.parameters()[0].spec.shape.count();
-        const bool twice = part == ModelPart::whole(model);
-        REQUIRE(weights == exact.weights + (twice ? table : 0));
-        REQUIRE(statistics == exact.statistics);
-      }
-  }
+Outcome played_on(std::shared_ptr<Executor> device, const Task& task, const Memory& memory,
+                  const Table& table, bool recompute) {
+  const DeviceWeights weights(task, memory, *device);
+  Stages stages(task, table, recompute, device);
+  for (const auto& [stage, op] : order_of(table))
+    if (op.kind != OpKind::update) stages.run(stage, op, weights.views());
+  return stages.outcome();
 }
 
 TEST_CASE("parts on a device that is late give the same bits", "[parts]") {
@@ -416,15 +370,31 @@ TEST_CASE("parts on a device that is late give the same bits", "[parts]") {
       const Table table = table_of({schedule, 3, 3, 1, 1});
       const Outcome expected = played(task, memory, table, false);
       for (const bool recompute : {false, true}) {
-        const auto gpu = make_fake_gpu(0, 7);
-        const DeviceWeights weights(task, memory, *gpu);
-        Stages stages(task, table, recompute, gpu);
-        for (const auto& [stage, op] : order_of(table))
-          if (op.kind != OpKind::update) stages.run(stage, op, weights.views());
-        const Outcome got = stages.outcome();
+        const Outcome got = played_on(make_fake_gpu(0, 7), task, memory, table, recompute);
         REQUIRE(got.loss == expected.loss);
         REQUIRE(got.gradients == expected.gradients);
       }
     }
+  }
+}
+
+TEST_CASE("parts on a GPU give the bits of one stage there", "[cuda]") {
+  if (const auto why = cuda_unavailable(); !why.empty()) {
+    WARN("skipped: " << why);
+    return;
+  }
+  const auto gpu = [] { return *make_executor({Device::Kind::cuda, 0}); };
+  for (const Task& task : {conv_task(), text_task(false)}) {
+    Memory memory(task.model);
+    memory.initialize(3);
+    const Outcome one = played_on(gpu(), task, memory, table_of({"fill_drain", 1, 3}), false);
+    const Outcome host = one_stage(task, memory, 3);
+    REQUIRE(std::abs(one.loss - host.loss) < 1e-4 * host.loss);
+    for (const char* schedule : {"1f1b", "zero_bubble_h1"})
+      for (const bool recompute : {false, true}) {
+        const Outcome got = played_on(gpu(), task, memory, table_of({schedule, 3, 3}), recompute);
+        REQUIRE(got.loss == one.loss);
+        REQUIRE(got.gradients == one.gradients);
+      }
   }
 }
