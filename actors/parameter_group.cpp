@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "actors/weighting.hpp"
 #include "core/check.hpp"
+#include "models/gradient_sum.hpp"
 
 namespace leeway {
 namespace {

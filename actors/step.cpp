@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "actors/weighting.hpp"
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "models/datasets/augment.hpp"
@@ -31,11 +30,8 @@ StepBuffers::StepBuffers(std::shared_ptr<const Job> job, WorkerId worker)
       keys_(host_array<std::uint64_t>(micro_batch_)),
       weight_slices_(*job_->model, *job_->layout,
                      std::vector<const float*>(job_->layout->blocks().size(), nullptr)),
-      gradient_slices_(*job_->model, *job_->layout,
-                       std::vector<float*>(job_->layout->blocks().size(), nullptr)) {
-  if (job_->plan.micro_batches > 1 || largest_batch(job_->plan) > job_->plan.batch)
-    for (const auto& block : job_->layout->blocks()) pieces_.push_back(on_->floats(block.floats));
-}
+      gradients_(job_->model, job_->layout, ModelPart::whole(*job_->model), on_,
+                 job_->plan.micro_batches > 1 || largest_batch(job_->plan) > job_->plan.batch) {}
 
 /// Others may get this memory as soon as it is given back.
 StepBuffers::~StepBuffers() {
@@ -128,18 +124,15 @@ void Step::bind_memory() {
       auto& version = versions[static_cast<std::size_t>(slice.parameter)];
       version = mix64(version ^ static_cast<std::uint64_t>(versions_[index].value()));
     }
-    gradients_[index] = on.floats(block.floats);
-    // Padding between slices is never written by a kernel, and must not carry NaN into an update.
-    auto& target = pieces_ == 1 ? gradients_[index] : buffers_->pieces_[index];
-    zero_padding(on, *job.model, block, target.mutable_floats());
-    buffers_->gradient_slices_.set_block(*job.layout, block.id, target.mutable_floats());
   }
+  buffers_->gradients_.start(total(), pieces_);
 }
 
 void Step::hand_over(int part) {
   for (const auto& block : job_->layout->blocks()) {
     if (block.layer != layer_of(part)) continue;
     const auto index = block.id.value();
+    gradients_[index] = buffers_->gradients_.take(block.id);
     buffers_->on_->end_write(gradients_[index]);
     // Nobody reads these weights again: without this reference their next update can run in place.
     buffers_->on_->end_read(weights_[index]);
@@ -186,20 +179,7 @@ bool Step::finish_forward(std::int64_t piece) {
 void Step::backward(int part) {
   const int from = part == 0 ? job_->model->layers() - 1 : layer_of(part - 1) - 1;
   for (int layer = from; layer >= layer_of(part); --layer)
-    buffers_->pass_.backward(layer, buffers_->weight_slices_.views(),
-                             buffers_->gradient_slices_.views());
-}
-
-void Step::add_piece(int layer, std::int64_t piece) {
-  const std::int64_t count = first_of(piece + 1) - first_of(piece);
-  for (const auto& block : job_->layout->blocks()) {
-    if (block.layer != layer) continue;
-    const auto index = block.id.value();
-    buffers_->on_->accumulate(gradients_[index].mutable_floats(),
-                              buffers_->pieces_[index].as_floats(), mean_scale(count, total()),
-                              block.floats,
-                              piece == 0 ? kernels::Write::assign : kernels::Write::add);
-  }
+    buffers_->pass_.backward(layer, buffers_->weight_slices_.views(), buffers_->gradients_.views());
 }
 
 }  // namespace leeway

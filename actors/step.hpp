@@ -8,6 +8,7 @@
 #include "actors/outbox.hpp"
 #include "messages/worker_scheduler.hpp"
 #include "messages/worker_shard.hpp"
+#include "models/gradient_sum.hpp"
 #include "models/pass.hpp"
 
 namespace leeway {
@@ -29,14 +30,13 @@ class StepBuffers {
   std::shared_ptr<Executor> on_;
   Pass pass_;
   // Host memory:
-  Blob x_;                    // (micro_batch, input)
-  Blob targets_;              // (micro_batch, target_count)
-  Blob labels_;               // (micro_batch, label_count), int32
-  Blob keys_;                 // (micro_batch), uint64
-  std::vector<Blob> pieces_;  // a block each: gradients of one micro-batch, when there are several
+  Blob x_;                               // (micro_batch, input)
+  Blob targets_;                         // (micro_batch, target_count)
+  Blob labels_;                          // (micro_batch, label_count), int32
+  Blob keys_;                            // (micro_batch), uint64
   std::vector<std::uint64_t> versions_;  // per parameter
   ParameterSlices<const float> weight_slices_;
-  ParameterSlices<float> gradient_slices_;
+  GradientSum gradients_;
 };
 
 /// Samples of one iteration: `positions` of the epoch's permutation, already mapped to samples.
@@ -88,7 +88,9 @@ class Step final : public Work {
   /// The gradients of a part's layer are done, and its weights are no longer wanted.
   void hand_over(int part);
   /// Adds the micro-batch's gradients of one layer to the step's.
-  void add_piece(int layer, std::int64_t piece);
+  void add_piece(int layer, std::int64_t piece) {
+    buffers_->gradients_.add(layer, first_of(piece + 1) - first_of(piece));
+  }
 
   std::shared_ptr<const Job> job_;
   std::shared_ptr<StepBuffers> buffers_;
@@ -96,8 +98,8 @@ class Step final : public Work {
   StepSamples samples_;
   std::vector<Blob> weights_;
   std::vector<Version> versions_;
-  std::vector<Blob> gradients_;
-  std::vector<int> layers_;  // with parameters, last first
+  std::vector<Blob> gradients_;  // those that are done
+  std::vector<int> layers_;      // with parameters, last first
   std::int64_t pieces_ = 1;  // micro-batches; backward of a single one writes the step's gradients
   double loss_ = 0;          // mean over the samples so far
   std::int64_t correct_ = 0;

@@ -328,22 +328,24 @@ std::size_t conv2d_scratch_bytes(const Conv2dShape& shape) {
 void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
                      const std::byte* packed, std::byte* scratch, const Conv2dShape& shape) {
   check(shape);
-  check_rows(dweight, shape.outputs);
+  const bool weights = !dweight.empty();
+  if (weights) check_rows(dweight, shape.outputs);
   if (shape.batch == 0) {
     zero_rows(dweight, row_floats(shape));
     if (dbias) std::fill_n(dbias, shape.outputs, 0.0f);
     return;
   }
   const bool few = conv2d_few_fits(shape);
-  if (few) {
+  if (few && weights) {
     const bool whole = dweight.size() == 1;
     float* const plain = whole ? dweight[0].data : reinterpret_cast<float*>(scratch);
     conv2d_few_backward_weights(plain, dbias, dy, x, shape);
     if (!whole) scatter_rows(dweight, plain, row_floats(shape));
   }
-  if (few && !dx) return;
+  if ((few || !weights) && !dx) return;
   with_code(shape, [&](Convolution& code) {
-    if (!few) code.backward_weights().run(dweight, dbias, dy, x, scratch, row_floats(shape));
+    if (!few && weights)
+      code.backward_weights().run(dweight, dbias, dy, x, scratch, row_floats(shape));
     if (dx) code.backward_data().run(dx, dy, packed);
   });
 }

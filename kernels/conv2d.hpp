@@ -50,7 +50,8 @@ std::size_t conv2d_scratch_bytes(const Conv2dShape& shape);
 
 /// dx (B, H, W, C) = gradient of the input, unless dx is null (then `packed` may be null too).
 /// dweight (O, C / G, K, K) and dbias (O; may be null) = gradients of the parameters. dy: (B, OH,
-/// OW, O). With B = 0 the parameters' gradients are zero.
+/// OW, O). With B = 0 the parameters' gradients are zero. dweight without slices (then dbias is
+/// null): dx alone; each of the results is the same, whichever of them are asked for.
 void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
                      const std::byte* packed, std::byte* scratch, const Conv2dShape& shape);
 

@@ -22,7 +22,8 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
                     const LinearShape& shape);
 
 /// dx (B, I) = dy W, unless dx is null; dweight (O, I) = dy^T x; dbias (O) = sum of dy over B,
-/// unless it has no slices. dy: (B, O). With B = 0 the parameters' gradients are zero.
+/// unless it has no slices. dy: (B, O). With B = 0 the parameters' gradients are zero. dweight
+/// without slices: dx alone; each of the results is the same, whichever of them are asked for.
 void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
                      ConstSlices weight, const LinearShape& shape);
 

@@ -82,7 +82,8 @@ struct BackwardArgs {
   std::byte* scratch = nullptr;
   std::span<const ParameterView> weights;
   PackedWeights& packed;
-  std::span<const GradientView> gradients;  // overwritten (=)
+  /// Overwritten (=). Of a layer whose backward splits: empty where dx alone is asked for.
+  std::span<const GradientView> gradients;
   const std::uint64_t* sample_keys = nullptr;
 };
 
@@ -107,6 +108,9 @@ class Layer {
   virtual bool is_view() const { return false; }
   /// False when backward never reads y: then an in-place layer that follows may overwrite it.
   virtual bool backward_reads_output() const { return true; }
+  /// True when backward can be asked for in halves, for dx alone and for the gradients alone (dx
+  /// null), and gives the same bits. The others' backward is done whole, when dx is wanted.
+  virtual bool splits_backward() const { return false; }
   virtual std::size_t kept_bytes(std::int64_t) const { return 0; }
   /// Without `training`, backward is never called.
   virtual std::size_t scratch_bytes(Executor&, std::int64_t, bool /*training*/) const { return 0; }

@@ -16,6 +16,17 @@ struct Parameter {
   ParameterSpec spec;
 };
 
+class Model;
+
+/// Layers [first, end) of a model.
+struct ModelPart {
+  int first = 0;
+  int end = 0;
+  static ModelPart whole(const Model& model);
+  bool has(int layer) const { return layer >= first && layer < end; }
+  bool operator==(const ModelPart&) const = default;
+};
+
 class Model {
  public:
   /// Where a layer's input comes from when it is the batch itself.
@@ -94,6 +105,10 @@ class Model {
   std::vector<Parameter> parameters_;
   std::vector<int> first_parameter_;
 };
+
+inline ModelPart ModelPart::whole(const Model& model) {
+  return {0, model.layers()};
+}
 
 /// Registers a kind of layer under a name for plan::CustomLayer. `make` gets
 /// CustomLayer::arguments.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/check.hpp"
+
 namespace leeway {
 
 namespace {
@@ -10,48 +12,54 @@ namespace {
 constexpr int kNone = PassPlan::kNone;
 constexpr int kForever = std::numeric_limits<int>::max();
 
-/// The layer that wrote what `layer` gives: itself, or the one under its views.
-int writer_of(const Model& model, int layer) {
-  while (layer != Model::kBatch && model.layer(layer).is_view()) layer = model.input_of(layer);
-  return layer;
+/// The layer that wrote what `layer` gives: itself, or the one under its views; kBatch where that
+/// is the part's input.
+int writer_of(const Model& model, ModelPart part, int layer) {
+  while (layer >= part.first && model.layer(layer).is_view()) layer = model.input_of(layer);
+  return layer < part.first ? Model::kBatch : layer;
 }
 
 /// Who reads the output of each layer.
 struct Readers {
-  explicit Readers(const Model& model)
+  Readers(const Model& model, ModelPart part)
       : count(static_cast<std::size_t>(model.layers())), last(count.size(), kNone) {
     const auto read = [&](int source, int by) {
-      const int writer = writer_of(model, source);
+      const int writer = writer_of(model, part, source);
       if (writer == Model::kBatch) return;
       ++count[static_cast<std::size_t>(writer)];
       last[static_cast<std::size_t>(writer)] = by;
     };
-    for (int i = 0; i < model.layers(); ++i) {
+    for (int i = part.first; i < part.end; ++i) {
       if (!model.layer(i).is_view()) read(model.input_of(i), i);
       if (model.is_sum(i)) read(model.other_input_of(i), i);
     }
-    read(model.layers() - 1, kForever);  // the loss, and whoever asks for the outputs
+    read(part.end - 1, kForever);  // the loss, or the next part, and whoever asks for the outputs
   }
   std::vector<int> count;
   std::vector<int> last;
 };
 
-/// Buffers that are taken and given back; each as large as the largest that it ever held.
+/// Buffers that are taken and given back; each as large as the largest that it ever held, and with
+/// `exact` it only ever holds what is as large.
 class BufferPool {
  public:
-  explicit BufferPool(std::vector<std::int64_t>& floats) : floats_(floats) {}
+  explicit BufferPool(std::vector<std::int64_t>& floats, bool exact = false)
+      : floats_(floats), exact_(exact) {}
 
+  /// One that is never given to anybody else.
+  int own(std::int64_t floats) {
+    floats_.push_back(floats);
+    return static_cast<int>(floats_.size()) - 1;
+  }
   int take(std::int64_t floats) {
-    if (free_.empty()) {
-      floats_.push_back(floats);
-      return static_cast<int>(floats_.size()) - 1;
-    }
+    if (free_.empty()) return own(floats);
     // The one that has to grow least, else the largest of those that need not.
     const auto best = std::min_element(free_.begin(), free_.end(), [&](int a, int b) {
       const auto distance = [&](int buffer) { return std::abs(size(buffer) - floats); };
       return distance(a) < distance(b);
     });
     const int buffer = *best;
+    if (exact_ && size(buffer) != floats) return own(floats);
     free_.erase(best);
     auto& held = floats_[static_cast<std::size_t>(buffer)];
     held = std::max(held, floats);
@@ -62,67 +70,94 @@ class BufferPool {
  private:
   std::int64_t size(int buffer) const { return floats_[static_cast<std::size_t>(buffer)]; }
   std::vector<std::int64_t>& floats_;
+  const bool exact_;
   std::vector<int> free_;
 };
 
 }  // namespace
 
-PassPlan::PassPlan(const Model& model, bool with_backward) {
-  place_outputs(model, with_backward);
-  if (with_backward) place_gradients(model);
+PassPlan::PassPlan(const Model& model, ModelPart of, PlanOptions options) : part(of) {
+  LW_CHECK(part.first >= 0 && part.first < part.end && part.end <= model.layers(), part.first,
+           part.end, model.layers());
+  place_outputs(model, options.backward);
+  if (options.backward) place_gradients(model, options);
 }
 
 void PassPlan::place_outputs(const Model& model, bool with_backward) {
-  const Readers readers(model);
+  const Readers readers(model, part);
   BufferPool pool(output_floats);
-  const auto buffer_of = [&](int layer) {
-    return layer == Model::kBatch ? kNone : output[static_cast<std::size_t>(layer)];
-  };
-  for (int i = 0; i < model.layers(); ++i) {
+  output.assign(static_cast<std::size_t>(model.layers()), kNone);
+  for (int i = part.first; i < part.end; ++i) {
     const Layer& layer = model.layer(i);
     const int input = model.input_of(i);
-    const int writer = writer_of(model, input);
+    const int writer = writer_of(model, part, input);
+    int& buffer = output[static_cast<std::size_t>(i)];
     if (layer.is_view()) {
-      output.push_back(buffer_of(input));
+      buffer = output_of(input);
       continue;
     }
     const bool wanted = writer == Model::kBatch ||
                         readers.count[static_cast<std::size_t>(writer)] > 1 ||
                         (with_backward && model.layer(writer).backward_reads_output());
     const bool in_place = layer.in_place() && !wanted;
-    output.push_back(in_place ? buffer_of(input) : pool.take(model.output_of(i).count()));
+    buffer = in_place ? output_of(input) : pool.take(model.output_of(i).count());
     if (with_backward) continue;
     // What nobody reads after this layer makes room.
     const auto release = [&](int source, bool kept) {
-      const int of = writer_of(model, source);
+      const int of = writer_of(model, part, source);
       if (of != Model::kBatch && !kept && readers.last[static_cast<std::size_t>(of)] == i)
-        pool.give_back(buffer_of(of));
+        pool.give_back(output_of(of));
     };
     release(input, in_place);
-    if (model.is_sum(i) && writer_of(model, model.other_input_of(i)) != writer)
+    if (model.is_sum(i) && writer_of(model, part, model.other_input_of(i)) != writer)
       release(model.other_input_of(i), false);
   }
+}
+
+bool PassPlan::backward_reads_output(const Model& model) const {
+  const int buffer = output_of(part.end - 1);
+  if (buffer == kNone) return false;
+  for (int i = part.first; i < part.end; ++i) {
+    const Layer& layer = model.layer(i);
+    if (layer.is_view() || model.is_sum(i)) continue;
+    if (output_of(i) == buffer && layer.backward_reads_output()) return true;
+    if (output_of(model.input_of(i)) == buffer && !layer.in_place()) return true;
+  }
+  return false;
 }
 
 /// Which gradient buffer holds what, while backward is played through.
 class PassPlan::Gradients {
  public:
-  Gradients(const Model& model, PassPlan& plan)
+  Gradients(const Model& model, PassPlan& plan, PlanOptions options)
       : model_(model),
         plan_(plan),
-        pool_(plan.gradient_floats),
+        options_(options),
+        pool_(plan.gradient_floats, options.halves),
         held_(static_cast<std::size_t>(model.layers()), kNone) {
     // The gradient of an output matters when something at or before it is trained.
-    for (int i = 0; i < model.layers(); ++i)
+    for (int i = 0; i < plan.part.end; ++i)
       matters_.push_back(model.has_weights(i) || matters(model.input_of(i)) ||
                          (model.is_sum(i) && matters(model.other_input_of(i))));
   }
 
+  /// Takes the buffer that the loss, or the next part, writes.
   int start() {
-    const int last = model_.layers() - 1;
-    held_.back() = pool_.take(floats(last));
-    if (!matters(last)) pool_.give_back(held_.back());
-    return held_.back();
+    const int last = plan_.part.end - 1;
+    const bool from_loss = plan_.part.end == model_.layers();
+    int& held = held_[static_cast<std::size_t>(last)];
+    if (from_loss && !options_.several) {
+      held = pool_.take(floats(last));
+      if (!matters(last)) give_back(held);
+    } else if (from_loss || matters(last)) {
+      held = own(floats(last), from_loss ? Place::kept : Place::outside);
+    }
+    return held;
+  }
+  /// The buffer with the gradient of the part's input.
+  int input_gradient() const {
+    const int input = plan_.part.first - 1;
+    return matters(input) ? held_[static_cast<std::size_t>(input)] : kNone;
   }
 
   void pass(int layer) {
@@ -134,15 +169,18 @@ class PassPlan::Gradients {
       const bool both = matters(a) && matters(b);
       if (matters(a)) give(a, dy, !both);
       if (matters(b)) give(b, dy, true);
-      if (!matters(a) && !matters(b)) pool_.give_back(dy);
+      if (!matters(a) && !matters(b)) give_back(dy);
       return;
     }
     const int input = model_.input_of(layer);
     if (model_.layer(layer).is_view()) return give(input, dy, true);
+    const bool kept = stays(layer, dy);
+    if (kept && place(dy) == Place::working) place(dy) = Place::open;
+    if (kept && is_constant(dy)) plan_.keeps_output_gradient = true;
     int dx = kNone;
-    if (matters(input)) dx = model_.layer(layer).in_place() ? dy : pool_.take(floats(input));
+    if (matters(input)) dx = buffer_for(layer, input, dy);
     ops_->push_back({Op::Kind::layer, dx, dy, 0});
-    if (dx != dy) pool_.give_back(dy);
+    if (dx != dy && !kept) give_back(dy);
     if (dx != kNone) give(input, dx, true);
   }
 
@@ -151,34 +189,76 @@ class PassPlan::Gradients {
     return layer != Model::kBatch && matters_[static_cast<std::size_t>(layer)];
   }
   std::int64_t floats(int layer) const { return model_.output_of(layer).count(); }
+  bool is_input(int layer) const { return layer < plan_.part.first; }
+
+  int own(std::int64_t count, Place where) {
+    const int buffer = pool_.own(count);
+    place(buffer) = where;
+    return buffer;
+  }
+  Place& place(int buffer) {
+    plan_.gradient_place.resize(plan_.gradient_floats.size(), Place::working);
+    return plan_.gradient_place[static_cast<std::size_t>(buffer)];
+  }
+  void give_back(int buffer) {
+    if (place(buffer) == Place::working) pool_.give_back(buffer);
+  }
+  /// Nobody may write the blob that came from the next part.
+  bool is_constant(int buffer) {
+    return place(buffer) == Place::outside && buffer == plan_.output_gradient;
+  }
+  /// Whether the half for the weights of `layer` reads `dy`.
+  bool stays(int layer, int dy) const {
+    return options_.halves && dy != kNone && model_.has_weights(layer) &&
+           model_.layer(layer).splits_backward();
+  }
+  /// Where the backward of `layer` writes the gradient of its input.
+  int buffer_for(int layer, int input, int dy) {
+    const bool first = is_input(input) && held_[static_cast<std::size_t>(input)] == kNone;
+    if (first) return own(floats(input), Place::outside);
+    if (model_.layer(layer).in_place() && !is_input(input) && !is_constant(dy) && !stays(layer, dy))
+      return dy;
+    return pool_.take(floats(input));
+  }
 
   /// Buffer `from` holds a gradient of `layer`'s output; `whole`: nobody else wants the buffer.
   void give(int layer, int from, bool whole) {
     int& held = held_[static_cast<std::size_t>(layer)];
-    if (held == kNone && whole) {
+    // What goes to the part before lies in a blob of its own, unless it came from the next one.
+    const bool moves = is_input(layer) && place(from) != Place::outside;
+    if (held == kNone && whole && !moves) {
       held = from;
-    } else if (held == kNone) {
-      held = pool_.take(floats(layer));
-      ops_->push_back({Op::Kind::copy, held, from, floats(layer)});
-    } else {
-      ops_->push_back({Op::Kind::add, held, from, floats(layer)});
-      if (whole) pool_.give_back(from);
+      return;
     }
+    if (held == kNone || is_constant(held)) {
+      const int source = held == kNone ? from : held;
+      held = is_input(layer) ? own(floats(layer), Place::outside) : pool_.take(floats(layer));
+      ops_->push_back({Op::Kind::copy, held, source, floats(layer)});
+      if (source == from) {
+        if (whole) give_back(from);
+        return;
+      }
+    }
+    ops_->push_back({Op::Kind::add, held, from, floats(layer)});
+    if (whole) give_back(from);
   }
 
   const Model& model_;
   PassPlan& plan_;
+  const PlanOptions options_;
   BufferPool pool_;
   std::vector<int> held_;  // per layer: the buffer with the gradient of its output
   std::vector<bool> matters_;
   std::vector<Op>* ops_ = nullptr;
 };
 
-void PassPlan::place_gradients(const Model& model) {
+void PassPlan::place_gradients(const Model& model, PlanOptions options) {
   backward.resize(static_cast<std::size_t>(model.layers()));
-  Gradients gradients(model, *this);
-  loss_gradient = gradients.start();
-  for (int layer = model.layers() - 1; layer >= 0; --layer) gradients.pass(layer);
+  Gradients gradients(model, *this, options);
+  output_gradient = gradients.start();
+  for (int layer = part.end - 1; layer >= part.first; --layer) gradients.pass(layer);
+  if (part.first > 0) input_gradient = gradients.input_gradient();
+  gradient_place.resize(gradient_floats.size(), Place::working);
 }
 
 }  // namespace leeway

@@ -61,7 +61,10 @@ std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Execut
     const bool fresh = buffers.insert(plan.output[static_cast<std::size_t>(i)]).second;
     if (i == 0 || may_cut_before(model, i)) {
       pieces.push_back({.first = i, .name = top_of(model.layer_name(i)), .kind = {}});
-      if (!fresh && i > 0) pieces.back().first_bytes = bytes;
+      // A view needs memory for the layer in place behind it.
+      const bool view_alone =
+          layer.is_view() && !(i + 1 < model.layers() && model.layer(i + 1).in_place());
+      if (!fresh && i > 0 && !view_alone) pieces.back().first_bytes = bytes;
     }
     ModelPiece& piece = pieces.back();
     piece.end = i + 1;
@@ -71,7 +74,9 @@ std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Execut
     piece.output_bytes = bytes;
     if (fresh) piece.kept_bytes += bytes;
     piece.kept_bytes += static_cast<std::int64_t>(layer.kept_bytes(batch));
-    if (is_trained(model, i)) piece.gradient_bytes += bytes;
+    const bool last = i == model.layers() - 1;
+    if (last) piece.kept_bytes += bytes;  // the loss's gradient
+    if (!last && model.has_weights(i) && layer.splits_backward()) piece.gradient_bytes += bytes;
     piece.working_bytes = std::max(
         piece.working_bytes, bytes + output_bytes(model, model.input_of(i), batch) +
                                  static_cast<std::int64_t>(layer.scratch_bytes(on, batch, true)));
@@ -80,6 +85,9 @@ std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Execut
       (spec.average == 0 ? piece.weight_bytes : piece.statistic_bytes) +=
           spec.shape.count() * kFloat;
     }
+    if (const int p = model.borrowed_parameter(i); p != Model::kNone)
+      piece.weight_bytes +=
+          model.parameters()[static_cast<std::size_t>(p)].spec.shape.count() * kFloat;
   }
   return pieces;
 }

@@ -21,13 +21,15 @@ struct ModelPiece {
 
   // Bytes of one micro-batch.
   std::int64_t output_bytes = 0;    // of the tensor that crosses a cut behind it
-  std::int64_t kept_bytes = 0;      // from forward until backward, the input not included
+  std::int64_t kept_bytes = 0;      // from forward until backward, the input not included;
+                                    // of the last piece also the loss's gradient
   std::int64_t first_bytes = 0;     // kept in addition when the piece is the first of a stage: a
                                     // layer in place needs memory of its own then
-  std::int64_t gradient_bytes = 0;  // of the outputs of layers that are trained
+  std::int64_t gradient_bytes = 0;  // of outputs, kept between the halves of a backward: those of
+                                    // trained layers whose backward splits
   std::int64_t working_bytes = 0;   // while a layer is computed: its gradients and its scratch
   // Bytes of parameters.
-  std::int64_t weight_bytes = 0;     // trained
+  std::int64_t weight_bytes = 0;     // trained; a borrowed table counts where it is used, too
   std::int64_t statistic_bytes = 0;  // not trained
 };
 

@@ -250,11 +250,12 @@ void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float
                      const float* x, const std::byte* packed, std::byte* scratch,
                      const Conv2dShape& s) {
   check(s);
-  check_rows(dweight, s.outputs);
+  const bool weights = !dweight.empty();
+  if (weights) check_rows(dweight, s.outputs);
   if (dbias) column_sums(on, dbias, dy, s.batch * out_pixels(s), s.outputs, s.outputs);
   const auto* const w = reinterpret_cast<const float*>(packed);
   if (has_small_groups(s) || s.batch == 0) {
-    direct_backward_weight(on, dweight, dy, x, s);
+    if (weights) direct_backward_weight(on, dweight, dy, x, s);
     if (dx) direct_backward_data(on, dx, dy, w, s);
     return;
   }
@@ -266,15 +267,17 @@ void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float
     for (std::int64_t group = 0; group < s.groups; ++group) {
       const std::int64_t first = group * group_outputs(s);
       const float* const dy_here = dy + image * out_pixels(s) * s.outputs + first;
-      const Windows windows = windows_of(on, col, x + image * image_floats, images, group, s);
-      backward_weight(on, dw + first * window_floats(s), dy_here, windows, images, image > 0, s);
+      if (weights) {
+        const Windows windows = windows_of(on, col, x + image * image_floats, images, group, s);
+        backward_weight(on, dw + first * window_floats(s), dy_here, windows, images, image > 0, s);
+      }
       // The windows have been used when their gradients take their place.
       if (dx)
         backward_data(on, dx + image * image_floats, col, dy_here, w + first * window_floats(s),
                       images, group, s);
     }
   }
-  unpack(on, dweight, dw, s);
+  if (weights) unpack(on, dweight, dw, s);
 }
 
 }  // namespace leeway::kernels::cuda

@@ -60,12 +60,14 @@ void Conv2d::forward(const ForwardArgs& args) const {
 void Conv2d::backward(const BackwardArgs& args) const {
   const auto of = shape(args.batch);
   const bool wants_weights = args.dx && args.batch > 0;
-  args.on.conv2d_backward(args.dx, args.gradients[0],
-                          spec_.bias ? args.gradients[1].front().data : nullptr, args.dy, args.x,
-                          wants_weights ? weights(args.on, args.packed, args.weights[0], of,
-                                                  kernels::ConvPass::backward)
-                                        : nullptr,
-                          args.scratch, of);
+  const bool wanted = !args.gradients.empty();
+  args.on.conv2d_backward(
+      args.dx, wanted ? args.gradients[0] : GradientView{},
+      wanted && spec_.bias ? args.gradients[1].front().data : nullptr, args.dy, args.x,
+      wants_weights
+          ? weights(args.on, args.packed, args.weights[0], of, kernels::ConvPass::backward)
+          : nullptr,
+      args.scratch, of);
 }
 
 }  // namespace leeway

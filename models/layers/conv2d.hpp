@@ -15,6 +15,7 @@ class Conv2d final : public Layer {
   Expected<Shape> set_input(const Shape& input) override;
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }
+  bool splits_backward() const override { return true; }
   std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool training) const override {
     // On the processor scratch is for backward alone.
     if (!training && on.device().kind != Device::Kind::cuda) return 0;

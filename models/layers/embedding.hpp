@@ -24,12 +24,14 @@ class Embedding final : public Layer {
              spec_.features, 0, spec_.deviation}};
   }
   bool backward_reads_output() const override { return false; }
+  bool splits_backward() const override { return true; }
   void forward(const ForwardArgs& args) const override {
     args.on.embedding_forward(args.y, args.x, args.weights[0], shape(args.batch));
   }
   /// Tokens are no function of parameters: dx is zero, for whoever wants it.
   void backward(const BackwardArgs& args) const override {
-    args.on.embedding_backward(args.gradients[0], args.dy, args.x, shape(args.batch));
+    if (!args.gradients.empty())
+      args.on.embedding_backward(args.gradients[0], args.dy, args.x, shape(args.batch));
     if (args.dx)
       args.on.zero(args.dx, static_cast<std::size_t>(args.batch * tokens_) * sizeof(float));
   }

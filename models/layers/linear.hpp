@@ -15,6 +15,7 @@ class Linear final : public Layer {
   Expected<Shape> set_input(const Shape& input) override;
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }
+  bool splits_backward() const override { return true; }
   std::int64_t flops() const override { return 2 * rows_ * inputs_ * outputs_; }
   void forward(const ForwardArgs& args) const override;
   void backward(const BackwardArgs& args) const override;

@@ -23,13 +23,14 @@ class Unembedding final : public Layer {
   }
   bool borrows_embedding() const override { return true; }
   bool backward_reads_output() const override { return false; }
+  bool splits_backward() const override { return true; }
   std::int64_t flops() const override { return 2 * rows_ * features_ * vocabulary_; }
   void forward(const ForwardArgs& args) const override {
     args.on.linear_forward(args.y, args.x, args.weights[0], {}, shape(args.batch));
   }
   void backward(const BackwardArgs& args) const override {
-    args.on.linear_backward(args.dx, args.gradients[0], {}, args.dy, args.x, args.weights[0],
-                            shape(args.batch));
+    args.on.linear_backward(args.dx, args.gradients.empty() ? GradientView{} : args.gradients[0],
+                            {}, args.dy, args.x, args.weights[0], shape(args.batch));
   }
 
  private:

@@ -134,6 +134,29 @@ TEST_CASE("conv2d does without a bias, and leaves out gradients that nobody need
   });
 }
 
+TEST_CASE("conv2d's backward gives the same bits when it is asked for in halves", "[conv2d]") {
+  for_each_executor([](Executor& executor) {
+    Rng rng(6);
+    for (const auto& shape : conv2d_cases()) {
+      CAPTURE(describe(shape));
+      const Example e(shape, rng);
+      for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
+        const Gradients whole = backward(executor, e, true, true, cut);
+        const auto weight = packed(executor, e, ConvPass::backward, cut);
+        const Array<float> x(executor, e.x), dy(executor, e.dy);
+        auto dx = Array<float>::poisoned(executor, static_cast<std::int64_t>(e.x.size()));
+        auto scratch = scratch_of(executor, shape);
+        executor.conv2d_backward(dx.data(), {}, nullptr, dy.data(), x.data(), weight.data(),
+                                 scratch.data(), shape);
+        REQUIRE(dx.read() == whole.dx);
+        const Gradients weights = backward(executor, e, false, true, nullptr);
+        REQUIRE(weights.dweight == whole.dweight);
+        REQUIRE(weights.dbias == whole.dbias);
+      }
+    }
+  });
+}
+
 TEST_CASE("a NaN in an image reaches the places whose window it is in, and no others", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(3);

@@ -82,6 +82,15 @@ TEST_CASE("linear through an executor equals its definition, whole and cut by ro
       REQUIRE(worst_error(back.read(), dx) < 1e-5);
       REQUIRE(worst_error(dweight.read(), dw) < 1e-5);
       REQUIRE(worst_error(dbias.read(), db) < 1e-5);
+      // In halves: the same bits.
+      const CutArray<float> dweight_alone(executor, poisoned(63), 9, 7, nullptr);
+      auto back_alone = Array<float>::poisoned(executor, 35);
+      executor.linear_backward(back_alone.data(), {}, {}, dy.data(), x.data(), weight.slices(),
+                               shape);
+      executor.linear_backward(nullptr, dweight_alone.slices(), {}, dy.data(), x.data(),
+                               weight.slices(), shape);
+      REQUIRE(back_alone.read() == back.read());
+      if (!cut) REQUIRE(dweight_alone.read() == dweight.read());
     }
   });
 }

@@ -122,7 +122,7 @@ class Player {
 
   void backward() {
     const int last = model_.layers() - 1;
-    write(plan_.loss_gradient, {floats(last), {{kLoss, 1}}});
+    write(plan_.output_gradient, {floats(last), {{kLoss, 1}}});
     for (int layer = last; layer >= 0; --layer)
       for (const auto& op : plan_.backward[static_cast<std::size_t>(layer)]) play(layer, op);
     for (int i = 0; i <= last; ++i)

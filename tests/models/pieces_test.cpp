@@ -86,6 +86,7 @@ TEST_CASE("pieces together have all parameters of the model, and all memory of a
   for (const auto floats : PassPlan(*model, true).output_floats) expected += 4 * batch * floats;
   for (int i = 0; i < model->layers(); ++i)
     expected += static_cast<std::int64_t>(model->layer(i).kept_bytes(batch));
+  expected += 4 * batch * model->output().count();  // the loss's gradient
   CHECK(kept == expected);
 }
 
