@@ -72,7 +72,7 @@ Expected<PartitionModel> partition_model(const std::string& target) {
   if (!data) return explained(data.error(), *plan);
   const Dataset& train = *data->train;
   auto model = Model::build(plan->model, plan->loss, train.sample_shape(), train.classes(),
-                            train.target_count());
+                            train.target_count(), train.label_count());
   if (!model) return explained(model.error(), *plan);
   return PartitionModel{std::move(*plan), *model, data->train};
 }

@@ -13,6 +13,8 @@
 namespace leeway {
 namespace {
 
+/// For others to tell of their problems, when one is known.
+constexpr Duration kHurry = seconds(2);
 constexpr Duration kPollTime = milliseconds(20);
 constexpr int kPings = 5;
 /// Pieces of data under way to one node.
@@ -151,10 +153,15 @@ void Driver::await(const std::set<Step>& steps, Duration limit, const std::strin
   const auto waiting = [&](const Node& node) {
     return node.problem.empty() && steps.contains(node.step);
   };
+  const auto has_problem = [](const Node& node) { return !node.problem.empty(); };
+  std::int64_t hurry = until;  // when the cause is known it is told soon, and nobody else is blamed
   while (std::any_of(nodes_.begin() + 1, nodes_.end(), waiting)) {
     if (options_.interrupted && options_.interrupted()) return;
+    if (steady_ns() > hurry) return;
     if (steady_ns() > until) break;
     poll(kPollTime);
+    if (hurry == until && std::any_of(nodes_.begin(), nodes_.end(), has_problem))
+      hurry = std::min(until - 1, steady_ns() + kHurry.ns);
   }
   for (Node& node : nodes_)
     if (waiting(node))

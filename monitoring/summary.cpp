@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -128,6 +129,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   print_lags(out, totals.version_lags);
   if (!folder.empty())
     out << "\nKept in " << folder << ": plan.json, metrics.jsonl, result.json, "
+        << (std::filesystem::exists(folder + "/events.jsonl") ? "events.jsonl, " : "")
         << (totals.weights.empty() ? "" : "weights.safetensors, ")
         << (job.data.train->vocabulary() ? "vocabulary.json, " : "")
         << (totals.end.reason == msg::RunEnded::Reason::failed && !totals.last_cut.empty()

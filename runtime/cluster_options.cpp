@@ -3,8 +3,10 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "cluster/node_name.hpp"
+#include "cluster/probe.hpp"
 #include "core/text.hpp"
 #include "core/text_reader.hpp"
 
@@ -65,6 +67,22 @@ Expected<std::uint16_t> parse_port(const std::string& text) {
     return Error{
         concat("--port: \"", text, "\" is not a port; give 1 to 65535, or 0 for any that is free")};
   return port;
+}
+
+Status check_nodes(const ClusterOptions& options) {
+  std::set<std::string> names;
+  for (const std::string& name : options.nodes) {
+    const auto node = parse_node(name);
+    if (!node) return node.error();
+    if (!names.insert(name).second)
+      return Error{concat("node ", name, " is named twice; name each once")};
+    if (options.tls.empty() && !cluster::is_loopback(node->host))
+      return Error{
+          concat("node ", name,
+                 " is not at a loopback address, and plain connections are for those "
+                 "alone; give --tls DIR, a folder of `leeway cert`, here and to the node")};
+  }
+  return {};
 }
 
 MeshOptions mesh_options(const ClusterOptions& options) {

@@ -28,6 +28,8 @@ Expected<Transport> parse_transport(const std::string& text);
 Expected<Duration> parse_silence(const std::string& text);
 /// "4242"; 0 is any.
 Expected<std::uint16_t> parse_port(const std::string& text);
+/// Whether they can be called: each once, and without TLS on this machine.
+Status check_nodes(const ClusterOptions& options);
 /// Without TLS a process listens on loopback alone.
 MeshOptions mesh_options(const ClusterOptions& options);
 

@@ -25,6 +25,7 @@ Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
     std::function<void(const std::string&)> say) {
   if (plan.simulated)
     return Error{"--nodes: a simulation runs in one process; leave out --nodes, or --simulate"};
+  if (const Status nodes = check_nodes(options); !nodes) return nodes.error();
   std::unique_ptr<ClusterRun> run(new ClusterRun);
   auto driver =
       Driver::open({.nodes = options.nodes,

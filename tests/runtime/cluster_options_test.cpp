@@ -36,6 +36,21 @@ class Variable {
 
 }  // namespace
 
+TEST_CASE("nodes are named once, and without TLS are of this machine") {
+  const auto problem = [](Names nodes, const std::string& tls) {
+    ClusterOptions options;
+    options.nodes = std::move(nodes);
+    options.tls = tls;
+    const auto status = check_nodes(options);
+    return status ? "" : status.error().text;
+  };
+  CHECK(problem({"127.0.0.1:1", "[::1]:1", "localhost:1"}, "") == "");
+  CHECK(problem({"10.0.0.2:1", "gpu-1:1"}, "keys") == "");
+  CHECK_THAT(problem({"127.0.0.1:1", "10.0.0.2:1"}, ""),
+             Contains("node 10.0.0.2:1 is not at a loopback address") && Contains("--tls DIR"));
+  CHECK_THAT(problem({"a:1", "b:1", "a:1"}, "keys"), Contains("node a:1 is named twice"));
+}
+
 TEST_CASE("nodes are read from a list and from a file with comments") {
   CHECK(*parse_nodes("a:4242, 10.0.0.2:1,[::1]:65535") ==
         Names{"a:4242", "10.0.0.2:1", "[::1]:65535"});
