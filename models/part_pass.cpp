@@ -96,7 +96,10 @@ void PartPass::start_backward(Stash& stash, Half half, Blob output_gradient,
     stash.output_gradient = on.fetch(output_gradient);
   }
   s.forward_again(stash, weights);
-  if (!s.keeps_output) stash.output.reset();  // forward again has written it for nobody
+  if (!s.keeps_output && stash.output) {  // forward again has written it for nobody
+    on.end_write(stash.output);
+    stash.output.reset();
+  }
   const int dx = s.plan.input_gradient;
   if (dx != PassPlan::kNone && dx == s.plan.output_gradient)
     stash.input_gradient = stash.output_gradient;
@@ -181,7 +184,6 @@ bool PartPass::writes_gradients(int layer, Half half) const {
 void PartPass::empty(Stash& stash) {
   State& s = *state_;
   Executor& on = *s.options.on;
-  LW_CHECK(s.under_way != &stash || s.half == Half::both);
   if (s.under_way == &stash) s.under_way = nullptr;  // a step that was given up
   for (const auto& blob : stash.packed) on.end_read(blob);
   stash.packed.clear();
