@@ -146,8 +146,10 @@ void Agent::handle(PeerId peer, std::uint64_t job, node::Body& body) {
     if (const auto* ended = std::get_if<node::Ended>(&body)) return node_->ended(*ended);
     if (const auto* moved = std::get_if<node::Moved>(&body)) {
       node_->moved(*moved);
-      if (peer == session_->program) reply(peer, *moved, job);
-      return;
+      if (peer != session_->program) return;
+      if (moved->node == session_->self().value())
+        say(concat(address_of(moved->worker), " of ", session_->text(), " goes on here"));
+      return reply(peer, *moved, job);
     }
   }
   if (peer != session_->program) return;

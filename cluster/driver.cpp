@@ -15,6 +15,8 @@ namespace {
 
 /// For others to tell of their problems, when one is known.
 constexpr Duration kHurry = seconds(2);
+/// For a node that is silent to end its actors.
+constexpr Duration kSilentEnd = seconds(2);
 constexpr Duration kPollTime = milliseconds(20);
 constexpr int kPings = 5;
 /// Pieces of data under way to one node.
@@ -264,12 +266,23 @@ void Driver::finish() {
   };
   for (const Node& node : nodes_)
     if (ending(node)) tell(node, node::End{"the run has ended"});
-  const std::int64_t until = steady_ns() + options_.end_limit.ns;
-  while (std::any_of(nodes_.begin(), nodes_.end(), ending) && steady_ns() < until) poll(kPollTime);
-  for (const Node& node : nodes_)
-    if (ending(node))
-      say(concat("node ", node.name, " has not said that it ended its actors within ",
-                 options_.end_limit.seconds(), " s; look at it"));
+  const std::int64_t began = steady_ns();
+  // Who stands still is not waited for as long as who is at work.
+  const auto awaited = [&](const Node& node) {
+    const std::int64_t now = steady_ns();
+    const bool silent = node.silent_since != 0 && now - began > kSilentEnd.ns;
+    return ending(node) && !silent && now - began < options_.end_limit.ns;
+  };
+  while (std::any_of(nodes_.begin(), nodes_.end(), awaited)) poll(kPollTime);
+  for (const Node& node : nodes_) {
+    if (!ending(node)) continue;
+    say(concat("node ", node.name,
+               node.silent_since != 0
+                   ? std::string(" is not heard, and may still have its actors, which end "
+                                 "when it goes on")
+                   : concat(" has not said that it ended its actors within ",
+                            options_.end_limit.seconds(), " s; see what it says on its terminal")));
+  }
 }
 
 // ---- what is said ----
@@ -293,6 +306,8 @@ void Driver::handle(MeshInbox::Item& item) {
   }
   if (!known) return;
   if (item.kind == Kind::gone) return on_gone(index, item.text);
+  if (item.kind == Kind::silent) nodes_[index].silent_since = steady_ns();
+  if (item.kind == Kind::heard) nodes_[index].silent_since = 0;
   if (!begun_ || finished_) return;
   if (item.kind == Kind::silent)
     say(concat("node ", nodes_[index].name, ": no sign of life for ",

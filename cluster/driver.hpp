@@ -74,6 +74,7 @@ class Driver {
     bool joins = false;   // in the middle of the job
     bool wants_data = false;
     std::int64_t sent = 0, stored = 0;  // samples of both data sets together
+    std::int64_t silent_since = 0;      // 0: it is heard
     int pings = 0;
     std::int64_t round_trip = 0, clock_ahead = 0;
     std::set<WorkerId> leaving, takes;

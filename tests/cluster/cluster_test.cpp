@@ -125,6 +125,7 @@ TEST_CASE("a worker that was placed later comes with the node that joins") {
   REQUIRE(gets_going(folder / "run"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
   CHECK(program.says("worker 2 goes on at node " + joined.name()));
+  CHECK(joined.says("worker 2 of the job of linear-regression"));
   check_ends(program.process(), 0);
   check_ends(joined.process(), 0, seconds(12));
   check_trained_once(folder / "run", 8, 10000);
