@@ -111,17 +111,18 @@ TEST_CASE("two workers learn from the King James Bible more than which letters a
   scenario.data(text(32))
       .model(gpt({.layers = 1, .width = 32, .heads = 2}))
       .optimizer(adam(5e-3))
-      .consistency(ssp(2))
+      .consistency(bsp())  // the same loss each time
       .workers(2)
       .shards(2)
       .batch(16)
       .epochs(0)
-      .iterations(200)
+      .iterations(400)
       .evaluate_every(0);
   const Result result = run(scenario.plan(), {.quiet = true});
   INFO(result.error);
   REQUIRE(result.ok());
   // A guess has 4.3, and who knows how often each letter occurs about 3.
+  CAPTURE(result.test_loss, result.test_accuracy);
   CHECK(result.test_loss < 2.7);
   CHECK(result.test_accuracy > 0.25);
 }
