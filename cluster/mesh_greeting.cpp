@@ -96,6 +96,11 @@ std::string MeshNode::too_far(const Greeting& other) const {
                 "); run both on one host as one user, or let them use TCP");
 }
 
+bool MeshNode::is_greeted(MeshId mesh) const {
+  std::shared_lock lock(mutex_);
+  return greeted_.contains(mesh);
+}
+
 /// Empty: welcome.
 std::string MeshNode::refusal_of(const Greeting& hello, LinkPointer& link) {
   if (!speaks(hello)) return mismatch(hello);
@@ -109,6 +114,8 @@ std::string MeshNode::refusal_of(const Greeting& hello, LinkPointer& link) {
     return full && !link ? "it has as many peers as it can" : "";
   }
   if (hello.expected != id_) return "another process listens there now";
+  // The connection may have been lost before its confirmation came.
+  if (!link && is_greeted(hello.mesh)) return "";
   if (!link || link->state() == Link::State::leaving) return "it has given up on this process";
   return "";
 }

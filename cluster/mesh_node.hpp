@@ -77,6 +77,7 @@ class MeshNode final : public Mesh {
   void on_confirm(const Route& from, Token token, const Greeting& confirm);
   void on_refuse(const Greeting& refuse);
   void on_lost(const caf::actor_control_block* route);
+  bool is_greeted(MeshId mesh) const;
   std::string refusal_of(const Greeting& hello, LinkPointer& link);
   void refuse(const Route& to, const Greeting& hello, const std::string& why);
   Greeting greeting(std::uint64_t call) const;

@@ -128,6 +128,7 @@ TEST_CASE("a connection that is cut again and again is made again each time") {
     const auto made_again = [&] { return std::ranges::count(a.news(), "reconnected 0"); };
     for (int i = 0; i < 2000 && made_again() <= static_cast<int>(round); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CAPTURE(a.news(), b.news());
     REQUIRE(made_again() == static_cast<int>(round + 1));
     a.mesh().send(peer, kWorker0, kShard0, message_of(round, {70'000}));
     REQUIRE(b.received(round + 1).size() == round + 1);
