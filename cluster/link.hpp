@@ -47,7 +47,8 @@ class Link {
     std::uint64_t window_bytes = 0;
     std::string host;
     std::uint16_t port = 0;
-    bool called = false;  // by this process
+    bool called = false;     // by this process
+    std::uint64_t call = 0;  // the greeting that led to it
   };
 
   Link(PeerId id, MeshId mesh, Token token, LinkContext context);

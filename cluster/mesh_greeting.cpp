@@ -83,7 +83,8 @@ Link::Connection MeshNode::connection_of(const Route& route, const Greeting& gre
           .token = greeting.token,
           .window_bytes = greeting.window_bytes,
           .host = greeting.host,
-          .port = greeting.port};
+          .port = greeting.port,
+          .call = greeting.call};
 }
 
 /// Empty: its memory can be read, or need not be.
@@ -132,7 +133,8 @@ void MeshNode::on_hello(const Route& from, const Greeting& hello) {
   LinkPointer link;
   const std::string why = refusal_of(hello, link);
   if (!why.empty()) return refuse(from, hello, why);
-  if (link && hello.expected == id_) lose(link);  // the caller noticed first
+  // The caller noticed first; unless it said this hello again before the welcome came.
+  if (link && hello.expected == id_ && link->connection().call != hello.call) lose(link);
   Greeting welcome = greeting(hello.call);
   welcome.token = token_for(hello.mesh);
   greet(from, FrameKind::welcome, std::move(welcome));
