@@ -156,8 +156,8 @@ TEST_CASE("bulk connections that both sides ask for at once are made once") {
     REQUIRE(b.received(2).size() == 2);
     // A connection that was closed at one end would be noticed after a while.
     std::this_thread::sleep_for(std::chrono::milliseconds(i == 19 ? 500 : 0));
-    CHECK(a.news() == std::vector<std::string>{"up 0"});
-    CHECK(b.news() == std::vector<std::string>{"up 0"});
+    CHECK(a.told_of_peers() == std::vector<std::string>{"up 0"});
+    CHECK(b.told_of_peers() == std::vector<std::string>{"up 0"});
   }
 }
 

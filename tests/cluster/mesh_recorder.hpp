@@ -105,6 +105,14 @@ class Station {
     std::lock_guard lock(mutex_);
     return news_;
   }
+  /// What was told of peers: a bulk connection may be refused of one who has just left, or has not.
+  std::vector<std::string> told_of_peers() {
+    auto all = news();
+    std::erase_if(all, [](const std::string& piece) {
+      return piece.starts_with("note: refused a bulk connection");
+    });
+    return all;
+  }
   /// Those received, when there are as many; fewer when they do not come in time.
   std::vector<Received> received(std::size_t count) {
     std::unique_lock lock(mutex_);

@@ -13,7 +13,7 @@ constexpr Address kShard0{RoleKind::shard, 0}, kShard1{RoleKind::shard, 1};
 TEST_CASE("processes that call each other send messages of any size, intact") {
   Station a, b;
   const PeerId peer = a.must_call(b.mesh().port());
-  REQUIRE(a.news() == std::vector<std::string>{"up 0"});
+  REQUIRE(a.told_of_peers() == std::vector<std::string>{"up 0"});
   REQUIRE(b.told("up 0"));
   CHECK(a.mesh().name(peer) == concat("127.0.0.1:", b.mesh().port()));
   CHECK(b.mesh().name(PeerId(0)) == concat("127.0.0.1:", a.mesh().port()));
@@ -82,7 +82,7 @@ TEST_CASE("who leaves is gone at the other side, after all that it had sent") {
   }
   REQUIRE(b.told("gone 0: left"));
   CHECK(b.received(10).size() == 10);
-  CHECK(b.news() == std::vector<std::string>{"up 0", "gone 0: left"});
+  CHECK(b.told_of_peers() == std::vector<std::string>{"up 0", "gone 0: left"});
 }
 
 TEST_CASE("a small message overtakes a large one of another pair") {
@@ -120,8 +120,8 @@ TEST_CASE("who calls a peer again, or is called back by it, gets the same peer")
   b.mesh().send(PeerId(0), kShard0, kWorker0, message_of(6));
   CHECK(b.received(1).size() == 1);
   CHECK(a.received(1).size() == 1);
-  CHECK(a.news() == std::vector<std::string>{"up 0"});
-  CHECK(b.news() == std::vector<std::string>{"up 0"});
+  CHECK(a.told_of_peers() == std::vector<std::string>{"up 0"});
+  CHECK(b.told_of_peers() == std::vector<std::string>{"up 0"});
 }
 
 TEST_CASE("processes that call each other at the same time have one connection") {
@@ -134,8 +134,8 @@ TEST_CASE("processes that call each other at the same time have one connection")
     b.mesh().send(PeerId(0), kShard0, kWorker0, message_of(2, {100'000}));
     CHECK(b.received(1).size() == 1);
     CHECK(a.received(1).size() == 1);
-    CHECK(a.news() == std::vector<std::string>{"up 0"});
-    CHECK(b.news() == std::vector<std::string>{"up 0"});
+    CHECK(a.told_of_peers() == std::vector<std::string>{"up 0"});
+    CHECK(b.told_of_peers() == std::vector<std::string>{"up 0"});
   }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("a peer that has left and is called again is another peer") {
   REQUIRE(received.size() == 1);
   CHECK(received[0].peer == PeerId(1));
   CHECK(number_of(received[0].message) == 5);
-  CHECK(a.news() == std::vector<std::string>{"up 0", "up 1"});
+  CHECK(a.told_of_peers() == std::vector<std::string>{"up 0", "up 1"});
 }
 
 TEST_CASE("processes of different protocols refuse each other and name both") {

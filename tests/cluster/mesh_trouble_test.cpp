@@ -74,7 +74,7 @@ TEST_CASE("to a process that is stopped no more is under way than the window, an
   const auto received = a.received(100);
   REQUIRE(received.size() == 100);
   CHECK(same_bytes(received.back().message, message));
-  CHECK(a.news() == std::vector<std::string>{"up 0", "silent 0", "heard 0"});
+  CHECK(a.told_of_peers() == std::vector<std::string>{"up 0", "silent 0", "heard 0"});
   // Who slept accuses nobody.
   CHECK(echo.news() == "up 0\n");
 }
