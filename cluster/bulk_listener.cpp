@@ -141,8 +141,7 @@ bool BulkListener::advance(Caller& caller) {
     const Progress progress = caller.socket->shake_hands();
     if (progress != Progress::done)
       return wait_or_refuse(progress,
-                            "its TLS handshake failed; is its certificate of this "
-                            "cluster?");
+                            "its TLS handshake failed; is its certificate of this cluster?");
     caller.shaken = true;
   }
   auto missing = std::span(caller.hello).subspan(caller.taken);

@@ -45,6 +45,12 @@ class Folder {
   fs::path root_;
 };
 
+void check_refused(const Result& result, const std::string& text) {
+  INFO(result.output);
+  CHECK(result.code == 2);
+  CHECK_THAT(result.output, Contains(text));
+}
+
 }  // namespace
 
 TEST_CASE("leeway schedule lists the schedules with their papers") {
@@ -110,10 +116,7 @@ TEST_CASE("leeway schedule draws no picture in which nothing could be seen, but 
 
 TEST_CASE("leeway schedule refuses what cannot be, with what can") {
   const auto refused = [](const std::string& arguments, const std::string& text) {
-    const Result result = schedule(arguments);
-    INFO(result.output);
-    CHECK(result.code == 2);
-    CHECK_THAT(result.output, Contains(text));
+    check_refused(schedule(arguments), text);
   };
   refused("interleaved --micro-batches 6", "give --micro-batches 4 or 8");
   refused("gpipe", "there is no schedule \"gpipe\"; known are fill_drain");
@@ -198,10 +201,7 @@ TEST_CASE("leeway partition knows scenarios, but not what their programs bring a
 
 TEST_CASE("leeway partition refuses what does not fit, with what does") {
   const auto refused = [](const std::string& arguments, const std::string& text) {
-    const Result result = partition(arguments);
-    INFO(result.output);
-    CHECK(result.code == 2);
-    CHECK_THAT(result.output, Contains(text));
+    check_refused(partition(arguments), text);
   };
   refused("", "MODEL is required");
   refused("mpl", "or model \"mpl\"; did you mean \"mlp\"?");
