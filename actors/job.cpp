@@ -127,6 +127,9 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
                         blocks == 1 ? "1" : concat("1 to ", blocks))};
   }
   job->consistency = make_consistency(plan.consistency);
+  auto stages = make_stages(plan, *job->model, *job->layout, *job->consistency);
+  if (!stages) return stages.error();
+  job->stages = std::move(*stages);
   job->optimizer = make_optimizer(plan.optimizer);
   job->schedule = make_schedule(plan.schedule);
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actors/epoch_orders.hpp"
+#include "actors/stages.hpp"
 #include "messages/devices.hpp"
 #include "messages/plan.hpp"
 #include "models/datasets/dataset.hpp"
@@ -27,6 +28,7 @@ struct Job {
   std::shared_ptr<const Model> model;
   std::shared_ptr<const Layout> layout;
   std::shared_ptr<const Consistency> consistency;
+  std::shared_ptr<const Stages> stages;
   std::shared_ptr<const Optimizer> optimizer;
   std::shared_ptr<const Schedule> schedule;
   std::shared_ptr<EpochOrders> orders;

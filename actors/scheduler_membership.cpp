@@ -234,7 +234,7 @@ void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
   for (const auto& shard : member.fenced) {
     whole = planted(Mutant::torn_counted_as_trained) ? std::max(whole, shard.clock)
                                                      : std::min(whole, shard.clock);
-    touched = std::max(touched, shard.clock.value() + (shard.partial ? 1 : 0));
+    touched = std::max(touched, shard.clock.value() + (shard.applied.empty() ? 0 : 1));
   }
   // One that had not started may stand unevenly, but has pushed nothing.
   const std::int64_t torn = member.took_part ? touched - whole.value() : 0;

@@ -50,19 +50,21 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
            parked.pull.iteration, "evicted", out);
     return true;
   });
-  msg::Fenced reply{fence.worker, participant ? participant->clock : Clock(), false};
+  msg::Fenced reply{fence.worker, participant ? participant->clock : Clock(), {}};
   if (participant && job_->consistency->drops_late()) {
     reply.clock = settle(*participant, fence.worker);
   } else if (participant && participant->parts_accepted > 0) {
     // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they have
     // been applied.
     drop_unfinished(fence.worker, Iteration(participant->clock.value()));
-    reply.partial = !job_->consistency->by_rounds();
+    for (std::uint32_t part = 0; part < participant->parts.size(); ++part)
+      if (participant->parts[part] && !job_->consistency->by_rounds())
+        reply.applied.push_back(part);
   }
   out.emit({.kind = Event::Kind::fenced,
             .worker = fence.worker,
             .value = reply.clock.value(),
-            .value2 = reply.partial});
+            .value2 = !reply.applied.empty()});
   out.send(kScheduler, encode({.body = reply}));
   apply_closed_round(out);  // which may have waited for it
   propose_round(out);

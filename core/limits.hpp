@@ -7,12 +7,18 @@ namespace leeway::limits {
 
 inline constexpr std::uint32_t kMaxWorkers = 65536;
 inline constexpr std::uint32_t kMaxShards = 4096;
+/// Of one pipeline.
+inline constexpr std::uint32_t kMaxStages = 1024;
+/// Parts of a model on one stage; letters tell them apart.
+inline constexpr std::uint32_t kMaxChunks = 26;
 /// Of a cluster, the program's among them.
 inline constexpr std::uint32_t kMaxNodes = 4096;
 /// Events of one batch from node to program.
 inline constexpr std::size_t kMaxEventBatch = 4096;
 /// Parts of one iteration that one shard is owed by one worker: at most one a layer.
 inline constexpr std::uint32_t kMaxParts = 4096;
+/// Parts of an unfinished iteration that shards have applied, over all of them.
+inline constexpr std::uint32_t kMaxAppliedParts = 1u << 20;
 /// Residual layers inside one another.
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
 /// Different characters of a text.

@@ -7,6 +7,7 @@ using Data = import "worker_shard.capnp";
 using Work = import "worker_scheduler.capnp";
 using Control = import "scheduler_shard.capnp";
 using Watch = import "monitor.capnp";
+using Along = import "stage_stage.capnp";
 
 struct Envelope {
   protocol @0 :UInt16;
@@ -51,5 +52,10 @@ struct Envelope {
     roundClosed @38 :Control.RoundClosed;
     closeRound @39 :Control.CloseRound;
     leave @40 :Work.Leave;
+    miniBatch @41 :Along.MiniBatch;
+    noMore @42 :Along.NoMore;
+    activation @43 :Along.Activation;
+    outputGradient @44 :Along.OutputGradient;
+    givenUp @45 :Along.GivenUp;
   }
 }

@@ -52,6 +52,13 @@ struct BodyWriter {
   void operator()(const msg::RoundClosed& in) { wire::write(out.initRoundClosed(), in); }
   void operator()(const msg::CloseRound& in) { wire::write(out.initCloseRound(), in); }
   void operator()(const msg::Leave& in) { wire::write(out.initLeave(), in); }
+  void operator()(const msg::MiniBatch& in) { wire::write(out.initMiniBatch(), in); }
+  void operator()(const msg::NoMore& in) { wire::write(out.initNoMore(), in); }
+  void operator()(const msg::Activation& in) { wire::write(out.initActivation(), in, blobs); }
+  void operator()(const msg::OutputGradient& in) {
+    wire::write(out.initOutputGradient(), in, blobs);
+  }
+  void operator()(const msg::GivenUp& in) { wire::write(out.initGivenUp(), in); }
 };
 
 Body read_body(BodyReader in, wire::ConstBlobs blobs) {
@@ -130,23 +137,61 @@ Body read_body(BodyReader in, wire::ConstBlobs blobs) {
       return wire::read(in.getCloseRound());
     case schema::Envelope::Body::LEAVE:
       return wire::read(in.getLeave());
+    case schema::Envelope::Body::MINI_BATCH:
+      return wire::read(in.getMiniBatch());
+    case schema::Envelope::Body::NO_MORE:
+      return wire::read(in.getNoMore());
+    case schema::Envelope::Body::ACTIVATION:
+      return wire::read(in.getActivation(), blobs);
+    case schema::Envelope::Body::OUTPUT_GRADIENT:
+      return wire::read(in.getOutputGradient(), blobs);
+    case schema::Envelope::Body::GIVEN_UP:
+      return wire::read(in.getGivenUp());
   }
   throw wire::Malformed{concat("body is of the unknown kind ", static_cast<unsigned>(in.which()))};
 }
 
-constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {
-    "pull",          "weights",      "push",
-    "pushed",        "refused",      "join",
-    "start",         "want lease",   "lease",
-    "no data",       "idle",         "diverged",
-    "stop",          "stopped",      "admit",
-    "admitted",      "raise",        "fence",
-    "fenced",        "remove",       "cut",
-    "cut vote",      "finish",       "cut state",
-    "worker report", "shard report", "scheduler report",
-    "evicted",       "run ended",    "evaluated",
-    "interrupt",     "bound",        "late",
-    "round closed",  "close round",  "leave"};
+constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {"pull",
+                                                                            "weights",
+                                                                            "push",
+                                                                            "pushed",
+                                                                            "refused",
+                                                                            "join",
+                                                                            "start",
+                                                                            "want lease",
+                                                                            "lease",
+                                                                            "no data",
+                                                                            "idle",
+                                                                            "diverged",
+                                                                            "stop",
+                                                                            "stopped",
+                                                                            "admit",
+                                                                            "admitted",
+                                                                            "raise",
+                                                                            "fence",
+                                                                            "fenced",
+                                                                            "remove",
+                                                                            "cut",
+                                                                            "cut vote",
+                                                                            "finish",
+                                                                            "cut state",
+                                                                            "worker report",
+                                                                            "shard report",
+                                                                            "scheduler report",
+                                                                            "evicted",
+                                                                            "run ended",
+                                                                            "evaluated",
+                                                                            "interrupt",
+                                                                            "bound",
+                                                                            "late",
+                                                                            "round closed",
+                                                                            "close round",
+                                                                            "leave",
+                                                                            "mini-batch",
+                                                                            "no more",
+                                                                            "activation",
+                                                                            "output gradient",
+                                                                            "given up"};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "messages/message.hpp"
 #include "messages/monitor.hpp"
 #include "messages/scheduler_shard.hpp"
+#include "messages/stage_stage.hpp"
 #include "messages/worker_scheduler.hpp"
 #include "messages/worker_shard.hpp"
 
@@ -21,7 +22,8 @@ using Body =
                  msg::Fenced, msg::Remove, msg::Cut, msg::CutVote, msg::Finish, msg::CutState,
                  msg::WorkerReport, msg::ShardReport, msg::SchedulerReport, msg::Evicted,
                  msg::RunEnded, msg::Evaluated, msg::Interrupt, msg::Bound, msg::Late,
-                 msg::RoundClosed, msg::CloseRound, msg::Leave>;
+                 msg::RoundClosed, msg::CloseRound, msg::Leave, msg::MiniBatch, msg::NoMore,
+                 msg::Activation, msg::OutputGradient, msg::GivenUp>;
 
 struct Envelope {
   Incarnation incarnation{1};  // of the worker that speaks or is spoken to

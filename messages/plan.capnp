@@ -32,6 +32,17 @@ struct Plan {
   initFrom @20 :Text;           # safetensors file of the weights to start from; empty: drawn from the seed
   balance @21 :Balance;
   host @22 :Host;
+  pipeline @23 :Pipeline;
+}
+
+struct Pipeline {
+  # Workers that train one model together, each a part of it: the workers 0 to stages - 1 are the stages of the first pipeline, and so
+  # on.
+  stages @0 :UInt32 = 1;        # of each pipeline; 1: every worker trains the whole model
+  schedule @1 :Text = "1f1b";   # what a stage does next: `leeway schedule` lists them
+  chunks @2 :UInt32 = 1;        # parts of the model on each stage
+  split @3 :Text;               # "0-3,4-7": first and last layer of each part, as `leeway partition` prints it; empty: by what layers cost
+  recompute @4 :List(UInt32);   # stages that keep their inputs alone, and run forward again before backward
 }
 
 struct DataSource {

@@ -222,6 +222,15 @@ using Consistency = std::variant<Bsp, Ssp, Asp, Backup, Adaptive>;
 
 enum class Balance : std::uint8_t { equal, by_speed };
 
+struct Pipeline {
+  std::uint32_t stages = 1;
+  std::string schedule = "1f1b";
+  std::uint32_t chunks = 1;
+  std::string split;
+  std::vector<std::uint32_t> recompute;
+  bool operator==(const Pipeline&) const = default;
+};
+
 struct Stop {
   double epochs = 10;
   std::uint64_t iterations = 0;
@@ -255,6 +264,7 @@ struct Plan {
   std::string device = "cpu";
   std::string init_from;
   plan::Balance balance = plan::Balance::equal;
+  plan::Pipeline pipeline;
   std::optional<plan::World> simulated;  // in virtual time; otherwise on threads of this process
   bool operator==(const Plan&) const = default;
 };

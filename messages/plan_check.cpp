@@ -1,5 +1,6 @@
 // validate(): what a plan must satisfy by itself. Each error names the field, what was found, and
 // what to change.
+#include <functional>
 #include <limits>
 
 #include "core/limits.hpp"
@@ -210,6 +211,31 @@ void check_consistency(Checks& checks, const Plan& plan) {
   }
 }
 
+void check_pipeline(Checks& checks, const Plan& plan) {
+  const plan::Pipeline& pipeline = plan.pipeline;
+  checks.range("pipeline.stages", pipeline.stages, 1, limits::kMaxStages, "--stages ");
+  checks.range("pipeline.chunks", pipeline.chunks, 1, limits::kMaxChunks, "--chunks ");
+  if (!checks.result() || pipeline.stages == 1) return;
+  const std::uint32_t stages = pipeline.stages, over = plan.workers % stages;
+  const std::uint32_t fewer = plan.workers - over;
+  checks.require(over == 0, "pipeline.stages: ", plan.workers, " workers are no whole number of ",
+                 "pipelines of ", stages, " stages; give --workers ",
+                 fewer > 0 ? concat(fewer, " or ") : std::string(), fewer + stages);
+  for (const std::uint32_t stage : pipeline.recompute)
+    checks.require(stage < stages, "pipeline.recompute: there is no stage ", stage,
+                   "; give stages from 0 to ", stages - 1);
+  checks.require(
+      std::is_sorted(pipeline.recompute.begin(), pipeline.recompute.end(), std::less_equal<>()) ||
+          pipeline.recompute.size() < 2,
+      "pipeline.recompute: give each stage once, in ascending order");
+  checks.require(!plan.prefetch,
+                 "prefetch: a stage pulls when its schedule makes the next version of its weights; "
+                 "give prefetch = false, or --stages 1");
+  checks.require(!std::holds_alternative<plan::Backup>(plan.consistency),
+                 "consistency.backup: a pipeline cannot stop in the middle of an iteration that is "
+                 "late; give --staleness bsp, or --stages 1");
+}
+
 void check_name(Checks& checks, const std::string& name) {
   checks.require(!name.empty() && name.size() <= 100, "name: has ", name.size(),
                  " characters; give 1 to 100");
@@ -228,6 +254,7 @@ Status validate(const Plan& plan) {
   check_counts(checks, plan);
   check_devices(checks, plan);
   check_consistency(checks, plan);
+  check_pipeline(checks, plan);
   const Targets targets = std::visit(DataCheck{checks}, plan.data);
   check_loss(checks, plan, targets);
   checks.range("augment.shift", plan.augment.shift, 0, kMaxShift, "");

@@ -236,6 +236,16 @@ std::vector<Item> read_all(ListReader in, std::uint32_t limit, const char* field
   return out;
 }
 
+plan::Pipeline read(plan_schema::Pipeline::Reader in) {
+  plan::Pipeline out{
+      in.getStages(), text(in.getSchedule()), in.getChunks(), text(in.getSplit()), {}};
+  const auto recompute = in.getRecompute();
+  wire::require(recompute.size() <= limits::kMaxStages, "pipeline.recompute has ", recompute.size(),
+                " items, at most ", limits::kMaxStages, " are allowed");
+  out.recompute.assign(recompute.begin(), recompute.end());
+  return out;
+}
+
 Plan read(plan_schema::Plan::Reader in) {
   Plan out;
   out.name = text(in.getName());
@@ -261,6 +271,7 @@ Plan read(plan_schema::Plan::Reader in) {
   out.device = text(in.getDevice());
   out.init_from = text(in.getInitFrom());
   out.balance = wire::read_enum(in.getBalance(), plan::Balance::by_speed, "balance");
+  out.pipeline = read(in.getPipeline());
   out.simulated = read(in.getHost());
   return out;
 }

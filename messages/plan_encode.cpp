@@ -203,6 +203,15 @@ void write(plan_schema::Consistency::Builder out, const plan::Adaptive& in) {
   adaptive.setHigh(in.high);
 }
 
+void write(plan_schema::Pipeline::Builder out, const plan::Pipeline& in) {
+  out.setStages(in.stages);
+  out.setSchedule(wire::text_of(in.schedule));
+  out.setChunks(in.chunks);
+  out.setSplit(wire::text_of(in.split));
+  auto recompute = out.initRecompute(static_cast<unsigned>(in.recompute.size()));
+  for (unsigned i = 0; i < in.recompute.size(); ++i) recompute.set(i, in.recompute[i]);
+}
+
 void write(plan_schema::Stop::Builder out, const plan::Stop& in) {
   out.setEpochs(in.epochs);
   out.setIterations(in.iterations);
@@ -249,6 +258,7 @@ void write(plan_schema::Plan::Builder out, const Plan& in) {
   out.setDevice(text_of(in.device));
   out.setInitFrom(text_of(in.init_from));
   out.setBalance(static_cast<plan_schema::Balance>(in.balance));
+  write(out.initPipeline(), in.pipeline);
   if (in.simulated)
     write(out.initHost().initSimulated(), *in.simulated);
   else

@@ -37,7 +37,7 @@ struct Fenced {
   # shard -> scheduler. What the shard has of the worker.
   worker @0 :UInt32;
   clock @1 :Int64;              # iterations it has whole
-  partial @2 :Bool;             # parts of iteration `clock` have been applied as well
+  applied @2 :List(UInt32);     # parts of iteration `clock` that it has applied as well, or will. Ascending
 }
 
 struct Remove {

@@ -65,10 +65,20 @@ msg::Fence read(schema::Fence::Reader in) {
 void write(schema::Fenced::Builder out, const msg::Fenced& in) {
   out.setWorker(in.worker.value());
   out.setClock(in.clock.value());
-  out.setPartial(in.partial);
+  auto applied = out.initApplied(static_cast<unsigned>(in.applied.size()));
+  for (unsigned i = 0; i < in.applied.size(); ++i) applied.set(i, in.applied[i]);
 }
 msg::Fenced read(schema::Fenced::Reader in) {
-  return {read_worker(in.getWorker()), Clock(read_count(in.getClock(), "clock")), in.getPartial()};
+  msg::Fenced out{read_worker(in.getWorker()), Clock(read_count(in.getClock(), "clock")), {}};
+  const auto applied = in.getApplied();
+  require(applied.size() <= limits::kMaxParts, "applied has ", applied.size(),
+          " entries, must be at most ", limits::kMaxParts);
+  for (const std::uint32_t part : applied) {
+    read_index(part, limits::kMaxParts, "applied");
+    require(out.applied.empty() || out.applied.back() < part, "applied must be ascending");
+    out.applied.push_back(part);
+  }
+  return out;
 }
 
 void write(schema::Remove::Builder out, const msg::Remove& in) {

@@ -35,7 +35,7 @@ struct Fence {
 struct Fenced {
   WorkerId worker;
   Clock clock;
-  bool partial = false;
+  std::vector<std::uint32_t> applied;
 };
 
 struct Remove {

@@ -67,6 +67,12 @@ using ConstBlobs = std::span<const Blob>;
 using BlockListBuilder = capnp::List<schema::BlockRef>::Builder;
 using BlockListReader = capnp::List<schema::BlockRef>::Reader;
 
+/// Writes a tensor's reference and appends its data to `blobs`.
+void write_tensor(schema::TensorRef::Builder out, DType dtype, const Shape& in, const Blob& data,
+                  Blobs& blobs);
+void read_tensor(schema::TensorRef::Reader in, ConstBlobs blobs, DType& dtype, Shape& out,
+                 Blob& data);
+
 /// Writes the blocks' references and appends their data to `blobs`.
 void write_blocks(BlockListBuilder out, const std::vector<msg::BlockData>& blocks, Blobs& blobs);
 std::vector<msg::BlockData> read_blocks(BlockListReader in, ConstBlobs blobs);
@@ -81,6 +87,23 @@ msg::Weights read(schema::Weights::Reader in, ConstBlobs blobs);
 msg::Push read(schema::Push::Reader in, ConstBlobs blobs);
 msg::Pushed read(schema::Pushed::Reader in);
 msg::Refused read(schema::Refused::Reader in);
+
+using AppliedListBuilder = capnp::List<schema::AppliedPart>::Builder;
+using AppliedListReader = capnp::List<schema::AppliedPart>::Reader;
+
+void write_applied(AppliedListBuilder out, const std::vector<msg::AppliedPart>& in);
+std::vector<msg::AppliedPart> read_applied(AppliedListReader in);
+
+void write(schema::MiniBatch::Builder out, const msg::MiniBatch& in);
+void write(schema::NoMore::Builder out, const msg::NoMore& in);
+void write(schema::Activation::Builder out, const msg::Activation& in, Blobs& blobs);
+void write(schema::OutputGradient::Builder out, const msg::OutputGradient& in, Blobs& blobs);
+void write(schema::GivenUp::Builder out, const msg::GivenUp& in);
+msg::MiniBatch read(schema::MiniBatch::Reader in);
+msg::NoMore read(schema::NoMore::Reader in);
+msg::Activation read(schema::Activation::Reader in, ConstBlobs blobs);
+msg::OutputGradient read(schema::OutputGradient::Reader in, ConstBlobs blobs);
+msg::GivenUp read(schema::GivenUp::Reader in);
 
 void write(schema::Start::Builder out, const msg::Start& in);
 void write(schema::WantLease::Builder out, const msg::WantLease& in);

@@ -2,6 +2,24 @@
 
 namespace leeway::wire {
 
+void write_applied(AppliedListBuilder out, const std::vector<msg::AppliedPart>& in) {
+  for (unsigned i = 0; i < in.size(); ++i) {
+    out[i].setStage(in[i].stage);
+    out[i].setShard(in[i].shard);
+    out[i].setPart(in[i].part);
+  }
+}
+std::vector<msg::AppliedPart> read_applied(AppliedListReader in) {
+  require(in.size() <= limits::kMaxAppliedParts, "applied has ", in.size(),
+          " entries, must be at most ", limits::kMaxAppliedParts);
+  std::vector<msg::AppliedPart> out;
+  for (const auto one : in) {
+    out.push_back({one.getStage(), one.getShard(), one.getPart()});
+    require(out.size() == 1 || out[out.size() - 2] < out.back(), "applied must be ascending");
+  }
+  return out;
+}
+
 void write(schema::Start::Builder out, const msg::Start& in) {
   out.setIteration(in.iteration.value());
   out.setNumber(in.number);
@@ -35,6 +53,7 @@ void write(schema::Lease::Builder out, const msg::Lease& in) {
   out.setFirstIteration(in.first_iteration.value());
   out.setBatch(in.batch);
   out.setRoundSamples(in.round_samples);
+  write_applied(out.initApplied(static_cast<unsigned>(in.applied.size())), in.applied);
 }
 msg::Lease read(schema::Lease::Reader in) {
   msg::Lease out;
@@ -45,6 +64,7 @@ msg::Lease read(schema::Lease::Reader in) {
   out.first_iteration = Iteration(read_count(in.getFirstIteration(), "first_iteration"));
   out.batch = in.getBatch();
   out.round_samples = in.getRoundSamples();
+  out.applied = read_applied(in.getApplied());
   require(out.begin <= out.end, "end is ", out.end, ", must not be before begin ", out.begin);
   require(out.batch >= 1, "batch is 0, must be 1 or more");
   require(out.round_samples >= 1, "round_samples is 0, must be 1 or more");

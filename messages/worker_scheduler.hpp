@@ -1,8 +1,10 @@
 #pragma once
 // Membership and data, between a worker and the scheduler: values of worker_scheduler.capnp, which
 // documents each field.
+#include <compare>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/ids.hpp"
 #include "core/time.hpp"
@@ -41,6 +43,13 @@ struct WantLease {
   Duration computed;
 };
 
+struct AppliedPart {
+  std::uint16_t stage = 0;
+  std::uint16_t shard = 0;
+  std::uint32_t part = 0;
+  auto operator<=>(const AppliedPart&) const = default;
+};
+
 struct Lease {
   LeaseId lease;
   Epoch epoch;
@@ -49,6 +58,7 @@ struct Lease {
   Iteration first_iteration;
   std::uint32_t batch = 0;
   std::uint32_t round_samples = 0;
+  std::vector<AppliedPart> applied;
 
   /// Iterations that the lease fills: a short one at its end counts, an empty lease is one
   /// iteration.

@@ -21,20 +21,21 @@ std::string_view msg::name_of(Refused::Reason reason) {
 }
 
 namespace wire {
-namespace {
 
-void write_tensor(schema::TensorRef::Builder out, const msg::BlockData& in, std::uint32_t blob) {
-  out.setBlob(blob);
-  out.setDtype(static_cast<schema::TensorRef::DType>(in.dtype));
-  auto shape = out.initShape(static_cast<unsigned>(in.shape.rank()));
-  for (int axis = 0; axis < in.shape.rank(); ++axis)
-    shape.set(static_cast<unsigned>(axis), in.shape[axis]);
+void write_tensor(schema::TensorRef::Builder out, DType dtype, const Shape& in, const Blob& data,
+                  Blobs& blobs) {
+  out.setBlob(static_cast<std::uint32_t>(blobs.size()));
+  out.setDtype(static_cast<schema::TensorRef::DType>(dtype));
+  auto shape = out.initShape(static_cast<unsigned>(in.rank()));
+  for (int axis = 0; axis < in.rank(); ++axis) shape.set(static_cast<unsigned>(axis), in[axis]);
+  blobs.push_back(data);
 }
 
-void read_tensor(schema::TensorRef::Reader in, ConstBlobs blobs, msg::BlockData& out) {
+void read_tensor(schema::TensorRef::Reader in, ConstBlobs blobs, DType& dtype, Shape& out,
+                 Blob& data) {
   const auto blob =
       read_index(in.getBlob(), static_cast<std::uint32_t>(blobs.size()), "tensor.blob");
-  out.dtype = read_enum(in.getDtype(), DType::i32, "tensor.dtype");
+  dtype = read_enum(in.getDtype(), DType::i32, "tensor.dtype");
   require(in.getLayout() == schema::TensorRef::Layout::PLAIN,
           "tensor.layout is unknown, must be plain");
   require(in.getCodec() == schema::TensorRef::Codec::NONE, "tensor.codec is unknown, must be none");
@@ -42,27 +43,24 @@ void read_tensor(schema::TensorRef::Reader in, ConstBlobs blobs, msg::BlockData&
   require(extents.size() <= limits::kMaxRank, "tensor.shape has rank ", extents.size(),
           ", must be at most ", limits::kMaxRank);
   std::vector<std::int64_t> shape;
-  auto bytes = static_cast<std::int64_t>(size_of(out.dtype));
+  auto bytes = static_cast<std::int64_t>(size_of(dtype));
   for (const std::int64_t extent : extents) {
     require(extent >= 0, "tensor.shape has the negative extent ", extent);
     require(!__builtin_mul_overflow(bytes, extent, &bytes), "tensor.shape is too large");
     shape.push_back(extent);
   }
-  out.shape = Shape(shape);
-  out.data = blobs[blob];
-  require(out.data.size() >= static_cast<std::size_t>(bytes), "tensor needs ", bytes,
-          " bytes, its blob has ", out.data.size());
+  out = Shape(shape);
+  data = blobs[blob];
+  require(data.size() >= static_cast<std::size_t>(bytes), "tensor needs ", bytes,
+          " bytes, its blob has ", data.size());
 }
-
-}  // namespace
 
 void write_blocks(BlockListBuilder out, const std::vector<msg::BlockData>& blocks, Blobs& blobs) {
   for (unsigned i = 0; i < blocks.size(); ++i) {
     out[i].setBlock(blocks[i].block.value());
     out[i].setVersion(blocks[i].version.value());
     if (!blocks[i].data) continue;
-    write_tensor(out[i].initTensor(), blocks[i], static_cast<std::uint32_t>(blobs.size()));
-    blobs.push_back(blocks[i].data);
+    write_tensor(out[i].initTensor(), blocks[i].dtype, blocks[i].shape, blocks[i].data, blobs);
   }
 }
 
@@ -73,7 +71,8 @@ std::vector<msg::BlockData> read_blocks(BlockListReader in, ConstBlobs blobs) {
   for (unsigned i = 0; i < in.size(); ++i) {
     out[i].block = BlockId(read_index(in[i].getBlock(), limits::kMaxBlocks, "block"));
     out[i].version = Version(read_count(in[i].getVersion(), "version"));
-    if (in[i].hasTensor()) read_tensor(in[i].getTensor(), blobs, out[i]);
+    if (in[i].hasTensor())
+      read_tensor(in[i].getTensor(), blobs, out[i].dtype, out[i].shape, out[i].data);
   }
   return out;
 }

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "core/expected.hpp"
+#include "core/limits.hpp"
 #include "policies/pipeline/table.hpp"
 
 namespace leeway::pipeline {
 
-inline constexpr int kMaxStages = 1024;
+inline constexpr int kMaxStages = limits::kMaxStages;
 inline constexpr int kMaxMicroBatches = 65536;  // of one update
-inline constexpr int kMaxChunks = 26;           // letters
+inline constexpr int kMaxChunks = limits::kMaxChunks;
 inline constexpr int kMaxUpdates = 65536;
 /// Operations of a whole table.
 inline constexpr std::int64_t kMaxTableOps = 16'000'000;
