@@ -53,6 +53,12 @@ std::string_view name_of(Event::Kind kind) {
       return "bound_changed";
     case Event::Kind::left:
       return "left";
+    case Event::Kind::forward:
+      return "forward";
+    case Event::Kind::backward_inputs:
+      return "backward for the inputs";
+    case Event::Kind::backward_weights:
+      return "backward for the weights";
   }
   return "?";
 }

@@ -69,6 +69,11 @@ struct Event {
     step_finished,   // worker, iteration, value: samples
     bound_changed,   // iteration: from here on, value: the staleness bound
     left,            // worker: was asked to leave, and takes part no longer; may be said again
+    // Of a stage of a pipeline: worker, iteration, part of the model, value: micro-batch, value2:
+    // iteration of the pull whose weights it read.
+    forward,
+    backward_inputs,  // that and the next: a backward that is not done in halves says both
+    backward_weights,
   };
   Kind kind{};
   WorkerId worker;
@@ -78,6 +83,7 @@ struct Event {
   Epoch epoch;
   Incarnation incarnation;
   std::string_view name;
+  std::uint32_t part = 0;
 };
 
 std::string_view name_of(Event::Kind kind);
