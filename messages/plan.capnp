@@ -32,10 +32,10 @@ struct Plan {
   initFrom @20 :Text;           # safetensors file of the weights to start from; empty: drawn from the seed
   balance @21 :Balance;
   host @22 :Host;
-  pipeline @23 :Pipeline;
+  pipeline @23 :StagesOfModel;
 }
 
-struct Pipeline {
+struct StagesOfModel {
   # Workers that train one model together, each a part of it: the workers 0 to stages - 1 are the stages of the first pipeline, and so
   # on.
   stages @0 :UInt32 = 1;        # of each pipeline; 1: every worker trains the whole model

@@ -236,13 +236,13 @@ std::vector<Item> read_all(ListReader in, std::uint32_t limit, const char* field
   return out;
 }
 
-plan::Pipeline read(plan_schema::Pipeline::Reader in) {
+plan::Pipeline read(plan_schema::StagesOfModel::Reader in) {
   plan::Pipeline out{
       in.getStages(), text(in.getSchedule()), in.getChunks(), text(in.getSplit()), {}};
   const auto recompute = in.getRecompute();
   wire::require(recompute.size() <= limits::kMaxStages, "pipeline.recompute has ", recompute.size(),
                 " items, at most ", limits::kMaxStages, " are allowed");
-  out.recompute.assign(recompute.begin(), recompute.end());
+  for (const std::uint32_t stage : recompute) out.recompute.push_back(stage);
   return out;
 }
 

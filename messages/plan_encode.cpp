@@ -203,7 +203,7 @@ void write(plan_schema::Consistency::Builder out, const plan::Adaptive& in) {
   adaptive.setHigh(in.high);
 }
 
-void write(plan_schema::Pipeline::Builder out, const plan::Pipeline& in) {
+void write(plan_schema::StagesOfModel::Builder out, const plan::Pipeline& in) {
   out.setStages(in.stages);
   out.setSchedule(wire::text_of(in.schedule));
   out.setChunks(in.chunks);
