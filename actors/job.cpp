@@ -9,6 +9,7 @@
 #include "kernels/executors.hpp"
 #include "models/datasets/augment.hpp"
 #include "models/initial_weights.hpp"
+#include "policies/balance/balance.hpp"
 
 namespace leeway {
 
@@ -63,6 +64,17 @@ Status check_batch_norm(const Model& model, const Plan& plan) {
                           least == 2 ? "those have one sample" : "some would have one sample",
                           "; give a larger --batch or fewer --micro-batches")};
   return {};
+}
+
+/// Zeros for the largest micro-batch between any two parts of the model.
+Blob no_activations(const Job& job) {
+  std::int64_t most = 0;
+  for (const ModelPart& part : job.stages->parts())
+    if (part.first > 0) most = std::max(most, job.model->output_of(part.first - 1).count());
+  most *= (largest_batch(job.plan) + job.plan.micro_batches - 1) / job.plan.micro_batches;
+  Blob zeros = Blob::floats(most);
+  std::fill_n(zeros.mutable_floats(), most, 0.0f);
+  return zeros;
 }
 
 /// The faults, with what their spread adds to when they begin.
@@ -147,6 +159,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
       job->no_gradients.push_back(Blob::floats(block.floats));
       std::fill_n(job->no_gradients.back().mutable_floats(), block.floats, 0.0f);
     }
+    job->no_activations = no_activations(*job);
   }
   if (const auto fits = check_augment(plan.augment, job->data.train->sample_shape()); !fits)
     return fits.error();

@@ -41,6 +41,7 @@ struct Job {
   /// Nothing is computed and all gradients are zero: see plan::World.
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // per block, then; shared by all
+  Blob no_activations;             // as large as any that goes from stage to stage
 
   /// An executor on `device`. make_job has seen that there is one; throws if there no longer is.
   std::shared_ptr<Executor> executor(Device device) const;

@@ -5,29 +5,17 @@
 
 #include "core/check.hpp"
 #include "core/rng.hpp"
-#include "models/datasets/augment.hpp"
 #include "policies/balance/balance.hpp"
 
 namespace leeway {
-namespace {
-
-std::int64_t largest_micro_batch(const Plan& plan) {
-  return (plan.batch + plan.micro_batches - 1) / plan.micro_batches;
-}
-
-}  // namespace
 
 StepBuffers::StepBuffers(std::shared_ptr<const Job> job, WorkerId worker)
     : job_(std::move(job)),
-      micro_batch_(largest_micro_batch(job_->plan)),
+      micro_batch_(micro_batch_size(job_->plan)),
       on_(job_->executor(job_->devices.worker(worker.value()))),
       pass_(job_->model, micro_batch_, true,
             {.on = on_, .packed = job_->packed, .profile = job_->profile}),
-      x_(host_array<float>(micro_batch_ * job_->model->input().count())),
-      targets_(host_array<float>(micro_batch_ *
-                                 std::max<std::int64_t>(job_->data.train->target_count(), 1))),
-      labels_(host_array<std::int32_t>(micro_batch_ * job_->data.train->label_count())),
-      keys_(host_array<std::uint64_t>(micro_batch_)),
+      batch_(on_, micro_batch_),
       weight_slices_(*job_->model, *job_->layout,
                      std::vector<const float*>(job_->layout->blocks().size(), nullptr)),
       gradients_(job_->model, job_->layout, ModelPart::whole(*job_->model), on_,
@@ -36,11 +24,6 @@ StepBuffers::StepBuffers(std::shared_ptr<const Job> job, WorkerId worker)
 /// Others may get this memory as soon as it is given back.
 StepBuffers::~StepBuffers() {
   on_->drain();
-}
-
-template <class T>
-Blob StepBuffers::host_array(std::int64_t count) const {
-  return on_->allocate_host(static_cast<std::size_t>(count) * sizeof(T));
 }
 
 Step::Step(std::shared_ptr<const Job> job, std::shared_ptr<StepBuffers> buffers,
@@ -61,7 +44,7 @@ Step::Step(std::shared_ptr<const Job> job, std::shared_ptr<StepBuffers> buffers,
   for (int layer = model.layers() - 1; layer >= 0; --layer)
     if (model.first_parameter(layer) < model.first_parameter(layer + 1)) layers_.push_back(layer);
   const Plan& plan = job_->plan;
-  const std::int64_t most = largest_micro_batch(plan);
+  const std::int64_t most = micro_batch_size(plan);
   pieces_ = total() == plan.batch ? plan.micro_batches : (total() + most - 1) / most;
   gradients_.resize(layout.blocks().size());
 }
@@ -143,23 +126,10 @@ void Step::hand_over(int part) {
 void Step::start_forward(std::int64_t piece) {
   const std::int64_t first = first_of(piece), count = first_of(piece + 1) - first;
   const Job& job = *job_;
-  const Dataset& data = *job.data.train;
   Profile::Timer timer(job.profile.get(), *buffers_->on_);
   const std::span samples(samples_.samples.data() + first, static_cast<std::size_t>(count));
-  float* const x = buffers_->x_.mutable_floats();
-  auto* const labels = reinterpret_cast<std::int32_t*>(buffers_->labels_.mutable_data());
-  auto* const keys = reinterpret_cast<std::uint64_t*>(buffers_->keys_.mutable_data());
-  data.gather(samples, x, labels, buffers_->targets_.mutable_floats());
-  for (std::size_t i = 0; i < samples.size(); ++i)
-    keys[i] =
-        mix64(mix64(job.plan.seed ^ mix64(static_cast<std::uint64_t>(samples_.epoch.value()))) ^
-              static_cast<std::uint64_t>(samples[i]));
-  const std::span<const std::uint64_t> sample_keys(keys, samples.size());
-  augment(x, job.plan.augment, data.sample_shape(), data.background(), sample_keys);
+  const Batch batch = buffers_->batch_.gather(job, samples_.epoch, samples);
   timer.end("data", "gather", 0, static_cast<double>(2 * count * job.model->input().count() * 4));
-  const Batch batch{count, x, data.classes() > 0 ? labels : nullptr,
-                    data.target_count() > 0 ? buffers_->targets_.as_floats() : nullptr,
-                    sample_keys};
   buffers_->pass_.start_forward(batch, buffers_->weight_slices_.views(), buffers_->versions_);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actors/job.hpp"
+#include "actors/micro_batch.hpp"
 #include "actors/outbox.hpp"
 #include "messages/worker_scheduler.hpp"
 #include "messages/worker_shard.hpp"
@@ -22,18 +23,12 @@ class StepBuffers {
 
  private:
   friend class Step;
-  template <class T>
-  Blob host_array(std::int64_t count) const;
 
   std::shared_ptr<const Job> job_;
   std::int64_t micro_batch_;  // samples, at most
   std::shared_ptr<Executor> on_;
   Pass pass_;
-  // Host memory:
-  Blob x_;                               // (micro_batch, input)
-  Blob targets_;                         // (micro_batch, target_count)
-  Blob labels_;                          // (micro_batch, label_count), int32
-  Blob keys_;                            // (micro_batch), uint64
+  GatheredBatch batch_;
   std::vector<std::uint64_t> versions_;  // per parameter
   ParameterSlices<const float> weight_slices_;
   GradientSum gradients_;

@@ -4,7 +4,7 @@
 
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
-#include "actors/worker.hpp"
+#include "actors/participant.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "messages/faults.hpp"
@@ -66,7 +66,7 @@ void NodeHost::add_roles(std::vector<Audience*> audience) {
     lives_[worker] = there ? 1 : 0;
     if (!there || !is_here(address)) continue;
     here_[worker] = 1;
-    host_->add(address, std::make_shared<Worker>(job_, worker));
+    host_->add(address, make_participant(job_, worker));
   }
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
     if (const Address address = address_of(ShardId(i)); is_here(address))
@@ -351,7 +351,7 @@ std::shared_ptr<Role> NodeHost::next_life(WorkerId worker) {
     ended_here_.erase(address_of(worker));
   }
   if (options_.on_life) options_.on_life(worker, life);
-  return std::make_shared<Worker>(job_, worker, life);
+  return make_participant(job_, worker, life);
 }
 
 void NodeHost::begin_life(WorkerId worker) {
@@ -380,7 +380,7 @@ void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
       if (!here || lives_[worker] != life) return;
       here_[worker] = life;
     }
-    host_->restart(address, std::make_shared<Worker>(job_, worker, life));
+    host_->restart(address, make_participant(job_, worker, life));
   });
 }
 

@@ -14,7 +14,7 @@
 #include "actors/monitor.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
-#include "actors/worker.hpp"
+#include "actors/participant.hpp"
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
@@ -147,7 +147,7 @@ Expected<Watched> watch(const Plan& plan, const TrainTest& data) {
     for (std::uint32_t i = 0; i < plan.shards; ++i)
       add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)), watched.shards);
     for (std::uint32_t i = 0; i < plan.workers; ++i)
-      add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)), watched.workers);
+      add(address_of(WorkerId(i)), make_participant(job, WorkerId(i)), watched.workers);
     host.start();
     error = ending.wait();
   }

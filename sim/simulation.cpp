@@ -2,7 +2,7 @@
 
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
-#include "actors/worker.hpp"
+#include "actors/participant.hpp"
 #include "core/text.hpp"
 #include "messages/faults.hpp"
 #include "sim/checkers/catalogue.hpp"
@@ -52,7 +52,7 @@ std::shared_ptr<Role> Simulation::make_role(Address address, std::uint32_t life)
     case RoleKind::shard:
       return std::make_shared<Shard>(job_, ShardId(address.index));
     default:
-      return std::make_shared<Worker>(job_, WorkerId(address.index), life);
+      return make_participant(job_, WorkerId(address.index), life);
   }
 }
 

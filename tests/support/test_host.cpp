@@ -41,7 +41,7 @@ TestHost::TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, Trouble t
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
     add(address_of(ShardId(i)), std::make_unique<Shard>(job_, ShardId(i)));
   for (std::uint32_t i = 0; i < job_->plan.workers; ++i)
-    add(address_of(WorkerId(i)), std::make_unique<Worker>(job_, WorkerId(i)));
+    add(address_of(WorkerId(i)), make_participant(job_, WorkerId(i)));
 }
 
 TestHost::~TestHost() = default;

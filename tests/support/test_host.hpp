@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "actors/monitor.hpp"
+#include "actors/participant.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
-#include "actors/worker.hpp"
 #include "sim/observers.hpp"
 
 namespace leeway::test {

@@ -1,0 +1,148 @@
+// Pipelines must train what workers train that have the whole model.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/support/bits.hpp"
+#include "tests/support/checkers.hpp"
+#include "tests/support/text_task.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+RunTotals run_plan(const Plan& plan, std::uint64_t interleaving, Trouble trouble = {}) {
+  const auto job = job_of(plan);
+  TestHost host(job, interleaving, trouble);
+  observe_all(host, job);
+  return host.run();
+}
+
+std::vector<float> trained(const Plan& plan, std::uint64_t interleaving = 1) {
+  const auto totals = run_plan(plan, interleaving);
+  LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
+  return floats_of(totals.weights);
+}
+
+/// Ten layers, so that there is something to cut.
+Plan deep_plan(std::uint32_t pipelines, std::uint32_t stages) {
+  Plan plan = tiny_plan();
+  plan.model = {plan::Linear{7}, plan::Relu{},       plan::Linear{6}, plan::Tanh{},
+                plan::Linear{5}, plan::Relu{},       plan::Linear{6}, plan::Gelu{},
+                plan::Linear{4}, plan::Dropout{0.2}, plan::Linear{3}};
+  plan.consistency = plan::Bsp{};
+  plan.optimizer = {0.05, 1e-3, plan::Momentum{0.9}};
+  plan.pipeline.stages = stages;
+  plan.workers = pipelines * stages;
+  plan.batch = 12;
+  return plan;
+}
+
+/// The same samples an iteration on workers with the whole model.
+Plan without_stages(Plan plan) {
+  plan.workers /= plan.pipeline.stages;
+  plan.pipeline = {};
+  if (!std::holds_alternative<plan::Bsp>(plan.consistency)) plan.consistency = plan::Bsp{};
+  return plan;
+}
+
+struct Form {
+  const char* schedule;
+  std::uint32_t stages, chunks, micro_batches;
+};
+
+const std::vector<Form> kFlushed = {
+    {"fill_drain", 2, 1, 1},  {"fill_drain", 3, 1, 4},     {"1f1b", 2, 1, 2},
+    {"1f1b", 3, 1, 6},        {"1f1b", 5, 1, 3},           {"interleaved", 2, 2, 4},
+    {"interleaved", 3, 2, 3}, {"zero_bubble_h1", 2, 1, 4}, {"zero_bubble_h1", 4, 1, 6}};
+
+Plan with(Plan plan, const Form& form) {
+  plan.pipeline.schedule = form.schedule;
+  plan.pipeline.chunks = form.chunks;
+  plan.micro_batches = form.micro_batches;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a flushed pipeline trains what one worker trains, bit for bit") {
+  for (const Form& form : kFlushed) {
+    INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
+    const Plan plan = with(deep_plan(1, form.stages), form);
+    const auto alone = trained(without_stages(plan));
+    for (std::uint64_t interleaving = 1; interleaving < 6; ++interleaving)
+      CHECK(same_bits(trained(plan, interleaving), alone));
+  }
+}
+
+TEST_CASE("so do several pipelines, as so many workers") {
+  for (const Form& form : kFlushed) {
+    INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
+    const Plan plan = with(deep_plan(3, form.stages), form);
+    const auto workers = trained(without_stages(plan));
+    for (std::uint64_t interleaving = 1; interleaving < 4; ++interleaving)
+      CHECK(same_bits(trained(plan, interleaving), workers));
+  }
+}
+
+TEST_CASE("stages that compute forward again give the same bits") {
+  Plan plan = with(deep_plan(2, 3), {"1f1b", 3, 1, 4});
+  const auto kept = trained(plan);
+  plan.pipeline.recompute = {0, 2};
+  CHECK(same_bits(trained(plan, 2), kept));
+}
+
+TEST_CASE("a table that first and last stage share gets the sum of their gradients") {
+  for (const std::uint32_t micro_batches : {1u, 3u}) {
+    Plan plan = text_plan();
+    plan.pipeline.stages = 2;
+    plan.workers = 2;
+    plan.batch = 6;
+    plan.micro_batches = micro_batches;
+    const auto alone = trained(without_stages(plan));
+    for (const plan::Consistency& policy :
+         {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2})}) {
+      plan.consistency = policy;
+      const auto piped = trained(plan);
+      REQUIRE(piped.size() == alone.size());
+      if (micro_batches == 1) CHECK(same_bits(piped, alone));
+      for (std::size_t i = 0; i < piped.size(); ++i)
+        REQUIRE(std::abs(piped[i] - alone[i]) < 1e-5f * (1 + std::abs(alone[i])));
+    }
+  }
+}
+
+TEST_CASE("an asynchronous pipeline learns, within the bound that it needs") {
+  for (const char* schedule : {"weight_stashing", "2bw"}) {
+    INFO(schedule);
+    Plan plan = with(deep_plan(2, 3), {schedule, 3, 1, 2});
+    plan.consistency = plan::Ssp{3};
+    plan.optimizer = {0.05, 0, plan::Sgd{}};
+    plan.stop.epochs = 30;
+    for (std::uint64_t interleaving = 1; interleaving < 6; ++interleaving)
+      CHECK(run_plan(plan, interleaving).evaluations.back().accuracy > 0.9);
+  }
+}
+
+TEST_CASE("pipelines go on when stages die, and no sample is lost") {
+  std::uint64_t died = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    INFO("seed " << seed);
+    const Form& form = kFlushed[seed % kFlushed.size()];
+    Plan plan = with(deep_plan(3, form.stages), form);
+    if (seed % 2) plan.consistency = plan::Ssp{2};
+    const auto totals =
+        run_plan(plan, seed, {.kill_one_in = 400, .suspect_one_in = 500, .break_link_one_in = 300});
+    for (const auto& worker : totals.workers) died += worker.end.empty() ? 0 : 1;
+  }
+  CHECK(died > 30);
+}
+
+TEST_CASE("a loss that is not finite ends the run, whichever stage sees it") {
+  Plan plan = with(deep_plan(1, 3), {"1f1b", 3, 1, 4});
+  plan.optimizer = {1e30, 0, plan::Sgd{}};
+  const auto totals = run_plan(plan, 1);
+  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK(totals.end.text.find("loss became") != std::string::npos);
+}
+
+}  // namespace leeway::test
