@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "core/check.hpp"
 #include "core/mutant.hpp"
@@ -50,10 +51,10 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(WorkerId worker, Iteration next
     if (left < static_cast<std::uint64_t>(count))
       count = std::min(count, static_cast<std::int64_t>(left) * batch);
   }
-  const SampleRange range = take(count, std::nullopt);
-  if (range.count() == 0) return std::nullopt;
-  auto lease =
-      lease_of(range, next, static_cast<std::uint32_t>(batch), round_samples(live.size(), 0));
+  Returned taken = take(count, std::nullopt);
+  if (taken.samples.count() == 0) return std::nullopt;
+  auto lease = lease_of(std::move(taken), next, static_cast<std::uint32_t>(batch),
+                        round_samples(live.size(), 0));
   iterations_granted_ += static_cast<std::uint64_t>(lease.iterations());
   return lease;
 }
@@ -71,19 +72,19 @@ bool LeaseBook::cut_round(Iteration round, const std::vector<WorkerId>& live) {
     with_samples = std::min(with_samples, limits_.total_iterations - iterations_granted_);
   if (with_samples == 0) return false;
   const auto sizes = batches(live);
-  SampleRange part = take(sizes[order.front()], std::nullopt);
-  if (part.count() == 0) return false;
+  Returned part = take(sizes[order.front()], std::nullopt);
+  if (part.samples.count() == 0) return false;
   LW_CHECK(round >= next_round_, round, next_round_);
   next_round_ = round + 1;
   if (limits_.spare > 0)
     round_contributors_[round] = backup_contributors(live.size(), limits_.spare);
-  const Epoch epoch = part.epoch;
+  const Epoch epoch = part.samples.epoch;
   const auto samples = round_samples(live.size(), *std::max_element(sizes.begin(), sizes.end()));
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t batch = sizes[order[i]];
     if (i > 0) part = take(i < with_samples ? batch : 0, epoch);
-    if (part.count() > 0) ++iterations_granted_;
-    shares_[live[order[i]]].push_back(lease_of(part, round, batch, samples));
+    if (part.samples.count() > 0) ++iterations_granted_;
+    shares_[live[order[i]]].push_back(lease_of(std::move(part), round, batch, samples));
   }
   return true;
 }
@@ -97,8 +98,9 @@ std::uint32_t LeaseBook::round_samples(std::size_t live, std::uint32_t largest) 
   return std::max(largest, limits_.batch * static_cast<std::uint32_t>(contributors));
 }
 
-msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::uint32_t batch,
+msg::Lease LeaseBook::lease_of(Returned taken, Iteration first, std::uint32_t batch,
                                std::uint32_t round_samples) {
+  const SampleRange& range = taken.samples;
   samples_leased_ += static_cast<std::uint64_t>(range.count());
   msg::Lease lease;
   lease.lease = LeaseId(next_lease_++);
@@ -108,6 +110,7 @@ msg::Lease LeaseBook::lease_of(const SampleRange& range, Iteration first, std::u
   lease.first_iteration = first;
   lease.batch = batch;
   lease.round_samples = round_samples;
+  lease.applied = std::move(taken.applied);
   return lease;
 }
 
@@ -115,21 +118,21 @@ std::int64_t LeaseBook::fresh_left() const {
   return limits_.total_samples == 0 ? limits_.data_size : limits_.total_samples - fresh_;
 }
 
-SampleRange LeaseBook::take(std::int64_t count, std::optional<Epoch> only) {
-  if (!returned_.empty() && (!only || returned_.front().epoch == *only)) {
-    auto& front = returned_.front();
-    SampleRange range{front.epoch, front.begin, std::min(front.end, front.begin + count)};
-    front.begin = range.end;
-    if (front.count() == 0) returned_.pop_front();
-    return range;
+LeaseBook::Returned LeaseBook::take(std::int64_t count, std::optional<Epoch> only) {
+  if (!returned_.empty() && (!only || returned_.front().samples.epoch == *only)) {
+    auto& [left, applied] = returned_.front();
+    Returned taken{{left.epoch, left.begin, std::min(left.end, left.begin + count)}, applied};
+    left.begin = taken.samples.end;
+    if (left.count() == 0) returned_.pop_front();
+    return taken;
   }
   const Epoch now = epoch();
   const std::int64_t position = fresh_ % limits_.data_size;
-  if (only && now != *only) return {*only, 0, 0};
+  if (only && now != *only) return {{*only, 0, 0}, {}};
   const std::int64_t taken =
       std::max<std::int64_t>(0, std::min({count, limits_.data_size - position, fresh_left()}));
   fresh_ += taken;
-  return {now, position, position + taken};
+  return {{now, position, position + taken}, {}};
 }
 
 std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
@@ -153,26 +156,53 @@ std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
   return news;
 }
 
-std::vector<SampleRange> LeaseBook::take_back(WorkerId worker) {
-  std::vector<SampleRange> back;
+LeaseBook::TakenBack LeaseBook::take_back(WorkerId worker, const TornIterations& torn) {
+  TakenBack all;
   for (const auto& [lease, trained] : grants_[worker])
-    if (lease.begin + trained < lease.end)
-      back.push_back(
-          give_back(lease, lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained)));
+    take_back(lease, lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained), torn,
+              all);
   for (const auto& lease : shares_[worker])
-    if (lease.begin < lease.end) back.push_back(give_back(lease, lease.begin));
+    if (lease.begin < lease.end) all.back.push_back(give_back(lease));
   grants_.erase(worker);
   shares_.erase(worker);
-  return back;
+  return all;
 }
 
-SampleRange LeaseBook::give_back(const msg::Lease& lease, std::int64_t begin) {
-  const SampleRange range{lease.epoch, begin, lease.end};
+void LeaseBook::take_back(const msg::Lease& lease, std::int64_t begin, const TornIterations& torn,
+                          TakenBack& all) {
+  const auto first_of = [&](Iteration iteration) {
+    return std::min(lease.begin + (iteration - lease.first_iteration) * lease.batch, lease.end);
+  };
+  while (begin < lease.end) {
+    const Iteration iteration = lease.first_iteration + (begin - lease.begin) / lease.batch;
+    if (iteration >= torn.untouched())
+      return all.back.push_back(give_back(lease, begin, lease.end, lease.applied));
+    auto applied = united(lease.applied, torn.applied(iteration));
+    // Iterations that lack the same parts stay together.
+    Iteration next = iteration + 1;
+    while (next < torn.untouched() && first_of(next) < lease.end &&
+           united(lease.applied, torn.applied(next)) == applied)
+      ++next;
+    const std::int64_t end = first_of(next);
+    if (torn.complete(applied)) {
+      samples_trained_ += static_cast<std::uint64_t>(end - begin);
+      all.trained.push_back({lease.epoch, begin, end});
+    } else {
+      all.back.push_back(give_back(lease, begin, end, std::move(applied)));
+    }
+    begin = end;
+  }
+}
+
+SampleRange LeaseBook::give_back(const msg::Lease& lease, std::int64_t begin, std::int64_t end,
+                                 AppliedParts applied) {
+  const SampleRange range{lease.epoch, begin, end};
   samples_leased_ -= static_cast<std::uint64_t>(range.count());
   iterations_granted_ -=
       static_cast<std::uint64_t>((range.count() + lease.batch - 1) / lease.batch);
-  returned_.push_back(range);
-  if (planted(Mutant::leased_twice)) returned_.push_back(range);
+  if (planted(Mutant::applied_parts_forgotten)) applied.clear();
+  returned_.push_back({range, std::move(applied)});
+  if (planted(Mutant::leased_twice)) returned_.push_back(returned_.back());
   return range;
 }
 
@@ -205,7 +235,7 @@ std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
     if (lease.first_iteration != round) return false;
     late_.insert(worker);
     if (lease.begin < lease.end && !planted(Mutant::late_samples_lost))
-      back.push_back({worker, give_back(lease, lease.begin)});
+      back.push_back({worker, give_back(lease)});
     return true;
   };
   const auto contributes = [&](WorkerId worker) {
@@ -241,7 +271,7 @@ bool LeaseBook::may_come_back(WorkerId worker) const {
 void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {
   auto& shares = shares_[worker];
   for (; !shares.empty() && shares.front().first_iteration < iteration; shares.pop_front())
-    if (const auto& lease = shares.front(); lease.begin < lease.end) give_back(lease, lease.begin);
+    if (const auto& lease = shares.front(); lease.begin < lease.end) give_back(lease);
 }
 
 bool LeaseBook::anything_to_lease() const {

@@ -3,8 +3,9 @@
 //
 // A lease names positions of an epoch's permutation and the iterations that they fill, so the book
 // knows which samples went into which iteration without being told. Each sample of an epoch is
-// trained exactly once: what a dead worker has not finished everywhere goes back and is leased
-// again.
+// trained exactly once, by each part of the model: what a dead worker has not finished everywhere
+// goes back and is leased again, samples of torn iterations with the list of the parts that have
+// them already. For the book a pipeline is a worker, named by its lead.
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -14,6 +15,7 @@
 #include <set>
 #include <vector>
 
+#include "actors/torn.hpp"
 #include "core/fifo.hpp"
 #include "core/ids.hpp"
 #include "messages/worker_scheduler.hpp"
@@ -37,6 +39,11 @@ class LeaseBook {
     WorkerId worker;
     SampleRange samples;
     bool operator==(const LatePart&) const = default;
+  };
+  /// What becomes of the leases of one who is gone.
+  struct TakenBack {
+    std::vector<SampleRange> back;     // to be leased again
+    std::vector<SampleRange> trained;  // news: torn iterations of which nothing is missing
   };
   struct Limits {
     std::int64_t data_size = 0;          // samples of an epoch
@@ -62,8 +69,9 @@ class LeaseBook {
   std::vector<SampleRange> confirm(WorkerId worker, Clock clock);
 
   /// The worker is gone and has trained its iterations below `clock` whole; confirm() has been
-  /// told. All else it was leased goes back.
-  std::vector<SampleRange> take_back(WorkerId worker);
+  /// told. All else it was leased goes back: samples that parts have, by `torn` or by an earlier
+  /// lease, with the list of these. What all parts have is trained.
+  TakenBack take_back(WorkerId worker, const TornIterations& torn = {});
 
   /// Backup: true when the contributors' pushes make a round. Of a short one, in which few of the
   /// `live` have samples, all must be there: else its last samples would take many rounds.
@@ -97,19 +105,32 @@ class LeaseBook {
     msg::Lease lease;
     std::int64_t trained = 0;  // samples from its begin
   };
+  /// To be leased again. A lease is never of more than one of these, so its iterations have its
+  /// samples alone and its list is theirs.
+  struct Returned {
+    SampleRange samples;
+    AppliedParts applied;
+  };
 
   std::optional<msg::Lease> grant_chunk(WorkerId worker, Iteration next,
                                         const std::vector<WorkerId>& live);
   bool cut_round(Iteration round, const std::vector<WorkerId>& live);
   /// Up to `count` contiguous samples: given back ones first, then fresh ones. Empty range when
   /// there are none, or (with `only`) none of that epoch.
-  SampleRange take(std::int64_t count, std::optional<Epoch> only);
+  Returned take(std::int64_t count, std::optional<Epoch> only);
   std::int64_t fresh_left() const;
   /// Samples of an iteration of each.
   std::vector<std::uint32_t> batches(const std::vector<WorkerId>& live) const;
-  /// What is left of a lease from `begin` on.
-  SampleRange give_back(const msg::Lease& lease, std::int64_t begin);
-  msg::Lease lease_of(const SampleRange& range, Iteration first, std::uint32_t batch,
+  /// What is left of a lease from `begin` on, torn iteration by torn iteration.
+  void take_back(const msg::Lease& lease, std::int64_t begin, const TornIterations& torn,
+                 TakenBack& all);
+  /// Positions [begin, end) of a lease, which the parts of the list have.
+  SampleRange give_back(const msg::Lease& lease, std::int64_t begin, std::int64_t end,
+                        AppliedParts applied);
+  SampleRange give_back(const msg::Lease& lease) {
+    return give_back(lease, lease.begin, lease.end, lease.applied);
+  }
+  msg::Lease lease_of(Returned taken, Iteration first, std::uint32_t batch,
                       std::uint32_t round_samples);
   /// Of one round of so many workers: what weights of pushes are shares of, so not less than the
   /// `largest` batch in it.
@@ -117,7 +138,7 @@ class LeaseBook {
 
   Limits limits_;
   std::shared_ptr<Balance> balance_;
-  std::deque<SampleRange> returned_;
+  std::deque<Returned> returned_;
   std::int64_t fresh_ = 0;  // samples handed out for the first time, over all epochs
   std::uint64_t iterations_granted_ = 0;
   std::uint64_t next_lease_ = 1;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/check.hpp"
-#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "messages/faults.hpp"
 
@@ -15,7 +13,6 @@ namespace {
 constexpr Duration kReportInterval = milliseconds(200);
 constexpr TimerToken kReportTimer = 1;
 constexpr TimerToken kTimeLimit = 2;
-constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
 
 LeaseBook::Limits limits_of(const Job& job) {
   const Plan& plan = job.plan;
@@ -42,17 +39,31 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& l
       next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
   if (const auto* adaptive = std::get_if<plan::Adaptive>(&job_->plan.consistency))
     bound_.emplace(adaptive->low, adaptive->high);
-  for (std::uint32_t index = 0; index < job_->plan.workers; ++index) {
+  const Stages& stages = *job_->stages;
+  for (std::uint32_t stage = 0; stage < stages.count(); ++stage)
+    pairs_ += stages.share(stage).shards.size();
+  for (std::uint32_t index = 0; index < stages.pipelines(); ++index) {
+    const WorkerId lead(index * stages.count());
+    auto& member = members_[lead];
+    member.stages.resize(stages.count());
+    const auto is_later = [&](WorkerId worker) {
+      return later.contains(worker) || joins_later(job_->faults, address_of(worker));
+    };
+    const auto workers = workers_of(lead);
+    const bool comes_later = std::any_of(workers.begin(), workers.end(), is_later);
     // Those that join later are like ones that have gone, before their first life.
-    const WorkerId worker(index);
-    const bool is_later = later.contains(worker) || joins_later(job_->faults, address_of(worker));
-    enter(worker, is_later ? State::gone : State::absent);
-    if (is_later) members_.at(worker).incarnation = Incarnation(0);
+    enter(lead, comes_later ? State::gone : State::absent);
+    if (!comes_later) continue;
+    for (const WorkerId worker : workers) {
+      stage_of(worker).incarnation = Incarnation(0);
+      stage_of(worker).ended = is_later(worker);
+    }
   }
 }
 
 void Scheduler::on_start(Outbox& out) {
-  for (const auto& [worker, member] : members_) out.watch(address_of(worker));
+  for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
+    out.watch(address_of(WorkerId(worker)));
   for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
     out.watch(address_of(ShardId(shard)));
   out.after(kReportInterval, kReportTimer);
@@ -70,9 +81,20 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
   }
 }
 
+std::vector<WorkerId> Scheduler::workers_of(WorkerId lead) const {
+  std::vector<WorkerId> workers;
+  for (std::uint32_t stage = 0; stage < job_->stages->count(); ++stage)
+    workers.push_back(job_->stages->worker(lead, stage));
+  return workers;
+}
+
 void Scheduler::to_worker(WorkerId worker, Body body, Outbox& out) {
   out.send(address_of(worker),
-           encode({.incarnation = members_.at(worker).incarnation, .body = std::move(body)}));
+           encode({.incarnation = stage_of(worker).incarnation, .body = std::move(body)}));
+}
+
+void Scheduler::to_stages(WorkerId lead, const Body& body, Outbox& out) {
+  for (const WorkerId worker : workers_of(lead)) to_worker(worker, body, out);
 }
 
 void Scheduler::to_shards(const Body& body, Outbox& out) {
@@ -81,13 +103,19 @@ void Scheduler::to_shards(const Body& body, Outbox& out) {
     out.send(address_of(ShardId(shard)), message);
 }
 
-void Scheduler::enter(WorkerId worker, State state) {
-  auto& member = members_[worker];
-  in_state_[static_cast<std::size_t>(member.state)].erase(worker);
-  in_state_[static_cast<std::size_t>(state)].insert(worker);
+void Scheduler::to_shards_of(WorkerId worker, const Body& body, Outbox& out) {
+  const Message message = encode({.body = body});
+  for (const ShardId shard : job_->stages->share_of(worker).shards)
+    out.send(address_of(shard), message);
+}
+
+void Scheduler::enter(WorkerId lead, State state) {
+  auto& member = members_.at(lead);
+  in_state_[static_cast<std::size_t>(member.state)].erase(lead);
+  in_state_[static_cast<std::size_t>(state)].insert(lead);
   const auto has_part = [](State one) { return one == State::running || one == State::admitting; };
   taking_part_changed_ |= has_part(member.state) != has_part(state);
-  known_.erase(worker);
+  known_.erase(lead);
   member.state = state;
 }
 
@@ -114,14 +142,14 @@ const std::vector<WorkerId>& Scheduler::taking_part() {
 }
 
 void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
-  if (from.kind == RoleKind::worker && members_.contains(WorkerId(from.index)))
+  if (from.kind == RoleKind::worker && knows(WorkerId(from.index)))
     return on_worker(WorkerId(from.index), envelope, out);
   if (from.kind == RoleKind::shard && from.index < job_->layout->shards())
     return on_shard(from, envelope, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
     return stop(msg::RunEnded::Reason::interrupted, "somebody asked it to stop", out);
   if (const auto* leaves = std::get_if<msg::Leave>(&envelope.body);
-      leaves && from == kHost && members_.contains(leaves->worker))
+      leaves && from == kHost && knows(leaves->worker))
     return leave(leaves->worker, out);
   if (const auto* evaluated = std::get_if<msg::Evaluated>(&envelope.body);
       evaluated && from == kMonitor) {
@@ -138,25 +166,33 @@ void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 }
 
 void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
-  auto& member = members_.at(worker);
-  auto& body = envelope.body;
-  if (std::holds_alternative<msg::Join>(body)) return join(worker, envelope.incarnation, out);
-  if (phase_ == Phase::ended) return;                      // what was trained has been said
-  if (envelope.incarnation != member.incarnation) return;  // of an earlier life
-  if (std::holds_alternative<msg::Refused>(body)) return;
-  if (member.state == State::fencing || member.state == State::gone)
-    return refuse_evicted(worker, out);
-  member.heard = true;
+  if (std::holds_alternative<msg::Join>(envelope.body))
+    return join(worker, envelope.incarnation, out);
+  auto& stage = stage_of(worker);
+  if (phase_ == Phase::ended) return;                     // what was trained has been said
+  if (envelope.incarnation != stage.incarnation) return;  // of an earlier life
+  if (std::holds_alternative<msg::Refused>(envelope.body)) return;
+  const State state = member_of(worker).state;
+  if (state == State::fencing || state == State::gone) {
+    // One that waits for the other stages has nothing to say, but that it has stopped.
+    if (!stage.joined) refuse_evicted(worker, out);
+    return;
+  }
+  stage.heard = true;
+  on_member(worker, envelope.body, out);
+}
+
+void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
   if (const auto* want = std::get_if<msg::WantLease>(&body)) {
+    const std::uint32_t stage = job_->stages->stage_of(worker);
+    if (stage > 0)
+      return refuse_malformed(address_of(worker), want->next,
+                              concat("want lease: worker ", worker, " is stage ", stage,
+                                     " of its pipeline, and the first stage asks for all"),
+                              out);
     lease(worker, *want, out);
-  } else if (const auto* idle = std::get_if<msg::Idle>(&body)) {
-    if (member.state != State::running || idle->start != member.starts) return;
-    confirm(worker, idle->clock, out);
-    enter(worker, State::idle);
-    leases_.skip_all(worker);  // a round may have been cut since it was told that there is no data
-    if (!planted(Mutant::waits_for_the_idle)) remove(worker, out);
-    data_came_back(out);
-    finish_if_done(out);
+  } else if (const auto* said = std::get_if<msg::Idle>(&body)) {
+    idle(worker, *said, out);
   } else if (const auto* done = std::get_if<msg::Stopped>(&body)) {
     stopped(worker, done->clock, out);
   } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
@@ -176,7 +212,7 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   if (const auto* answer = std::get_if<msg::Admitted>(&envelope.body)) {
     admitted(*answer, out);
   } else if (const auto* fence = std::get_if<msg::Fenced>(&envelope.body)) {
-    fenced(*fence, out);
+    fenced(ShardId(from.index), *fence, out);
   } else if (const auto* vote = std::get_if<msg::CutVote>(&envelope.body)) {
     voted(*vote, out);
   } else if (const auto* closed = std::get_if<msg::RoundClosed>(&envelope.body);
@@ -188,152 +224,6 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   }
 }
 
-// ---- data ----
-
-void Scheduler::lease(WorkerId worker, const msg::WantLease& want, Outbox& out) {
-  const auto& member = members_.at(worker);
-  if (member.state != State::running) return;
-  // It has leases for all before that, or was started there.
-  if (want.next > farthest(member))
-    return refuse_malformed(address_of(worker), want.next,
-                            concat("want lease: no lease has come near iteration ", want.next),
-                            out);
-  confirm(worker, want.clock, out);
-  measured(worker, want, out);
-  waiting_.erase(worker);
-  if (phase_ != Phase::training) return;
-  const auto lease = leases_.grant(worker, want.next, taking_part());
-  if (!lease && leases_.may_come_back(worker)) {
-    // What it has measured counts once.
-    waiting_.emplace(worker, msg::WantLease{.next = want.next, .clock = want.clock});
-    return;
-  }
-  if (!lease) {
-    if (!planted(Mutant::no_data_not_told)) to_worker(worker, msg::NoData{want.next}, out);
-    return;
-  }
-  out.emit({.kind = Event::Kind::lease_granted,
-            .worker = worker,
-            .iteration = lease->first_iteration,
-            .value = lease->begin,
-            .value2 = lease->end,
-            .epoch = lease->epoch});
-  to_worker(worker, *lease, out);
-  start_cut_if_due(out);
-}
-
-void Scheduler::measured(WorkerId worker, const msg::WantLease& want, Outbox& out) {
-  // No run counts or times what does not fit; if a message does, it counts as much.
-  const auto samples =
-      static_cast<std::int64_t>(std::min<std::uint64_t>(want.samples, kMostCounted));
-  balance_->measured(worker, {want.iterations, samples, want.computed.ns});
-  if (!bound_) return;
-  auto& time = interval_[worker];
-  time.iterations = std::min(time.iterations + want.iterations, kMostCounted);
-  time.waited_us = std::min(time.waited_us + want.waited.ns / 1000, kMostCounted);
-  time.computed_us = std::min(time.computed_us + want.computed.ns / 1000, kMostCounted);
-  adapt(out);
-}
-
-void Scheduler::adapt(Outbox& out) {
-  std::vector<WorkerTime> times;
-  Clock largest;
-  for (const WorkerId worker : members_in({State::running})) {
-    const auto time = interval_.find(worker);
-    if (time == interval_.end() || time->second.iterations == 0) return;
-    times.push_back(time->second);
-    largest = std::max(largest, members_.at(worker).clock);
-  }
-  interval_.clear();
-  const std::int64_t before = bound_->bound();
-  if (const std::int64_t now = bound_->next(times); now != before)
-    to_shards(msg::Bound{Iteration(largest.value()), static_cast<std::uint32_t>(now)}, out);
-}
-
-void Scheduler::confirm(WorkerId worker, Clock clock, Outbox& out) {
-  auto& member = members_.at(worker);
-  // A worker may say any clock; none is beyond all leases.
-  clock = std::min(clock, Clock(farthest(member).value()));
-  member.clock = std::max(member.clock, clock);
-  for (const auto& range : leases_.confirm(worker, clock))
-    out.emit({.kind = Event::Kind::trained,
-              .worker = worker,
-              .value = range.begin,
-              .value2 = range.end,
-              .epoch = range.epoch});
-}
-
-void Scheduler::data_came_back(Outbox& out) {
-  if (phase_ != Phase::training) return;
-  for (const auto& [worker, want] : std::exchange(waiting_, {})) lease(worker, want, out);
-  if (!leases_.anything_to_lease()) return;
-  for (const WorkerId worker : members_in({State::idle})) admit(worker, out);
-}
-
-void Scheduler::emit_returned(WorkerId worker, const SampleRange& range, Outbox& out) {
-  out.emit({.kind = Event::Kind::lease_returned,
-            .worker = worker,
-            .value = range.begin,
-            .value2 = range.end,
-            .epoch = range.epoch});
-}
-
-/// What shard 0 found is made known to all shards, and to those who came too late.
-void Scheduler::close_round(const msg::RoundClosed& closed, Outbox& out) {
-  // Of an older view: shard 0 has been told of the newer one since, and decides again.
-  if (closed.view != view_ || phase_ == Phase::gathering || phase_ == Phase::ended) return;
-  if (!leases_.suffice(closed.round, closed.contributors, members_in({State::running}))) return;
-  for (const auto& late : leases_.close(closed.round, closed.contributors)) {
-    ++late_pushes_;
-    emit_returned(late.worker, late.samples, out);
-  }
-  to_shards(msg::CloseRound{closed.round, closed.contributors, view_}, out);
-  const Iteration next = closed.round + 1;
-  for (auto& [worker, member] : members_) {
-    if (std::binary_search(closed.contributors.begin(), closed.contributors.end(), worker))
-      continue;
-    if (member.state == State::admitting) member.start = std::max(member.start, next);
-    if (member.state != State::running || member.start >= next) continue;
-    member.late = next;
-    to_worker(worker, msg::Late{next}, out);
-  }
-  data_came_back(out);
-}
-
-// ---- evaluation ----
-
-void Scheduler::start_cut_if_due(Outbox& out) {
-  if (job_->plan.evaluate_every <= 0 ||
-      static_cast<double>(leases_.samples_leased()) < next_evaluation_)
-    return;
-  const double step = job_->plan.evaluate_every * static_cast<double>(job_->data.train->size());
-  next_evaluation_ = (std::floor(static_cast<double>(leases_.samples_leased()) / step) + 1) * step;
-  if (cut_ || !leases_.anything_to_lease())
-    return;  // one in flight; and the end is evaluated anyway
-  cut_ = CutInFlight{.id = next_cut_++};
-  // No lease reaches the horizon, so no worker can have passed it; the shards' votes make sure.
-  propose_cut(leases_.horizon(), out);
-}
-
-void Scheduler::propose_cut(Iteration iteration, Outbox& out) {
-  const bool snapshot = job_->consistency->bound(iteration) == kUnbounded;
-  cut_->iteration = iteration;
-  cut_->votes_missing = job_->layout->shards();
-  cut_->largest = {};
-  cut_->refused = false;
-  to_shards(msg::Cut{cut_->id, iteration, snapshot}, out);
-}
-
-void Scheduler::voted(const msg::CutVote& vote, Outbox& out) {
-  if (!cut_ || vote.cut != cut_->id || vote.iteration != cut_->iteration ||
-      cut_->votes_missing == 0)
-    return;
-  cut_->largest = std::max(cut_->largest, vote.largest);
-  cut_->refused |= vote.largest >= cut_->iteration;
-  if (--cut_->votes_missing == 0 && cut_->refused)
-    propose_cut(std::max(cut_->largest + 1, leases_.horizon()), out);
-}
-
 // ---- the end ----
 
 void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out) {
@@ -341,9 +231,13 @@ void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out
   phase_ = Phase::stopping;
   end_.reason = reason;
   end_.text = std::move(text);
-  for (const WorkerId worker :
-       members_in({State::absent, State::joined, State::admitting, State::running, State::idle}))
-    to_worker(worker, msg::Stop{}, out);
+  for (const auto& [lead, member] : members_) {
+    if (member.state == State::fencing || member.state == State::stopped) continue;
+    // Of a pipeline that is gone, those who wait for the others.
+    for (const WorkerId worker : workers_of(lead))
+      if (member.state != State::gone || stage_of(worker).joined)
+        to_worker(worker, msg::Stop{}, out);
+  }
   finish_if_done(out);
 }
 
@@ -369,13 +263,27 @@ std::string Scheduler::describe() const {
   constexpr std::string_view kStates[] = {"absent", "joined",  "admitting", "running",
                                           "idle",   "fencing", "gone",      "stopped"};
   std::string text = concat("scheduler ", kPhases[static_cast<std::size_t>(phase_)]);
-  for (const auto& [worker, member] : members_)
-    text += concat(", worker ", worker, ' ', kStates[static_cast<std::size_t>(member.state)]);
+  for (const auto& [lead, member] : members_) {
+    text += concat(", worker ", lead, ' ', kStates[static_cast<std::size_t>(member.state)]);
+    if (!job_->stages->piped()) continue;
+    for (const WorkerId worker : workers_of(lead)) {
+      const auto& stage = member.stages[job_->stages->stage_of(worker)];
+      const bool waits = stage.joined && !member.has_started();
+      text += concat(worker == lead ? " (stages" : "", worker == lead ? " " : ", ",
+                     stage.ended     ? "ended"
+                     : stage.stopped ? "stopped"
+                     : stage.idle    ? "idle"
+                     : waits         ? "waits"
+                                     : "there");
+    }
+    text += ')';
+  }
   return text;
 }
 
 void Scheduler::report(Outbox& out) {
-  const auto live = count_in({State::joined, State::admitting, State::running, State::idle});
+  const auto live = count_in({State::joined, State::admitting, State::running, State::idle}) *
+                    job_->stages->count();
   const auto bound = static_cast<std::uint32_t>(bound_ ? bound_->bound() : 0);
   out.send(
       kMonitor,

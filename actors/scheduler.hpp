@@ -2,21 +2,26 @@
 // Scheduler: decides who takes part, leases samples, moves the staleness bound if it is adaptive,
 // times the evaluations, and ends the run.
 //
-// A worker, as the scheduler sees it (a line each, so that formatting leaves them alone):
+// Its members are pipelines, each named by its lead, the worker that is its first stage; with one
+// stage a worker is one. All stages of a pipeline take part, or none does. A member, as the
+// scheduler sees it (a line each, so that formatting leaves them alone):
 //
-// - absent -- Join --> joined -- all have joined --> admitting -- all shards know it --> running
+// - absent -- Join of all its stages --> joined -- all have joined --> admitting
 //
-// - running -- Idle --> idle -- data came back --> admitting
+// - admitting -- all shards know all its stages --> running
 //
-// - any of these -- it ends --> fencing -- all shards answered --> gone -- Join of a new life -->
-// joined
+// - running -- Idle of all its stages --> idle -- data came back --> admitting
 //
-// - running, idle -- Stopped, after Stop --> stopped
+// - any of these -- a stage ends --> fencing -- all shards answered for all stages --> gone
 //
-// - joined, admitting, running, idle -- Stopped, after the Stop of a Leave --> gone
+// - gone -- Join of all its stages, under new incarnations --> joined
 //
-// The run: gathering (until the plan's workers have joined) -> training -> stopping (Stop sent) ->
-// ended (Finish sent).
+// - any but fencing, gone -- Stopped of all its stages, after Stop --> stopped
+//
+// - the same -- Stopped of all its stages, after the Stop of a Leave --> gone
+//
+// The run: gathering (until the plan's pipelines have joined) -> training -> stopping (Stop sent)
+// -> ended (Finish sent).
 #include <array>
 #include <map>
 #include <memory>
@@ -27,6 +32,7 @@
 
 #include "actors/job.hpp"
 #include "actors/lease_book.hpp"
+#include "actors/member.hpp"
 #include "actors/protocol_role.hpp"
 #include "policies/balance/balance.hpp"
 #include "policies/consistency/adaptive.hpp"
@@ -50,77 +56,61 @@ class Scheduler final : public ProtocolRole {
 
  private:
   enum class Phase : std::uint8_t { gathering, training, stopping, ended };
-  enum class State : std::uint8_t {
-    absent,
-    joined,
-    admitting,
-    running,
-    idle,
-    fencing,
-    gone,
-    stopped
-  };
-
-  struct Member {
-    State state = State::absent;
-    Incarnation incarnation{1};
-    std::optional<Incarnation> comes_back;  // joined again before its old life was settled
-    Clock clock;                            // acknowledged by all shards, as far as known
-    std::size_t missing = 0;                // answers of shards to Admit or Fence
-    Iteration start;                        // largest clock that a shard admitted it at
-    bool uneven = false;                    // shards admitted it at different clocks
-    std::uint64_t starts = 0;               // Starts that it was sent
-    Iteration late;                         // backup: the round that it was told to go on with
-    bool heard = true;                      // something came of it since the last one
-    std::vector<msg::Fenced> fenced;
-    bool took_part = false;  // had started when it was evicted
-    std::string end_reason;
-    std::optional<std::uint32_t> leaves;  // the life in which it was asked to
-  };
+  using State = Member::State;
 
   void on_envelope(Address from, Envelope& envelope, Outbox& out) override;
   void on_worker(WorkerId worker, Envelope& envelope, Outbox& out);
+  /// Of one whose pipeline takes part.
+  void on_member(WorkerId worker, Body& body, Outbox& out);
   void on_shard(Address from, Envelope& envelope, Outbox& out);
 
-  // Membership.
+  // Membership. A `worker` is any stage, a `lead` names a member.
   void join(WorkerId worker, Incarnation incarnation, Outbox& out);
   void begin_if_gathered(Outbox& out);
-  void admit(WorkerId worker, Outbox& out);
+  void admit(WorkerId lead, Outbox& out);
   void admitted(const msg::Admitted& answer, Outbox& out);
   void start_admitted(Outbox& out);
-  void evict(WorkerId worker, const std::string& reason, Outbox& out);
-  void fenced(const msg::Fenced& answer, Outbox& out);
-  void remove(WorkerId worker, Outbox& out);
-  /// Asks a worker to stop for good, while the run goes on.
+  void idle(WorkerId worker, const msg::Idle& idle, Outbox& out);
+  void remove(WorkerId lead, Outbox& out);
+  /// Asks the worker's pipeline to stop for good, while the run goes on.
   void leave(WorkerId worker, Outbox& out);
-  bool leaving(const Member& member) const { return member.leaves == life_of(member.incarnation); }
+  void say_left(WorkerId lead, Outbox& out);
   void stopped(WorkerId worker, Clock clock, Outbox& out);
-  /// The worker takes part no longer: what it was leased and has not trained goes back. Returns how
-  /// many samples.
-  std::uint64_t part_with(WorkerId worker, Outbox& out);
-  void fail_if_alone(WorkerId last_to_end);
-  /// True when the plan brings a worker that is not there, or starts one again.
-  bool anybody_to_come() const;
-  /// Tells a worker that its incarnation no longer takes part, and may come back under the next.
-  void refuse_evicted(WorkerId worker, Outbox& out);
   /// Begins a new view of the membership.
   View next_view() { return view_ = View(view_.value() + 1); }
 
+  // Evictions.
+  /// The worker has ended, or an incarnation of it has: so has its pipeline.
+  void evict(WorkerId worker, const std::string& reason, Outbox& out);
+  void fenced(ShardId shard, const msg::Fenced& answer, Outbox& out);
+  /// What stages said when they stopped, as shards would. Empty while they agree.
+  TornIterations stopped_apart(const Member& member) const;
+  /// The member takes part no longer: what it was leased and has not trained goes back, and others
+  /// complete what is torn.
+  void part_with(WorkerId lead, const TornIterations& torn, Outbox& out);
+  void fail_if_alone(WorkerId last_to_end, Outbox& out);
+  /// True for a member that is gone and may take part again: its stages are there, or the plan
+  /// brings them.
+  bool may_return(WorkerId lead, const Member& member) const;
+  /// Tells a worker that its incarnation no longer takes part, and may come back under the next.
+  void refuse_evicted(WorkerId worker, Outbox& out);
+
   // Data.
-  void lease(WorkerId worker, const msg::WantLease& want, Outbox& out);
-  /// Takes in how long the worker has waited and computed.
-  void measured(WorkerId worker, const msg::WantLease& want, Outbox& out);
+  void lease(WorkerId lead, const msg::WantLease& want, Outbox& out);
+  /// Takes in how long the member has waited and computed, by its lead.
+  void measured(WorkerId lead, const msg::WantLease& want, Outbox& out);
   /// Moves the staleness bound, once all have said how long they waited since it was last decided.
   void adapt(Outbox& out);
-  void confirm(WorkerId worker, Clock clock, Outbox& out);
-  /// Where the worker may stand at most.
+  void confirm(WorkerId lead, Clock clock, Outbox& out);
+  /// Where the member may stand at most.
   Iteration farthest(const Member& member) const {
     return std::max(leases_.horizon(), member.start);
   }
   /// There may be something to lease again: for those who were not answered, and for the idle.
   void data_came_back(Outbox& out);
   void close_round(const msg::RoundClosed& closed, Outbox& out);
-  void emit_returned(WorkerId worker, const SampleRange& range, Outbox& out);
+  void emit_trained(WorkerId lead, const SampleRange& range, Outbox& out);
+  void emit_returned(WorkerId lead, const SampleRange& range, Outbox& out);
 
   // Evaluation.
   void start_cut_if_due(Outbox& out);
@@ -133,14 +123,24 @@ class Scheduler final : public ProtocolRole {
   void finish(Outbox& out);
 
   /// Every change of a member's state.
-  void enter(WorkerId worker, State state);
+  void enter(WorkerId lead, State state);
   /// In order.
   std::vector<WorkerId> members_in(std::initializer_list<State> states) const;
   std::size_t count_in(std::initializer_list<State> states) const;
   /// Who has a part in the rounds to come: the running, and those that are being admitted.
   const std::vector<WorkerId>& taking_part();
+
+  bool knows(WorkerId worker) const { return worker.value() < job_->plan.workers; }
+  Member& member_of(WorkerId worker) { return members_.at(job_->stages->lead_of(worker)); }
+  Member::Stage& stage_of(WorkerId worker) {
+    return member_of(worker).stages[job_->stages->stage_of(worker)];
+  }
+  std::vector<WorkerId> workers_of(WorkerId lead) const;
   void to_shards(const Body& body, Outbox& out);
+  /// Those that have parameters of the worker's stage.
+  void to_shards_of(WorkerId worker, const Body& body, Outbox& out);
   void to_worker(WorkerId worker, Body body, Outbox& out);
+  void to_stages(WorkerId lead, const Body& body, Outbox& out);
   void report(Outbox& out);
 
   std::shared_ptr<const Job> job_;
@@ -149,7 +149,8 @@ class Scheduler final : public ProtocolRole {
   std::optional<AdaptiveBound> bound_;       // adaptive alone
   std::map<WorkerId, WorkerTime> interval_;  // since the bound was last decided
   Phase phase_ = Phase::gathering;
-  std::map<WorkerId, Member> members_;
+  std::map<WorkerId, Member> members_;          // by lead
+  std::size_t pairs_ = 0;                       // of a stage and a shard with parameters of it
   std::array<std::set<WorkerId>, 8> in_state_;  // those of members_, by state
   std::vector<WorkerId> taking_part_;           // as it was when last asked for
   bool taking_part_changed_ = true;

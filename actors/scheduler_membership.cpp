@@ -1,35 +1,55 @@
-// The scheduler's membership: admission, idling, eviction (docs/staleness.md, "Who takes part").
+// The scheduler's membership: joining, admission, idling, leaving (docs/staleness.md, "Who takes
+// part").
 #include <algorithm>
 #include <utility>
 
 #include "actors/scheduler.hpp"
-#include "core/check.hpp"
 #include "core/mutant.hpp"
-#include "core/text.hpp"
 
 namespace leeway {
 
 void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
-  auto& member = members_.at(worker);
-  if (incarnation == member.incarnation && member.state == State::gone)
-    // Evicted before it started: it must come back under a new incarnation, which the shards have
-    // not fenced.
-    return refuse_evicted(worker, out);
-  if (incarnation <= member.incarnation && member.state != State::absent) return;  // a repeat
+  const WorkerId lead = job_->stages->lead_of(worker);
+  auto& member = members_.at(lead);
+  auto& stage = stage_of(worker);
+  const bool is_new = incarnation > stage.incarnation;
+  if (member.state == State::fencing) {
+    // It waits until its old life is settled.
+    if (is_new && incarnation > stage.comes_back.value_or(Incarnation(0))) {
+      stage.comes_back = incarnation;
+      stage.ended = false;
+    }
+    return;
+  }
   if (member.state != State::absent && member.state != State::gone) {
+    if (!is_new) return;  // a repeat
     // Only an evicted worker, or one that was started again, begins a new life: the old one is
     // over.
     evict(worker, "a new life of it has begun", out);
-    member.comes_back = incarnation;
+    stage.comes_back = incarnation;
     return;
   }
-  member.incarnation = incarnation;
-  enter(worker, State::joined);
-  out.watch(address_of(worker));  // of a new life the host has told nothing yet
-  if (phase_ == Phase::stopping || phase_ == Phase::ended || leaving(member))
+  if (!is_new && stage.joined) return;  // a repeat, of one that waits for other stages
+  if (member.state == State::gone && incarnation < stage.incarnation) return;
+  const bool over = phase_ == Phase::stopping || phase_ == Phase::ended;
+  if (member.state == State::gone && !over && incarnation == stage.incarnation && !stage.leaving())
+    // Evicted before it started: it must come back under a new incarnation, which the shards have
+    // not fenced.
+    return refuse_evicted(worker, out);
+  stage.incarnation = incarnation;
+  stage.heard = true;
+  stage.ended = stage.idle = stage.stopped = false;
+  const bool to_stop = over || stage.leaving();
+  if (to_stop && member.state == State::gone)  // nobody waits for it
     return to_worker(worker, msg::Stop{}, out);
+  stage.joined = true;
+  out.watch(address_of(worker));  // of a new life the host has told nothing yet
+  if (to_stop) to_worker(worker, msg::Stop{}, out);
+  if (!member.complete()) return;
+  enter(lead, State::joined);
+  if (to_stop || member.leaving()) return;
   if (phase_ == Phase::gathering) return begin_if_gathered(out);
-  admit(worker, out);
+  admit(lead, out);
 }
 
 void Scheduler::begin_if_gathered(Outbox& out) {
@@ -37,13 +57,13 @@ void Scheduler::begin_if_gathered(Outbox& out) {
   const auto joined = members_in({State::joined});
   if (joined.empty()) return;
   phase_ = Phase::training;
-  for (const WorkerId worker : joined) admit(worker, out);
+  for (const WorkerId lead : joined) admit(lead, out);
 }
 
-void Scheduler::admit(WorkerId worker, Outbox& out) {
-  auto& member = members_.at(worker);
-  enter(worker, State::admitting);
-  member.missing = planted(Mutant::started_too_early) ? 1 : job_->layout->shards();
+void Scheduler::admit(WorkerId lead, Outbox& out) {
+  auto& member = members_.at(lead);
+  enter(lead, State::admitting);
+  member.missing = planted(Mutant::started_too_early) ? 1 : pairs_;
   member.start = {};
   member.uneven = false;
   // Where the others are: under bsp beyond the last round cut, else the least clock known.
@@ -56,23 +76,26 @@ void Scheduler::admit(WorkerId worker, Outbox& out) {
       least = std::min(least.value_or(members_.at(other).clock), members_.at(other).clock);
     if (least) at = std::max(at, Iteration(least->value()));
   }
-  to_shards(msg::Admit{worker, member.incarnation, at, next_view()}, out);
+  const View view = next_view();
+  for (const WorkerId worker : workers_of(lead))
+    to_shards_of(worker, msg::Admit{worker, stage_of(worker).incarnation, at, view}, out);
 }
 
 void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
-  const auto found = members_.find(answer.worker);
-  if (found == members_.end() || found->second.state != State::admitting ||
-      found->second.missing == 0)
-    return;
-  auto& member = found->second;
-  member.uneven |= member.missing < job_->layout->shards() && answer.iteration != member.start;
+  if (!knows(answer.worker)) return;
+  const WorkerId lead = job_->stages->lead_of(answer.worker);
+  auto& member = members_.at(lead);
+  if (member.state != State::admitting || member.missing == 0) return;
+  member.uneven |= member.missing < pairs_ && answer.iteration != member.start;
   member.start = std::max(member.start, answer.iteration);
   if (--member.missing > 0) return;
   if (member.uneven && !planted(Mutant::admission_left_uneven)) {
-    to_shards(msg::Raise{answer.worker, member.start, next_view()}, out);
+    const View view = next_view();
+    for (const WorkerId worker : workers_of(lead))
+      to_shards_of(worker, msg::Raise{worker, member.start, view}, out);
   }
   member.clock = std::max(member.clock, Clock(member.start.value()));
-  known_.insert(answer.worker);
+  known_.insert(lead);
   start_admitted(out);
 }
 
@@ -81,178 +104,105 @@ void Scheduler::start_admitted(Outbox& out) {
   // yet.
   const bool first = count_in({State::running, State::idle, State::stopped}) == 0;
   if (first && known_.size() < count_in({State::admitting})) return;
-  for (const WorkerId worker : std::exchange(known_, {})) {
-    auto& member = members_.at(worker);
-    enter(worker, State::running);
-    leases_.skip_to(worker, member.start);
-    member.heard = false;
-    to_worker(worker, msg::Start{member.start, ++member.starts}, out);
+  for (const WorkerId lead : std::exchange(known_, {})) {
+    auto& member = members_.at(lead);
+    enter(lead, State::running);
+    leases_.skip_to(lead, member.start);
+    for (auto& stage : member.stages) stage.heard = stage.idle = false;
+    to_stages(lead, msg::Start{member.start, ++member.starts}, out);
   }
   if (!waiting_.empty()) data_came_back(out);  // parts of rounds before a start may have
 }
 
-void Scheduler::on_link(Address peer, Outbox& out) {
-  if (peer.kind != RoleKind::worker || !members_.contains(WorkerId(peer.index))) return;
-  const WorkerId worker(peer.index);
-  const auto& member = members_.at(worker);
-  if (member.state == State::running && !member.heard && !planted(Mutant::start_not_said_again))
-    to_worker(worker, msg::Start{member.start, member.starts}, out);
-  if (member.state == State::running && member.late > member.start)
-    to_worker(worker, msg::Late{member.late}, out);
-  const bool to_stop = phase_ == Phase::stopping || leaving(member);
-  if (to_stop && member.state != State::stopped && member.state != State::gone &&
-      !planted(Mutant::stop_not_said_again))
-    to_worker(worker, msg::Stop{}, out);
-}
-
-void Scheduler::refuse_evicted(WorkerId worker, Outbox& out) {
-  to_worker(worker, msg::Refused{msg::Refused::Reason::unknown_worker, "evicted", {}}, out);
-}
-
-void Scheduler::remove(WorkerId worker, Outbox& out) {
-  interval_.erase(worker);
-  to_shards(msg::Remove{worker, next_view()}, out);
-}
-
-void Scheduler::leave(WorkerId worker, Outbox& out) {
-  auto& member = members_.at(worker);
-  if (member.incarnation == Incarnation(0)) return;  // it has yet to come
-  member.leaves = life_of(member.incarnation);
-  if (member.state == State::gone || member.state == State::stopped) {
-    out.emit({.kind = Event::Kind::left, .worker = worker});
-  } else if (member.state != State::fencing) {
-    to_worker(worker, msg::Stop{}, out);
-    if (planted(Mutant::leaver_not_awaited)) stopped(worker, member.clock, out);
-  }
-}
-
-void Scheduler::stopped(WorkerId worker, Clock clock, Outbox& out) {
-  auto& member = members_.at(worker);
-  const bool left = leaving(member);
-  if (phase_ == Phase::stopping || phase_ == Phase::ended) {
-    confirm(worker, clock, out);
-    enter(worker, State::stopped);
-    remove(worker, out);
-    if (left) out.emit({.kind = Event::Kind::left, .worker = worker});
-    return finish_if_done(out);
-  }
-  if (!left) return;
-  // All that it pushed is acknowledged, so it may be forgotten without being fenced.
-  confirm(worker, clock, out);
-  member.end_reason = "it was asked to leave";
-  const std::uint64_t returned = part_with(worker, out);
-  remove(worker, out);
-  out.send(kMonitor, encode({.incarnation = member.incarnation,
-                             .body = msg::Evicted{worker, member.end_reason, returned, false}}));
-  begin_if_gathered(out);
-  start_admitted(out);
-  fail_if_alone(worker);
+void Scheduler::idle(WorkerId worker, const msg::Idle& said, Outbox& out) {
+  const WorkerId lead = job_->stages->lead_of(worker);
+  auto& member = members_.at(lead);
+  if (member.state != State::running || said.start != member.starts) return;
+  auto& stage = stage_of(worker);
+  stage.idle = true;
+  stage.clock = said.clock;
+  if (!member.all_idle()) return;
+  confirm(lead, member.least_clock(), out);
+  enter(lead, State::idle);
+  leases_.skip_all(lead);  // a round may have been cut since it was told that there is no data
+  if (!planted(Mutant::waits_for_the_idle)) remove(lead, out);
   data_came_back(out);
   finish_if_done(out);
 }
 
-std::uint64_t Scheduler::part_with(WorkerId worker, Outbox& out) {
-  std::uint64_t returned = 0;
-  for (const auto& range : leases_.take_back(worker)) {
-    returned += static_cast<std::uint64_t>(range.count());
-    emit_returned(worker, range, out);
+void Scheduler::on_link(Address peer, Outbox& out) {
+  if (peer.kind != RoleKind::worker || !knows(WorkerId(peer.index))) return;
+  const WorkerId worker(peer.index);
+  const auto& member = member_of(worker);
+  const auto& stage = stage_of(worker);
+  const bool out_of_it = member.state == State::fencing || member.state == State::gone;
+  // A stage in the middle of a pipeline may never say anything that it could be refused for.
+  if (out_of_it && !stage.joined && !stage.ended && job_->stages->piped())
+    refuse_evicted(worker, out);
+  if (member.state == State::running && !stage.heard && !planted(Mutant::start_not_said_again))
+    to_worker(worker, msg::Start{member.start, member.starts}, out);
+  if (member.state == State::running && member.late > member.start)
+    to_worker(worker, msg::Late{member.late}, out);
+  const bool to_stop = phase_ == Phase::stopping || stage.leaving();
+  const bool may_wait = member.state != State::gone || stage.joined;
+  if (to_stop && member.state != State::stopped && may_wait &&
+      !planted(Mutant::stop_not_said_again))
+    to_worker(worker, msg::Stop{}, out);
+}
+
+void Scheduler::remove(WorkerId lead, Outbox& out) {
+  interval_.erase(lead);
+  const View view = next_view();
+  for (const WorkerId worker : workers_of(lead))
+    to_shards_of(worker, msg::Remove{worker, view}, out);
+}
+
+void Scheduler::leave(WorkerId worker, Outbox& out) {
+  if (stage_of(worker).incarnation == Incarnation(0)) return;  // it has yet to come
+  const WorkerId lead = job_->stages->lead_of(worker);
+  auto& member = members_.at(lead);
+  for (auto& stage : member.stages)
+    if (stage.incarnation != Incarnation(0)) stage.leaves = life_of(stage.incarnation);
+  if (member.state == State::gone || member.state == State::stopped) {
+    for (const WorkerId one : workers_of(lead))
+      if (std::exchange(stage_of(one).joined, false)) to_worker(one, msg::Stop{}, out);
+    say_left(lead, out);
+  } else if (member.state != State::fencing) {
+    to_stages(lead, msg::Stop{}, out);
+    if (planted(Mutant::leaver_not_awaited))
+      for (const WorkerId one : workers_of(lead)) stopped(one, member.clock, out);
   }
-  waiting_.erase(worker);
-  enter(worker, State::gone);
-  balance_->forget(worker);
-  if (leaving(members_.at(worker))) out.emit({.kind = Event::Kind::left, .worker = worker});
-  return returned;
 }
 
-void Scheduler::fail_if_alone(WorkerId last_to_end) {
-  if (count_in({State::gone}) < members_.size() || phase_ == Phase::stopping ||
-      leases_.all_trained() || anybody_to_come())
-    return;
-  phase_ = Phase::stopping;
-  end_.reason = msg::RunEnded::Reason::failed;
-  end_.text = concat("no worker is left; the last to end was worker ", last_to_end, ": ",
-                     members_.at(last_to_end).end_reason);
+void Scheduler::say_left(WorkerId lead, Outbox& out) {
+  for (const WorkerId worker : workers_of(lead))
+    out.emit({.kind = Event::Kind::left, .worker = worker});
 }
 
-void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
-  if (phase_ == Phase::ended) return;
-  if (actor.kind == RoleKind::worker) {
-    evict(WorkerId(actor.index), reason, out);
-  } else if (actor.kind == RoleKind::shard) {
-    // Its blocks are lost, and with them what the workers wait for: nothing to be gained by going
-    // on.
-    end_.reason = msg::RunEnded::Reason::failed;
-    end_.text = concat(actor, " ended: ", reason, "; its part of the weights is lost");
-    finish(out);
+void Scheduler::stopped(WorkerId worker, Clock clock, Outbox& out) {
+  const WorkerId lead = job_->stages->lead_of(worker);
+  auto& member = members_.at(lead);
+  const bool left = member.leaving();
+  const bool over = phase_ == Phase::stopping || phase_ == Phase::ended;
+  if (!over && !left) return;
+  auto& stage = stage_of(worker);
+  stage.stopped = true;
+  stage.clock = clock;
+  if (!member.all_stopped()) return;
+  if (over) {
+    confirm(lead, member.least_clock(), out);
+    enter(lead, State::stopped);
+    remove(lead, out);
+    if (left) say_left(lead, out);
+    return finish_if_done(out);
   }
-}
-
-void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  auto& member = found->second;
-  if (member.state == State::fencing) member.comes_back.reset();  // the new life has ended as well
-  if (member.state == State::gone || member.state == State::fencing ||
-      member.state == State::stopped)
-    return;
-  out.emit({.kind = Event::Kind::evicted, .worker = worker});
-  member.took_part = member.state == State::running || member.state == State::idle;
-  enter(worker, State::fencing);
-  member.end_reason = reason;
-  member.missing = job_->layout->shards();
-  member.fenced.clear();
-  to_shards(msg::Fence{worker, next_view()}, out);
-  refuse_evicted(worker, out);  // should it live
+  // All that it pushed is acknowledged, so it may be forgotten without being fenced.
+  member.end_reason = "it was asked to leave";
+  member.took_part = member.has_started();
+  part_with(lead, stopped_apart(member), out);
   begin_if_gathered(out);
   start_admitted(out);
-}
-
-bool Scheduler::anybody_to_come() const {
-  const auto comes = [&](const plan::Fault& fault) {
-    if (fault.actor.kind != RoleKind::worker) return false;
-    const auto& member = members_.at(WorkerId(fault.actor.index));
-    if (std::holds_alternative<plan::Joins>(fault.kind))
-      return member.incarnation == Incarnation(0);
-    const auto* crash = std::get_if<plan::Crash>(&fault.kind);
-    return crash && crash->back > 0 && member.end_reason == plan::kPlannedCrash;
-  };
-  return std::any_of(job_->faults.begin(), job_->faults.end(), comes);
-}
-
-void Scheduler::fenced(const msg::Fenced& answer, Outbox& out) {
-  const auto found = members_.find(answer.worker);
-  if (found == members_.end() || found->second.state != State::fencing ||
-      found->second.missing == 0)
-    return;
-  auto& member = found->second;
-  member.fenced.push_back(answer);
-  if (--member.missing > 0) return;
-  // What every shard has whole is trained. An iteration that only some have, or have parts of, is
-  // torn: its samples are trained again, and it is counted.
-  Clock whole = member.fenced.front().clock;
-  std::int64_t touched = 0;
-  for (const auto& shard : member.fenced) {
-    whole = planted(Mutant::torn_counted_as_trained) ? std::max(whole, shard.clock)
-                                                     : std::min(whole, shard.clock);
-    touched = std::max(touched, shard.clock.value() + (shard.applied.empty() ? 0 : 1));
-  }
-  // One that had not started may stand unevenly, but has pushed nothing.
-  const std::int64_t torn = member.took_part ? touched - whole.value() : 0;
-  if (torn > 0)
-    out.emit({.kind = Event::Kind::torn,
-              .worker = answer.worker,
-              .iteration = Iteration(whole.value()),
-              .value = torn});
-  torn_pushes_ += static_cast<std::uint64_t>(torn);
-  confirm(answer.worker, whole, out);
-  const std::uint64_t returned = part_with(answer.worker, out);
-  if (!planted(Mutant::waits_for_the_evicted)) remove(answer.worker, out);
-  out.send(kMonitor,
-           encode({.incarnation = member.incarnation,
-                   .body = msg::Evicted{answer.worker, member.end_reason, returned, torn > 0}}));
-  if (const auto incarnation = std::exchange(member.comes_back, std::nullopt))
-    join(answer.worker, *incarnation, out);
-  fail_if_alone(answer.worker);
+  fail_if_alone(lead, out);
   data_came_back(out);
   finish_if_done(out);
 }

@@ -34,11 +34,14 @@ enum class Mutant : std::uint8_t {
   started_too_early,        // a worker starts before all shards know it
   torn_counted_as_trained,  // a push that only some shards have counts as trained
   leaver_not_awaited,       // who is asked to leave is forgotten in the middle of an iteration
+  stage_joins_alone,        // a pipeline is admitted before all its stages have joined
   // Data, and messages lost with a connection.
   leased_twice,          // samples that come back are leased to two
   trained_leased_again,  // of a dead worker's lease, what was trained comes back too
   late_samples_lost,     // what a late worker was to train is forgotten
-  no_data_not_told,      // nobody is told that there are no samples
+  // The samples of a torn iteration go back without the list of what has them.
+  applied_parts_forgotten,
+  no_data_not_told,  // nobody is told that there are no samples
   lease_not_asked_again,
   start_not_said_again,
   stop_not_said_again,

@@ -225,13 +225,13 @@ class Driver {
       if (lease.begin < lease.end)
         iterations_ -= std::max<std::int64_t>(0, lease.iterations() - done);
     }
-    for (const auto& range : book_.take_back(id)) {
+    for (const auto& range : book_.take_back(id).back) {
       mark(range.epoch, range.begin, range.end, Mark::free, Mark::free);
       returned += range.count();
     }
     // By rounds, parts that it had not asked for yet go back too.
     LW_CHECK(limits_.by_rounds ? returned >= back : returned == back, returned, back);
-    LW_CHECK(book_.take_back(id).empty(), "samples came back twice");
+    LW_CHECK(book_.take_back(id).back.empty(), "samples came back twice");
     leave(worker);
   }
 
@@ -470,7 +470,7 @@ TEST_CASE("what a dead worker had not finished is leased first, and trained by a
   REQUIRE(lost->end == 16);
   const auto done = book.confirm(WorkerId(0), Clock(1));
   CHECK(done == std::vector<SampleRange>{{Epoch(0), 0, 4}});
-  CHECK(book.take_back(WorkerId(0)) == std::vector<SampleRange>{{Epoch(0), 4, 16}});
+  CHECK(book.take_back(WorkerId(0)).back == std::vector<SampleRange>{{Epoch(0), 4, 16}});
   CHECK(book.samples_leased() == 4);
   const auto again = book.grant(WorkerId(1), Iteration(0), {WorkerId(1)});
   CHECK(again->begin == 4);
