@@ -175,9 +175,14 @@ std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
   if (push.kind == msg::Push::Kind::delta) return "deltas are not taken here, send gradients";
   if (!push.rows.empty()) return "sparse pushes are not taken here, send all rows";
   const Clock clock = clocks_.find(worker)->clock;
-  if (push.iteration.value() == clock.value() && !permitted(worker, push.iteration, clock))
+  if (push.iteration.value() == clock.value() && !permitted(worker, push.iteration, clock)) {
+    if (const Clock common = common_clock(worker); common < clock)
+      return concat("iteration ", push.iteration,
+                    " may not have started: a stage that shares a block with it has pushed ",
+                    common);
     return concat("iteration ", push.iteration, " may not have started, min_clock is ",
                   clocks_.min_clock());
+  }
   if (push.kind == msg::Push::Kind::empty)
     return push.samples == 0 ? "" : "an empty push has no samples";
   if (push.samples == 0 || push.weight <= 0) return "a gradient needs samples and a weight above 0";

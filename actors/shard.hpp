@@ -94,7 +94,7 @@ class Shard final : public ProtocolRole {
   /// them: how many iterations of its pipeline are whole in what it pulls.
   Clock common_clock(WorkerId worker) const;
   void take_half(Contribution contribution, Outbox& out);
-  /// After a change of the membership: applies what waits for stages that push no more.
+  /// After a change of the membership: applies what waits in vain.
   void release_halves(WorkerId lead, Outbox& out);
   bool waits(std::uint32_t group, const std::vector<Contribution>& halves) const;
 

@@ -62,21 +62,22 @@ void Shard::take_half(Contribution contribution, Outbox& out) {
   enqueue_update(group, std::move(taken), out);
 }
 
-/// Whether another owner may still push its half of the same iteration. Who is out will not, and
-/// what comes of it in a later life is of later leases.
+/// Whether all owners take part, and one of them may still push its half. Who is out pushes no
+/// more, and what comes of it in a later life is of later leases.
 bool Shard::waits(std::uint32_t group, const std::vector<Contribution>& halves) const {
   if (planted(Mutant::tied_half_applied_alone)) return false;
   const Stages& stages = *job_->stages;
   const WorkerId lead = stages.lead_of(halves.front().worker);
-  const auto& owners = stages.owners(id_, group);
-  return std::any_of(owners.begin(), owners.end(), [&](std::uint32_t stage) {
+  bool missing = false;
+  for (const std::uint32_t stage : stages.owners(id_, group)) {
     const WorkerId owner = stages.worker(lead, stage);
     const auto* participant = clocks_.find(owner);
-    return participant && participant->live && !participant->fenced &&
-           participant->clock.value() <= halves.front().iteration.value() &&
-           std::none_of(halves.begin(), halves.end(),
-                        [&](const Contribution& half) { return half.worker == owner; });
-  });
+    if (!participant || !participant->live || participant->fenced) return false;
+    const bool here = std::any_of(halves.begin(), halves.end(),
+                                  [&](const Contribution& half) { return half.worker == owner; });
+    missing |= !here && participant->clock.value() <= halves.front().iteration.value();
+  }
+  return missing;
 }
 
 void Shard::release_halves(WorkerId lead, Outbox& out) {
