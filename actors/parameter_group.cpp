@@ -66,7 +66,16 @@ class ParameterGroup::UpdateWork final : public Work {
         shadow_(shadow),
         contributions_(std::move(contributions)) {
     const std::int64_t round = round_samples(contributions_.front());
-    for (const auto& contribution : contributions_) samples_ += contribution.samples;
+    for (std::size_t i = 0; i < contributions_.size(); ++i) {
+      const auto& contribution = contributions_[i];
+      const WorkerId lead = job_->stages->lead_of(contribution.worker);
+      if (shares_.empty() || shares_.back().lead != lead) shares_.push_back({lead, i, i, 0});
+      Share& share = shares_.back();
+      share.end = i + 1;
+      share.samples = std::max<std::int64_t>(share.samples, contribution.samples);
+      if (contribution.first_owner) counted_ += contribution.samples;
+    }
+    for (const Share& share : shares_) samples_ += share.samples;
     lags_.assign(contributions_.size(), 0);
     weight_ = static_cast<double>(samples_) / static_cast<double>(round);
   }
@@ -102,27 +111,45 @@ class ParameterGroup::UpdateWork final : public Work {
   Applied release() { return {std::move(contributions_), std::move(lags_)}; }
 
  private:
-  /// The mean gradient over all contributions in their order, where this group's executor reads it.
-  /// The same kernel and scales as a worker that accumulates micro-batches: so a round of N workers
-  /// equals one worker with N micro-batches, bit for bit.
-  Blob mean_gradient(std::size_t index) const {
-    if (contributions_.size() == 1) return on_->fetch(contributions_.front().blocks[index].data);
-    const std::int64_t floats = (*live_)[index].block->floats;
-    Blob sum = on_->floats(floats);
-    auto write = kernels::Write::assign;
-    for (const auto& contribution : contributions_) {
-      const Blob gradient = on_->fetch(contribution.blocks[index].data);
-      on_->accumulate(sum.mutable_floats(), gradient.as_floats(),
-                      mean_scale(contribution.samples, samples_), floats, write);
-      on_->end_read(gradient);
-      write = kernels::Write::add;
-    }
+  /// What the stages of one pipeline contribute: the same samples, each through its own layers.
+  struct Share {
+    WorkerId lead;
+    std::size_t begin, end;  // of contributions_
+    std::int64_t samples;
+  };
+
+  /// The gradient of one pipeline, where this group's executor reads it: the sum of its stages', to
+  /// the bits that one stage gets that has all of them (see add_gradient).
+  Blob sum(const Share& share, std::size_t index) const {
+    if (share.end - share.begin == 1)
+      return on_->fetch(contributions_[share.begin].blocks[index].data);
+    Blob sum = on_->floats((*live_)[index].block->floats);
+    for (std::size_t i = share.begin; i < share.end; ++i)
+      add(sum, on_->fetch(contributions_[i].blocks[index].data), 1, i == share.begin, index);
     return sum;
+  }
+
+  /// The mean gradient over all pipelines in their order. The same kernel and scales as a worker
+  /// that accumulates micro-batches: so a round of N workers equals one worker with N
+  /// micro-batches, bit for bit.
+  Blob mean_gradient(std::size_t index) const {
+    if (shares_.size() == 1) return sum(shares_.front(), index);
+    Blob mean = on_->floats((*live_)[index].block->floats);
+    for (std::size_t i = 0; i < shares_.size(); ++i)
+      add(mean, sum(shares_[i], index), mean_scale(shares_[i].samples, samples_), i == 0, index);
+    return mean;
+  }
+
+  /// to = scale * gradient for the first, then +=.
+  void add(Blob& to, const Blob& gradient, float scale, bool first, std::size_t index) const {
+    on_->accumulate(to.mutable_floats(), gradient.as_floats(), scale, (*live_)[index].block->floats,
+                    first ? kernels::Write::assign : kernels::Write::add);
+    on_->end_read(gradient);
   }
 
   void count(BlockState& state) const {
     state.progress += weight_;
-    state.samples += samples_;
+    state.samples += counted_;
     ++state.version;
   }
 
@@ -192,8 +219,10 @@ class ParameterGroup::UpdateWork final : public Work {
   std::vector<BlockState>* live_;
   std::vector<BlockState>* shadow_;
   std::vector<Contribution> contributions_;
+  std::vector<Share> shares_;
   std::vector<std::int64_t> lags_;
-  std::int64_t samples_ = 0;
+  std::int64_t samples_ = 0;  // of all pipelines
+  std::int64_t counted_ = 0;  // of those, what counts as trained on
   double weight_ = 0;
 };
 

@@ -25,9 +25,13 @@ struct Contribution {
   WorkerId worker;
   Incarnation incarnation;
   Iteration iteration;
-  std::uint32_t part = 0;
-  double weight = 0;  // samples / samples of one round
+  std::uint32_t part = 0;   // as the worker numbers them
+  std::uint32_t group = 0;  // as the shard does
+  double weight = 0;        // samples / samples of one round
   std::uint32_t samples = 0;
+  /// Of blocks that several stages of a pipeline own, the samples count when the first stage's
+  /// gradient of them is applied.
+  bool first_owner = true;
   std::vector<msg::BlockData>
       blocks;  // one for each of the group's, in its order; none for an empty push
 };
@@ -51,8 +55,9 @@ class ParameterGroup {
   /// On `device`.
   ParameterGroup(std::shared_ptr<const Job> job, const Part& part, Device device);
 
-  /// An update by the mean gradient of `contributions`, in their order; none may be empty.
-  /// `also_shadow`: it belongs to the fork too.
+  /// An update by the mean gradient over the pipelines of `contributions`, which are in ascending
+  /// order of their workers; none may be empty. A pipeline's gradient is the sum of those of its
+  /// stages. `also_shadow`: it belongs to the fork too.
   struct Update {
     std::vector<Contribution> contributions;
     bool also_shadow = false;

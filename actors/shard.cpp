@@ -24,6 +24,7 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
   for (const auto& part : job_->layout->parts(id_))
     groups_.push_back(std::make_unique<ParameterGroup>(job_, part, device));
   LW_CHECK(!groups_.empty(), id_);  // make_job sees to it
+  siblings_ = find_siblings();
   report_.lags.assign(limits::kLagBins, 0);
 }
 
@@ -114,7 +115,7 @@ void Shard::park(const ParkedPull& parked) {
 }
 
 bool Shard::permitted(WorkerId worker, Iteration iteration, Clock own_clock) const {
-  return may_start(iteration, clocks_.min_clock(), clocks_.find(worker)->clock, own_clock,
+  return may_start(iteration, clocks_.min_clock(), common_clock(worker), own_clock,
                    bounds_.of(iteration));
 }
 
@@ -134,21 +135,22 @@ void Shard::answer(const ParkedPull& parked, Outbox& out) {
   reply->worker = parked.worker;
   reply->incarnation = participant.incarnation;
   reply->weights.iteration = parked.pull.iteration;
-  reply->missing = groups_.size();
-  for (auto& group : groups_) {
-    group->enqueue(ParameterGroup::Capture{
+  const auto& groups = share_of(parked.worker).groups;
+  reply->missing = groups.size();
+  for (const std::uint32_t group : groups) {
+    groups_[group]->enqueue(ParameterGroup::Capture{
         [this, reply](const std::vector<ParameterGroup::BlockState>& states) {
           for (const auto& state : states) reply->weights.blocks.push_back(state.describe());
           if (--reply->missing == 0) answers_.push_back(reply);
         }});
   }
-  for (std::size_t group = 0; group < groups_.size(); ++group) run_group(group, out);
+  for (const std::uint32_t group : groups) run_group(group, out);
 }
 
 void Shard::release_parked(std::optional<WorkerId> mover, Outbox& out) {
   // The rule asks for min_clock and for the worker's own clock: while min_clock stands, and the
-  // bound, only the mover's pulls may go on.
-  if (mover && clocks_.min_clock() == swept_at_ && parked_of(*mover) == 0) return;
+  // bound, only the pulls of the mover, and of those who share a block with it, may go on.
+  if (mover && clocks_.min_clock() == swept_at_ && parked_with(*mover) == 0) return;
   swept_at_ = clocks_.min_clock();
   // Answering does not park, so one sweep in order of arrival suffices.
   std::vector<ParkedPull> released;
@@ -166,14 +168,21 @@ void Shard::release_parked(std::optional<WorkerId> mover, Outbox& out) {
 // ---- pushes ----
 
 std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
-  if (push.part_count != groups_.size())
-    return concat("part_count is ", push.part_count, ", this shard has ", groups_.size(), " parts");
+  const auto& share = share_of(worker);
+  if (push.part_count != share.parts.size())
+    return concat("part_count is ", push.part_count, ", this shard has ", share.parts.size(),
+                  " parts");
   if (push.kind == msg::Push::Kind::delta) return "deltas are not taken here, send gradients";
   if (!push.rows.empty()) return "sparse pushes are not taken here, send all rows";
   const Clock clock = clocks_.find(worker)->clock;
-  if (push.iteration.value() == clock.value() && !permitted(worker, push.iteration, clock))
+  if (push.iteration.value() == clock.value() && !permitted(worker, push.iteration, clock)) {
+    if (const Clock common = common_clock(worker); common < clock)
+      return concat("iteration ", push.iteration,
+                    " may not have started: a stage that shares a block with it has pushed ",
+                    common);
     return concat("iteration ", push.iteration, " may not have started, min_clock is ",
                   clocks_.min_clock());
+  }
   if (push.kind == msg::Push::Kind::empty)
     return push.samples == 0 ? "" : "an empty push has no samples";
   if (push.samples == 0 || push.weight <= 0) return "a gradient needs samples and a weight above 0";
@@ -181,7 +190,7 @@ std::string Shard::misfit(WorkerId worker, const msg::Push& push) const {
   if (push.weight > 1 || push.samples / push.weight > std::numeric_limits<std::uint32_t>::max())
     return concat("weight ", push.weight, " is not the share of ", push.samples,
                   " samples in a round");
-  const auto& blocks = groups_[push.part]->part().blocks;
+  const auto& blocks = groups_[share.groups[push.part]]->part().blocks;
   if (push.blocks.size() != blocks.size())
     return concat("part ", push.part, " has ", blocks.size(), " blocks, not ", push.blocks.size());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -206,8 +215,17 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
   if (const auto text = misfit(worker, push); !text.empty())
     return refuse_malformed(from, push.iteration, concat("push: ", text), out);
   ++report_.pushes;
-  Contribution contribution{worker,      envelope.incarnation, push.iteration,        push.part,
-                            push.weight, push.samples,         std::move(push.blocks)};
+  const std::uint32_t group = share_of(worker).groups[push.part];
+  const auto& owners = job_->stages->owners(id_, group);
+  Contribution contribution{.worker = worker,
+                            .incarnation = envelope.incarnation,
+                            .iteration = push.iteration,
+                            .part = push.part,
+                            .group = group,
+                            .weight = push.weight,
+                            .samples = push.samples,
+                            .first_owner = owners.front() == job_->stages->stage_of(worker),
+                            .blocks = std::move(push.blocks)};
   if (push.kind == msg::Push::Kind::empty) contribution.blocks.clear();
   switch (clocks_.accept(worker, push.iteration, push.part, push.part_count)) {
     case ClockTable::Verdict::accepted:
@@ -240,10 +258,13 @@ void Shard::take(Contribution contribution, Outbox& out) {
   unapplied_[{worker, contribution.incarnation}].emplace_back(iteration, part);
   if (job_->consistency->by_rounds()) {
     rounds_[iteration].push_back(std::move(contribution));
+  } else if (is_shared(contribution.group)) {
+    take_half(std::move(contribution), out);
   } else {
+    const std::uint32_t group = contribution.group;
     std::vector<Contribution> alone;
     alone.push_back(std::move(contribution));
-    enqueue_update(part, std::move(alone), out);
+    enqueue_update(group, std::move(alone), out);
   }
   if (whole && job_->consistency->drops_late()) {
     whole_.push_back({worker, empty});
@@ -272,7 +293,7 @@ void Shard::apply_round(std::vector<Contribution> contributions, Outbox& out) {
       [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
   std::vector<std::vector<Contribution>> by_group(groups_.size());
   for (auto& contribution : contributions)
-    by_group[contribution.part].push_back(std::move(contribution));
+    by_group[contribution.group].push_back(std::move(contribution));
   for (std::size_t group = 0; group < groups_.size(); ++group)
     if (!by_group[group].empty()) enqueue_update(group, std::move(by_group[group]), out);
 }

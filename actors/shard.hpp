@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "actors/bound_table.hpp"
@@ -74,6 +75,10 @@ class Shard final : public ProtocolRole {
   void handle(const msg::Cut& cut, Outbox& out);
   void handle(const msg::Finish&, Outbox& out);
 
+  /// What a participant pulls and pushes here: no parts, where it has no blocks on this shard.
+  const StageShare::AtShard& share_of(WorkerId worker) const {
+    return job_->stages->share_of(worker).at[id_.value()];
+  }
   /// Empty when the push fits the model and the rule, else what is wrong with it.
   std::string misfit(WorkerId worker, const msg::Push& push) const;
   void take(Contribution contribution, Outbox& out);
@@ -81,6 +86,17 @@ class Shard final : public ProtocolRole {
   /// Under bsp: applies the rounds that every live participant has pushed.
   void apply_complete_rounds(Outbox& out);
   void apply_round(std::vector<Contribution> contributions, Outbox& out);
+
+  // Blocks that several stages of a pipeline own.
+  bool is_shared(std::uint32_t group) const;
+  std::vector<std::vector<std::uint32_t>> find_siblings() const;
+  /// The least clock of the stages that own a block here together with the worker, its own among
+  /// them: how many iterations of its pipeline are whole in what it pulls.
+  Clock common_clock(WorkerId worker) const;
+  void take_half(Contribution contribution, Outbox& out);
+  /// After a change of the membership: applies what waits in vain.
+  void release_halves(WorkerId lead, Outbox& out);
+  bool waits(std::uint32_t group, const std::vector<Contribution>& halves) const;
 
   // Rounds that are closed early.
   void propose_round(Outbox& out);
@@ -102,6 +118,8 @@ class Shard final : public ProtocolRole {
   std::uint32_t parked_of(WorkerId worker) const {
     return worker.value() < parked_of_.size() ? parked_of_[worker.value()] : 0;
   }
+  /// Of the worker, and of those who share a block with it.
+  std::uint32_t parked_with(WorkerId worker) const;
   void park(const ParkedPull& parked);
   /// Takes out of parked_ those for which `leaves(parked)`.
   template <class Leaves>
@@ -136,6 +154,10 @@ class Shard final : public ProtocolRole {
   std::map<std::pair<WorkerId, Incarnation>, std::vector<std::pair<Iteration, std::uint32_t>>>
       unapplied_;
   std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
+  /// By stage: the other stages that own a block here with it.
+  std::vector<std::vector<std::uint32_t>> siblings_;
+  /// Parts of such blocks that wait for those of the pipeline's other owners, by its lead.
+  std::map<std::tuple<WorkerId, Iteration, std::uint32_t>, std::vector<Contribution>> halves_;
   std::vector<WholePush> whole_;  // backup: of the open round, as they came
   std::optional<Closing> closing_;
   /// Lead: what it last asked the scheduler to close.

@@ -19,6 +19,9 @@ bool Shard::stale(View view, Outbox& out) {
 
 void Shard::handle(const msg::Admit& admit, Outbox& out) {
   if (stale(admit.view, out)) return;
+  if (share_of(admit.worker).parts.empty())
+    return refuse_malformed(kScheduler, admit.iteration,
+                            concat("admit: worker ", admit.worker, " has no blocks here"), out);
   const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
   out.emit(
       {.kind = Event::Kind::admitted, .worker = admit.worker, .iteration = Iteration(at.value())});
@@ -54,8 +57,8 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
   if (participant && job_->consistency->drops_late()) {
     reply.clock = settle(*participant, fence.worker);
   } else if (participant && participant->parts_accepted > 0) {
-    // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they have
-    // been applied.
+    // Under bsp the parts of an unfinished push are still on hold, and are dropped; else they are
+    // applied, or will be.
     drop_unfinished(fence.worker, Iteration(participant->clock.value()));
     for (std::uint32_t part = 0; part < participant->parts.size(); ++part)
       if (participant->parts[part] && !job_->consistency->by_rounds())
@@ -66,6 +69,7 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
             .value = reply.clock.value(),
             .value2 = !reply.applied.empty()});
   out.send(kScheduler, encode({.body = reply}));
+  release_halves(job_->stages->lead_of(fence.worker), out);
   apply_closed_round(out);  // which may have waited for it
   propose_round(out);
 }
@@ -88,6 +92,7 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
   clocks_.remove(remove.worker);
   unpark_if([&](const ParkedPull& parked) { return parked.worker == remove.worker; });
   out.emit({.kind = Event::Kind::removed, .worker = remove.worker});
+  release_halves(job_->stages->lead_of(remove.worker), out);
   clocks_changed(remove.worker, out);
 }
 

@@ -26,6 +26,10 @@ enum class Mutant : std::uint8_t {
   bound_falls_behind,         // an adaptive bound falls for iterations that have begun
   late_push_not_in_cut,       // a fork misses the pushes that come after it and belong to it
   gradient_of_other_weights,  // a worker computes on weights of another version than it says
+  // Blocks that two stages of a pipeline share.
+  tied_half_applied_alone,  // one stage's gradient is applied without waiting for the other's
+  tied_half_lost,           // what waits for a stage that is evicted is forgotten
+  sibling_not_awaited,      // a pull does not wait for the other stage's pushes
   // Membership.
   fence_forgotten,          // pushes of an evicted worker are taken until it is removed
   old_life_accepted,        // so are those of an earlier incarnation

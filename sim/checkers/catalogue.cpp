@@ -15,7 +15,7 @@
 namespace leeway::sim {
 
 std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const Job>& job) {
-  const auto clocks = std::make_shared<ClockChecker>();  // first: others read its books
+  const auto clocks = std::make_shared<ClockChecker>(job);  // first: others read its books
   const auto bounds = std::make_shared<BoundChecker>(job, clocks);
   return {clocks,
           bounds,
@@ -25,7 +25,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<RoundChecker>(job),
           std::make_shared<CutChecker>(job),
           std::make_shared<SampleChecker>(job),
-          std::make_shared<WeightsChecker>(),
+          std::make_shared<WeightsChecker>(job),
           std::make_shared<EvictedChecker>(),
           std::make_shared<LimitsChecker>(job)};
 }

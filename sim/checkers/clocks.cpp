@@ -1,5 +1,7 @@
 #include "sim/checkers/clocks.hpp"
 
+#include <algorithm>
+
 namespace leeway::sim {
 
 ClockChecker::Entry& ClockChecker::entry_of(Shard& shard, WorkerId worker) {
@@ -38,6 +40,27 @@ void ClockChecker::on_event(Instant, Address actor, const Event& event) {
     violated({actor, address_of(event.worker)}, "min_clock went from ", shard.min_clock, " to ",
              least);
   shard.min_clock = least;
+}
+
+std::vector<WorkerId> ClockChecker::awaited(Address shard, WorkerId worker) const {
+  if (!job_ || !job_->stages->piped() || job_->stages->asynchronous()) return {};
+  const Stages& stages = *job_->stages;
+  std::vector<WorkerId> awaited;
+  for (const std::uint32_t group : stages.share_of(worker).at[shard.index].groups)
+    for (const std::uint32_t stage : stages.owners(ShardId(shard.index), group)) {
+      const WorkerId owner = stages.worker(stages.lead_of(worker), stage);
+      if (owner != worker && std::find(awaited.begin(), awaited.end(), owner) == awaited.end())
+        awaited.push_back(owner);
+    }
+  return awaited;
+}
+
+std::int64_t ClockChecker::common_clock(Address shard, WorkerId worker) {
+  Shard& book = shards_[shard];
+  std::int64_t least = entry_of(book, worker).clock;
+  for (const WorkerId other : awaited(shard, worker))
+    least = std::min(least, entry_of(book, other).clock);
+  return least;
 }
 
 }  // namespace leeway::sim

@@ -2,8 +2,10 @@
 // ClockChecker: property 2, clocks and min_clock never decrease.
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
+#include "actors/job.hpp"
 #include "sim/checkers/checker.hpp"
 
 namespace leeway::sim {
@@ -11,7 +13,9 @@ namespace leeway::sim {
 /// Its books, of every shard's clocks, serve other checkers too: list it before them.
 class ClockChecker final : public Checker {
  public:
-  ClockChecker() : Checker("clocks and min_clock never decrease (2)") {}
+  /// Without a job nobody shares a block with another.
+  explicit ClockChecker(std::shared_ptr<const Job> job = nullptr)
+      : Checker("clocks and min_clock never decrease (2)"), job_(std::move(job)) {}
   void on_event(Instant, Address actor, const Event& event) override;
 
   struct Entry {
@@ -29,12 +33,19 @@ class ClockChecker final : public Checker {
     }
   };
   const Shard& at(Address shard) { return shards_[shard]; }
+  /// The workers whose pushes a pull of this one waits for besides its own: the stages of its
+  /// pipeline with which it owns a block of the shard, where the pipeline is emptied for each
+  /// update.
+  std::vector<WorkerId> awaited(Address shard, WorkerId worker) const;
+  /// The least of the worker's clock and of theirs.
+  std::int64_t common_clock(Address shard, WorkerId worker);
 
  private:
   void move(Address actor, Shard& shard, WorkerId worker, std::int64_t clock);
   static void leave(Shard& shard, Entry& entry);
   static Entry& entry_of(Shard& shard, WorkerId worker);
 
+  std::shared_ptr<const Job> job_;
   std::map<Address, Shard> shards_;
 };
 

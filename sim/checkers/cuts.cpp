@@ -7,7 +7,9 @@
 namespace leeway::sim {
 
 CutChecker::CutChecker(std::shared_ptr<const Job> job)
-    : Checker("a cut is the sum of all pushes below it (5)"), job_(std::move(job)) {
+    : Checker("a cut is the sum of all pushes below it (5)"),
+      job_(std::move(job)),
+      piped_(job_->stages->piped()) {
   const auto& plan = job_->plan;
   adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
           plan.optimizer.weight_decay == 0 && plan.schedule == plan::Schedule{};
@@ -35,20 +37,28 @@ CutChecker::State CutChecker::initial(ShardId shard) const {
 }
 
 CutChecker::Shard& CutChecker::at(Address address) {
-  const auto [found, fresh] = shards_.try_emplace(address);
-  if (fresh) found->second.live = initial(ShardId(address.index));
-  return found->second;
+  const auto found = shards_.find(address);
+  if (found != shards_.end()) return found->second;
+  const ShardId shard(address.index);
+  return shards_.emplace(address, Shard{initial(shard), Halves(job_, shard), {}, {}, {}})
+      .first->second;
 }
 
-void CutChecker::add(State& state, PartIndex part, const msg::Push& push) const {
+const std::uint32_t* CutChecker::group_of(Address shard, WorkerId worker, PartIndex part) const {
+  const auto& groups = job_->stages->share_of(worker).at[shard.index].groups;
+  return part < groups.size() ? &groups[part] : nullptr;
+}
+
+void CutChecker::add(State& state, GroupIndex group, const msg::Push& push,
+                     bool begins_update) const {
   if (push.kind == msg::Push::Kind::empty) return;
   if (job_->consistency->by_rounds()) {
     // A round is one update, whoever has a part in it.
-    const auto [latest, fresh] = state.latest_round.try_emplace(part, push.iteration);
-    if (fresh || latest->second < push.iteration) ++state.updates[part];
+    const auto [latest, fresh] = state.latest_round.try_emplace(group, push.iteration);
+    if (fresh || latest->second < push.iteration) ++state.updates[group];
     latest->second = push.iteration;
-  } else {
-    ++state.updates[part];
+  } else if (begins_update) {
+    ++state.updates[group];
   }
   const double step = job_->plan.optimizer.learning_rate * push.weight;
   for (const auto& gradient : push.blocks) {
@@ -61,19 +71,43 @@ void CutChecker::add(State& state, PartIndex part, const msg::Push& push) const 
   }
 }
 
+void CutChecker::follow(Halves& halves, const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::admitted:
+      return halves.admitted(event.worker);
+    case Event::Kind::fenced:
+    case Event::Kind::removed:
+      return halves.out(event.worker);
+    case Event::Kind::refused:
+    case Event::Kind::malformed:
+    case Event::Kind::part_repeated:
+      return halves.not_taken();
+    default:
+      return;
+  }
+}
+
 void CutChecker::on_event(Instant, Address actor, const Event& event) {
+  if (piped_ && actor.kind == RoleKind::shard) follow(at(actor).halves, event);
   if (event.kind != Event::Kind::part_applied) return;
   Shard& shard = at(actor);
   const auto part = static_cast<PartIndex>(event.value);
   const auto found = shard.pushed.find({event.worker, part, event.incarnation, event.iteration});
-  if (found == shard.pushed.end())
+  const auto* group = group_of(actor, event.worker, part);
+  if (found == shard.pushed.end() || !group)
     violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
              " applied, which had not come, or not since it was applied last");
   const msg::Push& push = found->second;
+  const auto how = shard.halves.applied({event.worker, event.incarnation, event.iteration, *group},
+                                        push.kind == msg::Push::Kind::empty);
+  if (how == Halves::Applied::too_early)
+    violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
+             " applied without that of the stage that it shares its blocks with");
+  const bool begins = how == Halves::Applied::begins_update;
   shard.beyond = std::max(shard.beyond, event.iteration + 1);
-  add(shard.live, part, push);
+  add(shard.live, *group, push, begins);
   for (auto& [iteration, fork] : shard.forks)
-    if (event.iteration < iteration) add(fork, part, push);
+    if (event.iteration < iteration) add(fork, *group, push, begins);
   if (push.kind == msg::Push::Kind::empty) {
     shard.pushed.erase(found);  // which may be done with before an earlier one
     return;
@@ -84,11 +118,16 @@ void CutChecker::on_event(Instant, Address actor, const Event& event) {
 }
 
 void CutChecker::on_delivered(Instant, const Letter& letter) {
+  if (piped_ && letter.to().kind == RoleKind::shard) at(letter.to()).halves.something_comes();
   if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
-    if (const auto* push = letter.as<msg::Push>())
-      at(letter.to())
-          .pushed[{WorkerId(letter.from().index), push->part, letter.open()->incarnation,
-                   push->iteration}] = *push;
+    const auto* push = letter.as<msg::Push>();
+    if (!push) return;
+    const WorkerId worker(letter.from().index);
+    const Incarnation incarnation = letter.open()->incarnation;
+    Shard& shard = at(letter.to());
+    shard.pushed[{worker, push->part, incarnation, push->iteration}] = *push;
+    if (const auto* group = group_of(letter.to(), worker, push->part))
+      shard.halves.comes({worker, incarnation, push->iteration, *group});
   } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
     const auto* cut = letter.as<msg::Cut>();
     if (!cut || cut->snapshot) return;

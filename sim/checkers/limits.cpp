@@ -54,10 +54,11 @@ void LimitsChecker::on_event(Instant, Address actor, const Event& event) {
       ++worker.began;  // nothing of that iteration will be applied
       return;
     case Event::Kind::clock_moved: {
-      const auto parts =
-          static_cast<std::int64_t>(job_->layout->parts(ShardId(actor.index)).size());
+      const auto& share = job_->stages->share_of(event.worker).at[actor.index];
+      const auto parts = static_cast<std::int64_t>(share.parts.size());
       const std::int64_t waiting = (event.value - worker.began) * parts - worker.applied;
-      const std::int64_t allowed = parts * (job_->plan.prefetch ? 2 : 1);
+      const std::int64_t allowed =
+          parts * ((job_->plan.prefetch ? 2 : 1) + job_->stages->version_lag());
       if (waiting > allowed)
         violated({actor, address_of(event.worker)}, waiting,
                  " parts taken and not applied; allowed are ", allowed);

@@ -11,7 +11,8 @@
 namespace leeway::sim {
 
 /// Sizes of messages, pulls parked of one worker, and its pushes that a shard has taken whole and
-/// not applied: those of the present iteration, and with a prefetch those of the one before.
+/// not applied: those of the present iteration, with a prefetch those of the one before, and where
+/// a pipeline is never emptied those of as many more as its weights may be older.
 class LimitsChecker final : public Checker {
  public:
   explicit LimitsChecker(std::shared_ptr<const Job> job)

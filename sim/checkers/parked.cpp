@@ -9,7 +9,7 @@ void ParkedChecker::look(Address address, WorkerId worker, Iteration iteration,
   const auto& shard = clocks_->at(address);
   const auto* entry = shard.live(worker);
   const std::int64_t bound = bounds_->at(address, iteration);
-  if (!entry || entry->clock < own_clock ||
+  if (!entry || clocks_->common_clock(address, worker) < own_clock ||
       (bound != kUnbounded && iteration.value() - shard.min_clock > bound))
     return;
   violated({address, address_of(worker)}, "the pull of iteration ", iteration,
@@ -62,9 +62,12 @@ void ParkedChecker::on_event(Instant, Address actor, const Event& event) {
     }
     case Event::Kind::clock_moved:
     case Event::Kind::admitted:
-    case Event::Kind::removed:
-      shards_[actor].moved.insert(event.worker);
+    case Event::Kind::removed: {
+      auto& moved = shards_[actor].moved;
+      moved.insert(event.worker);
+      for (const WorkerId waits : clocks_->awaited(actor, event.worker)) moved.insert(waits);
       return;
+    }
     default:
       return;
   }

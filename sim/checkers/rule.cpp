@@ -29,6 +29,9 @@ void RuleChecker::on_event(Instant, Address actor, const Event& event) {
   if (entry->clock < own_clock)
     violated(actors, "iteration ", event.iteration, " answered at clock ", entry->clock,
              ", without all of the ", own_clock, " pushes that the worker had sent");
+  if (const auto common = clocks_->common_clock(actor, event.worker); common < own_clock)
+    violated(actors, "iteration ", event.iteration, " answered with ", common, " iterations of a ",
+             "stage that it shares a block with, and not ", own_clock);
 }
 
 }  // namespace leeway::sim

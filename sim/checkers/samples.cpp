@@ -9,7 +9,8 @@ namespace leeway::sim {
 
 void SampleChecker::on_event(Instant, Address actor, const Event& event) {
   if (event.kind == Event::Kind::part_applied)
-    applied_[{actor, event.value}] += static_cast<std::uint64_t>(event.value2);
+    applied_[{ShardId(actor.index), job_->stages->stage_of(event.worker),
+              static_cast<std::uint32_t>(event.value)}] += static_cast<std::uint64_t>(event.value2);
   if (event.kind != Event::Kind::trained) return;
   const std::vector<Address> actors = {actor, address_of(event.worker)};
   const std::int64_t size = job_->data.train->size();
@@ -35,6 +36,10 @@ void SampleChecker::on_event(Instant, Address actor, const Event& event) {
   epochs_.erase(found);
 }
 
+std::string SampleChecker::of_stage(std::uint32_t stage) const {
+  return job_->stages->piped() ? concat(" of stage ", stage) : std::string();
+}
+
 void SampleChecker::on_run_ended(const RunTotals& totals) {
   const auto& end = totals.end;
   if (end.samples_trained != samples_)
@@ -50,10 +55,12 @@ void SampleChecker::on_run_ended(const RunTotals& totals) {
   if (by_epochs && samples_ != wanted)
     violated({kScheduler}, samples_, " samples were trained, and not ", wanted);
   const std::uint64_t extra = end.torn_pushes * largest_batch(job_->plan);
-  for (const auto& [shard_part, count] : applied_)
+  for (const auto& [name, count] : applied_) {
+    const auto [shard, stage, part] = name;
     if (count < samples_ || count > samples_ + extra)
-      violated({shard_part.first}, "part ", shard_part.second, " was given ", count,
+      violated({address_of(shard)}, "part ", part, of_stage(stage), " was given ", count,
                " samples; trained were ", samples_, ", and torn ", extra, " at most");
+  }
 }
 
 }  // namespace leeway::sim

@@ -5,7 +5,8 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <utility>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "actors/job.hpp"
@@ -27,11 +28,14 @@ class SampleChecker final : public Checker {
     std::vector<bool> trained;  // by position of the epoch's permutation
     std::int64_t missing = 0;
   };
+  std::string of_stage(std::uint32_t stage) const;
+
   std::shared_ptr<const Job> job_;
   std::map<Epoch, Progress> epochs_;  // begun and not complete
   std::set<Epoch> complete_;
   std::uint64_t samples_ = 0;
-  std::map<std::pair<Address, std::int64_t>, std::uint64_t> applied_;  // by shard and part
+  /// By shard, stage and part.
+  std::map<std::tuple<ShardId, std::uint32_t, std::uint32_t>, std::uint64_t> applied_;
 };
 
 }  // namespace leeway::sim

@@ -65,19 +65,26 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
 void WeightsChecker::check_push(const Letter& letter, const msg::Push& push) {
   auto& pulled = pulled_.at(letter.to(), WorkerId(letter.from().index))[letter.open()->incarnation];
   if (push.iteration < pulled.from) return;  // comes again after a later one: no news
-  const auto found = pulled.versions.find(push.iteration);
-  if (found == pulled.versions.end())
+  const auto found = pulled.versions.lower_bound(push.iteration);
+  if (found == pulled.versions.end() || (!asynchronous_ && found->first != push.iteration))
     violated({letter.from(), letter.to()}, "a gradient of iteration ", push.iteration,
              ", whose weights never came");
-  for (const auto& gradient : push.blocks) {
-    const std::pair of(gradient.block, gradient.version);
-    if (std::find(found->second.begin(), found->second.end(), of) == found->second.end())
+  for (const auto& gradient : push.blocks)
+    if (!pulled.has(push.iteration, asynchronous_, {gradient.block, gradient.version}))
       violated({letter.from(), letter.to()}, "the gradient of block ", gradient.block,
                " in iteration ", push.iteration, " is of version ", gradient.version,
                ", which is not the one that was pulled");
-  }
   pulled.from = push.iteration;
   pulled.versions.erase(pulled.versions.begin(), found);
+}
+
+bool WeightsChecker::Pulled::has(Iteration iteration, bool or_later,
+                                 std::pair<BlockId, Version> of) const {
+  for (auto pull = versions.lower_bound(iteration); pull != versions.end(); ++pull) {
+    if (std::find(pull->second.begin(), pull->second.end(), of) != pull->second.end()) return true;
+    if (!or_later) return false;
+  }
+  return false;
 }
 
 }  // namespace leeway::sim

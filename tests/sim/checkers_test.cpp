@@ -380,7 +380,7 @@ TEST_CASE("a gradient of other weights than were pulled is caught") {
 
 TEST_CASE("tensors that are written to while they are on their way are caught") {
   const auto job = ssp_job();
-  Observers observers({std::make_shared<WeightsChecker>()});
+  Observers observers({std::make_shared<WeightsChecker>(job)});
   auto push = push_of(*job, 0, 0, 1);
   const Letter letter(kShard, kMonitor, encode({.body = push}));
   observers.sent({}, letter);

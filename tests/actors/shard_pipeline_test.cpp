@@ -1,0 +1,468 @@
+// A shard that serves stages of pipelines: each its own blocks, and those that two of them share.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "tests/actors/shard_scene.hpp"
+#include "tests/support/bits.hpp"
+#include "tests/support/text_task.hpp"
+
+namespace leeway::test {
+namespace {
+
+/// A transformer whose last stage borrows the table of the first.
+Plan tied_plan(std::uint32_t stages, std::uint32_t pipelines = 1) {
+  Plan plan = text_plan();
+  plan.workers = stages * pipelines;
+  plan.pipeline.stages = stages;
+  plan.shards = 1;
+  plan.consistency = plan::Ssp{1};
+  plan.optimizer = {0.05, 0, plan::Sgd{}};
+  return plan;
+}
+
+/// Three linear layers on three stages.
+Plan chain_plan(std::uint32_t shards) {
+  Plan plan = tiny_plan();
+  plan.workers = 3;
+  plan.pipeline = {.stages = 3, .split = "0-1,2-3,4"};
+  plan.shards = shards;
+  return plan;
+}
+
+const WorkerId kFirst(0), kLast(1);  // of two stages
+
+/// The part of a stage that both stages share.
+std::uint32_t shared_part(const ShardScene& scene, WorkerId worker) {
+  const auto& groups = scene.share_of(worker).groups;
+  for (std::uint32_t part = 0; part < groups.size(); ++part)
+    if (scene.job().stages->owners(ShardId(0), groups[part]).size() > 1) return part;
+  FAIL("no part is shared");
+  return 0;
+}
+
+/// All parts of a stage but the one that both share.
+void push_others(ShardScene& scene, WorkerId worker, std::int64_t iteration) {
+  for (std::uint32_t part = 0; part < scene.share_of(worker).parts.size(); ++part)
+    if (part != shared_part(scene, worker)) scene.push(worker, iteration, part);
+}
+
+std::vector<BlockId> blocks_of(const std::vector<msg::BlockData>& weights) {
+  std::vector<BlockId> ids;
+  for (const auto& block : weights) ids.push_back(block.block);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+/// What an iteration of a pipeline comes to for a block: of a table that is shared the first
+/// stage's gradient, and the last one's added to it.
+Blob gradient_of_pipeline(const Job& job, BlockId id, WorkerId lead, std::int64_t iteration) {
+  Blob sum;
+  for (std::uint32_t stage = 0; stage < job.stages->count(); ++stage) {
+    const auto& blocks = job.stages->share(stage).at[0].blocks;
+    if (!std::binary_search(blocks.begin(), blocks.end(), id)) continue;
+    const Blob own = gradient_of(job, id, job.stages->worker(lead, stage), iteration);
+    sum = sum ? with_added(job, id, sum, own) : own;
+  }
+  return sum;
+}
+
+/// The end state of a shard whose workers do whole what the pipelines of `piped` do in stages.
+msg::CutState done_whole(Plan plan, const Job& piped, std::int64_t iterations) {
+  plan.workers = piped.stages->pipelines();
+  plan.pipeline = {};
+  ShardScene scene(job_of(plan));
+  scene.admit_all();
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    for (std::uint32_t w = 0; w < plan.workers; ++w) REQUIRE(scene.pull(WorkerId(w), i));
+    for (std::uint32_t w = 0; w < plan.workers; ++w)
+      for (std::uint32_t part = 0; part < scene.share_of(WorkerId(w)).parts.size(); ++part) {
+        auto push = scene.push_of(WorkerId(w), i, part);
+        for (auto& block : push.blocks)
+          block.data =
+              gradient_of_pipeline(piped, block.block, WorkerId(w * piped.stages->count()), i);
+        scene.push(WorkerId(w), std::move(push));
+      }
+  }
+  return scene.finish();
+}
+
+/// The same with stages, which push in a random order.
+msg::CutState done_in_stages(const std::shared_ptr<const Job>& job, std::int64_t iterations,
+                             std::uint64_t seed) {
+  Rng rng(seed);
+  ShardScene scene(job);
+  scene.admit_all();
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    std::vector<std::pair<WorkerId, std::uint32_t>> pushes;
+    for (std::uint32_t w = 0; w < job->plan.workers; ++w) {
+      REQUIRE(scene.pull(WorkerId(w), i));
+      for (std::uint32_t part = 0; part < scene.share_of(WorkerId(w)).parts.size(); ++part)
+        pushes.emplace_back(w, part);
+    }
+    for (std::size_t left = pushes.size(); left > 1; --left)
+      std::swap(pushes[left - 1], pushes[rng.below(left)]);
+    for (const auto& [worker, part] : pushes) scene.push(worker, i, part);
+  }
+  return scene.finish();
+}
+
+void require_same(const msg::CutState& a, const msg::CutState& b) {
+  const auto left = floats_of(a), right = floats_of(b);
+  REQUIRE(left.size() == right.size());
+  for (const auto& [id, floats] : left) {
+    INFO("block " << id);
+    REQUIRE(same_bits(floats, right.at(id)));
+  }
+  std::map<BlockId, Version> versions;
+  for (const auto& block : a.blocks) versions[block.block] = block.version;
+  for (const auto& block : b.blocks) REQUIRE(versions.at(block.block) == block.version);
+}
+
+Version version_of(const msg::CutState& state, BlockId id) {
+  for (const auto& block : state.blocks)
+    if (block.block == id) return block.version;
+  FAIL("no block " << id);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a stage pulls its own blocks and no others") {
+  for (const auto& plan : {chain_plan(1), chain_plan(2), tied_plan(2), tied_plan(3)}) {
+    const auto job = job_of(plan);
+    for (std::uint32_t shard = 0; shard < plan.shards; ++shard) {
+      ShardScene scene(job, shard);
+      scene.admit_all();
+      std::size_t blocks = 0;
+      for (std::uint32_t w = 0; w < plan.workers; ++w) {
+        const auto& share = scene.share_of(WorkerId(w));
+        if (share.parts.empty()) continue;
+        REQUIRE(scene.pull(WorkerId(w), 0));
+        REQUIRE(blocks_of(scene.weights(WorkerId(w), 0)) == share.blocks);
+        blocks += share.blocks.size();
+      }
+      // All of them belong to somebody, and of the tied models one to two stages.
+      const bool tied = job->model->borrowed_parameter(job->model->layers() - 1) != Model::kNone;
+      REQUIRE(blocks == job->layout->blocks_of(ShardId(shard)).size() + (tied ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("a stage without blocks on a shard is not admitted there, and refused as unknown") {
+  const auto job = job_of(chain_plan(3));  // a block each
+  for (std::uint32_t shard = 0; shard < 3; ++shard) {
+    ShardScene scene(job, shard);
+    scene.admit_all();
+    int strangers = 0;
+    for (std::uint32_t w = 0; w < 3; ++w) {
+      if (!scene.share_of(WorkerId(w)).parts.empty()) continue;
+      ++strangers;
+      REQUIRE_FALSE(scene.pull(WorkerId(w), 0));
+      REQUIRE(scene.refusal(address_of(WorkerId(w))) ==
+              "unknown worker: not admitted here, or evicted");
+      scene.admit(WorkerId(w));
+      REQUIRE(scene.refusal(kScheduler) ==
+              concat("malformed: admit: worker ", w, " has no blocks here"));
+    }
+    REQUIRE(strangers == 2);
+  }
+}
+
+TEST_CASE("a push has the parts of its stage, each with the blocks of its group") {
+  ShardScene scene(job_of(chain_plan(1)));
+  scene.admit_all();
+  const WorkerId stage(1);
+  REQUIRE(scene.pull(stage, 0));
+  const auto refused = [&](const std::function<void(msg::Push&)>& change) {
+    auto push = scene.push_of(stage, 0, 0);
+    change(push);
+    return scene.push_unseen(stage, std::move(push));
+  };
+  REQUIRE(scene.job().layout->parts(ShardId(0)).size() == 3);
+  CHECK(refused([](msg::Push& push) { push.part_count = 3; }) ==
+        "malformed: push: part_count is 3, this shard has 1 parts");
+  CHECK(refused([&](msg::Push& push) {
+          push.blocks = scene.push_of(WorkerId(0), 0, 0).blocks;  // another stage's
+        }).find("malformed: push: expected block ") == 0);
+  CHECK(refused([](msg::Push& push) {
+          push.blocks.clear();
+        }).find("malformed: push: part 0 has ") == 0);
+  CHECK(scene.applied(stage).empty());
+  scene.push(stage, 0, 0);
+  CHECK(scene.applied(stage) == std::vector<std::uint32_t>{0});
+  CHECK(scene.acknowledged(stage) == std::vector<std::uint32_t>{0});
+}
+
+TEST_CASE("two halves are summed as one stage sums them, to the bit, in whatever order they come") {
+  Plan plan = tied_plan(2);
+  plan.optimizer = {0.05, 1e-3, plan::Adam{}};
+  plan.schedule.kind = plan::Cosine{};  // by the number of samples, which count once
+  for (const std::uint32_t stages : {2u, 3u}) {
+    plan.pipeline.stages = plan.workers = stages;
+    const auto job = job_of(plan);
+    const auto whole = done_whole(plan, *job, 5);
+    for (std::uint64_t seed = 1; seed <= 10; ++seed)
+      require_same(done_in_stages(job, 5, seed), whole);
+  }
+}
+
+TEST_CASE("a bsp round of two pipelines is that of two workers, to the bit") {
+  Plan plan = tied_plan(2, 2);
+  plan.consistency = plan::Bsp{};
+  plan.optimizer = {0.05, 1e-3, plan::Momentum{0.9}};
+  plan.schedule.kind = plan::Cosine{};
+  const auto job = job_of(plan);
+  const auto whole = done_whole(plan, *job, 4);
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    require_same(done_in_stages(job, 4, seed), whole);
+}
+
+TEST_CASE("a half is neither applied nor acknowledged before the other is there") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push(kLast, 0, of_last);
+  scene.push(kLast, 0, of_last);  // again, after a broken link
+  CHECK(scene.applied(kLast).empty());
+  CHECK(scene.acknowledged(kLast).empty());
+  scene.push(kFirst, 0, of_first);
+  CHECK(scene.applied(kLast) == std::vector{of_last});
+  CHECK(scene.acknowledged(kLast) == std::vector{of_last});
+  CHECK(scene.acknowledged(kFirst) == std::vector{of_first});
+  scene.push(kLast, 0, of_last);
+  CHECK(scene.acknowledged(kLast) == std::vector{of_last});
+  CHECK(scene.applied(kLast) == std::vector{of_last});
+}
+
+TEST_CASE("a pull waits for the push of the stage that shares a block with it") {
+  ShardScene scene(job_of(tied_plan(3)));
+  scene.admit_all();
+  const WorkerId first(0), middle(1), last(2);
+  for (const WorkerId worker : {first, middle, last}) REQUIRE(scene.pull(worker, 0));
+  scene.push_all(last, 0);
+  CHECK_FALSE(scene.pull(last, 1));
+  scene.push_all(middle, 0);
+  CHECK(scene.pull(middle, 1));  // shares nothing
+  CHECK_FALSE(scene.answered(last, 1));
+  for (std::uint32_t part = 0; part + 1 < scene.share_of(first).parts.size(); ++part)
+    scene.push(first, 0, part);
+  CHECK_FALSE(scene.answered(last, 1));
+  scene.push(first, 0, static_cast<std::uint32_t>(scene.share_of(first).parts.size()) - 1);
+  CHECK(scene.answered(last, 1));
+  CHECK(scene.pull(first, 1));
+  // Both compute on the same table.
+  const BlockId table = scene.share_of(last).parts[shared_part(scene, last)].blocks[0];
+  for (const WorkerId worker : {first, last})
+    for (const auto& block : scene.weights(worker, 1))
+      if (block.block == table) CHECK(block.version == Version(1));
+}
+
+TEST_CASE("a push for an iteration that its pull would wait for is refused") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push_all(kLast, 0);
+  CHECK(
+      scene.push_unseen(kLast, scene.push_of(kLast, 1, 0)) ==
+      "malformed: push: iteration 1 may not have started: a stage that shares a block with it has "
+      "pushed 0");
+}
+
+TEST_CASE("of an empty half and another, the other is applied alone, and of two nothing") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  const auto others_of = [&](std::int64_t iteration) {
+    push_others(scene, kFirst, iteration);
+    push_others(scene, kLast, iteration);
+  };
+  const auto pull = [&](std::int64_t iteration) {
+    REQUIRE(scene.pull(kFirst, iteration));
+    REQUIRE(scene.pull(kLast, iteration));
+  };
+  pull(0);
+  scene.push_empty(kFirst, 0, of_first);
+  CHECK(scene.acknowledged(kFirst).empty());
+  scene.push(kLast, 0, of_last);
+  CHECK(scene.acknowledged(kFirst) == std::vector{of_first});
+  CHECK(scene.acknowledged(kLast) == std::vector{of_last});
+  others_of(0);
+  pull(1);
+  scene.push(kFirst, 1, of_first);
+  scene.push_empty(kLast, 1, of_last);
+  others_of(1);
+  pull(2);
+  scene.push_empty(kFirst, 2, of_first);
+  scene.push_empty(kLast, 2, of_last);
+  others_of(2);
+  CHECK(scene.applied(kFirst).size() == 3 * scene.share_of(kFirst).parts.size());
+  CHECK(version_of(scene.finish(), table) == Version(2));  // the checkers add the gradients up
+}
+
+TEST_CASE(
+    "a half that waits when its stage is fenced is applied alone, and so is one that comes then") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push(kFirst, 0, of_first);
+  const auto fenced = scene.fence(kFirst);
+  CHECK(fenced.clock == Clock(0));
+  CHECK(fenced.applied == std::vector{of_first});
+  CHECK(scene.applied(kFirst) == std::vector{of_first});
+  CHECK(scene.acknowledged(kFirst).empty());  // to one who is out
+  // Nothing more comes of the first.
+  scene.push(kLast, 0, of_last);
+  CHECK(scene.acknowledged(kLast) == std::vector{of_last});
+  const auto last = scene.fence(kLast);
+  CHECK(last.applied == std::vector{of_last});
+  scene.remove(kFirst);
+  scene.remove(kLast);
+  CHECK(version_of(scene.finish(), table) == Version(2));
+}
+
+TEST_CASE("what is applied or will be is told at a fence, also of a whole iteration") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_last = shared_part(scene, kLast);
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push_all(kLast, 0);
+  scene.hold_up();
+  const auto first = scene.fence(kFirst);
+  CHECK(first.clock == Clock(0));
+  CHECK(first.applied.empty());
+  const auto last = scene.fence(kLast);
+  CHECK(last.clock == Clock(1));
+  CHECK(last.applied.empty());  // of the next iteration
+  scene.remove(kFirst);
+  scene.remove(kLast);
+  scene.go_on();
+  const auto& applied = scene.applied(kLast);
+  CHECK(applied.size() == scene.share_of(kLast).parts.size());
+  CHECK(std::count(applied.begin(), applied.end(), of_last) == 1);
+  scene.finish();
+}
+
+TEST_CASE("a half is not held for a stage of an earlier life") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push(kFirst, 0, of_first);
+  scene.hold_up();  // its half waits in the queue of its group
+  for (const WorkerId worker : {kFirst, kLast}) scene.fence(worker);
+  for (const WorkerId worker : {kFirst, kLast}) scene.remove(worker);
+  for (const WorkerId worker : {kFirst, kLast}) scene.admit(worker, 0, Incarnation(2));
+  scene.go_on();
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push_empty(kFirst, 0, of_first);
+  CHECK(scene.acknowledged(kFirst).empty());
+  scene.push(kLast, 0, of_last);
+  CHECK(scene.acknowledged(kFirst) == std::vector{of_first});
+  CHECK(version_of(scene.finish(), table) == Version(2));
+}
+
+TEST_CASE("under bsp a fence drops what is unfinished, and a round takes what is whole") {
+  Plan plan = tied_plan(2, 2);
+  plan.consistency = plan::Bsp{};
+  ShardScene scene(job_of(plan));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
+  scene.push(kFirst, 0, of_first);
+  scene.push_all(kLast, 0);
+  for (const WorkerId worker : {WorkerId(2), WorkerId(3)}) scene.push_all(worker, 0);
+  const auto first = scene.fence(kFirst), last = scene.fence(kLast);
+  CHECK(first.clock == Clock(0));
+  CHECK(first.applied.empty());
+  CHECK(last.clock == Clock(1));
+  CHECK(scene.applied(kLast).empty());
+  scene.remove(kFirst);  // the round is that of the others now
+  scene.remove(kLast);
+  CHECK(scene.applied(kFirst).empty());
+  CHECK(scene.applied(kLast).size() == scene.share_of(kLast).parts.size());
+  CHECK(std::count(scene.applied(kLast).begin(), scene.applied(kLast).end(), of_last) == 1);
+  CHECK(version_of(scene.finish(), table) == Version(1));
+}
+
+TEST_CASE("under bsp a half may be empty, and its round is the mean over pipelines") {
+  Plan plan = tied_plan(2, 2);
+  plan.consistency = plan::Bsp{};
+  ShardScene scene(job_of(plan));
+  scene.admit_all();
+  for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
+  scene.push_empty(kFirst, 0, shared_part(scene, kFirst));
+  push_others(scene, kFirst, 0);
+  for (std::uint32_t w = 1; w < 4; ++w) scene.push_all(WorkerId(w), 0);
+  CHECK(scene.applied(kFirst).size() == scene.share_of(kFirst).parts.size());
+  scene.finish();  // the checkers add the gradients up
+}
+
+TEST_CASE(
+    "where the pipeline is never emptied, each half is an update of its own, and samples count "
+    "once") {
+  Plan plan = tied_plan(2);
+  plan.pipeline.schedule = "weight_stashing";
+  plan.schedule.kind = plan::Step{10.0 / 72, 1e-30};  // nothing moves after ten samples
+  const auto job = job_of(plan);
+  REQUIRE(job->data.train->size() == 72);
+  ShardScene scene(job);
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  // The first stage is an iteration ahead with its pulls.
+  REQUIRE(scene.pull(kFirst, 1, 0));
+  REQUIRE(scene.pull(kLast, 0, 0));
+  std::map<BlockId, std::vector<float>> after;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    scene.push(kLast, i, of_last);
+    CHECK(scene.acknowledged(kLast) == std::vector{of_last});
+    push_others(scene, kLast, i);
+    scene.acknowledged(kLast);
+    CHECK(scene.pull(kLast, i + 1));  // does not wait for the other stage
+    const auto& before = scene.weights(kLast, i);
+    const auto& now = scene.weights(kLast, i + 1);
+    for (std::size_t b = 0; b < now.size(); ++b)
+      if (now[b].block == table) {
+        CHECK(now[b].version == Version(2 * i + 1));
+        const bool moved =
+            !same_bits(floats_of(std::vector{before[b].data}), floats_of(std::vector{now[b].data}));
+        CHECK(moved ==
+              (i <= 5));  // by the first stage's push of iteration i - 1 or the last's of i
+      }
+    scene.push_all(kFirst, i);
+    CHECK(scene.pull(kFirst, i + 2, i + 1));
+  }
+  scene.finish();
+}
+
+TEST_CASE("a cut takes both halves, or none") {
+  // A pipeline that is ahead, and one whose halves come after the fork.
+  ShardScene scene(job_of(tied_plan(2, 2)));
+  scene.admit_all();
+  const WorkerId ahead[] = {WorkerId(0), WorkerId(1)}, behind[] = {WorkerId(2), WorkerId(3)};
+  const std::uint32_t part = shared_part(scene, behind[0]);
+  const BlockId table = scene.share_of(behind[0]).parts[part].blocks[0];
+  scene.tell(kScheduler, msg::Cut{1, Iteration(1)});
+  REQUIRE(scene.said<msg::CutVote>(kScheduler).size() == 1);
+  for (const auto* pipeline : {ahead, behind})
+    for (int i = 0; i < 2; ++i) REQUIRE(scene.pull(pipeline[i], 0));
+  for (const WorkerId worker : ahead) scene.push_all(worker, 0);
+  for (const WorkerId worker : ahead) REQUIRE(scene.pull(worker, 1));
+  scene.push_all(ahead[1], 1);
+  scene.push_all(behind[1], 0);
+  scene.push_all(ahead[0], 1);  // forks
+  CHECK(scene.said<msg::CutState>(kMonitor).empty());
+  scene.push_all(behind[0], 0);
+  const auto cut = scene.said<msg::CutState>(kMonitor);
+  REQUIRE(cut.size() == 1);  // which the checkers compare with what was pushed
+  CHECK(version_of(cut[0], table) == Version(2));
+  CHECK(version_of(scene.finish(), table) == Version(3));
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,256 @@
+#pragma once
+// ShardScene: one shard that is told messages by hand, watched by all checkers of the simulator.
+//
+// It computes what it is told to at once, unless it is held up. Workers keep the versions that they
+// pulled, and draw their gradients from their own number, the iteration and the block.
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/shard.hpp"
+#include "models/gradient_sum.hpp"
+#include "sim/checkers/catalogue.hpp"
+#include "sim/observers.hpp"
+
+namespace leeway::test {
+
+/// A block's gradient, its padding zero.
+inline Blob gradient_of(const Job& job, BlockId id, WorkerId worker, std::int64_t iteration) {
+  const Block& block = job.layout->block(id);
+  Rng rng(mix64(id.value() + 1000 * worker.value() +
+                1'000'000 * static_cast<std::uint64_t>(iteration)));
+  Blob gradient = Blob::floats(block.floats);
+  std::fill_n(gradient.mutable_floats(), block.floats, 0.0f);
+  for (const auto& slice : block.slices) {
+    const Shape& shape =
+        job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+    for (std::int64_t i = 0; i < slice.rows * shape.row_count(); ++i)
+      gradient.mutable_floats()[slice.offset + i] = static_cast<float>(rng.uniform() - 0.5);
+  }
+  return gradient;
+}
+
+/// What one stage computes that does all of the layers: `first` with `second` added by the
+/// definition (see add_gradient).
+inline Blob with_added(const Job& job, BlockId id, const Blob& first, const Blob& second) {
+  const auto cpu = make_cpu_executor();
+  Blob sum = Blob::floats(job.layout->block(id).floats);
+  std::copy_n(first.as_floats(), job.layout->block(id).floats, sum.mutable_floats());
+  for (const auto& slice : job.layout->block(id).slices) {
+    const RowSlice<float> to{slice.first_row, slice.rows, sum.mutable_floats() + slice.offset};
+    const RowSlice<float> from{slice.first_row, slice.rows,
+                               const_cast<float*>(second.as_floats()) + slice.offset};
+    add_gradient(*cpu, {&to, 1}, {&from, 1},
+                 job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape);
+  }
+  return sum;
+}
+
+class ShardScene final : private Outbox {
+ public:
+  explicit ShardScene(std::shared_ptr<const Job> job, std::uint32_t shard = 0)
+      : job_(std::move(job)), id_(shard), shard_(job_, id_), observers_(watchers(job_)) {}
+
+  const Job& job() const { return *job_; }
+  const Shard& shard() const { return shard_; }
+  const StageShare::AtShard& share_of(WorkerId worker) const {
+    return job_->stages->share_of(worker).at[id_.value()];
+  }
+
+  void tell(Address from, Body body, Incarnation incarnation = Incarnation(1)) {
+    const sim::Letter letter(from, address_of(id_),
+                             encode({.incarnation = incarnation, .body = std::move(body)}));
+    now_ = now_ + microseconds(1);
+    observers_.sent(now_, letter);
+    observers_.delivered(now_, letter);
+    shard_.on_message(from, letter.message(), *this);
+    if (!held_up_) compute_all();
+  }
+
+  // ---- the scheduler ----
+
+  void admit(WorkerId worker, std::int64_t iteration = 0,
+             Incarnation incarnation = Incarnation(1)) {
+    lives_[worker] = incarnation;
+    tell(kScheduler, msg::Admit{worker, incarnation, Iteration(iteration), next_view()});
+  }
+  /// Those who have blocks here.
+  void admit_all() {
+    for (std::uint32_t i = 0; i < job_->plan.workers; ++i)
+      if (!share_of(WorkerId(i)).parts.empty()) admit(WorkerId(i));
+  }
+  msg::Fenced fence(WorkerId worker) {
+    tell(kScheduler, msg::Fence{worker, next_view()});
+    return said<msg::Fenced>(kScheduler).back();
+  }
+  void remove(WorkerId worker) { tell(kScheduler, msg::Remove{worker, next_view()}); }
+  /// The final state.
+  msg::CutState finish() {
+    tell(kScheduler, msg::Finish{});
+    return said<msg::CutState>(kMonitor).back();
+  }
+
+  // ---- workers ----
+
+  /// True when it is answered at once.
+  bool pull(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
+    tell(address_of(worker), msg::Pull{Iteration(iteration), Clock(own_clock)}, lives_[worker]);
+    return answered(worker, iteration);
+  }
+  bool pull(WorkerId worker, std::int64_t iteration) { return pull(worker, iteration, iteration); }
+  bool answered(WorkerId worker, std::int64_t iteration) const {
+    return pulled_.contains({worker, iteration});
+  }
+  /// The blocks of an answer.
+  const std::vector<msg::BlockData>& weights(WorkerId worker, std::int64_t iteration) const {
+    return pulled_.at({worker, iteration});
+  }
+
+  msg::Push push_of(WorkerId worker, std::int64_t iteration, std::uint32_t part) const {
+    const auto& share = share_of(worker);
+    msg::Push push{.iteration = Iteration(iteration),
+                   .part = part,
+                   .part_count = static_cast<std::uint32_t>(share.parts.size()),
+                   .weight = 1.0 / job_->stages->pipelines(),
+                   .samples = job_->plan.batch};
+    for (const BlockId id : share.parts[part].blocks)
+      push.blocks.push_back({id, version_of(worker, iteration, id), DType::f32,
+                             Shape{job_->layout->block(id).floats},
+                             gradient_of(*job_, id, worker, iteration)});
+    return push;
+  }
+  void push(WorkerId worker, msg::Push push) {
+    tell(address_of(worker), std::move(push), lives_[worker]);
+  }
+  /// One that no worker would push, so nobody watches: what the shard says to it.
+  std::string push_unseen(WorkerId worker, msg::Push push) {
+    shard_.on_message(address_of(worker),
+                      encode({.incarnation = lives_[worker], .body = std::move(push)}), *this);
+    return refusal(address_of(worker));
+  }
+  void push(WorkerId worker, std::int64_t iteration, std::uint32_t part) {
+    push(worker, push_of(worker, iteration, part));
+  }
+  void push_empty(WorkerId worker, std::int64_t iteration, std::uint32_t part) {
+    msg::Push push = push_of(worker, iteration, part);
+    push.kind = msg::Push::Kind::empty;
+    push.weight = 0;
+    push.samples = 0;
+    push.blocks.clear();
+    this->push(worker, std::move(push));
+  }
+  void push_all(WorkerId worker, std::int64_t iteration) {
+    for (std::uint32_t part = 0; part < share_of(worker).parts.size(); ++part)
+      push(worker, iteration, part);
+  }
+
+  // ---- what comes of it ----
+
+  /// What it has said to somebody since this was last asked.
+  template <class T>
+  std::vector<T> said(Address to) {
+    std::vector<T> found;
+    std::erase_if(said_, [&](const sim::Letter& letter) {
+      if (letter.to() != to || !letter.as<T>()) return false;
+      found.push_back(*letter.as<T>());
+      return true;
+    });
+    return found;
+  }
+  /// Parts that have been acknowledged to a worker since this was last asked.
+  std::vector<std::uint32_t> acknowledged(WorkerId worker) {
+    std::vector<std::uint32_t> parts;
+    for (const auto& pushed : said<msg::Pushed>(address_of(worker))) parts.push_back(pushed.part);
+    return parts;
+  }
+  /// The reasons for which something of a worker was refused since this was last asked.
+  std::string refusal(Address of) {
+    std::string texts;
+    for (const auto& refused : said<msg::Refused>(of))
+      texts += std::string(name_of(refused.reason)) + ": " + refused.text;
+    return texts;
+  }
+  /// Parts of a worker that have been applied, in their order.
+  const std::vector<std::uint32_t>& applied(WorkerId worker) { return applied_[worker]; }
+
+  /// Nothing is computed until it goes on.
+  void hold_up() { held_up_ = true; }
+  void go_on() {
+    held_up_ = false;
+    compute_all();
+  }
+
+ private:
+  static std::vector<std::shared_ptr<sim::Observer>> watchers(
+      const std::shared_ptr<const Job>& job) {
+    const auto checkers = sim::all_checkers(job);
+    return {checkers.begin(), checkers.end()};
+  }
+  View next_view() { return View(++views_); }
+  /// Of the weights that an iteration is computed on: asynchronously, those that were pulled for it
+  /// or for a later one.
+  Version version_of(WorkerId worker, std::int64_t iteration, BlockId id) const {
+    const auto pulled = pulled_.lower_bound({worker, iteration});
+    if (pulled == pulled_.end() || pulled->first.first != worker) return Version();
+    for (const auto& block : pulled->second)
+      if (block.block == id) return block.version;
+    return Version();
+  }
+  void compute_all() {
+    while (!work_.empty()) {
+      const auto work = std::move(work_.front());
+      work_.pop_front();
+      for (int part = 0; part < work->parts(); ++part) {
+        work->run(part);
+        shard_.on_part(*work, part, *this);
+      }
+    }
+  }
+
+  Instant now() const override { return now_; }
+  Rng& random() override { return rng_; }
+  void send(Address to, Message message) override {
+    sim::Letter letter(address_of(id_), to, std::move(message));
+    observers_.sent(now_, letter);
+    observers_.delivered(now_, letter);
+    if (const auto* weights = letter.as<msg::Weights>())
+      pulled_[{WorkerId(to.index), weights->iteration.value()}] = weights->blocks;
+    said_.push_back(std::move(letter));
+  }
+  void after(Duration, TimerToken) override {}
+  void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
+  void watch(Address) override {}
+  void emit(const Event& event) override {
+    if (event.kind == Event::Kind::part_applied)
+      applied_[event.worker].push_back(static_cast<std::uint32_t>(event.value));
+    observers_.event(now_, address_of(id_), event);
+  }
+
+  std::shared_ptr<const Job> job_;
+  ShardId id_;
+  Shard shard_;
+  sim::Observers observers_;
+  Instant now_;
+  Rng rng_{1};
+  std::uint64_t views_ = 0;
+  bool held_up_ = false;
+  std::deque<std::shared_ptr<Work>> work_;
+  std::vector<sim::Letter> said_;
+  std::map<WorkerId, Incarnation> lives_;
+  std::map<std::pair<WorkerId, std::int64_t>, std::vector<msg::BlockData>> pulled_;
+  std::map<WorkerId, std::vector<std::uint32_t>> applied_;
+};
+
+/// All numbers of a state, by block.
+inline std::map<BlockId, std::vector<float>> floats_of(const msg::CutState& state) {
+  std::map<BlockId, std::vector<float>> floats;
+  for (const auto& block : state.blocks)
+    floats[block.block].assign(block.data.as_floats(),
+                               block.data.as_floats() + block.shape.count());
+  return floats;
+}
+
+}  // namespace leeway::test
