@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/pieces.hpp"
+
 namespace leeway::sim {
 
 PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
@@ -12,6 +14,10 @@ PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
   spec_.updates = spec_.stages;
   schedule_ = *pipeline::find_schedule(spec_.schedule);
   stages_.resize(job_->plan.workers);
+  const auto wanted = wanted_gradients(*job_->model);
+  for (const ModelPart& part : job_->stages->parts())
+    gradient_wanted_.push_back(part.end < job_->model->layers() &&
+                               wanted[static_cast<std::size_t>(part.end) - 1]);
 }
 
 // ---- lives ----
@@ -46,8 +52,11 @@ void PipelineChecker::on_event(Instant, Address actor, const Event& event) {
   const bool passes = event.kind == Event::Kind::forward ||
                       event.kind == Event::Kind::backward_inputs ||
                       event.kind == Event::Kind::backward_weights;
-  if (!passes) return;
   Stage& stage = stages_[actor.index];
+  // Who has no weights pushes nothing.
+  if (event.kind == Event::Kind::step_finished && parts_pushed(actor) == 0)
+    return finish(actor, stage, event.iteration, event.value > 0);
+  if (!passes) return;
   const std::uint32_t parts = job_->stages->count() * static_cast<std::uint32_t>(spec_.chunks);
   if (event.part >= parts || event.part % job_->stages->count() != index_of(actor) ||
       event.value < 0 || event.value >= spec_.micro_batches)
@@ -111,8 +120,7 @@ void PipelineChecker::backward(Address actor, Stage& stage, const Event& event) 
     if (--kept->second == 0) stage.in_flight.erase(kept);
     return;
   }
-  const auto parts = static_cast<PartOfModel>(spec_.stages * spec_.chunks);
-  if (event.part + 1 == parts) return;
+  if (!gradient_wanted_[event.part]) return;
   if (stage.told[stage.start].gradients.erase({event.iteration, micro_batch, event.part}) == 0)
     wrong(" without the gradient of its output");
 }
@@ -283,20 +291,28 @@ void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
     progress.gradients = true;
   }
   progress.pushed.insert({letter.to().index, push.part});
+  if (progress.pushed.size() == parts_pushed(actor))
+    finish(actor, stage, push.iteration, progress.gradients);
+}
+
+std::size_t PipelineChecker::parts_pushed(Address actor) const {
   std::size_t parts = 0;
   for (const auto& at : share_of(actor).at) parts += at.parts.size();
-  if (progress.pushed.size() < parts) return;
+  return parts;
+}
+
+void PipelineChecker::finish(Address actor, Stage& stage, Iteration iteration, bool computed) {
   Told& told = stage.told[stage.start];
-  if (progress.gradients) check_whole(actor, stage, push.iteration, progress);
-  stage.whole.insert(push.iteration);
-  stage.open.erase(push.iteration);
-  told.mini_batches.erase(push.iteration);
+  if (computed) check_whole(actor, stage, iteration, stage.open[iteration]);
+  stage.whole.insert(iteration);
+  stage.open.erase(iteration);
+  told.mini_batches.erase(iteration);
   std::erase_if(told.activations,
-                [&](const auto& one) { return std::get<Iteration>(one.first) == push.iteration; });
+                [&](const auto& one) { return std::get<Iteration>(one.first) == iteration; });
   std::erase_if(told.gradients,
-                [&](const auto& one) { return std::get<Iteration>(one) == push.iteration; });
+                [&](const auto& one) { return std::get<Iteration>(one) == iteration; });
   // Later iterations go on weights that were asked for in them, or later still.
-  stage.pulls.erase(stage.pulls.begin(), stage.pulls.upper_bound(push.iteration));
+  stage.pulls.erase(stage.pulls.begin(), stage.pulls.upper_bound(iteration));
 }
 
 /// Of the versions that an iteration was computed on, where they are several, a push names one.

@@ -90,6 +90,10 @@ class PipelineChecker final : public Checker {
   void count(Address actor, Progress& progress, MicroBatch micro_batch, std::int64_t samples) const;
   void from_stage(Address actor, const Letter& letter);
   void push(const Letter& letter, const msg::Push& push);
+  /// Of an iteration, at all shards.
+  std::size_t parts_pushed(Address actor) const;
+  /// The iteration is pushed; `computed`: it had samples.
+  void finish(Address actor, Stage& stage, Iteration iteration, bool computed);
   void check_versions(const Letter& letter, const Stage& stage, const msg::Push& push) const;
   void check_whole(Address actor, const Stage& stage, Iteration iteration,
                    const Progress& progress) const;
@@ -104,6 +108,7 @@ class PipelineChecker final : public Checker {
   std::shared_ptr<const Job> job_;
   const pipeline::Schedule* schedule_ = nullptr;  // null: nothing is checked
   pipeline::Spec spec_;                           // with updates enough to fill the pipeline
+  std::vector<bool> gradient_wanted_;             // of each part's output: by who is trained
   std::vector<Stage> stages_;                     // by worker
 };
 

@@ -94,6 +94,13 @@ class Story {
       gets(worker(stage), kShard, push);
     }
   }
+  void finishes(std::uint32_t stage, std::int64_t iteration, std::int64_t samples) {
+    checker_.on_event({}, worker(stage),
+                      {.kind = Kind::step_finished,
+                       .worker = WorkerId(stage),
+                       .iteration = Iteration(iteration),
+                       .value = samples});
+  }
   void sent(Address from, Address to, Body body) {
     checker_.on_sent({}, letter(from, to, std::move(body)));
   }
@@ -365,6 +372,27 @@ TEST_CASE("an iteration that there is not, or that was given up, is caught") {
           s.gradient(0, 1);
           s.sent(Story::worker(1), Story::worker(0), msg::GivenUp{1, Iteration(0)});
         })) == "a push of iteration 0; 0 was given up");
+}
+
+TEST_CASE("a stage without weights pulls none, and needs no gradient of its output") {
+  Plan plan = pipeline_plan("1f1b", 1);
+  plan.model.insert(plan.model.begin(), plan::Relu{});
+  plan.pipeline.split = "0,1-5";
+  Story story(plan);
+  story.joins(0), story.joins(1);
+  story.starts(0), story.starts(1);
+  story.told(0, 2);
+  story.pulls(1, 0, 0);
+  story.forward(0, 0, 0, 0);
+  story.activation(0, 0);
+  story.forward(1, 0, 0, 0);
+  story.backward(1, 0, 0, 0);
+  story.pushes(1, 0, 0);
+  CHECK(seen([&] { story.finishes(0, 0, 2); }) ==
+        "iteration 0 was pushed, and micro-batch 0 has not gone back through part 0");
+  CHECK(seen([&] { story.backward(0, 0, 0, 0); }) == "");
+  CHECK(seen([&] { story.finishes(0, 0, 2); }) == "");
+  CHECK(seen([&] { story.forward(0, 0, 0, 0); }) == "forward of iteration 0, which it has pushed");
 }
 
 TEST_CASE("more versions of weights, and more micro-batches, than the schedule keeps are caught") {
