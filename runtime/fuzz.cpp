@@ -65,11 +65,16 @@ std::string keep(const sim::Failure& failure, const Plan& base, const FuzzOption
   return file ? path.string() : "";
 }
 
+std::string stages_of(const Plan& plan) {
+  if (plan.pipeline.stages == 1) return "";
+  return concat(" (pipelines of ", plan.pipeline.stages, " stages, ", plan.pipeline.schedule, ')');
+}
+
 void tell(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
   const Plan& plan = failure.shrunk;
   std::cout << "\nSeed " << failure.seed << " fails: " << failure.trial.property << "\n\n"
             << failure.trial.report << "\n\nIt still fails with workers: " << plan.workers
-            << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
+            << stages_of(plan) << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
             << ", stragglers: " << plan.stragglers.size() << ".";
   const std::string path = keep(failure, base, options);
   if (path.empty())

@@ -7,6 +7,7 @@
 #include "sim/checkers/exactly_once.hpp"
 #include "sim/checkers/limits.hpp"
 #include "sim/checkers/parked.hpp"
+#include "sim/checkers/pipelines.hpp"
 #include "sim/checkers/rounds.hpp"
 #include "sim/checkers/rule.hpp"
 #include "sim/checkers/samples.hpp"
@@ -26,6 +27,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<CutChecker>(job),
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(job),
+          std::make_shared<PipelineChecker>(job),
           std::make_shared<EvictedChecker>(),
           std::make_shared<LimitsChecker>(job)};
 }

@@ -4,24 +4,34 @@
 #include <array>
 #include <utility>
 
-#include "core/rng.hpp"
+#include "core/limits.hpp"
+#include "sim/search/dice.hpp"
+#include "sim/search/draw_pipelines.hpp"
 
 namespace leeway::sim {
 
 namespace {
 
 constexpr std::uint64_t kDrawStream = 0x64726177;
+/// Of its own, so that plans without pipelines stay as they were.
+constexpr std::uint64_t kPipelineStream = 0x70697065;
 
 class Draw {
  public:
   Draw(const Job& base, std::uint64_t seed, const DrawLimits& limits)
-      : base_(base), limits_(limits), rng_(Rng::stream(seed, kDrawStream)), plan_(base.plan) {
+      : base_(base),
+        limits_(limits),
+        rng_(Rng::stream(seed, kDrawStream)),
+        plan_(base.plan),
+        model_(base.model) {
     plan_.seed = seed;
+    plan_.pipeline = {};
   }
 
   Plan plan() {
     counts();
     consistency();
+    pipelines();
     data();
     world();
     stragglers();
@@ -31,11 +41,10 @@ class Draw {
   }
 
  private:
-  // Both ends included.
   std::uint32_t between(std::uint32_t least, std::uint32_t most) {
-    return least + static_cast<std::uint32_t>(rng_.below(std::uint64_t{most} - least + 1));
+    return sim::between(rng_, least, most);
   }
-  double uniform(double least, double most) { return least + (most - least) * rng_.uniform(); }
+  double uniform(double least, double most) { return sim::uniform(rng_, least, most); }
   /// From `least` to `least` times 2^doublings, all magnitudes alike.
   double magnitude(double least, std::uint32_t doublings) {
     return least * static_cast<double>(std::uint64_t{1} << between(0, doublings)) * uniform(1, 1.9);
@@ -76,6 +85,20 @@ class Draw {
     plan_.balance = rng_.one_in(4) ? plan::Balance::by_speed : plan::Balance::equal;
   }
 
+  void pipelines() {
+    Rng rng = Rng::stream(plan_.seed, kPipelineStream);
+    const bool asked = base_.plan.pipeline.stages > 1;
+    if (!limits_.pipelines || (!asked && !rng.one_in(3))) return;
+    auto model = draw_pipelines(base_, rng, plan_);
+    if (!model) return;
+    model_ = std::move(model);
+    const auto blocks = Layout(*model_, 1, limits::kMaxBlockBytes).blocks().size();
+    plan_.shards = between(1, std::min(limits_.most_shards, static_cast<std::uint32_t>(blocks)));
+  }
+  bool piped() const { return plan_.pipeline.stages > 1; }
+  /// Who leases samples: workers, or pipelines.
+  std::uint32_t members() const { return plan_.workers / plan_.pipeline.stages; }
+
   void data() {
     const std::uint64_t samples = limits_.iterations * plan_.batch;
     plan_.stop = {.epochs = 1e6, .iterations = limits_.iterations};
@@ -85,7 +108,7 @@ class Draw {
       made->samples = static_cast<std::uint32_t>(samples / epochs) + between(1, plan_.batch);
       made->test_samples = 16;
       if (rng_.one_in(3)) {
-        plan_.stop.iterations -= between(0, plan_.workers);  // most often not the same for all
+        plan_.stop.iterations -= between(0, members());  // most often not the same for all
       } else {
         plan_.stop = {.epochs = static_cast<double>(epochs)};
       }
@@ -99,9 +122,9 @@ class Draw {
     world.nodes = rng_.one_in(4) ? plan::World::Nodes::one : plan::World::Nodes::each;
     world.cores = between(1, 4);
     step_seconds_ = magnitude(2e-4, 6);
-    world.speed = std::clamp(3 * static_cast<double>(base_.model->flops_per_sample()) *
-                                 plan_.batch / step_seconds_ / 1e9,
-                             1e-9, 1e9);
+    world.speed = std::clamp(
+        3 * static_cast<double>(model_->flops_per_sample()) * plan_.batch / step_seconds_ / 1e9,
+        1e-9, 1e9);
     world.memory = 1e9;
     world.noise = uniform(0, 0.5);
     world.latency_us = magnitude(10, 8);
@@ -110,7 +133,7 @@ class Draw {
     world.jitter = rng_.one_in(2) ? 0.2 : magnitude(0.1, 7);
     world.link = magnitude(0.01, 10);
     // Long enough that nobody who only waits for the network is taken for dead.
-    length_ = step_seconds_ * static_cast<double>(limits_.iterations) / plan_.workers;
+    length_ = step_seconds_ * static_cast<double>(limits_.iterations) / members();
     const double message = 1e-6 * (1 + world.jitter) * world.latency_us;
     detection_ = std::max({length_ / uniform(10, 40), 4 * message, 1e-3});
     world.detection_ms = detection_ * 1e3;
@@ -126,6 +149,15 @@ class Draw {
   Address unlucky_worker() {
     if (unlucky_ == 0 || rng_.one_in(2)) unlucky_ = between(1, plan_.workers - 1);
     return address_of(WorkerId(unlucky_));
+  }
+  /// Of the first pipeline, which is to be there at the end. (Of workers without stages that is the
+  /// first, which is never unlucky.)
+  bool has_to_stay(Address worker) const { return worker.index < plan_.pipeline.stages; }
+  /// The next stage, or the one before.
+  Address neighbour(Address stage) {
+    const std::uint32_t stages = plan_.pipeline.stages, at = stage.index % stages;
+    const bool next = at == 0 || (at + 1 < stages && rng_.one_in(2));
+    return address_of(WorkerId(next ? stage.index + 1 : stage.index - 1));
   }
   Address any_shard() { return address_of(ShardId(between(0, plan_.shards - 1))); }
 
@@ -149,7 +181,7 @@ class Draw {
   plan::FaultTime when() {
     if (plan_.stop.seconds > 0 && rng_.one_in(4))
       return std::max(0.0, plan_.stop.seconds - uniform(0, 1) * detection_);
-    const auto last = static_cast<std::int64_t>(limits_.iterations / plan_.workers);
+    const auto last = static_cast<std::int64_t>(limits_.iterations / members());
     const auto any = static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(last) + 1));
     switch (rng_.below(8)) {
       case 0:
@@ -188,10 +220,11 @@ class Draw {
   }
   plan::Fault worker_fault() {
     const Address worker = unlucky_worker();
+    if (piped() && (has_to_stay(worker) || rng_.one_in(3))) return stage_fault(worker);
     const Address peer = rng_.one_in(3) ? kScheduler : any_shard();
     plan::Fault fault{worker, when_or_soon(), 0, plan::Freeze{any_length()}};
     const auto within_iteration = [&](plan::FaultKind kind) {
-      fault.at = static_cast<std::int64_t>(rng_.below(limits_.iterations / plan_.workers + 1));
+      fault.at = static_cast<std::int64_t>(rng_.below(limits_.iterations / members() + 1));
       fault.kind = kind;
     };
     switch (rng_.below(13)) {
@@ -233,6 +266,46 @@ class Draw {
         fault.kind = plan::SlowLink{uniform(2, 50), any_length()};
     }
     return fault;
+  }
+
+  /// Of a stage, which is there again after it.
+  plan::Fault stage_fault(Address stage) {
+    const Address peer = rng_.one_in(3) ? any_shard() : neighbour(stage);
+    plan::Fault fault{stage, when_or_soon(), 0, plan::Breaks{peer, any_length()}};
+    switch (rng_.below(10)) {
+      case 0:
+      case 1:
+        fault.kind = plan::Crash{any_length()};
+        break;
+      case 2:
+        // Where two meet, it may be taken for dead.
+        if (!has_to_stay(stage) || !std::exchange(stage_away_, true))
+          fault.kind = plan::Freeze{brief()};
+        break;
+      case 3:
+        fault.kind = plan::Silence{peer, any_length()};
+        break;
+      case 4:
+        fault.kind = plan::Delay{peer, any_length() * 1e3 / 10, any_length()};
+        break;
+      case 5:
+        fault.kind = plan::SlowLink{uniform(2, 50), any_length()};
+        break;
+      case 6:
+        fault.kind = plan::Slow{brief() * 1e3 / 10, any_length()};
+        break;
+      default:
+        break;
+    }
+    return fault;
+  }
+  /// A stage is lost, and comes back, while its neighbour cannot hear it or tell it anything.
+  void lost_between_stages() {
+    const Address stage = unlucky_worker(), peer = neighbour(stage);
+    const double at = uniform(0, length_), apart = uniform(0.5, 4) * detection_;
+    plan_.faults.push_back({stage, at, 0, plan::Breaks{peer, apart}});
+    plan_.faults.push_back({rng_.one_in(2) ? stage : peer, at + uniform(0, 1) * apart, 0,
+                            plan::Crash{uniform(0.1, 1) * apart}});
   }
 
   /// Of a shard or the scheduler.
@@ -289,14 +362,17 @@ class Draw {
       plan_.faults.push_back(rng_.one_in(4) ? other_fault() : worker_fault());
     if (rng_.one_in(6)) late_messages_of_a_life();
     if (rng_.one_in(6) && plan_.shards > 1) uneven_admission();
+    if (piped() && rng_.one_in(3)) lost_between_stages();
   }
 
   const Job& base_;
   const DrawLimits limits_;
   Rng rng_;
   Plan plan_;
+  std::shared_ptr<const Model> model_;
   std::uint32_t unlucky_ = 0;  // worker of the last fault of one; 0: none yet
   bool away_ = false;          // whether a shard or the scheduler is, for once
+  bool stage_away_ = false;    // likewise, a stage of the first pipeline
   double step_seconds_ = 0;    // of one iteration without stragglers
   double length_ = 0;          // of the run, about, in seconds
   double detection_ = 0;       // seconds

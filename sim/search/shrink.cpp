@@ -31,6 +31,49 @@ bool drop_last(Plan& plan, std::uint32_t& count, RoleKind kind, std::uint32_t le
   return true;
 }
 
+/// The last pipelines go; without stages, the last workers.
+bool drop_pipelines(Plan& plan, std::uint32_t count, std::uint32_t least) {
+  bool any = false;
+  for (; count > 0 && plan.workers / plan.pipeline.stages > least; --count)
+    for (std::uint32_t stage = 0; stage < plan.pipeline.stages; ++stage)
+      any |= drop_last(plan, plan.workers, RoleKind::worker, 1);
+  return any;
+}
+
+/// The last stage of each pipeline goes; what concerns the others stays with them.
+bool drop_stage(Plan& plan) {
+  const std::uint32_t stages = plan.pipeline.stages, last = stages - 1;
+  if (stages == 1) return false;
+  const auto of_last = [&](std::uint32_t worker) { return worker % stages == last; };
+  for (std::uint32_t worker = last; worker < plan.workers; worker += stages)
+    std::erase_if(plan.faults, [&](const plan::Fault& fault) {
+      return concerns(fault, address_of(WorkerId(worker)));
+    });
+  std::erase_if(plan.stragglers,
+                [&](const plan::Straggler& it) { return !it.all && of_last(it.worker); });
+  const auto renamed = [&](std::uint32_t worker) {
+    return worker / stages * last + worker % stages;
+  };
+  const auto rename = [&](Address& actor) {
+    if (actor.kind == RoleKind::worker) actor.index = renamed(actor.index);
+  };
+  for (plan::Straggler& straggler : plan.stragglers)
+    if (!straggler.all) straggler.worker = renamed(straggler.worker);
+  for (plan::Fault& fault : plan.faults) {
+    rename(fault.actor);
+    if (auto* breaks = std::get_if<plan::Breaks>(&fault.kind)) rename(breaks->peer);
+    if (auto* delay = std::get_if<plan::Delay>(&fault.kind)) rename(delay->peer);
+    if (auto* silence = std::get_if<plan::Silence>(&fault.kind)) rename(silence->peer);
+    if (auto* partition = std::get_if<plan::Partition>(&fault.kind))
+      for (Address& actor : partition->with) rename(actor);
+  }
+  plan.workers = plan.workers / stages * last;
+  plan.pipeline.stages = last;
+  plan.pipeline.split.clear();
+  std::erase(plan.pipeline.recompute, last);
+  return true;
+}
+
 template <class T>
 bool set(T& field, const T& value) {
   if (field == value) return false;
@@ -61,13 +104,18 @@ std::vector<Change> changes(const Plan& plan) {
       p.stragglers.erase(p.stragglers.begin() + static_cast<std::ptrdiff_t>(i));
       return true;
     });
-  all.push_back([](Plan& p) {
-    bool any = false;
-    for (int i = 0; i < 4; ++i) any |= drop_last(p, p.workers, RoleKind::worker, 2);
-    return any;
-  });
-  all.push_back([](Plan& p) { return drop_last(p, p.workers, RoleKind::worker, 1); });
+  all.push_back([](Plan& p) { return drop_pipelines(p, 4, 2); });
+  all.push_back([](Plan& p) { return drop_pipelines(p, 1, 1); });
+  all.push_back(drop_stage);
   all.push_back([](Plan& p) { return drop_last(p, p.shards, RoleKind::shard, 1); });
+  all.push_back([](Plan& p) { return set(p.pipeline.split, std::string()); });
+  all.push_back([](Plan& p) {
+    if (p.pipeline.chunks > 1) p.pipeline.split.clear();
+    const bool fewer = set(p.pipeline.chunks, 1u);
+    return set(p.pipeline.schedule, std::string("1f1b")) || fewer;
+  });
+  all.push_back([](Plan& p) { return set(p.pipeline.recompute, {}); });
+  all.push_back([](Plan& p) { return set(p.micro_batches, 1u); });
   all.push_back([](Plan& p) { return set(p.prefetch, false); });
   all.push_back([](Plan& p) { return set(p.evaluate_every, 0.0); });
   all.push_back([](Plan& p) { return set(p.balance, plan::Balance::equal); });

@@ -6,8 +6,8 @@
 
 namespace leeway::sim {
 
-/// Leaves out faults, stragglers, workers, shards, iterations and settings one after the other, and
-/// keeps what `fails`. Tries `most_trials` plans at most.
+/// Leaves out faults, stragglers, workers (or pipelines, and stages of them), shards, iterations
+/// and settings one after the other, and keeps what `fails`. Tries `most_trials` plans at most.
 Plan shrink(Plan plan, const std::function<bool(const Plan&)>& fails, int most_trials = 300);
 
 }  // namespace leeway::sim

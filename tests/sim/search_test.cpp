@@ -3,7 +3,7 @@
 
 #include "sim/search/search.hpp"
 #include "sim/search/shrink.hpp"
-#include "tests/support/tiny.hpp"
+#include "tests/support/text_task.hpp"
 
 namespace leeway::sim {
 namespace {
@@ -12,6 +12,15 @@ using test::job_of;
 using test::tiny_plan;
 
 constexpr Address kShard0{RoleKind::shard, 0};
+
+Plan drawn_pipelines(const Job& base, std::uint64_t seed) {
+  return draw_plan(base, seed, {.pipelines = true});
+}
+
+bool between_stages(const plan::Fault& fault) {
+  const auto* breaks = std::get_if<plan::Breaks>(&fault.kind);
+  return breaks && fault.actor.kind == RoleKind::worker && breaks->peer.kind == RoleKind::worker;
+}
 
 }  // namespace
 
@@ -25,7 +34,7 @@ TEST_CASE("drawn plans are valid, have faults, and depend on their seed alone") 
     REQUIRE(valid);
     CHECK(plan == draw_plan(*base, seed));
     CHECK_FALSE(plan == draw_plan(*base, seed + 1));
-    CHECK(plan.workers >= 4);
+    if (plan.pipeline.stages == 1) CHECK(plan.workers >= 4);
     CHECK(plan.workers <= 16);
     REQUIRE_FALSE(plan.faults.empty());
     for (const auto& fault : plan.faults) kinds.insert(fault.kind.index());
@@ -33,6 +42,92 @@ TEST_CASE("drawn plans are valid, have faults, and depend on their seed alone") 
   }
   CHECK(kinds.size() == std::variant_size_v<plan::FaultKind>);
   CHECK(policies.size() >= 3);
+}
+
+TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concerns stages") {
+  const auto base = job_of(tiny_plan());
+  std::set<std::string> schedules;
+  std::set<std::size_t> kinds, policies;
+  int piped = 0, crashes = 0, breaks = 0, slow = 0, cut_by_hand = 0, computed_again = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    const Plan plan = drawn_pipelines(*base, seed);
+    const auto job = load_job(plan);
+    INFO("seed " << seed << ": " << (job ? "" : job.error().text));
+    REQUIRE(job);
+    CHECK(plan == drawn_pipelines(*base, seed));
+    if (plan.pipeline.stages == 1) {
+      CHECK(plan == draw_plan(*base, seed, {.pipelines = false}));
+      continue;
+    }
+    ++piped;
+    schedules.insert(plan.pipeline.schedule);
+    policies.insert(plan.consistency.index());
+    cut_by_hand += !plan.pipeline.split.empty();
+    computed_again += !plan.pipeline.recompute.empty();
+    for (const auto& fault : plan.faults) {
+      kinds.insert(fault.kind.index());
+      const bool of_stage = fault.actor.kind == RoleKind::worker;
+      crashes += of_stage && std::holds_alternative<plan::Crash>(fault.kind);
+      slow += of_stage && std::holds_alternative<plan::Slow>(fault.kind);
+      breaks += between_stages(fault);
+    }
+  }
+  CHECK(piped > 150);
+  CHECK(piped < 250);
+  CHECK(schedules.size() == pipeline::catalogue().size());
+  CHECK(policies.size() == 4);  // all but backup
+  CHECK(kinds.size() == std::variant_size_v<plan::FaultKind>);
+  for (const int times : {crashes, breaks, slow, cut_by_hand, computed_again}) CHECK(times > 20);
+}
+
+TEST_CASE("nobody of the first of drawn pipelines goes for good") {
+  const auto base = job_of(tiny_plan());
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const Plan plan = drawn_pipelines(*base, seed);
+    INFO("seed " << seed);
+    for (const auto& fault : plan.faults) {
+      if (fault.actor.kind != RoleKind::worker || fault.actor.index >= plan.pipeline.stages)
+        continue;
+      CHECK_FALSE(std::holds_alternative<plan::Throws>(fault.kind));
+      CHECK_FALSE(std::holds_alternative<plan::Killed>(fault.kind));
+      CHECK_FALSE(std::holds_alternative<plan::Leaves>(fault.kind));
+      if (const auto* crash = std::get_if<plan::Crash>(&fault.kind)) CHECK(crash->back > 0);
+    }
+  }
+}
+
+TEST_CASE("a model that is not made anew is cut where it can be, and else there are no pipelines") {
+  const auto base = job_of(test::text_plan());
+  int piped = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    const Plan plan = drawn_pipelines(*base, seed);
+    const auto job = load_job(plan);
+    INFO("seed " << seed << ": " << (job ? "" : job.error().text));
+    REQUIRE(job);
+    CHECK(plan.model == base->plan.model);
+    piped += (*job)->stages->piped();
+  }
+  CHECK(piped > 30);
+  Plan one_layer = tiny_plan();
+  one_layer.data = plan::CustomData{"one feature"};
+  one_layer.model = {plan::Linear{3}};
+  one_layer.shards = 1;
+  register_data("one feature",
+                [](std::uint64_t seed) { return load_data(tiny_plan().data, seed); });
+  const auto whole = job_of(one_layer);
+  for (std::uint64_t seed = 1; seed <= 30; ++seed)
+    CHECK(drawn_pipelines(*whole, seed).pipeline.stages == 1);
+}
+
+TEST_CASE("around a plan with pipelines every drawn plan has them") {
+  Plan plan = tiny_plan();
+  plan.workers = 4;
+  plan.pipeline.stages = 2;
+  const auto base = job_of(plan);
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CHECK(drawn_pipelines(*base, seed).pipeline.stages > 1);
+    CHECK(draw_plan(*base, seed, {.pipelines = false}).pipeline.stages == 1);
+  }
 }
 
 TEST_CASE("a search over runs that are right finds nothing, whatever its threads") {
@@ -63,6 +158,36 @@ TEST_CASE("a run that fails is made smaller, and still fails") {
   CHECK(try_plan(small, load_job).property == "the run ends well");
 }
 
+TEST_CASE("a plan with pipelines is made smaller by whole pipelines, and by stages") {
+  const auto base = job_of(tiny_plan());
+  Plan plan = tiny_plan();
+  for (std::uint64_t seed = 1; plan.workers < 9 || plan.pipeline.stages < 3; ++seed)
+    plan = drawn_pipelines(*base, seed);
+  const std::uint32_t stages = plan.pipeline.stages;
+  // Stage 1 of the second pipeline loses its link to stage 0 of the third.
+  const auto worker = [](std::uint32_t index) { return address_of(WorkerId(index)); };
+  plan.faults = {{worker(stages + 1), 0.5, 0, plan::Breaks{worker(2 * stages), 1}},
+                 {worker(0), 0.5, 0, plan::Breaks{worker(stages - 1), 1}}};
+  const auto small = [&](std::size_t least_faults) {
+    return shrink(plan, [&](const Plan& candidate) {
+      CHECK(candidate.workers % candidate.pipeline.stages == 0);
+      return load_job(candidate).has_value() && candidate.faults.size() >= least_faults &&
+             (least_faults == 0 || candidate.faults[0].actor != worker(0));
+    });
+  };
+  const Plan none = small(0);
+  CHECK(none.workers == 1);
+  CHECK(none.pipeline == plan::Pipeline{});
+  CHECK(none.micro_batches == 1);
+  // That fault needs three pipelines, and two stages.
+  const Plan one = small(1);
+  CHECK(one.workers == 6);
+  CHECK(one.pipeline.stages == 2);
+  REQUIRE(one.faults.size() == 1);
+  CHECK(one.faults[0].actor == worker(3));
+  CHECK(std::get<plan::Breaks>(one.faults[0].kind).peer == worker(4));
+}
+
 TEST_CASE("a search stops at the seed that fails, and keeps its plan") {
   const auto base = job_of(tiny_plan());
   // Every run with more than nine workers loses a shard.
@@ -71,10 +196,12 @@ TEST_CASE("a search stops at the seed that fails, and keeps its plan") {
     if (plan.workers > 9) broken.faults.push_back({kShard0, std::int64_t{4}, 0, plan::Crash{}});
     return load_job(broken);
   };
-  const auto found = search(*base, {.first = 1, .last = 100, .threads = 2, .make_job = make});
+  const DrawLimits no_pipelines{.pipelines = false};
+  const auto found = search(
+      *base, {.first = 1, .last = 100, .threads = 2, .draw = no_pipelines, .make_job = make});
   REQUIRE_FALSE(found.failures.empty());
   const Failure& failure = found.failures.front();
-  CHECK(failure.drawn == draw_plan(*base, failure.seed));
+  CHECK(failure.drawn == draw_plan(*base, failure.seed, no_pipelines));
   CHECK(failure.shrunk.workers == 10);
   CHECK(failure.trial.report.find("shard 0 ended") != std::string::npos);
   CHECK(found.seeds < 100);

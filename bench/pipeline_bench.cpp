@@ -1,0 +1,324 @@
+// What pipelines gain and what they keep.
+//
+//   pipeline_bench [speed] [memory] [bubble] [--rounds 5] [--seconds 2]     all three, if none is
+//   named
+//
+// speed: samples a second of a transformer and of a convolutional network, cut into two stages on
+// two cores, against one worker on one core, interleaved; beside it what one worker loses to the
+// same micro-batches, and what two whole workers do. memory: what the activations of fill_drain, of
+// 1f1b and of 1f1b with recompute come to by their shapes, and the largest memory of a process that
+// trains so. bubble: the share of their time in which the stages of a simulated pipeline of equal
+// layers idle, in a world without noise and latency, against the schedules' closed forms.
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+
+#include "bench/child.hpp"
+#include "bench/models.hpp"
+#include "bench/random_samples.hpp"
+#include "core/text.hpp"
+#include "models/part_bytes.hpp"
+#include "runtime/scenario.hpp"
+#include "runtime/words.hpp"
+
+namespace {
+
+using namespace leeway;
+
+constexpr std::uint32_t kMicroBatches = 16;
+
+template <class T>
+T must(Expected<T> value) {
+  if (!value) bench::fail(value.error().text);
+  return std::move(*value);
+}
+
+/// Threads made from now on, and this one, run on cores 0 to count - 1.
+void use_cores(int count) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int core = 0; core < count; ++core) CPU_SET(static_cast<std::size_t>(core), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+void register_random(const bench::Task& task) {
+  const auto data = std::make_shared<bench::RandomSamples>(task, 2048);
+  const auto few = std::make_shared<bench::RandomSamples>(task, 16);
+  register_data("random", [=](std::uint64_t) { return Expected<TrainTest>(TrainTest{data, few}); });
+}
+
+/// One worker that trains on noise until it has done so many iterations.
+Plan plan_of(const bench::Task& task, std::uint32_t batch, std::uint64_t iterations) {
+  Plan plan;
+  plan.name = "pipeline-bench";
+  plan.data = plan::CustomData{"random"};
+  plan.model = task.layers;
+  plan.optimizer = momentum(0.001, 0.9);
+  plan.consistency = bsp();
+  plan.workers = 1;
+  plan.shards = 1;
+  plan.batch = batch;
+  plan.stop = {.epochs = 0, .iterations = iterations};
+  plan.evaluate_every = 0;
+  return plan;
+}
+
+void cut(Plan& plan, std::uint32_t stages, const std::string& schedule) {
+  plan.workers = stages;
+  plan.micro_batches = kMicroBatches;
+  plan.pipeline.stages = stages;
+  plan.pipeline.schedule = schedule;
+}
+
+Result ran(const Plan& plan) {
+  Result result = run(plan, {.quiet = true});
+  if (!result.ok()) bench::fail(result.error.empty() ? "interrupted" : result.error);
+  return result;
+}
+
+const bench::Task& task_of(const std::string& model) {
+  return bench::tasks().at(model);
+}
+
+// ---- speed ----
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Row {
+  std::string name;
+  int cores;
+  Plan plan;
+  std::vector<double> figures;
+};
+
+std::vector<Row> rows_of(const std::string& model) {
+  constexpr std::uint32_t kBatch = 64;
+  const Plan whole = plan_of(task_of(model), kBatch, 8);
+  Plan pieces = whole;
+  pieces.micro_batches = kMicroBatches;
+  std::vector<Row> rows = {
+      {concat(model, ": 1 worker, 1 core"), 1, whole, {}},
+      {concat("1 worker, 1 core, ", kMicroBatches, " micro-batches"), 1, pieces, {}}};
+  for (const char* schedule : {"fill_drain", "1f1b", "zero_bubble_h1", "2bw"}) {
+    Plan piped = whole;
+    cut(piped, 2, schedule);
+    if (std::string_view(schedule) == "2bw") piped.consistency = ssp(1);
+    rows.push_back({concat("2 stages, 2 cores, ", schedule), 2, piped, {}});
+  }
+  Plan two = whole;
+  two.workers = 2;
+  two.consistency = ssp(2);
+  rows.push_back({"2 workers, 2 cores, ssp(2)", 2, two, {}});
+  return rows;
+}
+
+double rate_of(const Row& row) {
+  use_cores(row.cores);
+  return ran(row.plan).samples_per_second;
+}
+
+void print(const std::vector<Row>& rows) {
+  std::printf("%-36s %10s %10s %10s   %s\n", "samples/s", "median", "min", "max",
+              "ratio: median (min to max)");
+  for (const auto& row : rows) {
+    const auto [least, most] = std::minmax_element(row.figures.begin(), row.figures.end());
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < row.figures.size(); ++i)
+      ratios.push_back(row.figures[i] / rows.front().figures[i]);
+    const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+    std::printf("%-36s %10.1f %10.1f %10.1f   %.3f (%.3f to %.3f)\n", row.name.c_str(),
+                median(row.figures), *least, *most, median(ratios), *low, *high);
+  }
+  std::printf("\n");
+}
+
+void speed(int rounds, double seconds) {
+  for (const char* model : {"gpt", "vgg"}) {
+    register_random(task_of(model));
+    auto rows = rows_of(model);
+    for (Row& row : rows) {
+      const double wanted = rate_of(row) * seconds / row.plan.batch;
+      row.plan.stop.iterations = static_cast<std::uint64_t>(wanted) + 2 * row.plan.workers;
+    }
+    for (int round = 0; round < rounds; ++round) {
+      for (auto& row : rows) row.figures.push_back(rate_of(row));
+      std::fprintf(stderr, "%s: round %d of %d\n", model, round + 1, rounds);
+    }
+    print(rows);
+  }
+}
+
+// ---- memory ----
+
+struct Kept {
+  const char* name;
+  const char* schedule;
+  bool recompute;
+};
+constexpr Kept kKept[] = {{"fill_drain", "fill_drain", false},
+                          {"1f1b", "1f1b", false},
+                          {"1f1b, recompute", "1f1b", true}};
+
+Plan memory_plan(std::uint32_t stages, const Kept& kept) {
+  Plan plan = plan_of(task_of("vgg"), 16 * kMicroBatches, 3);
+  cut(plan, stages, kept.schedule);
+  for (std::uint32_t stage = 0; kept.recompute && stage < stages; ++stage)
+    plan.pipeline.recompute.push_back(stage);
+  return plan;
+}
+
+/// Bytes that all stages keep at their worst moments, by shapes.
+std::int64_t predicted(const Plan& plan) {
+  const auto job = must(make_job(plan, must(load_data(plan.data, plan.seed))));
+  const Stages& stages = *job->stages;
+  const auto& schedule = *must(pipeline::find_schedule(stages.spec().schedule));
+  std::int64_t bytes = 0;
+  for (std::uint32_t stage = 0; stage < stages.count(); ++stage) {
+    const auto part =
+        part_bytes(*job->model, stages.parts()[stage], plan.batch / plan.micro_batches,
+                   {.recompute = stages.share(stage).recompute});
+    bytes += part.shared +
+             schedule.peak_activations(stages.spec(), static_cast<int>(stage)) * part.kept();
+  }
+  return bytes;
+}
+
+/// The most that this process has had resident, in bytes.
+double peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) * 1024;
+  bench::fail("no VmHWM in /proc/self/status");
+}
+
+/// What a process of its own does: trains, and tells its peak.
+void tell_peak(std::uint32_t stages, std::size_t kept) {
+  register_random(task_of("vgg"));
+  ran(memory_plan(stages, kKept[kept]));
+  std::printf("%.0f\n", peak_bytes());
+}
+
+void memory(int rounds) {
+  register_random(task_of("vgg"));
+  std::printf("%-8s %-18s %16s   %s\n", "stages", "MB", "kept, by shapes",
+              "largest of the process: median (min to max)");
+  for (const std::uint32_t stages : {2u, 4u})
+    for (std::size_t kept = 0; kept < std::size(kKept); ++kept) {
+      std::vector<double> peaks;
+      for (int round = 0; round < rounds; ++round)
+        peaks.push_back(bench::Child({"--peak", concat(stages), concat(kept)}).number() / 1e6);
+      const auto [least, most] = std::minmax_element(peaks.begin(), peaks.end());
+      std::printf("%-8u %-18s %16.1f   %.1f (%.1f to %.1f)\n", stages, kKept[kept].name,
+                  static_cast<double>(predicted(memory_plan(stages, kKept[kept]))) / 1e6,
+                  median(peaks), *least, *most);
+    }
+  std::printf("\n");
+}
+
+// ---- bubble ----
+
+constexpr std::uint32_t kLayers = 16, kWidth = 256, kUpdates = 20;
+
+/// "0-7,8-15": the layers in so many equal parts.
+std::string equal_split(std::uint32_t parts) {
+  std::string split;
+  const std::uint32_t length = kLayers / parts;
+  for (std::uint32_t first = 0; first < kLayers; first += length)
+    split += concat(first ? "," : "", first, length > 1 ? concat('-', first + length - 1) : "");
+  return split;
+}
+
+/// Where only computing takes time; updates take some, too.
+Plan bubble_plan(const pipeline::Spec& spec) {
+  Plan plan;
+  plan.name = "pipeline-bench";
+  plan.data = clusters(kWidth, kWidth, 4096);
+  plan.model.assign(kLayers, linear(kWidth));
+  plan.optimizer = sgd(0.01);
+  plan.consistency = ssp(static_cast<std::uint32_t>(spec.stages));
+  plan.workers = static_cast<std::uint32_t>(spec.stages);
+  plan.shards = 4;
+  plan.micro_batches = static_cast<std::uint32_t>(spec.micro_batches);
+  plan.batch = 64 * plan.micro_batches;
+  plan.pipeline = {.stages = plan.workers,
+                   .schedule = spec.schedule,
+                   .chunks = static_cast<std::uint32_t>(spec.chunks),
+                   .split = equal_split(plan.workers * static_cast<std::uint32_t>(spec.chunks))};
+  plan.stop = {.epochs = 0, .iterations = kUpdates};
+  plan.evaluate_every = 0;
+  plan.simulated = plan::World{.memory = 1e9,
+                               .noise = 0,
+                               .latency_us = 0,
+                               .local_latency_us = 0,
+                               .jitter = 0,
+                               .link = 0,
+                               .cost_only = true};
+  return plan;
+}
+
+double idle_share(const Plan& plan) {
+  const Result result = ran(plan);
+  double busy = 0;
+  for (const auto& worker : result.totals.workers) busy += worker.compute.seconds();
+  return 1 - busy / (result.seconds * plan.workers);
+}
+
+std::string percent_of(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", 100 * share);
+  return text;
+}
+
+void bubble() {
+  std::printf("%-16s %7s %14s %10s %10s\n", "idle, %", "stages", "micro-batches", "theory",
+              "measured");
+  for (const auto& entry : pipeline::catalogue())
+    for (const int stages : {2, 4, 8})
+      for (const int micro_batches : {4, 8, 32}) {
+        pipeline::Spec spec{.schedule = std::string(entry.name),
+                            .stages = stages,
+                            .micro_batches = micro_batches,
+                            .updates = kUpdates};
+        if (entry.name == "interleaved") spec.chunks = 2;
+        if (!pipeline::validate(spec)) continue;
+        const auto share = entry.schedule().bubble(spec, {});
+        const std::string theory =
+            share ? percent_of(static_cast<double>(share->part) / static_cast<double>(share->whole))
+                  : "none";
+        std::printf("%-16s %7d %14d %10s %10s\n", spec.schedule.c_str(), stages, micro_batches,
+                    theory.c_str(), percent_of(idle_share(bubble_plan(spec))).c_str());
+      }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> parts;
+  std::vector<std::size_t> peak;
+  int rounds = 5;
+  double seconds = 2;
+  CLI::App app("What pipelines gain and what they keep.");
+  app.add_option("parts", parts, "speed, memory or bubble")
+      ->check(CLI::IsMember({"speed", "memory", "bubble"}));
+  app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
+  app.add_option("--seconds", seconds, "of each run")->check(CLI::PositiveNumber);
+  app.add_option("--peak", peak)->expected(2)->group("");  // for processes of its own
+  CLI11_PARSE(app, argc, argv);
+  if (!peak.empty()) {
+    tell_peak(static_cast<std::uint32_t>(peak[0]), peak[1]);
+    return 0;
+  }
+  const auto wanted = [&](const char* part) {
+    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+  };
+  if (wanted("speed")) speed(rounds, seconds);
+  if (wanted("memory")) memory(rounds);
+  if (wanted("bubble")) bubble();
+}

@@ -1,0 +1,115 @@
+#pragma once
+// PipelineChecker: property 8 for stages, and what a schedule promises: each micro-batch goes
+// through each part of the model once, both ways on the same weights, of which a stage keeps no
+// more than it may.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "sim/checkers/checker.hpp"
+#include "sim/checkers/iteration_set.hpp"
+
+namespace leeway::sim {
+
+/// Of each stage, in its present life (the incarnation that it joined as, and the Start that it
+/// goes by):
+/// - a backward, and each half of one, reads the weights that its forward has read. They are those
+/// of
+///   a pull for this iteration or a later one, which every shard that the stage has blocks on has
+///   answered to this incarnation, and which lacks no more of the stage's own updates than the
+///   schedule allows. A push names their versions.
+/// - a micro-batch goes through a part forward once, then back once; and an iteration that is
+/// pushed
+///   whole had all its samples go through.
+/// - what it computes on came under this Start: the mini-batch, activations, gradients of outputs;
+///   nothing is done of iterations that there are not (NoMore), and none pushed that was given up.
+/// - it keeps no more versions of its weights and activations of micro-batches than the schedule
+/// says. Does nothing where every worker trains the whole model.
+class PipelineChecker final : public Checker {
+ public:
+  explicit PipelineChecker(std::shared_ptr<const Job> job);
+  void on_event(Instant, Address actor, const Event& event) override;
+  void on_sent(Instant, const Letter& letter) override;
+  void on_delivered(Instant, const Letter& letter) override;
+  void on_restarted(Instant, Address actor) override;
+
+ private:
+  using Positions = std::pair<std::int64_t, std::int64_t>;
+  using MicroBatch = std::uint32_t;
+  using PartOfModel = std::uint32_t;
+
+  /// What a stage has been told under one Start.
+  struct Told {
+    std::map<Iteration, Positions> mini_batches;
+    std::optional<Iteration> end;  // there is no iteration from this one on
+    std::map<std::tuple<Iteration, MicroBatch, PartOfModel>, std::int64_t> activations;  // samples
+    std::set<std::tuple<Iteration, MicroBatch, PartOfModel>> gradients;
+  };
+  /// The way of a micro-batch through a part.
+  struct Way {
+    std::int64_t pull = 0;                 // iteration of it
+    bool inputs = false, weights = false;  // has gone back
+  };
+  struct Progress {
+    std::map<std::pair<PartOfModel, MicroBatch>, Way> ways;
+    std::map<MicroBatch, std::int64_t> samples;
+    std::set<std::pair<std::uint32_t, std::uint32_t>> pushed;  // shard, part of a push
+    bool gradients = false;                                    // some of what was pushed are
+  };
+  /// One pull at one shard.
+  struct Pull {
+    Clock own_clock;
+    std::optional<std::map<BlockId, Version>> answer;
+  };
+  struct Stage {
+    Incarnation incarnation{1};
+    std::uint64_t start = 0;
+    std::map<std::uint64_t, Told> told;  // by number of the Start, this one and later ones
+    std::map<Iteration, Progress> open;  // iterations that were begun
+    IterationSet whole;                  // that were pushed
+    std::map<Iteration, std::map<ShardId, Pull>> pulls;
+    std::map<std::int64_t, int> in_flight;  // forwards without their backward, by pull
+    std::optional<Iteration> given_up;
+  };
+
+  void join(Stage& stage, Incarnation incarnation) const;
+  void begin(Stage& stage, std::uint64_t start) const;
+  void forward(Address actor, Stage& stage, const Event& event);
+  void backward(Address actor, Stage& stage, const Event& event);
+  void check_pull(Address actor, const Stage& stage, Iteration iteration, std::int64_t pull) const;
+  void check_kept(Address actor, const Stage& stage) const;
+
+  void tell(Address actor, const msg::MiniBatch& mini_batch);
+  void tell(Address actor, const msg::NoMore& no_more);
+  void count(Address actor, Progress& progress, MicroBatch micro_batch, std::int64_t samples) const;
+  void from_stage(Address actor, const Letter& letter);
+  void push(const Letter& letter, const msg::Push& push);
+  /// Of an iteration, at all shards.
+  std::size_t parts_pushed(Address actor) const;
+  /// The iteration is pushed; `computed`: it had samples.
+  void finish(Address actor, Stage& stage, Iteration iteration, bool computed);
+  void check_versions(const Letter& letter, const Stage& stage, const msg::Push& push) const;
+  void check_whole(Address actor, const Stage& stage, Iteration iteration,
+                   const Progress& progress) const;
+
+  const StageShare& share_of(Address actor) const {
+    return job_->stages->share_of(WorkerId(actor.index));
+  }
+  std::uint32_t index_of(Address actor) const {
+    return job_->stages->stage_of(WorkerId(actor.index));
+  }
+
+  std::shared_ptr<const Job> job_;
+  const pipeline::Schedule* schedule_ = nullptr;  // null: nothing is checked
+  pipeline::Spec spec_;                           // with updates enough to fill the pipeline
+  std::vector<bool> gradient_wanted_;             // of each part's output: by who is trained
+  std::vector<Stage> stages_;                     // by worker
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,139 @@
+#include "sim/search/draw_pipelines.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/text.hpp"
+#include "kernels/executor.hpp"
+#include "models/pieces.hpp"
+#include "policies/pipeline/schedule.hpp"
+#include "sim/search/dice.hpp"
+
+namespace leeway::sim {
+namespace {
+
+constexpr std::uint32_t kMostStages = 4, kMostPipelines = 3, kMostMicroBatches = 6;
+constexpr std::uint32_t kMostChunks = 3;
+
+/// A chain of small layers, of all kinds that a flat sample goes through, before the last one of
+/// the model that there was.
+std::vector<plan::Layer> drawn_layers(Rng& rng, const plan::Layer& last) {
+  std::uint32_t width = between(rng, 3, 8);
+  std::vector<plan::Layer> layers = {plan::Linear{width}};
+  for (std::uint32_t more = between(rng, 2, 8); more > 0; --more) {
+    switch (rng.below(8)) {
+      case 0:
+        layers.push_back(plan::Relu{});
+        break;
+      case 1:
+        layers.push_back(plan::Tanh{});
+        break;
+      case 2:
+        layers.push_back(plan::LayerNorm{});
+        break;
+      case 3:
+        layers.push_back(plan::Dropout{0.2});
+        break;
+      case 4:
+        layers.push_back(plan::Residual{{plan::Linear{width}, plan::Gelu{}}, {}});
+        break;
+      default:
+        width = between(rng, 3, 8);
+        layers.push_back(plan::Linear{width});
+    }
+  }
+  layers.push_back(last);
+  return layers;
+}
+
+std::shared_ptr<const Model> drawn_model(const Job& base, Rng& rng, Plan& plan) {
+  const bool made = std::holds_alternative<plan::Synthetic>(plan.data);
+  if (!made || !std::holds_alternative<plan::Linear>(plan.model.back())) return base.model;
+  auto layers = drawn_layers(rng, plan.model.back());
+  const Dataset& data = *base.data.train;
+  auto model = Model::build(layers, plan.loss, data.sample_shape(), data.classes(),
+                            data.target_count(), data.label_count());
+  LW_CHECK(bool(model), model ? std::string() : model.error().text);
+  plan.model = std::move(layers);
+  return *model;
+}
+
+/// `most`: parts that the model can be cut into.
+pipeline::Spec drawn_spec(Rng& rng, std::uint32_t most) {
+  const auto schedules = pipeline::catalogue();
+  for (int trial = 0; trial < 1000; ++trial) {
+    pipeline::Spec spec;
+    spec.schedule = schedules[rng.below(schedules.size())].name;
+    spec.stages = static_cast<int>(between(rng, 2, std::min(kMostStages, most)));
+    spec.micro_batches = static_cast<int>(between(rng, 1, kMostMicroBatches));
+    const auto chunks = std::min(kMostChunks, most / static_cast<std::uint32_t>(spec.stages));
+    if (spec.schedule == "interleaved") spec.chunks = static_cast<int>(between(rng, 1, chunks));
+    if (pipeline::validate(spec)) return spec;
+  }
+  return {.stages = 2};
+}
+
+/// Anywhere: what is cut well is what is drawn otherwise.
+std::string drawn_split(Rng& rng, const std::vector<ModelPiece>& pieces, std::uint32_t parts) {
+  std::set<std::uint32_t> ends = {static_cast<std::uint32_t>(pieces.size())};
+  while (ends.size() < parts)
+    ends.insert(between(rng, 1, static_cast<std::uint32_t>(pieces.size()) - 1));
+  std::string text;
+  std::uint32_t first = 0;
+  for (const std::uint32_t end : ends) {
+    text += concat(text.empty() ? "" : ",", pieces[first].name);
+    if (end - first > 1) text += concat('-', pieces[end - 1].name);
+    first = end;
+  }
+  return text;
+}
+
+plan::Consistency drawn_consistency(Rng& rng, std::uint32_t room) {
+  switch (rng.below(6)) {
+    case 0:
+    case 1:
+      if (room == 0) return plan::Bsp{};
+      return plan::Ssp{room};
+    case 2:
+      return plan::Asp{};
+    case 3: {
+      const std::uint32_t low = std::max(room, 1u);
+      return plan::Adaptive{low, low + between(rng, 1, 6)};
+    }
+    default:
+      return plan::Ssp{room + between(rng, 0, 4)};
+  }
+}
+
+std::uint32_t version_lag(const pipeline::Spec& spec) {
+  const pipeline::Schedule& schedule = **pipeline::find_schedule(spec.schedule);
+  int lag = 0;
+  for (int stage = 0; stage < spec.stages; ++stage)
+    lag = std::max(lag, schedule.version_lag(spec, stage));
+  return static_cast<std::uint32_t>(lag);
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> draw_pipelines(const Job& base, Rng& rng, Plan& plan) {
+  auto model = drawn_model(base, rng, plan);
+  const auto pieces = pieces_of(*model, 1, *make_cpu_executor());
+  if (pieces.size() < 2) return nullptr;
+  const auto spec = drawn_spec(rng, static_cast<std::uint32_t>(pieces.size()));
+  const auto stages = static_cast<std::uint32_t>(spec.stages);
+  plan.workers = stages * between(rng, 1, kMostPipelines);
+  plan.micro_batches = static_cast<std::uint32_t>(spec.micro_batches);
+  plan.batch = between(rng, plan.micro_batches, 2 * plan.micro_batches + 4);
+  plan.chunk = rng.one_in(2) ? 0 : plan.batch * between(rng, 1, 6);
+  plan.prefetch = false;
+  plan.consistency = drawn_consistency(rng, version_lag(spec));
+  plan.pipeline = {.stages = stages,
+                   .schedule = spec.schedule,
+                   .chunks = static_cast<std::uint32_t>(spec.chunks)};
+  for (std::uint32_t stage = 0; stage < stages; ++stage)
+    if (rng.one_in(4)) plan.pipeline.recompute.push_back(stage);
+  if (rng.one_in(4)) plan.pipeline.split = drawn_split(rng, pieces, stages * plan.pipeline.chunks);
+  return model;
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,439 @@
+// The checker of pipelines, fed by hand with the history of an iteration: it keeps quiet while all
+// is well, and names what is left out, done twice, or done with something else.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "sim/checkers/pipelines.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::sim {
+namespace {
+
+using Kind = Event::Kind;
+
+const Address kShard = address_of(ShardId(0));
+
+Plan pipeline_plan(const std::string& schedule, std::uint32_t micro_batches) {
+  Plan plan = test::tiny_plan();
+  plan.workers = 2;
+  plan.shards = 1;
+  plan.batch = 2 * micro_batches;
+  plan.micro_batches = micro_batches;
+  plan.pipeline.stages = 2;
+  plan.pipeline.schedule = schedule;
+  return plan;
+}
+
+/// A pipeline of two stages and one shard, and short names for what happens there. Stages are
+/// workers of the same number, parts are stages.
+class Story {
+ public:
+  explicit Story(const Plan& plan) : job_(test::job_of(plan)), checker_(job_) {}
+
+  void joins(std::uint32_t stage) { sent(worker(stage), kScheduler, msg::Join{}); }
+  void starts(std::uint32_t stage) {
+    gets(kScheduler, worker(stage), msg::Start{Iteration(0), number});
+  }
+  void told(msg::MiniBatch mini_batch) {
+    mini_batch.start = number;
+    passes_on(worker(0), worker(1), mini_batch);
+  }
+  void told(std::int64_t iteration, std::int64_t samples) {
+    told({.iteration = Iteration(iteration), .begin = 0, .end = samples});
+  }
+  void no_more(std::int64_t iteration) {
+    passes_on(worker(0), worker(1), msg::NoMore{number, Iteration(iteration)});
+  }
+  void asks(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
+    sent(worker(stage), kShard, msg::Pull{Iteration(pull), Clock(own_clock)});
+  }
+  void answered(std::uint32_t stage, std::int64_t pull, std::int64_t version) {
+    msg::Weights weights{.iteration = Iteration(pull)};
+    for (const BlockId id : share(stage).at[0].blocks) weights.blocks.push_back(block(id, version));
+    gets(kShard, worker(stage), weights);
+  }
+  void pulls(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
+    asks(stage, pull, own_clock);
+    answered(stage, pull, own_clock);
+  }
+  void activation(std::int64_t iteration, std::uint32_t micro_batch, std::int64_t samples = 2) {
+    passes_on(worker(0), worker(1),
+              msg::Activation{number, Iteration(iteration), micro_batch, 1, tensor(samples)});
+  }
+  void gradient(std::int64_t iteration, std::uint32_t micro_batch) {
+    passes_on(
+        worker(1), worker(0),
+        msg::OutputGradient{number, Iteration(iteration), micro_batch, 0, tensor(2), Clock()});
+  }
+  void passes(Kind kind, std::uint32_t stage, std::int64_t iteration, std::int64_t micro_batch,
+              std::int64_t pull) {
+    checker_.on_event({}, worker(stage),
+                      {.kind = kind,
+                       .worker = WorkerId(stage),
+                       .iteration = Iteration(iteration),
+                       .value = micro_batch,
+                       .value2 = pull,
+                       .part = stage});
+  }
+  void forward(std::uint32_t stage, std::int64_t iteration, std::int64_t micro_batch,
+               std::int64_t pull) {
+    passes(Kind::forward, stage, iteration, micro_batch, pull);
+  }
+  void backward(std::uint32_t stage, std::int64_t iteration, std::int64_t micro_batch,
+                std::int64_t pull) {
+    passes(Kind::backward_inputs, stage, iteration, micro_batch, pull);
+    passes(Kind::backward_weights, stage, iteration, micro_batch, pull);
+  }
+  void pushes(std::uint32_t stage, std::int64_t iteration, std::int64_t version,
+              msg::Push::Kind kind = msg::Push::Kind::gradient) {
+    for (const Part& part : share(stage).at[0].parts) {
+      msg::Push push{.iteration = Iteration(iteration), .part = part.index, .kind = kind};
+      push.part_count = static_cast<std::uint32_t>(share(stage).at[0].parts.size());
+      for (const BlockId id : part.blocks) push.blocks.push_back(block(id, version));
+      if (kind == msg::Push::Kind::empty) push.blocks.clear();
+      gets(worker(stage), kShard, push);
+    }
+  }
+  void finishes(std::uint32_t stage, std::int64_t iteration, std::int64_t samples) {
+    checker_.on_event({}, worker(stage),
+                      {.kind = Kind::step_finished,
+                       .worker = WorkerId(stage),
+                       .iteration = Iteration(iteration),
+                       .value = samples});
+  }
+  void sent(Address from, Address to, Body body) {
+    checker_.on_sent({}, letter(from, to, std::move(body)));
+  }
+  void gets(Address from, Address to, Body body) {
+    checker_.on_delivered({}, letter(from, to, std::move(body)));
+  }
+  void restarts(std::uint32_t stage) { checker_.on_restarted({}, worker(stage)); }
+
+  static Address worker(std::uint32_t stage) { return address_of(WorkerId(stage)); }
+
+  std::uint64_t number = 1;  // of the Start
+  Incarnation incarnation{1};
+
+ private:
+  void passes_on(Address from, Address to, const Body& body) {
+    sent(from, to, body);
+    gets(from, to, body);
+  }
+  Letter letter(Address from, Address to, Body body) const {
+    return {from, to, encode({.incarnation = incarnation, .body = std::move(body)})};
+  }
+  const StageShare& share(std::uint32_t stage) const { return job_->stages->share(stage); }
+  static msg::StageTensor tensor(std::int64_t samples) {
+    return {DType::f32, Shape{samples, 3}, Blob::floats(samples * 3)};
+  }
+  msg::BlockData block(BlockId id, std::int64_t version) const {
+    const std::int64_t floats = job_->layout->block(id).floats;
+    return {id, Version(version), DType::f32, Shape{floats}, Blob::floats(floats)};
+  }
+
+  std::shared_ptr<const Job> job_;
+  PipelineChecker checker_;
+};
+
+using Deed = std::function<void(Story&)>;
+/// What happens, by name, in order.
+using History = std::vector<std::pair<std::string, Deed>>;
+
+/// Iteration 0 of two micro-batches, by 1f1b: "F1.0" is the forward of micro-batch 0 on stage 1.
+History honest() {
+  return {{"join", [](Story& s) { s.joins(0), s.joins(1); }},
+          {"start", [](Story& s) { s.starts(0), s.starts(1); }},
+          {"told", [](Story& s) { s.told(0, 4); }},
+          {"pull0", [](Story& s) { s.pulls(0, 0, 0); }},
+          {"pull1", [](Story& s) { s.pulls(1, 0, 0); }},
+          {"F0.0", [](Story& s) { s.forward(0, 0, 0, 0); }},
+          {"A0", [](Story& s) { s.activation(0, 0); }},
+          {"F1.0", [](Story& s) { s.forward(1, 0, 0, 0); }},
+          {"F0.1", [](Story& s) { s.forward(0, 0, 1, 0); }},
+          {"A1", [](Story& s) { s.activation(0, 1); }},
+          {"I1.0", [](Story& s) { s.passes(Kind::backward_inputs, 1, 0, 0, 0); }},
+          {"G0", [](Story& s) { s.gradient(0, 0); }},
+          {"W1.0", [](Story& s) { s.passes(Kind::backward_weights, 1, 0, 0, 0); }},
+          {"B0.0", [](Story& s) { s.backward(0, 0, 0, 0); }},
+          {"F1.1", [](Story& s) { s.forward(1, 0, 1, 0); }},
+          {"B1.1", [](Story& s) { s.backward(1, 0, 1, 0); }},
+          {"G1", [](Story& s) { s.gradient(0, 1); }},
+          {"B0.1", [](Story& s) { s.backward(0, 0, 1, 0); }},
+          {"push0", [](Story& s) { s.pushes(0, 0, 0); }},
+          {"push1", [](Story& s) { s.pushes(1, 0, 0); }}};
+}
+
+std::size_t at(const History& history, const std::string& name) {
+  for (std::size_t i = 0; i < history.size(); ++i)
+    if (history[i].first == name) return i;
+  FAIL("there is no " << name);
+  return 0;
+}
+History without(const std::string& name) {
+  History history = honest();
+  history.erase(history.begin() + static_cast<std::ptrdiff_t>(at(history, name)));
+  return history;
+}
+History twice(const std::string& name) {
+  History history = honest();
+  const auto one = history.begin() + static_cast<std::ptrdiff_t>(at(history, name));
+  history.insert(one, *one);
+  return history;
+}
+History with(const std::string& name, Deed deed) {
+  History history = honest();
+  history[at(history, name)].second = std::move(deed);
+  return history;
+}
+History and_then(Deed deed) {
+  History history = honest();
+  history.emplace_back("then", std::move(deed));
+  return history;
+}
+
+/// What was seen, of the violation that comes of it; empty if there is none.
+std::string seen(const std::function<void()>& deed) {
+  try {
+    deed();
+  } catch (const Violation& violation) {
+    return violation.seen();
+  }
+  return "";
+}
+std::string seen(const History& history) {
+  Story story(pipeline_plan("1f1b", 2));
+  return seen([&] {
+    for (const auto& [name, deed] : history) deed(story);
+  });
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a pipeline that keeps to its schedule is no violation, nor is a message that comes again") {
+  CHECK(seen(honest()) == "");
+  for (const char* name : {"join", "start", "told", "A0", "A1", "G0", "G1", "push0", "push1"}) {
+    INFO(name);
+    CHECK(seen(twice(name)) == "");
+  }
+  CHECK(seen(and_then([](Story& s) {
+          s.told(1, 0);  // without samples
+          s.pushes(0, 1, 0, msg::Push::Kind::empty);
+          s.pushes(1, 1, 0, msg::Push::Kind::empty);
+          s.no_more(2);
+        })) == "");
+}
+
+TEST_CASE("a backward, or a half of one, on other weights than its forward is caught") {
+  const std::string forward_read = ", its forward has read those of 0";
+  CHECK(seen(with("I1.0", [](Story& s) { s.passes(Kind::backward_inputs, 1, 0, 0, 1); })) ==
+        "backward for the inputs of micro-batch 0 of iteration 0 reads the weights of pull 1" +
+            forward_read);
+  CHECK(seen(with("W1.0", [](Story& s) { s.passes(Kind::backward_weights, 1, 0, 0, 2); })) ==
+        "backward for the weights of micro-batch 0 of iteration 0 reads the weights of pull 2" +
+            forward_read);
+}
+
+TEST_CASE(
+    "weights that were not pulled in this incarnation, or for an earlier iteration, are caught") {
+  const std::string not_answered =
+      "iteration 0 goes forward on pull 0, which was not answered to incarnation ";
+  CHECK(seen(without("pull1")) == not_answered + "1");
+  CHECK(seen(with("pull1", [](Story& s) { s.asks(1, 0, 0); })) == not_answered + "1");
+  CHECK(seen(with("pull1", [](Story& s) { s.answered(1, 0, 0); })) == not_answered + "1");
+  CHECK(seen(with("pull1", [](Story& s) {
+          s.pulls(1, 0, 0);
+          s.incarnation = Incarnation(2);
+          s.joins(1);
+          s.number = 2;
+          s.starts(1);
+          s.told(0, 4);
+          s.activation(0, 0);
+          s.forward(1, 0, 0, 0);
+        })) == not_answered + "2");
+  CHECK(seen(and_then([](Story& s) {
+          s.told(1, 4);
+          s.forward(0, 1, 0, 0);
+        })) ==
+        "iteration 1 goes forward on weights that were asked for in 0, whatever the bound says of "
+        "it");
+  CHECK(seen(and_then([](Story& s) {
+          s.told(1, 4);
+          s.pulls(0, 1, 0);
+          s.forward(0, 1, 0, 1);
+        })) ==
+        "iteration 1 goes forward on weights with its own updates below 0; the schedule allows to "
+        "lack 0");
+}
+
+TEST_CASE("a push of other versions than it was computed on is caught") {
+  CHECK(seen(with("push1", [](Story& s) { s.pushes(1, 0, 1); })) ==
+        "part 0 of iteration 0 is of other versions than those that it was computed on");
+}
+
+TEST_CASE("a micro-batch that goes twice, out of order or to a stranger is caught") {
+  CHECK(seen(twice("F0.0")) == "micro-batch 0 of iteration 0 goes forward through part 0 again");
+  const std::string back = "backward for the inputs of micro-batch ";
+  CHECK(seen(twice("I1.0")) == back + "0 of iteration 0 through part 1 again");
+  CHECK(seen(twice("W1.0")) ==
+        "backward for the weights of micro-batch 0 of iteration 0 through part 1 again");
+  CHECK(seen(without("F0.1")) == back + "1 of iteration 0 through part 0 before its forward");
+  CHECK(seen(without("I1.0")) ==
+        "backward for the weights of micro-batch 0 of iteration 0 through part 1 before that for "
+        "the inputs");
+  CHECK(seen(with("F0.1", [](Story& s) { s.forward(0, 0, 2, 0); })) ==
+        "micro-batch 2 of part 0, which is not one of this stage");
+  CHECK(seen(and_then([](Story& s) { s.forward(0, 0, 0, 0); })) ==
+        "forward of iteration 0, which it has pushed");
+}
+
+TEST_CASE("an iteration that is pushed without some of its samples is caught") {
+  CHECK(seen(without("B0.1")) ==
+        "iteration 0 was pushed, and micro-batch 1 has not gone back through part 0");
+  CHECK(seen(with("B1.1", [](Story& s) { s.passes(Kind::backward_inputs, 1, 0, 1, 0); })) ==
+        "iteration 0 was pushed, and micro-batch 1 has not gone back through part 1");
+  CHECK(seen(with("told", [](Story& s) { s.told(0, 5); })) ==
+        "iteration 0 was pushed, and 4 of its 5 samples went through part 0");
+  CHECK(seen(with("A1", [](Story& s) {
+          s.activation(0, 1);
+          s.activation(0, 1, 3);
+        })) == "micro-batch 1 has 3 samples, and had 2");
+  CHECK(seen(twice("told")) == "");
+  CHECK(seen(with("told", [](Story& s) {
+          s.told(0, 4);
+          s.told(0, 3);
+        })) == "iteration 0 has positions 0 to 3, and had 0 to 4");
+}
+
+TEST_CASE("what a stage uses without having been sent it under this Start is caught") {
+  CHECK(seen(without("told")) == "forward of iteration 0, of which it was not told");
+  CHECK(seen(without("A0")) ==
+        "micro-batch 0 of iteration 0 goes forward through part 1 without its activation");
+  CHECK(seen(without("G0")) ==
+        "backward for the inputs of micro-batch 0 of iteration 0 through part 0 without the "
+        "gradient of its output");
+  // Sent under another Start, to which nobody goes back.
+  const auto under_another = [](Story& s, const Deed& deed) {
+    s.number = 7;
+    deed(s);
+    s.number = 1;
+  };
+  CHECK(seen(with("A0", [&](Story& s) {
+          under_another(s, [](Story& other) { other.activation(0, 0); });
+        })) == "micro-batch 0 of iteration 0 goes forward through part 1 without its activation");
+  CHECK(seen(with("G0", [&](Story& s) {
+          under_another(s, [](Story& other) { other.gradient(0, 0); });
+        })) != "");
+}
+
+TEST_CASE(
+    "what came before the Start that it belongs to may be used after it, and not after a crash") {
+  const auto early = [](bool crash) {
+    History history = honest();
+    Story story(pipeline_plan("1f1b", 2));
+    return seen([&] {
+      story.joins(0), story.joins(1);
+      story.told(0, 4);
+      story.starts(0);
+      story.pulls(0, 0, 0);
+      story.forward(0, 0, 0, 0);
+      story.activation(0, 0);
+      if (crash) {
+        story.restarts(1);
+        story.incarnation = first_incarnation(2);
+        story.joins(1);
+      }
+      story.starts(1);
+      story.pulls(1, 0, 0);
+      story.forward(1, 0, 0, 0);
+    });
+  };
+  CHECK(early(false) == "");
+  CHECK(early(true) == "forward of iteration 0, of which it was not told");
+}
+
+TEST_CASE("an iteration that there is not, or that was given up, is caught") {
+  CHECK(seen(and_then([](Story& s) {
+          s.no_more(1);
+          s.pulls(0, 1, 1);
+          s.forward(0, 1, 0, 1);
+        })) == "forward of iteration 1; the last one is 0");
+  CHECK(seen(with("A0", [](Story& s) { s.no_more(0); })) ==
+        "there is no iteration from 0 on, and 0 was begun");
+  CHECK(seen(and_then([](Story& s) {
+          s.no_more(3);
+          s.no_more(2);
+        })) == "there is no iteration from 2 on, and there was none from 3 on");
+  CHECK(seen(and_then([](Story& s) {
+          s.no_more(1);
+          s.told(1, 4);
+        })) == "iteration 1 has samples; the last one is 0");
+  CHECK(seen(with("G1", [](Story& s) {
+          s.gradient(0, 1);
+          s.sent(Story::worker(1), Story::worker(0), msg::GivenUp{1, Iteration(0)});
+        })) == "a push of iteration 0; 0 was given up");
+}
+
+TEST_CASE("a stage without weights pulls none, and needs no gradient of its output") {
+  Plan plan = pipeline_plan("1f1b", 1);
+  plan.model.insert(plan.model.begin(), plan::Relu{});
+  plan.pipeline.split = "0,1-5";
+  Story story(plan);
+  story.joins(0), story.joins(1);
+  story.starts(0), story.starts(1);
+  story.told(0, 2);
+  story.pulls(1, 0, 0);
+  story.forward(0, 0, 0, 0);
+  story.activation(0, 0);
+  story.forward(1, 0, 0, 0);
+  story.backward(1, 0, 0, 0);
+  story.pushes(1, 0, 0);
+  CHECK(seen([&] { story.finishes(0, 0, 2); }) ==
+        "iteration 0 was pushed, and micro-batch 0 has not gone back through part 0");
+  CHECK(seen([&] { story.backward(0, 0, 0, 0); }) == "");
+  CHECK(seen([&] { story.finishes(0, 0, 2); }) == "");
+  CHECK(seen([&] { story.forward(0, 0, 0, 0); }) == "forward of iteration 0, which it has pushed");
+}
+
+TEST_CASE("more versions of weights, and more micro-batches, than the schedule keeps are caught") {
+  // Stage 0 of two by weight stashing keeps two versions, each of one micro-batch.
+  Story story(pipeline_plan("weight_stashing", 1));
+  story.joins(0);
+  story.starts(0);
+  for (std::int64_t i = 0; i < 4; ++i) story.told(i, 2);
+  story.pulls(0, 1, 0);
+  story.forward(0, 0, 0, 1);
+  story.activation(0, 0);
+  story.forward(0, 1, 0, 1);
+  story.activation(1, 0);
+  story.gradient(0, 0);
+  story.backward(0, 0, 0, 1);
+  story.pushes(0, 0, 0);
+  story.pulls(0, 2, 1);
+  story.forward(0, 2, 0, 2);
+  story.activation(2, 0);
+  CHECK(seen([&] {
+          story.pulls(0, 3, 2);
+          story.forward(0, 3, 0, 3);
+        }) == "3 versions of its weights in flight; the schedule says 2");
+
+  Story eager(pipeline_plan("1f1b", 4));
+  eager.joins(0);
+  eager.starts(0);
+  eager.told(0, 8);
+  eager.pulls(0, 0, 0);
+  eager.forward(0, 0, 0, 0);
+  eager.forward(0, 0, 1, 0);
+  CHECK(seen([&] { eager.forward(0, 0, 2, 0); }) ==
+        "3 micro-batches in flight; the schedule says 2");
+}
+
+TEST_CASE("what stages do not do is no concern of it") {
+  Plan plan = pipeline_plan("1f1b", 1);
+  plan.pipeline.stages = 1;
+  PipelineChecker checker(test::job_of(plan));
+  checker.on_event({}, Story::worker(0), {.kind = Kind::backward_weights});
+  SUCCEED();
+}
+
+}  // namespace leeway::sim
