@@ -69,6 +69,7 @@ void tell(const sim::Failure& failure, const Plan& base, const FuzzOptions& opti
   const Plan& plan = failure.shrunk;
   std::cout << "\nSeed " << failure.seed << " fails: " << failure.trial.property << "\n\n"
             << failure.trial.report << "\n\nIt still fails with workers: " << plan.workers
+            << (plan.pipeline.stages > 1 ? concat(" in pipelines of ", plan.pipeline.stages) : "")
             << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
             << ", stragglers: " << plan.stragglers.size() << ".";
   const std::string path = keep(failure, base, options);
