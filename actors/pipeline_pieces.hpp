@@ -2,17 +2,36 @@
 // From a model and the times of its layers to what a partition is searched over.
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "messages/plan.hpp"
 #include "models/layer_times.hpp"
 #include "models/pieces.hpp"
 #include "policies/pipeline/partition.hpp"
 
 namespace leeway {
 
-/// `times`: per layer of the model; each below pipeline::kMostOfPiece together, which they are for
-/// any micro-batch that takes less than three days.
+/// `times`: per layer of the model. What takes a piece more than pipeline::kMostOfPiece, three days
+/// of a micro-batch, counts as that.
 std::vector<pipeline::Piece> pipeline_pieces(const std::vector<ModelPiece>& pieces,
                                              std::span<const LayerTime> times);
+
+/// Samples of the plan's largest micro-batch.
+std::int64_t micro_batch_samples(const Plan& plan);
+
+/// How the plan's model can be cut for that schedule, on devices of unit speed without a limit to
+/// their memory, one a stage, in a world with these links. `times`: per layer, of the largest
+/// micro-batch; empty: what they come to by their shapes on a node of that world. The plan's own
+/// stages, schedule, chunks and split are not looked at.
+pipeline::PartitionProblem partition_problem(const Plan& plan, const Model& model,
+                                             const pipeline::Spec& spec, const plan::World& world,
+                                             std::span<const LayerTime> times = {});
+
+/// The split by hand, or the best one where `split` is empty. An error about the text of the split
+/// begins with `setting`.
+Expected<pipeline::Partition> find_partition(const pipeline::PartitionProblem& problem,
+                                             const std::string& split, std::string_view setting);
 
 }  // namespace leeway

@@ -6,7 +6,6 @@
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "models/gradient_sum.hpp"
-#include "policies/optimizer/optimizer.hpp"
 
 namespace leeway {
 namespace {
@@ -51,41 +50,34 @@ StageShare::AtShard share_at(const Model& model, const Layout& layout, const Sta
   return at;
 }
 
-/// What the partition is searched over: times by shapes, on a device like those of the plan's
-/// world.
-pipeline::PartitionProblem problem_of(const Plan& plan, const Model& model,
-                                      const pipeline::Spec& spec) {
-  const plan::World world = plan.simulated.value_or(plan::World{});
-  const std::int64_t samples = (plan.batch + plan.micro_batches - 1) / plan.micro_batches;
-  const auto on = make_cpu_executor();
-  return {.pieces = pipeline_pieces(
-              pieces_of(model, samples, *on),
-              estimated_times(model, samples, world.speed * 1e9, world.memory * 1e9)),
-          .input_bytes = samples * model.input().count() * static_cast<std::int64_t>(sizeof(float)),
-          .devices = std::vector<pipeline::DeviceSpec>(static_cast<std::size_t>(spec.stages)),
-          .link_bytes_per_second = static_cast<std::int64_t>(world.link * 1e9 / 8),
-          .optimizer_slots = make_optimizer(plan.optimizer)->slots(),
-          .spec = spec};
-}
-
 Expected<std::vector<ModelPart>> cut(const Plan& plan, const Model& model,
                                      const pipeline::Spec& spec) {
-  if (spec.stages == 1 && spec.chunks == 1) return std::vector<ModelPart>{ModelPart::whole(model)};
-  const auto on = make_cpu_executor();
-  const auto pieces = pieces_of(model, 1, *on);
-  const auto problem = problem_of(plan, model, spec);
-  auto partition = [&]() -> Expected<pipeline::Partition> {
-    if (plan.pipeline.split.empty()) return best_partition(problem);
-    const auto ends = parse_split(plan.pipeline.split, problem.pieces);
-    if (!ends) return Error{concat("pipeline.split: ", ends.error().text)};
-    return partition_at(problem, *ends);
-  }();
-  if (!partition) return partition.error();
+  if (spec.stages == 1) return std::vector<ModelPart>{ModelPart::whole(model)};
+  const plan::World world = plan.simulated.value_or(plan::World{});
+  const auto problem = partition_problem(plan, model, spec, world);
+  constexpr const char* kSplit = "pipeline.split";
+  const auto partition = find_partition(problem, plan.pipeline.split, kSplit);
+  if (!partition) {
+    const std::string& text = partition.error().text;
+    if (text.starts_with(kSplit)) return partition.error();
+    // "stages: ..." or "chunks: ...", of what there is no split at all.
+    return Error{plan.pipeline.split.empty() ? concat("pipeline.", text)
+                                             : concat(kSplit, ": ", text)};
+  }
+  const auto pieces = pieces_of(model, 1, *make_cpu_executor());
   std::vector<ModelPart> parts;
   for (const pipeline::Part& part : partition->parts)
     parts.push_back({pieces[static_cast<std::size_t>(part.first)].first,
                      pieces[static_cast<std::size_t>(part.end) - 1].end});
   return parts;
+}
+
+/// Whether there is such a schedule. Of workers that train the whole model only the name matters.
+Status check_schedule(const pipeline::Spec& spec) {
+  auto valid = spec.stages > 1 ? pipeline::validate(spec) : Status();
+  if (const auto found = pipeline::find_schedule(spec.schedule); !found) valid = found.error();
+  if (valid) return {};
+  return Error{concat("pipeline.schedule: ", valid.error().text)};
 }
 
 }  // namespace
@@ -119,6 +111,18 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
     version_lag_ = std::max<std::int64_t>(version_lag_, schedule.version_lag(spec_, stage));
 }
 
+std::string Stages::name_of(WorkerId worker) const {
+  if (!piped()) return concat("worker ", worker);
+  return concat("pipeline ", worker.value() / count(), " stage ", stage_of(worker), " (worker ",
+                worker, ')');
+}
+
+std::string Stages::name_of_member(WorkerId lead) const {
+  if (!piped()) return concat("worker ", lead);
+  return concat("pipeline ", lead.value() / count(), " (workers ", lead_of(lead), " to ",
+                lead_of(lead).value() + count() - 1, ')');
+}
+
 pipeline::Spec pipeline_spec(const Plan& plan) {
   return {.schedule = plan.pipeline.schedule,
           .stages = static_cast<int>(plan.pipeline.stages),
@@ -130,8 +134,7 @@ Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Mode
                                                     const Layout& layout,
                                                     const Consistency& consistency) {
   const pipeline::Spec spec = pipeline_spec(plan);
-  if (const auto valid = pipeline::validate(spec); !valid)
-    return Error{concat("pipeline: ", valid.error().text)};
+  if (auto valid = check_schedule(spec); !valid) return valid.error();
   auto parts = cut(plan, model, spec);
   if (!parts) return parts.error();
   auto stages = std::make_shared<Stages>(plan, model, layout, spec, std::move(*parts));

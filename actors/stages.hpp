@@ -6,6 +6,7 @@
 // of a pipeline is its lead: it leases the samples, and the scheduler knows the pipeline by it.
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/expected.hpp"
@@ -48,6 +49,11 @@ class Stages {
   WorkerId worker(WorkerId lead, std::uint32_t stage) const {
     return WorkerId(lead.value() + stage);
   }
+
+  /// For people: "worker 5", or "pipeline 1 stage 2 (worker 6)".
+  std::string name_of(WorkerId worker) const;
+  /// Whom the scheduler knows by its lead: "worker 5", or "pipeline 1 (workers 4 to 7)".
+  std::string name_of_member(WorkerId lead) const;
 
   const StageShare& share(std::uint32_t stage) const { return shares_[stage]; }
   const StageShare& share_of(WorkerId worker) const { return shares_[stage_of(worker)]; }

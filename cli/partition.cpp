@@ -13,13 +13,16 @@
 #include "core/rng.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
-#include "policies/optimizer/optimizer.hpp"
 #include "sim/world.hpp"
 
 namespace leeway::cli {
 namespace {
 
 using namespace pipeline;
+
+// Of a model that no plan has cut into stages.
+constexpr std::uint32_t kFewStages = 2;
+constexpr int kMicroBatches = 8;
 
 int refuse(const Error& error, int code = kBadUsage) {
   std::cerr << "leeway: " << error.text << '\n';
@@ -79,7 +82,8 @@ Status spread(const char* flag, std::vector<std::int64_t>& values, std::size_t s
                       stages == 1 ? " stage" : " stages", "; give one, or one a stage")};
 }
 
-Expected<std::vector<DeviceSpec>> devices_of(const PartitionOptions& options) {
+Expected<std::vector<DeviceSpec>> devices_of(const PartitionOptions& options,
+                                             const plan::Pipeline& planned) {
   std::vector<std::int64_t> speeds{kUnitSpeed}, memory{kNoLimit};
   if (!options.speeds.empty()) {
     auto parsed = parse_speeds(options.speeds);
@@ -91,8 +95,9 @@ Expected<std::vector<DeviceSpec>> devices_of(const PartitionOptions& options) {
     if (!parsed) return parsed.error();
     memory = std::move(*parsed);
   }
-  const int stages =
-      options.stages.value_or(static_cast<int>(speeds.size() > 1 ? speeds.size() : std::size_t{2}));
+  const int stages = options.stages.value_or(
+      speeds.size() > 1 ? static_cast<int>(speeds.size())
+                        : static_cast<int>(std::max(planned.stages, kFewStages)));
   if (stages < 1 || stages > kMaxStages)
     return Error{concat("stages: ", stages, " is not allowed; give --stages 1 to ", kMaxStages)};
   if (auto ok = spread("--speeds", speeds, static_cast<std::size_t>(stages)); !ok)
@@ -108,55 +113,56 @@ Expected<std::vector<DeviceSpec>> devices_of(const PartitionOptions& options) {
 struct Question {
   PartitionModel model;
   plan::World world;
-  std::int64_t samples = 1;  // of a micro-batch
   PartitionProblem problem;
+  std::string split;  // by hand; empty: the best
 };
 
+Spec spec_of(const PartitionOptions& options, const Plan& plan, std::size_t stages) {
+  const plan::Pipeline& planned = plan.pipeline;
+  const bool piped = planned.stages > 1;
+  Spec spec{.schedule = options.schedule.value_or(planned.schedule),
+            .stages = static_cast<int>(stages),
+            .micro_batches = options.micro_batches.value_or(
+                piped ? static_cast<int>(plan.micro_batches) : kMicroBatches)};
+  const int usual = spec.schedule == "interleaved" ? 2 : 1;
+  const bool as_planned = piped && spec.schedule == planned.schedule;
+  spec.chunks = options.chunks.value_or(as_planned ? static_cast<int>(planned.chunks) : usual);
+  return spec;
+}
+
 Expected<Question> question_of(const PartitionOptions& options) {
-  auto devices = devices_of(options);
-  if (!devices) return devices.error();
   auto model = partition_model(options.target);
   if (!model) return model.error();
-  Question question{std::move(*model), {}, 1, {}};
+  Question question{std::move(*model), {}, {}, {}};
   Plan& plan = question.model.plan;
+  const plan::Pipeline planned = plan.pipeline;
+  auto devices = devices_of(options, planned);
+  if (!devices) return devices.error();
   question.world = plan.simulated.value_or(plan::World{});
   if (!options.world.empty()) {
     const auto world = sim::parse_world(options.world, question.world);
     if (!world) return Error{concat("--", world.error().text)};
     question.world = *world;
   }
-  PartitionProblem& problem = question.problem;
-  problem.devices = std::move(*devices);
-  problem.spec = {.schedule = options.schedule,
-                  .stages = static_cast<int>(problem.devices.size()),
-                  .micro_batches = options.micro_batches,
-                  .chunks = options.chunks.value_or(options.schedule == "interleaved" ? 2 : 1)};
-  if (const auto valid = validate(problem.spec); !valid) return valid.error();
-  plan.micro_batches = static_cast<std::uint32_t>(options.micro_batches);
+  const Spec spec = spec_of(options, plan, devices->size());
+  if (const auto valid = validate(spec); !valid) return valid.error();
+  plan.micro_batches = static_cast<std::uint32_t>(spec.micro_batches);
   if (options.batch) plan.batch = *options.batch;
   plan.chunk = 0;  // of leases, and there are none
   if (const auto valid = validate(plan); !valid) return valid.error();
-  question.samples = (plan.batch + plan.micro_batches - 1) / plan.micro_batches;
-  problem.link_bytes_per_second = static_cast<std::int64_t>(question.world.link * 1e9 / 8);
-  problem.optimizer_slots = make_optimizer(plan.optimizer)->slots();
-  problem.input_bytes = question.samples * question.model.model->input().count() *
-                        static_cast<std::int64_t>(sizeof(float));
-  const std::shared_ptr<Executor> on = make_cpu_executor();
-  const Model& of = *question.model.model;
-  const auto times = options.measure
-                         ? measured_times(question.model.model,
-                                          MeasuredBatch(question.model, question.samples).batch, on)
-                         : estimated_times(of, question.samples, question.world.speed * 1e9,
-                                           question.world.memory * 1e9);
-  problem.pieces = pipeline_pieces(pieces_of(of, question.samples, *on), times);
+  // A split of another number of parts goes with them.
+  if (spec.stages == static_cast<int>(planned.stages) &&
+      spec.chunks == static_cast<int>(planned.chunks))
+    question.split = planned.split;
+  if (options.split) question.split = *options.split == "none" ? "" : *options.split;
+  std::vector<LayerTime> times;
+  if (options.measure) {
+    const MeasuredBatch batch(question.model, micro_batch_samples(plan));
+    times = measured_times(question.model.model, batch.batch, make_cpu_executor());
+  }
+  question.problem = partition_problem(plan, *question.model.model, spec, question.world, times);
+  question.problem.devices = std::move(*devices);
   return question;
-}
-
-Expected<Partition> answer_to(const PartitionProblem& problem, const std::string& split) {
-  if (split.empty()) return best_partition(problem);
-  const auto ends = parse_split(split, problem.pieces);
-  if (!ends) return Error{concat("--split: ", ends.error().text)};
-  return partition_at(problem, *ends);
 }
 
 void print_layers(const PartitionProblem& problem, const Partition& partition) {
@@ -262,13 +268,14 @@ CLI::App* add_partition(CLI::App& app, PartitionOptions& options) {
                    "Plan file, scenario, or a model for images of 1x28x28: mlp, lenet5, vgg_like, "
                    "small_resnet or logistic_regression")
       ->required();
-  command->add_option("--stages", options.stages, "Stages [2, or one for each of --speeds]");
-  command->add_option("--schedule", options.schedule, "A name that `leeway schedule` lists")
-      ->capture_default_str();
-  command->add_option("--micro-batches", options.micro_batches, "Micro-batches of one update")
-      ->capture_default_str();
+  command->add_option("--stages", options.stages,
+                      "Stages [those of the plan; 2, or one for each of --speeds]");
+  command->add_option("--schedule", options.schedule,
+                      "A name that `leeway schedule` lists [that of the plan; 1f1b]");
+  command->add_option("--micro-batches", options.micro_batches,
+                      "Micro-batches of one update [those of a plan with stages; 8]");
   command->add_option("--chunks", options.chunks,
-                      "Parts of the model on each stage, for interleaved [2]");
+                      "Parts of the model on each stage, for interleaved [those of the plan; 2]");
   command->add_option("--batch", options.batch, "Samples of all micro-batches [those of the plan]");
   command->add_option("--speeds", options.speeds,
                       "Speeds of the stages' devices, in their order: 1,2,0.5");
@@ -279,8 +286,10 @@ CLI::App* add_partition(CLI::App& app, PartitionOptions& options) {
                       "it: speed=100,memory=20,link=1 or @world.toml");
   command->add_flag("--measure", options.measure,
                     "Compute each layer on this machine, instead of estimating it by its shape");
-  command->add_option("--split", options.split,
-                      "Take this split instead of the best: 0-3,4-7, or layers by kind");
+  command->add_option(
+      "--split", options.split,
+      "Take this split instead of the best: 0-3,4-7, or layers by kind [that of the "
+      "plan; none searches the best]");
   return command;
 }
 
@@ -288,10 +297,11 @@ int partition(const PartitionOptions& options) {
   const auto question = question_of(options);
   if (!question) return refuse(question.error());
   const PartitionProblem& problem = question->problem;
-  const auto answer = answer_to(problem, options.split);
+  const auto answer = find_partition(problem, question->split, "--split");
   if (!answer) return refuse(answer.error());
-  std::cout << question->model.plan.name << " in micro-batches of " << question->samples
-            << (question->samples == 1 ? " sample" : " samples") << ", on " << problem.spec.stages
+  const std::int64_t samples = micro_batch_samples(question->model.plan);
+  std::cout << question->model.plan.name << " in micro-batches of " << samples
+            << (samples == 1 ? " sample" : " samples") << ", on " << problem.spec.stages
             << (problem.spec.stages == 1 ? " stage" : " stages") << ".\nTimes are ";
   if (options.measure)
     std::cout << "measured on one core of this machine";

@@ -27,14 +27,13 @@ CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options);
 /// Shows a schedule's table as a picture, with what the checker found. Returns the exit code.
 int schedule(const ScheduleOptions& options);
 
+/// What is not given is as the plan has it, where that has stages.
 struct PartitionOptions {
   std::string target;  // a plan file, a scenario or a model
-  std::optional<int> stages;
-  std::string schedule = "1f1b";
-  int micro_batches = 8;
-  std::optional<int> chunks;
+  std::optional<int> stages, micro_batches, chunks;
+  std::optional<std::string> schedule, split;
   std::optional<std::uint32_t> batch;
-  std::string speeds, memory, world, split;  // as given; empty: not
+  std::string speeds, memory, world;  // as given; empty: not
   bool measure = false;
 };
 

@@ -1,5 +1,6 @@
 // validate(): what a plan must satisfy by itself. Each error names the field, what was found, and
 // what to change.
+#include <algorithm>
 #include <functional>
 #include <limits>
 
@@ -211,11 +212,26 @@ void check_consistency(Checks& checks, const Plan& plan) {
   }
 }
 
+/// What only a pipeline has, in a plan of whole models.
+void check_unpiped(Checks& checks, const plan::Pipeline& pipeline) {
+  const auto parts = std::count(pipeline.split.begin(), pipeline.split.end(), ',') + 1;
+  checks.require(pipeline.split.empty(), "pipeline.split: \"", pipeline.split,
+                 "\" cuts the model, but each worker trains all of it; give --stages ",
+                 std::max<std::int64_t>(parts / pipeline.chunks, 2), ", or no split");
+  checks.require(pipeline.chunks == 1, "pipeline.chunks: ", pipeline.chunks,
+                 " parts of the model on each stage, but there are no stages; give --stages 2 or "
+                 "more, or --chunks 1");
+  checks.require(pipeline.recompute.empty(),
+                 "pipeline.recompute: there are no stages; give --stages 2 or more, or --recompute "
+                 "none");
+}
+
 void check_pipeline(Checks& checks, const Plan& plan) {
   const plan::Pipeline& pipeline = plan.pipeline;
   checks.range("pipeline.stages", pipeline.stages, 1, limits::kMaxStages, "--stages ");
   checks.range("pipeline.chunks", pipeline.chunks, 1, limits::kMaxChunks, "--chunks ");
-  if (!checks.result() || pipeline.stages == 1) return;
+  if (!checks.result()) return;
+  if (pipeline.stages == 1) return check_unpiped(checks, pipeline);
   const std::uint32_t stages = pipeline.stages, over = plan.workers % stages;
   const std::uint32_t fewer = plan.workers - over;
   checks.require(over == 0, "pipeline.stages: ", plan.workers, " workers are no whole number of ",
@@ -224,10 +240,10 @@ void check_pipeline(Checks& checks, const Plan& plan) {
   for (const std::uint32_t stage : pipeline.recompute)
     checks.require(stage < stages, "pipeline.recompute: there is no stage ", stage,
                    "; give stages from 0 to ", stages - 1);
-  checks.require(
-      std::is_sorted(pipeline.recompute.begin(), pipeline.recompute.end(), std::less_equal<>()) ||
-          pipeline.recompute.size() < 2,
-      "pipeline.recompute: give each stage once, in ascending order");
+  const auto& recompute = pipeline.recompute;
+  checks.require(std::adjacent_find(recompute.begin(), recompute.end(), std::greater_equal<>()) ==
+                     recompute.end(),
+                 "pipeline.recompute: give each stage once, in ascending order");
   checks.require(!plan.prefetch,
                  "prefetch: a stage pulls when its schedule makes the next version of its weights; "
                  "give prefetch = false, or --stages 1");

@@ -75,7 +75,8 @@ msg::Fenced read(schema::Fenced::Reader in) {
           " entries, must be at most ", limits::kMaxParts);
   for (const std::uint32_t part : applied) {
     read_index(part, limits::kMaxParts, "applied");
-    require(out.applied.empty() || out.applied.back() < part, "applied must be ascending");
+    require(out.applied.empty() || out.applied.back() < part, "applied must be ascending, ", part,
+            " comes after ", out.applied.empty() ? part : out.applied.back());
     out.applied.push_back(part);
   }
   return out;

@@ -1,6 +1,13 @@
 #include "messages/wire.hpp"
 
 namespace leeway::wire {
+namespace {
+
+std::string text_of(const msg::AppliedPart& part) {
+  return concat("part ", part.part, " at shard ", part.shard, " of stage ", part.stage);
+}
+
+}  // namespace
 
 void write_applied(AppliedListBuilder out, const std::vector<msg::AppliedPart>& in) {
   for (unsigned i = 0; i < in.size(); ++i) {
@@ -14,8 +21,11 @@ std::vector<msg::AppliedPart> read_applied(AppliedListReader in) {
           " entries, must be at most ", limits::kMaxAppliedParts);
   std::vector<msg::AppliedPart> out;
   for (const auto one : in) {
-    out.push_back({one.getStage(), one.getShard(), one.getPart()});
-    require(out.size() == 1 || out[out.size() - 2] < out.back(), "applied must be ascending");
+    const msg::AppliedPart next{one.getStage(), one.getShard(), one.getPart()};
+    if (!out.empty() && out.back() >= next)
+      throw Malformed{concat("applied must be ascending, ", text_of(next), " comes after ",
+                             text_of(out.back()))};
+    out.push_back(next);
   }
   return out;
 }

@@ -18,6 +18,7 @@ constexpr Duration kRateWindow = seconds(2);
 
 ProgressLine::ProgressLine(const Job& job, std::ostream& out)
     : out_(out),
+      stages_(job.stages),
       terminal_(isatty(STDERR_FILENO) == 1),
       data_size_(job.data.train->size()),
       epochs_(job.plan.stop.epochs),
@@ -82,13 +83,13 @@ void ProgressLine::evaluated(const EvaluationResult& result) {
 }
 
 void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  note(concat("worker ", worker, " ended and was evicted: ", evicted.reason, " (",
+  note(concat(stages_->name_of_member(worker), " ended and was evicted: ", evicted.reason, " (",
               evicted.returned_samples, " samples go back",
               evicted.torn ? ", one push is torn)" : ")"));
 }
 
 void ProgressLine::came_back(WorkerId worker) {
-  note(concat("worker ", worker, " is back"));
+  note(concat(stages_->name_of_member(worker), " is back"));
 }
 
 void ProgressLine::ended(const RunTotals&) {

@@ -2,6 +2,7 @@
 // ProgressLine: the run's progress on the terminal, in one line that is rewritten; line by line,
 // and less often, elsewhere.
 #include <deque>
+#include <memory>
 #include <ostream>
 #include <string>
 
@@ -27,6 +28,7 @@ class ProgressLine final : public Audience {
   void note(const std::string& text);
 
   std::ostream& out_;
+  std::shared_ptr<const Stages> stages_;
   bool terminal_;
   std::int64_t data_size_;
   double epochs_;

@@ -33,10 +33,13 @@ const EvaluationResult* final_evaluation(const RunTotals& totals) {
                                                                         : nullptr;
 }
 
-void print_workers(std::ostream& out, const RunTotals& totals) {
+void print_workers(std::ostream& out, const Stages& stages, const RunTotals& totals) {
+  if (stages.piped()) out << "  pipeline  stage";
   out << "  worker  iterations     samples   computing     waiting\n";
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
     const auto& row = totals.workers[worker];
+    if (stages.piped())
+      out << std::setw(10) << worker / stages.count() << std::setw(7) << worker % stages.count();
     out << "  " << std::setw(6) << worker << std::setw(12) << grouped(row.iterations)
         << std::setw(12) << grouped(row.samples) << std::setw(12) << duration(row.compute.seconds())
         << std::setw(12) << duration(row.wait.seconds());
@@ -45,13 +48,13 @@ void print_workers(std::ostream& out, const RunTotals& totals) {
   }
 }
 
-void print_waits(std::ostream& out, const RunTotals& totals) {
+void print_waits(std::ostream& out, const Stages& stages, const RunTotals& totals) {
   if (totals.waits.empty()) return;
   out << "\nWho waited for whom\n";
   const std::size_t shown = std::min<std::size_t>(totals.waits.size(), 5);
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& wait = totals.waits[i];
-    out << "  worker " << wait.worker << " for worker " << wait.for_worker << ": "
+    out << "  " << stages.name_of(wait.worker) << " for " << stages.name_of(wait.for_worker) << ": "
         << duration(wait.time.seconds()) << " in " << grouped(wait.count) << " pulls\n";
   }
   if (totals.waits.size() > shown)
@@ -85,6 +88,20 @@ std::size_t lag_quantile(const std::vector<std::uint64_t>& lags, double share) {
   return lags.empty() ? 0 : lags.size() - 1;
 }
 
+std::string crew(const Plan& plan) {
+  const auto counted = [](std::uint32_t count, const char* what) {
+    return concat(count, ' ', what, count == 1 ? "" : "s");
+  };
+  const auto& pipeline = plan.pipeline;
+  const std::string shards = counted(plan.shards, "shard");
+  if (pipeline.stages <= 1) return concat(counted(plan.workers, "worker"), ", ", shards);
+  return concat(counted(plan.workers / pipeline.stages, "pipeline"), " of ", pipeline.stages,
+                " stages (", pipeline.schedule,
+                pipeline.chunks > 1 ? concat(", ", pipeline.chunks, " chunks each") : "", ", ",
+                plan.micro_batches, plan.micro_batches == 1 ? " micro-batch" : " micro-batches",
+                "), ", shards);
+}
+
 std::string summary(const Job& job, const RunTotals& totals, const std::string& folder) {
   std::ostringstream out;
   const auto& plan = job.plan;
@@ -100,6 +117,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
     if (job.data.test->classes() > 0)
       out << "  test accuracy   " << percent(last->accuracy) << '\n';
   }
+  if (job.stages->piped()) out << "  actors          " << crew(plan) << '\n';
   out << "  time            " << duration(time) << '\n'
       << "  throughput      "
       << grouped(static_cast<std::uint64_t>(static_cast<double>(totals.end.samples_trained) /
@@ -117,15 +135,15 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
     out << ", allowed " << bound + 1 << " (the bound, and the iteration just pushed)";
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
   if (totals.end.torn_pushes > 0)
-    out << "  torn pushes     " << totals.end.torn_pushes << " (trained again)\n";
+    out << "  torn pushes     " << totals.end.torn_pushes << " (completed by others)\n";
   if (totals.end.late_pushes > 0)
     out << "  late pushes     " << grouped(totals.end.late_pushes)
         << " (dropped; their samples trained in other rounds)\n";
   if (totals.last.malformed > 0)
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
   out << '\n';
-  print_workers(out, totals);
-  print_waits(out, totals);
+  print_workers(out, *job.stages, totals);
+  print_waits(out, *job.stages, totals);
   print_lags(out, totals.version_lags);
   if (!folder.empty())
     out << "\nKept in " << folder << ": plan.json, metrics.jsonl, result.json, "
@@ -172,11 +190,15 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   json["refused_messages"] = totals.last.refused;
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
     const auto& row = totals.workers[worker];
-    nlohmann::ordered_json entry{{"worker", worker},
-                                 {"iterations", row.iterations},
-                                 {"samples", row.samples},
-                                 {"compute_seconds", row.compute.seconds()},
-                                 {"wait_seconds", row.wait.seconds()}};
+    nlohmann::ordered_json entry{{"worker", worker}};
+    if (job.stages->piped()) {
+      entry["pipeline"] = worker / job.stages->count();
+      entry["stage"] = worker % job.stages->count();
+    }
+    entry["iterations"] = row.iterations;
+    entry["samples"] = row.samples;
+    entry["compute_seconds"] = row.compute.seconds();
+    entry["wait_seconds"] = row.wait.seconds();
     if (!row.end.empty()) entry[row.back ? "came_back_after" : "ended"] = row.end;
     json["workers"].push_back(entry);
   }

@@ -6,6 +6,10 @@
 
 namespace leeway {
 
+/// Who takes part: "4 workers, 2 shards", or "2 pipelines of 4 stages (1f1b, 8 micro-batches), 2
+/// shards".
+std::string crew(const Plan& plan);
+
 /// `folder` is where the run is kept; empty: nowhere.
 std::string summary(const Job& job, const RunTotals& totals, const std::string& folder);
 

@@ -9,6 +9,7 @@
 #include "runtime/cluster_flags.hpp"
 #include "runtime/fuzz.hpp"
 #include "runtime/node_programs.hpp"
+#include "runtime/pipeline_flags.hpp"
 #include "runtime/plan_file.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/values.hpp"
@@ -40,6 +41,7 @@ struct Flags {
   std::optional<std::string> world, gradients, fuzz, from, calibrate;
   std::optional<unsigned> threads;
   bool check_determinism = false;
+  PipelineFlags pipeline;
   ClusterFlags cluster;
 };
 
@@ -48,7 +50,8 @@ void add_training_flags(CLI::App& app, Flags& flags) {
   app.add_option("--epochs", flags.epochs, "Passes over the training data; may be a fraction")
       ->group(training);
   app.add_option("--batch", flags.batch, "Samples of one worker's iteration")->group(training);
-  app.add_option("--micro-batches", flags.micro_batches, "Compute each batch in this many pieces")
+  app.add_option("--micro-batches", flags.micro_batches,
+                 "Compute each batch in this many pieces, which go through a pipeline one by one")
       ->group(training);
   app.add_option("--optimizer", flags.optimizer, "sgd, momentum, nesterov, adam, adamw or adagrad")
       ->group(training);
@@ -168,7 +171,8 @@ void take(T& target, const std::optional<T>& flag) {
   if (flag) target = *flag;
 }
 
-Status apply_trouble(const Flags& flags, Plan& plan) {
+/// `counted`: a flag says how many workers there are.
+Status apply_trouble(const Flags& flags, bool counted, Plan& plan) {
   if (auto status = apply_slow(flags.slow, plan.stragglers); !status) return status;
   for (const auto& text : flags.faults) {
     if (text == "none") {
@@ -181,11 +185,11 @@ Status apply_trouble(const Flags& flags, Plan& plan) {
   }
   // A straggler of the scenario's own goes with its worker; one that was asked for is checked like
   // everything else.
-  if (flags.workers && flags.faults.empty())
+  if (counted && flags.faults.empty())
     std::erase_if(plan.faults, [&](const auto& fault) {
       return fault.actor.kind == RoleKind::worker && fault.actor.index >= plan.workers;
     });
-  if (flags.workers && flags.slow.empty())
+  if (counted && flags.slow.empty())
     std::erase_if(plan.stragglers,
                   [&](const auto& straggler) { return straggler.worker >= plan.workers; });
   return {};
@@ -209,6 +213,7 @@ Status apply_world(const Flags& flags, Plan& plan) {
 }
 
 Status apply(const Flags& flags, Plan& plan) {
+  const std::uint32_t workers_before = plan.workers;
   take(plan.workers, flags.workers);
   take(plan.shards, flags.shards);
   take(plan.batch, flags.batch);
@@ -263,7 +268,9 @@ Status apply(const Flags& flags, Plan& plan) {
     }
   }
   if (auto status = apply_world(flags, plan); !status) return status;
-  if (auto status = apply_trouble(flags, plan); !status) return status;
+  if (auto status = apply_pipeline(flags.pipeline, flags.workers, plan); !status) return status;
+  const bool counted = flags.workers || plan.workers != workers_before;
+  if (auto status = apply_trouble(flags, counted, plan); !status) return status;
   return validate(plan);
 }
 
@@ -298,6 +305,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
       scenario.plan().name);
   add_training_flags(app, flags);
   add_actor_flags(app, flags);
+  add_pipeline_flags(app, flags.pipeline);
   add_cluster_flags(app, flags.cluster);
   add_search_flags(app, flags);
   add_output_flags(app, flags);

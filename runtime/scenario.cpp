@@ -1,12 +1,17 @@
 #include "runtime/scenario.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace leeway {
 
 Scenario::Scenario(std::string name, std::string summary) : summary_(std::move(summary)) {
   plan_.name = std::move(name);
 }
 Scenario::Scenario(Plan plan, std::string summary)
-    : plan_(std::move(plan)), summary_(std::move(summary)) {}
+    : plan_(std::move(plan)), summary_(std::move(summary)) {
+  if (plan_.pipeline.stages > 1) pipelines_ = plan_.workers / plan_.pipeline.stages;
+}
 
 Scenario& Scenario::description(std::string text) {
   description_ = std::move(text);
@@ -51,6 +56,35 @@ Scenario& Scenario::workers(std::uint32_t count) {
 }
 Scenario& Scenario::shards(std::uint32_t count) {
   plan_.shards = count;
+  return *this;
+}
+Scenario& Scenario::stages(std::uint32_t count) {
+  plan_.pipeline.stages = count;
+  count_stages();
+  return *this;
+}
+Scenario& Scenario::pipelines(std::uint32_t count) {
+  pipelines_ = count;
+  count_stages();
+  return *this;
+}
+/// What is too many for a number is too many for a plan, which is refused then.
+void Scenario::count_stages() {
+  const std::uint64_t workers = std::uint64_t{pipelines_} * plan_.pipeline.stages;
+  plan_.workers = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(workers, std::numeric_limits<std::uint32_t>::max()));
+}
+Scenario& Scenario::pipeline_schedule(std::string name, std::uint32_t chunks) {
+  plan_.pipeline.schedule = std::move(name);
+  plan_.pipeline.chunks = chunks;
+  return *this;
+}
+Scenario& Scenario::split(std::string parts) {
+  plan_.pipeline.split = std::move(parts);
+  return *this;
+}
+Scenario& Scenario::recompute(std::vector<std::uint32_t> stages) {
+  plan_.pipeline.recompute = std::move(stages);
   return *this;
 }
 Scenario& Scenario::batch(std::uint32_t samples) {

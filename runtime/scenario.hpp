@@ -51,10 +51,25 @@ class Scenario {
   Scenario& balance(plan::Balance balance);
   Scenario& workers(std::uint32_t count);
   Scenario& shards(std::uint32_t count);
+  /// Cuts the model into `count` stages, which a pipeline of as many workers trains together; 1:
+  /// every worker trains the whole model. These two say how many workers there are, in place of
+  /// workers().
+  Scenario& stages(std::uint32_t count);
+  /// Pipelines side by side; 1 where it is not called.
+  Scenario& pipelines(std::uint32_t count);
+  /// What a stage does next: a name that `leeway schedule` lists. `chunks`: parts of the model on
+  /// each stage, for "interleaved".
+  Scenario& pipeline_schedule(std::string name, std::uint32_t chunks = 1);
+  /// First and last layer of each part of the model, such as "0-3,4-7", as `leeway partition`
+  /// prints it; empty cuts it by what layers cost.
+  Scenario& split(std::string parts);
+  /// Stages that keep their inputs alone, and run forward again before backward: less memory for
+  /// more time. As in .recompute({0, 1}).
+  Scenario& recompute(std::vector<std::uint32_t> stages);
   /// Samples of one worker's iteration.
   Scenario& batch(std::uint32_t samples);
   /// Computes each batch in `count` pieces whose gradients are summed: for batches that do not fit
-  /// in memory.
+  /// in memory, and for pipelines, which they go through one by one.
   Scenario& micro_batches(std::uint32_t count);
   /// Pulls the next iteration's weights while this one computes; spends one unit of leeway.
   Scenario& prefetch(bool on = true);
@@ -88,7 +103,10 @@ class Scenario {
   const std::string& description() const { return description_; }
 
  private:
+  void count_stages();
+
   Plan plan_;
+  std::uint32_t pipelines_ = 1;
   std::string summary_;
   std::string description_;
 };

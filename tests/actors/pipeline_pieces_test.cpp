@@ -9,15 +9,18 @@ using namespace leeway::pipeline;
 
 namespace {
 
-PartitionProblem problem_of(const std::vector<plan::Layer>& layers, const Spec& spec) {
+std::shared_ptr<const Model> model_of(const std::vector<plan::Layer>& layers) {
   const auto model = Model::build(layers, plan::Loss::softmax_cross_entropy, {1, 28, 28}, 10, 0);
   LW_CHECK(model.has_value(), model ? "" : model.error().text);
-  const std::int64_t batch = 16;
-  PartitionProblem problem;
-  problem.pieces = pipeline_pieces(pieces_of(**model, batch, *make_cpu_executor()),
-                                   estimated_times(**model, batch, 50e9, 20e9));
-  problem.devices.resize(static_cast<std::size_t>(spec.stages));
-  problem.spec = spec;
+  return *model;
+}
+
+/// In micro-batches of 16 samples, with links that take no time.
+PartitionProblem problem_of(const std::vector<plan::Layer>& layers, const Spec& spec) {
+  Plan plan;
+  plan.micro_batches = 4;
+  auto problem = partition_problem(plan, *model_of(layers), spec, {.speed = 50, .memory = 20});
+  problem.link_bytes_per_second = 0;
   return problem;
 }
 
@@ -25,8 +28,7 @@ PartitionProblem problem_of(const std::vector<plan::Layer>& layers, const Spec& 
 
 TEST_CASE("a piece takes as long as its layers together") {
   const auto problem = problem_of(small_resnet(10), {"1f1b", 2, 4});
-  const auto model =
-      *Model::build(small_resnet(10), plan::Loss::softmax_cross_entropy, {1, 28, 28}, 10, 0);
+  const auto model = model_of(small_resnet(10));
   std::int64_t pieces = 0, layers = 0;
   for (const auto& piece : problem.pieces) pieces += piece.ns.of_micro_batch();
   for (const auto& time : estimated_times(*model, 16, 50e9, 20e9))
@@ -48,4 +50,55 @@ TEST_CASE("a residual network on more stages is faster, and its schedule is play
     CHECK(timeline->length >= 8 * partition->slowest_ns);
     CHECK(timeline->length <= (8 + stages - 1) * partition->slowest_ns);
   }
+}
+
+TEST_CASE("a problem is about the plan's largest micro-batch, in the world that is given") {
+  Plan plan;
+  plan.batch = 10;
+  plan.micro_batches = 4;  // of 2, 3, 2 and 3 samples
+  plan.optimizer = adam();
+  CHECK(micro_batch_samples(plan) == 3);
+  const auto model = model_of(mlp({20}, 10));
+  const Spec spec{"1f1b", 2, 4};
+  const auto problem = partition_problem(plan, *model, spec, {.speed = 2, .link = 8});
+  CHECK(problem.spec == spec);
+  CHECK(problem.devices.size() == 2);
+  CHECK(problem.input_bytes == 3 * 28 * 28 * 4);
+  CHECK(problem.link_bytes_per_second == 1'000'000'000);
+  CHECK(problem.optimizer_slots == 2);
+  CHECK(problem.pieces.size() == 4);
+  const auto twice = partition_problem(plan, *model, spec, {.speed = 1, .link = 8});
+  CHECK(twice.pieces[1].ns.forward > problem.pieces[1].ns.forward);
+}
+
+TEST_CASE("times that are given take the place of estimated ones") {
+  const auto model = model_of(mlp({20}, 10));
+  const std::vector<LayerTime> times = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10, 11, 12}};
+  const auto problem = partition_problem({}, *model, {"1f1b", 2, 4}, {}, times);
+  REQUIRE(problem.pieces.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(problem.pieces[i].ns.forward == times[i].forward);
+    CHECK(problem.pieces[i].ns.backward_input == times[i].backward_input);
+    CHECK(problem.pieces[i].ns.backward_weights == times[i].backward_weights);
+  }
+}
+
+TEST_CASE("a world that is slower than anything can be counted in has a split all the same") {
+  const auto problem = partition_problem({}, *model_of(vgg_like(10)), {"1f1b", 3, 4},
+                                         {.speed = 1e-9, .memory = 1e-9, .link = 1e-6});
+  CHECK(problem.pieces[0].ns.forward == kMostOfPiece);
+  CHECK(best_partition(problem));
+}
+
+TEST_CASE("a split is searched for, or taken, or refused under the name of the setting") {
+  const auto problem = problem_of(mlp({20, 20}, 10), {"1f1b", 2, 4});
+  const auto best = find_partition(problem, "", "x");
+  REQUIRE(best);
+  CHECK(best->parts == best_partition(problem)->parts);
+  const auto taken = find_partition(problem, "0-3,4-5", "x");
+  REQUIRE(taken);
+  CHECK(text_of(*taken, problem.pieces) == "0-3,4-5");
+  const auto refused = find_partition(problem, "0-3", "--split");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text == "--split: the split \"0-3\": layer 4 is in no part; end with 5");
 }

@@ -177,6 +177,36 @@ TEST_CASE("leeway partition reads plans and their data, and measures layers") {
   CHECK_THAT(partition("mlp --measure").output, Contains("measured on one core"));
 }
 
+TEST_CASE("leeway partition takes what a plan says of its stages, unless a flag says otherwise") {
+  const Folder folder;
+  const fs::path file = folder / "plan.toml";
+  std::ofstream(file) << "name = \"mine\"\nbatch = 24\nmicro_batches = 6\nworkers = 6\n"
+                         "data.synthetic = { samples = 100, test_samples = 10, "
+                         "clusters = { classes = 3, features = 20 } }\n"
+                         "model = [{ linear.outputs = 64 }, \"relu\", { linear.outputs = 64 }, "
+                         "\"relu\", { linear.outputs = 3 }]\n"
+                         "pipeline = { stages = 3, schedule = \"fill_drain\", "
+                         "split = \"0-2,3,4\" }\n";
+  const auto shown = [&](const std::string& flags) {
+    const Result result = partition(file.string() + flags);
+    INFO(result.output);
+    CHECK(result.code == 0);
+    return result.output;
+  };
+  CHECK_THAT(shown(""), Contains("mine in micro-batches of 4 samples, on 3 stages.\n") &&
+                            Contains("An update of 6 micro-batches with fill_drain takes") &&
+                            Contains("The split: --split 0-2,3,4\n"));
+  CHECK_THAT(shown(" --split none"), Contains("on 3 stages") && !Contains("--split 0-2,3,4\n"));
+  CHECK_THAT(shown(" --split 0,1-3,4"), Contains("The split: --split 0,1-3,4\n"));
+  CHECK_THAT(shown(" --micro-batches 3 --schedule 1f1b"),
+             Contains("micro-batches of 8 samples") && Contains("3 micro-batches with 1f1b") &&
+                 Contains("--split 0-2,3,4\n"));
+  // Another number of parts is split anew.
+  CHECK_THAT(shown(" --stages 2"), Contains("on 2 stages") && Contains("with fill_drain takes"));
+  CHECK_THAT(shown(" --speeds 1,2,3,4"), Contains("on 4 stages"));
+  CHECK_THAT(shown(" --stages 2 --schedule interleaved"), Contains("of all its chunks.\n"));
+}
+
 TEST_CASE("leeway partition knows scenarios, but not what their programs bring along") {
   const Folder folder;
   fs::create_directories(folder / "bin");

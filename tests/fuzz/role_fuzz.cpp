@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "actors/monitor.hpp"
 #include "actors/scheduler.hpp"
@@ -67,13 +68,9 @@ class Bytes {
     read(out.block);
     read(out.version);
     const std::uint8_t kind = byte();
-    if (kind == 255) return;  // without data
-    if (kind >= 240) read(out.dtype);
-    // Mostly as large as some block of the model.
-    out.shape = kind < 128 ? Shape{sizes_[kind % sizes_.size()]} : Shape{kind % 4, kind % 16};
-    out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(DType::f32));
-    if (out.data.size() > 0) std::memset(out.data.mutable_data(), kind, out.data.size());
+    if (kind < 255) read_tensor(kind, out);  // or without data
   }
+  void read(msg::StageTensor& out) { read_tensor(byte(), out); }
   template <class T>
   void read(std::vector<T>& out) {
     out.resize(byte() % 5);
@@ -99,6 +96,15 @@ class Bytes {
   }
 
  private:
+  template <class Tensor>
+  void read_tensor(std::uint8_t kind, Tensor& out) {
+    if (kind >= 240) read(out.dtype);
+    // Mostly as large as some block of the model.
+    out.shape = kind < 128 ? Shape{sizes_[kind % sizes_.size()]} : Shape{kind % 4, kind % 16};
+    out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(DType::f32));
+    if (out.data.size() > 0) std::memset(out.data.mutable_data(), kind, out.data.size());
+  }
+
   std::span<const std::uint8_t> bytes_;
   std::vector<std::int64_t> sizes_;
 };
@@ -132,32 +138,52 @@ class NullOutbox final : public Outbox {
   std::deque<std::shared_ptr<Work>> work_;
 };
 
-const std::shared_ptr<const Job>& job(std::uint8_t policy) {
-  static const auto jobs = [] {
-    std::vector<std::shared_ptr<const Job>> made;
-    for (const plan::Consistency& consistency :
-         {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
-          plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4}),
-          plan::Consistency(plan::Backup{1})}) {
-      Plan plan = tiny_plan();
-      plan.consistency = consistency;
-      if (std::holds_alternative<plan::Adaptive>(consistency))
-        plan.balance = plan::Balance::by_speed;
-      plan.evaluate_every = 0.2;
-      plan.optimizer.kind = plan::Momentum{};
-      made.push_back(job_of(plan));
-      plan.stop.iterations = 7;
-      made.push_back(job_of(plan));
-    }
-    return made;
-  }();
-  return jobs[policy % jobs.size()];
+/// All whole models first, then two pipelines of two stages by every schedule.
+std::vector<std::shared_ptr<const Job>> make_jobs() {
+  std::vector<std::shared_ptr<const Job>> made;
+  for (const plan::Consistency& consistency :
+       {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
+        plan::Consistency(plan::Asp{}), plan::Consistency(plan::Adaptive{1, 4}),
+        plan::Consistency(plan::Backup{1})}) {
+    Plan plan = tiny_plan();
+    plan.consistency = consistency;
+    if (std::holds_alternative<plan::Adaptive>(consistency)) plan.balance = plan::Balance::by_speed;
+    plan.evaluate_every = 0.2;
+    plan.optimizer.kind = plan::Momentum{};
+    made.push_back(job_of(plan));
+    plan.stop.iterations = 7;
+    made.push_back(job_of(plan));
+  }
+  for (const auto& [schedule, consistency] :
+       {std::pair("1f1b", plan::Consistency(plan::Bsp{})),
+        std::pair("weight_stashing", plan::Consistency(plan::Ssp{1})),
+        std::pair("2bw", plan::Consistency(plan::Asp{})),
+        std::pair("interleaved", plan::Consistency(plan::Adaptive{1, 4})),
+        std::pair("zero_bubble_h1", plan::Consistency(plan::Ssp{1})),
+        std::pair("fill_drain", plan::Consistency(plan::Bsp{}))}) {
+    Plan plan = tiny_plan();
+    plan.consistency = consistency;
+    plan.pipeline.stages = 2;
+    plan.pipeline.schedule = schedule;
+    plan.pipeline.chunks = plan.pipeline.schedule == "interleaved" ? 2 : 1;
+    plan.workers = 4;
+    plan.micro_batches = 2;
+    made.push_back(job_of(plan));
+  }
+  return made;
 }
 
-std::unique_ptr<Role> make_role(std::uint8_t which, std::uint8_t policy) {
-  if (which % 3 == 0) return std::make_unique<Scheduler>(job(policy));
-  if (which % 3 == 1) return std::make_unique<Shard>(job(policy), ShardId(policy / 8 % 2));
-  return std::make_unique<Monitor>(job(policy), std::vector<Audience*>{});
+/// Of a byte: bits 0 to 2 and 4 are the job, bit 3 the shard.
+const std::shared_ptr<const Job>& job(std::uint8_t choice) {
+  static const auto jobs = make_jobs();
+  LW_CHECK(jobs.size() == 16, jobs.size());
+  return jobs[choice % 8 + choice / 16 % 2 * 8u];
+}
+
+std::unique_ptr<Role> make_role(std::uint8_t which, std::uint8_t choice) {
+  if (which % 3 == 0) return std::make_unique<Scheduler>(job(choice));
+  if (which % 3 == 1) return std::make_unique<Shard>(job(choice), ShardId(choice / 8 % 2));
+  return std::make_unique<Monitor>(job(choice), std::vector<Audience*>{});
 }
 
 void run(std::span<const std::uint8_t> input) {

@@ -31,6 +31,9 @@ T any_integer(T least, T most) {
 inline void randomize(bool& out) {
   out = *rc::gen::arbitrary<bool>();
 }
+inline void randomize(std::uint16_t& out) {
+  out = any_integer<std::uint16_t>(0, std::numeric_limits<std::uint16_t>::max());
+}
 inline void randomize(std::uint32_t& out) {
   out = any_integer<std::uint32_t>(0, std::numeric_limits<std::uint32_t>::max());
 }
@@ -88,16 +91,22 @@ void randomize(T& out) {
   out = static_cast<T>(*rc::gen::inRange(0, last_of(T{}) + 1));
 }
 
+inline void randomize_tensor(DType& dtype, Shape& shape, Blob& data) {
+  randomize(dtype);
+  const auto extents = *rc::gen::container<std::vector<std::int64_t>>(
+      *rc::gen::inRange<std::size_t>(0, 5), rc::gen::inRange<std::int64_t>(0, 5));
+  shape = Shape(extents);
+  // A blob may be larger than its tensor.
+  data = Blob::allocate(static_cast<std::size_t>(shape.count()) * size_of(dtype) +
+                        *rc::gen::element<std::size_t>(0, 3, 64));
+}
 inline void randomize(msg::BlockData& out) {
   randomize(out.block);
   randomize(out.version);
-  randomize(out.dtype);
-  const auto extents = *rc::gen::container<std::vector<std::int64_t>>(
-      *rc::gen::inRange<std::size_t>(0, 5), rc::gen::inRange<std::int64_t>(0, 5));
-  out.shape = Shape(extents);
-  // A blob may be larger than its tensor.
-  out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(out.dtype) +
-                            *rc::gen::element<std::size_t>(0, 3, 64));
+  randomize_tensor(out.dtype, out.shape, out.data);
+}
+inline void randomize(msg::StageTensor& out) {
+  randomize_tensor(out.dtype, out.shape, out.data);
 }
 template <class T>
 void randomize(T& out);
@@ -123,20 +132,31 @@ inline void make_valid(msg::Push& push) {
 inline void make_valid(msg::Pushed& pushed) {
   pushed.part %= limits::kMaxParts;
 }
+template <class T>
+void make_ascending(std::vector<T>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
 inline void make_valid(msg::Lease& lease) {
   lease.end = std::max(lease.begin, lease.end);
   lease.batch = std::max(lease.batch, 1u);
   lease.round_samples = std::max(lease.round_samples, 1u);
+  make_ascending(lease.applied);
 }
-inline void make_valid(std::vector<WorkerId>& ascending) {
-  std::sort(ascending.begin(), ascending.end());
-  ascending.erase(std::unique(ascending.begin(), ascending.end()), ascending.end());
+inline void make_valid(msg::MiniBatch& batch) {
+  batch.end = std::max(batch.begin, batch.end);
+  batch.round_samples = std::max(batch.round_samples, 1u);
+  make_ascending(batch.applied);
+}
+inline void make_valid(msg::Fenced& fenced) {
+  for (auto& part : fenced.applied) part %= limits::kMaxParts;
+  make_ascending(fenced.applied);
 }
 inline void make_valid(msg::RoundClosed& closed) {
-  make_valid(closed.contributors);
+  make_ascending(closed.contributors);
 }
 inline void make_valid(msg::CloseRound& close) {
-  make_valid(close.contributors);
+  make_ascending(close.contributors);
 }
 inline void make_valid(msg::ShardReport& report) {
   report.lags.resize(*rc::gen::element<std::size_t>(0, 3, limits::kLagBins));

@@ -229,6 +229,11 @@ inline plan::FaultKind any_fault_kind() {
   }
 }
 
+inline plan::Pipeline any_pipeline() {
+  return {any<std::uint32_t>(), any_text(), any<std::uint32_t>(), any_text(),
+          any<std::vector<std::uint32_t>>()};
+}
+
 inline std::optional<plan::World> any_host() {
   if (any<bool>()) return std::nullopt;
   plan::World world;
@@ -270,6 +275,7 @@ inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t
   out.device = any_text();
   out.init_from = any_text();
   out.balance = any<bool>() ? plan::Balance::by_speed : plan::Balance::equal;
+  out.pipeline = any_pipeline();
   out.simulated = any_host();
   return out;
 }

@@ -58,8 +58,16 @@ bool holds(const msg::BlockData& block) {
          (!block.data || static_cast<std::size_t>(block.shape.count()) * size_of(block.dtype) <=
                              block.data.size());
 }
+template <>
+bool holds(const msg::StageTensor& tensor) {
+  return static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.dtype) <=
+         tensor.data.size();
+}
 template <class T>
 bool holds(const std::vector<T>& items) {
+  // What shards have applied, of messages that list it.
+  if constexpr (std::is_same_v<T, msg::AppliedPart>)
+    return std::adjacent_find(items.begin(), items.end(), std::greater_equal<>()) == items.end();
   return std::all_of(items.begin(), items.end(), [](const T& item) { return holds(item); });
 }
 bool holds(const Envelope& envelope) {
@@ -89,6 +97,12 @@ msg::BlockData block(Shape shape = {2, 3}, DType dtype = DType::f32) {
 }
 msg::Push push() {
   return {Iteration(1), 0, 1, msg::Push::Kind::gradient, 1, 8, {block()}, {}};
+}
+msg::MiniBatch mini_batch() {
+  return {1, Iteration(3), Epoch(0), 10, 20, 40, {{0, 1, 2}, {1, 0, 0}}};
+}
+msg::StageTensor tensor(Shape shape = {2, 3}) {
+  return {DType::f32, shape, Blob::allocate(24)};
 }
 template <class T>
 std::string push_error(T msg::Push::*member, T value) {
@@ -234,6 +248,13 @@ TEST_CASE("an error names the message, the field, what was found and what is all
   CHECK(error_of(msg::Pushed{Iteration(0), 4096}) == "pushed: part is 4096, must be below 4096");
   CHECK(error_of(msg::Admit{WorkerId(65536)}) == "admit: worker is 65536, must be below 65536");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(-1)}) == "fenced: clock is -1, must be 0 or more");
+  CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {4096}}) ==
+        "fenced: applied is 4096, must be below 4096");
+  CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), std::vector<std::uint32_t>(4097)}) ==
+        "fenced: applied has 4097 entries, must be at most 4096");
+  CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {3, 3}}) ==
+        "fenced: applied must be ascending, 3 comes after 3");
+  CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {3, 4095}}) == "");
   CHECK(error_of(msg::Late{Iteration(-1)}) == "late: next is -1, must be 0 or more");
   CHECK(error_of(msg::RoundClosed{Iteration(0), {WorkerId(65536)}}) ==
         "round closed: worker is 65536, must be below 65536");
@@ -257,6 +278,13 @@ TEST_CASE("errors of leases and reports name their field, too") {
   broken = lease;
   broken.round_samples = 0;
   CHECK(error_of(broken) == "lease: round_samples is 0, must be 1 or more");
+  broken = lease;
+  broken.applied = {{1, 2, 3}, {1, 2, 3}};
+  CHECK(error_of(broken) ==
+        "lease: applied must be ascending, part 3 at shard 2 of stage 1 comes after part 3 at "
+        "shard 2 of stage 1");
+  broken.applied.assign(limits::kMaxAppliedParts + 1, {});
+  CHECK(error_of(broken) == "lease: applied has 1048577 entries, must be at most 1048576");
   msg::ShardReport report;
   report.lags.resize(limits::kLagBins + 1);
   CHECK(error_of(report) == "shard report: lags has 65 bins");
@@ -267,6 +295,54 @@ TEST_CASE("errors of leases and reports name their field, too") {
   CHECK(error_of(report) == "shard report: waits has 16385 pairs, must be at most 16384");
   report.waits.pop_back();
   CHECK(error_of(report) == "");
+}
+
+TEST_CASE("errors of what stages tell each other name their field, too") {
+  CHECK(error_of(mini_batch()) == "");
+  const auto after = [](auto change) {
+    msg::MiniBatch broken = mini_batch();
+    change(broken);
+    return error_of(broken);
+  };
+  using Batch = msg::MiniBatch;
+  CHECK(after([](Batch& b) { b.iteration = Iteration(-1); }) ==
+        "mini-batch: iteration is -1, must be 0 or more");
+  CHECK(after([](Batch& b) { b.epoch = Epoch(-1); }) ==
+        "mini-batch: epoch is -1, must be 0 or more");
+  CHECK(after([](Batch& b) { b.begin = -1; }) == "mini-batch: begin is -1, must be 0 or more");
+  CHECK(after([](Batch& b) { b.end = kCountEnd; }) ==
+        "mini-batch: end is 4611686018427387904, must be 0 or more");
+  CHECK(after([](Batch& b) { b.end = 9; }) == "mini-batch: end is 9, must not be before begin 10");
+  CHECK(after([](Batch& b) { b.end = 10; }) == "");
+  CHECK(after([](Batch& b) { b.round_samples = 0; }) ==
+        "mini-batch: round_samples is 0, must be 1 or more");
+  CHECK(after([](Batch& b) { std::swap(b.applied[0], b.applied[1]); }) ==
+        "mini-batch: applied must be ascending, part 2 at shard 1 of stage 0 comes after part 0 at "
+        "shard 0 of stage 1");
+  CHECK(error_of(msg::NoMore{1, Iteration(-1)}) == "no more: iteration is -1, must be 0 or more");
+  CHECK(error_of(msg::GivenUp{1, Iteration(-1)}) == "given up: iteration is -1, must be 0 or more");
+}
+
+TEST_CASE("errors of what stages send on name their field, and the tensor's") {
+  msg::Activation activation{1, Iteration(2), 3, 4, tensor()};
+  msg::OutputGradient gradient{1, Iteration(2), 3, 4, tensor(), Clock(1)};
+  CHECK(error_of(activation) == "");
+  CHECK(error_of(gradient) == "");
+  activation.iteration = Iteration(-1);
+  CHECK(error_of(activation) == "activation: iteration is -1, must be 0 or more");
+  gradient.clock = Clock(-1);
+  CHECK(error_of(gradient) == "output gradient: clock is -1, must be 0 or more");
+  gradient.iteration = Iteration(-1);
+  CHECK(error_of(gradient) == "output gradient: iteration is -1, must be 0 or more");
+  activation = {1, Iteration(2), 3, 4, tensor({2, 4})};
+  CHECK(error_of(activation) == "activation: tensor needs 32 bytes, its blob has 24");
+  activation.tensor = tensor({-2, 3});
+  CHECK(error_of(activation) == "activation: tensor.shape has the negative extent -2");
+  gradient = {1, Iteration(2), 3, 4, tensor(), Clock(1)};
+  CHECK(error_of(Message(words_of(encode({.body = gradient})), {})) ==
+        "output gradient: tensor.blob is 0, must be below 0");
+  gradient.tensor.dtype = static_cast<DType>(5);
+  CHECK(error_of(gradient) == "output gradient: tensor.dtype has the unknown value 5");
 }
 
 TEST_CASE("shapes that are negative or too large are an error, also beside a zero extent") {

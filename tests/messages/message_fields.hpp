@@ -29,7 +29,8 @@ LEEWAY_FIELDS(msg::Pushed, a, b, c, d)
 LEEWAY_FIELDS(msg::Refused, a, b, c)
 LEEWAY_FIELDS(msg::Start, a, b)
 LEEWAY_FIELDS(msg::WantLease, a, b, c, d, e, f)
-LEEWAY_FIELDS(msg::Lease, a, b, c, d, e, f, g)
+LEEWAY_FIELDS(msg::Lease, a, b, c, d, e, f, g, h)
+LEEWAY_FIELDS(msg::AppliedPart, a, b, c)
 LEEWAY_FIELDS(msg::NoData, a)
 LEEWAY_FIELDS(msg::Late, a)
 LEEWAY_FIELDS(msg::Idle, a, b)
@@ -55,6 +56,11 @@ LEEWAY_FIELDS(msg::Evicted, a, b, c, d)
 LEEWAY_FIELDS(msg::RunEnded, a, b, c, d, e)
 LEEWAY_FIELDS(msg::Evaluated, a, b, c)
 LEEWAY_FIELDS(msg::Leave, a)
+LEEWAY_FIELDS(msg::MiniBatch, a, b, c, d, e, f, g)
+LEEWAY_FIELDS(msg::NoMore, a, b)
+LEEWAY_FIELDS(msg::Activation, a, b, c, d, e)
+LEEWAY_FIELDS(msg::OutputGradient, a, b, c, d, e, f)
+LEEWAY_FIELDS(msg::GivenUp, a, b)
 #undef LEEWAY_FIELDS
 template <class T>
 requires std::is_empty_v<T>  // Join, Stop, Finish, Interrupt
@@ -72,6 +78,9 @@ inline bool same(double a, double b) {
 inline bool same(const msg::BlockData& a, const msg::BlockData& b) {
   return a.block == b.block && a.version == b.version && a.dtype == b.dtype && a.shape == b.shape &&
          a.data.same_as(b.data);
+}
+inline bool same(const msg::StageTensor& a, const msg::StageTensor& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.data.same_as(b.data);
 }
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {

@@ -75,6 +75,66 @@ TEST_CASE("adaptive needs a range") {
     CHECK_THAT(wrong, Contains("is no range") && Contains("--staleness adaptive(1,8)"));
 }
 
+TEST_CASE("stages are those of whole pipelines") {
+  const auto piped = [](std::uint32_t stages, std::uint32_t workers) {
+    return after([&](Plan& p) { p.pipeline.stages = stages, p.workers = workers; });
+  };
+  CHECK(piped(4, 4) == "");
+  CHECK(piped(4, 12) == "");
+  CHECK(piped(1024, 1024) == "");
+  CHECK(piped(0, 4) == "pipeline.stages: 0 is not allowed; give --stages 1 to 1024");
+  CHECK(piped(1025, 1025) == "pipeline.stages: 1025 is not allowed; give --stages 1 to 1024");
+  CHECK(piped(4, 6) ==
+        "pipeline.stages: 6 workers are no whole number of pipelines of 4 stages; give --workers 4 "
+        "or 8");
+  CHECK(piped(4, 3) ==
+        "pipeline.stages: 3 workers are no whole number of pipelines of 4 stages; give --workers "
+        "4");
+}
+
+TEST_CASE("what a pipeline does not do is refused with what to give") {
+  const auto piped = [](auto change) {
+    return after([&](Plan& p) {
+      p.pipeline.stages = 2;
+      change(p);
+    });
+  };
+  CHECK(piped([](Plan& p) { p.pipeline.chunks = 26; }) == "");
+  CHECK(piped([](Plan& p) { p.pipeline.chunks = 0; }) ==
+        "pipeline.chunks: 0 is not allowed; give --chunks 1 to 26");
+  CHECK(piped([](Plan& p) { p.pipeline.chunks = 27; }) ==
+        "pipeline.chunks: 27 is not allowed; give --chunks 1 to 26");
+  CHECK(piped([](Plan& p) { p.pipeline.recompute = {0, 1}; }) == "");
+  CHECK(piped([](Plan& p) {
+          p.pipeline.recompute = {0, 2};
+        }) == "pipeline.recompute: there is no stage 2; give stages from 0 to 1");
+  for (const std::vector<std::uint32_t>& wrong : {std::vector<std::uint32_t>{1, 0}, {1, 1}})
+    CHECK(piped([&](Plan& p) { p.pipeline.recompute = wrong; }) ==
+          "pipeline.recompute: give each stage once, in ascending order");
+  CHECK(piped([](Plan& p) { p.prefetch = true, p.consistency = plan::Asp{}; }) ==
+        "prefetch: a stage pulls when its schedule makes the next version of its weights; give "
+        "prefetch = false, or --stages 1");
+  CHECK(piped([](Plan& p) { p.consistency = plan::Backup{1}; }) ==
+        "consistency.backup: a pipeline cannot stop in the middle of an iteration that is late; "
+        "give --staleness bsp, or --stages 1");
+}
+
+TEST_CASE("workers that train the whole model have nothing of a pipeline") {
+  const auto whole = [](plan::Pipeline pipeline) {
+    return after([&](Plan& p) { p.pipeline = std::move(pipeline); });
+  };
+  CHECK(whole({.schedule = "2bw"}) == "");  // for as many stages as will be given
+  CHECK(whole({.split = "0-3,4-5,6"}) ==
+        "pipeline.split: \"0-3,4-5,6\" cuts the model, but each worker trains all of it; give "
+        "--stages 3, or no split");
+  CHECK_THAT(whole({.split = "0-3"}), Contains("give --stages 2, or no split"));
+  CHECK(whole({.chunks = 2}) ==
+        "pipeline.chunks: 2 parts of the model on each stage, but there are no stages; give "
+        "--stages 2 or more, or --chunks 1");
+  CHECK(whole({.recompute = {0}}) ==
+        "pipeline.recompute: there are no stages; give --stages 2 or more, or --recompute none");
+}
+
 TEST_CASE("a model needs layers that can be trained") {
   const auto model = [](std::vector<plan::Layer> layers) {
     return after([&](Plan& p) { p.model = std::move(layers); });

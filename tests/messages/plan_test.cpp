@@ -119,6 +119,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
     optimizer.adamw = {}
     schedule.step = {}
     consistency = "ssp"
+    pipeline = {}
     stragglers = [{}, "bursts", "pareto", "pauses", "decay", "sharing", "trace"]
     faults = [{}, "killed", "crash", "joins", "freeze", "slow", "breaks", "delay", "silence",
               "partition", "slow_link", "clock_stops", "leaves"]
@@ -155,7 +156,12 @@ TEST_CASE("JSON lists every field and no null") {
                           "\"shortcut\": []",
                           "\"shift\": 0",
                           "\"device\": \"cpu\"",
-                          "\"init_from\": \"\""})
+                          "\"init_from\": \"\"",
+                          "\"stages\": 1",
+                          "\"schedule\": \"1f1b\"",
+                          "\"chunks\": 1",
+                          "\"split\": \"\"",
+                          "\"recompute\": []"})
     CHECK_THAT(text, Contains(key));
   CHECK_THAT(text, !Contains("null"));
 }
@@ -226,6 +232,28 @@ TEST_CASE("layers inside layers are lists of tables") {
   CHECK(toml_error("model = [{ residual.body = ['relu',\n{ residual.shortcut = ['taanh'] }] }]") ==
         "plan.toml:2: model[0].residual.body[1].residual.shortcut[0]: \"taanh\" is unknown; did "
         "you mean \"tanh\"?");
+}
+
+TEST_CASE("the stages of pipelines are a table of the plan") {
+  const Plan plan = must(plan_from_toml(R"(
+    workers = 8
+    micro_batches = 8
+    [pipeline]
+    stages = 4
+    schedule = "interleaved"
+    chunks = 2
+    split = "0-1,2-3,4,5,6,7,8,9"
+    recompute = [0, 2]
+  )",
+                                        "plan.toml"));
+  CHECK(plan.pipeline == plan::Pipeline{4, "interleaved", 2, "0-1,2-3,4,5,6,7,8,9", {0, 2}});
+  CHECK(must(decode_plan(encode(plan))) == plan);
+  CHECK(must(plan_from_json(to_json(plan), "plan.json")) == plan);
+  CHECK(toml_error("pipeline.stage = 2") ==
+        "plan.toml:1: pipeline.stage: unknown key; did you mean \"stages\"?");
+  CHECK(toml_error("[pipeline]\nrecompute = [0, -1]") ==
+        "plan.toml:2: pipeline.recompute[1]: -1 is out of range; give a whole number from 0 to "
+        "4294967295");
 }
 
 TEST_CASE("the model that docs/scenarios.md shows is one") {
@@ -382,6 +410,12 @@ TEST_CASE("a message above the limits is refused") {
   Plan plan;
   plan.stragglers.resize(limits::kMaxWorkers + 1);
   CHECK_THAT(decode_plan(encode(plan)).error().text, Contains("stragglers has 65537 items"));
+  plan = {};
+  plan.pipeline.recompute.resize(limits::kMaxStages);
+  CHECK(must(decode_plan(encode(plan))) == plan);
+  plan.pipeline.recompute.resize(limits::kMaxStages + 1);
+  CHECK(decode_plan(encode(plan)).error().text ==
+        "plan: pipeline.recompute has 1025 items, at most 1024 are allowed");
 }
 
 TEST_CASE("the layers of a message are bounded in depth and in number") {

@@ -1,0 +1,365 @@
+// Which part of the model each worker trains, and which blocks it shares with which shard.
+#include "actors/stages.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <set>
+
+#include "core/limits.hpp"
+#include "runtime/models.hpp"
+
+using namespace leeway;
+
+namespace {
+
+constexpr std::uint32_t kVocabulary = 11;
+
+/// A model that is cut into blocks for so many shards.
+struct Cut {
+  Cut(const std::vector<plan::Layer>& layers, std::uint32_t shards, const Shape& input, int classes,
+      std::int64_t labels = 1)
+      : model(*Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0, labels)),
+        layout(*model, shards, limits::kMaxBlockBytes) {
+    plan.model = layers;
+    plan.shards = shards;
+  }
+  Expected<std::shared_ptr<const Stages>> try_stages() const {
+    return make_stages(plan, *model, layout, *make_consistency(plan.consistency));
+  }
+  std::shared_ptr<const Stages> stages() const {
+    const auto made = try_stages();
+    INFO((made ? "" : made.error().text));
+    REQUIRE(made);
+    return *made;
+  }
+  std::string refusal() const {
+    const auto made = try_stages();
+    return made ? "" : made.error().text;
+  }
+
+  std::shared_ptr<const Model> model;
+  Layout layout;
+  Plan plan;
+};
+
+/// Layers 0 to 4, of which 0, 2 and 4 have a block each.
+Cut perceptron(std::uint32_t shards) {
+  return {{linear(6), relu(), linear(5), relu(), linear(3)}, shards, {4}, 3};
+}
+/// Layer 0 is the embedding, whose table layer 7 borrows.
+Cut transformer(std::uint32_t shards) {
+  return {gpt({.layers = 2, .width = 8, .heads = 2}), shards, {6}, kVocabulary, 6};
+}
+Cut residual_network(std::uint32_t shards) {
+  return {small_resnet(10), shards, {1, 28, 28}, 10};
+}
+
+Cut piped(Cut cut, std::uint32_t stages, std::uint32_t pipelines = 1) {
+  cut.plan.pipeline.stages = stages;
+  cut.plan.workers = stages * pipelines;
+  cut.plan.micro_batches = 8;
+  return cut;
+}
+
+using Layers = std::vector<std::pair<int, int>>;
+
+/// Of each part of the model, its first layer and the one behind its last.
+Layers layers_of(const Stages& stages) {
+  Layers out;
+  for (const ModelPart& part : stages.parts()) out.emplace_back(part.first, part.end);
+  return out;
+}
+
+/// Stages that train a layer's own parameters, or borrow them.
+std::set<std::uint32_t> trained_by(const Cut& cut, const Stages& stages, int layer) {
+  std::set<std::uint32_t> out;
+  for (std::size_t part = 0; part < stages.parts().size(); ++part) {
+    for (int own = stages.parts()[part].first; own < stages.parts()[part].end; ++own) {
+      const int borrowed = cut.model->borrowed_parameter(own);
+      const bool borrows =
+          borrowed != Model::kNone &&
+          cut.model->parameters()[static_cast<std::size_t>(borrowed)].layer == layer;
+      if (own == layer || borrows) out.insert(static_cast<std::uint32_t>(part) % stages.count());
+    }
+  }
+  return out;
+}
+
+/// What holds whatever the model, the shards and the stages are.
+void check_shares(const Cut& cut, const Stages& stages) {
+  for (std::uint32_t index = 0; index < cut.layout.shards(); ++index) {
+    const ShardId shard(index);
+    const auto& groups = cut.layout.parts(shard);
+    for (std::uint32_t group = 0; group < groups.size(); ++group) {
+      const auto& owners = stages.owners(shard, group);
+      CHECK(std::set<std::uint32_t>(owners.begin(), owners.end()) ==
+            trained_by(cut, stages, groups[group].layer));
+      CHECK(std::is_sorted(owners.begin(), owners.end()));
+    }
+    for (std::uint32_t stage = 0; stage < stages.count(); ++stage) {
+      const StageShare& share = stages.share(stage);
+      REQUIRE(share.at.size() == cut.layout.shards());
+      const StageShare::AtShard& at = share.at[index];
+      REQUIRE(at.parts.size() == at.groups.size());
+      std::vector<BlockId> blocks;
+      for (std::uint32_t part = 0; part < at.parts.size(); ++part) {
+        CHECK(at.parts[part].index == part);
+        CHECK(at.parts[part].blocks == groups[at.groups[part]].blocks);
+        if (part > 0) CHECK(at.parts[part].layer <= at.parts[part - 1].layer);
+        const auto& owners = stages.owners(shard, at.groups[part]);
+        CHECK(std::count(owners.begin(), owners.end(), stage) == 1);
+        blocks.insert(blocks.end(), at.parts[part].blocks.begin(), at.parts[part].blocks.end());
+      }
+      std::sort(blocks.begin(), blocks.end());
+      CHECK(at.blocks == blocks);
+      CHECK(std::count(share.shards.begin(), share.shards.end(), shard) ==
+            (blocks.empty() ? 0 : 1));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("with one stage every worker trains the whole model") {
+  Cut cut = transformer(2);
+  cut.plan.workers = 3;
+  const auto stages = cut.stages();
+  CHECK_FALSE(stages->piped());
+  CHECK(stages->pipelines() == 3);
+  CHECK(layers_of(*stages) == Layers{{0, cut.model->layers()}});
+  for (std::uint32_t worker = 0; worker < 3; ++worker) {
+    CHECK(stages->stage_of(WorkerId(worker)) == 0);
+    CHECK(stages->lead_of(WorkerId(worker)) == WorkerId(worker));
+  }
+  const StageShare& share = stages->share_of(WorkerId(2));
+  CHECK(share.shards == std::vector<ShardId>{ShardId(0), ShardId(1)});
+  for (const ShardId shard : share.shards) {
+    const auto& at = share.at[shard.value()];
+    const auto& whole = cut.layout.parts(shard);
+    REQUIRE(at.parts.size() == whole.size());
+    for (std::size_t part = 0; part < whole.size(); ++part) {
+      CHECK(at.parts[part].index == whole[part].index);
+      CHECK(at.parts[part].layer == whole[part].layer);
+      CHECK(at.parts[part].blocks == whole[part].blocks);
+      CHECK(at.groups[part] == part);
+      CHECK(stages->owners(shard, static_cast<std::uint32_t>(part)) ==
+            std::vector<std::uint32_t>{0});
+    }
+    CHECK(at.blocks == cut.layout.blocks_of(shard));
+  }
+}
+
+TEST_CASE("workers are the stages of the first pipeline, then of the next") {
+  const auto stages = piped(perceptron(1), 3, 2).stages();
+  CHECK(stages->count() == 3);
+  CHECK(stages->pipelines() == 2);
+  const WorkerId fifth(4);
+  CHECK(stages->stage_of(fifth) == 1);
+  CHECK(stages->lead_of(fifth) == WorkerId(3));
+  CHECK(stages->worker(WorkerId(3), 2) == WorkerId(5));
+  CHECK(&stages->share_of(fifth) == &stages->share(1));
+}
+
+TEST_CASE("people are told pipeline and stage of a worker") {
+  const auto two = piped(perceptron(1), 3, 2).stages();
+  CHECK(two->name_of(WorkerId(0)) == "pipeline 0 stage 0 (worker 0)");
+  CHECK(two->name_of(WorkerId(5)) == "pipeline 1 stage 2 (worker 5)");
+  CHECK(two->name_of_member(WorkerId(3)) == "pipeline 1 (workers 3 to 5)");
+  CHECK(two->name_of_member(WorkerId(4)) == "pipeline 1 (workers 3 to 5)");
+  const auto whole = perceptron(1).stages();
+  CHECK(whole->name_of(WorkerId(3)) == "worker 3");
+  CHECK(whole->name_of_member(WorkerId(3)) == "worker 3");
+}
+
+TEST_CASE("each block is owed by the stages that train its layer, and by no others") {
+  for (const std::uint32_t stages : {1u, 2u, 3u, 4u}) {
+    for (const std::uint32_t shards : {1u, 2u, 3u}) {
+      for (const Cut& cut : {piped(perceptron(shards), stages), piped(transformer(shards), stages),
+                             piped(residual_network(shards), stages)}) {
+        INFO(stages << " stages, " << shards << " shards, " << cut.model->layers() << " layers");
+        const auto made = cut.stages();
+        CHECK(made->parts().size() == stages);
+        check_shares(cut, *made);
+      }
+    }
+  }
+}
+
+TEST_CASE("parts are numbered for each stage and shard, the last layer first") {
+  Cut cut = piped(perceptron(1), 2);
+  cut.plan.pipeline.split = "0,1-4";
+  const auto stages = cut.stages();
+  const auto& first = stages->share(0).at[0];
+  const auto& last = stages->share(1).at[0];
+  REQUIRE(first.parts.size() == 1);
+  CHECK(first.parts[0].index == 0);
+  CHECK(first.parts[0].layer == 0);
+  CHECK(first.groups == std::vector<std::uint32_t>{2});
+  REQUIRE(last.parts.size() == 2);
+  CHECK(last.parts[0].layer == 4);
+  CHECK(last.parts[1].layer == 2);
+  CHECK(last.groups == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("a table that is used twice is owed by the first stage and the last") {
+  const Cut cut = piped(transformer(2), 3);
+  const auto stages = cut.stages();
+  const int borrower = cut.model->layers() - 1;
+  REQUIRE(cut.model->borrowed_parameter(borrower) != Model::kNone);
+  int tables = 0;
+  for (const ShardId shard : {ShardId(0), ShardId(1)}) {
+    for (std::uint32_t group = 0; group < cut.layout.parts(shard).size(); ++group) {
+      if (cut.layout.parts(shard)[group].layer != 0) continue;
+      ++tables;
+      CHECK(stages->owners(shard, group) == std::vector<std::uint32_t>{0, 2});
+      // The last stage finishes its share of the gradient first of all, the first stage last.
+      const auto& first = stages->share(0).at[shard.value()];
+      const auto& last = stages->share(2).at[shard.value()];
+      CHECK(last.parts.front().layer == borrower);
+      CHECK(last.groups.front() == group);
+      CHECK(first.parts.back().layer == 0);
+      CHECK(first.groups.back() == group);
+    }
+  }
+  CHECK(tables == 1);
+  check_shares(cut, *stages);
+}
+
+TEST_CASE("a shard may have no blocks of a stage, and a stage none at all") {
+  Cut cut = piped(perceptron(3), 3);
+  cut.plan.pipeline.split = "0,1,2-4";
+  const auto stages = cut.stages();
+  check_shares(cut, *stages);
+  CHECK(stages->share(0).shards.size() == 1);
+  CHECK(stages->share(1).shards.empty());  // of relu alone
+  CHECK(stages->share(2).shards.size() == 2);
+  for (const ShardId shard : {ShardId(0), ShardId(1), ShardId(2)})
+    CHECK(stages->share(1).at[shard.value()].blocks.empty());
+}
+
+TEST_CASE("with chunks a stage has several parts of the model") {
+  Cut cut = piped(residual_network(2), 2);
+  cut.plan.pipeline.schedule = "interleaved";
+  cut.plan.pipeline.chunks = 3;
+  const auto stages = cut.stages();
+  REQUIRE(stages->parts().size() == 6);
+  CHECK(stages->parts().front().first == 0);
+  CHECK(stages->parts().back().end == cut.model->layers());
+  for (std::size_t part = 0; part < 6; ++part) {
+    const ModelPart& chunk = stages->share(part % 2).chunks[part / 2];
+    CHECK(chunk.first == stages->parts()[part].first);
+    CHECK(chunk.end == stages->parts()[part].end);
+    if (part > 0) CHECK(chunk.first == stages->parts()[part - 1].end);
+  }
+  CHECK(stages->spec() == pipeline::Spec{"interleaved", 2, 8, 3, 1});
+  check_shares(cut, *stages);
+}
+
+TEST_CASE("a split by hand is taken as it is, by number or by kind") {
+  Cut cut = piped(perceptron(1), 3);
+  cut.plan.pipeline.split = "0,1-3,4";
+  CHECK(layers_of(*cut.stages()) == Layers{{0, 1}, {1, 4}, {4, 5}});
+  Cut network = piped(residual_network(1), 2);
+  network.plan.pipeline.split = "conv2d-2,3-linear";
+  const auto stages = network.stages();
+  REQUIRE(stages->parts().size() == 2);
+  CHECK(stages->parts()[0].end == stages->parts()[1].first);
+  CHECK(stages->parts()[1].end == network.model->layers());
+  check_shares(network, *stages);
+}
+
+TEST_CASE("stages that recompute are those that the plan names") {
+  Cut cut = piped(perceptron(1), 3);
+  cut.plan.pipeline.recompute = {0, 2};
+  const auto stages = cut.stages();
+  CHECK(stages->share(0).recompute);
+  CHECK_FALSE(stages->share(1).recompute);
+  CHECK(stages->share(2).recompute);
+}
+
+TEST_CASE("a model that cannot be cut so is refused with the nearest that can") {
+  CHECK(piped(perceptron(1), 6).refusal() ==
+        "pipeline.stages: 6 are too many for a model that can be cut into 5 pieces; give --stages "
+        "5");
+  Cut cut = piped(perceptron(1), 2);
+  cut.plan.pipeline.schedule = "interleaved";
+  cut.plan.pipeline.chunks = 3;
+  CHECK(cut.refusal() ==
+        "pipeline.chunks: 3 on each of 2 stages are too many for a model that can be cut into 5 "
+        "pieces; give --chunks 2");
+  cut.plan.pipeline.chunks = 1;
+  cut.plan.pipeline.split = "0-1,2-9";
+  CHECK(cut.refusal() ==
+        "pipeline.split: the split \"0-1,2-9\": there is no layer \"9\" before which the model can "
+        "be cut; it has 0, 1, 2, 3, 4");
+  cut.plan.pipeline.split = "0-1,2,3-4";
+  CHECK(cut.refusal() ==
+        "pipeline.split: the split has 3 parts, and 2 stages with 1 chunk each make 2; give as "
+        "many parts, or --stages 3");
+}
+
+TEST_CASE("a schedule that is not known, or not for these sizes, is refused with one that is") {
+  Cut cut = perceptron(1);
+  cut.plan.pipeline.schedule = "1f2b";
+  CHECK(cut.refusal() ==
+        "pipeline.schedule: there is no schedule \"1f2b\"; did you mean \"1f1b\"?");
+  cut = piped(std::move(cut), 2);
+  CHECK(cut.refusal() ==
+        "pipeline.schedule: there is no schedule \"1f2b\"; did you mean \"1f1b\"?");
+  cut.plan.pipeline.schedule = "interleaved";
+  cut.plan.pipeline.chunks = 2;
+  cut.plan.micro_batches = 7;
+  CHECK(cut.refusal() ==
+        "pipeline.schedule: interleaved: 7 micro-batches are no multiple of 2 stages; give "
+        "--micro-batches 6 or 8");
+  // Workers that train the whole model have as many micro-batches as they like.
+  Cut whole = perceptron(1);
+  whole.plan.batch = whole.plan.micro_batches = 100'000;
+  CHECK(whole.refusal() == "");
+}
+
+TEST_CASE("a schedule that is never emptied needs a staleness bound that leaves room for it") {
+  const auto refusal = [](const char* schedule, std::uint32_t stages, std::uint32_t micro_batches,
+                          plan::Consistency consistency) {
+    Cut cut = piped(perceptron(1), stages);
+    cut.plan.pipeline.schedule = schedule;
+    cut.plan.micro_batches = micro_batches;
+    cut.plan.consistency = consistency;
+    return cut.refusal();
+  };
+  CHECK(refusal("weight_stashing", 4, 1, plan::Bsp{}) ==
+        "pipeline.schedule: weight_stashing on 4 stages computes on weights that are older by up "
+        "to 3 updates, and the staleness bound is 0; give --staleness 3 or more, or a schedule "
+        "that empties the pipeline, such as 1f1b");
+  CHECK(refusal("2bw", 2, 2, plan::Ssp{0}) ==
+        "pipeline.schedule: 2bw on 2 stages computes on weights that are older by up to 1 update, "
+        "and the staleness bound is 0; give --staleness 1 or more, or a schedule that empties the "
+        "pipeline, such as 1f1b");
+  CHECK(refusal("weight_stashing", 4, 1, plan::Ssp{2}).find("give --staleness 3 or more") !=
+        std::string::npos);
+  CHECK(refusal("weight_stashing", 4, 1, plan::Adaptive{2, 8}).find("the staleness bound is 2") !=
+        std::string::npos);
+  CHECK(refusal("weight_stashing", 4, 1, plan::Ssp{3}) == "");
+  CHECK(refusal("weight_stashing", 4, 3, plan::Ssp{1}) == "");
+  CHECK(refusal("weight_stashing", 4, 1, plan::Adaptive{3, 8}) == "");
+  CHECK(refusal("weight_stashing", 4, 1, plan::Asp{}) == "");
+  CHECK(refusal("weight_stashing", 1, 1, plan::Bsp{}) == "");
+  for (const char* schedule : {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1"})
+    CHECK(refusal(schedule, 4, 8, plan::Bsp{}) == "");
+}
+
+TEST_CASE("a schedule says whether it is emptied, and how old its weights are") {
+  const auto made = [](const char* schedule) {
+    Cut cut = piped(perceptron(1), 4);
+    cut.plan.pipeline.schedule = schedule;
+    cut.plan.micro_batches = 3;
+    cut.plan.consistency = plan::Asp{};
+    return cut.stages();
+  };
+  CHECK_FALSE(made("1f1b")->asynchronous());
+  CHECK(made("1f1b")->version_lag() == 0);
+  CHECK(made("2bw")->asynchronous());
+  CHECK(made("2bw")->version_lag() == 1);
+  CHECK(made("weight_stashing")->version_lag() == 1);
+}

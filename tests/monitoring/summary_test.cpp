@@ -1,0 +1,93 @@
+// What people read of a run: who takes part, who ended, who waited for whom.
+#include "monitoring/summary.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "monitoring/progress_line.hpp"
+#include "tests/support/tiny.hpp"
+
+using namespace leeway;
+using namespace leeway::test;
+using Catch::Contains;
+
+namespace {
+
+Plan piped_plan() {
+  Plan plan = tiny_plan();
+  plan.pipeline.stages = 2;
+  plan.workers = 4;
+  plan.micro_batches = 2;
+  return plan;
+}
+
+RunTotals totals_of(const Job& job) {
+  RunTotals totals;
+  totals.workers.resize(job.plan.workers);
+  totals.workers[2].end = "was killed";
+  totals.waits = {{WorkerId(1), WorkerId(2), milliseconds(5), 3}};
+  totals.end.torn_pushes = 1;
+  return totals;
+}
+
+/// What the progress line says when worker 2 ends and comes back.
+std::string eviction(const Job& job) {
+  std::ostringstream out;
+  ProgressLine line(job, out);
+  line.evicted(WorkerId(2), {WorkerId(2), "was killed", 12, false});
+  line.came_back(WorkerId(2));
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("who takes part is said in workers, or in pipelines of stages") {
+  CHECK(crew(tiny_plan()) == "3 workers, 2 shards");
+  Plan plan = piped_plan();
+  CHECK(crew(plan) == "2 pipelines of 2 stages (1f1b, 2 micro-batches), 2 shards");
+  plan.workers = 2;
+  plan.shards = 1;
+  plan.micro_batches = 1;
+  plan.pipeline.schedule = "interleaved";
+  plan.pipeline.chunks = 2;
+  CHECK(crew(plan) ==
+        "1 pipeline of 2 stages (interleaved, 2 chunks each, 1 micro-batch), 1 shard");
+}
+
+TEST_CASE("a summary lists workers that train the whole model by their number") {
+  const auto job = job_of(tiny_plan());
+  const std::string text = summary(*job, totals_of(*job), "");
+  CHECK_THAT(text, Contains("\n  worker  iterations     samples   computing     waiting\n") &&
+                       Contains("\n       2           0 ") && Contains("ended: was killed\n") &&
+                       Contains("\n  worker 1 for worker 2: ") && !Contains("  actors  "));
+  CHECK_THAT(eviction(*job), Contains("worker 2 ended and was evicted: was killed (12 samples") &&
+                                 Contains("worker 2 is back\n"));
+}
+
+TEST_CASE("a summary of pipelines names pipeline and stage of each worker") {
+  const auto job = job_of(piped_plan());
+  const std::string text = summary(*job, totals_of(*job), "");
+  CHECK_THAT(
+      text,
+      Contains("\n  actors          2 pipelines of 2 stages (1f1b, 2 micro-batches), 2 shards\n") &&
+          Contains(
+              "\n  pipeline  stage  worker  iterations     samples   computing     waiting\n") &&
+          Contains("\n         1      0       2           0 ") &&
+          Contains("\n  pipeline 0 stage 1 (worker 1) for pipeline 1 stage 0 (worker 2): "));
+  CHECK_THAT(eviction(*job), Contains("pipeline 1 (workers 2 to 3) ended and was evicted: ") &&
+                                 Contains("pipeline 1 (workers 2 to 3) is back\n"));
+}
+
+TEST_CASE("result.json has pipeline and stage of workers that are stages, and of no others") {
+  const auto workers_of = [](const Plan& plan) {
+    const auto job = job_of(plan);
+    return nlohmann::json::parse(result_json(*job, totals_of(*job)))["workers"];
+  };
+  CHECK_FALSE(workers_of(tiny_plan())[2].contains("stage"));
+  const auto piped = workers_of(piped_plan());
+  REQUIRE(piped.size() == 4);
+  CHECK(piped[3]["worker"] == 3);
+  CHECK(piped[3]["pipeline"] == 1);
+  CHECK(piped[3]["stage"] == 1);
+}

@@ -1,0 +1,172 @@
+// Pipelines on the command line and in scenarios: what flags make of a plan, and what they refuse.
+#include "runtime/pipeline_flags.hpp"
+
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "runtime/scenario.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Stages = std::vector<std::uint32_t>;
+
+Scenario small() {
+  Scenario scenario("small", "A small task.");
+  scenario.data(clusters(3, 4, 600)).model({linear(8), relu(), linear(3)}).shards(1).batch(16);
+  return scenario;
+}
+Scenario piped() {
+  Scenario scenario = small();
+  scenario.stages(4)
+      .pipelines(2)
+      .pipeline_schedule("interleaved", 2)
+      .micro_batches(8)
+      .split("0-1,2,3,4,5,6,7,8")
+      .recompute({0, 1, 2, 3});
+  return scenario;
+}
+
+/// What a command line makes of a scenario, and what it says when it refuses.
+struct Parsed {
+  Plan plan;
+  std::string error;
+};
+Parsed parsed(const Scenario& scenario, const std::string& flags) {
+  std::vector<std::string> words{"small", "--no-out"};
+  std::istringstream all(flags);
+  for (std::string word; all >> word;) words.push_back(word);
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  std::ostringstream said;
+  auto* const before = std::cerr.rdbuf(said.rdbuf());
+  const CommandLine line = parse(scenario, static_cast<int>(argv.size()), argv.data());
+  std::cerr.rdbuf(before);
+  CHECK(line.exit_code.has_value() == !said.str().empty());
+  return {line.plan, said.str()};
+}
+std::string refusal(const std::string& flags) {
+  return parsed(small(), flags).error;
+}
+
+}  // namespace
+
+TEST_CASE("--stages and --pipelines say how many workers there are") {
+  const auto workers = [](const std::string& flags) {
+    const Parsed line = parsed(small(), flags);
+    CHECK(line.error == "");
+    return line.plan.workers;
+  };
+  CHECK(workers("") == 4);
+  CHECK(workers("--stages 3") == 3);
+  CHECK(workers("--stages 3 --pipelines 2") == 6);
+  CHECK(workers("--stages 3 --workers 9") == 9);
+  CHECK(workers("--stages 3 --workers 6 --pipelines 2") == 6);
+  CHECK(workers("--stages 1") == 4);
+  CHECK(workers("--stages 1 --pipelines 5") == 5);
+  CHECK(parsed(small(), "--stages 3").plan.pipeline.stages == 3);
+}
+
+TEST_CASE("workers that are no whole pipelines are refused with what to give") {
+  CHECK(refusal("--stages 4 --workers 6") ==
+        "small: pipeline.stages: 6 workers are no whole number of pipelines of 4 stages; give "
+        "--workers 4 or 8\n");
+  CHECK(refusal("--stages 4 --workers 6 --pipelines 2") ==
+        "small: --pipelines: 2 pipelines of 4 stages take 8 workers, and --workers says 6; give "
+        "--workers 8, or leave it out\n");
+  CHECK(refusal("--stages 4 --pipelines 0") ==
+        "small: --pipelines: 0 of 4 stages are not allowed; give --pipelines 1 to 16384\n");
+  CHECK(refusal("--stages 4 --pipelines 4294967295") ==
+        "small: --pipelines: 4294967295 of 4 stages are not allowed; give --pipelines 1 to "
+        "16384\n");
+  CHECK(refusal("--stages 2000") ==
+        "small: --stages: 2000 is not allowed; give --stages 1 to 1024\n");
+  CHECK(refusal("--stages 0") == "small: --stages: 0 is not allowed; give --stages 1 to 1024\n");
+  CHECK(refusal("--stages 4 --micro-batches 17").find("micro_batches: 17 is not allowed") !=
+        std::string::npos);
+}
+
+TEST_CASE("--schedule takes a name of the catalogue, and interleaved two chunks") {
+  const auto pipeline = [](const std::string& flags) {
+    const Parsed line = parsed(small(), flags);
+    CHECK(line.error == "");
+    return line.plan.pipeline;
+  };
+  CHECK(pipeline("--stages 2") == plan::Pipeline{2, "1f1b", 1, "", {}});
+  CHECK(pipeline("--stages 2 --schedule 2bw") == plan::Pipeline{2, "2bw", 1, "", {}});
+  CHECK(pipeline("--stages 2 --schedule interleaved") ==
+        plan::Pipeline{2, "interleaved", 2, "", {}});
+  CHECK(pipeline("--stages 2 --schedule interleaved --chunks 3").chunks == 3);
+  CHECK(refusal("--stages 2 --schedule 1f1c") ==
+        "small: --schedule: there is no schedule \"1f1c\"; did you mean \"1f1b\"?\n");
+}
+
+TEST_CASE("flags of a pipeline need stages") {
+  const std::string advice =
+      ": each worker trains the whole model; give --stages with it, or leave it out\n";
+  CHECK(refusal("--schedule 2bw") == "small: --schedule" + advice);
+  CHECK(refusal("--pipelines 2") == "small: --pipelines" + advice);
+  CHECK(refusal("--split 0,1-2").find("give --stages 2, or no split") != std::string::npos);
+  CHECK(refusal("--chunks 2").find("give --stages 2 or more, or --chunks 1") != std::string::npos);
+  CHECK(refusal("--recompute 0").find("give --stages 2 or more") != std::string::npos);
+}
+
+TEST_CASE("--recompute takes all, none or stages, and --split parts or none") {
+  const auto recompute = [](const std::string& flags) {
+    return parsed(small(), "--stages 3 --recompute " + flags).plan.pipeline.recompute;
+  };
+  CHECK(recompute("all") == Stages{0, 1, 2});
+  CHECK(recompute("none") == Stages{});
+  CHECK(recompute("2,0") == Stages{0, 2});
+  CHECK(refusal("--stages 3 --recompute 0,x") ==
+        "small: --recompute: \"x\" is no stage; give all, none, or stages such as 0,2\n");
+  CHECK(refusal("--stages 3 --recompute 3") ==
+        "small: pipeline.recompute: there is no stage 3; give stages from 0 to 2\n");
+  CHECK(refusal("--stages 3 --recompute 1,1") ==
+        "small: pipeline.recompute: give each stage once, in ascending order\n");
+  CHECK(parsed(small(), "--stages 2 --split 0,1-2").plan.pipeline.split == "0,1-2");
+  CHECK(parsed(piped(), "--split none").plan.pipeline.split == "");
+}
+
+TEST_CASE("a scenario says its stages, and how many workers these are") {
+  const Plan plan = piped().plan();
+  CHECK(plan.workers == 8);
+  CHECK(plan.micro_batches == 8);
+  CHECK(plan.pipeline == plan::Pipeline{4, "interleaved", 2, "0-1,2,3,4,5,6,7,8", {0, 1, 2, 3}});
+  CHECK(small().pipelines(3).stages(2).plan().workers == 6);
+  CHECK(small().stages(2).plan().workers == 2);
+  CHECK(small().stages(2).workers(6).plan().workers == 6);
+  CHECK(Scenario(plan, "").stages(3).plan().workers == 6);
+  CHECK_FALSE(validate(small().stages(1 << 20).pipelines(1 << 20).plan()));
+}
+
+TEST_CASE("what the plan says of its stages follows a flag that changes their number") {
+  const Parsed same = parsed(piped(), "--seed 2");
+  CHECK(same.error == "");
+  CHECK(same.plan.pipeline == piped().plan().pipeline);
+  CHECK(same.plan.workers == 8);
+  const Parsed two = parsed(piped(), "--stages 2");
+  CHECK(two.plan.workers == 4);  // as many pipelines as before
+  CHECK(two.plan.pipeline == plan::Pipeline{2, "interleaved", 2, "", {0, 1}});
+  const Parsed flushed = parsed(piped(), "--schedule 1f1b --pipelines 1");
+  CHECK(flushed.plan.workers == 4);
+  CHECK(flushed.plan.pipeline == plan::Pipeline{4, "1f1b", 1, "", {0, 1, 2, 3}});
+  const Parsed whole = parsed(piped(), "--stages 1");
+  CHECK(whole.error == "");
+  CHECK(whole.plan.workers == 2);
+  CHECK(whole.plan.pipeline == plan::Pipeline{1, "interleaved", 1, "", {}});
+  Scenario some = piped();
+  some.recompute({0, 3});
+  CHECK(parsed(some, "--stages 2").plan.pipeline.recompute == Stages{0});
+}
+
+TEST_CASE("stragglers of workers that a pipeline does not have go with them") {
+  Scenario scenario = small();
+  scenario.straggler(slow(1, 2)).straggler(slow(3, 2)).fault(crashes(worker(3), at_seconds(1)));
+  const Parsed line = parsed(scenario, "--stages 2");
+  CHECK(line.error == "");
+  CHECK(line.plan.stragglers == std::vector<plan::Straggler>{slow(1, 2)});
+  CHECK(line.plan.faults.empty());
+}
+
+}  // namespace leeway::test
