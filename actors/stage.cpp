@@ -109,8 +109,8 @@ void Stage::pull_versions(Outbox& out) {
   }
 }
 
-std::shared_ptr<BoundWeights> Stage::weights_for(const Op& op, Outbox& out) {
-  const auto found = held_.find(op.version);
+std::shared_ptr<BoundWeights> Stage::weights_for(std::int64_t version, Outbox& out) {
+  const auto found = held_.find(version);
   if (found == held_.end()) return nullptr;
   Held& held = found->second;
   if (!held.weights && parameters_.arrived(held.pulled))
@@ -137,6 +137,8 @@ bool Stage::step(Outbox& out) {
   if (found == mini_batches_.end()) return false;
   MiniBatch& mini_batch = found->second;
   if (op.kind == OpKind::update) {
+    // Also without samples it begins when the staleness rule lets it.
+    if (mini_batch.leased.samples() == 0 && !weights_for(op.version - 1, out)) return false;
     ++next_op_;
     begin(iteration, mini_batch, out);
     update(op, mini_batch, out);
@@ -180,7 +182,7 @@ bool Stage::start_forward(const Op& op, MiniBatch& mini_batch, Outbox& out) {
   const Key key = key_of(op);
   const auto activation = activations_.find(key);
   if (part_of(op.chunk) > 0 && activation == activations_.end()) return false;
-  auto weights = weights_for(op, out);
+  auto weights = weights_for(op.version, out);
   if (!weights) return false;
   begin(std::get<Iteration>(key), mini_batch, out);
   if (mini_batch.versions.empty()) mini_batch.versions = weights->versions();

@@ -99,8 +99,8 @@ class Stage final : public Participant {
   bool start_forward(const Op& op, MiniBatch& mini_batch, Outbox& out);
   bool start_backward(const Op& op, MiniBatch& mini_batch, Outbox& out);
   void update(const Op& op, MiniBatch& mini_batch, Outbox& out);
-  /// The weights that an operation reads; null while they are not here.
-  std::shared_ptr<BoundWeights> weights_for(const Op& op, Outbox& out);
+  /// A version of the weights; null while it is not here.
+  std::shared_ptr<BoundWeights> weights_for(std::int64_t version, Outbox& out);
   std::shared_ptr<StageMicroBatch> micro_batch_of(const Op& op, const MiniBatch& mini_batch,
                                                   std::shared_ptr<BoundWeights> weights) const;
   void compute(const Op& op, StageWork::Task task, Outbox& out);

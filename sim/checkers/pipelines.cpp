@@ -53,9 +53,13 @@ void PipelineChecker::on_event(Instant, Address actor, const Event& event) {
                       event.kind == Event::Kind::backward_inputs ||
                       event.kind == Event::Kind::backward_weights;
   Stage& stage = stages_[actor.index];
-  // Who has no weights pushes nothing.
-  if (event.kind == Event::Kind::step_finished && parts_pushed(actor) == 0)
-    return finish(actor, stage, event.iteration, event.value > 0);
+  // What has no weights pushes nothing, and may go back after the last push.
+  if (event.kind == Event::Kind::step_finished) {
+    Progress& progress = stage.open[event.iteration];
+    progress.over = true;
+    progress.computed = event.value > 0;
+    return finish_if_done(actor, stage, event.iteration);
+  }
   if (!passes) return;
   const std::uint32_t parts = job_->stages->count() * static_cast<std::uint32_t>(spec_.chunks);
   if (event.part >= parts || event.part % job_->stages->count() != index_of(actor) ||
@@ -286,13 +290,9 @@ void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
     violated({actor, letter.to()}, "a push of iteration ", push.iteration, "; ", *stage.given_up,
              " was given up");
   Progress& progress = stage.open[push.iteration];
-  if (push.kind == msg::Push::Kind::gradient) {
-    check_versions(letter, stage, push);
-    progress.gradients = true;
-  }
+  if (push.kind == msg::Push::Kind::gradient) check_versions(letter, stage, push);
   progress.pushed.insert({letter.to().index, push.part});
-  if (progress.pushed.size() == parts_pushed(actor))
-    finish(actor, stage, push.iteration, progress.gradients);
+  finish_if_done(actor, stage, push.iteration);
 }
 
 std::size_t PipelineChecker::parts_pushed(Address actor) const {
@@ -301,9 +301,11 @@ std::size_t PipelineChecker::parts_pushed(Address actor) const {
   return parts;
 }
 
-void PipelineChecker::finish(Address actor, Stage& stage, Iteration iteration, bool computed) {
+void PipelineChecker::finish_if_done(Address actor, Stage& stage, Iteration iteration) {
   Told& told = stage.told[stage.start];
-  if (computed) check_whole(actor, stage, iteration, stage.open[iteration]);
+  const Progress& progress = stage.open[iteration];
+  if (!progress.over || progress.pushed.size() < parts_pushed(actor)) return;
+  if (progress.computed) check_whole(actor, stage, iteration, progress);
   stage.whole.insert(iteration);
   stage.open.erase(iteration);
   told.mini_batches.erase(iteration);

@@ -60,7 +60,8 @@ class PipelineChecker final : public Checker {
     std::map<std::pair<PartOfModel, MicroBatch>, Way> ways;
     std::map<MicroBatch, std::int64_t> samples;
     std::set<std::pair<std::uint32_t, std::uint32_t>> pushed;  // shard, part of a push
-    bool gradients = false;                                    // some of what was pushed are
+    bool over = false;                                         // the stage has said so
+    bool computed = false;                                     // it had samples
   };
   /// One pull at one shard.
   struct Pull {
@@ -92,8 +93,8 @@ class PipelineChecker final : public Checker {
   void push(const Letter& letter, const msg::Push& push);
   /// Of an iteration, at all shards.
   std::size_t parts_pushed(Address actor) const;
-  /// The iteration is pushed; `computed`: it had samples.
-  void finish(Address actor, Stage& stage, Iteration iteration, bool computed);
+  /// Looks at an iteration that is over, when all of it is pushed.
+  void finish_if_done(Address actor, Stage& stage, Iteration iteration);
   void check_versions(const Letter& letter, const Stage& stage, const msg::Push& push) const;
   void check_whole(Address actor, const Stage& stage, Iteration iteration,
                    const Progress& progress) const;
