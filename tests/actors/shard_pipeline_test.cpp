@@ -2,23 +2,11 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "tests/actors/shard_scene.hpp"
+#include "tests/actors/tied_scene.hpp"
 #include "tests/support/bits.hpp"
-#include "tests/support/text_task.hpp"
 
 namespace leeway::test {
 namespace {
-
-/// A transformer whose last stage borrows the table of the first.
-Plan tied_plan(std::uint32_t stages, std::uint32_t pipelines = 1) {
-  Plan plan = text_plan();
-  plan.workers = stages * pipelines;
-  plan.pipeline.stages = stages;
-  plan.shards = 1;
-  plan.consistency = plan::Ssp{1};
-  plan.optimizer = {0.05, 0, plan::Sgd{}};
-  return plan;
-}
 
 /// Three linear layers on three stages.
 Plan chain_plan(std::uint32_t shards) {
@@ -27,23 +15,6 @@ Plan chain_plan(std::uint32_t shards) {
   plan.pipeline = {.stages = 3, .split = "0-1,2-3,4"};
   plan.shards = shards;
   return plan;
-}
-
-const WorkerId kFirst(0), kLast(1);  // of two stages
-
-/// The part of a stage that both stages share.
-std::uint32_t shared_part(const ShardScene& scene, WorkerId worker) {
-  const auto& groups = scene.share_of(worker).groups;
-  for (std::uint32_t part = 0; part < groups.size(); ++part)
-    if (scene.job().stages->owners(ShardId(0), groups[part]).size() > 1) return part;
-  FAIL("no part is shared");
-  return 0;
-}
-
-/// All parts of a stage but the one that both share.
-void push_others(ShardScene& scene, WorkerId worker, std::int64_t iteration) {
-  for (std::uint32_t part = 0; part < scene.share_of(worker).parts.size(); ++part)
-    if (part != shared_part(scene, worker)) scene.push(worker, iteration, part);
 }
 
 std::vector<BlockId> blocks_of(const std::vector<msg::BlockData>& weights) {
@@ -116,13 +87,6 @@ void require_same(const msg::CutState& a, const msg::CutState& b) {
   std::map<BlockId, Version> versions;
   for (const auto& block : a.blocks) versions[block.block] = block.version;
   for (const auto& block : b.blocks) REQUIRE(versions.at(block.block) == block.version);
-}
-
-Version version_of(const msg::CutState& state, BlockId id) {
-  for (const auto& block : state.blocks)
-    if (block.block == id) return block.version;
-  FAIL("no block " << id);
-  return {};
 }
 
 }  // namespace
@@ -258,6 +222,17 @@ TEST_CASE("a pull waits for the push of the stage that shares a block with it") 
       if (block.block == table) CHECK(block.version == Version(1));
 }
 
+TEST_CASE("a pull that waited for another stage goes on while the slowest pipeline stands still") {
+  ShardScene scene(job_of(tied_plan(2, 2)));
+  scene.admit_all();
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push_all(kLast, 0);
+  CHECK_FALSE(scene.pull(kLast, 1));
+  scene.push_all(kFirst, 0);
+  CHECK(scene.answered(kLast, 1));
+  CHECK(scene.shard().clocks().min_clock() == Clock(0));
+}
+
 TEST_CASE("a push for an iteration that its pull would wait for is refused") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
@@ -299,108 +274,6 @@ TEST_CASE("of an empty half and another, the other is applied alone, and of two 
   others_of(2);
   CHECK(scene.applied(kFirst).size() == 3 * scene.share_of(kFirst).parts.size());
   CHECK(version_of(scene.finish(), table) == Version(2));  // the checkers add the gradients up
-}
-
-TEST_CASE(
-    "a half that waits when its stage is fenced is applied alone, and so is one that comes then") {
-  ShardScene scene(job_of(tied_plan(2)));
-  scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
-  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
-  scene.push(kFirst, 0, of_first);
-  const auto fenced = scene.fence(kFirst);
-  CHECK(fenced.clock == Clock(0));
-  CHECK(fenced.applied == std::vector{of_first});
-  CHECK(scene.applied(kFirst) == std::vector{of_first});
-  CHECK(scene.acknowledged(kFirst).empty());  // to one who is out
-  // Nothing more comes of the first.
-  scene.push(kLast, 0, of_last);
-  CHECK(scene.acknowledged(kLast) == std::vector{of_last});
-  const auto last = scene.fence(kLast);
-  CHECK(last.applied == std::vector{of_last});
-  scene.remove(kFirst);
-  scene.remove(kLast);
-  CHECK(version_of(scene.finish(), table) == Version(2));
-}
-
-TEST_CASE("what is applied or will be is told at a fence, also of a whole iteration") {
-  ShardScene scene(job_of(tied_plan(2)));
-  scene.admit_all();
-  const std::uint32_t of_last = shared_part(scene, kLast);
-  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
-  scene.push_all(kLast, 0);
-  scene.hold_up();
-  const auto first = scene.fence(kFirst);
-  CHECK(first.clock == Clock(0));
-  CHECK(first.applied.empty());
-  const auto last = scene.fence(kLast);
-  CHECK(last.clock == Clock(1));
-  CHECK(last.applied.empty());  // of the next iteration
-  scene.remove(kFirst);
-  scene.remove(kLast);
-  scene.go_on();
-  const auto& applied = scene.applied(kLast);
-  CHECK(applied.size() == scene.share_of(kLast).parts.size());
-  CHECK(std::count(applied.begin(), applied.end(), of_last) == 1);
-  scene.finish();
-}
-
-TEST_CASE("a half is not held for a stage of an earlier life") {
-  ShardScene scene(job_of(tied_plan(2)));
-  scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
-  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
-  scene.push(kFirst, 0, of_first);
-  scene.hold_up();  // its half waits in the queue of its group
-  for (const WorkerId worker : {kFirst, kLast}) scene.fence(worker);
-  for (const WorkerId worker : {kFirst, kLast}) scene.remove(worker);
-  for (const WorkerId worker : {kFirst, kLast}) scene.admit(worker, 0, Incarnation(2));
-  scene.go_on();
-  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
-  scene.push_empty(kFirst, 0, of_first);
-  CHECK(scene.acknowledged(kFirst).empty());
-  scene.push(kLast, 0, of_last);
-  CHECK(scene.acknowledged(kFirst) == std::vector{of_first});
-  CHECK(version_of(scene.finish(), table) == Version(2));
-}
-
-TEST_CASE("under bsp a fence drops what is unfinished, and a round takes what is whole") {
-  Plan plan = tied_plan(2, 2);
-  plan.consistency = plan::Bsp{};
-  ShardScene scene(job_of(plan));
-  scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
-  for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
-  scene.push(kFirst, 0, of_first);
-  scene.push_all(kLast, 0);
-  for (const WorkerId worker : {WorkerId(2), WorkerId(3)}) scene.push_all(worker, 0);
-  const auto first = scene.fence(kFirst), last = scene.fence(kLast);
-  CHECK(first.clock == Clock(0));
-  CHECK(first.applied.empty());
-  CHECK(last.clock == Clock(1));
-  CHECK(scene.applied(kLast).empty());
-  scene.remove(kFirst);  // the round is that of the others now
-  scene.remove(kLast);
-  CHECK(scene.applied(kFirst).empty());
-  CHECK(scene.applied(kLast).size() == scene.share_of(kLast).parts.size());
-  CHECK(std::count(scene.applied(kLast).begin(), scene.applied(kLast).end(), of_last) == 1);
-  CHECK(version_of(scene.finish(), table) == Version(1));
-}
-
-TEST_CASE("under bsp a half may be empty, and its round is the mean over pipelines") {
-  Plan plan = tied_plan(2, 2);
-  plan.consistency = plan::Bsp{};
-  ShardScene scene(job_of(plan));
-  scene.admit_all();
-  for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
-  scene.push_empty(kFirst, 0, shared_part(scene, kFirst));
-  push_others(scene, kFirst, 0);
-  for (std::uint32_t w = 1; w < 4; ++w) scene.push_all(WorkerId(w), 0);
-  CHECK(scene.applied(kFirst).size() == scene.share_of(kFirst).parts.size());
-  scene.finish();  // the checkers add the gradients up
 }
 
 TEST_CASE(

@@ -119,7 +119,7 @@ TEST_CASE("an asynchronous pipeline learns, within the bound that it needs") {
     plan.optimizer = {0.1, 0, plan::Sgd{}};
     plan.stop.epochs = 100;
     for (std::uint64_t interleaving = 1; interleaving < 6; ++interleaving)
-      CHECK(run_plan(plan, interleaving).evaluations.back().accuracy > 0.9);
+      CHECK(run_plan(plan, interleaving).evaluations.back().accuracy > 0.85);
   }
 }
 

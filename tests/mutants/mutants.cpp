@@ -16,19 +16,24 @@
 #include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "sim/search/search.hpp"
+#include "tests/mutants/scenes.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway {
 namespace {
 
+/// The search draws no pipelines: what breaks them has a scene of its own.
 struct Described {
   Mutant mutant;
   std::string_view name, breaks;
+  Scene scene = nullptr;
 };
 
 constexpr Described kMutants[] = {
 #define LEEWAY_MUTANT(name, breaks) \
   { Mutant::name, #name, breaks }
+#define LEEWAY_MUTANT_IN(scene, name, breaks) \
+  { Mutant::name, #name, breaks, scene }
     LEEWAY_MUTANT(one_iteration_too_far, "a pull is let through one iteration beyond the bound"),
     LEEWAY_MUTANT(own_pushes_not_awaited, "a pull does not wait for its own worker's pushes"),
     LEEWAY_MUTANT(parked_pull_forgotten, "a pull that has to wait is lost"),
@@ -44,6 +49,12 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(bound_falls_behind, "an adaptive bound falls for iterations that have begun"),
     LEEWAY_MUTANT(late_push_not_in_cut, "a fork misses the late pushes that belong to it"),
     LEEWAY_MUTANT(gradient_of_other_weights, "a push names other weights than it is of"),
+    LEEWAY_MUTANT_IN(halves_come_apart, tied_half_applied_alone,
+                     "a stage's half is applied without that of the other"),
+    LEEWAY_MUTANT_IN(stage_is_fenced, tied_half_lost,
+                     "a half that waits for an evicted stage is forgotten"),
+    LEEWAY_MUTANT_IN(sibling_is_behind, sibling_not_awaited,
+                     "a pull does not wait for the stage that shares a block"),
     LEEWAY_MUTANT(fence_forgotten, "pushes of an evicted worker are still taken"),
     LEEWAY_MUTANT(old_life_accepted, "pushes of an earlier incarnation are taken"),
     LEEWAY_MUTANT(admitted_behind, "a worker is admitted behind the minimum"),
@@ -60,6 +71,7 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(lease_not_asked_again, "a lease that is lost with its connection stays lost"),
     LEEWAY_MUTANT(start_not_said_again, "a Start that is lost with its connection stays lost"),
     LEEWAY_MUTANT(stop_not_said_again, "so does a Stop"),
+#undef LEEWAY_MUTANT_IN
 #undef LEEWAY_MUTANT
 };
 static_assert(std::size(kMutants) + 1 == static_cast<std::size_t>(Mutant::count_));
@@ -100,19 +112,37 @@ sim::SearchResult search_with(Mutant mutant, std::uint64_t seeds) {
   return sim::search(*test::job_of(test::tiny_plan()), options);
 }
 
-void print(const Arguments& arguments, const Described& mutant, const sim::SearchResult& result) {
-  const bool found = !result.failures.empty();
-  const std::string seeds = found ? concat(result.failures[0].seed) : concat("> ", arguments.seeds);
-  const std::string by = found ? result.failures[0].trial.property : "NOT FOUND";
-  const auto text = [](std::string_view view) { return std::string(view); };
+void print(const Arguments& arguments, const Described& mutant, const std::string& seeds,
+           double took, const std::string& by) {
+  const std::string name(mutant.name), breaks(mutant.breaks);
   if (arguments.markdown) {
-    std::printf("| `%s` | %s | %s | %s |\n", text(mutant.name).c_str(), text(mutant.breaks).c_str(),
-                by.c_str(), seeds.c_str());
+    std::printf("| `%s` | %s | %s | %s |\n", name.c_str(), breaks.c_str(), by.c_str(),
+                seeds.c_str());
   } else {
-    std::printf("%-24s %-58s %5s %5.1f s  %s\n", text(mutant.name).c_str(),
-                text(mutant.breaks).c_str(), seeds.c_str(), result.took.count(), by.c_str());
+    std::printf("%-24s %-58s %5s %5.1f s  %s\n", name.c_str(), breaks.c_str(), seeds.c_str(), took,
+                by.c_str());
   }
   std::fflush(stdout);
+}
+
+void print(const Arguments& arguments, const Described& mutant, const sim::SearchResult& result) {
+  const bool found = !result.failures.empty();
+  print(arguments, mutant, found ? concat(result.failures[0].seed) : concat("> ", arguments.seeds),
+        result.took.count(), found ? result.failures[0].trial.property : "NOT FOUND");
+}
+
+/// True when the scene plays as it should without the bug, and does not with it.
+bool found_in_scene(const Arguments& arguments, const Described& mutant) {
+  planted_mutant = Mutant::none;
+  const std::string sound = mutant.scene();
+  planted_mutant = mutant.mutant;
+  const std::string broken = mutant.scene();
+  const bool found = sound.empty() && !broken.empty();
+  const std::string by = !sound.empty() ? concat("FAILS WITHOUT IT: ", sound)
+                         : found        ? concat("a scene: ", broken)
+                                        : "NOT FOUND";
+  print(arguments, mutant, "-", 0, by);
+  return found;
 }
 
 /// True when no run without a bug fails.
@@ -138,6 +168,10 @@ int run(const Arguments& arguments) {
   int missed = 0;
   for (const Described& mutant : kMutants) {
     if (!arguments.wants(mutant)) continue;
+    if (mutant.scene) {
+      missed += found_in_scene(arguments, mutant) ? 0 : 1;
+      continue;
+    }
     const auto result = search_with(mutant.mutant, arguments.seeds);
     print(arguments, mutant, result);
     missed += result.failures.empty() ? 1 : 0;

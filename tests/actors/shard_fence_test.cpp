@@ -1,0 +1,121 @@
+// Of a table that two stages share: what becomes of one stage's half when stages come and go, and
+// of rounds.
+#include <catch2/catch.hpp>
+
+#include "tests/actors/tied_scene.hpp"
+
+namespace leeway::test {
+
+TEST_CASE("a half whose stage is fenced while it waits is applied alone, as one that comes then") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push(kFirst, 0, of_first);
+  const auto fenced = scene.fence(kFirst);
+  CHECK(fenced.clock == Clock(0));
+  CHECK(fenced.applied == std::vector{of_first});
+  CHECK(scene.applied(kFirst) == std::vector{of_first});
+  CHECK(scene.acknowledged(kFirst).empty());  // to one who is out
+  // Nothing more comes of the first.
+  scene.push(kLast, 0, of_last);
+  CHECK(scene.acknowledged(kLast) == std::vector{of_last});
+  const auto last = scene.fence(kLast);
+  CHECK(last.applied == std::vector{of_last});
+  scene.remove(kFirst);
+  scene.remove(kLast);
+  CHECK(version_of(scene.finish(), table) == Version(2));
+}
+
+TEST_CASE("a half does not wait for a stage that has stopped") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_last = shared_part(scene, kLast);
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push(kLast, 0, of_last);
+  scene.remove(kFirst);  // which found that the run diverges, say
+  CHECK(scene.acknowledged(kLast) == std::vector{of_last});
+  scene.finish();
+}
+
+TEST_CASE("what is applied or will be is told at a fence, also of a whole iteration") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_last = shared_part(scene, kLast);
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push_all(kLast, 0);
+  scene.hold_up();
+  const auto first = scene.fence(kFirst);
+  CHECK(first.clock == Clock(0));
+  CHECK(first.applied.empty());
+  const auto last = scene.fence(kLast);
+  CHECK(last.clock == Clock(1));
+  CHECK(last.applied.empty());  // of the next iteration
+  scene.remove(kFirst);
+  scene.remove(kLast);
+  scene.go_on();
+  const auto& applied = scene.applied(kLast);
+  CHECK(applied.size() == scene.share_of(kLast).parts.size());
+  CHECK(std::count(applied.begin(), applied.end(), of_last) == 1);
+  scene.finish();
+}
+
+TEST_CASE("a half is not held for a stage of an earlier life") {
+  ShardScene scene(job_of(tied_plan(2)));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push(kFirst, 0, of_first);
+  scene.hold_up();  // its half waits in the queue of its group
+  for (const WorkerId worker : {kFirst, kLast}) scene.fence(worker);
+  for (const WorkerId worker : {kFirst, kLast}) scene.remove(worker);
+  for (const WorkerId worker : {kFirst, kLast}) scene.admit(worker, 0, Incarnation(2));
+  scene.go_on();
+  REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
+  scene.push_empty(kFirst, 0, of_first);
+  CHECK(scene.acknowledged(kFirst).empty());
+  scene.push(kLast, 0, of_last);
+  CHECK(scene.acknowledged(kFirst) == std::vector{of_first});
+  CHECK(version_of(scene.finish(), table) == Version(2));
+}
+
+TEST_CASE("under bsp a fence drops what is unfinished, and a round takes what is whole") {
+  Plan plan = tied_plan(2, 2);
+  plan.consistency = plan::Bsp{};
+  ShardScene scene(job_of(plan));
+  scene.admit_all();
+  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
+  scene.push(kFirst, 0, of_first);
+  scene.push_all(kLast, 0);
+  for (const WorkerId worker : {WorkerId(2), WorkerId(3)}) scene.push_all(worker, 0);
+  const auto first = scene.fence(kFirst), last = scene.fence(kLast);
+  CHECK(first.clock == Clock(0));
+  CHECK(first.applied.empty());
+  CHECK(last.clock == Clock(1));
+  CHECK(scene.applied(kLast).empty());
+  scene.remove(kFirst);  // the round is that of the others now
+  scene.remove(kLast);
+  CHECK(scene.applied(kFirst).empty());
+  CHECK(scene.applied(kLast).size() == scene.share_of(kLast).parts.size());
+  CHECK(std::count(scene.applied(kLast).begin(), scene.applied(kLast).end(), of_last) == 1);
+  CHECK(version_of(scene.finish(), table) == Version(1));
+}
+
+TEST_CASE("under bsp a half may be empty, and its round is the mean over pipelines") {
+  Plan plan = tied_plan(2, 2);
+  plan.consistency = plan::Bsp{};
+  ShardScene scene(job_of(plan));
+  scene.admit_all();
+  for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
+  scene.push_empty(kFirst, 0, shared_part(scene, kFirst));
+  push_others(scene, kFirst, 0);
+  for (std::uint32_t w = 1; w < 4; ++w) scene.push_all(WorkerId(w), 0);
+  CHECK(scene.applied(kFirst).size() == scene.share_of(kFirst).parts.size());
+  scene.finish();  // the checkers add the gradients up
+}
+
+}  // namespace leeway::test
