@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "actors/lease_book.hpp"
+#include "policies/balance/by_speed.hpp"
 
 using namespace leeway;
 
@@ -133,4 +134,66 @@ TEST_CASE(
   }
   CHECK(sizes == std::vector<std::int64_t>{4, 4, 4, 4, 4, 0});
   CHECK_FALSE(book.anything_to_lease());
+}
+
+namespace {
+
+/// The parts that have the samples of worker 1's part of round 0, which has ended.
+AppliedParts tear(LeaseBook& book) {
+  TornIterations torn;
+  torn.add(0, ShardId(0), Clock(1), {}, 2);
+  torn.add(0, ShardId(1), Clock(0), {}, 1);
+  book.take_back(WorkerId(1), torn);
+  return {{0, 0, 0}, {0, 0, 1}};
+}
+
+}  // namespace
+
+TEST_CASE("a torn part of a round that comes too late, or is skipped, keeps its list") {
+  const LeaseBook::Limits limits = {
+      .data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true, .spare = 1};
+  const auto live = workers(3);
+  for (const bool closed : {true, false}) {
+    LeaseBook book(limits);
+    for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(0), live));
+    book.close(Iteration(0), live);
+    const auto list = tear(book);
+    for (const WorkerId worker : {live[0], live[2]}) book.confirm(worker, Clock(1));
+    REQUIRE(book.grant(WorkerId(1), Iteration(1), live)->begin == 15);
+    REQUIRE(book.grant(WorkerId(2), Iteration(1), live)->begin == 20);
+    // The first part of round 1, which worker 0 has asked for or not.
+    if (closed) {
+      CHECK(book.grant(WorkerId(0), Iteration(1), live)->applied == list);
+      const std::vector<LeaseBook::LatePart> late = {{WorkerId(0), {Epoch(0), 5, 10}}};
+      CHECK(book.close(Iteration(1), {WorkerId(1), WorkerId(2)}) == late);
+    } else {
+      book.skip_to(WorkerId(0), Iteration(2));
+    }
+    // Nobody is late, or worker 0 is, and comes last.
+    const auto again = book.grant(WorkerId(closed ? 1 : 0), Iteration(2), live);
+    CHECK(again->begin == 5);
+    CHECK(again->applied == list);
+  }
+}
+
+TEST_CASE("a torn part of a round that is larger than a batch is shared out, with its list") {
+  const auto balance = std::make_shared<BySpeed>(4);
+  LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 4, .by_rounds = true}, balance);
+  const auto measure = [&](std::uint32_t worker, std::int64_t ns) {
+    balance->measured(WorkerId(worker), {8, 800, ns});
+  };
+  for (const std::uint32_t worker : {0u, 1u}) measure(worker, worker == 1 ? 1'000'000 : 4'000'000);
+  const auto live = workers(2);
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
+  const auto large = book.grant(WorkerId(1), Iteration(0), live);
+  REQUIRE(large->end - large->begin == 6);
+  const auto list = tear(book);
+  balance->forget(WorkerId(1));
+  const auto first = book.grant(WorkerId(0), Iteration(1), live);
+  const auto second = book.grant(WorkerId(1), Iteration(1), live);
+  CHECK(first->begin == large->begin);
+  CHECK(first->end == second->begin);
+  CHECK(second->end == large->end);
+  CHECK(first->applied == list);
+  CHECK(second->applied == list);
 }

@@ -1,0 +1,514 @@
+// The scheduler and pipelines of several stages: who takes part, and when.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/support/scheduler_stand.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Kind = Event::Kind;
+using Workers = std::vector<std::uint32_t>;
+
+const Incarnation kNext(2);
+const Incarnation kSecondLife = first_incarnation(2);
+
+/// All but the last of the pairs that were asked to Fence answer.
+msg::Fenced all_fences_but_one(SchedulerStand& stand, Address& from) {
+  const auto asked = stand.take<msg::Fence>();
+  for (std::size_t i = 0; i + 1 < asked.size(); ++i)
+    stand.hears(asked[i].to, msg::Fenced{asked[i].body.worker, {}, {}});
+  from = asked.back().to;
+  return {asked.back().body.worker, {}, {}};
+}
+
+std::string text_of_end(SchedulerStand& stand) {
+  const auto end = stand.take<msg::RunEnded>();
+  return end.empty() ? "" : end.front().body.text;
+}
+
+/// Pipeline 0 leaves the run: worker 1 ends, and all shards have answered.
+void lose_the_first(SchedulerStand& stand) {
+  stand.ends(1);
+  stand.answer_fences();
+  stand.forget();
+}
+
+}  // namespace
+
+TEST_CASE("pipelines are admitted when all stages of all of them have joined, in any order") {
+  Workers order = {0, 1, 2, 3};
+  do {
+    SchedulerStand stand(piped_plan());
+    for (std::size_t i = 0; i < 3; ++i) {
+      stand.joins(order[i]);
+      stand.joins(order[i]);  // as it does until it is started
+    }
+    CHECK(stand.says_nothing());
+    stand.joins(order[3]);
+    // Of each stage, the shards that have parameters of it.
+    Pairs both = stand.pairs_of(0);
+    both.merge(stand.pairs_of(2));
+    CHECK(stand.pairs<msg::Admit>() == both);
+    CHECK(stand.says_nothing());
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST_CASE("some shards have no parameters of a stage, and are told nothing of it") {
+  const SchedulerStand stand(piped_plan());
+  CHECK(stand.pairs_of(0).size() < 2 * 3);
+  CHECK(stand.pairs_of(0).size() >= 3);
+}
+
+TEST_CASE("a pipeline is started when all shards have admitted all stages, and all with one word") {
+  SchedulerStand stand(piped_plan(2));
+  stand.joins(0);
+  stand.joins(1);
+  const auto asked = stand.take<msg::Admit>();
+  for (std::size_t i = 0; i + 1 < asked.size(); ++i)
+    stand.hears(asked[i].to, msg::Admitted{asked[i].body.worker, Iteration(0)});
+  CHECK(stand.says_nothing());
+  stand.hears(asked.back().to, msg::Admitted{asked.back().body.worker, Iteration(0)});
+  const auto starts = stand.take<msg::Start>();
+  REQUIRE(starts.size() == 2);
+  for (std::uint32_t i : {0u, 1u}) {
+    CHECK(starts[i].to == address_of(WorkerId(i)));
+    CHECK(starts[i].body.number == 1);
+    CHECK(starts[i].body.iteration == Iteration(0));
+  }
+  CHECK(stand.says_nothing());  // they stand alike: nobody is raised
+}
+
+TEST_CASE("stages that are admitted at different clocks are all raised to the largest") {
+  SchedulerStand stand(piped_plan(2));
+  stand.joins(0);
+  stand.joins(1);
+  for (const auto& asked : stand.take<msg::Admit>())
+    stand.hears(asked.to, msg::Admitted{asked.body.worker, Iteration(asked.body.worker.value())});
+  const auto raises = stand.take<msg::Raise>();
+  Pairs raised;
+  for (const auto& raise : raises) {
+    raised.emplace(raise.body.worker, ShardId(raise.to.index));
+    CHECK(raise.body.iteration == Iteration(1));
+  }
+  CHECK(raised == stand.pairs_of(0));
+  for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.iteration == Iteration(1));
+}
+
+TEST_CASE("with a stage its pipeline is out, in whatever state it is") {
+  enum class At { joined, admitting, running, idle, stopping };
+  for (const At at : {At::joined, At::admitting, At::running, At::idle, At::stopping}) {
+    for (const std::uint32_t ended : {0u, 1u}) {
+      INFO("state " << static_cast<int>(at) << ", worker " << ended);
+      SchedulerStand stand(piped_plan());
+      if (at == At::joined || at == At::admitting) {
+        for (std::uint32_t worker = 0; worker < (at == At::joined ? 3u : 4u); ++worker)
+          stand.joins(worker);
+      } else {
+        stand.begins();
+      }
+      if (at == At::idle)
+        for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Idle{{}, 1});
+      if (at == At::stopping) stand.hears(kHost, msg::Interrupt{});
+      if (at == At::stopping) stand.hears(1 - ended, msg::Stopped{});
+      stand.forget();
+      stand.ends(ended);
+      CHECK(stand.happened(Kind::evicted) == Workers{0});
+      CHECK(stand.told<msg::Refused>() == Workers{0, 1});
+      Address last;
+      const auto answer = all_fences_but_one(stand, last);
+      CHECK(stand.pairs<msg::Remove>().empty());
+      stand.hears(last, answer);
+      CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
+      const auto evicted = stand.take<msg::Evicted>();
+      REQUIRE(evicted.size() == 1);
+      CHECK(evicted[0].body.worker == WorkerId(0));
+      CHECK(evicted[0].body.reason == (ended == 0 ? "pipeline 0 ended: worker 0 (stage 0): boom"
+                                                  : "pipeline 0 ended: worker 1 (stage 1): boom"));
+      CHECK_FALSE(evicted[0].body.torn);
+      CHECK(stand.take<msg::Start>().empty());
+    }
+  }
+}
+
+TEST_CASE("each stage and shard is fenced once, and says so once") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.ends(0);  // as well
+  const auto asked = stand.take<msg::Fence>();
+  CHECK(asked.size() == stand.pairs_of(0).size());
+  for (int i = 0; i < 20; ++i)
+    stand.hears(asked.front().to, msg::Fenced{asked.front().body.worker, {}, {}});
+  CHECK(stand.take<msg::Remove>().empty());
+}
+
+TEST_CASE("a pipeline is back when its stages are, under new incarnations and a new number") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.joins(0, kNext);  // it was refused, while shards are still asked
+  CHECK(stand.take<msg::Admit>().empty());
+  stand.answer_fences();
+  stand.forget();
+  for (int i = 0; i < 3; ++i) stand.joins(0, kNext);  // it waits
+  CHECK(stand.says_nothing());
+  stand.joins(1, kSecondLife);
+  const auto admits = stand.take<msg::Admit>();
+  CHECK(admits.size() == stand.pairs_of(0).size());
+  for (const auto& admit : admits) {
+    CHECK(admit.body.incarnation == (admit.body.worker == WorkerId(0) ? kNext : kSecondLife));
+    stand.hears(admit.to, msg::Admitted{admit.body.worker, Iteration(0)});
+  }
+  const auto starts = stand.take<msg::Start>();
+  REQUIRE(starts.size() == 2);
+  CHECK(starts[0].body.number == 2);
+  CHECK(starts[1].body.number == 2);
+  CHECK(starts[0].incarnation == kNext);
+  CHECK(starts[1].incarnation == kSecondLife);
+  CHECK(stand.leases(0, Iteration(0), {}, kNext));
+  // Of its earlier life nothing counts any more.
+  CHECK_FALSE(stand.leases(0, Iteration(0), {}));
+}
+
+TEST_CASE("a stage that is there before the others of its next life waits, also while fenced") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.joins(1, kSecondLife);
+  stand.answer_fences();
+  CHECK(stand.take<msg::Admit>().empty());
+  stand.joins(0, kNext);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+}
+
+TEST_CASE("a stage that ends while it waits is not counted") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  SECTION("with the pipeline out") {
+    lose_the_first(stand);
+    stand.joins(0, kNext);
+    stand.ends(0);
+  }
+  SECTION("with the pipeline being fenced") {
+    stand.ends(1);
+    stand.joins(0, kNext);
+    stand.ends(0);
+    stand.answer_fences();
+  }
+  stand.joins(1, kSecondLife);
+  CHECK(stand.take<msg::Admit>().empty());
+  stand.joins(0, kSecondLife);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+}
+
+TEST_CASE("a new life of a stage ends the pipeline, and counts for the next one") {
+  for (const bool running : {true, false}) {
+    SchedulerStand stand(piped_plan());
+    if (running) {
+      stand.begins();
+    } else {
+      for (const std::uint32_t worker : {0u, 1u, 2u, 3u}) stand.joins(worker);
+      stand.forget();
+    }
+    stand.joins(1, kSecondLife);
+    CHECK(stand.pairs<msg::Fence>() == stand.pairs_of(0));
+    stand.joins(1, kSecondLife);  // again
+    CHECK(stand.pairs<msg::Fence>().empty());
+    for (const auto& [worker, shard] : stand.pairs_of(0))
+      stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
+    CHECK(stand.take<msg::Evicted>().at(0).body.reason ==
+          "pipeline 0 ended: worker 1 (stage 1): a new life of it has begun");
+    stand.joins(0, kNext);
+    CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+  }
+}
+
+TEST_CASE("a stage that is evicted before it started must come back under a new incarnation") {
+  SchedulerStand stand(piped_plan());
+  stand.joins(0);
+  lose_the_first(stand);
+  stand.joins(0);
+  CHECK(stand.told<msg::Refused>() == Workers{0});
+  stand.joins(0, kNext);
+  CHECK(stand.says_nothing());
+}
+
+TEST_CASE("a pipeline whose stage never comes back is done without, and who waits is stopped") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  lose_the_first(stand);
+  stand.joins(0, kNext);
+  const Iteration end = stand.trains_all(2);
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 2, 3});
+  stand.hears(0, msg::Stopped{}, kNext);
+  CHECK(stand.take<msg::RunEnded>().empty());
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+  const auto ended = stand.take<msg::RunEnded>();
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].body.reason == msg::RunEnded::Reason::finished);
+  CHECK(ended[0].body.samples_trained == 120);
+  CHECK(stand.take<msg::Finish>().size() == 3);
+  // Who comes now is told as well.
+  stand.joins(1, kSecondLife);
+  CHECK(stand.told<msg::Stop>() == Workers{1});
+}
+
+TEST_CASE("with the last pipeline the run fails, and who waits is stopped") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  stand.ends(1);
+  stand.joins(0, kNext);
+  stand.answer_fences();
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(text_of_end(stand) ==
+        "no worker is left to make a pipeline of; pipeline 0 ended: worker 1 (stage 1): boom");
+}
+
+TEST_CASE("the run goes on while the plan brings back what is missing of some pipeline") {
+  Plan plan = piped_plan(2);
+  plan.faults = {{address_of(WorkerId(1)), 1.0, 0, plan::Crash{0.5}}};
+  SchedulerStand stand(plan);
+  stand.begins();
+  stand.ends(1, plan::kPlannedCrash);
+  stand.answer_fences();
+  CHECK(text_of_end(stand).empty());
+  stand.joins(0, kNext);
+  SECTION("until another stage ends for good") {
+    stand.ends(0);
+    CHECK(text_of_end(stand) ==
+          "no worker is left to make a pipeline of; pipeline 0 ended: worker 1 (stage 1): fault of "
+          "the plan: crash");
+  }
+  SECTION("and it comes") {
+    stand.joins(1, kSecondLife);
+    CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+  }
+}
+
+TEST_CASE("the run begins without a pipeline that has lost a stage, and takes it in later") {
+  SchedulerStand stand(piped_plan());
+  for (const std::uint32_t worker : {0u, 2u, 3u}) stand.joins(worker);
+  stand.ends(1);
+  // What is there begins while shards are still asked about what is not.
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
+  stand.answer_fences();
+  stand.joins(0, kNext);
+  stand.joins(1, kSecondLife);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+}
+
+TEST_CASE("a pipeline comes later when one of its stages does") {
+  Plan plan = piped_plan();
+  plan.faults = {{address_of(WorkerId(3)), 1.0, 0, plan::Joins{}}};
+  SchedulerStand stand(plan);
+  stand.joins(2);
+  CHECK(stand.says_nothing());
+  for (const std::uint32_t worker : {0u, 1u}) stand.joins(worker);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+  stand.joins(2);
+  CHECK(stand.says_nothing());
+  stand.joins(3);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
+}
+
+TEST_CASE("a pipeline is idle when all its stages are, after the same Start") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  const Iteration end = stand.trains_all(2);
+  const msg::Idle idle{Clock(end.value()), 1};
+  stand.hears(3, idle);
+  stand.hears(2, msg::Idle{idle.clock, 2});  // of a Start that there was not
+  CHECK(stand.pairs<msg::Remove>().empty());
+  stand.hears(2, idle);
+  CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(2));
+  stand.hears(2, idle);
+  CHECK(stand.says_nothing());
+}
+
+TEST_CASE("an idle pipeline is admitted again when samples come back, with the next number") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  const Iteration end = stand.trains_all(2);
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
+  stand.ends(0);
+  stand.forget();
+  for (const auto& [worker, shard] : stand.pairs_of(0))
+    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
+  for (const auto& [worker, shard] : stand.pairs_of(2))
+    stand.hears(address_of(shard), msg::Admitted{worker, end});
+  for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.number == 2);
+  // What it said of the earlier one does not make it idle.
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
+  stand.hears(3, msg::Idle{Clock(end.value()), 2});
+  CHECK(stand.take<msg::Remove>().size() == stand.pairs_of(0).size());
+  CHECK(stand.leases(2, end, Clock(end.value()))->begin == 0);
+}
+
+TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once all of it has") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.hears(kHost, msg::Leave{WorkerId(1)});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
+  stand.hears(0, msg::Stopped{Clock(2)});
+  CHECK(stand.says_nothing());
+  CHECK(stand.happened(Kind::left).empty());
+  stand.hears(1, msg::Stopped{Clock(2)});
+  CHECK(stand.happened(Kind::left) == Workers{0, 1});  // its host waits for the one that it named
+  CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
+  CHECK(stand.take<msg::Fence>().empty());
+  const auto out = stand.take<msg::Evicted>();
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].body.reason == "it was asked to leave");
+  CHECK_FALSE(out[0].body.torn);
+  CHECK(stand.events(Kind::trained).at(0).value2 == 2 * 2);
+  // In new lives they may come back; not before all have.
+  stand.joins(1, kSecondLife);
+  stand.joins(0, kNext);
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.says_nothing());
+  stand.joins(0, kSecondLife);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+}
+
+TEST_CASE("a worker may be asked to leave while its pipeline is out") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  lose_the_first(stand);
+  stand.joins(0, kNext);
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.happened(Kind::left) == Workers{0, 1});
+  stand.hears(0, msg::Stopped{}, kNext);
+  stand.forget();
+  stand.joins(1, kSecondLife);  // alone it is no pipeline
+  CHECK(stand.says_nothing());
+}
+
+TEST_CASE("a stage may end while its pipeline leaves: it has left then") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  stand.hears(0, msg::Stopped{});
+  stand.ends(1);
+  stand.answer_fences();
+  CHECK(stand.happened(Kind::left) == Workers{0, 1});
+}
+
+TEST_CASE("a run is stopped while a pipeline is broken") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.forget();
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{2, 3});
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+  stand.joins(0, kNext);
+  CHECK(stand.take<msg::RunEnded>().empty());  // what the first has trained is not known yet
+  for (const auto& [worker, shard] : stand.pairs_of(0))
+    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.take<msg::RunEnded>().at(0).body.reason == msg::RunEnded::Reason::interrupted);
+}
+
+TEST_CASE("a pipeline that stops counts what all its stages have") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {})->iterations() >= 3);
+  stand.hears(kHost, msg::Interrupt{});
+  stand.hears(0, msg::Stopped{Clock(3)});
+  CHECK(stand.take<msg::RunEnded>().empty());
+  stand.hears(1, msg::Stopped{Clock(2)});
+  CHECK(stand.take<msg::RunEnded>().at(0).body.samples_trained == 2 * 2);
+}
+
+TEST_CASE("a run may be stopped before all stages have joined") {
+  SchedulerStand stand(piped_plan(2));
+  stand.joins(1);
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
+  stand.hears(1, msg::Stopped{});
+  stand.joins(0);
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.take<msg::RunEnded>().empty());
+  stand.hears(0, msg::Stopped{});
+  CHECK(stand.take<msg::RunEnded>().size() == 1);
+}
+
+TEST_CASE("only the first stage asks for leases") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  stand.hears(1, msg::WantLease{});
+  CHECK(stand.take<msg::Lease>().empty());
+  const auto refused = stand.take<msg::Refused>();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].to == address_of(WorkerId(1)));
+  CHECK(refused[0].body.reason == msg::Refused::Reason::malformed);
+  CHECK(refused[0].body.text.find("worker 1 is stage 1 of its pipeline") != std::string::npos);
+}
+
+TEST_CASE("what was lost with a link is said again to the stage that it was for") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.reconnects(0);  // has been heard since
+  CHECK(stand.says_nothing());
+  stand.reconnects(1);
+  CHECK(stand.told<msg::Start>() == Workers{1});
+  stand.hears(1, msg::Idle{{}, 1});
+  stand.reconnects(1);
+  CHECK(stand.says_nothing());
+  // Who says nothing by itself cannot be refused for it.
+  stand.ends(0);
+  stand.forget();
+  stand.reconnects(1);
+  CHECK(stand.told<msg::Refused>() == Workers{1});
+  stand.joins(1, kNext);
+  for (const auto& [worker, shard] : stand.pairs_of(0))
+    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
+  stand.forget();
+  stand.reconnects(1);
+  CHECK(stand.says_nothing());
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{1, 2, 3});
+  for (const std::uint32_t worker : {1u, 3u}) stand.reconnects(worker);
+  CHECK(stand.told<msg::Stop>() == Workers{1, 3});
+}
+
+TEST_CASE("a loss that is not finite is told by the last stage, and ends the run") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  stand.hears(1, msg::Diverged{Iteration(4), std::numeric_limits<double>::infinity(), "the loss"});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
+  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{});
+  CHECK(text_of_end(stand).find("worker 1: the loss became infinite in iteration 4") == 0);
+}
+
+TEST_CASE("all stages are watched, and counted in reports") {
+  SchedulerStand stand(piped_plan(6, 3));
+  for (std::uint32_t worker = 0; worker < 6; ++worker)
+    CHECK(stand.watched().contains(address_of(WorkerId(worker))));
+  stand.begins();
+  stand.ends(4);
+  stand.forget();
+  stand.ticks();
+  CHECK(stand.take<msg::SchedulerReport>().at(0).body.live_workers == 3);
+}
+
+TEST_CASE("who hangs is told stage by stage") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  lose_the_first(stand);
+  stand.joins(0, kNext);
+  stand.hears(3, msg::Idle{{}, 1});
+  CHECK(stand.describe() ==
+        "scheduler training, worker 0 gone (stages waits, ended), worker 2 running (stages there, "
+        "idle)");
+}
+
+}  // namespace leeway::test
