@@ -72,8 +72,7 @@ void add_pipeline_flags(CLI::App& app, PipelineFlags& flags) {
                  "Cut the model into this many stages, a worker each; without --workers and "
                  "--pipelines, of one pipeline")
       ->group(pipeline);
-  app.add_option("--pipelines", flags.pipelines,
-                 "Pipelines side by side, as many times --stages workers")
+  app.add_option("--pipelines", flags.pipelines, "Pipelines side by side, of --stages workers each")
       ->group(pipeline);
   app.add_option("--schedule", flags.schedule,
                  "What a stage does next: fill_drain, 1f1b, interleaved, zero_bubble_h1, "
