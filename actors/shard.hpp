@@ -156,7 +156,8 @@ class Shard final : public ProtocolRole {
   std::map<Iteration, std::vector<Contribution>> rounds_;  // bsp: pushes that wait for their round
   /// By stage: the other stages that own a block here with it.
   std::vector<std::vector<std::uint32_t>> siblings_;
-  /// Parts of such blocks that wait for those of the pipeline's other owners, by its lead.
+  /// Parts of such blocks that wait for those of the pipeline's other owners, by its lead. Of one
+  /// iteration at a time: a push for the next is refused as long as one waits.
   std::map<std::tuple<WorkerId, Iteration, std::uint32_t>, std::vector<Contribution>> halves_;
   std::vector<WholePush> whole_;  // backup: of the open round, as they came
   std::optional<Closing> closing_;

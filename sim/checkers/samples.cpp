@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/balance/balance.hpp"
-
 namespace leeway::sim {
 
 void SampleChecker::on_event(Instant, Address actor, const Event& event) {
@@ -54,12 +52,11 @@ void SampleChecker::on_run_ended(const RunTotals& totals) {
   // None came twice, so the number says that all came.
   if (by_epochs && samples_ != wanted)
     violated({kScheduler}, samples_, " samples were trained, and not ", wanted);
-  const std::uint64_t extra = end.torn_pushes * largest_batch(job_->plan);
   for (const auto& [name, count] : applied_) {
     const auto [shard, stage, part] = name;
-    if (count < samples_ || count > samples_ + extra)
+    if (count != samples_)
       violated({address_of(shard)}, "part ", part, of_stage(stage), " was given ", count,
-               " samples; trained were ", samples_, ", and torn ", extra, " at most");
+               " samples; trained were ", samples_);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// SampleChecker: property 6, each sample is trained exactly once per epoch; what was torn is
-// trained again and counted.
+// SampleChecker: property 6, each sample is trained exactly once per epoch, in every block; what
+// was torn is completed, not repeated.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace leeway::sim {
 
-/// By the scheduler's account; and the shards have applied as many samples as that says, torn ones
-/// aside.
+/// By the scheduler's account; and shards have applied each part of each stage for as many samples
+/// as that says.
 class SampleChecker final : public Checker {
  public:
   explicit SampleChecker(std::shared_ptr<const Job> job)

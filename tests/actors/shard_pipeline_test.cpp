@@ -170,8 +170,8 @@ TEST_CASE("two halves are summed as one stage sums them, to the bit, in whatever
   }
 }
 
-TEST_CASE("a bsp round of two pipelines is that of two workers, to the bit") {
-  Plan plan = tied_plan(2, 2);
+TEST_CASE("a bsp round of three pipelines is that of three workers, to the bit") {
+  Plan plan = tied_plan(2, 3);
   plan.consistency = plan::Bsp{};
   plan.optimizer = {0.05, 1e-3, plan::Momentum{0.9}};
   plan.schedule.kind = plan::Cosine{};
