@@ -39,7 +39,7 @@ void add_roles(Simulator& simulator, const std::shared_ptr<const Job>& job, Audi
   for (std::uint32_t i = 0; i < job->plan.shards; ++i)
     simulator.add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)));
   for (std::uint32_t i = 0; i < job->plan.workers; ++i)
-    simulator.add(address_of(WorkerId(i)), std::make_shared<Worker>(job, WorkerId(i)));
+    simulator.add(address_of(WorkerId(i)), make_participant(job, WorkerId(i)));
 }
 
 /// A whole run that all checkers watch.
@@ -338,7 +338,7 @@ TEST_CASE("a worker that is started again takes part again, before or after its 
       killed = true;
     }
     if (killed && !back && simulator.now() >= return_at) {
-      simulator.restart(worker, std::make_shared<Worker>(job, WorkerId(1), 2));
+      simulator.restart(worker, make_participant(job, WorkerId(1), 2));
       back = true;
     }
   }
