@@ -26,6 +26,9 @@ class GatheredBatch {
   Batch gather(const Job& job, Epoch epoch, std::span<const std::int64_t> samples);
   /// The keys alone, for who reads no samples.
   Batch gather_keys(const Job& job, Epoch epoch, std::span<const std::int64_t> samples);
+  std::int64_t bytes() const {
+    return static_cast<std::int64_t>(x_.size() + targets_.size() + labels_.size() + keys_.size());
+  }
 
  private:
   /// Memory for so many T of each sample, taken when it is first asked for.

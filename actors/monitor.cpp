@@ -94,6 +94,7 @@ void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
   totals.samples += report.samples;
   totals.compute += report.compute;
   totals.wait += report.wait;
+  totals.memory_bytes = std::max(totals.memory_bytes, report.memory_bytes);
   loss_sum_ += report.loss_sum;
   loss_samples_ += report.samples;
   correct_ += report.correct;

@@ -19,6 +19,7 @@ struct WorkerTotals {
   std::uint64_t samples = 0;
   Duration compute;
   Duration wait;      // ready to compute, but without weights
+  std::uint64_t memory_bytes = 0;  // of a stage: the most that it held; see StageMemory
   std::string end;    // why it was evicted, the last time; empty: it never was
   bool back = false;  // it has taken part again since
 };

@@ -184,7 +184,8 @@ void Participant::report(bool now, Outbox& out) {
   if (!now && out.now() - reported_at_ < kReportInterval) return;
   reported_at_ = out.now();
   send(kMonitor, report_, out);
-  report_ = msg::WorkerReport{.clock = report_.clock, .epoch = report_.epoch};
+  report_ = msg::WorkerReport{
+      .clock = report_.clock, .epoch = report_.epoch, .memory_bytes = report_.memory_bytes};
 }
 
 }  // namespace leeway

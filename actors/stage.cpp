@@ -1,6 +1,7 @@
 #include "actors/stage.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/check.hpp"
@@ -283,11 +284,27 @@ void Stage::finish_operation(Outbox& out) {
       mini_batch.correct += work->result().correct;
     }
   }
+  note_memory();
   if (Blob data = work->take_output()) send_tensor(*work, std::move(data), out);
   if (!pipeline::gives_weight_gradient(task.kind)) return;
   event.kind = Event::Kind::backward_weights;
   out.emit(event);
   in_flight_.erase(key);
+}
+
+void Stage::note_memory() {
+  if (job_->cost_only) return;
+  std::int64_t bytes = pass_->gradient_bytes();
+  std::set<const BoundWeights*> counted;
+  const auto count = [&](const std::shared_ptr<BoundWeights>& weights) {
+    if (weights && counted.insert(weights.get()).second) bytes += weights->bytes();
+  };
+  for (const auto& [version, held] : held_) count(held.weights);
+  for (const auto& [key, micro_batch] : in_flight_) {
+    count(micro_batch->weights);
+    bytes += micro_batch->bytes();
+  }
+  report_.memory_bytes = std::max(report_.memory_bytes, static_cast<std::uint64_t>(bytes));
 }
 
 void Stage::update(const Op& op, MiniBatch& mini_batch, Outbox& out) {

@@ -106,6 +106,8 @@ class Stage final : public Participant {
   void compute(const Op& op, StageWork::Task task, Outbox& out);
   void push_layers(int part, Outbox& out);
   void finish_operation(Outbox& out);
+  /// Keeps in mind what is held now, if it is the most so far.
+  void note_memory();
   void finish_iteration(Iteration iteration, const MiniBatch& mini_batch, Outbox& out);
   void say_done_if_done(Outbox& out);
 

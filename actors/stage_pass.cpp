@@ -54,7 +54,23 @@ void BoundWeights::release(Executor& on, BlockId block) {
   blob.reset();
 }
 
+std::int64_t BoundWeights::bytes() const {
+  std::size_t bytes = 0;
+  for (const Blob& blob : blobs_) bytes += blob.size();
+  return static_cast<std::int64_t>(bytes);
+}
+
 // ---- what a stage computes with ----
+
+std::int64_t StageMicroBatch::bytes() const {
+  return (stash ? stash->bytes() : 0) + (gathered ? gathered->bytes() : 0);
+}
+
+std::int64_t StagePass::gradient_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& chunk : chunks_) bytes += chunk->sum.bytes();
+  return bytes;
+}
 
 StagePass::StagePass(std::shared_ptr<const Job> job, WorkerId worker)
     : job_(std::move(job)),

@@ -29,6 +29,8 @@ class BoundWeights {
   const std::vector<Version>& versions() const { return versions_; }
   /// Nobody reads the block again: without this reference its next update can run in place.
   void release(Executor& on, BlockId block);
+  /// Bytes that it holds now.
+  std::int64_t bytes() const;
 
  private:
   std::shared_ptr<const Job> job_;
@@ -45,8 +47,8 @@ class StagePass {
   StagePass(std::shared_ptr<const Job> job, WorkerId worker);
   ~StagePass();
 
-  /// Samples of a micro-batch, at most.
-  std::int64_t most() const { return most_; }
+  /// Bytes of the gradients of an iteration that is summed. While no work runs.
+  std::int64_t gradient_bytes() const;
 
  private:
   friend class StageWork;
@@ -66,12 +68,13 @@ struct StageMicroBatch {
   Epoch epoch;
   std::vector<std::int64_t> samples;
   std::shared_ptr<BoundWeights> weights;  // backward takes those of forward
-  std::int64_t version = 0;               // of them, as the schedule counts
   Iteration pulled;                       // of the pull that brought them
   Stash* stash = nullptr;
   std::unique_ptr<GatheredBatch> gathered;
 
   std::int64_t size() const { return static_cast<std::int64_t>(samples.size()); }
+  /// That it holds now, without its weights. While no work runs.
+  std::int64_t bytes() const;
 };
 
 /// One operation of a schedule, but an update.

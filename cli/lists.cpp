@@ -92,16 +92,4 @@ Expected<std::vector<std::int64_t>> parse_sizes(const std::string& text) {
                       "512MB,2GiB")};
 }
 
-std::string size_text(std::int64_t bytes) {
-  if (bytes < 1000) return concat(bytes, " B");
-  constexpr std::array kUnits{" kB", " MB", " GB", " TB", " PB", " EB"};
-  std::size_t unit = 0;
-  std::int64_t tenths = bytes / 100;
-  while (tenths >= 10'000 && unit + 1 < kUnits.size()) {
-    tenths /= 1000;
-    ++unit;
-  }
-  return concat(tenths / 10, '.', tenths % 10, kUnits[unit]);
-}
-
 }  // namespace leeway::cli

@@ -15,7 +15,4 @@ Expected<std::vector<std::int64_t>> parse_speeds(const std::string& text);
 /// "512MB,2GiB,1000" as bytes; units are B, kB, MB, GB, KiB, MiB and GiB.
 Expected<std::vector<std::int64_t>> parse_sizes(const std::string& text);
 
-/// 16384 as "16.3 kB": never more than it is.
-std::string size_text(std::int64_t bytes);
-
 }  // namespace leeway::cli

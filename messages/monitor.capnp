@@ -14,6 +14,7 @@ struct WorkerReport {
   waitNs @5 :Int64;             # ready to compute, but without weights
   clock @6 :Int64;
   epoch @7 :Int64;
+  memoryBytes @8 :UInt64;       # of a stage: the most that it has held so far between two operations
 }
 
 struct ShardReport {

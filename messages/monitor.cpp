@@ -11,6 +11,7 @@ void write(schema::WorkerReport::Builder out, const msg::WorkerReport& in) {
   out.setWaitNs(in.wait.ns);
   out.setClock(in.clock.value());
   out.setEpoch(in.epoch.value());
+  out.setMemoryBytes(in.memory_bytes);
 }
 msg::WorkerReport read(schema::WorkerReport::Reader in) {
   msg::WorkerReport out;
@@ -22,6 +23,7 @@ msg::WorkerReport read(schema::WorkerReport::Reader in) {
   out.wait = nanoseconds(read_count(in.getWaitNs(), "wait_ns"));
   out.clock = Clock(read_count(in.getClock(), "clock"));
   out.epoch = Epoch(read_count(in.getEpoch(), "epoch"));
+  out.memory_bytes = in.getMemoryBytes();
   return out;
 }
 

@@ -19,6 +19,7 @@ struct WorkerReport {
   Duration wait;
   Clock clock;
   Epoch epoch;
+  std::uint64_t memory_bytes = 0;
 };
 
 struct ShardReport {

@@ -90,4 +90,11 @@ void GradientSum::add(int layer, std::int64_t samples) {
   }
 }
 
+std::int64_t GradientSum::bytes() const {
+  std::size_t bytes = 0;
+  for (const auto* blobs : {&sums_, &pieces_})
+    for (const Blob& blob : *blobs) bytes += blob.size();
+  return static_cast<std::int64_t>(bytes);
+}
+
 }  // namespace leeway

@@ -50,6 +50,9 @@ class GradientSum {
   /// another part adds this part's share of it.
   void add(int layer, std::int64_t samples);
 
+  /// Bytes that it holds now.
+  std::int64_t bytes() const;
+
   /// The gradient of a block, when all micro-batches have been added. Leaves the sum without it.
   Blob take(BlockId block) { return std::move(sums_[block.value()]); }
 

@@ -1,5 +1,6 @@
 #include "monitoring/format.hpp"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -30,6 +31,18 @@ std::string duration(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::lround(seconds));
   if (whole < 3600) return concat(whole / 60, " min ", whole % 60, " s");
   return concat(whole / 3600, " h ", whole % 3600 / 60, " min");
+}
+
+std::string size_text(std::int64_t bytes) {
+  if (bytes < 1000) return concat(bytes, " B");
+  constexpr std::array kUnits{" kB", " MB", " GB", " TB", " PB", " EB"};
+  std::size_t unit = 0;
+  std::int64_t tenths = bytes / 100;
+  while (tenths >= 10'000 && unit + 1 < kUnits.size()) {
+    tenths /= 1000;
+    ++unit;
+  }
+  return concat(tenths / 10, '.', tenths % 10, kUnits[unit]);
 }
 
 }  // namespace leeway

@@ -11,6 +11,8 @@ std::string grouped(std::uint64_t number);
 std::string fixed(double number, int digits);
 /// 0.8854 as "88.54%".
 std::string percent(double share);
+/// 16384 as "16.3 kB": never more than it is.
+std::string size_text(std::int64_t bytes);
 /// Seconds as "850 ms", "12.3 s", "3 min 20 s" or "2 h 5 min".
 std::string duration(double seconds);
 

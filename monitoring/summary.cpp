@@ -8,6 +8,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "actors/stage_memory.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 
@@ -31,6 +32,24 @@ std::string_view name_of(msg::RunEnded::Reason reason) {
 const EvaluationResult* final_evaluation(const RunTotals& totals) {
   return !totals.evaluations.empty() && totals.evaluations.back().final ? &totals.evaluations.back()
                                                                         : nullptr;
+}
+
+/// What stages held at most, and what shapes say that they would.
+void print_memory(std::ostream& out, const Job& job, const RunTotals& totals) {
+  const Stages& stages = *job.stages;
+  if (!stages.piped()) return;
+  out << "\nMemory of a stage     weights   gradients  activations   together    measured\n";
+  for (std::uint32_t stage = 0; stage < stages.count(); ++stage) {
+    const StageMemory memory = predicted_memory(job.plan, *job.model, stages, stage);
+    std::uint64_t measured = 0;
+    for (std::size_t worker = stage; worker < totals.workers.size(); worker += stages.count())
+      measured = std::max(measured, totals.workers[worker].memory_bytes);
+    if (measured == 0) continue;
+    out << std::setw(17) << stage << std::setw(12) << size_text(memory.weights) << std::setw(12)
+        << size_text(memory.gradients) << std::setw(13) << size_text(memory.activations)
+        << std::setw(11) << size_text(memory.total()) << std::setw(12)
+        << size_text(static_cast<std::int64_t>(measured)) << '\n';
+  }
 }
 
 void print_workers(std::ostream& out, const Stages& stages, const RunTotals& totals) {
@@ -143,6 +162,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
   out << '\n';
   print_workers(out, *job.stages, totals);
+  print_memory(out, job, totals);
   print_waits(out, *job.stages, totals);
   print_lags(out, totals.version_lags);
   if (!folder.empty())
@@ -194,6 +214,11 @@ std::string result_json(const Job& job, const RunTotals& totals) {
     if (job.stages->piped()) {
       entry["pipeline"] = worker / job.stages->count();
       entry["stage"] = worker % job.stages->count();
+      entry["memory_bytes"] = row.memory_bytes;
+      entry["predicted_memory_bytes"] =
+          predicted_memory(job.plan, *job.model, *job.stages,
+                           static_cast<std::uint32_t>(worker) % job.stages->count())
+              .total();
     }
     entry["iterations"] = row.iterations;
     entry["samples"] = row.samples;

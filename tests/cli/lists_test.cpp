@@ -3,6 +3,7 @@
 #include <rapidcheck/catch.h>
 
 #include "core/text.hpp"
+#include "monitoring/format.hpp"
 
 using namespace leeway;
 using namespace leeway::cli;
