@@ -15,10 +15,8 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   const bool is_new = incarnation > stage.incarnation;
   if (member.state == State::fencing) {
     // It waits until its old life is settled.
-    if (is_new && incarnation > stage.comes_back.value_or(Incarnation(0))) {
+    if (is_new && incarnation > stage.comes_back.value_or(Incarnation(0)))
       stage.comes_back = incarnation;
-      stage.ended = false;
-    }
     return;
   }
   if (member.state != State::absent && member.state != State::gone) {
