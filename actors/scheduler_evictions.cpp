@@ -100,7 +100,7 @@ void Scheduler::part_with(WorkerId lead, const TornIterations& torn, Outbox& out
               .value = count});
   torn_pushes_ += static_cast<std::uint64_t>(count);
   confirm(lead, whole, out);
-  const auto taken = leases_.take_back(lead, count > 0 ? torn : TornIterations());
+  const auto taken = leases_.take_back(lead, torn);
   for (const auto& range : taken.trained) emit_trained(lead, range, out);
   std::uint64_t returned = 0;
   for (const auto& range : taken.back) {

@@ -135,8 +135,7 @@ void Scheduler::on_link(Address peer, Outbox& out) {
   const auto& stage = stage_of(worker);
   const bool out_of_it = member.state == State::fencing || member.state == State::gone;
   // A stage in the middle of a pipeline may never say anything that it could be refused for.
-  if (out_of_it && !stage.joined && !stage.ended && job_->stages->piped())
-    refuse_evicted(worker, out);
+  if (out_of_it && !stage.joined && job_->stages->piped()) refuse_evicted(worker, out);
   if (member.state == State::running && !stage.heard && !planted(Mutant::start_not_said_again))
     to_worker(worker, msg::Start{member.start, member.starts}, out);
   if (member.state == State::running && member.late > member.start)

@@ -166,6 +166,42 @@ TEST_CASE("a stage that is there before the others of its next life waits, also 
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
+TEST_CASE("what comes late of earlier lives changes nothing") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.joins(1, kSecondLife);
+  stand.joins(1, kNext);
+  const auto asked = stand.take<msg::Fence>();
+  stand.forget();
+  stand.joins(0);
+  for (const auto& fence : asked) stand.hears(fence.to, msg::Fenced{fence.body.worker, {}, {}});
+  CHECK(stand.told<msg::Refused>().empty());
+  stand.forget();
+  stand.joins(1, kNext);
+  CHECK(stand.says_nothing());
+  stand.ends(1);
+  stand.joins(1, kNext);
+  CHECK(stand.says_nothing());
+  stand.joins(1, first_incarnation(3));
+  stand.joins(0, kNext);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+}
+
+TEST_CASE("while a pipeline is fenced, the latest life of a stage counts") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.joins(0, kSecondLife);
+  stand.joins(0, kNext);
+  stand.joins(1, kSecondLife);
+  stand.answer_fences();
+  for (const auto& admit : stand.take<msg::Admit>()) CHECK(admit.body.incarnation == kSecondLife);
+  stand.forget();
+  stand.joins(0, kSecondLife);
+  CHECK(stand.says_nothing());
+}
+
 TEST_CASE("a stage that ends while it waits is not counted") {
   SchedulerStand stand(piped_plan());
   stand.begins();

@@ -190,6 +190,8 @@ TEST_CASE("what was lost with a link is said again to the stage that it was for"
   stand.forget();
   stand.reconnects(1);
   CHECK(stand.told<msg::Refused>() == Workers{1});
+  stand.reconnects(0);  // it may live, and was only not heard
+  CHECK(stand.told<msg::Refused>() == Workers{0});
   stand.joins(1, kNext);
   for (const auto& [worker, shard] : stand.pairs_of(0))
     stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
