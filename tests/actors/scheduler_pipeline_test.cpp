@@ -122,6 +122,12 @@ TEST_CASE("each stage and shard is fenced once, and says so once") {
   CHECK(asked.size() == stand.pairs_of(0).size());
   for (int i = 0; i < 20; ++i)
     stand.hears(asked.front().to, msg::Fenced{asked.front().body.worker, {}, {}});
+  // Nor do those count who were not asked.
+  for (const std::uint32_t worker : {0u, 1u})
+    for (const std::uint32_t shard : {0u, 1u, 2u})
+      if (!stand.pairs_of(0).contains({WorkerId(worker), ShardId(shard)}))
+        for (std::size_t i = 1; i < asked.size(); ++i)
+          stand.hears(address_of(ShardId(shard)), msg::Fenced{WorkerId(worker), {}, {}});
   CHECK(stand.take<msg::Remove>().empty());
 }
 
@@ -182,9 +188,9 @@ TEST_CASE("what comes late of earlier lives changes nothing") {
   CHECK(stand.says_nothing());
   stand.ends(1);
   stand.joins(1, kNext);
+  stand.joins(0, kNext);
   CHECK(stand.says_nothing());
   stand.joins(1, first_incarnation(3));
-  stand.joins(0, kNext);
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
