@@ -14,6 +14,9 @@ struct WorkerReport {
   waitNs @5 :Int64;             # ready to compute, but without weights
   clock @6 :Int64;
   epoch @7 :Int64;
+  # Of a stage, parts of waitNs:
+  waitBeforeNs @8 :Int64;       # for samples or an activation of the stage before
+  waitAfterNs @9 :Int64;        # for a gradient of the stage after
 }
 
 struct ShardReport {

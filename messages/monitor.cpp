@@ -11,6 +11,8 @@ void write(schema::WorkerReport::Builder out, const msg::WorkerReport& in) {
   out.setWaitNs(in.wait.ns);
   out.setClock(in.clock.value());
   out.setEpoch(in.epoch.value());
+  out.setWaitBeforeNs(in.wait_before.ns);
+  out.setWaitAfterNs(in.wait_after.ns);
 }
 msg::WorkerReport read(schema::WorkerReport::Reader in) {
   msg::WorkerReport out;
@@ -22,6 +24,8 @@ msg::WorkerReport read(schema::WorkerReport::Reader in) {
   out.wait = nanoseconds(read_count(in.getWaitNs(), "wait_ns"));
   out.clock = Clock(read_count(in.getClock(), "clock"));
   out.epoch = Epoch(read_count(in.getEpoch(), "epoch"));
+  out.wait_before = nanoseconds(read_count(in.getWaitBeforeNs(), "wait_before_ns"));
+  out.wait_after = nanoseconds(read_count(in.getWaitAfterNs(), "wait_after_ns"));
   return out;
 }
 

@@ -19,6 +19,7 @@ struct WorkerReport {
   Duration wait;
   Clock clock;
   Epoch epoch;
+  Duration wait_before, wait_after;
 };
 
 struct ShardReport {

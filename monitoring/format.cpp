@@ -32,4 +32,11 @@ std::string duration(double seconds) {
   return concat(whole / 3600, " h ", whole % 3600 / 60, " min");
 }
 
+std::string end_reason(const std::string& reason) {
+  const std::string mark = " ended: worker ";
+  const auto at = reason.find(mark);
+  if (!reason.starts_with("pipeline ") || at == std::string::npos) return reason;
+  return reason.substr(at + std::string(" ended: ").size());
+}
+
 }  // namespace leeway
