@@ -95,6 +95,8 @@ void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
   totals.compute += report.compute;
   totals.wait += report.wait;
   totals.memory_bytes = std::max(totals.memory_bytes, report.memory_bytes);
+  totals.wait_before += report.wait_before;
+  totals.wait_after += report.wait_after;
   loss_sum_ += report.loss_sum;
   loss_samples_ += report.samples;
   correct_ += report.correct;
@@ -117,9 +119,11 @@ Progress Monitor::present(Outbox& out) {
   progress.live_workers = scheduler_.live_workers;
   progress.staleness = scheduler_.staleness;
   progress.malformed = malformed();
-  for (const auto& worker : workers_) {
-    progress.iterations += worker.iterations;
-    progress.samples += worker.samples;
+  // An iteration of a pipeline is one, whatever the number of its stages.
+  const std::uint32_t stages = job_->stages->count();
+  for (std::size_t last = stages - 1; last < workers_.size(); last += stages) {
+    progress.iterations += workers_[last].iterations;
+    progress.samples += workers_[last].samples;
   }
   for (const auto& shard : shards_) {
     progress.clock_gap = std::max(progress.clock_gap, shard.max_clock - shard.min_clock);

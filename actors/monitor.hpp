@@ -13,15 +13,16 @@
 
 namespace leeway {
 
-/// One worker's part in the run so far.
+/// One worker's part in the run so far. Of a pipeline the last stage has the samples.
 struct WorkerTotals {
   std::uint64_t iterations = 0;
   std::uint64_t samples = 0;
   Duration compute;
-  Duration wait;      // ready to compute, but without weights
-  std::uint64_t memory_bytes = 0;  // of a stage: the most that it held; see StageMemory
-  std::string end;    // why it was evicted, the last time; empty: it never was
-  bool back = false;  // it has taken part again since
+  Duration wait;                     // ready to compute, but without weights
+  Duration wait_before, wait_after;  // of a stage, parts of that: for its neighbours
+  std::uint64_t memory_bytes = 0;    // of a stage: the most that it held; see StageMemory
+  std::string end;                   // why it was evicted, the last time; empty: it never was
+  bool back = false;                 // it has taken part again since
 };
 
 /// `worker` waited for `for_worker`, over all shards.

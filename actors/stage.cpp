@@ -41,7 +41,8 @@ void Stage::started(Iteration iteration, Outbox& out) {
   held_.clear();
   activations_.clear();
   gradients_.clear();
-  idle_since_ = iteration_since_ = out.now();
+  idle_since_ = iteration_since_ = waits_since_ = out.now();
+  waits_for_ = Wait::none;
   blocked_since_.reset();
   blocked_ = {};
   for (auto& [from, envelope] : std::exchange(early_, {})) take(from, envelope, out);
@@ -135,11 +136,12 @@ bool Stage::step(Outbox& out) {
     return true;
   }
   const auto found = mini_batches_.find(iteration);
-  if (found == mini_batches_.end()) return false;
+  if (found == mini_batches_.end()) return wait_for(is_lead() ? Wait::none : Wait::before, out);
   MiniBatch& mini_batch = found->second;
   if (op.kind == OpKind::update) {
     // Also without samples it begins when the staleness rule lets it.
-    if (mini_batch.leased.samples() == 0 && !weights_for(op.version - 1, out)) return false;
+    if (mini_batch.leased.samples() == 0 && !weights_for(op.version - 1, out))
+      return wait_for(Wait::weights, out);
     ++next_op_;
     begin(iteration, mini_batch, out);
     update(op, mini_batch, out);
@@ -151,6 +153,14 @@ bool Stage::step(Outbox& out) {
   }
   return op.kind == OpKind::forward ? start_forward(op, mini_batch, out)
                                     : start_backward(op, mini_batch, out);
+}
+
+bool Stage::wait_for(Wait what, Outbox& out) {
+  const Duration time = out.now() - std::exchange(waits_since_, out.now());
+  if (waits_for_ == Wait::before) report_.wait_before += time;
+  if (waits_for_ == Wait::after) report_.wait_after += time;
+  waits_for_ = what;
+  return false;
 }
 
 void Stage::begin(Iteration iteration, MiniBatch& mini_batch, Outbox& out) {
@@ -182,9 +192,9 @@ std::shared_ptr<StageMicroBatch> Stage::micro_batch_of(
 bool Stage::start_forward(const Op& op, MiniBatch& mini_batch, Outbox& out) {
   const Key key = key_of(op);
   const auto activation = activations_.find(key);
-  if (part_of(op.chunk) > 0 && activation == activations_.end()) return false;
+  if (part_of(op.chunk) > 0 && activation == activations_.end()) return wait_for(Wait::before, out);
   auto weights = weights_for(op.version, out);
-  if (!weights) return false;
+  if (!weights) return wait_for(Wait::weights, out);
   begin(std::get<Iteration>(key), mini_batch, out);
   if (mini_batch.versions.empty()) mini_batch.versions = weights->versions();
   StageWork::Task task{.kind = op.kind, .chunk = op.chunk};
@@ -204,7 +214,7 @@ bool Stage::start_backward(const Op& op, MiniBatch& mini_batch, Outbox& out) {
   const bool inputs = pipeline::gives_input_gradient(op.kind);
   if (inputs && gradient_wanted_[part_of(op.chunk)]) {
     const auto gradient = gradients_.find(key);
-    if (gradient == gradients_.end()) return false;
+    if (gradient == gradients_.end()) return wait_for(Wait::after, out);
     task.input = std::move(gradient->second);
     gradients_.erase(gradient);
   }
@@ -225,6 +235,7 @@ void Stage::compute(const Op& op, StageWork::Task task, Outbox& out) {
   working_on_ = op;
   work_since_ = out.now();
   report_.wait += work_since_ - idle_since_;
+  wait_for(Wait::none, out);
   work_ = std::make_shared<StageWork>(job_, id_, pass_, std::move(task));
   out.compute(work_);
 }
@@ -266,7 +277,7 @@ void Stage::finish_operation(Outbox& out) {
   const StageWork::Task& task = work->task();
   const Key key = key_of(working_on_);
   const std::uint32_t part = part_of(task.chunk);
-  idle_since_ = out.now();
+  idle_since_ = waits_since_ = out.now();
   report_.compute += idle_since_ - work_since_;
   Event event{.kind = Event::Kind::forward,
               .worker = id_,

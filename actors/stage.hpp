@@ -32,6 +32,9 @@ class Stage final : public Participant {
 
  private:
   using Op = StageProgram::Op;
+  /// For what the next operation waits: nothing, or samples of the scheduler; the stage before;
+  /// the stage after; weights.
+  enum class Wait : std::uint8_t { none, before, after, weights };
   /// Of a micro-batch at a part of the model: iteration, micro-batch, part.
   using Key = std::tuple<Iteration, std::uint32_t, std::uint32_t>;
 
@@ -94,6 +97,8 @@ class Stage final : public Participant {
   void pull_versions(Outbox& out);
   /// Begins the next operation, or does what takes no time; false when it has to wait.
   bool step(Outbox& out);
+  /// Counts the time since the last call to what was waited for until now. False.
+  bool wait_for(Wait what, Outbox& out);
   /// Says that an iteration begins, the first time.
   void begin(Iteration iteration, MiniBatch& mini_batch, Outbox& out);
   bool start_forward(const Op& op, MiniBatch& mini_batch, Outbox& out);
@@ -156,6 +161,8 @@ class Stage final : public Participant {
   std::vector<std::pair<Address, Envelope>> early_;  // of Starts that are yet to come
 
   Instant idle_since_, work_since_, iteration_since_;
+  Wait waits_for_ = Wait::none;
+  Instant waits_since_;
   std::optional<Instant> blocked_since_;  // weights are all that is missing
   Duration blocked_;                      // by that, in this iteration
 };

@@ -126,6 +126,7 @@ void JobNode::fill(node::Status& status) const {
   status.node = options_.self.value();
   status.job = job_->plan.name;
   if (began_ns_ > 0) status.seconds = static_cast<double>(steady_ns() - began_ns_) * 1e-9;
+  status.stages = job_->stages->count();
   book_.fill(status);
   std::shared_lock lock(mutex_);
   status.nodes = options_.names;

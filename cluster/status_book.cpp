@@ -5,8 +5,15 @@
 namespace leeway {
 
 void StatusBook::on_event(Address actor, const Event& event) {
-  if (actor.kind != RoleKind::shard) return;
+  const bool of_stage = event.kind == Event::Kind::forward ||
+                        event.kind == Event::Kind::backward_inputs ||
+                        event.kind == Event::Kind::backward_weights;
+  if (actor.kind != RoleKind::shard && !of_stage) return;
   std::lock_guard lock(mutex_);
+  if (of_stage) {
+    did_[event.worker] = {event.kind, event.iteration.value(), event.value};
+    return;
+  }
   Shard& shard = shards_[actor.index];
   switch (event.kind) {
     case Event::Kind::clock_moved:
@@ -49,6 +56,9 @@ void StatusBook::fill(node::Status& status) const {
       status.parked.push_back({ShardId(index), worker, iteration, behind});
   }
   for (const auto& [worker, clock] : clocks) status.clocks.push_back({worker, clock});
+  for (const auto& [worker, did] : did_)
+    status.did.push_back(
+        {worker, static_cast<std::uint8_t>(did.kind), did.iteration, did.micro_batch});
 }
 
 }  // namespace leeway

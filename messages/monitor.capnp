@@ -14,7 +14,10 @@ struct WorkerReport {
   waitNs @5 :Int64;             # ready to compute, but without weights
   clock @6 :Int64;
   epoch @7 :Int64;
-  memoryBytes @8 :UInt64;       # of a stage: the most that it has held so far between two operations
+  # Of a stage, parts of waitNs:
+  waitBeforeNs @8 :Int64;       # for samples or an activation of the stage before
+  waitAfterNs @9 :Int64;        # for a gradient of the stage after
+  memoryBytes @10 :UInt64;       # of a stage: the most that it has held so far between two operations
 }
 
 struct ShardReport {

@@ -12,6 +12,8 @@ void write(schema::WorkerReport::Builder out, const msg::WorkerReport& in) {
   out.setClock(in.clock.value());
   out.setEpoch(in.epoch.value());
   out.setMemoryBytes(in.memory_bytes);
+  out.setWaitBeforeNs(in.wait_before.ns);
+  out.setWaitAfterNs(in.wait_after.ns);
 }
 msg::WorkerReport read(schema::WorkerReport::Reader in) {
   msg::WorkerReport out;
@@ -24,6 +26,8 @@ msg::WorkerReport read(schema::WorkerReport::Reader in) {
   out.clock = Clock(read_count(in.getClock(), "clock"));
   out.epoch = Epoch(read_count(in.getEpoch(), "epoch"));
   out.memory_bytes = in.getMemoryBytes();
+  out.wait_before = nanoseconds(read_count(in.getWaitBeforeNs(), "wait_before_ns"));
+  out.wait_after = nanoseconds(read_count(in.getWaitAfterNs(), "wait_after_ns"));
   return out;
 }
 

@@ -19,6 +19,7 @@ struct WorkerReport {
   Duration wait;
   Clock clock;
   Epoch epoch;
+  Duration wait_before, wait_after;
   std::uint64_t memory_bytes = 0;
 };
 

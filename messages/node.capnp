@@ -161,10 +161,18 @@ struct Status {
   clocks @8 :List(WorkerClock); # as the shards here see them
   parked @9 :List(Parked);
   links @10 :List(Link);
+  stages @11 :UInt32;           # of each pipeline; 1: workers train the whole model
+  did @12 :List(Operation);     # the last, of the stages here
 
   struct WorkerClock {
     worker @0 :UInt32;
     clock @1 :Int64;
+  }
+  struct Operation {
+    worker @0 :UInt32;
+    kind @1 :UInt8;             # as of an event
+    iteration @2 :Int64;
+    microBatch @3 :Int64;
   }
   struct Parked {
     shard @0 :UInt32;

@@ -92,6 +92,11 @@ struct Status {
     WorkerId worker;
     std::int64_t clock = 0;
   };
+  struct Operation {
+    WorkerId worker;
+    std::uint8_t kind = 0;
+    std::int64_t iteration = 0, micro_batch = 0;
+  };
   struct Parked {
     ShardId shard;
     WorkerId worker;
@@ -115,6 +120,8 @@ struct Status {
   std::vector<WorkerClock> clocks;
   std::vector<Parked> parked;
   std::vector<Link> links;
+  std::uint32_t stages = 1;
+  std::vector<Operation> did;
 };
 struct Ping {
   std::int64_t ns = 0;

@@ -170,6 +170,14 @@ node::Status read(node_schema::Status::Reader in) {
       });
   out.links = read_all<node::Status::Link>(in.getLinks(), limits::kMaxNodes, "links",
                                            [](auto link) { return read(link); });
+  out.stages = in.getStages();
+  require(out.stages >= 1 && out.stages <= limits::kMaxWorkers, "stages is ", out.stages);
+  out.did = read_all<node::Status::Operation>(
+      in.getDid(), limits::kMaxWorkers, "did", [](auto operation) {
+        return node::Status::Operation{wire::read_worker(operation.getWorker()),
+                                       operation.getKind(), operation.getIteration(),
+                                       operation.getMicroBatch()};
+      });
   return out;
 }
 

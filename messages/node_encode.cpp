@@ -94,6 +94,13 @@ void write(node_schema::Status::Builder out, const node::Status& in) {
             [](auto to, const auto& parked) { write(to, parked); });
   write_all(out.initLinks(count(in.links)), in.links,
             [](auto to, const auto& link) { write(to, link); });
+  out.setStages(in.stages);
+  write_all(out.initDid(count(in.did)), in.did, [](auto to, const auto& operation) {
+    to.setWorker(operation.worker.value());
+    to.setKind(operation.kind);
+    to.setIteration(operation.iteration);
+    to.setMicroBatch(operation.micro_batch);
+  });
 }
 
 /// Writes each arm of Body into the union's arm of the same name.

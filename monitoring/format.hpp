@@ -16,4 +16,8 @@ std::string size_text(std::int64_t bytes);
 /// Seconds as "850 ms", "12.3 s", "3 min 20 s" or "2 h 5 min".
 std::string duration(double seconds);
 
+/// Why a worker or a pipeline was evicted, for a text that has named it already: without the
+/// "pipeline 1 ended: " before the worker that ended.
+std::string end_reason(const std::string& reason);
+
 }  // namespace leeway

@@ -49,7 +49,8 @@ std::string ProgressLine::text(const Progress& progress) {
   line += concat("  ", grouped(static_cast<std::uint64_t>(rate)), " samples/s");
   if (loss_known_) line += concat("  loss ", fixed(loss_, 4));
   line += concat("  clock gap ", progress.clock_gap, gap_limit_, "  parked ", progress.parked_now,
-                 "  workers ", progress.live_workers);
+                 stages_->piped() ? "  pipelines " : "  workers ",
+                 progress.live_workers / stages_->count());
   if (adaptive_) line += concat("  bound ", progress.staleness);
   if (!evaluation_.empty()) line += concat("  test ", evaluation_);
   if (epochs_ > 0 && rate > 0) {
@@ -83,9 +84,9 @@ void ProgressLine::evaluated(const EvaluationResult& result) {
 }
 
 void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  note(concat(stages_->name_of_member(worker), " ended and was evicted: ", evicted.reason, " (",
-              evicted.returned_samples, " samples go back",
-              evicted.torn ? ", one push is torn)" : ")"));
+  note(concat(
+      stages_->name_of_member(worker), " ended and was evicted: ", end_reason(evicted.reason), " (",
+      evicted.returned_samples, " samples go back", evicted.torn ? ", one push is torn)" : ")"));
 }
 
 void ProgressLine::came_back(WorkerId worker) {

@@ -52,18 +52,44 @@ void print_memory(std::ostream& out, const Job& job, const RunTotals& totals) {
   }
 }
 
-void print_workers(std::ostream& out, const Stages& stages, const RunTotals& totals) {
-  if (stages.piped()) out << "  pipeline  stage";
+void print_end(std::ostream& out, const WorkerTotals& row, const char* indent) {
+  if (!row.end.empty())
+    out << indent << (row.back ? "came back after: " : "ended: ") << end_reason(row.end);
+}
+
+void print_workers(std::ostream& out, const RunTotals& totals) {
   out << "  worker  iterations     samples   computing     waiting\n";
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
     const auto& row = totals.workers[worker];
-    if (stages.piped())
-      out << std::setw(10) << worker / stages.count() << std::setw(7) << worker % stages.count();
     out << "  " << std::setw(6) << worker << std::setw(12) << grouped(row.iterations)
         << std::setw(12) << grouped(row.samples) << std::setw(12) << duration(row.compute.seconds())
         << std::setw(12) << duration(row.wait.seconds());
-    if (!row.end.empty()) out << (row.back ? "   came back after: " : "   ended: ") << row.end;
+    print_end(out, row, "   ");
     out << '\n';
+  }
+}
+
+/// The samples of a stage are those of its pipeline. Waiting is told by what was missing: what the
+/// stage before, or the stage after, was to send; the rest is weights, and samples to begin with.
+void print_stages(std::ostream& out, const Stages& stages, const RunTotals& totals) {
+  const std::size_t count = stages.count();
+  out << "  pipeline  stage  worker  iterations     samples   computing     waiting for: stage "
+         "before"
+         "  stage after  weights, samples\n";
+  for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
+    const auto& row = totals.workers[worker];
+    const std::size_t lead = worker - worker % count;
+    out << std::setw(10) << worker / count << std::setw(7) << worker % count << std::setw(8)
+        << worker << std::setw(12) << grouped(row.iterations) << std::setw(12)
+        << grouped(totals.workers[lead + count - 1].samples) << std::setw(12)
+        << duration(row.compute.seconds()) << std::setw(12) << duration(row.wait.seconds())
+        << std::setw(18) << duration(row.wait_before.seconds()) << std::setw(13)
+        << duration(row.wait_after.seconds()) << std::setw(18)
+        << duration((row.wait - row.wait_before - row.wait_after).seconds()) << '\n';
+    if (worker + 1 == lead + count && !totals.workers[lead].end.empty()) {
+      print_end(out, totals.workers[lead], "            ");
+      out << '\n';
+    }
   }
 }
 
@@ -161,7 +187,10 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   if (totals.last.malformed > 0)
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
   out << '\n';
-  print_workers(out, *job.stages, totals);
+  if (job.stages->piped())
+    print_stages(out, *job.stages, totals);
+  else
+    print_workers(out, totals);
   print_memory(out, job, totals);
   print_waits(out, *job.stages, totals);
   print_lags(out, totals.version_lags);
@@ -211,19 +240,23 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
     const auto& row = totals.workers[worker];
     nlohmann::ordered_json entry{{"worker", worker}};
+    const std::size_t count = job.stages->count(), stage = worker % count;
     if (job.stages->piped()) {
-      entry["pipeline"] = worker / job.stages->count();
-      entry["stage"] = worker % job.stages->count();
+      entry["pipeline"] = worker / count;
+      entry["stage"] = stage;
       entry["memory_bytes"] = row.memory_bytes;
       entry["predicted_memory_bytes"] =
-          predicted_memory(job.plan, *job.model, *job.stages,
-                           static_cast<std::uint32_t>(worker) % job.stages->count())
+          predicted_memory(job.plan, *job.model, *job.stages, static_cast<std::uint32_t>(stage))
               .total();
     }
     entry["iterations"] = row.iterations;
-    entry["samples"] = row.samples;
+    entry["samples"] = totals.workers[worker - stage + count - 1].samples;
     entry["compute_seconds"] = row.compute.seconds();
     entry["wait_seconds"] = row.wait.seconds();
+    if (job.stages->piped()) {
+      entry["wait_for_stage_before_seconds"] = row.wait_before.seconds();
+      entry["wait_for_stage_after_seconds"] = row.wait_after.seconds();
+    }
     if (!row.end.empty()) entry[row.back ? "came_back_after" : "ended"] = row.end;
     json["workers"].push_back(entry);
   }

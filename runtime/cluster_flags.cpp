@@ -29,9 +29,9 @@ void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
   app.add_option("--hosts", flags.hosts, "The same from a file, one node a line, # for comments")
       ->group(cluster);
   app.add_option("--place", flags.place,
-                 "Which node has what, else spread: shard0=1, shards=1+2 (in turn), worker2=3, "
-                 "workers=2, worker5=later (for a node that joins), with commas between; 0 is this "
-                 "program")
+                 "Which node has what, else spread: shard0=1, shards=1+2 (in turn; stages of "
+                 "pipelines in rows), worker2=3, workers=2, worker5=later (for a node that joins), "
+                 "with commas between; 0 is this program")
       ->group(cluster);
   app.add_option("--port", flags.port,
                  "Where this program listens, for who joins, 0 to 65535; 0: any [0]")

@@ -194,6 +194,39 @@ std::string parked_text(const Gathered& all, WorkerId worker) {
   return {};
 }
 
+/// Of a stage the last operation, as "forward of micro-batch 3 of iteration 17"; by the node that
+/// has seen the latest.
+std::string did_text(const Gathered& all, WorkerId worker) {
+  const node::Status::Operation* last = nullptr;
+  for (const auto& [name, seen] : all)
+    for (const auto& did : seen.status.did)
+      if (did.worker == worker && (!last || did.iteration > last->iteration)) last = &did;
+  if (!last) return {};
+  std::string what(name_of(static_cast<Event::Kind>(last->kind)));
+  std::replace(what.begin(), what.end(), '_', ' ');
+  return concat(what, " of micro-batch ", last->micro_batch, " of iteration ", last->iteration);
+}
+
+/// Which workers there are, where each is in the run, and for whom it waits.
+std::string workers_table(const Gathered& all, const node::Status& asked) {
+  const bool piped = asked.stages > 1;
+  Rows rows;
+  if (piped)
+    rows.add({"pipeline", "stage", "worker", "clock", "has done", ""});
+  else
+    rows.add({"worker", "clock", ""});
+  for (const auto& [worker, clock] : clocks_of(all)) {
+    std::vector<std::string> row;
+    if (piped) row = {concat(worker.value() / asked.stages), concat(worker.value() % asked.stages)};
+    row.push_back(concat(worker));
+    row.push_back(concat(clock));
+    if (piped) row.push_back(did_text(all, worker));
+    row.push_back(parked_text(all, worker));
+    rows.add(std::move(row));
+  }
+  return rows.text();
+}
+
 void print_table(const Gathered& before, const Gathered& all, const node::Status& asked) {
   if (asked.job.empty()) {
     std::cout << asked.name << ": Leeway " << asked.version << ", free\n";
@@ -207,10 +240,6 @@ void print_table(const Gathered& before, const Gathered& all, const node::Status
     nodes.add({concat(i), asked.nodes[i].empty() ? "-" : asked.nodes[i],
                found == all.end() ? "does not answer" : actors_text(found->second.status.actors)});
   }
-  Rows workers;
-  workers.add({"worker", "clock", ""});
-  for (const auto& [worker, clock] : clocks_of(all))
-    workers.add({concat(worker), concat(clock), parked_text(all, worker)});
   Rows links;
   links.add({"link", "state", "via", "MB out", "MB/s", "MB in", "MB/s", "waiting"});
   for (const auto& [name, seen] : all)
@@ -221,7 +250,7 @@ void print_table(const Gathered& before, const Gathered& all, const node::Status
                  megabytes(rates.out), megabytes(static_cast<double>(link.bytes_in)),
                  megabytes(rates.in), concat(link.waiting)});
     }
-  std::cout << nodes.text() << '\n' << workers.text() << '\n' << links.text();
+  std::cout << nodes.text() << '\n' << workers_table(all, asked) << '\n' << links.text();
 }
 
 void print_json(const Gathered& before, const Gathered& all, const node::Status& asked) {
@@ -240,9 +269,17 @@ void print_json(const Gathered& before, const Gathered& all, const node::Status&
         node["actors"].push_back(concat(actor));
     json["nodes"].push_back(std::move(node));
   }
-  for (const auto& [worker, clock] : clocks_of(all))
-    json["workers"].push_back(
-        {{"worker", worker.value()}, {"clock", clock}, {"waits", parked_text(all, worker)}});
+  for (const auto& [worker, clock] : clocks_of(all)) {
+    Json row{{"worker", worker.value()}};
+    if (asked.stages > 1) {
+      row["pipeline"] = worker.value() / asked.stages;
+      row["stage"] = worker.value() % asked.stages;
+      row["did"] = did_text(all, worker);
+    }
+    row["clock"] = clock;
+    row["waits"] = parked_text(all, worker);
+    json["workers"].push_back(std::move(row));
+  }
   for (const auto& [name, seen] : all)
     for (const auto& link : seen.status.links) {
       const Rates rates = rates_of(before, name, seen, link);

@@ -81,4 +81,16 @@ TEST_CASE("a GPU trains a transformer to the processor's weights", "[cuda]") {
   compare(plan);
 }
 
+TEST_CASE("stages on a GPU, and beside the processor, train to the processor's weights", "[cuda]") {
+  for (Plan plan : {conv_plan(), text_plan()}) {
+    plan.workers = plan.pipeline.stages = 2;
+    plan.batch = 4;
+    plan.micro_batches = 2;
+    for (const char* schedule : {"1f1b", "zero_bubble_h1"}) {
+      plan.pipeline.schedule = schedule;
+      compare(plan);
+    }
+  }
+}
+
 }  // namespace leeway::test

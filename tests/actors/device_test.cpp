@@ -76,6 +76,15 @@ const std::vector<std::string> kPlacements = {
     "worker1=cuda:90,shard0=cuda:91",
 };
 
+/// Of two pipelines of two stages: neighbours on the same GPU, on two, and one beside the
+/// processor.
+const std::vector<std::string> kStagePlacements = {
+    "cuda:90",
+    "workers=cuda:90,worker1=cuda:91,worker3=cuda:91",
+    "worker0=cuda:90,worker3=cuda:90",
+    "worker1=cuda:91,worker2=cuda:90,shards=cuda:91",
+};
+
 }  // namespace
 
 TEST_CASE("where actors compute does not change what they compute") {
@@ -91,6 +100,45 @@ TEST_CASE("where actors compute does not change what they compute") {
         CHECK(same_bits(train(plan, device, 2), on_processor));
       }
     }
+  }
+}
+
+TEST_CASE("where stages compute does not change what their pipelines compute") {
+  for (Plan plan : {tiny_plan(), image_plan(), text_plan()}) {
+    plan.consistency = plan::Bsp{};
+    plan.pipeline.stages = 2;
+    plan.workers = 4;
+    plan.batch = 4;
+    plan.micro_batches = 2;
+    for (const char* schedule : {"1f1b", "zero_bubble_h1"}) {
+      plan.pipeline.schedule = schedule;
+      plan.pipeline.recompute.clear();
+      if (plan.pipeline.schedule == "1f1b") plan.pipeline.recompute = {0};
+      const auto on_processor = train(plan, "cpu", 1);
+      REQUIRE_FALSE(on_processor.empty());
+      for (const auto& device : kStagePlacements) {
+        INFO(device << ", " << schedule);
+        CHECK(same_bits(train(plan, device, 2), on_processor));
+      }
+    }
+  }
+}
+
+TEST_CASE("versions that a stage on a GPU keeps are let go of when nothing reads them") {
+  Plan plan = image_plan();
+  plan.consistency = plan::Ssp{3};
+  plan.pipeline.stages = 3;
+  plan.workers = 3;
+  plan.batch = 4;
+  plan.micro_batches = 2;
+  for (const char* schedule : {"weight_stashing", "2bw"}) {
+    plan.pipeline.schedule = schedule;
+    INFO(schedule);
+    // A pipeline alone reads the versions that its table says, whenever messages come.
+    const auto on_processor = train(plan, "cpu", 1);
+    for (const std::string device :
+         {"cuda:90", "worker0=cuda:90,worker1=cpu,worker2=cuda:91,shards=cuda:90"})
+      CHECK(same_bits(train(plan, device, 2), on_processor));
   }
 }
 

@@ -38,6 +38,8 @@ node::Status a_status() {
   status.actors = {{RoleKind::shard, 1}, {RoleKind::worker, 3}, kScheduler};
   status.clocks = {{WorkerId(3), 17}};
   status.parked = {{ShardId(1), WorkerId(3), 17, {0, 2}}};
+  status.stages = 4;
+  status.did = {{WorkerId(3), 2, 17, 5}};
   status.links = {{2, "up", true, 1, 2, 3, 4, 5}};
   return status;
 }

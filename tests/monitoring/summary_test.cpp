@@ -26,6 +26,11 @@ RunTotals totals_of(const Job& job) {
   RunTotals totals;
   totals.workers.resize(job.plan.workers);
   totals.workers[2].end = "was killed";
+  if (job.stages->piped())
+    totals.workers[3] = {.samples = 24,
+                         .wait = milliseconds(10),
+                         .wait_before = milliseconds(7),
+                         .wait_after = milliseconds(1)};
   totals.waits = {{WorkerId(1), WorkerId(2), milliseconds(5), 3}};
   totals.end.torn_pushes = 1;
   return totals;
@@ -72,8 +77,12 @@ TEST_CASE("a summary of pipelines names pipeline and stage of each worker") {
       text,
       Contains("\n  actors          2 pipelines of 2 stages (1f1b, 2 micro-batches), 2 shards\n") &&
           Contains(
-              "\n  pipeline  stage  worker  iterations     samples   computing     waiting\n") &&
-          Contains("\n         1      0       2           0 ") &&
+              "\n  pipeline  stage  worker  iterations     samples   computing     waiting for: "
+              "stage before  stage after") &&
+          Contains("\n         1      0       2           0          24 ") &&
+          Contains(
+              "\n         1      1       3           0          24        0 ms       10 ms     "
+              "         7 ms         1 ms              2 ms\n            ended: was killed\n") &&
           Contains("\n  pipeline 0 stage 1 (worker 1) for pipeline 1 stage 0 (worker 2): "));
   CHECK_THAT(eviction(*job), Contains("pipeline 1 (workers 2 to 3) ended and was evicted: ") &&
                                  Contains("pipeline 1 (workers 2 to 3) is back\n"));
@@ -90,4 +99,20 @@ TEST_CASE("result.json has pipeline and stage of workers that are stages, and of
   CHECK(piped[3]["worker"] == 3);
   CHECK(piped[3]["pipeline"] == 1);
   CHECK(piped[3]["stage"] == 1);
+  CHECK(piped[2]["samples"] == 24);  // what the last stage has told
+  CHECK(piped[0]["samples"] == 0);
+  CHECK(piped[3]["wait_for_stage_before_seconds"] == 0.007);
+  CHECK(piped[3]["wait_for_stage_after_seconds"] == 0.001);
+}
+
+TEST_CASE("what ended a pipeline is said once") {
+  const auto job = job_of(piped_plan());
+  std::ostringstream out;
+  ProgressLine line(*job, out);
+  line.evicted(WorkerId(2), {WorkerId(2), "pipeline 1 ended: worker 3 (stage 1): boom", 12, true});
+  CHECK_THAT(out.str(), Contains("pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 "
+                                 "(stage 1): boom (12 samples go back, one push is torn)"));
+  line.evicted(WorkerId(0), {WorkerId(0), "it was asked to leave", 0, false});
+  CHECK_THAT(out.str(),
+             Contains("pipeline 0 (workers 0 to 1) ended and was evicted: it was asked"));
 }

@@ -1,0 +1,153 @@
+// Pipelines over real processes: their weights, and what becomes of them when processes end.
+#include <optional>
+#include <set>
+
+#include "tests/cluster/cluster_processes.hpp"
+
+namespace leeway::test {
+namespace {
+
+constexpr int kSamples = 2000;
+
+/// A plan of two pipelines of two stages: workers 0 and 1, 2 and 3. Its file.
+std::string plan_in(const TemporaryFolder& folder) {
+  const std::string file = folder / "plan.toml";
+  std::ofstream(file) << "name = \"piped\"\nworkers = 4\nshards = 2\nbatch = 16\n"
+                         "micro_batches = 4\nstop.epochs = 2\n"
+                         "data.synthetic = { samples = "
+                      << kSamples
+                      << ", test_samples = 100, clusters = { classes = 3, features = 20 } }\n"
+                         "model = [{ linear.outputs = 32 }, \"relu\", { linear.outputs = 32 }, "
+                         "\"relu\", { dropout.probability = 0.1 }, { linear.outputs = 3 }]\n"
+                         "pipeline = { stages = 2 }\n";
+  return file;
+}
+
+/// With a millisecond an operation. The shards are at node 1, and so is pipeline 0; pipeline 1 has
+/// its first stage at node 2 and its second at node 3.
+std::vector<std::string> slow_pipelines(Nodes& nodes, const TemporaryFolder& folder,
+                                        const std::string& epochs) {
+  return {kBin + "/leeway",
+          "run",
+          plan_in(folder),
+          "--nodes",
+          nodes.text(),
+          "--place",
+          "shards=1,workers=1,worker2=2,worker3=3",
+          "--staleness",
+          "2",
+          "--slow",
+          "all:pauses(1ms/1)",
+          "--epochs",
+          epochs,
+          "--trace",
+          "--out",
+          folder / "run"};
+}
+
+bool gets_going(const TemporaryFolder& folder) {
+  return comes_true([&] { return samples_so_far(folder / "run") > 400; });
+}
+
+/// Rows of result.json.
+nlohmann::json workers_of(const TemporaryFolder& folder) {
+  return read_json(folder / "run/result.json")["workers"];
+}
+
+}  // namespace
+
+TEST_CASE("pipelines over three nodes give the weights of pipelines in one process") {
+  TemporaryFolder folder;
+  Nodes nodes(3);
+  const std::string plan = plan_in(folder);
+  const auto weights = [&](const std::string& name, const std::vector<std::string>& flags) {
+    const auto result = run_program(std::vector{kBin + "/leeway", "run"s, plan, "--quiet"s,
+                                                "--staleness"s, "bsp"s, "--out"s, folder / name} +
+                                    flags);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    return read_text(folder / (name + "/weights.safetensors"));
+  };
+  const std::string workers = weights("workers", {"--stages", "1", "--workers", "2"});
+  CHECK(workers.size() > 100);
+  for (const std::string schedule : {"1f1b", "fill_drain", "interleaved", "zero_bubble_h1"}) {
+    INFO(schedule);
+    CHECK(weights(schedule, {"--schedule", schedule}) == workers);
+    CHECK(weights(schedule + "-nodes", {"--schedule", schedule, "--nodes", nodes.text()}) ==
+          workers);
+  }
+  CHECK(nodes.all_free());
+}
+
+TEST_CASE(
+    "a pipeline whose stage's process is killed ends, and starts again with a node that joins") {
+  const bool joins = GENERATE(false, true);
+  TemporaryFolder folder;
+  Nodes nodes(3);
+  Listener program(slow_pipelines(nodes, folder, "6"));
+  REQUIRE(gets_going(folder));
+  nodes[2].process().signal(SIGKILL);
+  REQUIRE(
+      program.says("pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 (stage 1): node " +
+                   nodes[2].name() + " is gone"));
+  std::optional<Listener> joined;
+  if (joins) {
+    joined.emplace(std::vector<std::string>{kBin + "/leeway", "join", program.name(), "--listen",
+                                            "127.0.0.1:0"});
+    CHECK(program.says("worker 3 goes on at node " + joined->name()));
+    CHECK(program.says("pipeline 1 (workers 2 to 3) is back"));
+  }
+  check_ends(program.process(), 0);
+  if (joined) check_ends(joined->process(), 0, seconds(12));
+  check_trained_once(folder / "run", 6, kSamples);
+  const auto lead = workers_of(folder)[2];
+  CHECK(lead.contains("came_back_after") == joins);
+  CHECK(lead.contains("ended") != joins);
+}
+
+TEST_CASE("a pipeline of which a node leaves comes back with the node that joins for it") {
+  TemporaryFolder folder;
+  Nodes nodes(3);
+  Listener program(slow_pipelines(nodes, folder, "8"));
+  REQUIRE(gets_going(folder));
+  nodes[2].process().signal(SIGINT);
+  check_ends(nodes[2].process(), 0, seconds(12));
+  CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
+  Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
+  CHECK(program.says("worker 3 goes on at node " + joined.name()));
+  // The stage before it has stopped with it, and begins its next life where it is.
+  CHECK(program.says("worker 2 goes on at node " + nodes[1].name()));
+  CHECK(program.says("pipeline 1 (workers 2 to 3) is back"));
+  check_ends(program.process(), 0);
+  check_ends(joined.process(), 0, seconds(12));
+  check_trained_once(folder / "run", 8, kSamples);
+  CHECK(read_json(folder / "run/result.json")["torn_pushes"] == 0);
+}
+
+TEST_CASE(
+    "status names the pipeline and stage of each worker, and the trace the parts of the model") {
+  TemporaryFolder folder;
+  Nodes nodes(3);
+  Listener program(slow_pipelines(nodes, folder, "4"));
+  REQUIRE(gets_going(folder));
+  const auto status = run_program({kBin + "/leeway", "status", nodes[0].name()});
+  CHECK(status.code == 0);
+  CHECK_THAT(status.out,
+             Contains("pipeline  stage  worker  clock  has done") && Contains(" of micro-batch "));
+  const auto json = nlohmann::json::parse(
+      run_program({kBin + "/leeway", "status", nodes[0].name(), "--json"}).out);
+  REQUIRE(json["workers"].size() == 4);
+  CHECK(json["workers"][3]["pipeline"] == 1);
+  CHECK(json["workers"][3]["stage"] == 1);
+  CHECK_THAT(json["workers"][3]["did"].get<std::string>(), Contains(" of iteration "));
+  check_ends(program.process(), 0);
+  std::set<std::int64_t> parts;
+  std::istringstream lines(read_text(folder / "run/events.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto event = nlohmann::json::parse(line);
+    if (event["event"] == "forward") parts.insert(event["part"].get<std::int64_t>());
+  }
+  CHECK(parts == std::set<std::int64_t>{0, 1});
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,265 @@
+// Pipelines in the hosts: on threads of one process, in a simulation, and over nodes that are lost,
+// silent, and back.
+#include <catch2/catch.hpp>
+
+#include "runtime/scenario.hpp"
+#include "tests/cluster/wire.hpp"
+#include "tests/support/bits.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Kind = Event::Kind;
+using Catch::Contains;
+
+const RunOptions kQuiet{.quiet = true};
+
+/// Nine layers, dropout among them, and two pipelines of `stages`.
+Plan piped_plan(std::uint32_t stages, const char* schedule = "1f1b", std::uint32_t chunks = 1) {
+  Plan plan = tiny_plan();
+  plan.model = {plan::Linear{7}, plan::Relu{},       plan::Linear{6},
+                plan::Tanh{},    plan::Linear{5},    plan::Relu{},
+                plan::Linear{4}, plan::Dropout{0.2}, plan::Linear{3}};
+  plan.consistency = plan::Bsp{};
+  plan.optimizer = {0.05, 1e-3, plan::Momentum{0.9}};
+  plan.pipeline.stages = stages;
+  plan.pipeline.schedule = schedule;
+  plan.pipeline.chunks = chunks;
+  plan.workers = 2 * stages;
+  plan.batch = 12;
+  plan.micro_batches = 4;
+  plan.stop.epochs = 4;
+  return plan;
+}
+
+/// Two pipelines of two stages in which each operation takes a millisecond, so that there is time
+/// for things to happen. Workers 0 and 1 are pipeline 0, 2 and 3 pipeline 1.
+Plan slow_plan(double epochs = 40) {
+  Plan plan = piped_plan(2);
+  plan.consistency = plan::Ssp{2};
+  plan.batch = 4;
+  plan.micro_batches = 2;
+  plan.stop.epochs = epochs;
+  plan.stragglers = {{0, true, plan::Pauses{1, 1u}}};
+  return plan;
+}
+constexpr WorkerId kWorker0{0}, kWorker1{1}, kWorker2{2}, kWorker3{3};
+/// The shards are with the program. Each pipeline has a node:
+constexpr const char* kApart = "shards=0,worker0=1,worker1=1,worker2=2,worker3=2";
+/// Both pipelines are on both nodes:
+constexpr const char* kAcross = "shards=0,worker0=1,worker1=2,worker2=1,worker3=2";
+/// Worker 3 is alone on its node.
+constexpr const char* kAlone = "shards=0,workers=1,worker3=2";
+
+bool has_finished(Cluster& cluster, WorkerId worker, int iterations) {
+  return cluster.wait_for(address_of(worker), Kind::step_finished, worker, iterations);
+}
+int finished(Cluster& cluster, WorkerId worker) {
+  return cluster.count(address_of(worker), Kind::step_finished, worker);
+}
+
+void check_all_trained(const RunTotals& totals, double epochs = 40) {
+  CHECK(totals.end.reason == msg::RunEnded::Reason::finished);
+  CHECK(totals.end.samples_trained == static_cast<std::uint64_t>(epochs * 60));
+  CHECK(totals.last.malformed == 0);
+}
+
+std::vector<float> weights_of(Plan plan, bool simulated = false) {
+  if (simulated) plan.simulated = plan::World{};
+  const auto result = run(plan, kQuiet);
+  INFO(result.error);
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 4 * 60);
+  CHECK(result.totals.last.refused == 0);
+  return floats_of(result.totals.weights);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the same seed gives pipelines on threads, over nodes and in a simulation the weights of "
+    "workers") {
+  struct Form {
+    const char* schedule;
+    std::uint32_t stages, chunks;
+  };
+  for (const Form& form : {Form{"fill_drain", 2, 1}, Form{"1f1b", 3, 1}, Form{"interleaved", 2, 2},
+                           Form{"zero_bubble_h1", 4, 1}}) {
+    INFO(form.schedule << ", " << form.stages << " stages");
+    const Plan plan = piped_plan(form.stages, form.schedule, form.chunks);
+    Plan whole = plan;
+    whole.pipeline = {};
+    whole.workers = 2;
+    const auto workers = weights_of(whole);
+    REQUIRE_FALSE(workers.empty());
+    CHECK(same_bits(weights_of(plan), workers));
+    CHECK(same_bits(weights_of(plan, true), workers));
+    for (const char* place : {"", "worker0=2,worker1=1,worker2=0"}) {
+      Cluster cluster(plan, {.place = place});
+      cluster.start();
+      const auto there = cluster.wait_for_end();
+      check_all_trained(there, 4);
+      CHECK(there.last.refused == 0);
+      CHECK(same_bits(floats_of(there.weights), workers));
+    }
+  }
+}
+
+TEST_CASE("pipelines that are never emptied train every sample once, within their bound") {
+  for (const char* schedule : {"weight_stashing", "2bw"}) {
+    INFO(schedule);
+    Plan plan = piped_plan(3, schedule);
+    plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Asp{}));
+    plan.stop.epochs = 40;
+    for (const bool simulated : {false, true}) {
+      if (simulated) plan.simulated = plan::World{};
+      const auto result = run(plan, kQuiet);
+      INFO(result.error);
+      REQUIRE(result.ok());
+      CHECK(result.samples_trained == 40 * 60);
+      CHECK(result.iterations == 40 * 5);
+      if (result.staleness_bound) CHECK(result.max_clock_gap <= *result.staleness_bound + 1);
+      CHECK(result.totals.last.malformed == 0);
+      CHECK(result.totals.last.refused == 0);
+    }
+  }
+}
+
+TEST_CASE("a stage that crashes and comes back brings its pipeline back, and nothing is lost") {
+  Plan plan = slow_plan();
+  plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}));
+  plan.faults = {{address_of(kWorker3), std::int64_t{5}, 0, plan::Crash{0.02}}};
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 40 * 60);
+  CHECK(result.totals.last.malformed == 0);
+  // Of a pipeline the first stage has the reason, and the last the samples.
+  CHECK(result.totals.workers[2].end ==
+        "pipeline 1 ended: worker 3 (stage 1): fault of the plan: crash");
+  CHECK(result.totals.workers[2].back);
+  CHECK(result.totals.workers[3].samples > 200);
+  CHECK(result.totals.workers[0].end.empty());
+}
+
+TEST_CASE("stages throw, stand still and join late, and every sample is trained once") {
+  Plan plan = slow_plan();
+  plan.workers = 6;
+  plan.faults = {{address_of(kWorker1), std::int64_t{5}, 0, plan::Throws{}},
+                 {address_of(kWorker2), std::int64_t{4}, 0, plan::Freeze{0.05}},
+                 {address_of(WorkerId(5)), 0.05, 0, plan::Joins{}}};
+  const auto result = run(plan, kQuiet);
+  REQUIRE(result.ok());
+  CHECK(result.samples_trained == 40 * 60);
+  CHECK(result.totals.last.malformed == 0);
+  CHECK_THAT(result.totals.workers[0].end, Contains("worker 1 throws in iteration 5"));
+  CHECK_FALSE(result.totals.workers[0].back);
+  CHECK(result.totals.workers[3].samples > 0);
+  CHECK(result.totals.workers[5].samples > 0);
+}
+
+TEST_CASE("a node with one stage is lost: its pipeline ends, the other goes on") {
+  Cluster cluster(slow_plan(), {.place = kAlone});
+  cluster.start();
+  REQUIRE(has_finished(cluster, kWorker3, 5));
+  cluster.kill_node(2);
+  check_all_trained(cluster.wait_for_end());
+  CHECK(cluster.evicted_for(kWorker2) ==
+        "pipeline 1 ended: worker 3 (stage 1): node b:4242 is gone: its process ended");
+  CHECK(cluster.evicted_for(kWorker0).empty());
+}
+
+TEST_CASE("a pipeline starts again when its lost stage goes on elsewhere") {
+  Cluster cluster(slow_plan(), {.place = kAlone});
+  cluster.start();
+  REQUIRE(has_finished(cluster, kWorker3, 5));
+  cluster.kill_node(2);
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker2));
+  const int before = finished(cluster, kWorker3), before2 = finished(cluster, kWorker2);
+  for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker3, NodeIndex(1), 2);
+  REQUIRE(has_finished(cluster, kWorker3, before + 10));
+  REQUIRE(has_finished(cluster, kWorker2, before2 + 10));
+  CHECK(cluster.host(0).life_of(kWorker2) == 1);  // it has been there all the time
+  check_all_trained(cluster.wait_for_end());
+}
+
+TEST_CASE("stages whose connection was made again begin again together") {
+  Cluster cluster(slow_plan(), {.place = kAcross});
+  cluster.start();
+  for (int times = 1; times <= 5; ++times) {
+    REQUIRE(has_finished(cluster, kWorker1, 4 * times));
+    const std::uint64_t lost = cluster.lost();
+    cluster.lose(1, 2);
+    // Both pipelines stand still when each has lost something.
+    const auto until = std::chrono::steady_clock::now() + kLimit;
+    while (cluster.lost() < lost + 2 && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(cluster.lost() >= lost + 2);
+    cluster.release(1, 2);
+    cluster.host(1).reconnected(NodeIndex(2));
+    cluster.host(2).reconnected(NodeIndex(1));
+  }
+  check_all_trained(cluster.wait_for_end());
+}
+
+TEST_CASE("stages that do not hear each other are ended, and begin anew when they do") {
+  Cluster cluster(slow_plan(), {.agents = 3,
+                                .place = "shards=0,workers=3,worker2=1,worker3=2",
+                                .patience = milliseconds(20)});
+  cluster.start();
+  REQUIRE(has_finished(cluster, kWorker3, 5));
+  // The program's node hears both.
+  cluster.hold(1, 2);
+  cluster.host(1).silent(NodeIndex(2));
+  cluster.host(2).silent(NodeIndex(1));
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker2));
+  // The other pipeline goes on alone.
+  REQUIRE(has_finished(cluster, kWorker1, finished(cluster, kWorker1) + 10));
+  CHECK(cluster.host(0).life_of(kWorker0) == 1);
+  const int before = finished(cluster, kWorker3);
+  cluster.host(1).heard(NodeIndex(2));
+  cluster.host(2).heard(NodeIndex(1));
+  cluster.release(1, 2);
+  CHECK(has_finished(cluster, kWorker3, before + 5));
+  check_all_trained(cluster.wait_for_end());
+  CHECK_THAT(cluster.evicted_for(kWorker2), Contains("has not been heard for 2.02 s"));
+}
+
+TEST_CASE("a stage that waits for one on a node that is gone is left alone") {
+  Cluster cluster(slow_plan(), {.place = kAlone, .patience = milliseconds(5)});
+  cluster.start();
+  REQUIRE(has_finished(cluster, kWorker3, 5));
+  cluster.kill_node(2);
+  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker2));
+  REQUIRE(has_finished(cluster, kWorker0, finished(cluster, kWorker0) + 10));
+  CHECK(cluster.host(1).lives(address_of(kWorker2)));
+  check_all_trained(cluster.wait_for_end());
+}
+
+TEST_CASE("a pipeline leaves as one, with nothing torn, and all its stages may come back") {
+  Cluster cluster(slow_plan(), {.place = kApart});
+  cluster.start();
+  REQUIRE(has_finished(cluster, kWorker3, 5));
+  cluster.host(2).send(kScheduler, encode({.body = msg::Leave{kWorker3}}));
+  for (const WorkerId worker : {kWorker2, kWorker3})
+    REQUIRE(cluster.wait_for(kScheduler, Kind::left, worker));
+  const int before = finished(cluster, kWorker3);
+  for (const WorkerId worker : {kWorker2, kWorker3})
+    for (const std::uint32_t node : {0u, 2u, 1u}) cluster.host(node).moved(worker, NodeIndex(1), 2);
+  CHECK(has_finished(cluster, kWorker3, before + 5));
+  const auto totals = cluster.wait_for_end();
+  check_all_trained(totals);
+  CHECK(totals.end.torn_pushes == 0);
+}
+
+TEST_CASE("a stage that a node brings later is waited for by its pipeline alone") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
+  cluster.start();
+  REQUIRE(has_finished(cluster, kWorker0, 5));
+  CHECK(finished(cluster, kWorker2) == 0);
+  for (const std::uint32_t node : {0u, 1u, 2u}) cluster.host(node).moved(kWorker3, NodeIndex(2), 1);
+  CHECK(has_finished(cluster, kWorker2, 5));
+  check_all_trained(cluster.wait_for_end());
+  CHECK(cluster.evicted_for(kWorker2).empty());
+}
+
+}  // namespace leeway::test
