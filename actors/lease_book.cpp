@@ -247,10 +247,10 @@ std::vector<LeaseBook::LatePart> LeaseBook::close(Iteration round,
         late_.erase(worker);
   for (auto& [worker, grants] : grants_)
     if (!contributes(worker))
-      grants.erase_if([&](const Grant& grant) { return drop(worker, grant.lease); });
+      grants.erase_if([&, who = worker](const Grant& grant) { return drop(who, grant.lease); });
   for (auto& [worker, shares] : shares_)
     if (!contributes(worker))
-      shares.erase_if([&](const msg::Lease& lease) { return drop(worker, lease); });
+      shares.erase_if([&, who = worker](const msg::Lease& lease) { return drop(who, lease); });
   return back;
 }
 

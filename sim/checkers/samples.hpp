@@ -15,7 +15,8 @@
 namespace leeway::sim {
 
 /// By the scheduler's account; and shards have applied each part of each stage for as many samples
-/// as that says.
+/// as that says. Where a run stops early, some parts may also have those of torn iterations, which
+/// have been leased and are not trained.
 class SampleChecker final : public Checker {
  public:
   explicit SampleChecker(std::shared_ptr<const Job> job)
@@ -34,6 +35,8 @@ class SampleChecker final : public Checker {
   std::map<Epoch, Progress> epochs_;  // begun and not complete
   std::set<Epoch> complete_;
   std::uint64_t samples_ = 0;
+  std::int64_t leased_ = 0;  // samples, each counted once
+  bool torn_ = false;        // whether anything was
   /// By shard, stage and part.
   std::map<std::tuple<ShardId, std::uint32_t, std::uint32_t>, std::uint64_t> applied_;
 };

@@ -7,7 +7,7 @@
 namespace leeway::sim {
 
 /// Whether a search draws pipelines where it is not asked to.
-inline constexpr bool kDrawPipelines = false;
+inline constexpr bool kDrawPipelines = true;
 
 struct DrawLimits {
   std::uint32_t least_workers = 4, most_workers = 16;

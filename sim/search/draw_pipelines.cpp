@@ -55,6 +55,8 @@ std::shared_ptr<const Model> drawn_model(const Job& base, Rng& rng, Plan& plan) 
                             data.target_count(), data.label_count());
   LW_CHECK(bool(model), model ? std::string() : model.error().text);
   plan.model = std::move(layers);
+  // Some of these would diverge at a rate that does for few layers.
+  plan.optimizer.learning_rate /= 100;
   return *model;
 }
 

@@ -320,6 +320,24 @@ TEST_CASE("samples that the run lacks at its end are caught") {
   CHECK(end(120, 122, 120, 1) != "");  // what is torn is completed
 }
 
+TEST_CASE("of a run that stops early, parts may have what was leased and torn, and no more") {
+  const auto end = [](std::int64_t leased, bool torn, std::int64_t applied) {
+    auto story = story_of<SampleChecker>();
+    story.happens(kScheduler, {.kind = Kind::lease_granted, .worker = kA, .value2 = leased});
+    story.trained(0, 30);
+    story.applied(kA, 0, 0, applied);
+    if (torn) story.happens(kScheduler, {.kind = Kind::torn, .worker = kA, .value = 1});
+    RunTotals totals = finished(30);
+    totals.end.reason = msg::RunEnded::Reason::interrupted;
+    return seen([&] { story.run_ends(totals); });
+  };
+  CHECK(end(40, true, 30) == "");
+  CHECK(end(40, true, 40) == "");
+  CHECK(end(40, true, 41) == "part 0 was given 41 samples; trained were 30");
+  CHECK(end(40, true, 29) == "part 0 was given 29 samples; trained were 30");
+  CHECK(end(40, false, 32) == "part 0 was given 32 samples; trained were 30");
+}
+
 TEST_CASE("a cut is compared with the pushes below it, and the final state with all") {
   const auto job = ssp_job();
   const float step = static_cast<float>(job->plan.optimizer.learning_rate);

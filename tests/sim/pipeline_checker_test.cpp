@@ -160,7 +160,8 @@ History honest() {
           {"G1", [](Story& s) { s.gradient(0, 1); }},
           {"B0.1", [](Story& s) { s.backward(0, 0, 1, 0); }},
           {"push0", [](Story& s) { s.pushes(0, 0, 0); }},
-          {"push1", [](Story& s) { s.pushes(1, 0, 0); }}};
+          {"push1", [](Story& s) { s.pushes(1, 0, 0); }},
+          {"done", [](Story& s) { s.finishes(0, 0, 4), s.finishes(1, 0, 4); }}};
 }
 
 std::size_t at(const History& history, const std::string& name) {
