@@ -8,8 +8,8 @@
 // be. Both pipelines are cut alike, so the stage of the other one has fewer layers, too.
 //
 // Delays that come and go, here one stage's and then another's, are what a bound is for: the last
-// two rows. Each stage waits at the shards for its peer in the other pipeline, and in its own for
-// its neighbours; the last column says whom most of the waiting at the shards was for.
+// two rows. The last column says who waited at the shards for whom. A shard waits for the stage
+// that pushes an update last, which in 1f1b is stage 0, whoever has held it up.
 //
 // All is simulated: six nodes, virtual seconds, real gradients.
 #include <leeway/core/text.hpp>
