@@ -150,7 +150,8 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->devices = std::move(*devices);
   job->executors = options.executors ? std::move(options.executors) : make_executor;
   if (const auto there = check_devices(*job, options.here); !there) return there.error();
-  job->packed = std::make_shared<PackCache>(kPackedVersions);
+  const auto versions = static_cast<std::size_t>(job->stages->weight_versions());
+  job->packed = std::make_shared<PackCache>(std::max(kPackedVersions, versions + 1));
   job->profile = std::move(options.profile);
   job->cost_only = plan.simulated && plan.simulated->cost_only;
   job->faults = drawn_faults(plan);

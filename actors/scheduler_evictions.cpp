@@ -49,7 +49,6 @@ void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
                                    worker, " (stage ", stages.stage_of(worker), "): ", reason)
                           : reason;
   member.missing = pairs_;
-  member.torn = {};
   for (auto& stage : member.stages) stage.joined = false;
   const View view = next_view();
   for (const WorkerId one : workers_of(lead)) to_shards_of(one, msg::Fence{one, view}, out);
@@ -101,7 +100,7 @@ void Scheduler::part_with(WorkerId lead, const TornIterations& torn, Outbox& out
               .value = count});
   torn_pushes_ += static_cast<std::uint64_t>(count);
   confirm(lead, whole, out);
-  const auto taken = leases_.take_back(lead, count > 0 ? torn : TornIterations());
+  const auto taken = leases_.take_back(lead, torn);
   for (const auto& range : taken.trained) emit_trained(lead, range, out);
   std::uint64_t returned = 0;
   for (const auto& range : taken.back) {
@@ -125,7 +124,8 @@ void Scheduler::fail_if_alone(WorkerId last_to_end, Outbox& out) {
   const std::string& reason = members_.at(last_to_end).end_reason;
   stop(msg::RunEnded::Reason::failed,
        job_->stages->piped()
-           ? concat("no worker is left to make a pipeline of; ", reason)
+           ? concat("no worker is left to make a pipeline of; the last to end was that of worker ",
+                    last_to_end, ": ", reason)
            : concat("no worker is left; the last to end was worker ", last_to_end, ": ", reason),
        out);
 }

@@ -15,10 +15,8 @@ void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   const bool is_new = incarnation > stage.incarnation;
   if (member.state == State::fencing) {
     // It waits until its old life is settled.
-    if (is_new && incarnation > stage.comes_back.value_or(Incarnation(0))) {
+    if (is_new && incarnation > stage.comes_back.value_or(Incarnation(0)))
       stage.comes_back = incarnation;
-      stage.ended = false;
-    }
     return;
   }
   if (member.state != State::absent && member.state != State::gone) {
@@ -137,8 +135,7 @@ void Scheduler::on_link(Address peer, Outbox& out) {
   const auto& stage = stage_of(worker);
   const bool out_of_it = member.state == State::fencing || member.state == State::gone;
   // A stage in the middle of a pipeline may never say anything that it could be refused for.
-  if (out_of_it && !stage.joined && !stage.ended && job_->stages->piped())
-    refuse_evicted(worker, out);
+  if (out_of_it && !stage.joined && job_->stages->piped()) refuse_evicted(worker, out);
   if (member.state == State::running && !stage.heard && !planted(Mutant::start_not_said_again))
     to_worker(worker, msg::Start{member.start, member.starts}, out);
   if (member.state == State::running && member.late > member.start)

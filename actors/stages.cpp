@@ -107,8 +107,10 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
   if (stages == 1) return;
   const pipeline::Schedule& schedule = **pipeline::find_schedule(spec_.schedule);
   asynchronous_ = schedule.asynchronous();
-  for (int stage = 0; stage < spec_.stages; ++stage)
+  for (int stage = 0; stage < spec_.stages; ++stage) {
     version_lag_ = std::max<std::int64_t>(version_lag_, schedule.version_lag(spec_, stage));
+    weight_versions_ = std::max(weight_versions_, schedule.weight_versions(spec_, stage));
+  }
 }
 
 std::string Stages::name_of(WorkerId worker) const {

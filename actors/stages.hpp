@@ -70,6 +70,8 @@ class Stages {
   /// Updates between the weights that a gradient is computed on and those that it is applied to, at
   /// most: what a staleness bound has to leave room for.
   std::int64_t version_lag() const { return version_lag_; }
+  /// Versions of its weights that a stage keeps at once, at most.
+  int weight_versions() const { return weight_versions_; }
 
  private:
   pipeline::Spec spec_;
@@ -77,6 +79,7 @@ class Stages {
   std::uint32_t pipelines_ = 1;
   bool asynchronous_ = false;
   std::int64_t version_lag_ = 0;
+  int weight_versions_ = 1;
   std::vector<StageShare> shares_;
   std::vector<std::vector<std::vector<std::uint32_t>>> owners_;  // by shard, by group
 };

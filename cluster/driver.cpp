@@ -53,8 +53,8 @@ std::string reachable_at(const std::string& address, const std::vector<std::stri
 
 Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan& plan) {
   std::unique_ptr<Driver> driver(new Driver(std::move(options)));
-  auto placement = place_actors(static_cast<std::uint32_t>(driver->options_.nodes.size()),
-                                plan.shards, plan.workers, driver->options_.place);
+  auto placement = place_actors(static_cast<std::uint32_t>(driver->options_.nodes.size()), plan,
+                                driver->options_.place);
   if (!placement) return placement.error();
   driver->placement_ = std::move(*placement);
   driver->plan_ = plan;
@@ -435,7 +435,8 @@ void Driver::on_events(const Node& node, const node::Events& events) {
                .value2 = event.value2,
                .epoch = Epoch(event.epoch),
                .incarnation = Incarnation(event.incarnation),
-               .name = *names_.insert(event.name).first});
+               .name = *names_.insert(event.name).first,
+               .part = event.part});
   }
 }
 

@@ -72,6 +72,7 @@ class Driver {
     std::string problem;  // why it cannot take part, or is gone
     std::string facts;    // "8 cores, 16 GB"
     bool joins = false;   // in the middle of the job
+    bool leaves = false;  // likewise
     bool wants_data = false;
     std::int64_t sent = 0, stored = 0;  // samples of both data sets together
     std::int64_t silent_since = 0;      // 0: it is heard
@@ -114,6 +115,9 @@ class Driver {
   void on_left(WorkerId worker);
   void on_offer(PeerId peer, const node::Offer& offer);
   std::set<WorkerId> missing() const;
+  std::set<WorkerId> stopped_with(const std::set<WorkerId>& taken) const;
+  /// The worker's next life is to be on that node.
+  void begin_move(WorkerId worker, NodeIndex node);
   void on_joined(std::size_t index);
   void on_moved(std::size_t index, const node::Moved& moved);
   void finish_moves();
@@ -128,6 +132,7 @@ class Driver {
   node::Ask ask_;
   std::vector<Node> nodes_;  // by number; the first is this program
   std::vector<Move> moves_;
+  std::set<WorkerId> left_;  // and have had no next life since
   std::function<void(Address, Instant, const Event&)> on_event_;
   std::set<std::string> names_;  // of events
   bool begun_ = false;

@@ -10,6 +10,7 @@ namespace leeway {
 void Driver::on_leaving(std::size_t index) {
   Node& node = nodes_[index];
   if (!begun_ || finished_ || node.step != Step::running) return;
+  node.leaves = true;
   say(concat("node ", node.name, " leaves"));
   for (std::uint32_t i = 0; i < plan_.workers; ++i) {
     const WorkerId worker(i);
@@ -22,6 +23,7 @@ void Driver::on_leaving(std::size_t index) {
 }
 
 void Driver::on_left(WorkerId worker) {
+  left_.insert(worker);
   for (Node& node : nodes_)
     if (node.leaving.erase(worker) > 0 && node.leaving.empty()) tell(node, node::Left{});
 }
@@ -75,19 +77,43 @@ void Driver::on_joined(std::size_t index) {
     if (life >= 1 && there != kNowhere && !node.takes.contains(WorkerId(i)))
       tell(node, node::Moved{WorkerId(i), there.value(), life});
   }
-  for (const WorkerId worker : node.takes) {
-    Move move{{worker, self.value(), host().life_of(worker) + 1}, {}};
-    placement_.workers[worker.value()] = self;
-    node_->moved(move.moved);
-    for (std::size_t other = 1; other < nodes_.size(); ++other) {
-      if (other == index || nodes_[other].step != Step::running) continue;
-      move.unaware.insert(other);
-      tell(nodes_[other], move.moved);
-    }
-    moves_.push_back(std::move(move));
-  }
-  node.takes.clear();
+  const auto taken = std::exchange(node.takes, {});
+  for (const WorkerId worker : stopped_with(taken))
+    begin_move(worker, placement_.workers[worker.value()]);
+  for (const WorkerId worker : taken) begin_move(worker, self);
   finish_moves();
+}
+
+/// Of pipelines with workers that are taken, the stages elsewhere that have left with them: they
+/// have stopped for good, and take part again in their next lives alone.
+std::set<WorkerId> Driver::stopped_with(const std::set<WorkerId>& taken) const {
+  std::set<WorkerId> workers;
+  const std::uint32_t stages = plan_.pipeline.stages;
+  const auto pipeline_of = [&](WorkerId worker) { return worker.value() / stages; };
+  for (const WorkerId worker : left_) {
+    const NodeIndex there = placement_.workers[worker.value()];
+    const bool stays = there == kProgramNode ||
+                       (there != kNowhere && nodes_[there.value()].step == Step::running &&
+                        !nodes_[there.value()].leaves);
+    const bool with_taken = std::any_of(taken.begin(), taken.end(), [&](WorkerId one) {
+      return pipeline_of(one) == pipeline_of(worker);
+    });
+    if (stays && with_taken && !taken.contains(worker)) workers.insert(worker);
+  }
+  return workers;
+}
+
+void Driver::begin_move(WorkerId worker, NodeIndex node) {
+  Move move{{worker, node.value(), host().life_of(worker) + 1}, {}};
+  left_.erase(worker);
+  placement_.workers[worker.value()] = node;
+  if (node != kProgramNode) node_->moved(move.moved);
+  for (std::size_t other = 1; other < nodes_.size(); ++other) {
+    if (other == node.value() || nodes_[other].step != Step::running) continue;
+    move.unaware.insert(other);
+    tell(nodes_[other], move.moved);
+  }
+  moves_.push_back(std::move(move));
 }
 
 void Driver::on_moved(std::size_t index, const node::Moved& moved) {
@@ -106,7 +132,10 @@ void Driver::finish_moves() {
   std::erase_if(moves_, [&](const Move& move) {
     if (!move.unaware.empty()) return false;
     // All others know where its messages come from now.
-    tell(nodes_[move.moved.node], move.moved);
+    if (NodeIndex(move.moved.node) == kProgramNode)
+      node_->moved(move.moved);
+    else
+      tell(nodes_[move.moved.node], move.moved);
     say(concat("worker ", move.moved.worker, " goes on at node ", nodes_[move.moved.node].name));
     return true;
   });

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "actors/participant.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
-#include "actors/participant.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "messages/faults.hpp"
@@ -202,11 +202,6 @@ void NodeHost::ended(Address actor, std::uint32_t life, const std::string& reaso
 
 // ---- connections ----
 
-bool NodeHost::has_shards(NodeIndex node) const {
-  const auto& shards = options_.placement.shards;
-  return std::find(shards.begin(), shards.end(), node) != shards.end();
-}
-
 void NodeHost::silent(NodeIndex node) {
   std::vector<News> news;
   {
@@ -233,6 +228,7 @@ void NodeHost::gone(NodeIndex node, const std::string& reason) {
     if (there.state == Node::State::up) begin_absence(node);
     there.state = Node::State::gone;
     there.reason = concat(name_of(node), " is gone: ", reason);
+    agenda_.after({}, [this] { go_on_waiting(); });  // not for its workers any more
     news = news_of(
         [&](Address one) {
           return options_.placement.node_of(one) == node && !ended_.contains(one);
@@ -272,6 +268,9 @@ void NodeHost::reconnected(NodeIndex node) {
         if (is_here(worker) && is_there(other)) links.emplace_back(worker, other);
         if (is_here(other) && is_there(worker)) links.emplace_back(other, worker);
       }
+      if (is_here(worker))
+        for (const Address other : neighbours_of(worker))
+          if (is_there(other)) links.emplace_back(worker, other);
     }
     news = news_of([&](Address one) { return one.kind == RoleKind::shard && is_there(one); },
                    concat("the connection to ", name_of(node),
@@ -292,17 +291,38 @@ void NodeHost::repeat_ends() {
   for (const auto& [actor, end] : ends) options_.on_end(actor, end.first, end.second);
 }
 
+std::vector<Address> NodeHost::neighbours_of(Address worker) const {
+  const Stages& stages = *job_->stages;
+  std::vector<Address> others;
+  const WorkerId lead = stages.lead_of(WorkerId(worker.index));
+  for (std::uint32_t stage = 0; stage < stages.count(); ++stage)
+    if (const Address other = address_of(stages.worker(lead, stage)); other != worker)
+      others.push_back(other);
+  return others;
+}
+
 // ---- workers that would wait for ever ----
+
+std::optional<Address> NodeHost::missed_at(NodeIndex node, WorkerId worker) const {
+  const auto state = nodes_[node.value()].state;
+  if (state == Node::State::up) return std::nullopt;
+  const auto& shards = options_.placement.shards;
+  for (std::uint32_t i = 0; i < shards.size(); ++i)
+    if (shards[i] == node) return address_of(ShardId(i));
+  // Of a node that is gone, workers go on elsewhere or never.
+  if (state == Node::State::gone) return std::nullopt;
+  for (const Address other : neighbours_of(address_of(worker)))
+    if (options_.placement.node_of(other) == node) return other;
+  return std::nullopt;
+}
 
 void NodeHost::begin_absence(NodeIndex node) {
   const std::uint64_t absence = nodes_[node.value()].absence = ++absences_;
-  if (has_shards(node))
-    agenda_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
+  agenda_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
 }
 
 void NodeHost::give_up_waiting(NodeIndex node, std::uint64_t absence) {
-  std::vector<Address> workers;
-  std::string reason;
+  std::map<WorkerId, std::string> workers;  // and why they are ended
   {
     std::lock_guard lock(mutex_);
     if (nodes_[node.value()].absence != absence) return;
@@ -311,22 +331,21 @@ void NodeHost::give_up_waiting(NodeIndex node, std::uint64_t absence) {
       agenda_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
       return;
     }
-    const auto& shards = options_.placement.shards;
-    const auto first = std::find(shards.begin(), shards.end(), node) - shards.begin();
-    reason = concat("shard ", first, " on ", name_of(node), " has not been heard for ",
-                    (options_.silence + options_.patience).seconds(), " s");
     for (const auto& [worker, life] : here_) {
       if (!is_here(address_of(worker))) continue;
-      workers.push_back(address_of(worker));
+      const auto missed = missed_at(node, worker);
+      if (!missed) continue;
+      workers[worker] = concat(*missed, " on ", name_of(node), " has not been heard for ",
+                               (options_.silence + options_.patience).seconds(), " s");
       waiting_.insert(worker);
     }
   }
-  for (const Address worker : workers)
-    if (host_->lives(worker)) {
-      host_->kill(worker, reason);
+  for (const auto& [worker, reason] : workers)
+    if (host_->lives(address_of(worker))) {
+      host_->kill(address_of(worker), reason);
     } else {
       std::lock_guard lock(mutex_);
-      waiting_.erase(WorkerId(worker.index));
+      waiting_.erase(worker);
     }
 }
 
@@ -334,9 +353,14 @@ void NodeHost::go_on_waiting() {
   std::set<WorkerId> workers;
   {
     std::lock_guard lock(mutex_);
-    for (std::uint32_t node = 0; node < nodes_.size(); ++node)
-      if (nodes_[node].state != Node::State::up && has_shards(NodeIndex(node))) return;
-    workers.swap(waiting_);
+    const auto misses_somebody = [&](WorkerId worker) {
+      for (std::uint32_t node = 0; node < nodes_.size(); ++node)
+        if (missed_at(NodeIndex(node), worker)) return true;
+      return false;
+    };
+    for (const WorkerId worker : waiting_)
+      if (!misses_somebody(worker)) workers.insert(worker);
+    for (const WorkerId worker : workers) waiting_.erase(worker);
   }
   for (const WorkerId worker : workers) begin_life(worker);
 }
@@ -382,6 +406,7 @@ void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
     }
     host_->restart(address, make_participant(job_, worker, life));
   });
+  agenda_.after({}, [this] { go_on_waiting(); });  // not where it was
 }
 
 void NodeHost::add_node(NodeIndex node, const std::string& name) {

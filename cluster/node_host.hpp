@@ -10,10 +10,11 @@
 //   down. One that was only silent may live on; the scheduler has evicted it then, and it comes
 //   back by itself.
 // - the connection to a node was made again: what was under way is lost. Workers and those whom
-//   they talk with are told, and say it again. Between the scheduler and a shard nothing is said
-//   again: the shard counts as lost, and the run ends.
-// - a node with shards is away, and only the scheduler's is not: workers here would wait for ever.
-//   After a while they are ended, and begin their next life when all such nodes are heard.
+//   they talk with are told, and say it again; stages of one pipeline begin again together. Between
+//   the scheduler and a shard nothing is said again: the shard counts as lost, and the run ends.
+// - a node with shards is away, and only the scheduler's is not: workers here would wait for ever,
+//   as do stages for those of their pipeline that are silent. After a while they are ended, and
+//   begin their next life when all such nodes are heard.
 //
 // Thread-safe. Nothing that it calls may call it back in the same breath, but for `send`.
 #include <atomic>
@@ -40,7 +41,7 @@ struct NodeHostOptions {
   NodeIndex self;
   std::vector<std::string> names;   // of the nodes, in texts; those without are told by number
   Duration silence = seconds(2);    // how long a node that is silent has not been heard
-  Duration patience = seconds(10);  // how long workers wait for a shard's node that is away
+  Duration patience = seconds(10);  // how long workers wait for a node that is away
   unsigned pool_threads = 0;        // 0: one a core
   /// Called for every event here, from many threads at once; may be empty.
   std::function<void(Address, Instant, const Event&)> on_event;
@@ -129,14 +130,16 @@ class NodeHost {
   template <class Concerns>
   std::vector<News> news_of(Concerns concerns, const std::string& reason) const;
   void tell(const std::vector<News>& news);
-  /// Whether workers wait for shards of a node that is away.
-  bool has_shards(NodeIndex node) const;
+  /// Of a node that is away, a shard or a stage of its pipeline for which the worker waits.
+  std::optional<Address> missed_at(NodeIndex node, WorkerId worker) const;
   void begin_absence(NodeIndex node);
   /// Both on the agenda's thread.
   void give_up_waiting(NodeIndex node, std::uint64_t absence);
   void go_on_waiting();
   void come_back(NodeIndex node);
   void repeat_ends();
+  /// The other stages of the worker's pipeline.
+  std::vector<Address> neighbours_of(Address worker) const;
   void begin_life(WorkerId worker);
   std::shared_ptr<Role> next_life(WorkerId worker);
 
@@ -155,7 +158,7 @@ class NodeHost {
   std::map<Address, std::set<Address>> watchers_;  // here, of actors elsewhere
   std::map<Address, std::string> ended_;           // elsewhere, in their present lives
   std::map<Address, std::pair<std::uint32_t, std::string>> ended_here_;
-  std::set<WorkerId> waiting_;  // ended here, until all shards are heard
+  std::set<WorkerId> waiting_;  // ended here, until all for whom they wait are heard
 
   Agenda agenda_;
   std::optional<LocalFaults> faults_;

@@ -28,6 +28,15 @@ std::vector<NodeIndex> spread(std::uint32_t count, const std::vector<NodeIndex>&
   return of_each;
 }
 
+/// In the order of the actors, as many on each node as on the others, or one more on the first.
+std::vector<NodeIndex> in_rows(std::uint32_t count, const std::vector<NodeIndex>& nodes) {
+  const auto all = static_cast<std::uint32_t>(nodes.size());
+  std::vector<NodeIndex> of_each;
+  for (std::uint32_t node = 0; node < all; ++node)
+    of_each.insert(of_each.end(), count / all + (node < count % all ? 1 : 0), nodes[node]);
+  return of_each;
+}
+
 /// What one item says: actors of one kind, and where they are.
 struct Item {
   bool workers = false;
@@ -92,12 +101,14 @@ NodeIndex Placement::node_of(Address actor) const {
   return kNowhere;
 }
 
-Expected<Placement> place_actors(std::uint32_t agents, std::uint32_t shards, std::uint32_t workers,
-                                 const std::string& place) {
+Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const std::string& place) {
   std::vector<NodeIndex> everywhere;
   for (std::uint32_t agent = 1; agent <= agents; ++agent) everywhere.emplace_back(agent);
   if (everywhere.empty()) everywhere.push_back(kProgramNode);
-  Placement placement{agents + 1, spread(shards, everywhere), spread(workers, everywhere)};
+  const auto workers_on = [&](const std::vector<NodeIndex>& nodes) {
+    return plan.pipeline.stages > 1 ? in_rows(plan.workers, nodes) : spread(plan.workers, nodes);
+  };
+  Placement placement{agents + 1, spread(plan.shards, everywhere), workers_on(everywhere)};
   std::vector<Item> single;
   std::set<std::string> named;
   for (const auto& text : items_of(place)) {
@@ -106,11 +117,12 @@ Expected<Placement> place_actors(std::uint32_t agents, std::uint32_t shards, std
     const std::string name = text.substr(0, text.find('='));
     if (!named.insert(name).second)
       return Error{concat("--place: ", name, " is given twice; give it once")};
-    auto& all = item->workers ? placement.workers : placement.shards;
-    if (item->all)
-      all = spread(static_cast<std::uint32_t>(all.size()), item->nodes);
-    else
+    if (!item->all)
       single.push_back(*item);
+    else if (item->workers)
+      placement.workers = workers_on(item->nodes);
+    else
+      placement.shards = spread(plan.shards, item->nodes);
   }
   // What is said of one goes before what is said of all, wherever it stands.
   for (const auto& item : single)

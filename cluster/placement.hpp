@@ -7,6 +7,7 @@
 #include "core/expected.hpp"
 #include "core/ids.hpp"
 #include "messages/address.hpp"
+#include "messages/plan.hpp"
 
 namespace leeway {
 
@@ -30,7 +31,11 @@ struct Placement {
 /// items with commas between such as "shard0=1", "worker2=3", "shards=1+2" (in turn), "workers=2",
 /// "worker5=later". Without agents all is on the program's node. The error names the item and says
 /// what would be right.
-Expected<Placement> place_actors(std::uint32_t agents, std::uint32_t shards, std::uint32_t workers,
-                                 const std::string& place);
+///
+/// Workers that are stages of pipelines are not spread in turn, but as many on each node as on the
+/// others (or one more), neighbours together: where there are nodes for all stages each has its
+/// own, else as few links as can be go between nodes, and a node that is lost takes as few
+/// pipelines with it as can be.
+Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const std::string& place);
 
 }  // namespace leeway

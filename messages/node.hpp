@@ -132,6 +132,7 @@ struct Events {
     std::int64_t iteration = 0, value = 0, value2 = 0, epoch = 0;
     std::uint32_t incarnation = 0;
     std::string name;
+    std::uint32_t part = 0;
   };
   std::vector<Event> events;
 };

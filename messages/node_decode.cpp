@@ -135,7 +135,8 @@ node::Events::Event read(node_schema::Events::Event::Reader in) {
           in.getKind(),        wire::read_worker(in.getWorker()),
           in.getIteration(),   in.getValue(),
           in.getValue2(),      in.getEpoch(),
-          in.getIncarnation(), read_text(in.getName())};
+          in.getIncarnation(), read_text(in.getName()),
+          in.getPart()};
 }
 
 node::Status::Link read(node_schema::Status::Link::Reader in) {

@@ -136,7 +136,7 @@ using OnEvent = std::function<void(Address, Instant, const Event&)>;
 
 void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
               const std::vector<Audience*>& audience, Ending& ending, Result& result) {
-  auto placement = place_actors(0, job->plan.shards, job->plan.workers, "");
+  auto placement = place_actors(0, job->plan, "");
   LW_CHECK(bool(placement), "all actors have a place in this process");
   NodeHost host(job, audience,
                 {.placement = std::move(*placement), .on_event = std::move(on_event)});

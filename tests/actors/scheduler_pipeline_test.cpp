@@ -1,4 +1,4 @@
-// The scheduler and pipelines of several stages: who takes part, and when.
+// The scheduler and pipelines of several stages: joining, admission, death and return.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -7,12 +7,6 @@
 namespace leeway::test {
 namespace {
 
-using Kind = Event::Kind;
-using Workers = std::vector<std::uint32_t>;
-
-const Incarnation kNext(2);
-const Incarnation kSecondLife = first_incarnation(2);
-
 /// All but the last of the pairs that were asked to Fence answer.
 msg::Fenced all_fences_but_one(SchedulerStand& stand, Address& from) {
   const auto asked = stand.take<msg::Fence>();
@@ -20,18 +14,6 @@ msg::Fenced all_fences_but_one(SchedulerStand& stand, Address& from) {
     stand.hears(asked[i].to, msg::Fenced{asked[i].body.worker, {}, {}});
   from = asked.back().to;
   return {asked.back().body.worker, {}, {}};
-}
-
-std::string text_of_end(SchedulerStand& stand) {
-  const auto end = stand.take<msg::RunEnded>();
-  return end.empty() ? "" : end.front().body.text;
-}
-
-/// Pipeline 0 leaves the run: worker 1 ends, and all shards have answered.
-void lose_the_first(SchedulerStand& stand) {
-  stand.ends(1);
-  stand.answer_fences();
-  stand.forget();
 }
 
 }  // namespace
@@ -113,7 +95,7 @@ TEST_CASE("with a stage its pipeline is out, in whatever state it is") {
       if (at == At::stopping) stand.hears(1 - ended, msg::Stopped{});
       stand.forget();
       stand.ends(ended);
-      CHECK(stand.happened(Kind::evicted) == Workers{0});
+      CHECK(stand.happened(Event::Kind::evicted) == Workers{0});
       CHECK(stand.told<msg::Refused>() == Workers{0, 1});
       Address last;
       const auto answer = all_fences_but_one(stand, last);
@@ -140,6 +122,12 @@ TEST_CASE("each stage and shard is fenced once, and says so once") {
   CHECK(asked.size() == stand.pairs_of(0).size());
   for (int i = 0; i < 20; ++i)
     stand.hears(asked.front().to, msg::Fenced{asked.front().body.worker, {}, {}});
+  // Nor do those count who were not asked.
+  for (const std::uint32_t worker : {0u, 1u})
+    for (const std::uint32_t shard : {0u, 1u, 2u})
+      if (!stand.pairs_of(0).contains({WorkerId(worker), ShardId(shard)}))
+        for (std::size_t i = 1; i < asked.size(); ++i)
+          stand.hears(address_of(ShardId(shard)), msg::Fenced{WorkerId(worker), {}, {}});
   CHECK(stand.take<msg::Remove>().empty());
 }
 
@@ -153,7 +141,9 @@ TEST_CASE("a pipeline is back when its stages are, under new incarnations and a 
   stand.forget();
   for (int i = 0; i < 3; ++i) stand.joins(0, kNext);  // it waits
   CHECK(stand.says_nothing());
+  CHECK(stand.watched(1) == 2);  // at the beginning, and when it joined
   stand.joins(1, kSecondLife);
+  CHECK(stand.watched(1) == 3);
   const auto admits = stand.take<msg::Admit>();
   CHECK(admits.size() == stand.pairs_of(0).size());
   for (const auto& admit : admits) {
@@ -182,11 +172,47 @@ TEST_CASE("a stage that is there before the others of its next life waits, also 
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
+TEST_CASE("what comes late of earlier lives changes nothing") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.joins(1, kSecondLife);
+  stand.joins(1, kNext);
+  const auto asked = stand.take<msg::Fence>();
+  stand.forget();
+  stand.joins(0);
+  for (const auto& fence : asked) stand.hears(fence.to, msg::Fenced{fence.body.worker, {}, {}});
+  CHECK(stand.told<msg::Refused>().empty());
+  stand.forget();
+  stand.joins(1, kNext);
+  CHECK(stand.says_nothing());
+  stand.ends(1);
+  stand.joins(1, kNext);
+  stand.joins(0, kNext);
+  CHECK(stand.says_nothing());
+  stand.joins(1, first_incarnation(3));
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+}
+
+TEST_CASE("while a pipeline is fenced, the latest life of a stage counts") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.joins(0, kSecondLife);
+  stand.joins(0, kNext);
+  stand.joins(1, kSecondLife);
+  stand.answer_fences();
+  for (const auto& admit : stand.take<msg::Admit>()) CHECK(admit.body.incarnation == kSecondLife);
+  stand.forget();
+  stand.joins(0, kSecondLife);
+  CHECK(stand.says_nothing());
+}
+
 TEST_CASE("a stage that ends while it waits is not counted") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   SECTION("with the pipeline out") {
-    lose_the_first(stand);
+    stand.loses_the_first();
     stand.joins(0, kNext);
     stand.ends(0);
   }
@@ -213,7 +239,7 @@ TEST_CASE("a new life of a stage ends the pipeline, and counts for the next one"
     }
     stand.joins(1, kSecondLife);
     CHECK(stand.pairs<msg::Fence>() == stand.pairs_of(0));
-    stand.joins(1, kSecondLife);  // again
+    if (running) stand.joins(1, kSecondLife);  // again
     CHECK(stand.pairs<msg::Fence>().empty());
     for (const auto& [worker, shard] : stand.pairs_of(0))
       stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
@@ -227,7 +253,7 @@ TEST_CASE("a new life of a stage ends the pipeline, and counts for the next one"
 TEST_CASE("a stage that is evicted before it started must come back under a new incarnation") {
   SchedulerStand stand(piped_plan());
   stand.joins(0);
-  lose_the_first(stand);
+  stand.loses_the_first();
   stand.joins(0);
   CHECK(stand.told<msg::Refused>() == Workers{0});
   stand.joins(0, kNext);
@@ -237,13 +263,14 @@ TEST_CASE("a stage that is evicted before it started must come back under a new 
 TEST_CASE("a pipeline whose stage never comes back is done without, and who waits is stopped") {
   SchedulerStand stand(piped_plan());
   stand.begins();
-  lose_the_first(stand);
+  stand.loses_the_first();
   stand.joins(0, kNext);
   const Iteration end = stand.trains_all(2);
   for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
   CHECK(stand.told<msg::Stop>() == Workers{0, 2, 3});
+  stand.forget();
   stand.hears(0, msg::Stopped{}, kNext);
-  CHECK(stand.take<msg::RunEnded>().empty());
+  CHECK(stand.says_nothing());
   for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
   const auto ended = stand.take<msg::RunEnded>();
   REQUIRE(ended.size() == 1);
@@ -262,8 +289,9 @@ TEST_CASE("with the last pipeline the run fails, and who waits is stopped") {
   stand.joins(0, kNext);
   stand.answer_fences();
   CHECK(stand.told<msg::Stop>() == Workers{0});
-  CHECK(text_of_end(stand) ==
-        "no worker is left to make a pipeline of; pipeline 0 ended: worker 1 (stage 1): boom");
+  CHECK(stand.end() ==
+        "no worker is left to make a pipeline of; the last to end was that of worker 0: pipeline 0 "
+        "ended: worker 1 (stage 1): boom");
 }
 
 TEST_CASE("the run goes on while the plan brings back what is missing of some pipeline") {
@@ -273,18 +301,64 @@ TEST_CASE("the run goes on while the plan brings back what is missing of some pi
   stand.begins();
   stand.ends(1, plan::kPlannedCrash);
   stand.answer_fences();
-  CHECK(text_of_end(stand).empty());
+  CHECK(stand.end().empty());
   stand.joins(0, kNext);
   SECTION("until another stage ends for good") {
     stand.ends(0);
-    CHECK(text_of_end(stand) ==
-          "no worker is left to make a pipeline of; pipeline 0 ended: worker 1 (stage 1): fault of "
-          "the plan: crash");
+    CHECK(stand.end() ==
+          "no worker is left to make a pipeline of; the last to end was that of worker 0: pipeline "
+          "0 ended: worker 1 (stage 1): fault of the plan: crash");
   }
   SECTION("and it comes") {
     stand.joins(1, kSecondLife);
     CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
   }
+}
+
+TEST_CASE("the run goes on while some pipeline's stages are all there, if not together yet") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.loses_the_first();
+  stand.joins(1, kSecondLife);  // and 0 is about to
+  stand.ends(2);
+  stand.ends(3);
+  stand.answer_fences();
+  CHECK(stand.end().empty());
+  stand.joins(0, kNext);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+}
+
+TEST_CASE("the run goes on while the plan brings a stage for the first time, and then no longer") {
+  Plan plan = piped_plan();
+  plan.faults = {{address_of(WorkerId(3)), 1.0, 0, plan::Joins{}}};
+  SchedulerStand stand(plan);
+  for (const std::uint32_t worker : {0u, 1u}) stand.joins(worker);
+  for (const std::uint32_t worker : {0u, 1u}) stand.ends(worker);
+  stand.answer_fences();
+  CHECK(stand.end().empty());
+  for (const std::uint32_t worker : {2u, 3u}) stand.joins(worker);
+  stand.ends(3);
+  stand.answer_fences();
+  CHECK(stand.end().find("no worker is left") == 0);
+}
+
+TEST_CASE("nobody counts on a stage that may come or not") {
+  SchedulerStand stand(piped_plan(), {WorkerId(3)});
+  for (const std::uint32_t worker : {0u, 1u, 2u}) stand.joins(worker);
+  stand.ends(0);
+  stand.answer_fences();
+  CHECK(stand.end().find("no worker is left") == 0);
+}
+
+TEST_CASE("when a pipeline ends that others wait for to begin with, they begin") {
+  SchedulerStand stand(piped_plan());
+  for (const std::uint32_t worker : {0u, 1u, 2u, 3u}) stand.joins(worker);
+  for (const auto& asked : stand.take<msg::Admit>())
+    if (asked.body.worker >= WorkerId(2))
+      stand.hears(asked.to, msg::Admitted{asked.body.worker, Iteration(0)});
+  CHECK(stand.take<msg::Start>().empty());
+  stand.ends(0);
+  CHECK(stand.told<msg::Start>() == Workers{2, 3});
 }
 
 TEST_CASE("the run begins without a pipeline that has lost a stage, and takes it in later") {
@@ -311,204 +385,6 @@ TEST_CASE("a pipeline comes later when one of its stages does") {
   CHECK(stand.says_nothing());
   stand.joins(3);
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
-}
-
-TEST_CASE("a pipeline is idle when all its stages are, after the same Start") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  REQUIRE(stand.leases(0, Iteration(0), {}));
-  const Iteration end = stand.trains_all(2);
-  const msg::Idle idle{Clock(end.value()), 1};
-  stand.hears(3, idle);
-  stand.hears(2, msg::Idle{idle.clock, 2});  // of a Start that there was not
-  CHECK(stand.pairs<msg::Remove>().empty());
-  stand.hears(2, idle);
-  CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(2));
-  stand.hears(2, idle);
-  CHECK(stand.says_nothing());
-}
-
-TEST_CASE("an idle pipeline is admitted again when samples come back, with the next number") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  REQUIRE(stand.leases(0, Iteration(0), {}));
-  const Iteration end = stand.trains_all(2);
-  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
-  stand.ends(0);
-  stand.forget();
-  for (const auto& [worker, shard] : stand.pairs_of(0))
-    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
-  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
-  for (const auto& [worker, shard] : stand.pairs_of(2))
-    stand.hears(address_of(shard), msg::Admitted{worker, end});
-  for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.number == 2);
-  // What it said of the earlier one does not make it idle.
-  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
-  stand.hears(3, msg::Idle{Clock(end.value()), 2});
-  CHECK(stand.take<msg::Remove>().size() == stand.pairs_of(0).size());
-  CHECK(stand.leases(2, end, Clock(end.value()))->begin == 0);
-}
-
-TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once all of it has") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  REQUIRE(stand.leases(0, Iteration(0), {}));
-  stand.hears(kHost, msg::Leave{WorkerId(1)});
-  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
-  stand.hears(0, msg::Stopped{Clock(2)});
-  CHECK(stand.says_nothing());
-  CHECK(stand.happened(Kind::left).empty());
-  stand.hears(1, msg::Stopped{Clock(2)});
-  CHECK(stand.happened(Kind::left) == Workers{0, 1});  // its host waits for the one that it named
-  CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
-  CHECK(stand.take<msg::Fence>().empty());
-  const auto out = stand.take<msg::Evicted>();
-  REQUIRE(out.size() == 1);
-  CHECK(out[0].body.reason == "it was asked to leave");
-  CHECK_FALSE(out[0].body.torn);
-  CHECK(stand.events(Kind::trained).at(0).value2 == 2 * 2);
-  // In new lives they may come back; not before all have.
-  stand.joins(1, kSecondLife);
-  stand.joins(0, kNext);
-  CHECK(stand.told<msg::Stop>() == Workers{0});
-  CHECK(stand.says_nothing());
-  stand.joins(0, kSecondLife);
-  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
-}
-
-TEST_CASE("a worker may be asked to leave while its pipeline is out") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  lose_the_first(stand);
-  stand.joins(0, kNext);
-  stand.hears(kHost, msg::Leave{WorkerId(0)});
-  CHECK(stand.told<msg::Stop>() == Workers{0});
-  CHECK(stand.happened(Kind::left) == Workers{0, 1});
-  stand.hears(0, msg::Stopped{}, kNext);
-  stand.forget();
-  stand.joins(1, kSecondLife);  // alone it is no pipeline
-  CHECK(stand.says_nothing());
-}
-
-TEST_CASE("a stage may end while its pipeline leaves: it has left then") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  stand.hears(kHost, msg::Leave{WorkerId(0)});
-  stand.hears(0, msg::Stopped{});
-  stand.ends(1);
-  stand.answer_fences();
-  CHECK(stand.happened(Kind::left) == Workers{0, 1});
-}
-
-TEST_CASE("a run is stopped while a pipeline is broken") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  stand.ends(1);
-  stand.forget();
-  stand.hears(kHost, msg::Interrupt{});
-  CHECK(stand.told<msg::Stop>() == Workers{2, 3});
-  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
-  stand.joins(0, kNext);
-  CHECK(stand.take<msg::RunEnded>().empty());  // what the first has trained is not known yet
-  for (const auto& [worker, shard] : stand.pairs_of(0))
-    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
-  CHECK(stand.told<msg::Stop>() == Workers{0});
-  CHECK(stand.take<msg::RunEnded>().at(0).body.reason == msg::RunEnded::Reason::interrupted);
-}
-
-TEST_CASE("a pipeline that stops counts what all its stages have") {
-  SchedulerStand stand(piped_plan(2));
-  stand.begins();
-  REQUIRE(stand.leases(0, Iteration(0), {})->iterations() >= 3);
-  stand.hears(kHost, msg::Interrupt{});
-  stand.hears(0, msg::Stopped{Clock(3)});
-  CHECK(stand.take<msg::RunEnded>().empty());
-  stand.hears(1, msg::Stopped{Clock(2)});
-  CHECK(stand.take<msg::RunEnded>().at(0).body.samples_trained == 2 * 2);
-}
-
-TEST_CASE("a run may be stopped before all stages have joined") {
-  SchedulerStand stand(piped_plan(2));
-  stand.joins(1);
-  stand.hears(kHost, msg::Interrupt{});
-  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
-  stand.hears(1, msg::Stopped{});
-  stand.joins(0);
-  CHECK(stand.told<msg::Stop>() == Workers{0});
-  CHECK(stand.take<msg::RunEnded>().empty());
-  stand.hears(0, msg::Stopped{});
-  CHECK(stand.take<msg::RunEnded>().size() == 1);
-}
-
-TEST_CASE("only the first stage asks for leases") {
-  SchedulerStand stand(piped_plan(2));
-  stand.begins();
-  stand.hears(1, msg::WantLease{});
-  CHECK(stand.take<msg::Lease>().empty());
-  const auto refused = stand.take<msg::Refused>();
-  REQUIRE(refused.size() == 1);
-  CHECK(refused[0].to == address_of(WorkerId(1)));
-  CHECK(refused[0].body.reason == msg::Refused::Reason::malformed);
-  CHECK(refused[0].body.text.find("worker 1 is stage 1 of its pipeline") != std::string::npos);
-}
-
-TEST_CASE("what was lost with a link is said again to the stage that it was for") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  REQUIRE(stand.leases(0, Iteration(0), {}));
-  stand.reconnects(0);  // has been heard since
-  CHECK(stand.says_nothing());
-  stand.reconnects(1);
-  CHECK(stand.told<msg::Start>() == Workers{1});
-  stand.hears(1, msg::Idle{{}, 1});
-  stand.reconnects(1);
-  CHECK(stand.says_nothing());
-  // Who says nothing by itself cannot be refused for it.
-  stand.ends(0);
-  stand.forget();
-  stand.reconnects(1);
-  CHECK(stand.told<msg::Refused>() == Workers{1});
-  stand.joins(1, kNext);
-  for (const auto& [worker, shard] : stand.pairs_of(0))
-    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
-  stand.forget();
-  stand.reconnects(1);
-  CHECK(stand.says_nothing());
-  stand.hears(kHost, msg::Interrupt{});
-  CHECK(stand.told<msg::Stop>() == Workers{1, 2, 3});
-  for (const std::uint32_t worker : {1u, 3u}) stand.reconnects(worker);
-  CHECK(stand.told<msg::Stop>() == Workers{1, 3});
-}
-
-TEST_CASE("a loss that is not finite is told by the last stage, and ends the run") {
-  SchedulerStand stand(piped_plan(2));
-  stand.begins();
-  stand.hears(1, msg::Diverged{Iteration(4), std::numeric_limits<double>::infinity(), "the loss"});
-  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
-  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{});
-  CHECK(text_of_end(stand).find("worker 1: the loss became infinite in iteration 4") == 0);
-}
-
-TEST_CASE("all stages are watched, and counted in reports") {
-  SchedulerStand stand(piped_plan(6, 3));
-  for (std::uint32_t worker = 0; worker < 6; ++worker)
-    CHECK(stand.watched().contains(address_of(WorkerId(worker))));
-  stand.begins();
-  stand.ends(4);
-  stand.forget();
-  stand.ticks();
-  CHECK(stand.take<msg::SchedulerReport>().at(0).body.live_workers == 3);
-}
-
-TEST_CASE("who hangs is told stage by stage") {
-  SchedulerStand stand(piped_plan());
-  stand.begins();
-  lose_the_first(stand);
-  stand.joins(0, kNext);
-  stand.hears(3, msg::Idle{{}, 1});
-  CHECK(stand.describe() ==
-        "scheduler training, worker 0 gone (stages waits, ended), worker 2 running (stages there, "
-        "idle)");
 }
 
 }  // namespace leeway::test

@@ -60,7 +60,7 @@ TEST_CASE("what a worker has pushed to some shards alone is completed by another
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {})->iterations() == 3);
   stand.ends(0);
-  // Of iteration 1 shard 0 has all, and shard 1 its second part if it has two.
+  // Of iteration 1 shard 0 has all, and shard 1 nothing.
   const auto first = whole_pair(stand, 0);
   answer(stand, 0, {{2, {}}, {1, {}}});
   CHECK(stand.events(Kind::trained).size() == 1);

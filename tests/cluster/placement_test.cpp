@@ -2,6 +2,7 @@
 #include "cluster/placement.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
 
 namespace leeway::test {
 namespace {
@@ -12,14 +13,30 @@ std::vector<NodeIndex> nodes(std::vector<std::uint32_t> numbers) {
   return all;
 }
 
+Plan plan_of(std::uint32_t shards, std::uint32_t workers, std::uint32_t stages = 1) {
+  Plan plan;
+  plan.shards = shards;
+  plan.workers = workers;
+  plan.pipeline.stages = stages;
+  return plan;
+}
+
 Placement placed(std::uint32_t agents, const std::string& place) {
-  const auto made = place_actors(agents, 3, 4, place);
+  const auto made = place_actors(agents, plan_of(3, 4), place);
   REQUIRE(made);
   return *made;
 }
 
+/// Where the workers of pipelines are.
+std::vector<NodeIndex> piped(std::uint32_t agents, std::uint32_t pipelines, std::uint32_t stages,
+                             const std::string& place = "") {
+  const auto made = place_actors(agents, plan_of(2, pipelines * stages, stages), place);
+  REQUIRE(made);
+  return made->workers;
+}
+
 std::string error_of(const std::string& place) {
-  const auto made = place_actors(2, 3, 4, place);
+  const auto made = place_actors(2, plan_of(3, 4), place);
   REQUIRE_FALSE(made);
   return made.error().text;
 }
@@ -61,6 +78,46 @@ TEST_CASE("items place single actors and all of a kind, the single ones before a
   CHECK(placed(2, "worker3=later").workers.back() == kNowhere);
 }
 
+TEST_CASE("each stage of a pipeline has a node of its own where there are as many") {
+  CHECK(piped(3, 1, 3) == nodes({1, 2, 3}));
+  CHECK(piped(5, 1, 3) == nodes({1, 2, 3}));
+  CHECK(piped(4, 2, 2) == nodes({1, 2, 3, 4}));
+}
+
+TEST_CASE("with fewer nodes neighbours are together, and whole pipelines where that is even") {
+  CHECK(piped(0, 2, 2) == nodes({0, 0, 0, 0}));
+  CHECK(piped(2, 2, 2) == nodes({1, 1, 2, 2}));
+  CHECK(piped(2, 1, 4) == nodes({1, 1, 2, 2}));
+  CHECK(piped(4, 2, 4) == nodes({1, 1, 2, 2, 3, 3, 4, 4}));
+  CHECK(piped(2, 4, 2) == nodes({1, 1, 1, 1, 2, 2, 2, 2}));
+  CHECK(piped(3, 2, 2) == nodes({1, 1, 2, 3}));
+  CHECK(piped(2, 3, 3) == nodes({1, 1, 1, 1, 1, 2, 2, 2, 2}));
+}
+
+TEST_CASE("no pipeline is on more nodes than it must be, and no node has two more than another") {
+  for (std::uint32_t agents = 1; agents <= 7; ++agents)
+    for (std::uint32_t pipelines = 1; pipelines <= 5; ++pipelines)
+      for (std::uint32_t stages = 2; stages <= 6; ++stages) {
+        INFO(agents << " nodes, " << pipelines << " pipelines of " << stages);
+        const auto workers = piped(agents, pipelines, stages);
+        std::map<NodeIndex, std::uint32_t> count;
+        for (const NodeIndex node : workers) ++count[node];
+        const std::uint32_t least = pipelines * stages / agents;
+        for (const auto& [node, has] : count) CHECK((has == least || has == least + 1));
+        std::uint32_t between_nodes = 0;  // neighbours in the row of all workers
+        for (std::size_t i = 1; i < workers.size(); ++i)
+          between_nodes += workers[i] != workers[i - 1];
+        CHECK(between_nodes + 1 == std::min(agents, pipelines * stages));
+      }
+}
+
+TEST_CASE("items place stages as they place workers, in rows over several nodes") {
+  CHECK(piped(3, 2, 2, "workers=2+3") == nodes({2, 2, 3, 3}));
+  CHECK(piped(3, 2, 2, "workers=3+1+2") == nodes({3, 3, 1, 2}));
+  CHECK(piped(3, 2, 2, "worker2=1,workers=2+3") == nodes({2, 2, 1, 3}));
+  CHECK(piped(2, 2, 2, "worker3=later").back() == kNowhere);
+}
+
 TEST_CASE("an item that places nothing is refused with what would be right") {
   using Catch::Contains;
   CHECK_THAT(error_of("scheduler=1"), Contains("\"scheduler=1\" begins with neither shard nor"));
@@ -80,7 +137,7 @@ TEST_CASE("an item that places nothing is refused with what would be right") {
 }
 
 TEST_CASE("without agents a node is asked for") {
-  const auto made = place_actors(0, 1, 1, "shard0=1");
+  const auto made = place_actors(0, plan_of(1, 1), "shard0=1");
   REQUIRE_FALSE(made);
   CHECK_THAT(made.error().text, Catch::Contains("name more nodes with --nodes"));
 }

@@ -30,7 +30,7 @@ class Cluster : public Audience {
 
   /// Every node has a job of its own, as every process has.
   Cluster(const Plan& plan, const Options& options) : checker_(job_of(plan)) {
-    const auto placement = place_actors(options.agents, plan.shards, plan.workers, options.place);
+    const auto placement = place_actors(options.agents, plan, options.place);
     LW_CHECK(bool(placement), placement ? std::string() : placement.error().text);
     const std::uint32_t nodes = options.agents + 1;
     wires_.resize(nodes * nodes);

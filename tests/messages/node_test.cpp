@@ -45,7 +45,7 @@ node::Status a_status() {
 /// One of each arm, in the order of the variant.
 std::vector<node::Body> all_bodies() {
   node::Events events;
-  events.events.push_back({5, {RoleKind::worker, 2}, 3, WorkerId(2), 4, 5, 6, 7, 8, "why"});
+  events.events.push_back({5, {RoleKind::worker, 2}, 3, WorkerId(2), 4, 5, 6, 7, 8, "why", 9});
   return {an_ask(),
           node::Answer{"0.1.0", 8, 1u << 30, 2, "busy", {"one", "two"}, true},
           node::Chunk{true, 5, 2, Blob::floats(8), Blob::floats(2)},

@@ -21,6 +21,12 @@ inline Plan piped_plan(std::uint32_t workers = 4, std::uint32_t stages = 2) {
   return plan;
 }
 
+/// In which a worker comes back that was evicted while it lives, and one that was started again.
+inline const Incarnation kNext(2);
+inline const Incarnation kSecondLife = first_incarnation(2);
+
+using Workers = std::vector<std::uint32_t>;
+
 /// A message of the scheduler.
 template <class T>
 struct Said {
@@ -34,13 +40,17 @@ using Pairs = std::set<std::pair<WorkerId, ShardId>>;
 
 class SchedulerStand final : private Outbox {
  public:
-  explicit SchedulerStand(const Plan& plan) : job_(job_of(plan)), scheduler_(job_) {
+  explicit SchedulerStand(const Plan& plan, const std::set<WorkerId>& later = {})
+      : job_(job_of(plan)), scheduler_(job_, later) {
     scheduler_.on_start(*this);
   }
 
   const Job& job() const { return *job_; }
   const Stages& stages() const { return *job_->stages; }
-  const std::set<Address>& watched() const { return watched_; }
+  /// How often it asked to be told of the actor's end.
+  std::size_t watched(std::uint32_t worker) const {
+    return watched_.count(address_of(WorkerId(worker)));
+  }
   std::string describe() const { return scheduler_.describe(); }
 
   // ---- what the scheduler hears ----
@@ -77,8 +87,8 @@ class SchedulerStand final : private Outbox {
   }
   /// Of a kind that goes to workers: to whom, in order.
   template <class T>
-  std::vector<std::uint32_t> told() {
-    std::vector<std::uint32_t> workers;
+  Workers told() {
+    Workers workers;
     for (const auto& said : take<T>())
       if (said.to.kind == RoleKind::worker) workers.push_back(said.to.index);
     return workers;
@@ -94,8 +104,8 @@ class SchedulerStand final : private Outbox {
   bool says_nothing() const { return sent_.empty(); }
   void forget() { sent_.clear(); }
   /// Whom events of that kind were about, since they were last asked for.
-  std::vector<std::uint32_t> happened(Event::Kind kind) {
-    std::vector<std::uint32_t> workers;
+  Workers happened(Event::Kind kind) {
+    Workers workers;
     for (const auto& event : events(kind)) workers.push_back(event.worker.value());
     return workers;
   }
@@ -128,6 +138,17 @@ class SchedulerStand final : private Outbox {
   void answer_fences(Clock clock = {}) {
     for (const auto& asked : take<msg::Fence>())
       hears(asked.to, msg::Fenced{asked.body.worker, clock, {}});
+  }
+  /// Pipeline 0 leaves the run: worker 1 ends, and all shards have answered.
+  void loses_the_first() {
+    ends(1);
+    answer_fences();
+    forget();
+  }
+  /// Why the run ended; empty while it goes on.
+  std::string end() {
+    const auto end = take<msg::RunEnded>();
+    return end.empty() ? "" : end.front().body.text;
   }
   /// All join, are admitted and started.
   void begins() {
@@ -171,7 +192,7 @@ class SchedulerStand final : private Outbox {
   Rng rng_{1};
   std::vector<std::pair<Address, Envelope>> sent_;
   std::vector<Event> events_;
-  std::set<Address> watched_;
+  std::multiset<Address> watched_;
 };
 
 }  // namespace leeway::test

@@ -1,0 +1,237 @@
+// The scheduler and pipelines of several stages: idling, leaving, stopping, and what is said again.
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "tests/support/scheduler_stand.hpp"
+
+namespace leeway::test {
+TEST_CASE("a pipeline is idle when all its stages are, after the same Start") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  const Iteration end = stand.trains_all(2);
+  const msg::Idle idle{Clock(end.value()), 1};
+  stand.hears(3, idle);
+  stand.hears(2, msg::Idle{idle.clock, 2});  // of a Start that there was not
+  CHECK(stand.pairs<msg::Remove>().empty());
+  stand.hears(2, idle);
+  CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(2));
+  stand.hears(2, idle);
+  CHECK(stand.says_nothing());
+}
+
+TEST_CASE("an idle pipeline is admitted again when samples come back, with the next number") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  const Iteration end = stand.trains_all(2);
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
+  stand.ends(0);
+  stand.forget();
+  for (const auto& [worker, shard] : stand.pairs_of(0))
+    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
+  for (const auto& [worker, shard] : stand.pairs_of(2))
+    stand.hears(address_of(shard), msg::Admitted{worker, end});
+  for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.number == 2);
+  // What it said of the earlier one does not make it idle.
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
+  stand.hears(3, msg::Idle{Clock(end.value()), 2});
+  CHECK(stand.take<msg::Remove>().size() == stand.pairs_of(0).size());
+  CHECK(stand.leases(2, end, Clock(end.value()))->begin == 0);
+}
+
+TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once all of it has") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.hears(kHost, msg::Leave{WorkerId(1)});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
+  stand.hears(0, msg::Stopped{Clock(2)});
+  CHECK(stand.says_nothing());
+  CHECK(stand.happened(Event::Kind::left).empty());
+  stand.hears(1, msg::Stopped{Clock(2)});
+  CHECK(stand.happened(Event::Kind::left) ==
+        Workers{0, 1});  // its host waits for the one that it named
+  CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
+  CHECK(stand.take<msg::Fence>().empty());
+  const auto out = stand.take<msg::Evicted>();
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].body.reason == "it was asked to leave");
+  CHECK_FALSE(out[0].body.torn);
+  CHECK(stand.events(Event::Kind::trained).at(0).value2 == 2 * 2);
+  // In new lives they may come back; not before all have.
+  stand.joins(1, kSecondLife);
+  stand.joins(0, kNext);
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.says_nothing());
+  stand.joins(0, kSecondLife);
+  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
+  // What they said in their earlier lives does not count when they leave again.
+  stand.hears(kHost, msg::Leave{WorkerId(1)});
+  stand.forget();
+  stand.hears(0, msg::Stopped{}, kSecondLife);
+  CHECK(stand.says_nothing());
+}
+
+TEST_CASE("a Stopped that nobody asked for changes nothing") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.hears(1, msg::Stopped{});
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  stand.forget();
+  stand.hears(0, msg::Stopped{});
+  CHECK(stand.says_nothing());
+}
+
+TEST_CASE("the run fails when the last pipeline leaves") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{});
+  CHECK(stand.end() ==
+        "no worker is left to make a pipeline of; the last to end was that of worker 0: it was "
+        "asked to leave");
+}
+
+TEST_CASE("a worker may be asked to leave while its pipeline is out") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.loses_the_first();
+  stand.joins(0, kNext);
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+  stand.hears(0, msg::Stopped{}, kNext);
+  stand.forget();
+  stand.joins(1, kSecondLife);  // alone it is no pipeline
+  CHECK(stand.says_nothing());
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{1, 2, 3});
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+  CHECK(stand.take<msg::RunEnded>().size() == 1);
+}
+
+TEST_CASE("a stage may end while its pipeline leaves: it has left then") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  stand.hears(0, msg::Stopped{});
+  stand.ends(1);
+  stand.answer_fences();
+  CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+}
+
+TEST_CASE("a run is stopped while a pipeline is broken") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.ends(1);
+  stand.forget();
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{2, 3});
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+  stand.joins(0, kNext);
+  CHECK(stand.take<msg::RunEnded>().empty());  // what the first has trained is not known yet
+  for (const auto& [worker, shard] : stand.pairs_of(0))
+    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.take<msg::RunEnded>().at(0).body.reason == msg::RunEnded::Reason::interrupted);
+}
+
+TEST_CASE("a pipeline that stops counts what all its stages have") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {})->iterations() >= 3);
+  stand.hears(kHost, msg::Interrupt{});
+  stand.hears(0, msg::Stopped{Clock(3)});
+  CHECK(stand.take<msg::RunEnded>().empty());
+  stand.hears(1, msg::Stopped{Clock(2)});
+  CHECK(stand.take<msg::RunEnded>().at(0).body.samples_trained == 2 * 2);
+}
+
+TEST_CASE("a run may be stopped before all stages have joined") {
+  SchedulerStand stand(piped_plan(2));
+  stand.joins(1);
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
+  stand.hears(1, msg::Stopped{});
+  stand.joins(0);
+  CHECK(stand.told<msg::Stop>() == Workers{0});
+  CHECK(stand.says_nothing());
+  stand.hears(0, msg::Stopped{});
+  CHECK(stand.take<msg::RunEnded>().size() == 1);
+}
+
+TEST_CASE("only the first stage asks for leases") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  stand.hears(1, msg::WantLease{});
+  CHECK(stand.take<msg::Lease>().empty());
+  const auto refused = stand.take<msg::Refused>();
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].to == address_of(WorkerId(1)));
+  CHECK(refused[0].body.reason == msg::Refused::Reason::malformed);
+  CHECK(refused[0].body.text.find("worker 1 is stage 1 of its pipeline") != std::string::npos);
+}
+
+TEST_CASE("what was lost with a link is said again to the stage that it was for") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.reconnects(0);  // has been heard since
+  CHECK(stand.says_nothing());
+  stand.reconnects(1);
+  CHECK(stand.told<msg::Start>() == Workers{1});
+  stand.hears(1, msg::Idle{{}, 1});
+  stand.reconnects(1);
+  CHECK(stand.says_nothing());
+  // Who says nothing by itself cannot be refused for it.
+  stand.ends(0);
+  stand.forget();
+  stand.reconnects(1);
+  CHECK(stand.told<msg::Refused>() == Workers{1});
+  stand.reconnects(0);  // it may live, and was only not heard
+  CHECK(stand.told<msg::Refused>() == Workers{0});
+  stand.joins(1, kNext);
+  for (const auto& [worker, shard] : stand.pairs_of(0))
+    stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
+  stand.forget();
+  stand.reconnects(1);
+  CHECK(stand.says_nothing());
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{1, 2, 3});
+  for (const std::uint32_t worker : {1u, 3u}) stand.reconnects(worker);
+  CHECK(stand.told<msg::Stop>() == Workers{1, 3});
+}
+
+TEST_CASE("a loss that is not finite is told by the last stage, and ends the run") {
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  stand.hears(1, msg::Diverged{Iteration(4), std::numeric_limits<double>::infinity(), "the loss"});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
+  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{});
+  CHECK(stand.end().find("worker 1: the loss became infinite in iteration 4") == 0);
+}
+
+TEST_CASE("all stages are watched, and counted in reports") {
+  SchedulerStand stand(piped_plan(6, 3));
+  for (std::uint32_t worker = 0; worker < 6; ++worker) CHECK(stand.watched(worker) == 1);
+  stand.begins();
+  stand.ends(4);
+  stand.forget();
+  stand.ticks();
+  CHECK(stand.take<msg::SchedulerReport>().at(0).body.live_workers == 3);
+}
+
+TEST_CASE("who hangs is told stage by stage") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.loses_the_first();
+  stand.joins(0, kNext);
+  stand.hears(3, msg::Idle{{}, 1});
+  CHECK(stand.describe() ==
+        "scheduler training, worker 0 gone (stages waits, ended), worker 2 running (stages there, "
+        "idle)");
+}
+
+}  // namespace leeway::test
