@@ -259,10 +259,11 @@ Result run(const Plan& plan, const RunOptions& options) {
 
   Result result;
   {
-    OnEvent on_event;
+    OnEvent on_event = options.on_event;
     if (events)
       on_event = [&](Address actor, Instant at, const Event& event) {
         events->write(actor, at, event);
+        if (options.on_event) options.on_event(actor, at, event);
       };
     if (*cluster) {
       run_on_cluster(**cluster, job, std::move(on_event), audience, ending, result);

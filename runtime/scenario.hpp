@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/outbox.hpp"
 #include "models/datasets/load.hpp"
 #include "models/model.hpp"
 #include "runtime/cluster_options.hpp"
@@ -120,6 +121,8 @@ struct RunOptions {
   bool profile = false;                           // where the time went, layer by layer
   std::function<void(const std::string&)> print;  // instead of the terminal
   ClusterOptions cluster;                         // the nodes to run on; none: this process
+  /// Told of every event as it happens; outside of simulations from several threads at once.
+  std::function<void(Address, Instant, const Event&)> on_event;
 };
 
 /// Runs the plan, in this process or on the nodes of a cluster, and returns when it has ended,

@@ -36,8 +36,9 @@ Status Interleaved::allows(const Spec& spec) const {
   const int over = spec.micro_batches % spec.stages;
   if (over == 0) return {};
   const int below = spec.micro_batches - over, above = below + spec.stages;
-  return Error{concat("interleaved: ", spec.micro_batches, " micro-batches are no multiple of ",
-                      spec.stages, " stages; give --micro-batches ",
+  return Error{concat("interleaved: ", spec.micro_batches,
+                      spec.micro_batches == 1 ? " micro-batch is" : " micro-batches are",
+                      " no multiple of ", spec.stages, " stages; give --micro-batches ",
                       below > 0 ? concat(below, " or ") : "", above)};
 }
 
