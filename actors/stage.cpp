@@ -48,9 +48,22 @@ void Stage::started(Iteration iteration, Outbox& out) {
   for (auto& [from, envelope] : std::exchange(early_, {})) take(from, envelope, out);
 }
 
+Stage::~Stage() {
+  let_go();
+}
+
+void Stage::let_go() {
+  if (pass_) {
+    for (auto& [version, held] : held_) pass_->keep(std::move(held.weights));
+    for (auto& [key, micro_batch] : in_flight_) pass_->keep(micro_batch->weights);
+  }
+  held_.clear();
+  in_flight_.clear();
+}
+
 void Stage::forget() {
   work_.reset();
-  in_flight_.clear();
+  let_go();
   pass_ = make_pass();  // the old one may still be computing
 }
 

@@ -26,6 +26,7 @@ namespace leeway {
 class Stage final : public Participant {
  public:
   Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life = 1);
+  ~Stage() override;
 
   void on_part(Work& work, int part, Outbox& out) override;
   void on_link(Address peer, Outbox& out) override;
@@ -135,6 +136,8 @@ class Stage final : public Participant {
   bool is_lead() const { return stage_ == 0; }
   bool is_last_stage() const { return stage_ + 1 == job_->stages->count(); }
   std::shared_ptr<StagePass> make_pass() const;
+  /// Lets go of weights and micro-batches, some of which a work may be reading.
+  void let_go();
 
   std::uint32_t stage_;
   std::shared_ptr<StagePass> pass_;

@@ -172,7 +172,6 @@ void Stage::send_tensor(const StageWork& work, Blob data, Outbox& out) {
 
 void Stage::give_up(Outbox& out) {
   given_up_ = true;
-  in_flight_.clear();
   if (!is_lead()) send(stage_address(stage_ - 1), msg::GivenUp{start_, announced_}, out);
 }
 

@@ -37,20 +37,25 @@ BoundWeights::BoundWeights(std::shared_ptr<const Job> job, PulledWeights pulled)
     }
 }
 
-void BoundWeights::bind(Executor& on) {
-  if (std::exchange(bound_, true)) return;
+BoundWeights::~BoundWeights() {
+  for (const auto& block : job_->layout->blocks()) release(block.id);
+}
+
+void BoundWeights::bind(const std::shared_ptr<Executor>& on) {
+  if (on_) return;
+  on_ = on;
   for (const auto& block : job_->layout->blocks()) {
     auto& blob = blobs_[block.id.value()];
     if (!blob) continue;
-    blob = on.fetch(blob);
+    blob = on_->fetch(blob);
     slices_.set_block(*job_->layout, block.id, blob.as_floats());
   }
 }
 
-void BoundWeights::release(Executor& on, BlockId block) {
+void BoundWeights::release(BlockId block) {
   auto& blob = blobs_[block.value()];
   if (!blob) return;
-  on.end_read(blob);
+  if (on_) on_->end_read(blob);
   blob.reset();
 }
 
@@ -148,7 +153,7 @@ void StageWork::pretend() {
 }
 
 void StageWork::compute(int part) {
-  task_.micro_batch->weights->bind(*pass_->on_);
+  task_.micro_batch->weights->bind(pass_->on_);
   if (task_.kind == OpKind::forward) return forward();
   if (diverged_layer_.empty()) backward(part);
 }
@@ -227,7 +232,7 @@ void StageWork::hand_over(int layer) {
       for (const BlockId block : part.blocks) {
         gradients_[block.value()] = sum.take(block);
         on.end_write(gradients_[block.value()]);
-        if (task_.releases) task_.micro_batch->weights->release(on, block);
+        if (task_.releases) task_.micro_batch->weights->release(block);
       }
     }
 }

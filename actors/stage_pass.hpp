@@ -19,16 +19,20 @@ namespace leeway {
 class BoundWeights {
  public:
   BoundWeights(std::shared_ptr<const Job> job, PulledWeights pulled);
+  /// What was asked for may still read them. While no work runs.
+  ~BoundWeights();
+  BoundWeights(const BoundWeights&) = delete;
+  BoundWeights& operator=(const BoundWeights&) = delete;
 
   /// Fetches them, the first time. By whoever computes.
-  void bind(Executor& on);
+  void bind(const std::shared_ptr<Executor>& on);
   std::span<const ParameterView> views() const { return slices_.views(); }
   /// Per parameter, what tells these values from others.
   const std::vector<std::uint64_t>& keys() const { return keys_; }
   /// Per block.
   const std::vector<Version>& versions() const { return versions_; }
   /// Nobody reads the block again: without this reference its next update can run in place.
-  void release(Executor& on, BlockId block);
+  void release(BlockId block);
   /// Bytes that it holds now.
   std::int64_t bytes() const;
 
@@ -38,7 +42,7 @@ class BoundWeights {
   std::vector<Version> versions_;
   std::vector<std::uint64_t> keys_;
   ParameterSlices<const float> slices_;
-  bool bound_ = false;
+  std::shared_ptr<Executor> on_;  // null: not fetched yet
 };
 
 /// Computes the parts of the model that one stage has. Its works run one at a time; they keep it.
@@ -47,6 +51,8 @@ class StagePass {
   StagePass(std::shared_ptr<const Job> job, WorkerId worker);
   ~StagePass();
 
+  /// Keeps these until no work runs any more: weights that a stage lets go of at once.
+  void keep(std::shared_ptr<BoundWeights> weights) { kept_.push_back(std::move(weights)); }
   /// Bytes of the gradients of an iteration that is summed. While no work runs.
   std::int64_t gradient_bytes() const;
 
@@ -61,6 +67,7 @@ class StagePass {
   std::int64_t most_;
   std::shared_ptr<Executor> on_;
   std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<std::shared_ptr<BoundWeights>> kept_;
 };
 
 /// A micro-batch on one part, from its forward until its backward is done.

@@ -3,7 +3,6 @@
 #include <rapidcheck/catch.h>
 
 #include "core/text.hpp"
-#include "monitoring/format.hpp"
 
 using namespace leeway;
 using namespace leeway::cli;
@@ -39,14 +38,4 @@ TEST_CASE("sizes are bytes, in units of a thousand or of 1024") {
     REQUIRE_FALSE(sizes);
     CHECK_THAT(sizes.error().text, Contains("is no size") && Contains("512MB,2GiB"));
   }
-}
-
-TEST_CASE("sizes are printed in the unit that suits them") {
-  CHECK(size_text(0) == "0 B");
-  CHECK(size_text(999) == "999 B");
-  CHECK(size_text(1000) == "1.0 kB");
-  CHECK(size_text(16'384) == "16.3 kB");
-  CHECK(size_text(999'999) == "999.9 kB");
-  CHECK(size_text(1'600'000) == "1.6 MB");
-  CHECK(size_text(std::int64_t{1} << 62) == "4.6 EB");
 }

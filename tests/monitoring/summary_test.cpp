@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "monitoring/format.hpp"
 #include "monitoring/progress_line.hpp"
 #include "tests/support/tiny.hpp"
 
@@ -115,4 +116,14 @@ TEST_CASE("what ended a pipeline is said once") {
   line.evicted(WorkerId(0), {WorkerId(0), "it was asked to leave", 0, false});
   CHECK_THAT(out.str(),
              Contains("pipeline 0 (workers 0 to 1) ended and was evicted: it was asked"));
+}
+
+TEST_CASE("sizes are printed in the unit that suits them") {
+  CHECK(size_text(0) == "0 B");
+  CHECK(size_text(999) == "999 B");
+  CHECK(size_text(1000) == "1.0 kB");
+  CHECK(size_text(16'384) == "16.3 kB");
+  CHECK(size_text(999'999) == "999.9 kB");
+  CHECK(size_text(1'600'000) == "1.6 MB");
+  CHECK(size_text(std::int64_t{1} << 62) == "4.6 EB");
 }

@@ -445,10 +445,8 @@ TEST_CASE("the dead neither send nor get messages, and nothing happens to them")
 
 TEST_CASE("more parked pulls of a worker than allowed are caught") {
   auto story = story_of<LimitsChecker>();
-  for (std::uint32_t i = 0; i < limits::kMaxPullsPerWorker; ++i) {
-    story.parked(kA, i);
-    story.parked(kB, i);
-  }
+  for (std::uint32_t i = 0; i < limits::kMaxPullsPerWorker; ++i)
+    for (const WorkerId worker : {kA, kB}) story.parked(worker, i);
   CHECK(seen([&] { story.parked(kA, 5); }) == "3 pulls parked; allowed are 2");
   story.answered(kB, 1);
   story.parked(kB, 5);
@@ -461,8 +459,7 @@ TEST_CASE("pushes that a shard takes and never applies are caught") {
   story.gets(kScheduler, kShard, msg::Admit{kA, Incarnation(1), Iteration(3)});
   story.admitted(kA, 3);
   story.gets(kScheduler, kShard, msg::Raise{kA, Iteration(5)});
-  story.moved(kA, 5);
-  story.moved(kA, 6);
+  for (const std::int64_t clock : {5, 6}) story.moved(kA, clock);
   for (std::int64_t part = 0; part < parts; ++part) story.applied(kA, 5, part);
   story.moved(kA, 7);
   CHECK(seen([&] { story.moved(kA, 8); }) ==
