@@ -34,6 +34,8 @@ class Work {
   virtual ~Work() = default;
   virtual int parts() const = 0;
   virtual Cost cost(int part) const = 0;
+  /// Of an iteration that earlier work of the role has begun: a straggler stays as slow as it was.
+  virtual bool continues_iteration() const { return false; }
   virtual void run(int part) = 0;
 };
 

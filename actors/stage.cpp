@@ -208,9 +208,9 @@ bool Stage::start_forward(const Op& op, MiniBatch& mini_batch, Outbox& out) {
   if (part_of(op.chunk) > 0 && activation == activations_.end()) return wait_for(Wait::before, out);
   auto weights = weights_for(op.version, out);
   if (!weights) return wait_for(Wait::weights, out);
+  StageWork::Task task{.kind = op.kind, .chunk = op.chunk, .opens = !mini_batch.begun};
   begin(std::get<Iteration>(key), mini_batch, out);
   if (mini_batch.versions.empty()) mini_batch.versions = weights->versions();
-  StageWork::Task task{.kind = op.kind, .chunk = op.chunk};
   task.micro_batch = micro_batch_of(op, mini_batch, std::move(weights));
   in_flight_[key] = task.micro_batch;
   if (activation != activations_.end()) {

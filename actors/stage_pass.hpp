@@ -94,6 +94,7 @@ class StageWork final : public Work {
     Blob input;                      // the activation, or the gradient of the output; may be empty
     std::int64_t samples = 0;        // of the iteration
     std::int64_t micro_batches = 1;  // of the iteration, those without samples not counted
+    bool opens = false;              // the first of its iteration
     bool begins = false;    // the first of its iteration that adds to the gradients of the weights
     bool ends = false;      // the last
     bool releases = false;  // the last that reads these weights
@@ -104,6 +105,7 @@ class StageWork final : public Work {
 
   int parts() const override { return std::max(1, static_cast<int>(layers_.size())); }
   Cost cost(int part) const override;
+  bool continues_iteration() const override { return !task_.opens; }
   void run(int part) override;
 
   const Task& task() const { return task_; }

@@ -124,7 +124,7 @@ void RoleActor::emit(const Event& event) {
 
 void RoleActor::compute(std::shared_ptr<Work> work) {
   if (own_thread_) {
-    slow_down_ = straggler_.next(now());
+    slow_down_ = work->continues_iteration() ? straggler_.same() : straggler_.next(now());
     mail_self(RunPart{std::move(work), 0});
   } else if (is_small(*work)) {
     small_work_.push_back(std::move(work));

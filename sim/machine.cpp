@@ -16,12 +16,12 @@ ComputeModel::ComputeModel(const World& world, const std::vector<plan::Straggler
                            std::uint64_t seed)
     : world_(world), rng_(Rng::stream(seed, kComputeStream)), specs_(stragglers), seed_(seed) {}
 
-Slowdown ComputeModel::next_slow_down(Address actor, Instant now) {
+Slowdown ComputeModel::slow_down(Address actor, const Work& work, Instant now) {
   if (actor.kind != RoleKind::worker || specs_.empty()) return {};
   auto found = stragglers_.find(actor.index);
   if (found == stragglers_.end())
     found = stragglers_.emplace(actor.index, StragglerModel(specs_, actor.index, seed_)).first;
-  return found->second.next(now);
+  return work.continues_iteration() ? found->second.same() : found->second.next(now);
 }
 
 Duration ComputeModel::time(const Cost& cost) {

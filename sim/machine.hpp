@@ -48,8 +48,8 @@ class ComputeModel {
   ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
                std::uint64_t seed);
 
-  /// Draws the slow-down of an actor's next work, which begins now. Call once for each work.
-  Slowdown next_slow_down(Address actor, Instant now);
+  /// The slow-down of an actor's next work, which begins now. Call once for each work.
+  Slowdown slow_down(Address actor, const Work& work, Instant now);
   /// What a part takes on a core that does nothing else.
   Duration time(const Cost& cost);
 

@@ -39,11 +39,11 @@ class Simulator::Box final : public Outbox {
   }
   void compute(std::shared_ptr<Work> work) override {
     const Address address = simulator_.actors_[self_].address;
-    const std::uint32_t task = simulator_.tasks_.put(
-        {.actor = self_,
-         .life = simulator_.actors_[self_].life,
-         .work = std::move(work),
-         .slow_down = simulator_.compute_.next_slow_down(address, simulator_.now_)});
+    const Slowdown slow_down = simulator_.compute_.slow_down(address, *work, simulator_.now_);
+    const std::uint32_t task = simulator_.tasks_.put({.actor = self_,
+                                                      .life = simulator_.actors_[self_].life,
+                                                      .work = std::move(work),
+                                                      .slow_down = slow_down});
     if (simulator_.threads_)
       simulator_.threads_->compute(task);
     else if (simulator_.cores_[simulator_.actors_[self_].node].take(task))

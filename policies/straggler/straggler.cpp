@@ -75,6 +75,7 @@ Slowdown StragglerModel::next(Instant now) {
     sum.factor = std::min(sum.factor * one.factor, plan::kMaxSlowdown);
     sum.extra += one.extra;
   }
+  factor_ = sum.factor;
   return sum;
 }
 

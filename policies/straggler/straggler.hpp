@@ -46,8 +46,11 @@ class StragglerModel {
                  std::uint64_t seed);
   /// As Straggler::next().
   Slowdown next(Instant now);
+  /// For more work of the iteration that was begun last: as slow, without the extra.
+  Slowdown same() const { return {factor_, {}}; }
 
  private:
+  double factor_ = 1;
   std::vector<std::unique_ptr<Straggler>> stragglers_;
 };
 

@@ -259,6 +259,18 @@ TEST_CASE("several stragglers of a worker multiply, and their pauses add", "[str
   REQUIRE(StragglerModel(absurd, 5, 1).next({}).factor == plan::kMaxSlowdown);
 }
 
+TEST_CASE("more work of an iteration is as slow, without another pause", "[straggler]") {
+  REQUIRE(StragglerModel().same() == Slowdown{});
+  StragglerModel model({{0, false, plan::Pareto{}}, {0, false, plan::Pauses{2, std::uint32_t{1}}}},
+                       0, 1);
+  for (int i = 0; i < 20; ++i) {
+    const Slowdown begun = model.next({});
+    REQUIRE(begun.extra == milliseconds(2));
+    REQUIRE(model.same() == Slowdown{begun.factor, {}});
+    REQUIRE(model.same() == model.same());
+  }
+}
+
 TEST_CASE("slow-downs depend on the seed, the worker and the place among its own", "[straggler]") {
   const plan::Straggler everybody{0, true, plan::Pareto{}};
   REQUIRE(draws({everybody}, 1) == draws({everybody}, 1));

@@ -14,6 +14,13 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// A text that is easy to learn.
+void write_days(const std::string& file) {
+  std::ofstream text(file);
+  for (int day = 0; day < 4000; ++day)
+    text << "The evening and the morning were day " << day << ".\n";
+}
+
 }  // namespace
 
 TEST_CASE("linear-regression finds 3 and 2") {
@@ -43,11 +50,7 @@ TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts
 TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with it") {
   const TemporaryFolder folder;
   const std::string file = folder / "text.txt";
-  {
-    std::ofstream text(file);
-    for (int day = 0; day < 4000; ++day)
-      text << "The evening and the morning were day " << day << ".\n";
-  }
+  write_days(file);
   const auto ran = run_program({kBin + "/char-gpt", "--data", file, "--epochs", "0.3", "--workers",
                                 "3", "--slow", "1:3x", "--out", folder / "run"});
   INFO(ran.out << ran.err);
@@ -74,6 +77,82 @@ TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with 
   const auto missing = run_program({kBin + "/char-gpt", "--data", folder / "nothing.txt"});
   CHECK(missing.code == 2);
   CHECK(contains(missing.err, "; give --data FILE, a text in UTF-8"));
+}
+
+TEST_CASE("pipeline-gpt learns the same on threads, in virtual time and on nodes") {
+  const TemporaryFolder folder;
+  write_days(folder / "text.txt");
+  Process up({kBin + "/leeway", "up", "2"});
+  for (int i = 0; i < 600 && !contains(up.out(), "Ctrl-C"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::string text = up.out();
+  const auto begin = text.find("--nodes ") + 8;
+  const std::string nodes = text.substr(begin, text.find('\n', begin) - begin);
+  std::string weights;
+  for (const std::vector<std::string>& host :
+       {std::vector<std::string>{}, {"--simulate"}, {"--nodes", nodes}}) {
+    std::vector<std::string> command = {kBin + "/pipeline-gpt", "--data", folder / "text.txt"};
+    command.insert(command.end(), {"--iterations", "30", "--evaluate-every", "0", "--out"});
+    command.push_back(folder / concat("run", host.size()));
+    const std::string out = command.back();
+    command.insert(command.end(), host.begin(), host.end());
+    const auto ran = run_program(command);
+    INFO(ran.out << ran.err);
+    REQUIRE(ran.code == 0);
+    CHECK(contains(ran.out, "1 pipeline of 2 stages (1f1b, 16 micro-batches)"));
+    CHECK(contains(ran.out, "Pipeline 0, stage 1: computed "));
+    CHECK(contains(ran.out, "What it writes:"));
+    const auto result = read_json(out + "/result.json");
+    CHECK(result["test_loss"] < 3);  // a guess has 3.3
+    CHECK(result["samples_trained"] == 30 * 32);
+    const std::string found = read_text(out + "/weights.safetensors");
+    REQUIRE(found.size() > 100);
+    if (weights.empty()) weights = found;
+    CHECK(found == weights);
+  }
+  up.signal(SIGINT);
+  CHECK(up.wait() == 0);
+}
+
+TEST_CASE("bubble-study measures what the formulas say, and what a slow network adds") {
+  const TemporaryFolder folder;
+  const auto ran = run_program({kBin + "/bubble-study", "--out", folder / "run"});
+  INFO(ran.out << ran.err);
+  REQUIRE(ran.code == 0);
+  const std::string table = read_text(folder / "run/table.txt");
+  CHECK(contains(ran.out, table));
+  for (const char* schedule :
+       {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1", "weight_stashing", "2bw"})
+    CHECK(contains(table, schedule));
+  CHECK(contains(table, "42.86% (42.86%)"));
+  CHECK(contains(table, "Measured and formula differ by at most 0.0000 percentage points."));
+  const auto slow = run_program({kBin + "/bubble-study", "--world", "latency=1ms", "--no-out"});
+  INFO(slow.out << slow.err);
+  REQUIRE(slow.code == 0);
+  CHECK_FALSE(contains(slow.out, "at most 0.0000"));
+}
+
+TEST_CASE("straggling-stage and async-pipelines compare what they say they do") {
+  const TemporaryFolder folder;
+  const auto stage =
+      run_program({kBin + "/straggling-stage", "--epochs", "0.03", "--out", folder / "stage"});
+  INFO(stage.out << stage.err);
+  REQUIRE(stage.code == 0);
+  CHECK(contains(stage.out, read_text(folder / "stage/table.txt")));
+  for (const char* row :
+       {"nobody slow, bsp ", "nobody slow, ssp(3) ", "slow, bsp ", "slow, ssp(3), by speed ",
+        "slow, bsp, fewer layers ", "bursts, ssp(3) ", "The slow stage makes bsp take "})
+    CHECK(contains(stage.out, row));
+  const auto async = run_program({kBin + "/async-pipelines", "--epochs", "0.03", "--evaluate-every",
+                                  "0.01", "--out", folder / "async"});
+  INFO(async.out << async.err);
+  REQUIRE(async.code == 0);
+  CHECK(contains(async.out, read_text(folder / "async/table.txt")));
+  for (const char* words :
+       {"1 micro-batch an update, learning rate 0.01", "12 micro-batches an update",
+        "zero_bubble_h1 ", "weight_stashing ", "2bw   needs more micro-batches"})
+    CHECK(contains(async.out, words));
+  CHECK(contains(read_text(folder / "async/loss.svg"), "<svg"));
 }
 
 TEST_CASE("stragglers compares sixteen runs") {

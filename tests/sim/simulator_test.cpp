@@ -200,6 +200,20 @@ TEST_CASE("each iteration takes its pause once, however many parts it has") {
   CHECK((paused.end - usual.end).seconds() == Approx(3 * 5).epsilon(0.01));
 }
 
+TEST_CASE("each iteration of a stage takes its pause once, however many micro-batches it has") {
+  Plan plan = tiny_plan();
+  plan.workers = plan.pipeline.stages = 2;
+  plan.micro_batches = 4;
+  plan.consistency = plan::Bsp{};
+  plan.stop = {.iterations = 3};
+  const auto usual = simulate(plan, exact_world());
+  plan.stragglers = {{.worker = 1, .kind = plan::Pauses{5000, std::uint32_t{1}}}};
+  const auto paused = simulate(plan, exact_world());
+  const auto iterations = static_cast<double>(paused.totals.workers[1].iterations);
+  REQUIRE(iterations > 0);
+  CHECK((paused.end - usual.end).seconds() == Approx(iterations * 5).epsilon(0.01));
+}
+
 TEST_CASE("computations share the cores of their node") {
   CHECK(last_of_two(World::Nodes::one, 1) == Instant{} + milliseconds(2));
   CHECK(last_of_two(World::Nodes::one, 2) == Instant{} + milliseconds(1));
