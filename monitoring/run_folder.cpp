@@ -144,4 +144,17 @@ Status RunFolder::finish(const std::string& result_json, const std::vector<Named
   return write_text(path("result.json"), result_json);
 }
 
+Status make_study_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return Error{
+        concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
+  for (const char* name : {"/table.txt", "/result.json", "/metrics.jsonl"})
+    if (std::filesystem::exists(folder + name))
+      return Error{
+          concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
+  return {};
+}
+
 }  // namespace leeway

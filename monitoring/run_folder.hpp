@@ -51,6 +51,10 @@ class RunFolder final : public Audience {
   std::vector<EvaluationResult> evaluations_;
 };
 
+/// Makes the folder of what compares several runs. Errors: one that holds a run, or a comparison,
+/// or cannot be made.
+Status make_study_folder(const std::string& folder);
+
 /// `runs/NAME-DATE-TIME`, the first such name that is free.
 std::string default_run_folder(const std::string& name);
 

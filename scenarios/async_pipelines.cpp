@@ -18,6 +18,7 @@
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/monitoring/picture.hpp>
+#include <leeway/monitoring/run_folder.hpp>
 #include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
@@ -233,15 +234,18 @@ int main(int argc, char** argv) {
       .simulated({.speed = 2});
   CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  if (const auto shared = share_data(line.plan); !shared) {
-    std::cerr << "async-pipelines: " << shared.error().text << '\n';
+  const std::string& folder = line.options.folder;
+  auto status = share_data(line.plan);
+  if (status && !folder.empty()) status = make_study_folder(folder);
+  if (!status) {
+    std::cerr << "async-pipelines: " << status.error().text << '\n';
     return 2;
   }
   Study study(line.plan, line.options.quiet);
   if (const int code = study.run_all()) return code;
-  if (line.options.folder.empty()) return 0;
-  std::ofstream(line.options.folder + "/table.txt") << study.table();
-  std::ofstream(line.options.folder + "/loss.svg") << svg(study.charts());
-  std::cout << "\nKept in " << line.options.folder << ": table.txt, loss.svg\n";
+  if (folder.empty()) return 0;
+  std::ofstream(folder + "/table.txt") << study.table();
+  std::ofstream(folder + "/loss.svg") << svg(study.charts());
+  std::cout << "\nKept in " << folder << ": table.txt, loss.svg\n";
   return 0;
 }

@@ -12,6 +12,7 @@
 #include <leeway/core/check.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
+#include <leeway/monitoring/run_folder.hpp>
 #include <leeway/policies/pipeline/play.hpp>
 #include <leeway/runtime/scenario.hpp>
 
@@ -180,6 +181,11 @@ int main(int argc, char** argv) {
                   .cost_only = true});
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
+  const std::string& folder = line.options.folder;
+  if (const auto made = folder.empty() ? Status() : make_study_folder(folder); !made) {
+    std::cerr << "bubble-study: " << made.error().text << '\n';
+    return 2;
+  }
 
   std::string table;
   const auto tell = [&](const std::string& text) {
@@ -199,8 +205,8 @@ int main(int argc, char** argv) {
       tell(row.text);
     }
   tell(concat("\nMeasured and formula differ by at most ", points(most), " percentage points.\n"));
-  if (line.options.folder.empty()) return 0;
-  std::ofstream(line.options.folder + "/table.txt") << table;
-  std::cout << "\nKept in " << line.options.folder << ": table.txt\n";
+  if (folder.empty()) return 0;
+  std::ofstream(folder + "/table.txt") << table;
+  std::cout << "\nKept in " << folder << ": table.txt\n";
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/monitoring/picture.hpp>
+#include <leeway/monitoring/run_folder.hpp>
 #include <leeway/runtime/scenario.hpp>
 
 #include <unistd.h>
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -315,20 +315,6 @@ class Study {
   std::vector<Trial> trials_;  // field by field
 };
 
-/// The folder, which must not hold a study or a run.
-Status prepare(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return Error{
-        concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
-  for (const char* name : {"/table.txt", "/result.json", "/metrics.jsonl"})
-    if (std::filesystem::exists(folder + name))
-      return Error{
-          concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
-  return {};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -363,7 +349,7 @@ int main(int argc, char** argv) {
   if (!line.plan.simulated) line.plan.simulated = plan::World{};
   const std::string& folder = line.options.folder;
   auto status = share_data(line.plan);
-  if (status && !folder.empty()) status = prepare(folder);
+  if (status && !folder.empty()) status = make_study_folder(folder);
   if (!status) {
     std::cerr << "stragglers-and-bounds: " << status.error().text << '\n';
     return 2;

@@ -14,6 +14,7 @@
 // All is simulated: six nodes, virtual seconds, real gradients.
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
+#include <leeway/monitoring/run_folder.hpp>
 #include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
@@ -125,6 +126,11 @@ int main(int argc, char** argv) {
       .simulated({.speed = 5, .noise = 0.02});
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
+  const std::string& folder = line.options.folder;
+  if (const auto made = folder.empty() ? Status() : make_study_folder(folder); !made) {
+    std::cerr << "straggling-stage: " << made.error().text << '\n';
+    return 2;
+  }
 
   const auto straggler = slow(kSlowWorker, kFactor);
   const auto bursts = slow_in_bursts(all_workers, 5, 0.05, 1);
@@ -171,8 +177,8 @@ int main(int argc, char** argv) {
               "it is ", times(4, 0), " under bsp, and with fewer layers ", times(6, 0),
               ". Where delays come and\ngo, bsp takes ", times(7, 8),
               " times as long as ssp(3).\n"));
-  if (line.options.folder.empty()) return 0;
-  std::ofstream(line.options.folder + "/table.txt") << table;
-  std::cout << "\nKept in " << line.options.folder << ": table.txt\n";
+  if (folder.empty()) return 0;
+  std::ofstream(folder + "/table.txt") << table;
+  std::cout << "\nKept in " << folder << ": table.txt\n";
   return 0;
 }

@@ -203,6 +203,7 @@ TEST_CASE("each iteration takes its pause once, however many parts it has") {
 TEST_CASE("each iteration of a stage takes its pause once, however many micro-batches it has") {
   Plan plan = tiny_plan();
   plan.workers = plan.pipeline.stages = 2;
+  plan.batch = 8;
   plan.micro_batches = 4;
   plan.consistency = plan::Bsp{};
   plan.stop = {.iterations = 3};
