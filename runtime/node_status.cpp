@@ -202,8 +202,11 @@ std::string did_text(const Gathered& all, WorkerId worker) {
     for (const auto& did : seen.status.did)
       if (did.worker == worker && (!last || did.iteration > last->iteration)) last = &did;
   if (!last) return {};
-  std::string what(name_of(static_cast<Event::Kind>(last->kind)));
-  std::replace(what.begin(), what.end(), '_', ' ');
+  // A backward in one piece ends with the gradients of the weights as well.
+  const auto kind = static_cast<Event::Kind>(last->kind);
+  const char* what = kind == Event::Kind::forward           ? "forward"
+                     : kind == Event::Kind::backward_inputs ? "backward for the inputs"
+                                                            : "backward";
   return concat(what, " of micro-batch ", last->micro_batch, " of iteration ", last->iteration);
 }
 

@@ -136,6 +136,7 @@ TEST_CASE("versions that a stage on a GPU keeps are let go of when nothing reads
     INFO(schedule);
     // A pipeline alone reads the versions that its table says, whenever messages come.
     const auto on_processor = train(plan, "cpu", 1);
+    for (std::uint64_t i = 2; i < 8; ++i) CHECK(same_bits(train(plan, "cpu", i), on_processor));
     for (const std::string device :
          {"cuda:90", "worker0=cuda:90,worker1=cpu,worker2=cuda:91,shards=cuda:90"})
       CHECK(same_bits(train(plan, device, 2), on_processor));
