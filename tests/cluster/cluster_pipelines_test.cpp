@@ -128,7 +128,7 @@ TEST_CASE(
     "status names the pipeline and stage of each worker, and the trace the parts of the model") {
   TemporaryFolder folder;
   Nodes nodes(3);
-  Listener program(slow_pipelines(nodes, folder, "4"));
+  Listener program(slow_pipelines(nodes, folder, "12"));
   REQUIRE(gets_going(folder));
   const auto status = run_program({kBin + "/leeway", "status", nodes[0].name()});
   CHECK(status.code == 0);
