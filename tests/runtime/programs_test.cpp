@@ -138,7 +138,9 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
       run_program({kBin + "/straggling-stage", "--epochs", "0.03", "--out", folder / "stage"});
   INFO(stage.out << stage.err);
   REQUIRE(stage.code == 0);
-  CHECK(contains(stage.out, read_text(folder / "stage/table.txt")));
+  const std::string stage_table = read_text(folder / "stage/table.txt");
+  CHECK(contains(stage_table, "slow, bsp, fewer layers "));
+  CHECK(contains(stage.out, stage_table));
   for (const char* row :
        {"nobody slow, bsp ", "nobody slow, ssp(3) ", "slow, bsp ", "slow, ssp(3), by speed ",
         "slow, bsp, fewer layers ", "bursts, ssp(3) ", "The slow stage makes bsp take "})
@@ -147,7 +149,9 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
                                   "0.01", "--out", folder / "async"});
   INFO(async.out << async.err);
   REQUIRE(async.code == 0);
-  CHECK(contains(async.out, read_text(folder / "async/table.txt")));
+  const std::string async_table = read_text(folder / "async/table.txt");
+  CHECK(contains(async_table, "weight_stashing "));
+  CHECK(contains(async.out, async_table));
   for (const char* words :
        {"1 micro-batch an update, learning rate 0.01", "12 micro-batches an update",
         "zero_bubble_h1 ", "weight_stashing ", "2bw   needs more micro-batches"})
