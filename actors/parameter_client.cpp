@@ -68,6 +68,7 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
 
 bool ParameterClient::already_applied(const PushedIteration& of, ShardId shard,
                                       std::uint32_t part) const {
+  if (planted(Mutant::applied_parts_pushed_again)) return false;
   const msg::AppliedPart wanted{static_cast<std::uint16_t>(job_->stages->stage_of(id_)),
                                 static_cast<std::uint16_t>(shard.value()), part};
   return std::binary_search(of.applied.begin(), of.applied.end(), wanted);

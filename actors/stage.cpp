@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "models/pieces.hpp"
 
@@ -71,15 +72,18 @@ Clock Stage::acknowledged() const {
   return parameters_.acknowledged(Clock((base_ + finished_).value()));
 }
 
+bool Stage::is_neighbour(Address peer) const {
+  return peer.kind == RoleKind::worker && peer.index != id_.value() &&
+         job_->stages->lead_of(WorkerId(peer.index)) == job_->stages->lead_of(id_);
+}
+
 Clock Stage::trained() const {
   return is_last_stage() ? acknowledged() : std::min(acknowledged(), behind_);
 }
 
 void Stage::on_link(Address peer, Outbox& out) {
-  const bool neighbour = peer.kind == RoleKind::worker && peer.index != id_.value() &&
-                         job_->stages->lead_of(WorkerId(peer.index)) == job_->stages->lead_of(id_);
-  if (!neighbour) return Participant::on_link(peer, out);
-  if (state_ != State::running) return;
+  if (!is_neighbour(peer)) return Participant::on_link(peer, out);
+  if (state_ != State::running || planted(Mutant::links_of_stages_forgotten)) return;
   // What was on its way between the two may be lost: the pipeline starts again where it is
   // acknowledged.
   stopping_ = false;  // it is said again to who joins
@@ -92,6 +96,7 @@ void Stage::advance(Outbox& out) {
     if (stopping_ && parameters_.all_acknowledged()) say_stopped(out);
     return;
   }
+  if (stopping_ && planted(Mutant::stops_in_the_middle)) return say_stopped(out);
   if (is_lead()) announce(out);
   pull_versions(out);
   while (!work_ && step(out)) pull_versions(out);
@@ -120,7 +125,10 @@ void Stage::pull_versions(Outbox& out) {
     if (!fresh) continue;
     // For the last that reads them: what the bound says of it holds for those before.
     held->second.pulled = base_ + reading.last;
-    parameters_.pull(held->second.pulled, Clock((base_ + reading.version).value()), out);
+    if (planted(Mutant::pulled_too_early)) held->second.pulled = base_ + reading.first;
+    std::int64_t own = (base_ + reading.version).value();
+    if (planted(Mutant::own_updates_left_out)) own = std::max(own - 1, base_.value());
+    parameters_.pull(held->second.pulled, Clock(own), out);
   }
 }
 
@@ -212,12 +220,15 @@ bool Stage::start_forward(const Op& op, MiniBatch& mini_batch, Outbox& out) {
   begin(std::get<Iteration>(key), mini_batch, out);
   if (mini_batch.versions.empty()) mini_batch.versions = weights->versions();
   task.micro_batch = micro_batch_of(op, mini_batch, std::move(weights));
+  bool again = false;
+  if (planted(Mutant::micro_batch_twice)) again = !in_flight_.contains(key);
   in_flight_[key] = task.micro_batch;
   if (activation != activations_.end()) {
-    task.input = std::move(activation->second);
-    activations_.erase(activation);
+    task.input = activation->second;
+    if (!again) activations_.erase(activation);
   }
   compute(op, std::move(task), out);
+  if (again) --next_op_;
   return true;
 }
 
@@ -232,6 +243,11 @@ bool Stage::start_backward(const Op& op, MiniBatch& mini_batch, Outbox& out) {
     gradients_.erase(gradient);
   }
   task.micro_batch = in_flight_.at(key);
+  if (planted(Mutant::backward_on_newer_weights) && !held_.empty() &&
+      weights_for(held_.rbegin()->first, out)) {
+    task.micro_batch->weights = held_.rbegin()->second.weights;
+    task.micro_batch->pulled = held_.rbegin()->second.pulled;
+  }
   task.samples = mini_batch.leased.samples();
   task.micro_batches = mini_batch.micro_batches;
   const auto chunk = static_cast<std::size_t>(op.chunk);

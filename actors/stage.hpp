@@ -133,6 +133,8 @@ class Stage final : public Participant {
   Address stage_of_part(std::uint32_t part) const {
     return stage_address(part % job_->stages->count());
   }
+  /// Another stage of this pipeline.
+  bool is_neighbour(Address peer) const;
   bool is_lead() const { return stage_ == 0; }
   bool is_last_stage() const { return stage_ + 1 == job_->stages->count(); }
   std::shared_ptr<StagePass> make_pass() const;

@@ -4,6 +4,7 @@
 
 #include "actors/stage.hpp"
 #include "core/limits.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "policies/balance/balance.hpp"
 
@@ -24,7 +25,13 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
   const auto take_as = [&]<class T>(T*) {
     auto* message = std::get_if<T>(&envelope.body);
     if (!message) return false;
-    if (!is_for_another_start(from, *message, out)) handle(from, *message, out);
+    if (!is_neighbour(from))
+      refuse_malformed(from, message->iteration,
+                       concat("a ", name_of(envelope.body), " of ", from,
+                              ", which is no stage of this pipeline"),
+                       out);
+    else if (!is_for_another_start(from, *message, out))
+      handle(from, *message, out);
     return true;
   };
   return take_as(static_cast<msg::MiniBatch*>(nullptr)) ||
@@ -36,7 +43,8 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
 
 template <class T>
 bool Stage::is_for_another_start(Address from, T& message, Outbox& out) {
-  if (message.start == start_) return state_ != State::running || given_up_;
+  if (message.start == start_ || (message.start < start_ && planted(Mutant::stale_start_taken)))
+    return state_ != State::running || given_up_;
   if (message.start < start_) return true;
   // A Start is on its way here, and what can be said before it comes is little.
   if (early_.size() < limits::kMaxEarlyMessages)

@@ -30,6 +30,15 @@ enum class Mutant : std::uint8_t {
   tied_half_applied_alone,  // one stage's gradient is applied without waiting for the other's
   tied_half_lost,           // what waits for a stage that is evicted is forgotten
   sibling_not_awaited,      // a pull does not wait for the other stage's pushes
+  // Stages.
+  backward_on_newer_weights,   // a backward takes the newest version, whatever its forward read
+  micro_batch_twice,           // an activation is kept, and goes through the stage again
+  stale_start_taken,           // messages of an earlier Start are taken as if of the present one
+  pulled_too_early,            // a pull leaves out the later iterations that go forward on it
+  own_updates_left_out,        // it asks for weights that lack the stage's last update
+  stops_in_the_middle,         // a stage that is told to stop does not finish what has begun
+  links_of_stages_forgotten,   // stages go on over a link that was broken
+  applied_parts_pushed_again,  // the list of what has the samples of an iteration is not looked at
   // Membership.
   fence_forgotten,          // pushes of an evicted worker are taken until it is removed
   old_life_accepted,        // so are those of an earlier incarnation
@@ -53,7 +62,8 @@ enum class Mutant : std::uint8_t {
 };
 
 #ifdef LEEWAY_MUTANTS
-/// The one that is planted in this process.
+/// The one that is planted in this process. (Not to be asked for in the initializer of a constant,
+/// which is tried at compile time, where none is.)
 inline std::atomic<Mutant> planted_mutant{Mutant::none};
 
 constexpr bool planted(Mutant mutant) {
