@@ -25,11 +25,14 @@ void ParameterClient::send(Address to, Body body, Outbox& out) const {
 void ParameterClient::pull(Iteration iteration, Clock own_clock, Outbox& out) {
   auto& incoming = incoming_[iteration];
   incoming.pull = msg::Pull{iteration, own_clock, DType::f32};
-  incoming.arrived.assign(job_->layout->shards(), false);
+  incoming.arrived.assign(job_->layout->shards(), true);  // nothing is asked of the others
   incoming.missing = share().shards.size();
   incoming.weights.blobs.resize(job_->layout->blocks().size());
   incoming.weights.versions.resize(job_->layout->blocks().size());
-  for (const ShardId shard : share().shards) send(address_of(shard), incoming.pull, out);
+  for (const ShardId shard : share().shards) {
+    incoming.arrived[shard.value()] = false;
+    send(address_of(shard), incoming.pull, out);
+  }
 }
 
 PulledWeights ParameterClient::take(Iteration iteration) {
@@ -49,12 +52,17 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
   if (incoming.arrived[from.index]) return false;
   const auto& expected = share().at[from.index].blocks;
   if (weights.blocks.size() != expected.size()) return Error{"weights of another placement"};
+  std::vector<BlockId> sent;
   for (auto& block : weights.blocks) {
+    sent.push_back(block.block);
     const bool ours = std::binary_search(expected.begin(), expected.end(), block.block);
     if (!ours || block.dtype != DType::f32 ||
         block.shape.count() != job_->layout->block(block.block).floats)
       return Error{concat("weights: block ", block.block, " does not fit")};
   }
+  std::sort(sent.begin(), sent.end());
+  if (const auto twice = std::adjacent_find(sent.begin(), sent.end()); twice != sent.end())
+    return Error{concat("weights: block ", *twice, " comes twice")};
   for (auto& block : weights.blocks) {
     incoming.weights.blobs[block.block.value()] = std::move(block.data);
     incoming.weights.versions[block.block.value()] =

@@ -147,7 +147,7 @@ void Stage::handle(Address from, msg::Activation& activation, Outbox& out) {
 void Stage::handle(Address from, msg::OutputGradient& gradient, Outbox& out) {
   const std::uint32_t part = gradient.part;
   const Key key{gradient.iteration, gradient.micro_batch, part};
-  const bool ours = part + 1 < parts() && part % job_->stages->count() == stage_;
+  const bool ours = part < parts() - 1 && part % job_->stages->count() == stage_;
   const std::string text =
       ours ? misfit(from, stage_of_part(part + 1), key, range_of(part).end, gradient.tensor)
            : concat("part ", part, " is not here");

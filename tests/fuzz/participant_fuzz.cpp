@@ -1,0 +1,204 @@
+// No message, from whoever it claims to be, is a bug of a worker or a stage. The bytes are read as
+// a plan, a place in it, and a sequence of messages, answers of honest peers and losses of links,
+// so that much is under way when a hostile message comes. A participant that is refused by a peer
+// ends by an exception, as it should; a CheckFailed is a crash here: a bug.
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "actors/participant.hpp"
+#include "tests/fuzz/role_bytes.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+/// Workers with the whole model first, then pipelines of three stages by four schedules.
+std::vector<std::shared_ptr<const Job>> make_jobs() {
+  std::vector<std::shared_ptr<const Job>> made;
+  const auto whole = [&](const plan::Consistency& consistency, bool prefetch) {
+    Plan plan = tiny_plan();
+    plan.consistency = consistency;
+    plan.prefetch = prefetch;
+    made.push_back(job_of(plan));
+  };
+  whole(plan::Bsp{}, false);
+  whole(plan::Ssp{1}, true);
+  whole(plan::Asp{}, true);
+  whole(plan::Backup{1}, false);
+  for (const auto& [schedule, consistency] :
+       {std::pair("1f1b", plan::Consistency(plan::Bsp{})),
+        std::pair("weight_stashing", plan::Consistency(plan::Ssp{2})),
+        std::pair("2bw", plan::Consistency(plan::Asp{})),
+        std::pair("interleaved", plan::Consistency(plan::Ssp{1}))}) {
+    Plan plan = tiny_plan();
+    plan.model = {plan::Linear{6}, plan::Relu{},    plan::Linear{5}, plan::Relu{},
+                  plan::Linear{4}, plan::Linear{5}, plan::Linear{4}, plan::Linear{3}};
+    plan.consistency = consistency;
+    plan.pipeline.stages = 3;
+    plan.pipeline.schedule = schedule;
+    plan.pipeline.chunks = plan.pipeline.schedule == "interleaved" ? 2 : 1;
+    plan.workers = 6;
+    plan.micro_batches = 3;
+    plan.batch = 6;
+    made.push_back(job_of(plan));
+  }
+  return made;
+}
+
+const std::shared_ptr<const Job>& job(std::uint8_t choice) {
+  static const auto jobs = make_jobs();
+  return jobs[choice % jobs.size()];
+}
+
+/// Keeps what was said, until it is answered.
+class PeersOutbox final : public NullOutbox {
+ public:
+  void send(Address to, Message message) override {
+    auto said = decode(message);
+    if (!said) return;  // of an iteration beyond all limits, where a hostile Start began
+    if (std::holds_alternative<msg::Join>(said->body)) incarnation = said->incarnation;
+    if (said_.size() < 1000) said_.emplace_back(to, std::move(*said));
+  }
+  std::optional<std::pair<Address, Envelope>> next() {
+    if (said_.empty()) return std::nullopt;
+    auto first = std::move(said_.front());
+    said_.pop_front();
+    return first;
+  }
+
+  Incarnation incarnation{1};
+
+ private:
+  std::deque<std::pair<Address, Envelope>> said_;
+};
+
+/// Everybody else, honest.
+class Peers {
+ public:
+  Peers(std::shared_ptr<const Job> job, WorkerId id) : job_(std::move(job)), id_(id) {}
+
+  /// Answers what the participant has said first, if that wants an answer.
+  void answer(Role& role, PeersOutbox& out) {
+    const auto said = out.next();
+    if (!said) return;
+    const auto& [to, envelope] = *said;
+    const bool starts = std::holds_alternative<msg::Join>(envelope.body) ||
+                        std::holds_alternative<msg::Idle>(envelope.body);
+    if (starts) {
+      start_ = msg::Start{at_, start_.number + 1};
+      tell(kScheduler, start_, role, out);
+    } else if (const auto* pull = std::get_if<msg::Pull>(&envelope.body)) {
+      tell(to, weights(ShardId(to.index), pull->iteration), role, out);
+    } else if (const auto* push = std::get_if<msg::Push>(&envelope.body)) {
+      tell(to, msg::Pushed{push->iteration, push->part}, role, out);
+    } else if (const auto* want = std::get_if<msg::WantLease>(&envelope.body)) {
+      const auto batch = static_cast<std::uint32_t>(job_->plan.batch);
+      tell(kScheduler, msg::Lease{LeaseId(1), Epoch(0), 0, 2 * batch, want->next, batch, batch, {}},
+           role, out);
+    } else if (const auto* output = std::get_if<msg::Activation>(&envelope.body)) {
+      tell(to,
+           msg::OutputGradient{start_.number, output->iteration, output->micro_batch,
+                               output->part - 1, like(output->tensor), Clock()},
+           role, out);
+    }
+  }
+  /// The stage before begins an iteration.
+  void mini_batch(Role& role, PeersOutbox& out) {
+    const Stages& stages = *job_->stages;
+    const std::uint32_t stage = stages.stage_of(id_);
+    if (stage == 0) return;
+    const Address before = address_of(WorkerId(id_.value() - 1));
+    const std::uint32_t batch = job_->plan.batch;
+    tell(before, msg::MiniBatch{start_.number, at_, Epoch(0), 0, batch, batch, {}}, role, out);
+    for (auto part = stage; part < stages.parts().size(); part += stages.count())
+      for (std::uint32_t i = 0; i < job_->plan.micro_batches; ++i)
+        tell(before, activation(i, part), role, out);
+    at_ = at_ + 1;
+  }
+
+ private:
+  template <class T>
+  void tell(Address from, T body, Role& role, PeersOutbox& out) {
+    role.on_message(from, encode({.incarnation = out.incarnation, .body = std::move(body)}), out);
+  }
+  msg::Weights weights(ShardId shard, Iteration iteration) const {
+    msg::Weights answer{.iteration = iteration};
+    for (const BlockId id : job_->stages->share_of(id_).at[shard.value()].blocks) {
+      const std::int64_t floats = job_->layout->block(id).floats;
+      answer.blocks.push_back(
+          {id, Version(iteration.value()), DType::f32, Shape{floats}, zeros(floats)});
+    }
+    return answer;
+  }
+  msg::Activation activation(std::uint32_t micro_batch, std::uint32_t part) const {
+    const auto& range = job_->stages->parts()[part];
+    const std::int64_t samples = job_->plan.batch / job_->plan.micro_batches;
+    const std::int64_t width = job_->model->output_of(range.first - 1).count();
+    return {start_.number,
+            at_,
+            micro_batch,
+            part,
+            {DType::f32, Shape{samples, width}, zeros(samples * width)}};
+  }
+  static msg::StageTensor like(const msg::StageTensor& tensor) {
+    return {tensor.dtype, tensor.shape, zeros(tensor.shape.count())};
+  }
+  static Blob zeros(std::int64_t floats) {
+    Blob blob = Blob::floats(floats);
+    if (blob.size() > 0) std::memset(blob.mutable_data(), 0, blob.size());
+    return blob;
+  }
+
+  std::shared_ptr<const Job> job_;
+  WorkerId id_;
+  msg::Start start_;
+  Iteration at_;
+};
+
+void run(std::span<const std::uint8_t> input) {
+  std::vector<std::int64_t> sizes;
+  for (const auto& block : job(7)->layout->blocks()) sizes.push_back(block.floats);
+  Bytes bytes(input, std::move(sizes));
+  const auto& of = job(bytes.byte());
+  const WorkerId id(bytes.byte() % of->plan.workers);
+  const auto role = make_participant(of, id);
+  PeersOutbox out;
+  Peers peers(of, id);
+  role->on_start(out);
+  while (!bytes.empty()) {
+    const std::uint8_t choice = bytes.byte();
+    if (choice < 128) {
+      peers.answer(*role, out);
+    } else if (choice < 160) {
+      peers.mini_batch(*role, out);
+    } else if (choice < 240) {
+      const Address from = bytes.address();
+      Envelope envelope{.incarnation = choice < 232 ? out.incarnation : Incarnation(choice % 4)};
+      envelope.body = bytes.body();
+      role->on_message(from, encode(envelope), out);
+    } else if (choice < 248) {
+      role->on_timer(choice % 3, out);
+    } else {
+      role->on_link(bytes.address(), out);
+    }
+    if (choice % 8 < 7) out.do_work(*role);  // else it is still under way
+  }
+}
+
+}  // namespace
+}  // namespace leeway::test
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    leeway::test::run({data, size});
+  } catch (const std::runtime_error&) {
+    // It was refused, and ends.
+  }
+  return 0;
+}
