@@ -277,8 +277,9 @@ void Stage::on_part(Work& work, int part, Outbox& out) {
     return;
   }
   if (!work_->diverged_layer().empty()) {
-    say_diverged({iteration_of(working_on_), work_->result().loss, work_->diverged_layer()}, out);
-    give_up(out);
+    const Iteration iteration = iteration_of(working_on_);
+    say_diverged({iteration, work_->result().loss, work_->diverged_layer()}, out);
+    give_up(iteration, out);
     return advance(out);
   }
   push_layers(part, out);

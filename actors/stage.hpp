@@ -91,7 +91,7 @@ class Stage final : public Participant {
   void announce(Outbox& out);
   void begin_iteration(Iteration iteration, LeasedIteration leased, Outbox& out);
   void end_at(Iteration iteration, Outbox& out);
-  void give_up(Outbox& out);
+  void give_up(Iteration iteration, Outbox& out);
   void send_tensor(const StageWork& work, Blob data, Outbox& out);
 
   // Operations.

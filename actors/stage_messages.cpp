@@ -178,15 +178,15 @@ void Stage::send_tensor(const StageWork& work, Blob data, Outbox& out) {
 
 // ---- a loss that is not finite ----
 
-void Stage::give_up(Outbox& out) {
+void Stage::give_up(Iteration iteration, Outbox& out) {
   given_up_ = true;
-  if (!is_lead()) send(stage_address(stage_ - 1), msg::GivenUp{start_, announced_}, out);
+  if (!is_lead()) send(stage_address(stage_ - 1), msg::GivenUp{start_, iteration}, out);
 }
 
 void Stage::handle(Address from, const msg::GivenUp& given_up, Outbox& out) {
   if (is_last_stage() || from != stage_address(stage_ + 1))
     return refuse_malformed(from, given_up.iteration, "given up: not by the next stage", out);
-  give_up(out);
+  give_up(given_up.iteration, out);
   advance(out);
 }
 

@@ -12,7 +12,7 @@ struct Join {
 struct Start {
   # scheduler -> worker. Go on with `iteration`; also sent to an idle worker that comes back.
   iteration @0 :Int64;
-  number @1 :UInt64;            # counts the Starts of the worker, from 1: one that was heard before changes nothing
+  number @1 :UInt64;            # counts the Starts of the worker, or of its pipeline, through all its lives, from 1: one that was heard before changes nothing
 }
 
 struct WantLease {

@@ -28,7 +28,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(job),
           std::make_shared<PipelineChecker>(job),
-          std::make_shared<EvictedChecker>(),
+          std::make_shared<EvictedChecker>(job),
           std::make_shared<LimitsChecker>(job)};
 }
 

@@ -8,8 +8,12 @@ void EvictedChecker::on_event(Instant, Address actor, const Event& event) {
   if (event.kind == Event::Kind::fenced || event.kind == Event::Kind::removed)
     fenced_.insert({actor, worker});
   if (event.kind == Event::Kind::admitted) fenced_.erase({actor, worker});
-  if (event.kind == Event::Kind::evicted && started_.contains(worker))
-    evicted_[worker] = started_[worker];
+  if (event.kind != Event::Kind::evicted) return;
+  // A pipeline goes with all its stages.
+  for (std::uint32_t stage = 0; stage < job_->stages->count(); ++stage) {
+    const Address one = address_of(job_->stages->worker(event.worker, stage));
+    if (started_.contains(one)) evicted_[one] = started_[one];
+  }
 }
 
 void EvictedChecker::on_sent(Instant, const Letter& letter) {

@@ -1,6 +1,5 @@
 // Each checker, fed with events by hand: it keeps quiet while all is well, and names what is not.
 #include <catch2/catch.hpp>
-#include <functional>
 
 #include "core/limits.hpp"
 #include "sim/checkers/clocks.hpp"
@@ -12,98 +11,17 @@
 #include "sim/checkers/rule.hpp"
 #include "sim/checkers/samples.hpp"
 #include "sim/checkers/weights.hpp"
-#include "sim/observers.hpp"
-#include "tests/support/tiny.hpp"
+#include "tests/sim/checker_story.hpp"
 
 namespace leeway::sim {
 namespace {
-
-using Kind = Event::Kind;
-
-const Address kShard = address_of(ShardId(0));
-const WorkerId kA(0), kB(1);
-const Address kWorkerA = address_of(kA), kWorkerB = address_of(kB);
-
-/// Some checkers, and short names for what they are told.
-class Story {
- public:
-  explicit Story(std::vector<std::shared_ptr<Observer>> observers)
-      : observers_(std::move(observers)) {}
-
-  void happens(Address actor, const Event& event) { observers_.event(tick(), actor, event); }
-  void sends(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
-    observers_.sent(tick(), letter(from, to, std::move(body), incarnation));
-  }
-  void gets(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
-    observers_.delivered(tick(), letter(from, to, std::move(body), incarnation));
-  }
-  void ends(Address actor) { observers_.ended(tick(), actor); }
-  void run_ends(const RunTotals& totals) { observers_.run_ended(totals); }
-
-  void admitted(WorkerId worker, std::int64_t iteration = 0) {
-    happens(kShard, {.kind = Kind::admitted, .worker = worker, .iteration = Iteration(iteration)});
-  }
-  void moved(WorkerId worker, std::int64_t clock) {
-    happens(kShard, {.kind = Kind::clock_moved, .worker = worker, .value = clock});
-  }
-  void asks(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
-    gets(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(own_clock)});
-  }
-  void parked(WorkerId worker, std::int64_t iteration) {
-    happens(kShard,
-            {.kind = Kind::pull_parked, .worker = worker, .iteration = Iteration(iteration)});
-  }
-  void answered(WorkerId worker, std::int64_t iteration) {
-    happens(kShard,
-            {.kind = Kind::pull_answered, .worker = worker, .iteration = Iteration(iteration)});
-  }
-  void applied(WorkerId worker, std::int64_t iteration, std::int64_t part = 0,
-               std::int64_t samples = 1) {
-    happens(kShard, {.kind = Kind::part_applied,
-                     .worker = worker,
-                     .iteration = Iteration(iteration),
-                     .value = part,
-                     .value2 = samples,
-                     .incarnation = Incarnation(1)});
-  }
-  void trained(std::int64_t begin, std::int64_t end, std::int64_t epoch = 0) {
-    happens(kScheduler,
-            {.kind = Kind::trained, .value = begin, .value2 = end, .epoch = Epoch(epoch)});
-  }
-
- private:
-  Instant tick() { return now_ = now_ + milliseconds(1); }
-  static Letter letter(Address from, Address to, Body body, Incarnation incarnation) {
-    return {from, to, encode({.incarnation = incarnation, .body = std::move(body)})};
-  }
-  Observers observers_;
-  Instant now_;
-};
-
-/// What was seen, of a violation that `deed` commits; empty if it commits none.
-std::string seen(const std::function<void()>& deed) {
-  try {
-    deed();
-  } catch (const Violation& violation) {
-    return violation.seen();
-  }
-  return "";
-}
-
-std::shared_ptr<const Job> ssp_job(std::uint32_t staleness = 1) {
-  Plan plan = test::tiny_plan();
-  plan.shards = 1;
-  plan.consistency = plan::Ssp{staleness};
-  return test::job_of(plan);
-}
 
 Story clock_story() {
   return Story({std::make_shared<ClockChecker>()});
 }
 
 template <class C>
-Story story_of() {
-  const auto job = ssp_job();
+Story story_of(const std::shared_ptr<const Job>& job = ssp_job()) {
   const auto clocks = std::make_shared<ClockChecker>();
   if constexpr (std::is_constructible_v<C, decltype(clocks), std::shared_ptr<BoundChecker>>) {
     const auto bounds = std::make_shared<BoundChecker>(job, clocks);
@@ -432,6 +350,16 @@ TEST_CASE("a lease to a life that was evicted is caught, and to the next one is 
   CHECK(seen([&] { story.sends(kScheduler, kWorkerA, msg::Start{}); }) != "");
   story.sends(kScheduler, kWorkerA, msg::Start{}, Incarnation(2));
   story.sends(kScheduler, kWorkerA, msg::NoData{}, Incarnation(2));
+}
+
+TEST_CASE("all stages of a pipeline are evicted with it") {
+  Plan plan = test::tiny_plan();
+  plan.pipeline.stages = plan.workers = 2;
+  auto story = story_of<EvictedChecker>(test::job_of(plan));
+  for (const Address stage : {kWorkerA, kWorkerB}) story.sends(kScheduler, stage, msg::Start{});
+  story.happens(kScheduler, {.kind = Kind::evicted, .worker = kA});
+  for (const Address stage : {kWorkerA, kWorkerB})
+    CHECK(seen([&] { story.sends(kScheduler, stage, msg::Start{}); }) != "");
 }
 
 TEST_CASE("the dead neither send nor get messages, and nothing happens to them") {

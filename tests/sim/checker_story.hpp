@@ -1,0 +1,93 @@
+#pragma once
+// What tests of checkers have in common: a history that is told by hand, and what a checker says.
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/observers.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::sim {
+
+using Kind = Event::Kind;
+
+inline const Address kShard = address_of(ShardId(0));
+inline const WorkerId kA(0), kB(1);
+inline const Address kWorkerA = address_of(kA), kWorkerB = address_of(kB);
+
+/// Some checkers, and short names for what they are told.
+class Story {
+ public:
+  explicit Story(std::vector<std::shared_ptr<Observer>> observers)
+      : observers_(std::move(observers)) {}
+
+  void happens(Address actor, const Event& event) { observers_.event(tick(), actor, event); }
+  void sends(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
+    observers_.sent(tick(), letter(from, to, std::move(body), incarnation));
+  }
+  void gets(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
+    observers_.delivered(tick(), letter(from, to, std::move(body), incarnation));
+  }
+  void ends(Address actor) { observers_.ended(tick(), actor); }
+  void run_ends(const RunTotals& totals) { observers_.run_ended(totals); }
+
+  void admitted(WorkerId worker, std::int64_t iteration = 0) {
+    happens(kShard, {.kind = Kind::admitted, .worker = worker, .iteration = Iteration(iteration)});
+  }
+  void moved(WorkerId worker, std::int64_t clock) {
+    happens(kShard, {.kind = Kind::clock_moved, .worker = worker, .value = clock});
+  }
+  void asks(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
+    gets(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(own_clock)});
+  }
+  void parked(WorkerId worker, std::int64_t iteration) {
+    happens(kShard,
+            {.kind = Kind::pull_parked, .worker = worker, .iteration = Iteration(iteration)});
+  }
+  void answered(WorkerId worker, std::int64_t iteration) {
+    happens(kShard,
+            {.kind = Kind::pull_answered, .worker = worker, .iteration = Iteration(iteration)});
+  }
+  void applied(WorkerId worker, std::int64_t iteration, std::int64_t part = 0,
+               std::int64_t samples = 1) {
+    happens(kShard, {.kind = Kind::part_applied,
+                     .worker = worker,
+                     .iteration = Iteration(iteration),
+                     .value = part,
+                     .value2 = samples,
+                     .incarnation = Incarnation(1)});
+  }
+  void trained(std::int64_t begin, std::int64_t end, std::int64_t epoch = 0) {
+    happens(kScheduler,
+            {.kind = Kind::trained, .value = begin, .value2 = end, .epoch = Epoch(epoch)});
+  }
+
+ private:
+  Instant tick() { return now_ = now_ + milliseconds(1); }
+  static Letter letter(Address from, Address to, Body body, Incarnation incarnation) {
+    return {from, to, encode({.incarnation = incarnation, .body = std::move(body)})};
+  }
+  Observers observers_;
+  Instant now_;
+};
+
+/// What was seen, of a violation that `deed` commits; empty if it commits none.
+inline std::string seen(const std::function<void()>& deed) {
+  try {
+    deed();
+  } catch (const Violation& violation) {
+    return violation.seen();
+  }
+  return "";
+}
+
+inline std::shared_ptr<const Job> ssp_job(std::uint32_t staleness = 1) {
+  Plan plan = test::tiny_plan();
+  plan.shards = 1;
+  plan.consistency = plan::Ssp{staleness};
+  return test::job_of(plan);
+}
+
+}  // namespace leeway::sim
