@@ -1,14 +1,15 @@
 // What pipelines gain and what they keep.
 //
-//   pipeline_bench [speed] [memory] [bubble] [--rounds 5] [--seconds 2]     all three, if none is
-//   named
+//   pipeline_bench [speed] [memory] [bubble] [--rounds 5] [--seconds 2] [--model gpt]
 //
-// speed: samples a second of a transformer and of a convolutional network, cut into two stages on
-// two cores, against one worker on one core, interleaved; beside it what one worker loses to the
-// same micro-batches, and what two whole workers do. memory: what the activations of fill_drain, of
-// 1f1b and of 1f1b with recompute come to by their shapes, and the largest memory of a process that
-// trains so. bubble: the share of their time in which the stages of a simulated pipeline of equal
-// layers idle, in a world without noise and latency, against the schedules' closed forms.
+// All three, if none is named. speed: samples a second of a transformer and of two convolutional
+// networks, cut into two stages on two cores where the times of their layers on this machine say,
+// against one worker on one core, interleaved; beside it what the cut allows, what one worker loses
+// to the same micro-batches, and what two whole workers do. memory: what the activations of
+// fill_drain, of 1f1b and of 1f1b with recompute come to by their shapes, and the largest memory of
+// a process that trains so. bubble: the share of their time in which the stages of a simulated
+// pipeline of equal layers idle, in a world without noise and latency, against the schedules'
+// closed forms.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
@@ -17,11 +18,14 @@
 #include <fstream>
 #include <functional>
 
+#include "actors/pipeline_pieces.hpp"
 #include "bench/child.hpp"
 #include "bench/models.hpp"
 #include "bench/random_samples.hpp"
 #include "core/text.hpp"
+#include "models/layer_times.hpp"
 #include "models/part_bytes.hpp"
+#include "policies/pipeline/play.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/words.hpp"
 
@@ -95,27 +99,63 @@ struct Row {
   std::string name;
   int cores;
   Plan plan;
+  double limit;  // by what its stages take by themselves and the bubble; 0: not known
   std::vector<double> figures;
 };
 
-std::vector<Row> rows_of(const std::string& model) {
-  constexpr std::uint32_t kBatch = 64;
-  const Plan whole = plan_of(task_of(model), kBatch, 8);
+/// A network, and the samples of an update: as many as make micro-batches worth while.
+struct Cut {
+  const char* model;
+  std::uint32_t batch;
+};
+constexpr Cut kCuts[] = {{"gpt", 256}, {"resnet", 256}, {"vgg", 256}};
+
+/// What each layer takes on one core of this machine, for a micro-batch of this plan.
+std::vector<LayerTime> times_of(const bench::Task& task, const Plan& plan) {
+  const std::int64_t size = micro_batch_samples(plan);
+  const bench::RandomSamples data(task, size);
+  const std::vector<std::uint64_t> keys(static_cast<std::size_t>(size));
+  const Batch batch{.size = size, .x = data.x(0), .labels = data.labels(0), .sample_keys = keys};
+  return measured_times(must(task.model()), batch, make_cpu_executor());
+}
+
+/// Cuts the plan at the best place, and says how much faster than one core that can be at most.
+double cut_best(Plan& plan, const bench::Task& task, const std::vector<LayerTime>& times) {
+  const plan::Pipeline& wanted = plan.pipeline;
+  const pipeline::Spec spec{.schedule = wanted.schedule,
+                            .stages = static_cast<int>(wanted.stages),
+                            .micro_batches = static_cast<int>(plan.micro_batches),
+                            .chunks = static_cast<int>(wanted.chunks)};
+  const auto problem = partition_problem(plan, *must(task.model()), spec, plan::World{}, times);
+  const auto partition = must(find_partition(problem, "", "split"));
+  plan.pipeline.split = text_of(partition, problem.pieces);
+  std::int64_t alone = 0;
+  for (const auto& piece : problem.pieces) alone += piece.ns.of_micro_batch();
+  const auto played = pipeline::play(must(pipeline::make_table(spec)), partition.costs());
+  return static_cast<double>(alone * spec.micro_batches) / static_cast<double>(must(played).length);
+}
+
+std::vector<Row> rows_of(const Cut& of) {
+  const bench::Task& task = task_of(of.model);
+  const Plan whole = plan_of(task, of.batch, 8);
   Plan pieces = whole;
   pieces.micro_batches = kMicroBatches;
   std::vector<Row> rows = {
-      {concat(model, ": 1 worker, 1 core"), 1, whole, {}},
-      {concat("1 worker, 1 core, ", kMicroBatches, " micro-batches"), 1, pieces, {}}};
-  for (const char* schedule : {"fill_drain", "1f1b", "zero_bubble_h1", "2bw"}) {
+      {concat(of.model, ", batch ", of.batch, ": 1 worker, 1 core"), 1, whole, 1, {}},
+      {concat("1 worker, 1 core, ", kMicroBatches, " micro-batches"), 1, pieces, 1, {}}};
+  const auto times = times_of(task, pieces);
+  for (const char* schedule : {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1", "2bw"}) {
     Plan piped = whole;
     cut(piped, 2, schedule);
     if (std::string_view(schedule) == "2bw") piped.consistency = ssp(1);
-    rows.push_back({concat("2 stages, 2 cores, ", schedule), 2, piped, {}});
+    if (std::string_view(schedule) == "interleaved") piped.pipeline.chunks = 2;
+    const double limit = cut_best(piped, task, times);
+    rows.push_back({concat("2 stages, 2 cores, ", schedule), 2, piped, limit, {}});
   }
   Plan two = whole;
   two.workers = 2;
   two.consistency = ssp(2);
-  rows.push_back({"2 workers, 2 cores, ssp(2)", 2, two, {}});
+  rows.push_back({"2 workers, 2 cores, ssp(2)", 2, two, 2, {}});
   return rows;
 }
 
@@ -125,7 +165,7 @@ double rate_of(const Row& row) {
 }
 
 void print(const std::vector<Row>& rows) {
-  std::printf("%-36s %10s %10s %10s   %s\n", "samples/s", "median", "min", "max",
+  std::printf("%-36s %8s %8s %8s %8s   %s\n", "samples/s", "median", "min", "max", "limit",
               "ratio: median (min to max)");
   for (const auto& row : rows) {
     const auto [least, most] = std::minmax_element(row.figures.begin(), row.figures.end());
@@ -133,23 +173,27 @@ void print(const std::vector<Row>& rows) {
     for (std::size_t i = 0; i < row.figures.size(); ++i)
       ratios.push_back(row.figures[i] / rows.front().figures[i]);
     const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-    std::printf("%-36s %10.1f %10.1f %10.1f   %.3f (%.3f to %.3f)\n", row.name.c_str(),
-                median(row.figures), *least, *most, median(ratios), *low, *high);
+    std::printf("%-36s %8.0f %8.0f %8.0f %8.2f   %.2f (%.2f to %.2f)%s%s\n", row.name.c_str(),
+                median(row.figures), *least, *most, row.limit, median(ratios), *low, *high,
+                row.plan.pipeline.split.empty() ? "" : "  ", row.plan.pipeline.split.c_str());
   }
   std::printf("\n");
 }
 
-void speed(int rounds, double seconds) {
-  for (const char* model : {"gpt", "vgg"}) {
-    register_random(task_of(model));
-    auto rows = rows_of(model);
+void speed(const std::vector<std::string>& models, int rounds, double seconds) {
+  for (const Cut& of : kCuts) {
+    if (!models.empty() && std::find(models.begin(), models.end(), of.model) == models.end())
+      continue;
+    use_cores(1);
+    register_random(task_of(of.model));
+    auto rows = rows_of(of);
     for (Row& row : rows) {
       const double wanted = rate_of(row) * seconds / row.plan.batch;
       row.plan.stop.iterations = static_cast<std::uint64_t>(wanted) + 2 * row.plan.workers;
     }
     for (int round = 0; round < rounds; ++round) {
       for (auto& row : rows) row.figures.push_back(rate_of(row));
-      std::fprintf(stderr, "%s: round %d of %d\n", model, round + 1, rounds);
+      std::fprintf(stderr, "%s: round %d of %d\n", of.model, round + 1, rounds);
     }
     print(rows);
   }
@@ -300,13 +344,15 @@ void bubble() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> parts;
+  std::vector<std::string> parts, models;
   std::vector<std::size_t> peak;
   int rounds = 5;
   double seconds = 2;
   CLI::App app("What pipelines gain and what they keep.");
   app.add_option("parts", parts, "speed, memory or bubble")
       ->check(CLI::IsMember({"speed", "memory", "bubble"}));
+  app.add_option("--model", models, "for speed alone: gpt, resnet or vgg [all]")
+      ->check(CLI::IsMember({"gpt", "resnet", "vgg"}));
   app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
   app.add_option("--seconds", seconds, "of each run")->check(CLI::PositiveNumber);
   app.add_option("--peak", peak)->expected(2)->group("");  // for processes of its own
@@ -318,7 +364,7 @@ int main(int argc, char** argv) {
   const auto wanted = [&](const char* part) {
     return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
   };
-  if (wanted("speed")) speed(rounds, seconds);
+  if (wanted("speed")) speed(models, rounds, seconds);
   if (wanted("memory")) memory(rounds);
   if (wanted("bubble")) bubble();
 }

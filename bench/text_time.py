@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""What a text model has learned after a stated time: cut into stages, whole on one core, and whole twice.
+
+usage: text_time.py [--seconds 30] [--rounds 3] [--build build/release] [--scenario pipeline-gpt]
+
+Each kind of run first says how fast it is; then it gets as many epochs as it can train in the time, so that its learning rate
+comes to the end of its schedule. All train the same batch an update. Prints, interleaved over the rounds, epochs, seconds and
+the loss a character on the text that was set aside. Let nothing else run meanwhile.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BATCH = 32
+KINDS = {
+    "1 worker, 1 core": (["taskset", "-c", "0"], ["--stages", "1", "--workers", "1", "--micro-batches", "1"]),
+    "1 worker, 2 cores": ([], ["--stages", "1", "--workers", "1", "--micro-batches", "1"]),
+    "2 stages, 1f1b": ([], ["--schedule", "1f1b"]),
+    "2 stages, zero_bubble_h1": ([], ["--schedule", "zero_bubble_h1"]),
+    "2 stages, 2bw": ([], ["--schedule", "2bw", "--staleness", "1"]),
+    "2 workers, bsp": ([], ["--stages", "1", "--workers", "2", "--micro-batches", "1"]),
+}
+
+
+def result_of(program, kind, epochs, seconds=None):
+    before, arguments = KINDS[kind]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        batch = BATCH // 2 if kind.startswith("2 workers") else BATCH
+        command = [*before, program, "--batch", str(batch), *arguments, "--epochs", str(epochs), "--evaluate-every", "0", "--out", out]
+        if seconds:
+            command += ["--seconds", str(seconds)]
+        done = subprocess.run([*command, "--quiet"], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{kind} failed:\n{done.stdout}{done.stderr}")
+        return json.loads((out / "result.json").read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scenario", default="pipeline-gpt")
+    parser.add_argument("--build", default="build/release")
+    args = parser.parse_args()
+    program = Path(args.build) / "bin" / args.scenario
+    whole = result_of(program, "2 workers, bsp", 0.05)["samples_trained"] / 0.05  # samples of an epoch
+    runs = {kind: [] for kind in KINDS}
+    for number in range(args.rounds):
+        for kind in KINDS:
+            rate = result_of(program, kind, 1, seconds=max(args.seconds / 10, 2))["samples_per_second"]
+            epochs = round(rate * args.seconds / whole, 4)
+            run = result_of(program, kind, epochs)
+            runs[kind].append((run["test_loss"], epochs, run["seconds"]))
+        print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
+    print(f"{args.scenario}, batch {BATCH}, {args.seconds:g} s: median (range) of {args.rounds} rounds")
+    print(f"  {'':26} {'loss':26} {'epochs':8} seconds")
+    for kind, values in runs.items():
+        losses, epochs, seconds = zip(*values)
+        loss = f"{statistics.median(losses):.3f} ({min(losses):.3f} to {max(losses):.3f})"
+        print(f"  {kind:26} {loss:26} {statistics.median(epochs):<8.3f} {statistics.median(seconds):.1f}")
+
+
+if __name__ == "__main__":
+    main()
