@@ -45,6 +45,7 @@ struct Member {
   std::vector<Stage> stages;
   Clock clock;               // acknowledged to all stages, as far as known
   std::size_t missing = 0;   // answers of shards to Admit or Fence
+  View admitted_by;          // of the last Admit
   Iteration start;           // largest clock that a shard admitted a stage at
   bool uneven = false;       // shards admitted its stages at different clocks
   std::uint64_t starts = 0;  // that it was told, over all its lives: each has a number of its own

@@ -42,6 +42,7 @@ class ParameterClient {
   bool arrived(Iteration iteration) const { return incoming_.at(iteration).missing == 0; }
   PulledWeights take(Iteration iteration);
   void forget_below(Iteration iteration);
+  void forget(Iteration iteration) { incoming_.erase(iteration); }
   /// Takes in an answer: true when it was the last that a pull waited for. The error says what does
   /// not fit.
   Expected<bool> take_in(Address from, msg::Weights& weights);

@@ -77,7 +77,11 @@ class ParameterGroup::UpdateWork final : public Work {
     }
     for (const Share& share : shares_) samples_ += share.samples;
     lags_.assign(contributions_.size(), 0);
-    weight_ = static_cast<double>(samples_) / static_cast<double>(round);
+    // Half a gradient counts as half an update, of a gradient that is twice as large: so two halves
+    // that come one by one decay the weights and their averages as one whole.
+    const auto here = static_cast<double>(shares_.front().end - shares_.front().begin);
+    if (shares_.size() == 1) portion_ = here / contributions_.front().owners;
+    weight_ = portion_ * static_cast<double>(samples_) / static_cast<double>(round);
   }
 
   int parts() const override { return static_cast<int>(live_->size()); }
@@ -121,11 +125,12 @@ class ParameterGroup::UpdateWork final : public Work {
   /// The gradient of one pipeline, where this group's executor reads it: the sum of its stages', to
   /// the bits that one stage gets that has all of them (see add_gradient).
   Blob sum(const Share& share, std::size_t index) const {
-    if (share.end - share.begin == 1)
+    if (share.end - share.begin == 1 && portion_ == 1)
       return on_->fetch(contributions_[share.begin].blocks[index].data);
     Blob sum = on_->floats((*live_)[index].block->floats);
     for (std::size_t i = share.begin; i < share.end; ++i)
-      add(sum, on_->fetch(contributions_[i].blocks[index].data), 1, i == share.begin, index);
+      add(sum, on_->fetch(contributions_[i].blocks[index].data), static_cast<float>(1 / portion_),
+          i == share.begin, index);
     return sum;
   }
 
@@ -223,6 +228,7 @@ class ParameterGroup::UpdateWork final : public Work {
   std::vector<std::int64_t> lags_;
   std::int64_t samples_ = 0;  // of all pipelines
   std::int64_t counted_ = 0;  // of those, what counts as trained on
+  double portion_ = 1;        // of its gradient that a lone pipeline has here
   double weight_ = 0;
 };
 

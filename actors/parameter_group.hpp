@@ -32,6 +32,7 @@ struct Contribution {
   /// Of blocks that several stages of a pipeline own, the samples count when the first stage's
   /// gradient of them is applied.
   bool first_owner = true;
+  std::uint32_t owners = 1;  // of these blocks, each with its part of the gradient
   std::vector<msg::BlockData>
       blocks;  // one for each of the group's, in its order; none for an empty push
 };

@@ -178,7 +178,8 @@ void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
     if (!stage.joined) refuse_evicted(worker, out);
     return;
   }
-  stage.heard = true;
+  const auto* idle = std::get_if<msg::Idle>(&envelope.body);
+  stage.heard |= !idle || idle->start == member_of(worker).starts;
   on_member(worker, envelope.body, out);
 }
 
@@ -197,7 +198,7 @@ void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
     stopped(worker, done->clock, out);
   } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
     stop(msg::RunEnded::Reason::failed,
-         concat("worker ", worker, ": the loss became ",
+         concat(job_->stages->name_of(worker), ": the loss became ",
                 std::isnan(diverged->loss) ? "NaN" : "infinite", " in iteration ",
                 diverged->iteration, ", first seen at ", diverged->layer,
                 "; lower the learning rate (--lr) or the staleness, or look at the data"),

@@ -87,7 +87,8 @@ void Scheduler::data_came_back(Outbox& out) {
   if (phase_ != Phase::training) return;
   for (const auto& [lead, want] : std::exchange(waiting_, {})) lease(lead, want, out);
   if (!leases_.anything_to_lease()) return;
-  for (const WorkerId lead : members_in({State::idle})) admit(lead, out);
+  for (const WorkerId lead : members_in({State::idle}))
+    if (!members_.at(lead).leaving()) admit(lead, out);
 }
 
 void Scheduler::emit_trained(WorkerId lead, const SampleRange& range, Outbox& out) {

@@ -74,9 +74,10 @@ void Scheduler::admit(WorkerId lead, Outbox& out) {
       least = std::min(least.value_or(members_.at(other).clock), members_.at(other).clock);
     if (least) at = std::max(at, Iteration(least->value()));
   }
-  const View view = next_view();
+  member.admitted_by = next_view();
   for (const WorkerId worker : workers_of(lead))
-    to_shards_of(worker, msg::Admit{worker, stage_of(worker).incarnation, at, view}, out);
+    to_shards_of(worker, msg::Admit{worker, stage_of(worker).incarnation, at, member.admitted_by},
+                 out);
 }
 
 void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
@@ -84,6 +85,7 @@ void Scheduler::admitted(const msg::Admitted& answer, Outbox& out) {
   const WorkerId lead = job_->stages->lead_of(answer.worker);
   auto& member = members_.at(lead);
   if (member.state != State::admitting || member.missing == 0) return;
+  if (answer.view != member.admitted_by) return;  // of an earlier life
   member.uneven |= member.missing < pairs_ && answer.iteration != member.start;
   member.start = std::max(member.start, answer.iteration);
   if (--member.missing > 0) return;
@@ -104,6 +106,8 @@ void Scheduler::start_admitted(Outbox& out) {
   if (first && known_.size() < count_in({State::admitting})) return;
   for (const WorkerId lead : std::exchange(known_, {})) {
     auto& member = members_.at(lead);
+    // Those of its stages that have heard the Stop would not hear the Start.
+    if (phase_ != Phase::training || member.leaving()) continue;
     enter(lead, State::running);
     leases_.skip_to(lead, member.start);
     for (auto& stage : member.stages) stage.heard = stage.idle = false;

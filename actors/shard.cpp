@@ -225,6 +225,7 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
                             .weight = push.weight,
                             .samples = push.samples,
                             .first_owner = owners.front() == job_->stages->stage_of(worker),
+                            .owners = static_cast<std::uint32_t>(owners.size()),
                             .blocks = std::move(push.blocks)};
   if (push.kind == msg::Push::Kind::empty) contribution.blocks.clear();
   switch (clocks_.accept(worker, push.iteration, push.part, push.part_count)) {

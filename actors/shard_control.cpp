@@ -25,7 +25,8 @@ void Shard::handle(const msg::Admit& admit, Outbox& out) {
   const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
   out.emit(
       {.kind = Event::Kind::admitted, .worker = admit.worker, .iteration = Iteration(at.value())});
-  out.send(kScheduler, encode({.body = msg::Admitted{admit.worker, Iteration(at.value())}}));
+  out.send(kScheduler,
+           encode({.body = msg::Admitted{admit.worker, Iteration(at.value()), admit.view}}));
   clocks_changed(admit.worker, out);
 }
 

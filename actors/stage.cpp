@@ -39,7 +39,7 @@ void Stage::started(Iteration iteration, Outbox& out) {
   given_up_ = false;
   behind_ = Clock(iteration.value());
   mini_batches_.clear();
-  held_.clear();
+  forget_versions(held_.end());
   activations_.clear();
   gradients_.clear();
   idle_since_ = iteration_since_ = waits_since_ = out.now();
@@ -73,8 +73,9 @@ Clock Stage::acknowledged() const {
 }
 
 bool Stage::is_neighbour(Address peer) const {
-  return peer.kind == RoleKind::worker && peer.index != id_.value() &&
-         job_->stages->lead_of(WorkerId(peer.index)) == job_->stages->lead_of(id_);
+  if (peer.kind != RoleKind::worker) return false;
+  const auto neighbours = job_->stages->neighbours(id_);
+  return std::find(neighbours.begin(), neighbours.end(), WorkerId(peer.index)) != neighbours.end();
 }
 
 Clock Stage::trained() const {
@@ -83,9 +84,9 @@ Clock Stage::trained() const {
 
 void Stage::on_link(Address peer, Outbox& out) {
   if (!is_neighbour(peer)) return Participant::on_link(peer, out);
-  if (state_ != State::running || planted(Mutant::links_of_stages_forgotten)) return;
-  // What was on its way between the two may be lost: the pipeline starts again where it is
-  // acknowledged.
+  if (state_ == State::stopped || planted(Mutant::links_of_stages_forgotten)) return;
+  // What was on its way between the two may be lost, be it of a Start that is not heard of yet
+  // here, or has ended here: the pipeline starts again where it is acknowledged.
   stopping_ = false;  // it is said again to who joins
   rejoin(out);
 }
@@ -144,6 +145,12 @@ std::shared_ptr<BoundWeights> Stage::weights_for(std::int64_t version, Outbox& o
     blocked_since_.reset();
   }
   return held.weights;
+}
+
+void Stage::forget_versions(std::map<std::int64_t, Held>::iterator end) {
+  for (auto at = held_.begin(); at != end; ++at)
+    if (!at->second.weights) parameters_.forget(at->second.pulled);
+  held_.erase(held_.begin(), end);
 }
 
 // ---- operations ----
@@ -236,10 +243,13 @@ bool Stage::start_backward(const Op& op, MiniBatch& mini_batch, Outbox& out) {
   const Key key = key_of(op);
   StageWork::Task task{.kind = op.kind, .chunk = op.chunk};
   const bool inputs = pipeline::gives_input_gradient(op.kind);
-  if (inputs && gradient_wanted_[part_of(op.chunk)]) {
+  const std::uint32_t part = part_of(op.chunk);
+  if (inputs && part + 1 < parts()) {
+    // Also where it is empty, as there are no weights before it: so no stage runs ahead of those
+    // behind it.
     const auto gradient = gradients_.find(key);
     if (gradient == gradients_.end()) return wait_for(Wait::after, out);
-    task.input = std::move(gradient->second);
+    if (gradient_wanted_[part]) task.input = std::move(gradient->second);
     gradients_.erase(gradient);
   }
   task.micro_batch = in_flight_.at(key);
@@ -326,7 +336,9 @@ void Stage::finish_operation(Outbox& out) {
     }
   }
   note_memory();
-  if (Blob data = work->take_output()) send_tensor(*work, std::move(data), out);
+  const bool inputs = pipeline::gives_input_gradient(task.kind);
+  if (task.kind == OpKind::forward ? part + 1 < parts() : inputs && part > 0)
+    send_tensor(*work, work->take_output(), out);
   if (!pipeline::gives_weight_gradient(task.kind)) return;
   event.kind = Event::Kind::backward_weights;
   out.emit(event);
@@ -385,7 +397,7 @@ void Stage::finish_iteration(Iteration iteration, const MiniBatch& mini_batch, O
   const Key next{iteration + 1, 0, 0};
   activations_.erase(activations_.begin(), activations_.lower_bound(next));
   gradients_.erase(gradients_.begin(), gradients_.lower_bound(next));
-  held_.erase(held_.begin(), held_.lower_bound(program_.next_forward(next_op_).version));
+  forget_versions(held_.lower_bound(program_.next_forward(next_op_).version));
   mini_batches_.erase(iteration);
   report(false, out);
 }

@@ -78,9 +78,9 @@ class Stage final : public Participant {
   void handle(Address from, msg::Activation& activation, Outbox& out);
   void handle(Address from, msg::OutputGradient& gradient, Outbox& out);
   void handle(Address from, const msg::GivenUp& given_up, Outbox& out);
-  /// What is wrong with a tensor of the model before layer `end`, for the micro-batch `key`; empty
-  /// when it fits.
-  std::string misfit(Address from, Address expected, const Key& key, int end,
+  /// What is wrong with a tensor for the micro-batch `key` that comes from a part's stage, and is
+  /// of the model before layer `end`, or has no elements if it is not `wanted`; empty when it fits.
+  std::string misfit(Address from, Address expected, const Key& key, int end, bool wanted,
                      const msg::StageTensor& tensor) const;
   /// True when the message is not for the present Start: it is kept for the one that it is for, or
   /// is stale.
@@ -107,6 +107,9 @@ class Stage final : public Participant {
   void update(const Op& op, MiniBatch& mini_batch, Outbox& out);
   /// A version of the weights; null while it is not here.
   std::shared_ptr<BoundWeights> weights_for(std::int64_t version, Outbox& out);
+  /// Nothing goes forward on those before `end` any more, also where nothing has: the last
+  /// iteration may have fewer micro-batches than the schedule.
+  void forget_versions(std::map<std::int64_t, Held>::iterator end);
   std::shared_ptr<StageMicroBatch> micro_batch_of(const Op& op, const MiniBatch& mini_batch,
                                                   std::shared_ptr<BoundWeights> weights) const;
   void compute(const Op& op, StageWork::Task task, Outbox& out);
@@ -133,7 +136,7 @@ class Stage final : public Participant {
   Address stage_of_part(std::uint32_t part) const {
     return stage_address(part % job_->stages->count());
   }
-  /// Another stage of this pipeline.
+  /// Of this pipeline, the stage before, or the one behind.
   bool is_neighbour(Address peer) const;
   bool is_lead() const { return stage_ == 0; }
   bool is_last_stage() const { return stage_ + 1 == job_->stages->count(); }

@@ -28,7 +28,7 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
     if (!is_neighbour(from))
       refuse_malformed(from, message->iteration,
                        concat("a ", name_of(envelope.body), " of ", from,
-                              ", which is no stage of this pipeline"),
+                              ", which is not a stage before or behind this one"),
                        out);
     else if (!is_for_another_start(from, *message, out))
       handle(from, *message, out);
@@ -117,7 +117,7 @@ void Stage::handle(Address from, const msg::NoMore& no_more, Outbox& out) {
 
 // ---- tensors ----
 
-std::string Stage::misfit(Address from, Address expected, const Key& key, int end,
+std::string Stage::misfit(Address from, Address expected, const Key& key, int end, bool wanted,
                           const msg::StageTensor& tensor) const {
   const auto& [iteration, micro_batch, part] = key;
   if (from != expected) return concat("of part ", part, " it is not for ", from, " to say");
@@ -125,7 +125,7 @@ std::string Stage::misfit(Address from, Address expected, const Key& key, int en
   if (found == mini_batches_.end()) return concat("iteration ", iteration, " is not under way");
   const std::int64_t samples = found->second.size_of(micro_batch);
   if (samples == 0) return concat("micro-batch ", micro_batch, " has no samples");
-  const Shape shape = shape_before(*job_->model, end, samples);
+  const Shape shape = wanted ? shape_before(*job_->model, end, samples) : Shape{0};
   if (tensor.dtype == DType::f32 && tensor.shape == shape) return {};
   return concat("the tensor of micro-batch ", micro_batch, " is ", tensor.shape, " x ",
                 name_of(tensor.dtype), ", not ", shape, " x f32");
@@ -135,9 +135,9 @@ void Stage::handle(Address from, msg::Activation& activation, Outbox& out) {
   const std::uint32_t part = activation.part;
   const Key key{activation.iteration, activation.micro_batch, part};
   const bool ours = part > 0 && part < parts() && part % job_->stages->count() == stage_;
-  const std::string text =
-      ours ? misfit(from, stage_of_part(part - 1), key, range_of(part).first, activation.tensor)
-           : concat("part ", part, " is not here");
+  const std::string text = ours ? misfit(from, stage_of_part(part - 1), key, range_of(part).first,
+                                         true, activation.tensor)
+                                : concat("part ", part, " is not here");
   if (!text.empty())
     return refuse_malformed(from, activation.iteration, concat("activation: ", text), out);
   activations_.try_emplace(key, std::move(activation.tensor.data));
@@ -148,9 +148,9 @@ void Stage::handle(Address from, msg::OutputGradient& gradient, Outbox& out) {
   const std::uint32_t part = gradient.part;
   const Key key{gradient.iteration, gradient.micro_batch, part};
   const bool ours = part < parts() - 1 && part % job_->stages->count() == stage_;
-  const std::string text =
-      ours ? misfit(from, stage_of_part(part + 1), key, range_of(part).end, gradient.tensor)
-           : concat("part ", part, " is not here");
+  const std::string text = ours ? misfit(from, stage_of_part(part + 1), key, range_of(part).end,
+                                         gradient_wanted_[part], gradient.tensor)
+                                : concat("part ", part, " is not here");
   if (!text.empty())
     return refuse_malformed(from, gradient.iteration, concat("gradient: ", text), out);
   // From the last stage to the first, between two chunks, nothing is said of those behind.
@@ -164,8 +164,10 @@ void Stage::send_tensor(const StageWork& work, Blob data, Outbox& out) {
   const auto& [iteration, micro_batch, part] = key_of(working_on_);
   const bool forward = task.kind == pipeline::OpKind::forward;
   const int end = forward ? range_of(part).end : range_of(part).first;
-  msg::StageTensor tensor{DType::f32, shape_before(*job_->model, end, task.micro_batch->size()),
-                          std::move(data)};
+  msg::StageTensor tensor{DType::f32, Shape{0}, Blob::floats(0)};
+  if (forward || gradient_wanted_[part - 1])
+    tensor = {DType::f32, shape_before(*job_->model, end, task.micro_batch->size()),
+              std::move(data)};
   if (forward)
     send(stage_of_part(part + 1),
          msg::Activation{start_, iteration, micro_batch, part + 1, std::move(tensor)}, out);

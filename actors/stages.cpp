@@ -1,6 +1,7 @@
 #include "actors/stages.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "actors/pipeline_pieces.hpp"
 #include "core/check.hpp"
@@ -111,6 +112,19 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
     version_lag_ = std::max<std::int64_t>(version_lag_, schedule.version_lag(spec_, stage));
     weight_versions_ = std::max(weight_versions_, schedule.weight_versions(spec_, stage));
   }
+}
+
+std::vector<WorkerId> Stages::neighbours(WorkerId worker) const {
+  const std::uint32_t stage = stage_of(worker), last = count() - 1;
+  std::set<std::uint32_t> stages;
+  if (stage > 0) stages.insert(stage - 1);
+  if (stage < last) stages.insert(stage + 1);
+  if (spec_.chunks > 1 && stage == 0) stages.insert(last);
+  if (spec_.chunks > 1 && stage == last) stages.insert(0);
+  stages.erase(stage);
+  std::vector<WorkerId> workers;
+  for (const std::uint32_t other : stages) workers.push_back(this->worker(lead_of(worker), other));
+  return workers;
 }
 
 std::string Stages::name_of(WorkerId worker) const {

@@ -50,6 +50,10 @@ class Stages {
     return WorkerId(lead.value() + stage);
   }
 
+  /// The stages of the same pipeline that a stage sends to and hears from: one before and one
+  /// behind, and with several chunks the first and the last each other.
+  std::vector<WorkerId> neighbours(WorkerId worker) const;
+
   /// For people: "worker 5", or "pipeline 1 stage 2 (worker 6)".
   std::string name_of(WorkerId worker) const;
   /// Whom the scheduler knows by its lead: "worker 5", or "pipeline 1 (workers 4 to 7)".

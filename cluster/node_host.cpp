@@ -269,8 +269,8 @@ void NodeHost::reconnected(NodeIndex node) {
         if (is_here(other) && is_there(worker)) links.emplace_back(other, worker);
       }
       if (is_here(worker))
-        for (const Address other : neighbours_of(worker))
-          if (is_there(other)) links.emplace_back(worker, other);
+        for (const WorkerId other : job_->stages->neighbours(WorkerId(worker.index)))
+          if (is_there(address_of(other))) links.emplace_back(worker, address_of(other));
     }
     news = news_of([&](Address one) { return one.kind == RoleKind::shard && is_there(one); },
                    concat("the connection to ", name_of(node),
@@ -291,16 +291,6 @@ void NodeHost::repeat_ends() {
   for (const auto& [actor, end] : ends) options_.on_end(actor, end.first, end.second);
 }
 
-std::vector<Address> NodeHost::neighbours_of(Address worker) const {
-  const Stages& stages = *job_->stages;
-  std::vector<Address> others;
-  const WorkerId lead = stages.lead_of(WorkerId(worker.index));
-  for (std::uint32_t stage = 0; stage < stages.count(); ++stage)
-    if (const Address other = address_of(stages.worker(lead, stage)); other != worker)
-      others.push_back(other);
-  return others;
-}
-
 // ---- workers that would wait for ever ----
 
 std::optional<Address> NodeHost::missed_at(NodeIndex node, WorkerId worker) const {
@@ -311,8 +301,8 @@ std::optional<Address> NodeHost::missed_at(NodeIndex node, WorkerId worker) cons
     if (shards[i] == node) return address_of(ShardId(i));
   // Of a node that is gone, workers go on elsewhere or never.
   if (state == Node::State::gone) return std::nullopt;
-  for (const Address other : neighbours_of(address_of(worker)))
-    if (options_.placement.node_of(other) == node) return other;
+  for (const WorkerId other : job_->stages->neighbours(worker))
+    if (options_.placement.node_of(address_of(other)) == node) return address_of(other);
   return std::nullopt;
 }
 

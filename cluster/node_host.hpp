@@ -138,8 +138,6 @@ class NodeHost {
   void go_on_waiting();
   void come_back(NodeIndex node);
   void repeat_ends();
-  /// The other stages of the worker's pipeline.
-  std::vector<Address> neighbours_of(Address worker) const;
   void begin_life(WorkerId worker);
   std::shared_ptr<Role> next_life(WorkerId worker);
 

@@ -18,6 +18,7 @@ struct Admitted {
   # shard -> scheduler.
   worker @0 :UInt32;
   iteration @1 :Int64;          # the clock at which the worker stands here
+  view @2 :UInt64;              # of the Admit that it answers
 }
 
 struct Raise {

@@ -39,9 +39,11 @@ msg::Admit read(schema::Admit::Reader in) {
 void write(schema::Admitted::Builder out, const msg::Admitted& in) {
   out.setWorker(in.worker.value());
   out.setIteration(in.iteration.value());
+  out.setView(in.view.value());
 }
 msg::Admitted read(schema::Admitted::Reader in) {
-  return {read_worker(in.getWorker()), Iteration(read_count(in.getIteration(), "iteration"))};
+  return {read_worker(in.getWorker()), Iteration(read_count(in.getIteration(), "iteration")),
+          View(in.getView())};
 }
 
 void write(schema::Raise::Builder out, const msg::Raise& in) {

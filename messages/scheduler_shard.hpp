@@ -19,6 +19,7 @@ struct Admit {
 struct Admitted {
   WorkerId worker;
   Iteration iteration;
+  View view;
 };
 
 struct Raise {

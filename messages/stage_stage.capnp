@@ -38,12 +38,12 @@ struct Activation {
 }
 
 struct OutputGradient {
-  # stage -> the one before: the gradient of the output of part `part`.
+  # stage -> the one before: the gradient of the output of part `part`, or that it has gone back, where nobody wants it.
   start @0 :UInt64;
   iteration @1 :Int64;
   microBatch @2 :UInt32;
   part @3 :UInt32;              # that reads it
-  tensor @4 :Common.TensorRef;  # (samples, output)
+  tensor @4 :Common.TensorRef;  # (samples, output); empty where no layer before has weights
   clock @5 :Int64;              # iterations below it are acknowledged to the sender, and to all behind it
 }
 

@@ -48,9 +48,10 @@ TEST_CASE("a pipeline is started when all shards have admitted all stages, and a
   stand.joins(1);
   const auto asked = stand.take<msg::Admit>();
   for (std::size_t i = 0; i + 1 < asked.size(); ++i)
-    stand.hears(asked[i].to, msg::Admitted{asked[i].body.worker, Iteration(0)});
+    stand.hears(asked[i].to, msg::Admitted{asked[i].body.worker, Iteration(0), asked[i].body.view});
   CHECK(stand.says_nothing());
-  stand.hears(asked.back().to, msg::Admitted{asked.back().body.worker, Iteration(0)});
+  stand.hears(asked.back().to,
+              msg::Admitted{asked.back().body.worker, Iteration(0), asked.back().body.view});
   const auto starts = stand.take<msg::Start>();
   REQUIRE(starts.size() == 2);
   for (std::uint32_t i : {0u, 1u}) {
@@ -66,7 +67,8 @@ TEST_CASE("stages that are admitted at different clocks are all raised to the la
   stand.joins(0);
   stand.joins(1);
   for (const auto& asked : stand.take<msg::Admit>())
-    stand.hears(asked.to, msg::Admitted{asked.body.worker, Iteration(asked.body.worker.value())});
+    stand.hears(asked.to, msg::Admitted{asked.body.worker, Iteration(asked.body.worker.value()),
+                                        asked.body.view});
   const auto raises = stand.take<msg::Raise>();
   Pairs raised;
   for (const auto& raise : raises) {
@@ -148,7 +150,7 @@ TEST_CASE("a pipeline is back when its stages are, under new incarnations and a 
   CHECK(admits.size() == stand.pairs_of(0).size());
   for (const auto& admit : admits) {
     CHECK(admit.body.incarnation == (admit.body.worker == WorkerId(0) ? kNext : kSecondLife));
-    stand.hears(admit.to, msg::Admitted{admit.body.worker, Iteration(0)});
+    stand.hears(admit.to, msg::Admitted{admit.body.worker, Iteration(0), admit.body.view});
   }
   const auto starts = stand.take<msg::Start>();
   REQUIRE(starts.size() == 2);
@@ -355,7 +357,7 @@ TEST_CASE("when a pipeline ends that others wait for to begin with, they begin")
   for (const std::uint32_t worker : {0u, 1u, 2u, 3u}) stand.joins(worker);
   for (const auto& asked : stand.take<msg::Admit>())
     if (asked.body.worker >= WorkerId(2))
-      stand.hears(asked.to, msg::Admitted{asked.body.worker, Iteration(0)});
+      stand.hears(asked.to, msg::Admitted{asked.body.worker, Iteration(0), asked.body.view});
   CHECK(stand.take<msg::Start>().empty());
   stand.ends(0);
   CHECK(stand.told<msg::Start>() == Workers{2, 3});

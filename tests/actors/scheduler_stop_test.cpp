@@ -30,12 +30,15 @@ TEST_CASE("an idle pipeline is admitted again when samples come back, with the n
   stand.forget();
   for (const auto& [worker, shard] : stand.pairs_of(0))
     stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
-  CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
-  for (const auto& [worker, shard] : stand.pairs_of(2))
-    stand.hears(address_of(shard), msg::Admitted{worker, end});
+  const auto asked = stand.take<msg::Admit>();
+  CHECK(asked.size() == stand.pairs_of(2).size());
+  for (const auto& one : asked)
+    stand.hears(one.to, msg::Admitted{one.body.worker, end, one.body.view});
   for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.number == 2);
-  // What it said of the earlier one does not make it idle.
+  // What it said of the earlier one does not make it idle, nor is it a sign of having heard this.
   for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
+  stand.reconnects(3);
+  CHECK(stand.told<msg::Start>() == Workers{3});
   stand.hears(3, msg::Idle{Clock(end.value()), 2});
   CHECK(stand.take<msg::Remove>().size() == stand.pairs_of(0).size());
   CHECK(stand.leases(2, end, Clock(end.value()))->begin == 0);
@@ -72,6 +75,71 @@ TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once 
   stand.forget();
   stand.hears(0, msg::Stopped{}, kSecondLife);
   CHECK(stand.says_nothing());
+}
+
+TEST_CASE("a pipeline that is to stop before it is started is not started, and stops") {
+  for (const bool leaves : {true, false}) {
+    INFO((leaves ? "asked to leave" : "the run is stopped"));
+    SchedulerStand stand(piped_plan());
+    stand.begins();
+    stand.loses_the_first();
+    stand.joins(0, kNext);
+    stand.joins(1, kSecondLife);
+    const auto asked = stand.take<msg::Admit>();
+    CHECK(asked.size() == stand.pairs_of(0).size());
+    if (leaves)
+      stand.hears(kHost, msg::Leave{WorkerId(0)});
+    else
+      stand.hears(kHost, msg::Interrupt{});
+    CHECK(stand.told<msg::Stop>() == (leaves ? Workers{0, 1} : Workers{0, 1, 2, 3}));
+    stand.hears(0, msg::Stopped{}, kNext);  // and would not hear a Start
+    for (const auto& one : asked)
+      stand.hears(one.to, msg::Admitted{one.body.worker, {}, one.body.view});
+    CHECK(stand.told<msg::Start>().empty());
+    stand.reconnects(1);  // which has not heard the Stop
+    CHECK(stand.told<msg::Start>().empty());
+    CHECK(stand.told<msg::Stop>() == Workers{1});
+    stand.hears(1, msg::Stopped{}, kSecondLife);
+    CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
+    if (!leaves)
+      for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+    CHECK(stand.take<msg::RunEnded>().size() == (leaves ? 0 : 1));
+  }
+}
+
+TEST_CASE("an idle pipeline that leaves gets nothing to do") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  const Iteration end = stand.trains_all(2);
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
+  stand.hears(kHost, msg::Leave{WorkerId(2)});
+  stand.loses_the_first();
+  CHECK(stand.take<msg::Admit>().empty());
+}
+
+TEST_CASE("shards that answer for an earlier life admit nobody in the next") {
+  SchedulerStand stand(piped_plan());
+  stand.begins();
+  stand.loses_the_first();
+  stand.joins(0, kNext);
+  stand.joins(1, kSecondLife);
+  const auto earlier = stand.take<msg::Admit>();
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  stand.hears(0, msg::Stopped{}, kNext);
+  stand.hears(1, msg::Stopped{}, kSecondLife);
+  stand.joins(0, kSecondLife);
+  stand.joins(1, first_incarnation(3));
+  const auto asked = stand.take<msg::Admit>();
+  REQUIRE(asked.size() == earlier.size());
+  for (const auto& one : earlier)
+    stand.hears(one.to, msg::Admitted{one.body.worker, {}, one.body.view});
+  CHECK(stand.told<msg::Start>().empty());
+  for (const auto& one : asked)
+    stand.hears(one.to, msg::Admitted{one.body.worker, Iteration(7), one.body.view});
+  const auto starts = stand.take<msg::Start>();
+  REQUIRE(starts.size() == 2);
+  for (const auto& start : starts) CHECK(start.body.iteration == Iteration(7));
 }
 
 TEST_CASE("a Stopped that nobody asked for changes nothing") {
@@ -210,7 +278,8 @@ TEST_CASE("a loss that is not finite is told by the last stage, and ends the run
   stand.hears(1, msg::Diverged{Iteration(4), std::numeric_limits<double>::infinity(), "the loss"});
   CHECK(stand.told<msg::Stop>() == Workers{0, 1});
   for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{});
-  CHECK(stand.end().find("worker 1: the loss became infinite in iteration 4") == 0);
+  CHECK(stand.end().find(
+            "pipeline 0 stage 1 (worker 1): the loss became infinite in iteration 4") == 0);
 }
 
 TEST_CASE("all stages are watched, and counted in reports") {

@@ -1,5 +1,6 @@
 // A shard that serves stages of pipelines: each its own blocks, and those that two of them share.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <functional>
 
 #include "tests/actors/tied_scene.hpp"
@@ -312,6 +313,37 @@ TEST_CASE(
     CHECK(scene.pull(kFirst, i + 2, i + 1));
   }
   scene.finish();
+}
+
+TEST_CASE("two halves that are applied one by one decay a table as one whole") {
+  constexpr double kRate = 0.5, kDecay = 0.1;
+  for (const char* schedule : {"1f1b", "weight_stashing"}) {
+    INFO(schedule);
+    Plan plan = tied_plan(2);
+    plan.pipeline.schedule = schedule;
+    plan.optimizer = {kRate, kDecay, plan::Sgd{}};
+    ShardScene scene(job_of(plan));
+    scene.admit_all();
+    REQUIRE(scene.pull(kFirst, 0));
+    REQUIRE(scene.pull(kLast, 0));
+    for (const WorkerId stage : {kFirst, kLast}) {
+      auto push = scene.push_of(stage, 0, shared_part(scene, stage));
+      for (auto& block : push.blocks)
+        std::fill_n(block.data.mutable_floats(), block.shape.count(), 0.0f);
+      scene.push(stage, std::move(push));
+      push_others(scene, stage, 0);
+    }
+    REQUIRE(scene.pull(kLast, 1));
+    const BlockId table = scene.share_of(kFirst).parts[shared_part(scene, kFirst)].blocks[0];
+    const auto of_table = [&](std::int64_t iteration) {
+      for (const auto& block : scene.weights(kLast, iteration))
+        if (block.block == table) return floats_of(std::vector{block.data});
+      LW_CHECK(false, iteration);
+    };
+    const auto before = of_table(0), after = of_table(1);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      REQUIRE(std::abs(after[i] - before[i] * (1 - kRate * kDecay)) <= 1e-3 * std::abs(before[i]));
+  }
 }
 
 TEST_CASE("a cut takes both halves, or none") {

@@ -2,6 +2,7 @@
 // first one, 2 and 3 those of the second.
 #include <catch2/catch.hpp>
 
+#include "core/text.hpp"
 #include "sim/story.hpp"
 #include "tests/support/tiny.hpp"
 
@@ -64,6 +65,35 @@ TEST_CASE("stages that lose their link start again, and what was on its way is c
   story.to_the_end();
   CHECK(story.count(sent<msg::Start>(kScheduler, worker(3))) == 2);
   CHECK(story.totals().end.samples_trained == kSamples);
+}
+
+TEST_CASE("a link that breaks before a Start is heard, or after it has ended, is not forgotten") {
+  Plan plan = plan_of();
+  plan.data = plan::Synthetic{6, 20, plan::Clusters{3, 4, 3}};  // for one of the two
+  Story story(test::job_of(plan));
+  story.hold(kScheduler, worker(2)).hold(kScheduler, worker(3)).until(leased(worker(0)));
+  // Worker 2 hears its Start, has nothing to do and says so; that is lost, and worker 3 has yet to
+  // hear of the Start.
+  const auto no_more = sent<msg::NoMore>(worker(2), worker(3));
+  story.hold(no_more).release(kScheduler, worker(2)).until(no_more).pass(milliseconds(1));
+  story.reconnect(worker(2), worker(3)).release(kScheduler, worker(3)).to_the_end();
+  CHECK(story.totals().end.samples_trained == 6);
+}
+
+TEST_CASE("a first stage without weights goes no further ahead than the schedule says") {
+  for (const char* schedule : {"1f1b", "fill_drain", "2bw"}) {
+    INFO(schedule);
+    Plan plan = plan_of(schedule);
+    plan.model.insert(plan.model.begin(), plan::Relu{});
+    plan.pipeline.split = concat("0,1-", plan.model.size() - 1);
+    Story story(test::job_of(plan));
+    story.until(finished(worker(0), 3)).hold(shard(0), worker(1)).pass(seconds(1000));
+    const auto begun_by_first = story.count(begun(worker(0)));
+    CHECK(begun_by_first >= 4);
+    CHECK(begun_by_first <= 7);
+    story.release(shard(0), worker(1)).to_the_end();
+    CHECK(story.totals().end.samples_trained == kSamples);
+  }
 }
 
 }  // namespace leeway::sim::story

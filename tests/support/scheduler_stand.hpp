@@ -131,7 +131,8 @@ class SchedulerStand final : private Outbox {
   /// Shards answer what they were asked to Admit with where they stand.
   void answer_admits(Iteration least = {}) {
     for (const auto& asked : take<msg::Admit>())
-      hears(asked.to, msg::Admitted{asked.body.worker, std::max(least, asked.body.iteration)});
+      hears(asked.to, msg::Admitted{asked.body.worker, std::max(least, asked.body.iteration),
+                                    asked.body.view});
   }
   /// Shards answer what they were asked to Fence: `clock` iterations whole, and nothing of the
   /// next.
