@@ -275,7 +275,7 @@ void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {
 }
 
 bool LeaseBook::anything_to_lease() const {
-  if (limits_.total_iterations > 0 && iterations_granted_ >= limits_.total_iterations) return false;
+  if (at_last_iteration()) return false;
   return !returned_.empty() || fresh_left() > 0;
 }
 

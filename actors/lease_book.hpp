@@ -91,6 +91,10 @@ class LeaseBook {
   }
 
   bool anything_to_lease() const;
+  /// As many iterations are leased, or trained, as the run may have. False without such a limit.
+  bool at_last_iteration() const {
+    return limits_.total_iterations > 0 && iterations_granted_ >= limits_.total_iterations;
+  }
   /// True when every sample to train has been.
   bool all_trained() const;
   std::uint64_t samples_trained() const { return samples_trained_; }

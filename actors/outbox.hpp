@@ -57,7 +57,7 @@ struct Event {
     clock_moved,     // worker, value: clock
     late,            // worker, incarnation, iteration: its round was closed without it
     admitted,        // worker, iteration
-    fenced,          // worker, value: clock
+    fenced,          // worker, value: clock, value2: 1 if it has parts of that iteration
     removed,         // worker
     cut_taken,       // iteration, value: cut
     refused,         // worker, value: reason
@@ -65,8 +65,8 @@ struct Event {
     lease_granted,   // worker, iteration: first, value: begin, value2: end
     lease_returned,  // worker, value: begin, value2: end
     trained,         // worker, iteration, value: begin, value2: end of the epoch in `epoch`
-    torn,            // worker, iteration
-    evicted,         // worker
+    torn,            // worker: the first of its pipeline, iteration, value: how many are
+    evicted,         // worker: the first of its pipeline
     step_started,    // worker, iteration, value: samples
     step_finished,   // worker, iteration, value: samples
     bound_changed,   // iteration: from here on, value: the staleness bound

@@ -244,7 +244,11 @@ void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out
 
 void Scheduler::finish_if_done(Outbox& out) {
   if (phase_ == Phase::training && leases_.all_trained() && count_in({State::fencing}) == 0)
-    return stop(msg::RunEnded::Reason::finished, "all epochs are trained", out);
+    return stop(msg::RunEnded::Reason::finished,
+                leases_.at_last_iteration()
+                    ? concat("all ", job_->plan.stop.iterations, " iterations are trained")
+                    : "all epochs are trained",
+                out);
   if (phase_ != Phase::stopping) return;
   if (count_in({State::stopped, State::gone}) == members_.size()) finish(out);
 }

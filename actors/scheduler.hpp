@@ -83,7 +83,7 @@ class Scheduler final : public ProtocolRole {
   /// The worker has ended, or an incarnation of it has: so has its pipeline.
   void evict(WorkerId worker, const std::string& reason, Outbox& out);
   void fenced(ShardId shard, const msg::Fenced& answer, Outbox& out);
-  /// What stages said when they stopped, as shards would. Empty while they agree.
+  /// What stages said when they stopped, as shards would. It counts nothing while they agree.
   TornIterations stopped_apart(const Member& member) const;
   /// The member takes part no longer: what it was leased and has not trained goes back, and others
   /// complete what is torn.

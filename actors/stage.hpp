@@ -120,7 +120,7 @@ class Stage final : public Participant {
   void finish_iteration(Iteration iteration, const MiniBatch& mini_batch, Outbox& out);
   void say_done_if_done(Outbox& out);
 
-  /// Of an operation at a part: what its weights, activations and gradients are called.
+  /// Of an operation at a part: what its activation, its gradient and its micro-batch are called.
   Key key_of(const Op& op) const {
     return {iteration_of(op), static_cast<std::uint32_t>(op.micro_batch), part_of(op.chunk)};
   }

@@ -6,7 +6,7 @@ $Cxx.namespace("leeway::schema");
 
 struct Join {
   # worker -> scheduler. Wants to take part. Answered with Start once all shards know the worker, or Refused when this
-  # incarnation was evicted.
+  # incarnation was evicted. A stage waits for the others of its pipeline, and repeats it meanwhile.
 }
 
 struct Start {
@@ -18,7 +18,7 @@ struct Start {
 struct WantLease {
   # worker -> scheduler. Has no samples beyond its iteration `next` - 1. Answered with Lease or NoData. Repeating it is harmless.
   next @0 :Int64;
-  clock @1 :Int64;              # iterations below it are acknowledged by all shards
+  clock @1 :Int64;              # iterations below it are acknowledged by all shards, to all stages as far as the first one knows
   iterations @2 :UInt32;        # with samples, finished since the last WantLease; so are the three below
   samples @3 :UInt64;
   waitedNs @4 :Int64;           # between two computations, for whatever reason
@@ -59,7 +59,7 @@ struct Late {
 
 struct Idle {
   # worker -> scheduler. All its pushes are acknowledged and it has no lease.
-  clock @0 :Int64;
+  clock @0 :Int64;              # of this worker; a pipeline is idle when all its stages are
   start @1 :UInt64;             # number of the Start that it ends
 }
 
@@ -71,7 +71,8 @@ struct Diverged {
 }
 
 struct Stop {
-  # scheduler -> worker. Finish the iteration that is being computed, then say Stopped.
+  # scheduler -> worker. Finish the iteration that is being computed, or all that the first stage has told the next of, then say
+  # Stopped.
 }
 
 struct Leave {

@@ -6,15 +6,15 @@ $Cxx.namespace("leeway::schema");
 using Common = import "common.capnp";
 
 struct Pull {
-  # worker -> shard. Asks for the shard's blocks to start `iteration`. Answered with Weights once the staleness rule
+  # worker -> shard. Asks for those of the shard's blocks that the worker trains, all or its stage's, to start `iteration`. Answered with Weights once the staleness rule
   # allows it, parked until then; Refused when the worker is not admitted.
   iteration @0 :Int64;
-  ownClock @1 :Int64;           # pushes this worker has sent: the answer must contain them
+  ownClock @1 :Int64;           # iterations this worker has pushed: the answer must contain them, and of blocks of two stages the other's half
   dtype @2 :Common.TensorRef.DType;
 }
 
 struct Weights {
-  # shard -> worker. All blocks of the shard; the blobs are shared with the shard and never change.
+  # shard -> worker. The blocks that were asked for; the blobs are shared with the shard and never change.
   iteration @0 :Int64;
   blocks @1 :List(Common.BlockRef);
 }

@@ -165,7 +165,9 @@ TEST_CASE("--slow takes one word, and a trace must be there before a run begins"
 TEST_CASE("stop conditions: iterations, time and accuracy") {
   Plan plan = small().plan();
   plan.stop = {.epochs = 0, .iterations = 37};
-  CHECK(run(plan, {.quiet = true}).iterations == 37);
+  const Result counted = run(plan, {.quiet = true});
+  CHECK(counted.iterations == 37);
+  CHECK(counted.totals.end.text == "all 37 iterations are trained");
   plan.consistency = asp();
   CHECK(run(plan, {.quiet = true}).iterations == 37);
   plan.stop = {.epochs = 0, .seconds = 0.3};
