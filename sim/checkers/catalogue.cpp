@@ -11,6 +11,7 @@
 #include "sim/checkers/rounds.hpp"
 #include "sim/checkers/rule.hpp"
 #include "sim/checkers/samples.hpp"
+#include "sim/checkers/stage_queues.hpp"
 #include "sim/checkers/weights.hpp"
 
 namespace leeway::sim {
@@ -28,6 +29,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(job),
           std::make_shared<PipelineChecker>(job),
+          std::make_shared<StageQueueChecker>(job),
           std::make_shared<EvictedChecker>(job),
           std::make_shared<LimitsChecker>(job)};
 }

@@ -1,5 +1,6 @@
 #pragma once
-// LimitsChecker: every queue is bounded, as core/limits.hpp and the protocol say.
+// LimitsChecker: every queue is bounded, as core/limits.hpp and the protocol say; for those between
+// stages of a pipeline, see StageQueueChecker.
 #include <cstdint>
 #include <memory>
 #include <vector>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "models/pieces.hpp"
-
 namespace leeway::sim {
 
 PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
@@ -14,10 +12,6 @@ PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
   spec_.updates = spec_.stages;
   schedule_ = *pipeline::find_schedule(spec_.schedule);
   stages_.resize(job_->plan.workers);
-  const auto wanted = wanted_gradients(*job_->model);
-  for (const ModelPart& part : job_->stages->parts())
-    gradient_wanted_.push_back(part.end < job_->model->layers() &&
-                               wanted[static_cast<std::size_t>(part.end) - 1]);
 }
 
 // ---- lives ----
@@ -25,7 +19,6 @@ PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
 void PipelineChecker::join(Stage& stage, Incarnation incarnation) const {
   if (incarnation == stage.incarnation) return;
   stage.incarnation = incarnation;
-  stage.pulls.clear();
   stage.whole = {};
   begin(stage, stage.start);
 }
@@ -36,7 +29,9 @@ void PipelineChecker::begin(Stage& stage, std::uint64_t start) const {
   stage.start = start;
   stage.told.erase(stage.told.begin(), stage.told.lower_bound(start));
   stage.open.clear();
+  stage.pulls.clear();
   stage.in_flight.clear();
+  stage.latest_read = -1;
   stage.given_up.reset();
 }
 
@@ -61,8 +56,7 @@ void PipelineChecker::on_event(Instant, Address actor, const Event& event) {
     return finish_if_done(actor, stage, event.iteration);
   }
   if (!passes) return;
-  const std::uint32_t parts = job_->stages->count() * static_cast<std::uint32_t>(spec_.chunks);
-  if (event.part >= parts || event.part % job_->stages->count() != index_of(actor) ||
+  if (event.part >= parts() || event.part % job_->stages->count() != index_of(actor) ||
       event.value < 0 || event.value >= spec_.micro_batches)
     violated({actor}, "micro-batch ", event.value, " of part ", event.part,
              ", which is not one of this stage");
@@ -98,6 +92,7 @@ void PipelineChecker::forward(Address actor, Stage& stage, const Event& event) {
   }
   check_pull(actor, stage, event.iteration, event.value2);
   ++stage.in_flight[event.value2];
+  stage.latest_read = event.value2;
   check_kept(actor, stage);
 }
 
@@ -124,7 +119,7 @@ void PipelineChecker::backward(Address actor, Stage& stage, const Event& event) 
     if (--kept->second == 0) stage.in_flight.erase(kept);
     return;
   }
-  if (!gradient_wanted_[event.part]) return;
+  if (event.part + 1 == parts()) return;  // the loss gives it
   if (stage.told[stage.start].gradients.erase({event.iteration, micro_batch, event.part}) == 0)
     wrong(" without the gradient of its output");
 }
@@ -154,11 +149,22 @@ void PipelineChecker::check_pull(Address actor, const Stage& stage, Iteration it
   }
 }
 
+bool PipelineChecker::may_read(const Stage& stage, Iteration pull,
+                               const std::map<ShardId, Pull>& at_shards) const {
+  if (pull.value() < stage.latest_read || stage.whole.contains(pull)) return false;
+  const auto open = stage.open.find(pull);
+  if (open != stage.open.end() && open->second.over) return false;
+  return std::any_of(at_shards.begin(), at_shards.end(),
+                     [](const auto& at) { return at.second.answer.has_value(); });
+}
+
 void PipelineChecker::check_kept(Address actor, const Stage& stage) const {
   const int index = static_cast<int>(index_of(actor));
-  const auto versions = static_cast<int>(stage.in_flight.size());
+  auto versions = static_cast<int>(stage.in_flight.size());
+  for (const auto& [pull, at_shards] : stage.pulls)
+    if (!stage.in_flight.contains(pull.value()) && may_read(stage, pull, at_shards)) ++versions;
   if (versions > schedule_->weight_versions(spec_, index))
-    violated({actor}, versions, " versions of its weights in flight; the schedule says ",
+    violated({actor}, versions, " versions of its weights are kept; the schedule says ",
              schedule_->weight_versions(spec_, index));
   int activations = 0;
   for (const auto& [pull, count] : stage.in_flight) activations += count;
@@ -177,7 +183,7 @@ void PipelineChecker::on_sent(Instant, const Letter& letter) {
     if (letter.as<msg::Join>()) join(stage, letter.open()->incarnation);
   } else if (letter.to().kind == RoleKind::shard) {
     const auto* pull = letter.as<msg::Pull>();
-    // One that was answered is not asked for again, but under another Start.
+    // One that was answered is not asked for again.
     if (pull) stage.pulls[pull->iteration][ShardId(letter.to().index)] = {pull->own_clock, {}};
   } else if (letter.to().kind == RoleKind::worker) {
     if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
@@ -217,6 +223,7 @@ void PipelineChecker::on_delivered(Instant, const Letter& letter) {
     if (at == asked->second.end() || at->second.answer) return;  // of several it takes the first
     auto& answer = at->second.answer.emplace();
     for (const auto& block : weights->blocks) answer[block.block] = block.version;
+    check_kept(to, stage);
   }
 }
 

@@ -19,18 +19,20 @@ namespace leeway::sim {
 
 /// Of each stage, in its present life (the incarnation that it joined as, and the Start that it
 /// goes by):
-/// - a backward, and each half of one, reads the weights that its forward has read. They are those
-/// of
-///   a pull for this iteration or a later one, which every shard that the stage has blocks on has
-///   answered to this incarnation, and which lacks no more of the stage's own updates than the
+/// - A backward, and each half of one, reads the weights that its forward has read. They are of a
+///   pull for this iteration or a later one, which every shard that the stage has blocks on has
+///   answered to this incarnation, and they lack no more of the stage's own updates than the
 ///   schedule allows. A push names their versions.
-/// - a micro-batch goes through a part forward once, then back once; and an iteration that is
-/// pushed
-///   whole had all its samples go through.
-/// - what it computes on came under this Start: the mini-batch, activations, gradients of outputs;
-///   nothing is done of iterations that there are not (NoMore), and none pushed that was given up.
-/// - it keeps no more versions of its weights and activations of micro-batches than the schedule
-/// says. Does nothing where every worker trains the whole model.
+/// - A micro-batch goes through a part forward once, then back once; and an iteration that is
+///   pushed whole had all its samples go through.
+/// - What it computes on came under this Start: the mini-batch, activations, gradients of outputs,
+///   also where those are empty. Nothing is done of iterations that there are not (NoMore), and
+///   none is pushed that was given up.
+/// - It keeps no more activations of micro-batches than the schedule says, and no more versions of
+///   its weights. What it keeps in memory is not seen; a version counts from the first answer to
+///   its pull on, until nothing in flight has read it and nothing will: the iteration that the pull
+///   was for is over, or a forward has read that of a later pull.
+/// Does nothing where every worker trains the whole model.
 class PipelineChecker final : public Checker {
  public:
   explicit PipelineChecker(std::shared_ptr<const Job> job);
@@ -76,6 +78,7 @@ class PipelineChecker final : public Checker {
     IterationSet whole;                  // that were pushed
     std::map<Iteration, std::map<ShardId, Pull>> pulls;
     std::map<std::int64_t, int> in_flight;  // forwards without their backward, by pull
+    std::int64_t latest_read = -1;          // pull, by a forward
     std::optional<Iteration> given_up;
   };
 
@@ -85,6 +88,8 @@ class PipelineChecker final : public Checker {
   void backward(Address actor, Stage& stage, const Event& event);
   void check_pull(Address actor, const Stage& stage, Iteration iteration, std::int64_t pull) const;
   void check_kept(Address actor, const Stage& stage) const;
+  /// Whether the stage has what a pull brought, or part of it, and may go forward on it.
+  bool may_read(const Stage& stage, Iteration pull, const std::map<ShardId, Pull>& at_shards) const;
 
   void tell(Address actor, const msg::MiniBatch& mini_batch);
   void tell(Address actor, const msg::NoMore& no_more);
@@ -93,6 +98,10 @@ class PipelineChecker final : public Checker {
   void push(const Letter& letter, const msg::Push& push);
   /// Of an iteration, at all shards.
   std::size_t parts_pushed(Address actor) const;
+  /// Of the model, at all stages.
+  std::uint32_t parts() const {
+    return job_->stages->count() * static_cast<std::uint32_t>(spec_.chunks);
+  }
   /// Looks at an iteration that is over, when all of it is pushed.
   void finish_if_done(Address actor, Stage& stage, Iteration iteration);
   void check_versions(const Letter& letter, const Stage& stage, const msg::Push& push) const;
@@ -109,7 +118,6 @@ class PipelineChecker final : public Checker {
   std::shared_ptr<const Job> job_;
   const pipeline::Schedule* schedule_ = nullptr;  // null: nothing is checked
   pipeline::Spec spec_;                           // with updates enough to fill the pipeline
-  std::vector<bool> gradient_wanted_;             // of each part's output: by who is trained
   std::vector<Stage> stages_;                     // by worker
 };
 

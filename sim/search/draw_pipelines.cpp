@@ -15,33 +15,58 @@ namespace {
 constexpr std::uint32_t kMostStages = 4, kMostPipelines = 3, kMostMicroBatches = 6;
 constexpr std::uint32_t kMostChunks = 3;
 
+/// What does for a scenario's model is too much for a deeper one, on older weights.
+double drawn_rate(double of_scenario) {
+  return std::min(of_scenario / 20, 0.01);
+}
+
+plan::Layer linear(std::uint32_t width) {
+  return plan::Linear{.outputs = width, .init = plan::Init::xavier};
+}
+
+/// That takes a flat sample.
+plan::Layer drawn_without_weights(Rng& rng) {
+  switch (rng.below(4)) {
+    case 0:
+      return plan::Relu{};
+    case 1:
+      return plan::Tanh{};
+    case 2:
+      return plan::Flatten{};
+    default:
+      return plan::Dropout{0.2};
+  }
+}
+
 /// A chain of small layers, of all kinds that a flat sample goes through, before the last one of
-/// the model that there was.
+/// the model that there was. That one reads what a norm has brought to one size, and the larger the
+/// weights before a norm are, the less it changes by a step of them: so training does not diverge,
+/// however many layers there are.
 std::vector<plan::Layer> drawn_layers(Rng& rng, const plan::Layer& last) {
+  std::vector<plan::Layer> layers;
+  // So that a first stage may have no weights.
+  for (std::uint32_t more = rng.one_in(3) ? between(rng, 1, 2) : 0; more > 0; --more)
+    layers.push_back(drawn_without_weights(rng));
   std::uint32_t width = between(rng, 3, 8);
-  std::vector<plan::Layer> layers = {plan::Linear{width}};
+  layers.push_back(linear(width));
   for (std::uint32_t more = between(rng, 2, 8); more > 0; --more) {
     switch (rng.below(8)) {
       case 0:
-        layers.push_back(plan::Relu{});
-        break;
       case 1:
-        layers.push_back(plan::Tanh{});
+        layers.push_back(drawn_without_weights(rng));
         break;
       case 2:
         layers.push_back(plan::LayerNorm{});
         break;
       case 3:
-        layers.push_back(plan::Dropout{0.2});
-        break;
-      case 4:
-        layers.push_back(plan::Residual{{plan::Linear{width}, plan::Gelu{}}, {}});
+        layers.push_back(plan::Residual{{linear(width), plan::Gelu{}}, {}});
         break;
       default:
         width = between(rng, 3, 8);
-        layers.push_back(plan::Linear{width});
+        layers.push_back(linear(width));
     }
   }
+  layers.push_back(plan::LayerNorm{});
   layers.push_back(last);
   return layers;
 }
@@ -55,8 +80,7 @@ std::shared_ptr<const Model> drawn_model(const Job& base, Rng& rng, Plan& plan) 
                             data.target_count(), data.label_count());
   LW_CHECK(bool(model), model ? std::string() : model.error().text);
   plan.model = std::move(layers);
-  // Some of these would diverge at a rate that does for few layers.
-  plan.optimizer.learning_rate /= 100;
+  plan.optimizer.learning_rate = drawn_rate(plan.optimizer.learning_rate);
   return *model;
 }
 
@@ -75,9 +99,19 @@ pipeline::Spec drawn_spec(Rng& rng, std::uint32_t most) {
   return {.stages = 2};
 }
 
-/// Anywhere: what is cut well is what is drawn otherwise.
+/// Pieces before the first with weights.
+std::uint32_t without_weights(const std::vector<ModelPiece>& pieces) {
+  const auto first = std::find_if(pieces.begin(), pieces.end(),
+                                  [](const ModelPiece& piece) { return piece.weight_bytes > 0; });
+  return static_cast<std::uint32_t>(first - pieces.begin());
+}
+
+/// Anywhere: what is cut well is what is drawn otherwise. Often the first part has no weights,
+/// where that can be.
 std::string drawn_split(Rng& rng, const std::vector<ModelPiece>& pieces, std::uint32_t parts) {
   std::set<std::uint32_t> ends = {static_cast<std::uint32_t>(pieces.size())};
+  const std::uint32_t idle = without_weights(pieces);
+  if (idle > 0 && !rng.one_in(4)) ends.insert(between(rng, 1, idle));
   while (ends.size() < parts)
     ends.insert(between(rng, 1, static_cast<std::uint32_t>(pieces.size()) - 1));
   std::string text;
@@ -134,7 +168,8 @@ std::shared_ptr<const Model> draw_pipelines(const Job& base, Rng& rng, Plan& pla
                    .chunks = static_cast<std::uint32_t>(spec.chunks)};
   for (std::uint32_t stage = 0; stage < stages; ++stage)
     if (rng.one_in(4)) plan.pipeline.recompute.push_back(stage);
-  if (rng.one_in(4)) plan.pipeline.split = drawn_split(rng, pieces, stages * plan.pipeline.chunks);
+  if (rng.one_in(without_weights(pieces) > 0 ? 2 : 4))
+    plan.pipeline.split = drawn_split(rng, pieces, stages * plan.pipeline.chunks);
   return model;
 }
 

@@ -9,8 +9,9 @@ namespace leeway::sim {
 
 /// Makes workers the stages of one to three pipelines, by a schedule that allows what is drawn,
 /// with a consistency that leaves room for the versions that it keeps. Where the data of `base` are
-/// made, its model is another chain of layers, deep enough; else it stays. Returns the model; null,
-/// and the plan stays as it is, where that cannot be cut.
+/// made, its model is another chain of layers, deep enough, which is trained at a lower rate and
+/// does not diverge; else it stays. Returns the model; null, and the plan stays as it is, where
+/// that cannot be cut.
 std::shared_ptr<const Model> draw_pipelines(const Job& base, Rng& rng, Plan& plan);
 
 }  // namespace leeway::sim

@@ -86,6 +86,9 @@ TEST_CASE("pipeline-gpt learns the same on threads, in virtual time and on nodes
   for (int i = 0; i < 600 && !contains(up.out(), "Ctrl-C"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const std::string text = up.out();
+  INFO(text << up.err());
+  REQUIRE(contains(text, "Ctrl-C"));
+  REQUIRE(contains(text, "--nodes "));
   const auto begin = text.find("--nodes ") + 8;
   const std::string nodes = text.substr(begin, text.find('\n', begin) - begin);
   std::string weights;

@@ -80,6 +80,39 @@ TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concer
   for (const int times : {crashes, breaks, slow, cut_by_hand, computed_again}) CHECK(times > 20);
 }
 
+TEST_CASE(
+    "models that are drawn for pipelines do not diverge, nor would they at four times their rate") {
+  Plan line = tiny_plan();
+  line.data = plan::Synthetic{100, 20, plan::Line{3, 2, 0.1}};
+  line.model = {plan::Linear{1}};
+  line.loss = plan::Loss::mean_squared_error;
+  line.optimizer.learning_rate = 0.1;
+  line.shards = 1;
+  for (const auto& base : {job_of(line), job_of(tiny_plan())}) {
+    int first_without_weights = 0;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+      Plan plan = drawn_pipelines(*base, seed);
+      if (plan.pipeline.stages == 1) continue;
+      const auto job = load_job(plan);
+      REQUIRE(job);
+      first_without_weights += (*job)->stages->share(0).shards.empty();
+      // One worker with the whole model sees all the samples.
+      Plan alone = plan;
+      alone.pipeline = {};
+      alone.workers = alone.shards = 1;
+      alone.consistency = plan::Ssp{0};
+      alone.faults.clear();
+      alone.stragglers.clear();
+      alone.stop.seconds = 0;
+      alone.optimizer.learning_rate *= 4;
+      const Trial trial = try_plan(alone, load_job);
+      INFO("seed " << seed << ": " << trial.report);
+      CHECK(trial.property.empty());
+    }
+    CHECK(first_without_weights > 3);
+  }
+}
+
 TEST_CASE("nobody of the first of drawn pipelines goes for good") {
   const auto base = job_of(tiny_plan());
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

@@ -107,6 +107,14 @@ std::vector<WorkerId> TestHost::live_workers() const {
   return live;
 }
 
+Address TestHost::any_peer(WorkerId worker) {
+  const auto neighbours = job_->stages->neighbours(worker);
+  if (!neighbours.empty() && rng_.one_in(3))
+    return address_of(neighbours[rng_.below(neighbours.size())]);
+  if (rng_.one_in(4)) return kScheduler;
+  return address_of(ShardId(static_cast<std::uint32_t>(rng_.below(job_->plan.shards))));
+}
+
 void TestHost::make_trouble() {
   const auto live = live_workers();
   if (live.empty()) return;
@@ -116,9 +124,7 @@ void TestHost::make_trouble() {
     return kill(address_of(worker));
   if (trouble_.suspect_one_in && rng_.one_in(trouble_.suspect_one_in)) suspect(worker);
   if (trouble_.break_link_one_in && rng_.one_in(trouble_.break_link_one_in))
-    break_link(address_of(worker), rng_.one_in(4) ? kScheduler
-                                                  : address_of(ShardId(static_cast<std::uint32_t>(
-                                                        rng_.below(job_->plan.shards)))));
+    break_link(address_of(worker), any_peer(worker));
   if (trouble_.garbage_one_in && rng_.one_in(trouble_.garbage_one_in)) {
     std::vector<std::uint64_t> words(rng_.below(12));
     for (auto& word : words) word = rng_.one_in(2) ? rng_.next() : rng_.below(4);

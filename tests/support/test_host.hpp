@@ -25,8 +25,8 @@ struct Trouble {
   // Chances, one in so many actions; 0: never.
   std::uint64_t kill_one_in = 0;
   std::uint64_t suspect_one_in = 0;
-  std::uint64_t break_link_one_in = 0;
-  std::uint64_t garbage_one_in = 0;  // a message of random bytes, from anybody to anybody
+  std::uint64_t break_link_one_in = 0;  // of a worker; of a stage also to a stage beside it
+  std::uint64_t garbage_one_in = 0;     // a message of random bytes, from anybody to anybody
   std::uint32_t workers_to_keep = 1;
 };
 
@@ -81,6 +81,8 @@ class TestHost : public Audience {
   void enqueue(Address from, Address to, Message message);
   bool act();
   void make_trouble();
+  /// Somebody that the worker has a link to.
+  Address any_peer(WorkerId worker);
   void deliver(Address from, Address to);
   void compute(Address address);
   bool fire_timer();

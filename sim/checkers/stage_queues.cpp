@@ -1,0 +1,103 @@
+#include "sim/checkers/stage_queues.hpp"
+
+namespace leeway::sim {
+
+StageQueueChecker::StageQueueChecker(std::shared_ptr<const Job> job)
+    : Checker("what stages send each other waits in bounded queues"), job_(std::move(job)) {
+  if (!job_->stages->piped()) return;
+  spec_ = job_->stages->spec();
+  spec_.updates = spec_.stages;
+  schedule_ = *pipeline::find_schedule(spec_.schedule);
+  starts_.resize(job_->plan.workers);
+  sent_.resize(job_->plan.workers);
+  // Iterations that as many micro-batches as the first stage keeps are of, at most.
+  const int kept = schedule_->peak_activations(spec_, 0);
+  const int in_flight =
+      job_->stages->asynchronous() ? (kept + 2 * spec_.micro_batches - 2) / spec_.micro_batches : 1;
+  most_said_ = most_leased_ + in_flight;
+}
+
+WorkerId StageQueueChecker::after(Address actor) const {
+  const WorkerId worker(actor.index);
+  const Stages& stages = *job_->stages;
+  return stages.worker(stages.lead_of(worker), (stages.stage_of(worker) + 1) % stages.count());
+}
+
+WorkerId StageQueueChecker::before(Address actor) const {
+  const WorkerId worker(actor.index);
+  const Stages& stages = *job_->stages;
+  return stages.worker(stages.lead_of(worker),
+                       (stages.stage_of(worker) + stages.count() - 1) % stages.count());
+}
+
+int StageQueueChecker::peak(Address actor) const {
+  return schedule_->peak_activations(
+      spec_, static_cast<int>(job_->stages->stage_of(WorkerId(actor.index))));
+}
+
+StageQueueChecker::Sent& StageQueueChecker::sent_by(Address actor, std::uint64_t start) {
+  Sent& sent = sent_[actor.index];
+  if (sent.start != start) sent = {.start = start};
+  return sent;
+}
+
+StageQueueChecker::Sent* StageQueueChecker::sent_to(Address receiver, WorkerId sender) {
+  Sent& sent = sent_[sender.value()];
+  return sent.start == starts_[receiver.index] ? &sent : nullptr;
+}
+
+void StageQueueChecker::bounded(Address from, Address to, std::size_t count, int most,
+                                const char* what) const {
+  if (count > static_cast<std::size_t>(most))
+    violated({from, to}, count, ' ', what, "; the schedule allows ", most);
+}
+
+void StageQueueChecker::on_delivered(Instant, const Letter& letter) {
+  if (!schedule_ || letter.from() != kScheduler || letter.to().kind != RoleKind::worker) return;
+  const auto* start = letter.as<msg::Start>();
+  // One that is for an earlier life has a lower number than that which this one will go by.
+  if (start) starts_[letter.to().index] = std::max(starts_[letter.to().index], start->number);
+}
+
+void StageQueueChecker::on_sent(Instant, const Letter& letter) {
+  const Address from = letter.from(), to = letter.to();
+  if (!schedule_ || from.kind != RoleKind::worker || to.kind != RoleKind::worker) return;
+  if (const auto* output = letter.as<msg::Activation>()) {
+    Sent& sent = sent_by(from, output->start);
+    sent.activations.insert({output->iteration, output->micro_batch, output->part});
+    bounded(from, to, sent.activations.size(), peak(from), "activations sent and not gone forward");
+  } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
+    Sent& sent = sent_by(from, gradient->start);
+    sent.gradients.insert({gradient->iteration, gradient->micro_batch, gradient->part});
+    bounded(from, to, sent.gradients.size(), peak(to), "gradients sent and not gone back");
+  } else if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
+    if (mini_batch->begin == mini_batch->end) return;
+    Sent& sent = sent_by(from, mini_batch->start);
+    sent.said.insert(mini_batch->iteration);
+    bounded(from, to, sent.said.size(), most_said_, "iterations said and not begun");
+    if (job_->stages->stage_of(WorkerId(from.index)) > 0) return;
+    sent.leased.insert(mini_batch->iteration);
+    bounded(from, kScheduler, sent.leased.size(), most_leased_, "iterations leased and not begun");
+  }
+}
+
+void StageQueueChecker::on_event(Instant, Address actor, const Event& event) {
+  if (!schedule_ || actor.kind != RoleKind::worker) return;
+  const Key key{event.iteration, static_cast<std::uint32_t>(event.value), event.part};
+  switch (event.kind) {
+    case Event::Kind::step_started:
+      if (Sent* own = sent_to(actor, WorkerId(actor.index))) own->leased.erase(event.iteration);
+      if (Sent* sent = sent_to(actor, before(actor))) sent->said.erase(event.iteration);
+      return;
+    case Event::Kind::forward:
+      if (Sent* sent = sent_to(actor, before(actor))) sent->activations.erase(key);
+      return;
+    case Event::Kind::backward_inputs:
+      if (Sent* sent = sent_to(actor, after(actor))) sent->gradients.erase(key);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace leeway::sim
