@@ -6,10 +6,6 @@
 
 namespace leeway {
 
-std::int64_t micro_batch_size(const Plan& plan) {
-  return (plan.batch + plan.micro_batches - 1) / plan.micro_batches;
-}
-
 template <class T>
 T* GatheredBatch::array(Blob& blob, std::int64_t of_each) {
   if (!blob) blob = on_->allocate_host(static_cast<std::size_t>(samples_ * of_each) * sizeof(T));

@@ -1,5 +1,5 @@
 #pragma once
-// Micro-batches: how an iteration's samples are divided, and how one is gathered.
+// GatheredBatch: a micro-batch as it is read from the data.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,9 +10,6 @@
 #include "models/part_pass.hpp"
 
 namespace leeway {
-
-/// Samples of a micro-batch, at most, of an iteration that has the plan's batch.
-std::int64_t micro_batch_size(const Plan& plan);
 
 /// Host memory that a micro-batch is gathered into.
 class GatheredBatch {

@@ -6,7 +6,7 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "models/pieces.hpp"
-#include "policies/balance/balance.hpp"
+#include "policies/balance/micro_batches.hpp"
 #include "policies/pipeline/endless.hpp"
 
 namespace leeway {
@@ -79,7 +79,7 @@ std::int64_t StagePass::gradient_bytes() const {
 
 StagePass::StagePass(std::shared_ptr<const Job> job, WorkerId worker)
     : job_(std::move(job)),
-      most_((largest_batch(job_->plan) + job_->plan.micro_batches - 1) / job_->plan.micro_batches),
+      most_(largest_micro_batch(job_->plan)),
       on_(job_->executor(job_->devices.worker(worker.value()))) {
   const StageShare& share = job_->stages->share_of(worker);
   const auto stage = static_cast<int>(job_->stages->stage_of(worker));
