@@ -153,6 +153,7 @@ void StageWork::pretend() {
 }
 
 void StageWork::compute(int part) {
+  if (part == 0) task_.micro_batch->held = 0;
   task_.micro_batch->weights->bind(pass_->on_);
   if (task_.kind == OpKind::forward) return forward();
   if (diverged_layer_.empty()) backward(part);
@@ -165,14 +166,22 @@ void StageWork::forward() {
   PartInput input;
   Profile::Timer timer(job_->profile.get(), *pass_->on_);
   of.gathered = std::make_unique<GatheredBatch>(pass_->on_, of.size());
-  const bool reads = is_first() || is_last();
-  input.batch = reads ? of.gathered->gather(*job_, of.epoch, of.samples)
-                      : of.gathered->gather_keys(*job_, of.epoch, of.samples);
-  if (reads)
+  input.batch = is_last() ? of.gathered->gather_labels(*job_, of.epoch, of.samples)
+                          : of.gathered->gather_keys(*job_, of.epoch, of.samples);
+  if (is_first()) {
+    task_.input = gather_samples(*job_, *pass_->on_, of.samples, input.batch.sample_keys);
     timer.end("data", "gather", 0,
               static_cast<double>(2 * floats_between(*job_->model, 0, of.size()) * 4));
-  if (!is_first()) input.input = std::move(task_.input);
+  }
+  input.input = std::move(task_.input);
   output_ = pass.start_forward(*of.stash, input, of.weights->views(), of.weights->keys());
+  note_held();
+}
+
+void StageWork::note_held(std::size_t besides) {
+  StageMicroBatch& of = *task_.micro_batch;
+  const std::int64_t held = of.bytes() + of.weights->bytes() + pass_->gradient_bytes();
+  of.held = std::max(of.held, held - static_cast<std::int64_t>(besides));
 }
 
 void StageWork::backward(int part) {
@@ -184,7 +193,9 @@ void StageWork::backward(int part) {
                                                            : Half::weights;
   if (part == 0) {
     if (task_.begins) chunk.sum.start(task_.samples, task_.micro_batches);
+    const std::size_t read = task_.input.size();
     chunk.pass.start_backward(*of.stash, half, std::move(task_.input), weights);
+    note_held(read);  // before gradients that are done, and weights that nobody reads again, go
   }
   const bool last = part + 1 == parts();
   const int from = part == 0 ? range().end - 1 : layers_[static_cast<std::size_t>(part) - 1] - 1;
@@ -199,7 +210,7 @@ void StageWork::backward(int part) {
   for (const int layer : layers_of(part)) hand_over(layer);
   if (!last) return;
   output_ = chunk.pass.finish_backward(*of.stash);
-  if (half == Half::inputs) return;
+  if (half == Half::inputs) return note_held();
   chunk.pass.release(*of.stash);
   pass_->on_->wait_mark();  // a GPU may not have read all of it yet
   of.gathered.reset();
