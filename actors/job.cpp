@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/check.hpp"
 #include "core/text.hpp"
 #include "kernels/executors.hpp"
 #include "models/datasets/augment.hpp"
 #include "models/initial_weights.hpp"
 #include "policies/balance/micro_batches.hpp"
+#include "tensor/foreign_blob.hpp"
 
 namespace leeway {
 
@@ -99,6 +101,12 @@ std::shared_ptr<Executor> Job::executor(Device device) const {
   auto made = executors(device);
   if (!made) throw std::runtime_error(made.error().text);
   return *made;
+}
+
+Blob Job::zeros(std::int64_t floats) const {
+  const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  LW_CHECK(bytes <= no_activations.size(), bytes, no_activations.size());
+  return foreign_blob(no_activations.bytes().first(bytes), [of = no_activations] {});
 }
 
 void Job::initial_values(int parameter, float* out) const {

@@ -149,7 +149,8 @@ void StageWork::pretend() {
   const bool forward = task_.kind == OpKind::forward;
   const bool sends =
       forward ? !is_last() : pipeline::gives_input_gradient(task_.kind) && !is_first();
-  if (sends) output_ = job_->no_activations;
+  const int end = forward ? range().end : range().first;
+  if (sends) output_ = job_->zeros(floats_between(*job_->model, end, task_.micro_batch->size()));
 }
 
 void StageWork::compute(int part) {
