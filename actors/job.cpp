@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/check.hpp"
 #include "core/text.hpp"
 #include "kernels/executors.hpp"
 #include "models/datasets/augment.hpp"
 #include "models/initial_weights.hpp"
-#include "policies/balance/balance.hpp"
+#include "policies/balance/micro_batches.hpp"
+#include "tensor/foreign_blob.hpp"
 
 namespace leeway {
 
@@ -55,8 +57,8 @@ Expected<std::vector<Blob>> take_weights(std::vector<Blob> weights, const Model&
 Status check_batch_norm(const Model& model, const Plan& plan) {
   // By speed, any number of samples is divided into pieces of that size at most: of two, the last
   // piece of an odd number would have one.
-  const std::uint32_t least = plan.balance == plan::Balance::by_speed ? 3 : 2;
-  if ((plan.batch + plan.micro_batches - 1) / plan.micro_batches >= least) return {};
+  const std::int64_t least = plan.balance == plan::Balance::by_speed ? 3 : 2;
+  if (micro_batch_size(plan) >= least) return {};
   for (int i = 0; i < model.layers(); ++i)
     if (model.layer(i).kind() == "batch_norm" && model.output_of(i).rank() == 1)
       return Error{concat("model: ", model.layer_name(i),
@@ -71,7 +73,7 @@ Blob no_activations(const Job& job) {
   std::int64_t most = 0;
   for (const ModelPart& part : job.stages->parts())
     if (part.first > 0) most = std::max(most, job.model->output_of(part.first - 1).count());
-  most *= (largest_batch(job.plan) + job.plan.micro_batches - 1) / job.plan.micro_batches;
+  most *= largest_micro_batch(job.plan);
   Blob zeros = Blob::floats(most);
   std::fill_n(zeros.mutable_floats(), most, 0.0f);
   return zeros;
@@ -99,6 +101,12 @@ std::shared_ptr<Executor> Job::executor(Device device) const {
   auto made = executors(device);
   if (!made) throw std::runtime_error(made.error().text);
   return *made;
+}
+
+Blob Job::zeros(std::int64_t floats) const {
+  const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
+  LW_CHECK(bytes <= no_activations.size(), bytes, no_activations.size());
+  return foreign_blob(no_activations.bytes().first(bytes), [of = no_activations] {});
 }
 
 void Job::initial_values(int parameter, float* out) const {

@@ -41,10 +41,13 @@ struct Job {
   /// Nothing is computed and all gradients are zero: see plan::World.
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // per block, then; shared by all
-  Blob no_activations;             // as large as any that goes from stage to stage
+  Blob no_activations;             // as large as any that goes from stage to stage; likewise
 
   /// An executor on `device`. make_job has seen that there is one; throws if there no longer is.
   std::shared_ptr<Executor> executor(Device device) const;
+  /// Of a job that is cost_only: so many zeros, a part of no_activations. A message counts its own
+  /// bytes, and none of them is written.
+  Blob zeros(std::int64_t floats) const;
   /// Writes the weights that the run starts from. out: the parameter's shape, row-major.
   void initial_values(int parameter, float* out) const;
 };

@@ -6,14 +6,32 @@
 
 namespace leeway {
 
-std::int64_t micro_batch_size(const Plan& plan) {
-  return (plan.batch + plan.micro_batches - 1) / plan.micro_batches;
+namespace {
+
+/// Writes samples with their augmentation, and what is to be said of them.
+void read(const Job& job, std::span<const std::int64_t> samples,
+          std::span<const std::uint64_t> keys, float* x, std::int32_t* labels, float* targets) {
+  const Dataset& data = *job.data.train;
+  data.gather(samples, x, labels, targets);
+  augment(x, job.plan.augment, data.sample_shape(), data.background(), keys);
 }
+
+}  // namespace
 
 template <class T>
 T* GatheredBatch::array(Blob& blob, std::int64_t of_each) {
   if (!blob) blob = on_->allocate_host(static_cast<std::size_t>(samples_ * of_each) * sizeof(T));
   return reinterpret_cast<T*>(blob.mutable_data());
+}
+
+std::int32_t* GatheredBatch::labels(const Job& job) {
+  const Dataset& data = *job.data.train;
+  return data.classes() > 0 ? array<std::int32_t>(labels_, data.label_count()) : nullptr;
+}
+
+float* GatheredBatch::targets(const Job& job) {
+  const Dataset& data = *job.data.train;
+  return data.target_count() > 0 ? array<float>(targets_, data.target_count()) : nullptr;
 }
 
 Batch GatheredBatch::gather_keys(const Job& job, Epoch epoch,
@@ -29,20 +47,50 @@ Batch GatheredBatch::gather_keys(const Job& job, Epoch epoch,
   return batch;
 }
 
-Batch GatheredBatch::gather(const Job& job, Epoch epoch, std::span<const std::int64_t> samples) {
-  const Dataset& data = *job.data.train;
-  float* const x = array<float>(x_, job.model->input().count());
-  auto* const labels =
-      data.classes() > 0 ? array<std::int32_t>(labels_, data.label_count()) : nullptr;
-  float* const targets =
-      data.target_count() > 0 ? array<float>(targets_, data.target_count()) : nullptr;
-  data.gather(samples, x, labels, targets);
+Batch GatheredBatch::gather_labels(const Job& job, Epoch epoch,
+                                   std::span<const std::int64_t> samples) {
   Batch batch = gather_keys(job, epoch, samples);
-  augment(x, job.plan.augment, data.sample_shape(), data.background(), batch.sample_keys);
-  batch.x = x;
-  batch.labels = labels;
-  batch.targets = targets;
+  auto* const told = labels(job);
+  auto* const numbers = targets(job);
+  job.data.train->gather_labels(samples, told, numbers);
+  batch.labels = told;
+  batch.targets = numbers;
   return batch;
+}
+
+Batch GatheredBatch::gather(const Job& job, Epoch epoch, std::span<const std::int64_t> samples) {
+  Batch batch = gather_keys(job, epoch, samples);
+  auto* const x = array<float>(x_, job.model->input().count());
+  auto* const told = labels(job);
+  auto* const numbers = targets(job);
+  read(job, samples, batch.sample_keys, x, told, numbers);
+  batch.x = x;
+  batch.labels = told;
+  batch.targets = numbers;
+  return batch;
+}
+
+Blob gather_samples(const Job& job, Executor& on, std::span<const std::int64_t> samples,
+                    std::span<const std::uint64_t> keys) {
+  const Dataset& data = *job.data.train;
+  const auto floats = [&](std::int64_t of_each) {
+    return on.allocate_host(samples.size() * static_cast<std::size_t>(of_each) * sizeof(float));
+  };
+  Blob x = floats(job.model->input().count());
+  // A data set writes these, too, and nobody reads them here.
+  static_assert(sizeof(std::int32_t) == sizeof(float));
+  Blob labels = data.classes() > 0 ? floats(data.label_count()) : Blob();
+  Blob targets = data.target_count() > 0 ? floats(data.target_count()) : Blob();
+  read(job, samples, keys, x.mutable_floats(),
+       reinterpret_cast<std::int32_t*>(labels.mutable_data()), targets.mutable_floats());
+  return x;
+}
+
+std::int64_t gathered_bytes(const Model& model, bool last, std::int64_t samples) {
+  const auto keys = static_cast<std::int64_t>(sizeof(std::uint64_t));
+  const bool by_class = model.loss() == plan::Loss::softmax_cross_entropy;
+  const std::int64_t told = by_class ? model.labels() : model.output().count();
+  return samples * (keys + (last ? told * static_cast<std::int64_t>(sizeof(float)) : 0));
 }
 
 }  // namespace leeway

@@ -1,5 +1,5 @@
 #pragma once
-// Micro-batches: how an iteration's samples are divided, and how one is gathered.
+// GatheredBatch: a micro-batch as it is read from the data.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,10 +11,7 @@
 
 namespace leeway {
 
-/// Samples of a micro-batch, at most, of an iteration that has the plan's batch.
-std::int64_t micro_batch_size(const Plan& plan);
-
-/// Host memory that a micro-batch is gathered into.
+/// Host memory that a micro-batch is gathered into. The batches that it gives point there.
 class GatheredBatch {
  public:
   /// For up to `samples` samples.
@@ -22,10 +19,12 @@ class GatheredBatch {
       : on_(std::move(on)), samples_(samples) {}
 
   /// Reads the samples and what is to be said of them, with the augmentation that each has in this
-  /// epoch. Gives a batch that points into this memory.
+  /// epoch.
   Batch gather(const Job& job, Epoch epoch, std::span<const std::int64_t> samples);
-  /// The keys alone, for who reads no samples.
+  /// The keys alone, for a part of the model that does not compute the loss.
   Batch gather_keys(const Job& job, Epoch epoch, std::span<const std::int64_t> samples);
+  /// Keys, and labels or targets, for the last part.
+  Batch gather_labels(const Job& job, Epoch epoch, std::span<const std::int64_t> samples);
   std::int64_t bytes() const {
     return static_cast<std::int64_t>(x_.size() + targets_.size() + labels_.size() + keys_.size());
   }
@@ -34,6 +33,8 @@ class GatheredBatch {
   /// Memory for so many T of each sample, taken when it is first asked for.
   template <class T>
   T* array(Blob& blob, std::int64_t of_each);
+  std::int32_t* labels(const Job& job);
+  float* targets(const Job& job);
 
   std::shared_ptr<Executor> on_;
   std::int64_t samples_;
@@ -42,5 +43,14 @@ class GatheredBatch {
   Blob labels_;   // (samples, label_count), int32
   Blob keys_;     // (samples), uint64
 };
+
+/// The samples alone, for the first part: host memory of `on`, (samples, input). `keys`: one of
+/// each, by which it is augmented.
+Blob gather_samples(const Job& job, Executor& on, std::span<const std::int64_t> samples,
+                    std::span<const std::uint64_t> keys);
+
+/// What a GatheredBatch of so many samples holds for a part of the model: keys, and for the last
+/// one labels or targets.
+std::int64_t gathered_bytes(const Model& model, bool last, std::int64_t samples);
 
 }  // namespace leeway

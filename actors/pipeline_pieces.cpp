@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "policies/balance/micro_batches.hpp"
 #include "policies/optimizer/optimizer.hpp"
 
 namespace leeway {
@@ -40,14 +41,10 @@ std::vector<pipeline::Piece> pipeline_pieces(const std::vector<ModelPiece>& piec
   return out;
 }
 
-std::int64_t micro_batch_samples(const Plan& plan) {
-  return (std::int64_t{plan.batch} + plan.micro_batches - 1) / plan.micro_batches;
-}
-
 pipeline::PartitionProblem partition_problem(const Plan& plan, const Model& model,
                                              const pipeline::Spec& spec, const plan::World& world,
                                              std::span<const LayerTime> times) {
-  const std::int64_t samples = micro_batch_samples(plan);
+  const std::int64_t samples = micro_batch_size(plan);
   const auto on = make_cpu_executor();
   std::vector<LayerTime> estimated;
   if (times.empty())

@@ -18,9 +18,6 @@ namespace leeway {
 std::vector<pipeline::Piece> pipeline_pieces(const std::vector<ModelPiece>& pieces,
                                              std::span<const LayerTime> times);
 
-/// Samples of the plan's largest micro-batch.
-std::int64_t micro_batch_samples(const Plan& plan);
-
 /// How the plan's model can be cut for that schedule, on devices of unit speed without a limit to
 /// their memory, one a stage, in a world with these links. `times`: per layer, of the largest
 /// micro-batch; empty: what they come to by their shapes on a node of that world. The plan's own

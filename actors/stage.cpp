@@ -347,15 +347,16 @@ void Stage::finish_operation(Outbox& out) {
 
 void Stage::note_memory() {
   if (job_->cost_only) return;
-  std::int64_t bytes = pass_->gradient_bytes();
-  std::set<const BoundWeights*> counted;
+  const StageMicroBatch& latest = *in_flight_.at(key_of(working_on_));
+  std::int64_t bytes = latest.held;
+  std::set<const BoundWeights*> counted{latest.weights.get()};
   const auto count = [&](const std::shared_ptr<BoundWeights>& weights) {
     if (weights && counted.insert(weights.get()).second) bytes += weights->bytes();
   };
   for (const auto& [version, held] : held_) count(held.weights);
   for (const auto& [key, micro_batch] : in_flight_) {
     count(micro_batch->weights);
-    bytes += micro_batch->bytes();
+    if (micro_batch.get() != &latest) bytes += micro_batch->bytes();
   }
   report_.memory_bytes = std::max(report_.memory_bytes, static_cast<std::uint64_t>(bytes));
 }

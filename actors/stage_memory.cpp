@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "actors/pipeline_pieces.hpp"
 #include "models/part_bytes.hpp"
+#include "policies/balance/micro_batches.hpp"
 #include "policies/pipeline/schedule.hpp"
 
 namespace leeway {
@@ -15,7 +15,7 @@ StageMemory predicted_memory(const Plan& plan, const Model& model, const Stages&
   const int of = static_cast<int>(stage);
   const std::int64_t open_halves = schedule.peak_open_halves(spec, of);
   const StageShare& share = stages.share(stage);
-  const std::int64_t samples = micro_batch_samples(plan);
+  const std::int64_t samples = micro_batch_size(plan);
   StageMemory memory;
   std::int64_t kept = 0, open = 0, shared = 0;
   for (const ModelPart& part : share.chunks) {

@@ -7,6 +7,7 @@
 #include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "policies/balance/balance.hpp"
+#include "policies/balance/micro_batches.hpp"
 
 namespace leeway {
 namespace {
@@ -71,15 +72,10 @@ void Stage::announce(Outbox& out) {
 }
 
 void Stage::begin_iteration(Iteration iteration, LeasedIteration leased, Outbox& out) {
-  const Plan& plan = job_->plan;
   announced_ = iteration + 1;
   may_pull_ = true;
-  const std::int64_t samples = leased.samples(), most = micro_batch_size(plan);
   auto& mini_batch = mini_batches_[iteration];
-  mini_batch.micro_batches =
-      samples == plan.batch
-          ? plan.micro_batches
-          : std::min<std::int64_t>(plan.micro_batches, (samples + most - 1) / most);
+  mini_batch.micro_batches = micro_batches_of(job_->plan, leased.samples());
   mini_batch.backward.assign(updated_.size(), 0);
   mini_batch.summed.assign(updated_.size(), 0);
   mini_batch.leased = std::move(leased);

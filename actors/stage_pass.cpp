@@ -6,7 +6,7 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "models/pieces.hpp"
-#include "policies/balance/balance.hpp"
+#include "policies/balance/micro_batches.hpp"
 #include "policies/pipeline/endless.hpp"
 
 namespace leeway {
@@ -79,7 +79,7 @@ std::int64_t StagePass::gradient_bytes() const {
 
 StagePass::StagePass(std::shared_ptr<const Job> job, WorkerId worker)
     : job_(std::move(job)),
-      most_((largest_batch(job_->plan) + job_->plan.micro_batches - 1) / job_->plan.micro_batches),
+      most_(largest_micro_batch(job_->plan)),
       on_(job_->executor(job_->devices.worker(worker.value()))) {
   const StageShare& share = job_->stages->share_of(worker);
   const auto stage = static_cast<int>(job_->stages->stage_of(worker));
@@ -149,10 +149,12 @@ void StageWork::pretend() {
   const bool forward = task_.kind == OpKind::forward;
   const bool sends =
       forward ? !is_last() : pipeline::gives_input_gradient(task_.kind) && !is_first();
-  if (sends) output_ = job_->no_activations;
+  const int end = forward ? range().end : range().first;
+  if (sends) output_ = job_->zeros(floats_between(*job_->model, end, task_.micro_batch->size()));
 }
 
 void StageWork::compute(int part) {
+  if (part == 0) task_.micro_batch->held = 0;
   task_.micro_batch->weights->bind(pass_->on_);
   if (task_.kind == OpKind::forward) return forward();
   if (diverged_layer_.empty()) backward(part);
@@ -165,14 +167,22 @@ void StageWork::forward() {
   PartInput input;
   Profile::Timer timer(job_->profile.get(), *pass_->on_);
   of.gathered = std::make_unique<GatheredBatch>(pass_->on_, of.size());
-  const bool reads = is_first() || is_last();
-  input.batch = reads ? of.gathered->gather(*job_, of.epoch, of.samples)
-                      : of.gathered->gather_keys(*job_, of.epoch, of.samples);
-  if (reads)
+  input.batch = is_last() ? of.gathered->gather_labels(*job_, of.epoch, of.samples)
+                          : of.gathered->gather_keys(*job_, of.epoch, of.samples);
+  if (is_first()) {
+    task_.input = gather_samples(*job_, *pass_->on_, of.samples, input.batch.sample_keys);
     timer.end("data", "gather", 0,
               static_cast<double>(2 * floats_between(*job_->model, 0, of.size()) * 4));
-  if (!is_first()) input.input = std::move(task_.input);
+  }
+  input.input = std::move(task_.input);
   output_ = pass.start_forward(*of.stash, input, of.weights->views(), of.weights->keys());
+  note_held();
+}
+
+void StageWork::note_held(std::size_t besides) {
+  StageMicroBatch& of = *task_.micro_batch;
+  const std::int64_t held = of.bytes() + of.weights->bytes() + pass_->gradient_bytes();
+  of.held = std::max(of.held, held - static_cast<std::int64_t>(besides));
 }
 
 void StageWork::backward(int part) {
@@ -184,7 +194,9 @@ void StageWork::backward(int part) {
                                                            : Half::weights;
   if (part == 0) {
     if (task_.begins) chunk.sum.start(task_.samples, task_.micro_batches);
+    const std::size_t read = task_.input.size();
     chunk.pass.start_backward(*of.stash, half, std::move(task_.input), weights);
+    note_held(read);  // before gradients that are done, and weights that nobody reads again, go
   }
   const bool last = part + 1 == parts();
   const int from = part == 0 ? range().end - 1 : layers_[static_cast<std::size_t>(part) - 1] - 1;
@@ -199,7 +211,7 @@ void StageWork::backward(int part) {
   for (const int layer : layers_of(part)) hand_over(layer);
   if (!last) return;
   output_ = chunk.pass.finish_backward(*of.stash);
-  if (half == Half::inputs) return;
+  if (half == Half::inputs) return note_held();
   chunk.pass.release(*of.stash);
   pass_->on_->wait_mark();  // a GPU may not have read all of it yet
   of.gathered.reset();

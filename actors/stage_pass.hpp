@@ -53,8 +53,6 @@ class StagePass {
 
   /// Keeps these until no work runs any more: weights that a stage lets go of at once.
   void keep(std::shared_ptr<BoundWeights> weights) { kept_.push_back(std::move(weights)); }
-  /// Bytes of the gradients of an iteration that is summed. While no work runs.
-  std::int64_t gradient_bytes() const;
 
  private:
   friend class StageWork;
@@ -63,6 +61,9 @@ class StagePass {
     PartPass pass;
     GradientSum sum;
   };
+  /// Of an iteration that is summed, and of a micro-batch.
+  std::int64_t gradient_bytes() const;
+
   std::shared_ptr<const Job> job_;
   std::int64_t most_;
   std::shared_ptr<Executor> on_;
@@ -78,9 +79,12 @@ struct StageMicroBatch {
   Iteration pulled;                       // of the pull that brought them
   Stash* stash = nullptr;
   std::unique_ptr<GatheredBatch> gathered;
+  /// Bytes at the worst moment of its latest operation: its own, those of its weights, and the
+  /// gradients of the stage. What the operation alone needs is not among them.
+  std::int64_t held = 0;
 
   std::int64_t size() const { return static_cast<std::int64_t>(samples.size()); }
-  /// That it holds now, without its weights. While no work runs.
+  /// Bytes that it holds now, without its weights. While no work runs.
   std::int64_t bytes() const;
 };
 
@@ -135,6 +139,8 @@ class StageWork final : public Work {
   /// Keeps the gradients of a layer that are whole now, and lets go of its weights.
   void hand_over(int layer);
   void look_at_loss();
+  /// Takes note of what is held now, but for so many bytes that nobody wants after the operation.
+  void note_held(std::size_t besides = 0);
 
   std::shared_ptr<const Job> job_;
   WorkerId worker_;

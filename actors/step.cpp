@@ -6,6 +6,7 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "policies/balance/balance.hpp"
+#include "policies/balance/micro_batches.hpp"
 
 namespace leeway {
 
@@ -43,9 +44,7 @@ Step::Step(std::shared_ptr<const Job> job, std::shared_ptr<StepBuffers> buffers,
   LW_CHECK(versions_.size() == layout.blocks().size(), versions_.size());
   for (int layer = model.layers() - 1; layer >= 0; --layer)
     if (model.first_parameter(layer) < model.first_parameter(layer + 1)) layers_.push_back(layer);
-  const Plan& plan = job_->plan;
-  const std::int64_t most = micro_batch_size(plan);
-  pieces_ = total() == plan.batch ? plan.micro_batches : (total() + most - 1) / most;
+  pieces_ = micro_batches_of(job_->plan, total());
   gradients_.resize(layout.blocks().size());
 }
 

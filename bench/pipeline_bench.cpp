@@ -25,6 +25,7 @@
 #include "core/text.hpp"
 #include "models/layer_times.hpp"
 #include "models/part_bytes.hpp"
+#include "policies/balance/micro_batches.hpp"
 #include "policies/pipeline/play.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/words.hpp"
@@ -112,7 +113,7 @@ constexpr Cut kCuts[] = {{"gpt", 256}, {"resnet", 256}, {"vgg", 256}};
 
 /// What each layer takes on one core of this machine, for a micro-batch of this plan.
 std::vector<LayerTime> times_of(const bench::Task& task, const Plan& plan) {
-  const std::int64_t size = micro_batch_samples(plan);
+  const std::int64_t size = micro_batch_size(plan);
   const bench::RandomSamples data(task, size);
   const std::vector<std::uint64_t> keys(static_cast<std::size_t>(size));
   const Batch batch{.size = size, .x = data.x(0), .labels = data.labels(0), .sample_keys = keys};

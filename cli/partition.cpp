@@ -13,6 +13,7 @@
 #include "core/rng.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
+#include "policies/balance/micro_batches.hpp"
 #include "sim/world.hpp"
 
 namespace leeway::cli {
@@ -157,7 +158,7 @@ Expected<Question> question_of(const PartitionOptions& options) {
   if (options.split) question.split = *options.split == "none" ? "" : *options.split;
   std::vector<LayerTime> times;
   if (options.measure) {
-    const MeasuredBatch batch(question.model, micro_batch_samples(plan));
+    const MeasuredBatch batch(question.model, micro_batch_size(plan));
     times = measured_times(question.model.model, batch.batch, make_cpu_executor());
   }
   question.problem = partition_problem(plan, *question.model.model, spec, question.world, times);
@@ -299,7 +300,7 @@ int partition(const PartitionOptions& options) {
   const PartitionProblem& problem = question->problem;
   const auto answer = find_partition(problem, question->split, "--split");
   if (!answer) return refuse(answer.error());
-  const std::int64_t samples = micro_batch_samples(question->model.plan);
+  const std::int64_t samples = micro_batch_size(question->model.plan);
   std::cout << question->model.plan.name << " in micro-batches of " << samples
             << (samples == 1 ? " sample" : " samples") << ", on " << problem.spec.stages
             << (problem.spec.stages == 1 ? " stage" : " stages") << ".\nTimes are ";

@@ -40,6 +40,10 @@ class Dataset {
   /// target_count() > 0, else may be null.
   virtual void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
                       float* targets) const = 0;
+  /// The labels or targets alone, for who computes a loss and reads no samples. As it is, gathers
+  /// whole samples, one at a time, and throws the rest away.
+  virtual void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                             float* targets) const;
 };
 
 struct TrainTest {

@@ -176,13 +176,16 @@ class IdxDataset final : public Dataset {
               float*) const override {
     const auto pixels = static_cast<std::size_t>(shape_.count());
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      LW_CHECK(samples[i] >= 0 && samples[i] < size(), samples[i], size());
+      const std::size_t row = row_of(samples[i]);
       if (i + kAhead < samples.size()) prefetch(samples[i + kAhead], pixels);
-      const auto row = static_cast<std::size_t>(samples[i]);
       convert(images_.data() + row * pixels, pixels, how_, x);
       x += pixels;
       labels[i] = labels_[row];
     }
+  }
+  void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                     float*) const override {
+    for (const std::int64_t sample : samples) *labels++ = labels_[row_of(sample)];
   }
 
  private:
@@ -190,6 +193,11 @@ class IdxDataset final : public Dataset {
   /// samples before use.
   static constexpr std::size_t kAhead = 5;
   static constexpr std::size_t kCacheLine = 64;
+
+  std::size_t row_of(std::int64_t sample) const {
+    LW_CHECK(sample >= 0 && sample < size(), sample, size());
+    return static_cast<std::size_t>(sample);
+  }
 
   void prefetch(std::int64_t sample, std::size_t pixels) const {
     if (sample < 0 || sample >= size()) return;  // refused when its turn comes

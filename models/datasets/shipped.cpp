@@ -148,19 +148,24 @@ class ShippedData::Pieces final : public Marked {
 
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float* targets) const override {
+    gather_labels(samples, labels, targets);
     const std::int64_t piece = samples_of_chunk(mark_);
     const std::int64_t values = mark_.shape.count();
+    for (const std::int64_t sample : samples)
+      x = std::copy_n(piece_of(sample).x.as_floats() + sample % piece * values, values, x);
+  }
+  void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                     float* targets) const override {
+    const std::int64_t piece = samples_of_chunk(mark_);
     for (const std::int64_t sample : samples) {
-      LW_CHECK(sample >= 0 && sample < samples_, sample, samples_);
-      const auto& [from_x, from_y] = pieces_[static_cast<std::size_t>(sample / piece)];
+      const Blob& from = piece_of(sample).y;
       const std::int64_t row = sample % piece;
-      x = std::copy_n(from_x.as_floats() + row * values, values, x);
       if (mark_.classes > 0)
         labels =
-            std::copy_n(reinterpret_cast<const std::int32_t*>(from_y.data()) + row * mark_.labels,
+            std::copy_n(reinterpret_cast<const std::int32_t*>(from.data()) + row * mark_.labels,
                         mark_.labels, labels);
       else
-        targets = std::copy_n(from_y.as_floats() + row * mark_.targets, mark_.targets, targets);
+        targets = std::copy_n(from.as_floats() + row * mark_.targets, mark_.targets, targets);
     }
   }
 
@@ -168,6 +173,10 @@ class ShippedData::Pieces final : public Marked {
   struct Piece {
     Blob x, y;
   };
+  const Piece& piece_of(std::int64_t sample) const {
+    LW_CHECK(sample >= 0 && sample < samples_, sample, samples_);
+    return pieces_[static_cast<std::size_t>(sample / samples_of_chunk(mark_))];
+  }
   std::vector<Piece> pieces_;
   std::int64_t samples_ = 0;
 };

@@ -20,10 +20,16 @@ Table::Table(Content content) : content_(std::move(content)) {
 
 void Table::gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
                    float* targets) const {
+  gather_labels(samples, labels, targets);
   const std::int64_t features = content_.features;
+  for (const std::int64_t sample : samples)
+    x = std::copy_n(content_.x.data() + sample * features, features, x);
+}
+
+void Table::gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                          float* targets) const {
   for (const std::int64_t sample : samples) {
     LW_CHECK(sample >= 0 && sample < size_, sample, size_);
-    x = std::copy_n(content_.x.data() + sample * features, features, x);
     const auto row = static_cast<std::size_t>(sample);
     if (content_.classes > 0) {
       *labels++ = content_.labels[row];

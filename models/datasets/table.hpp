@@ -25,6 +25,8 @@ class Table final : public Dataset {
   std::int64_t target_count() const override { return content_.classes > 0 ? 0 : 1; }
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float* targets) const override;
+  void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                     float* targets) const override;
 
  private:
   Content content_;

@@ -33,14 +33,24 @@ TextWindows::TextWindows(Characters characters, std::int64_t begin, std::int64_t
   LW_CHECK(context > 0 && begin >= 0 && end <= std::ssize(*characters_), context, begin, end);
 }
 
+const std::int32_t* TextWindows::window(std::int64_t sample) const {
+  LW_CHECK(sample >= 0 && sample < size_, sample, size_);
+  return characters_->data() + begin_ + sample * context_;
+}
+
 void TextWindows::gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
                          float*) const {
   for (const std::int64_t sample : samples) {
-    LW_CHECK(sample >= 0 && sample < size_, sample, size_);
-    const auto* from = characters_->data() + begin_ + sample * context_;
+    const auto* const from = window(sample);
     x = std::copy_n(from, context_, x);
     labels = std::copy_n(from + 1, context_, labels);
   }
+}
+
+void TextWindows::gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                                float*) const {
+  for (const std::int64_t sample : samples)
+    labels = std::copy_n(window(sample) + 1, context_, labels);
 }
 
 Expected<TrainTest> windows_of(std::string_view text, const plan::Writing& source,

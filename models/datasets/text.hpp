@@ -31,8 +31,13 @@ class TextWindows final : public Dataset {
   std::shared_ptr<const Vocabulary> vocabulary() const override { return vocabulary_; }
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float* targets) const override;
+  void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                     float* targets) const override;
 
  private:
+  /// Where the sample begins; one character behind it begin its labels.
+  const std::int32_t* window(std::int64_t sample) const;
+
   Characters characters_;
   std::int64_t begin_, context_, size_;
   std::shared_ptr<const Vocabulary> vocabulary_;

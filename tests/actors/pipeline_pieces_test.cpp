@@ -57,7 +57,6 @@ TEST_CASE("a problem is about the plan's largest micro-batch, in the world that 
   plan.batch = 10;
   plan.micro_batches = 4;  // of 2, 3, 2 and 3 samples
   plan.optimizer = adam();
-  CHECK(micro_batch_samples(plan) == 3);
   const auto model = model_of(mlp({20}, 10));
   const Spec spec{"1f1b", 2, 4};
   const auto problem = partition_problem(plan, *model, spec, {.speed = 2, .link = 8});

@@ -66,6 +66,17 @@ Outcome simulate(const Plan& plan, const World& world = {}, Trace::Options trace
   return {*ending.totals(), simulator.now(), simulator.trace()};
 }
 
+/// Stages and micro-batches that differ in size, on links that take long for each byte.
+Plan slow_link_plan(bool cost_only) {
+  Plan plan = tiny_plan();
+  plan.model = {plan::Linear{50}, plan::Relu{}, plan::Linear{6}, plan::Tanh{}, plan::Linear{3}};
+  plan.pipeline = {.stages = 3, .split = "0-1,2-3,4"};
+  plan.batch = 7;
+  plan.micro_batches = 4;
+  plan.simulated = plan::World{.noise = 0, .jitter = 0, .link = 1e-6, .cost_only = cost_only};
+  return plan;
+}
+
 /// Work that takes a millisecond on a core.
 class Millisecond final : public Work {
  public:
@@ -154,6 +165,14 @@ TEST_CASE("under bsp the world changes the time, and not the weights") {
   plan.stragglers.clear();
   const RunTotals untimed = test::TestHost(job_of(plan), 1).run();
   CHECK(same_bits(floats_of(usual.totals.weights), floats_of(untimed.weights)));
+}
+
+TEST_CASE("a pipeline of which only costs are simulated takes as long as one that trains") {
+  const auto time = [](bool cost_only) {
+    const Plan plan = slow_link_plan(cost_only);
+    return simulate(plan, World(*plan.simulated)).end;
+  };
+  CHECK(time(true) == time(false));
 }
 
 TEST_CASE("slow spells that come to all in turn cost bsp more time than ssp") {

@@ -9,6 +9,7 @@
 
 #include "models/datasets/file.hpp"
 #include "tests/models/datasets/files.hpp"
+#include "tests/models/datasets/labels.hpp"
 
 namespace leeway {
 namespace {
@@ -105,6 +106,7 @@ TEST_CASE("pixels are gathered normalised by the training pixels") {
     const double pixel = values[i < 8 ? 16 + i : i - 8];
     CHECK(x[i] == Approx((pixel / 255 - mean) / std::sqrt(square)).margin(1e-6));
   }
+  test::require_labels_alone(*data->train);
   data->test->gather(std::vector<std::int64_t>{0}, x.data(), labels.data(), nullptr);
   CHECK(x[7] == Approx((200 / 255.0 - mean) / std::sqrt(square)));
 }

@@ -1,0 +1,51 @@
+#include "tests/models/datasets/labels.hpp"
+
+#include "models/datasets/load.hpp"
+#include "models/datasets/shipped.hpp"
+#include "models/datasets/text.hpp"
+
+using namespace leeway;
+using namespace leeway::test;
+
+namespace {
+
+const plan::Synthetic kClusters{30, 10, plan::Clusters{5, 4, 3}};
+const plan::Synthetic kLine{30, 10, plan::Line{3, 2, 1}};
+
+/// What a program brings along that knows nothing of labels alone; two targets a sample.
+class Doubled final : public Dataset {
+ public:
+  explicit Doubled(std::shared_ptr<const Dataset> of) : of_(std::move(of)) {}
+  std::int64_t size() const override { return of_->size(); }
+  Shape sample_shape() const override { return of_->sample_shape(); }
+  int classes() const override { return of_->classes(); }
+  std::int64_t target_count() const override { return 2 * of_->target_count(); }
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float* targets) const override {
+    std::vector<float> once(samples.size());
+    of_->gather(samples, x, labels, once.data());
+    for (std::size_t i = 0; i < once.size() && target_count() > 0; ++i)
+      targets[2 * i] = targets[2 * i + 1] = once[i];
+  }
+
+ private:
+  std::shared_ptr<const Dataset> of_;
+};
+
+}  // namespace
+
+TEST_CASE("labels and targets are gathered alone as with their samples") {
+  for (const auto& source : {kClusters, kLine}) {
+    const auto data = load_data(source, 3);
+    REQUIRE(data);
+    require_labels_alone(*data->train);
+    require_labels_alone(Doubled(data->train));
+    ShippedData shipped(mark_of(*data));
+    for (const bool test : {false, true})
+      REQUIRE(shipped.add(chunk_of(*data, mark_of(*data), test, 0)));
+    require_labels_alone(*(*shipped.take()).train);
+  }
+  const auto text = windows_of("In the beginning was the Word", {"", 4, 0.2}, "text");
+  REQUIRE(text);
+  require_labels_alone(*text->train);
+}
