@@ -90,6 +90,12 @@ struct Event {
 
 std::string_view name_of(Event::Kind kind);
 
+/// What a stage of a pipeline computes.
+constexpr bool of_stage(Event::Kind kind) {
+  return kind == Event::Kind::forward || kind == Event::Kind::backward_inputs ||
+         kind == Event::Kind::backward_weights;
+}
+
 /// A role is given the same Outbox all its life.
 class Outbox {
  public:

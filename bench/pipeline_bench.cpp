@@ -330,8 +330,8 @@ void bubble() {
         pipeline::Spec spec{.schedule = std::string(entry.name),
                             .stages = stages,
                             .micro_batches = micro_batches,
+                            .chunks = entry.chunks,
                             .updates = kUpdates};
-        if (entry.name == "interleaved") spec.chunks = 2;
         if (!pipeline::validate(spec)) continue;
         const auto share = entry.schedule().bubble(spec, {});
         const std::string theory =

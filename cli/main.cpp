@@ -8,6 +8,7 @@
 #include "cli/pipeline.hpp"
 #include "core/text.hpp"
 #include "runtime/node_programs.hpp"
+#include "runtime/usage.hpp"
 
 namespace cli = leeway::cli;
 
@@ -80,6 +81,7 @@ std::vector<std::string> add_cluster_commands(CLI::App& app) {
 
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Leeway trains models asynchronously, with bounded staleness.", "leeway");
+  app.formatter(leeway::help_formatter());
   app.set_version_flag("--version", "leeway " LEEWAY_VERSION);
   app.require_subcommand(1);
   app.footer("Exit codes: 0 ok, 1 the run failed, 2 bad usage, 130 interrupted.");
@@ -138,8 +140,7 @@ int parse_and_run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? cli::kOk : cli::kBadUsage;
+    return leeway::answer(app, error, "leeway");
   }
   if (list->parsed()) return cli::list();
   if (describe->parsed()) return cli::describe(name, plan_alone);

@@ -115,7 +115,8 @@ struct Question {
   PartitionModel model;
   plan::World world;
   PartitionProblem problem;
-  std::string split;  // by hand; empty: the best
+  std::string split;         // by hand; empty: the best
+  const char* split_from{};  // what says so
 };
 
 Spec spec_of(const PartitionOptions& options, const Plan& plan, std::size_t stages) {
@@ -125,7 +126,7 @@ Spec spec_of(const PartitionOptions& options, const Plan& plan, std::size_t stag
             .stages = static_cast<int>(stages),
             .micro_batches = options.micro_batches.value_or(
                 piped ? static_cast<int>(plan.micro_batches) : kMicroBatches)};
-  const int usual = spec.schedule == "interleaved" ? 2 : 1;
+  const int usual = usual_chunks(spec.schedule);
   const bool as_planned = piped && spec.schedule == planned.schedule;
   spec.chunks = options.chunks.value_or(as_planned ? static_cast<int>(planned.chunks) : usual);
   return spec;
@@ -134,7 +135,7 @@ Spec spec_of(const PartitionOptions& options, const Plan& plan, std::size_t stag
 Expected<Question> question_of(const PartitionOptions& options) {
   auto model = partition_model(options.target);
   if (!model) return model.error();
-  Question question{std::move(*model), {}, {}, {}};
+  Question question{std::move(*model), {}, {}, {}, options.split ? "--split" : "pipeline.split"};
   Plan& plan = question.model.plan;
   const plan::Pipeline planned = plan.pipeline;
   auto devices = devices_of(options, planned);
@@ -298,7 +299,7 @@ int partition(const PartitionOptions& options) {
   const auto question = question_of(options);
   if (!question) return refuse(question.error());
   const PartitionProblem& problem = question->problem;
-  const auto answer = find_partition(problem, question->split, "--split");
+  const auto answer = find_partition(problem, question->split, question->split_from);
   if (!answer) return refuse(answer.error());
   const std::int64_t samples = micro_batch_size(question->model.plan);
   std::cout << question->model.plan.name << " in micro-batches of " << samples

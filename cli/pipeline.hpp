@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "policies/pipeline/schedule.hpp"
 
@@ -19,7 +20,8 @@ struct ScheduleOptions {
   std::optional<int> chunks, updates;
   pipeline::OpCosts costs;
   std::int64_t communication = 0;
-  std::string svg;  // file; empty: none
+  std::string svg;                 // file; empty: none
+  std::vector<std::string> flags;  // those that were given
 };
 
 CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options);

@@ -58,7 +58,7 @@ Status check_costs(const ScheduleOptions& options) {
 Spec spec_of(const ScheduleOptions& options, const pipeline::Schedule& schedule) {
   Spec spec{
       .schedule = options.name, .stages = options.stages, .micro_batches = options.micro_batches};
-  spec.chunks = options.chunks.value_or(options.name == "interleaved" ? 2 : 1);
+  spec.chunks = options.chunks.value_or(usual_chunks(options.name));
   spec.updates = options.updates.value_or(schedule.asynchronous() ? 3 : 1);
   return spec;
 }
@@ -153,10 +153,18 @@ CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
       ->add_option("--communication", options.communication, "Time of a message between two stages")
       ->capture_default_str();
   command->add_option("--svg", options.svg, "File for the picture");
+  command->parse_complete_callback([command, &options] {
+    for (const auto* option : command->get_options())
+      if (option->count() > 0 && !option->get_positional())
+        options.flags.push_back(option->get_name());
+  });
   return command;
 }
 
 int schedule(const ScheduleOptions& options) {
+  if (options.name.empty() && !options.flags.empty())
+    return refuse(Error{concat(options.flags.front(),
+                               " is of one schedule; give its name, as in leeway schedule 1f1b")});
   if (options.name.empty()) return list_schedules();
   const auto found = find_schedule(options.name);
   if (!found) return refuse(found.error());
@@ -174,7 +182,7 @@ int schedule(const ScheduleOptions& options) {
              spec.chunks > 1 ? concat(spec.chunks, " chunks each, ") : "", spec.micro_batches,
              spec.micro_batches == 1 ? " micro-batch" : " micro-batches",
              (*found)->asynchronous() || spec.updates > 1
-                 ? concat(" an update, ", spec.updates, " updates")
+                 ? concat(" an update, ", spec.updates, spec.updates == 1 ? " update" : " updates")
                  : "");
   std::cout << title << "\n\n";
   const bool drawn = count_ops(*table) <= kMaxPictureOps;

@@ -5,12 +5,10 @@
 namespace leeway {
 
 void StatusBook::on_event(Address actor, const Event& event) {
-  const bool of_stage = event.kind == Event::Kind::forward ||
-                        event.kind == Event::Kind::backward_inputs ||
-                        event.kind == Event::Kind::backward_weights;
-  if (actor.kind != RoleKind::shard && !of_stage) return;
+  const bool computed = of_stage(event.kind);
+  if (actor.kind != RoleKind::shard && !computed) return;
   std::lock_guard lock(mutex_);
-  if (of_stage) {
+  if (computed) {
     did_[event.worker] = {event.kind, event.iteration.value(), event.value};
     return;
   }

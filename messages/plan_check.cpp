@@ -172,7 +172,7 @@ void check_counts(Checks& checks, const Plan& plan) {
   checks.require(round <= std::numeric_limits<std::uint32_t>::max(), "batch: ", plan.workers,
                  " workers of ", plan.batch,
                  " samples each are too much for one round; give a smaller --batch");
-  checks.range("micro_batches", plan.micro_batches, 1, plan.batch, "");
+  checks.range("micro_batches", plan.micro_batches, 1, plan.batch, "--micro-batches ");
   checks.require(plan.chunk == 0 || plan.chunk >= plan.batch, "chunk: ", plan.chunk,
                  " samples are less than a batch; give at least ", plan.batch,
                  ", or 0 for eight batches");
@@ -196,7 +196,7 @@ void check_consistency(Checks& checks, const Plan& plan) {
                  : backup ? "backup workers"
                           : "bsp",
                  " it would park on itself, as it pulls for an iteration ahead of its own push; "
-                 "give --staleness 1 or more, or prefetch = false");
+                 "give --staleness 1 or more, or --no-prefetch");
   if (backup)
     checks.require(backup->spare >= 1 && backup->spare < plan.workers,
                    "consistency.backup.spare: of ", plan.workers, " workers ", backup->spare,
@@ -208,7 +208,7 @@ void check_consistency(Checks& checks, const Plan& plan) {
                    ", as in --staleness adaptive(1,8)");
     checks.require(!plan.prefetch || adaptive->low >= 1,
                    "prefetch: with a staleness that may fall to 0 it would park on itself; give "
-                   "--staleness adaptive(1,8), or prefetch = false");
+                   "--staleness adaptive(1,8), or --no-prefetch");
   }
 }
 
@@ -246,7 +246,7 @@ void check_pipeline(Checks& checks, const Plan& plan) {
                  "pipeline.recompute: give each stage once, in ascending order");
   checks.require(!plan.prefetch,
                  "prefetch: a stage pulls when its schedule makes the next version of its weights; "
-                 "give prefetch = false, or --stages 1");
+                 "give --no-prefetch, or --stages 1");
   checks.require(!std::holds_alternative<plan::Backup>(plan.consistency),
                  "consistency.backup: a pipeline cannot stop in the middle of an iteration that is "
                  "late; give --staleness bsp, or --stages 1");

@@ -22,6 +22,7 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
       terminal_(isatty(STDERR_FILENO) == 1),
       data_size_(job.data.train->size()),
       epochs_(job.plan.stop.epochs),
+      learns_(!job.cost_only),
       adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)) {
   const auto bound = job.consistency->largest_bound();
   // A worker that was let into iteration i and has pushed it stands at i + 1.
@@ -38,7 +39,7 @@ double ProgressLine::samples_per_second(const Progress& progress) {
 }
 
 std::string ProgressLine::text(const Progress& progress) {
-  if (std::isfinite(progress.train_loss)) {
+  if (learns_ && std::isfinite(progress.train_loss)) {
     loss_ = loss_known_ ? 0.7 * loss_ + 0.3 * progress.train_loss : progress.train_loss;
     loss_known_ = true;
   }
@@ -80,6 +81,7 @@ void ProgressLine::note(const std::string& text) {
 }
 
 void ProgressLine::evaluated(const EvaluationResult& result) {
+  if (!learns_) return;
   evaluation_ = result.accuracy > 0 ? percent(result.accuracy) : fixed(result.loss, 4);
 }
 

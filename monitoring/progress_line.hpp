@@ -32,6 +32,7 @@ class ProgressLine final : public Audience {
   bool terminal_;
   std::int64_t data_size_;
   double epochs_;
+  bool learns_;    // losses are computed
   bool adaptive_;  // the staleness bound moves
   std::string gap_limit_;
   std::deque<std::pair<Instant, std::uint64_t>> recent_;  // the last seconds: samples computed

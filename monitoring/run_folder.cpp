@@ -44,6 +44,7 @@ RunFolder::RunFolder(std::string folder, const Job& job)
     : folder_(std::move(folder)),
       name_(job.plan.name),
       classes_(job.data.train->classes() > 0),
+      learns_(!job.cost_only),
       adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)),
       metrics_(path("metrics.jsonl")) {}
 
@@ -72,7 +73,7 @@ void RunFolder::progress(const Progress& progress) {
       {"clock_gap", progress.clock_gap},       {"parked_now", progress.parked_now},
       {"parked_pulls", progress.parked_pulls}, {"live_workers", progress.live_workers}};
   if (adaptive_) json["staleness_bound"] = progress.staleness;
-  if (std::isfinite(progress.train_loss)) {
+  if (learns_ && std::isfinite(progress.train_loss)) {
     json["train_loss"] = progress.train_loss;
     if (classes_) json["train_accuracy"] = progress.train_accuracy;
   }
@@ -80,6 +81,7 @@ void RunFolder::progress(const Progress& progress) {
 }
 
 void RunFolder::evaluated(const EvaluationResult& result) {
+  if (!learns_) return;
   evaluations_.push_back(result);
   nlohmann::ordered_json json{{"seconds", seconds_of(result.now)},
                               {"samples_trained", result.samples_trained},
@@ -120,7 +122,7 @@ Status RunFolder::finish(const std::string& result_json, const std::vector<Named
   Series train{.name = "training"};
   Series train_accuracy{.name = "training"};
   for (const auto& progress : history) {
-    if (!std::isfinite(progress.train_loss)) continue;
+    if (!learns_ || !std::isfinite(progress.train_loss)) continue;
     train.points.emplace_back(seconds_of(progress.now), progress.train_loss);
     train_accuracy.points.emplace_back(seconds_of(progress.now), 100 * progress.train_accuracy);
   }

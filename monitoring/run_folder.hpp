@@ -46,6 +46,7 @@ class RunFolder final : public Audience {
   std::string folder_;
   std::string name_;
   bool classes_;
+  bool learns_;    // losses are computed
   bool adaptive_;  // the staleness bound moves
   std::ofstream metrics_;
   std::vector<EvaluationResult> evaluations_;

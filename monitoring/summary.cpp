@@ -29,15 +29,18 @@ std::string_view name_of(msg::RunEnded::Reason reason) {
   return "?";
 }
 
-const EvaluationResult* final_evaluation(const RunTotals& totals) {
-  return !totals.evaluations.empty() && totals.evaluations.back().final ? &totals.evaluations.back()
-                                                                        : nullptr;
+/// None where nothing was computed that could be evaluated.
+const EvaluationResult* final_evaluation(const Job& job, const RunTotals& totals) {
+  if (job.cost_only || totals.evaluations.empty() || !totals.evaluations.back().final)
+    return nullptr;
+  return &totals.evaluations.back();
 }
 
 /// What stages held at most, and what shapes say that they would.
 void print_memory(std::ostream& out, const Job& job, const RunTotals& totals) {
   const Stages& stages = *job.stages;
-  if (!stages.piped()) return;
+  const auto measures = [](const WorkerTotals& worker) { return worker.memory_bytes > 0; };
+  if (!stages.piped() || std::ranges::none_of(totals.workers, measures)) return;
   out << "\nMemory of a stage     weights   gradients  activations   together    measured\n";
   for (std::uint32_t stage = 0; stage < stages.count(); ++stage) {
     const StageMemory memory = predicted_memory(job.plan, *job.model, stages, stage);
@@ -157,7 +160,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   out << '\n' << plan.name << ": " << reason;
   if (!totals.end.text.empty()) out << " (" << totals.end.text << ')';
   out << "\n\n";
-  if (const auto* last = final_evaluation(totals)) {
+  if (const auto* last = final_evaluation(job, totals)) {
     out << "  test loss       " << fixed(last->loss, 4) << '\n';
     if (job.data.test->classes() > 0)
       out << "  test accuracy   " << percent(last->accuracy) << '\n';
@@ -215,7 +218,7 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   json["reason"] = name_of(totals.end.reason);
   json["text"] = totals.end.text;
   json["seed"] = plan.seed;
-  if (const auto* last = final_evaluation(totals)) {
+  if (const auto* last = final_evaluation(job, totals)) {
     json["test_loss"] = last->loss;
     if (job.data.test->classes() > 0) json["test_accuracy"] = last->accuracy;
   }
@@ -269,6 +272,7 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   json["version_lag"] = totals.version_lags;
   json["evaluations"] = nlohmann::ordered_json::array();
   for (const auto& result : totals.evaluations) {
+    if (job.cost_only) break;
     nlohmann::ordered_json entry{{"seconds", (result.now - Instant{}).seconds()},
                                  {"samples_trained", result.samples_trained},
                                  {"test_loss", result.loss}};

@@ -10,14 +10,16 @@ void add_link_flags(CLI::App& app, ClusterFlags& flags, const std::string& group
   app.add_option("--transport", flags.transport,
                  "How tensors travel: auto (shared memory on the same host, TCP to others), tcp or "
                  "shm")
-      ->group(group);
+      ->group(group)
+      ->default_str("auto");
   app.add_option("--tls", flags.tls,
                  "Folder of `leeway cert`: encrypt, and talk to nodes of the same authority alone; "
                  "without it all nodes are on this host")
       ->group(group);
   app.add_option("--silence", flags.silence,
-                 "Time without a sign of life after which a node is suspected [2s]")
-      ->group(group);
+                 "Time without a sign of life after which a node is suspected")
+      ->group(group)
+      ->default_str("2s");
 }
 
 void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
@@ -34,8 +36,9 @@ void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
                  "with commas between; 0 is this program")
       ->group(cluster);
   app.add_option("--port", flags.port,
-                 "Where this program listens, for who joins, 0 to 65535; 0: any [0]")
-      ->group(cluster);
+                 "Where this program listens, for who joins, 0 to 65535; 0: any")
+      ->group(cluster)
+      ->default_str("0");
   add_link_flags(app, flags, cluster);
 }
 

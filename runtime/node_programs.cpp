@@ -1,6 +1,7 @@
 #include "runtime/node_programs.hpp"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 
 #include "cluster/agent.hpp"
@@ -9,6 +10,7 @@
 #include "runtime/cluster_flags.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/node_status.hpp"
+#include "runtime/usage.hpp"
 
 namespace leeway {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 constexpr unsigned kMostNodesHere = 64;
 
 struct NodeFlags {
+  std::string program;  // whose name stands before what is refused
   std::string listen = "127.0.0.1:0";
   std::string target;
   unsigned count = 0;
@@ -23,18 +26,18 @@ struct NodeFlags {
   ClusterFlags links;
 };
 
-int refuse(const std::string& text) {
-  std::cerr << "leeway: " << text << '\n';
+int refuse(const NodeFlags& flags, const std::string& text) {
+  std::cerr << flags.program << ": " << text << '\n';
   return 2;
 }
 
 int run_agent(const NodeFlags& flags, const std::string& join) {
   const auto where = parse_node(flags.listen);
-  if (!where) return refuse(concat("--listen: ", where.error().text));
+  if (!where) return refuse(flags, concat("--listen: ", where.error().text));
   const auto links = read_links(flags.links);
-  if (!links) return refuse(links.error().text);
+  if (!links) return refuse(flags, links.error().text);
   if (const auto program = parse_node(join); !join.empty() && !program)
-    return refuse(concat("PROGRAM: ", program.error().text));
+    return refuse(flags, concat("PROGRAM: ", program.error().text));
   const InterruptGuard guard;
   AgentOptions options;
   options.mesh = mesh_options(*links);
@@ -43,16 +46,16 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   options.join = join;
   options.say = [](const std::string& text) { std::cerr << "node: " << text << std::endl; };
   auto agent = Agent::open(std::move(options));
-  if (!agent) return refuse(agent.error().text);
+  if (!agent) return refuse(flags, agent.error().text);
   const auto ended = (*agent)->run([&] { return guard.interrupted(); });
-  return ended ? 0 : refuse(ended.error().text);
+  return ended ? 0 : refuse(flags, ended.error().text);
 }
 
 int up(const NodeFlags& flags) {
   if (flags.count < 1 || flags.count > kMostNodesHere)
     return refuse(
-        concat("up: ", flags.count, " nodes are not allowed; give 1 to ", kMostNodesHere));
-  if (const auto links = read_links(flags.links); !links) return refuse(links.error().text);
+        flags, concat("up: ", flags.count, " nodes are not allowed; give 1 to ", kMostNodesHere));
+  if (const auto links = read_links(flags.links); !links) return refuse(flags, links.error().text);
   std::vector<std::string> arguments;
   const auto pass_on = [&](const char* flag, const std::optional<std::string>& value) {
     if (value) arguments.insert(arguments.end(), {flag, *value});
@@ -80,7 +83,9 @@ bool is_node_program(const std::string& word) {
 int run_node_program(int argc, char** argv) {
   const std::string word = argv[1];
   NodeFlags flags;
-  CLI::App app("", concat("leeway ", word));
+  flags.program = std::filesystem::path(argv[0]).filename().string();
+  CLI::App app("", concat(flags.program, ' ', word));
+  app.formatter(help_formatter());
   if (word == "node")
     app.description(
         "Hosts workers and shards of programs that are given --nodes, one after another.");
@@ -112,12 +117,12 @@ int run_node_program(int argc, char** argv) {
   try {
     app.parse(argc - 1, argv + 1);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return answer(app, error, flags.program);
   }
   if (word == "up") return up(flags);
   if (word == "node" || word == "join") return run_agent(flags, flags.target);
   const auto links = read_links(flags.links);
-  if (!links) return refuse(links.error().text);
+  if (!links) return refuse(flags, links.error().text);
   return show_status(flags.target, *links, flags.json);
 }
 

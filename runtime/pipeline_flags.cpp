@@ -11,8 +11,6 @@
 namespace leeway {
 namespace {
 
-constexpr std::uint32_t kChunksOfInterleaved = 2;
-
 std::vector<std::uint32_t> all_of(std::uint32_t stages) {
   std::vector<std::uint32_t> all(stages);
   for (std::uint32_t stage = 0; stage < stages; ++stage) all[stage] = stage;
@@ -37,6 +35,21 @@ Expected<std::vector<std::uint32_t>> parse_recompute(const std::string& text,
   }
   std::sort(out.begin(), out.end());
   return out;
+}
+
+std::string join_numbers(const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::string> texts;
+  for (const auto number : numbers) texts.push_back(concat(number));
+  return join(texts, ",");
+}
+
+/// Chunks of each schedule: "1; 2 for interleaved".
+std::string chunks_text(const plan::Pipeline& planned) {
+  std::string text = concat(planned.chunks);
+  for (const auto& entry : pipeline::catalogue())
+    if (entry.chunks > 1 && entry.name != planned.schedule)
+      text += concat("; ", entry.chunks, " for ", entry.name);
+  return text;
 }
 
 /// How many workers there are now.
@@ -66,29 +79,31 @@ Expected<std::uint32_t> count_workers(const PipelineFlags& flags,
 
 }  // namespace
 
-void add_pipeline_flags(CLI::App& app, PipelineFlags& flags) {
-  const std::string pipeline = "Pipeline";
-  app.add_option("--stages", flags.stages,
-                 "Cut the model into this many stages, a worker each; without --workers and "
-                 "--pipelines, of one pipeline")
-      ->group(pipeline);
-  app.add_option("--pipelines", flags.pipelines, "Pipelines side by side, of --stages workers each")
-      ->group(pipeline);
-  app.add_option("--schedule", flags.schedule,
-                 "What a stage does next: fill_drain, 1f1b, interleaved, zero_bubble_h1, "
-                 "weight_stashing or 2bw; `leeway schedule` shows them")
-      ->group(pipeline);
-  app.add_option("--chunks", flags.chunks,
-                 "Parts of the model on each stage, for interleaved [2]; not --chunk")
-      ->group(pipeline);
-  app.add_option("--split", flags.split,
-                 "First and last layer of each part, such as 0-3,4-7, as `leeway partition` "
-                 "prints it; none cuts by what layers cost")
-      ->group(pipeline);
-  app.add_option("--recompute", flags.recompute,
-                 "Stages that keep their inputs alone, and run forward again before backward: "
-                 "all, none, or 0,2")
-      ->group(pipeline);
+void add_pipeline_flags(CLI::App& app, PipelineFlags& flags, const Plan& plan) {
+  const plan::Pipeline& planned = plan.pipeline;
+  const auto add = [&](const char* flag, auto& target, const std::string& text, const auto& value) {
+    app.add_option(flag, target, text)->group("Pipeline")->default_str(concat(value));
+  };
+  add("--stages", flags.stages,
+      "Cut the model into this many stages, a worker each; without --workers and --pipelines, of "
+      "one pipeline",
+      planned.stages);
+  add("--pipelines", flags.pipelines, "Pipelines side by side, of --stages workers each",
+      planned.stages > 1 ? plan.workers / planned.stages : 1);
+  add("--schedule", flags.schedule,
+      concat("What a stage does next: ", join(pipeline::schedule_names(), ", "),
+             "; `leeway schedule` shows them"),
+      planned.schedule);
+  add("--chunks", flags.chunks, "Parts of the model on each stage; not --chunk",
+      chunks_text(planned));
+  add("--split", flags.split,
+      "First and last layer of each part, such as 0-3,4-7, as `leeway partition` prints it; none "
+      "cuts by what layers cost",
+      planned.split.empty() ? "none" : planned.split);
+  add("--recompute", flags.recompute,
+      "Stages that keep their inputs alone, and run forward again before backward: all, none, or "
+      "0,2",
+      planned.recompute.empty() ? "none" : join_numbers(planned.recompute));
 }
 
 Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> workers,
@@ -105,36 +120,36 @@ Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> w
                         "leave it out")};
   const auto counted = count_workers(flags, workers, plan);
   if (!counted) return counted.error();
-  plan::Pipeline& pipeline = plan.pipeline;
-  const plan::Pipeline before = pipeline;
+  plan::Pipeline& piped = plan.pipeline;
+  const plan::Pipeline before = piped;
   plan.workers = *counted;
-  pipeline.stages = flags.stages.value_or(before.stages);
+  piped.stages = flags.stages.value_or(before.stages);
   if (flags.schedule) {
     if (const auto found = pipeline::find_schedule(*flags.schedule); !found)
       return Error{concat("--schedule: ", found.error().text)};
-    pipeline.schedule = *flags.schedule;
+    piped.schedule = *flags.schedule;
   }
+  const auto usual = static_cast<std::uint32_t>(pipeline::usual_chunks(piped.schedule));
   if (flags.chunks)
-    pipeline.chunks = *flags.chunks;
-  else if (flags.stages == 1u || (flags.schedule && pipeline.schedule != "interleaved"))
-    pipeline.chunks = 1;
+    piped.chunks = *flags.chunks;
+  else if (flags.stages == 1u || (flags.schedule && usual == 1))
+    piped.chunks = 1;
   else if (flags.schedule)
-    pipeline.chunks = std::max(before.chunks, kChunksOfInterleaved);
+    piped.chunks = std::max(before.chunks, usual);
   // A split of another number of parts goes with them; one that was asked for is checked like
   // everything else.
-  if (pipeline.stages != before.stages || pipeline.chunks != before.chunks) pipeline.split.clear();
-  if (flags.split) pipeline.split = *flags.split == "none" ? "" : *flags.split;
+  if (piped.stages != before.stages || piped.chunks != before.chunks) piped.split.clear();
+  if (flags.split) piped.split = *flags.split == "none" ? "" : *flags.split;
   const bool all = before.stages > 1 && before.recompute.size() == before.stages;
-  if (all && pipeline.stages > 1)
-    pipeline.recompute = all_of(pipeline.stages);
-  else if (pipeline.stages != before.stages)
-    std::erase_if(pipeline.recompute, [&](std::uint32_t stage) {
-      return stage >= pipeline.stages || pipeline.stages == 1;
-    });
+  if (all && piped.stages > 1)
+    piped.recompute = all_of(piped.stages);
+  else if (piped.stages != before.stages)
+    std::erase_if(piped.recompute,
+                  [&](std::uint32_t stage) { return stage >= piped.stages || piped.stages == 1; });
   if (!flags.recompute) return {};
-  const auto recompute = parse_recompute(*flags.recompute, pipeline.stages);
+  const auto recompute = parse_recompute(*flags.recompute, piped.stages);
   if (!recompute) return recompute.error();
-  pipeline.recompute = *recompute;
+  piped.recompute = *recompute;
   return {};
 }
 

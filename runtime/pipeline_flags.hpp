@@ -15,7 +15,8 @@ struct PipelineFlags {
   std::optional<std::string> schedule, split, recompute;
 };
 
-void add_pipeline_flags(CLI::App& app, PipelineFlags& flags);
+/// Help shows what `plan` has where a flag is not given.
+void add_pipeline_flags(CLI::App& app, PipelineFlags& flags, const Plan& plan);
 
 /// Puts the flags into the plan, whose other settings have been put in already; `workers` is what
 /// --workers says. The plan's own workers, chunks, split and recompute follow where a flag changes

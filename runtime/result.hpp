@@ -44,6 +44,8 @@ struct Result {
   std::vector<Progress> history;  // a few a second: training loss over time
 
   bool ok() const { return ran && exit_code == 0; }
+  /// False with --gradients none: losses, accuracies and weights mean nothing then.
+  bool learned() const { return !(plan.simulated && plan.simulated->cost_only); }
   /// The weights of one parameter ("1.weight"), row-major. Throws CheckFailed when there is none of
   /// that name.
   std::span<const float> weight(const std::string& name) const;

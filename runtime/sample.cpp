@@ -27,6 +27,10 @@ Status check(const SampleOptions& options) {
 }
 
 Expected<std::shared_ptr<const Model>> model_of(const Plan& plan, const Vocabulary& vocabulary) {
+  if (plan.simulated && plan.simulated->cost_only)
+    return Error{concat("the run \"", plan.name,
+                        "\" has learned nothing, its gradients were not computed; train again "
+                        "without --gradients none")};
   const auto* writing = std::get_if<plan::Writing>(&plan.data);
   if (!writing)
     return Error{concat("the run \"", plan.name,

@@ -147,7 +147,10 @@ Scenario& Scenario::simulated(plan::World world) {
   plan_.simulated = world;
   return *this;
 }
-
+Scenario& Scenario::decides(std::vector<std::string> flags) {
+  decided_.insert(decided_.end(), flags.begin(), flags.end());
+  return *this;
+}
 Scenario& Scenario::seed(std::uint64_t seed) {
   plan_.seed = seed;
   return *this;

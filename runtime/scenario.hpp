@@ -98,10 +98,15 @@ class Scenario {
   /// Runs in virtual time, in this world, whether --simulate is given or not.
   Scenario& simulated(plan::World world = {});
 
+  /// Flags of settings that the program gives each of its runs itself, as in .decides({"--lr"}):
+  /// --help does not show them, and who gives one is told so.
+  Scenario& decides(std::vector<std::string> flags);
+
   const Plan& plan() const { return plan_; }
   Plan& plan() { return plan_; }
   const std::string& summary() const { return summary_; }
   const std::string& description() const { return description_; }
+  const std::vector<std::string>& decided() const { return decided_; }
 
  private:
   void count_stages();
@@ -110,6 +115,7 @@ class Scenario {
   std::uint32_t pipelines_ = 1;
   std::string summary_;
   std::string description_;
+  std::vector<std::string> decided_;
 };
 
 /// How a run shows itself.

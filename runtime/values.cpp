@@ -6,6 +6,7 @@
 
 #include "core/text.hpp"
 #include "policies/catalogue.hpp"
+#include "policies/optimizer/optimizer.hpp"
 #include "runtime/words.hpp"
 
 namespace leeway {
@@ -99,6 +100,35 @@ Expected<plan::Augment> parse_augment(const std::string& text) {
     }
   }
   return augment;
+}
+
+std::string text_of(const plan::Consistency& policy) {
+  struct Text {
+    std::string operator()(const plan::Bsp&) const { return "bsp"; }
+    std::string operator()(const plan::Ssp& ssp) const { return concat(ssp.staleness); }
+    std::string operator()(const plan::Asp&) const { return "asp"; }
+    std::string operator()(const plan::Backup& backup) const {
+      return concat("backup(", backup.spare, ')');
+    }
+    std::string operator()(const plan::Adaptive& adaptive) const {
+      return concat("adaptive(", adaptive.low, ',', adaptive.high, ')');
+    }
+  };
+  return std::visit(Text{}, policy);
+}
+
+std::string text_of(plan::Balance balance) {
+  return balance == plan::Balance::equal ? "equal" : "speed";
+}
+
+std::string text_of(const plan::Optimizer& optimizer) {
+  return std::string(make_optimizer(optimizer)->name());
+}
+
+std::string text_of(const plan::Augment& augment) {
+  if (augment == plan::Augment{}) return "none";
+  if (augment.shift == 0) return "flip";
+  return concat(augment.flip ? "flip," : "", "shift=", augment.shift);
 }
 
 Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers) {

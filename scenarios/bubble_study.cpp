@@ -12,16 +12,16 @@
 #include <leeway/core/check.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
-#include <leeway/monitoring/run_folder.hpp>
 #include <leeway/policies/pipeline/play.hpp>
 #include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iostream>
+
+#include "study.hpp"
 
 using namespace leeway;
+using study::cell;
 
 namespace {
 
@@ -88,18 +88,22 @@ double idle(const Result& result, const Span& span) {
   return 1 - busy / ((*span.end - *span.begin).seconds() * stages);
 }
 
+struct Theory {
+  double share = 0;
+  bool played = false;  // there is no formula for these sizes
+};
+
 /// By the schedule's formula; where it has none for these sizes, its table is played.
-double theory(const pipeline::Schedule& schedule, const pipeline::Spec& spec) {
+Theory theory(const pipeline::Schedule& schedule, const pipeline::Spec& spec) {
+  Theory theory;
   auto share = schedule.bubble(spec, {});
   if (!share) {
     const auto costs = pipeline::Costs::equal(spec.stages * spec.chunks, {});
     share = pipeline::play(*pipeline::make_table(spec), costs)->bubble();
+    theory.played = true;
   }
-  return static_cast<double>(share->part) / static_cast<double>(share->whole);
-}
-
-std::string cell(const std::string& text) {
-  return std::string(text.size() < 19 ? 19 - text.size() : 1, ' ') + text;
+  theory.share = static_cast<double>(share->part) / static_cast<double>(share->whole);
+  return theory;
 }
 
 /// In percentage points.
@@ -107,43 +111,86 @@ std::string points(double difference) {
   return fixed(100 * difference, 4);
 }
 
-struct Row {
-  std::string text;  // empty when a run did not end well
-  double difference = 0;
-};
-
-/// Of a schedule and a number of stages.
-Row measure(const Plan& base, const pipeline::CatalogueEntry& entry, int stages) {
-  Row row;
-  row.text =
-      concat(entry.name, std::string(16 - entry.name.size(), ' '), stages < 10 ? " " : "", stages);
-  for (const int micro_batches : kMicroBatches) {
-    const pipeline::Spec spec{.schedule = std::string(entry.name),
-                              .stages = stages,
-                              .micro_batches = micro_batches,
-                              .chunks = entry.name == "interleaved" ? 2 : 1,
-                              .updates = kUpdates};
-    if (!pipeline::validate(spec)) {
-      row.text += cell("-");
-      continue;
-    }
-    Span span;
-    const Result result =
-        run(plan_of(base, spec),
-            {.quiet = true,
-             .on_event = [&](Address, Instant at, const Event& event) { span.look(at, event); }});
-    if (!result.ok()) {
-      std::cerr << "bubble-study: " << entry.name << ": "
-                << (result.error.empty() ? "interrupted" : result.error) << '\n';
-      return {};
-    }
-    const double measured = idle(result, span), expected = theory(entry.schedule(), spec);
-    row.difference = std::max(row.difference, std::abs(measured - expected));
-    row.text += cell(concat(percent(measured), " (", percent(expected), ')'));
-  }
-  row.text += cell(points(row.difference)) + '\n';
-  return row;
+pipeline::Spec spec_of(const pipeline::CatalogueEntry& entry, int stages, int micro_batches) {
+  return {.schedule = std::string(entry.name),
+          .stages = stages,
+          .micro_batches = micro_batches,
+          .chunks = entry.chunks,
+          .updates = kUpdates};
 }
+
+/// All runs that the schedules allow.
+std::vector<study::Named> all_plans(const Plan& base) {
+  std::vector<study::Named> all;
+  for (const auto& entry : pipeline::catalogue())
+    for (const int stages : kStages)
+      for (const int micro_batches : kMicroBatches) {
+        const auto spec = spec_of(entry, stages, micro_batches);
+        if (pipeline::validate(spec))
+          all.push_back({concat(entry.name, " with ", stages, " stages"), plan_of(base, spec)});
+      }
+  return all;
+}
+
+class Study {
+ public:
+  Study(Plan base, study::Report& report) : base_(std::move(base)), report_(report) {}
+
+  /// An exit code.
+  int run_all() {
+    std::string head = "schedule    stages";
+    for (const int micro_batches : kMicroBatches)
+      head += cell(kWidth, concat(micro_batches, " micro-batches"));
+    report_.tell(head + cell(kWidth, "difference") + '\n');
+    for (const auto& entry : pipeline::catalogue())
+      for (const int stages : kStages)
+        if (const int code = measure(entry, stages)) return code;
+    report_.tell(concat("\nMeasured and ", played_ ? "expected" : "formula", " differ by at most ",
+                        points(most_), " percentage points.\n",
+                        played_ ? "* There is no formula for these sizes: what the schedule's "
+                                  "table comes to when it is played.\n"
+                                : ""));
+    return report_.end();
+  }
+
+ private:
+  static constexpr std::size_t kWidth = 19;
+
+  /// The row of a schedule and a number of stages. An exit code.
+  int measure(const pipeline::CatalogueEntry& entry, int stages) {
+    std::string row = concat(entry.name, std::string(16 - entry.name.size(), ' '),
+                             stages < 10 ? " " : "", stages);
+    double difference = 0;
+    for (const int micro_batches : kMicroBatches) {
+      const auto spec = spec_of(entry, stages, micro_batches);
+      if (!pipeline::validate(spec)) {
+        row += cell(kWidth, "-");
+        continue;
+      }
+      Span span;
+      const Result result =
+          run(plan_of(base_, spec),
+              {.quiet = true,
+               .on_event = [&](Address, Instant at, const Event& event) { span.look(at, event); }});
+      if (!result.ok())
+        return report_.failed(concat(entry.name, " with ", stages, " stages"), result);
+      const double measured = idle(result, span);
+      const auto [expected, played] = theory(entry.schedule(), spec);
+      difference = std::max(difference, std::abs(measured - expected));
+      played_ |= played;
+      row +=
+          cell(kWidth, concat(percent(measured), " (", percent(expected), played ? "*" : "", ')'));
+    }
+    report_.tell(row + cell(kWidth, points(difference)) + '\n');
+    most_ = std::max(most_, difference);
+    return 0;
+  }
+
+  Plan base_;
+  study::Report& report_;
+  double most_ = 0;
+  bool played_ = false;
+};
 
 }  // namespace
 
@@ -161,10 +208,17 @@ int main(int argc, char** argv) {
           "nothing, in brackets what\n"
           "the schedule's formula says, and last by how much the two differ in this row, in "
           "percentage points.\n"
-          "- stands where the schedule does not allow the sizes; interleaved has two chunks a "
-          "stage. --stages,\n"
-          "--schedule and --micro-batches have no effect. --world latency=1ms makes messages "
-          "cost.")
+          "* stands where there is no formula for the sizes, and the schedule's table is played "
+          "instead, - where the\n"
+          "schedule does not allow them; interleaved has two chunks a stage. --world latency=1ms "
+          "makes messages cost,\n"
+          "--slow 1:2x slows the second stage of each pipeline down.")
+      .decides({"--epochs", "--batch", "--micro-batches", "--iterations", "--seconds",
+                "--until-accuracy", "--evaluate-every", "--workers", "--staleness", "--balance",
+                "--gradients", "--fault", "--from"})
+      .decides(study::kOfPipelines)
+      .decides(study::kOfClusters)
+      .decides(study::kOfRunFolders)
       .data(clusters(2, 2, 4096))
       .model(std::vector<plan::Layer>(kLayers, custom("unit")))
       .loss(softmax_cross_entropy())
@@ -181,32 +235,9 @@ int main(int argc, char** argv) {
                   .cost_only = true});
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  const std::string& folder = line.options.folder;
-  if (const auto made = folder.empty() ? Status() : make_study_folder(folder); !made) {
-    std::cerr << "bubble-study: " << made.error().text << '\n';
-    return 2;
-  }
-
-  std::string table;
-  const auto tell = [&](const std::string& text) {
-    table += text;
-    if (!line.options.quiet) std::cout << text << std::flush;
-  };
-  std::string head = "schedule    stages";
-  for (const int micro_batches : kMicroBatches)
-    head += cell(concat(micro_batches, " micro-batches"));
-  tell(head + cell("difference") + '\n');
-  double most = 0;
-  for (const auto& entry : pipeline::catalogue())
-    for (const int stages : kStages) {
-      const Row row = measure(line.plan, entry, stages);
-      if (row.text.empty()) return 1;
-      most = std::max(most, row.difference);
-      tell(row.text);
-    }
-  tell(concat("\nMeasured and formula differ by at most ", points(most), " percentage points.\n"));
-  if (folder.empty()) return 0;
-  std::ofstream(folder + "/table.txt") << table;
-  std::cout << "\nKept in " << folder << ": table.txt\n";
-  return 0;
+  study::Report report(line);
+  auto status = study::check(all_plans(line.plan));
+  if (status) status = report.open();
+  if (!status) return report.refuse(status.error().text);
+  return Study(line.plan, report).run_all();
 }

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
 
   const Result result = run(scenario, argc, argv);
   if (!result.ok()) return result.exit_code;
+  if (!result.learned()) return 0;
   const auto written = sample(result, {.characters = 400});
   if (!written) {
     std::cerr << "char-gpt: " << written.error().text << '\n';

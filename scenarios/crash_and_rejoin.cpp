@@ -5,22 +5,42 @@
 // trained once per epoch either way, so the accuracy is the same; what the crash costs is time. The
 // program fails if a sample was lost. With --simulate the same happens in virtual time, on nodes of
 // their own.
+#include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/runtime/scenario.hpp>
 
-#include <iomanip>
+#include <algorithm>
 #include <iostream>
 
+#include "study.hpp"
+
 using namespace leeway;
+using study::cell;
 
 namespace {
 
-void print_row(const std::string& name, const Result& result) {
-  std::cout << std::left << std::setw(14) << name << std::right << std::setw(10)
-            << duration(result.seconds) << std::setw(12) << grouped(result.samples_trained)
-            << std::setw(8) << result.torn_pushes << std::setw(11) << percent(result.test_accuracy);
-  for (const auto& worker : result.totals.workers) std::cout << std::setw(10) << worker.samples;
-  std::cout << std::endl;
+std::string row(const std::string& name, const Result& result) {
+  std::string text = name + std::string(14 - name.size(), ' ') +
+                     cell(10, duration(result.seconds)) +
+                     cell(12, grouped(result.samples_trained)) +
+                     cell(8, concat(result.torn_pushes)) + cell(11, percent(result.test_accuracy));
+  for (const auto& worker : result.totals.workers) text += cell(10, concat(worker.samples));
+  return text + '\n';
+}
+
+/// Flags may leave fewer workers than the program's own faults befall; then there must be others.
+Status check_faults(const std::vector<plan::Fault>& own, const Plan& plan) {
+  const auto left = std::ranges::count_if(own, [&](const plan::Fault& fault) {
+    return std::ranges::find(plan.faults, fault) != plan.faults.end();
+  });
+  const auto faults = static_cast<std::ptrdiff_t>(plan.faults.size());
+  if (left == static_cast<std::ptrdiff_t>(own.size()) || faults > left) return {};
+  const bool too_few = std::ranges::any_of(
+      own, [&](const plan::Fault& fault) { return fault.actor.index >= plan.workers; });
+  return Error{concat("of the ", own.size(), " faults that this program is about ", left,
+                      left == 1 ? " is left" : " are left", "; give ",
+                      too_few ? "--workers 4 or more (with --stages 2: --pipelines 2), or " : "",
+                      "faults such as --fault \"1:crash(1s)@150\"")};
 }
 
 }  // namespace
@@ -51,7 +71,11 @@ int main(int argc, char** argv) {
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
 
-  std::cout << "                    time     trained    torn   accuracy   samples of each worker\n";
+  study::Report report(line);
+  auto status = check_faults(scenario.plan().faults, line.plan);
+  if (status) status = report.open();
+  if (!status) return report.refuse(status.error().text);
+  report.tell("                    time     trained    torn   accuracy   samples of each worker\n");
   std::uint64_t trained = 0;
   for (const bool disturbed : {false, true}) {
     const std::string name = disturbed ? "disturbed" : "undisturbed";
@@ -61,12 +85,8 @@ int main(int argc, char** argv) {
     options.quiet = true;
     if (!options.folder.empty()) options.folder += "/" + name;
     const Result result = run(plan, options);
-    if (!result.ok()) {
-      std::cerr << "crash-and-rejoin: " << name << ": "
-                << (result.error.empty() ? "interrupted" : result.error) << '\n';
-      return result.exit_code;
-    }
-    print_row(name, result);
+    if (!result.ok()) return report.failed(name, result);
+    report.tell(row(name, result));
     if (disturbed && result.samples_trained != trained) {
       std::cerr << "crash-and-rejoin: " << trained << " samples were to be trained, and "
                 << result.samples_trained << " were: that is a bug\n";
@@ -74,5 +94,5 @@ int main(int argc, char** argv) {
     }
     trained = result.samples_trained;
   }
-  return 0;
+  return report.end(", and a folder for each run");
 }

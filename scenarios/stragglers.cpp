@@ -7,15 +7,12 @@
 // own do more work than bsp, which applies one sum a round. On few cores the workers share them;
 // --simulate gives each one a node of its own.
 #include <leeway/monitoring/format.hpp>
-#include <leeway/monitoring/picture.hpp>
 #include <leeway/runtime/scenario.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <sstream>
+#include "study.hpp"
 
 using namespace leeway;
+using study::cell;
 
 namespace {
 
@@ -41,19 +38,11 @@ std::string row(const std::string& policy, const std::string& field, const Resul
     waiting += worker.wait.seconds();
     working += worker.compute.seconds();
   }
-  std::ostringstream out;
-  const auto cell = [&](int width, const std::string& text) {
-    out << std::string(std::max(1, width - int(text.size())), ' ') << text;
-  };
-  cell(13, policy);
-  cell(10, field);
-  cell(9, fixed(result.seconds, 2) + " s");
-  cell(11, grouped(static_cast<std::uint64_t>(result.samples_per_second)));
-  cell(9, percent(waiting / (waiting + working)));
-  cell(6, std::to_string(result.max_clock_gap));
-  cell(10, percent(result.test_accuracy));
-  cell(9, time_to_target(result));
-  return out.str();
+  return cell(13, policy) + cell(10, field) + cell(9, fixed(result.seconds, 2) + " s") +
+         cell(11, grouped(static_cast<std::uint64_t>(result.samples_per_second))) +
+         cell(9, percent(waiting / (waiting + working))) +
+         cell(6, std::to_string(result.max_clock_gap)) + cell(10, percent(result.test_accuracy)) +
+         cell(9, time_to_target(result)) + '\n';
 }
 
 }  // namespace
@@ -64,8 +53,11 @@ int main(int argc, char** argv) {
       "Compare bsp, backup, ssp and asp, with and without a worker that is slow in bursts.");
   scenario
       .description(
-          "Sixteen runs of a 784-512-256-10 network on Fashion-MNIST. --staleness has no effect: "
-          "all policies are run.")
+          "Sixteen runs of a 784-512-256-10 network on Fashion-MNIST: eight policies, each with "
+          "equal workers and\n"
+          "with one that is slow.")
+      .decides({"--staleness", "--prefetch", "--no-prefetch"})
+      .decides(study::kOfPipelines)
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())
@@ -87,15 +79,26 @@ int main(int argc, char** argv) {
                                         {"ssp(8)", ssp(8)},
                                         {"adaptive(1,8)", adaptive(1, 8)},
                                         {"asp", asp()}};
-  const std::string header =
-      "       policy   workers     time  samples/s  waiting   gap  accuracy   to 85%";
-  std::string table = header + '\n';
-  if (!line.options.quiet) std::cout << header << '\n';
+  study::Report report(line);
+  if (line.plan.stragglers.empty())
+    return report.refuse(
+        "nobody is slow, so there is nothing to compare with equal workers; give --workers 4 or "
+        "more, or somebody with --slow 1:4x");
+  if (line.plan.workers < 2)
+    return report.refuse("--workers: one alone has nobody to wait for; give --workers 2 or more");
+  for (const auto& policy : policies) {
+    Plan plan = line.plan;
+    plan.consistency = policy.consistency;
+    if (const auto valid = validate(plan); !valid)
+      return report.refuse(policy.name + ": " + valid.error().text);
+  }
+  if (const auto opened = report.open(); !opened) return report.refuse(opened.error().text);
+  report.tell("       policy   workers     time  samples/s  waiting   gap  accuracy   to 85%\n");
   std::vector<Chart> charts;
   for (const std::string field : {"equal", "straggler"}) {
-    Chart chart{.title = field == "equal" ? "Equal workers" : "One worker slow in bursts",
-                .x_label = "seconds",
-                .y_label = "test loss"};
+    charts.push_back({.title = field == "equal" ? "Equal workers" : "One worker slow in bursts",
+                      .x_label = "seconds",
+                      .y_label = "test loss"});
     for (const auto& policy : policies) {
       Plan plan = line.plan;
       plan.consistency = policy.consistency;
@@ -104,25 +107,14 @@ int main(int argc, char** argv) {
       options.quiet = true;
       if (!options.folder.empty()) options.folder += "/" + policy.name + "-" + field;
       const Result result = run(plan, options);
-      if (!result.ok()) {
-        std::cerr << "stragglers: " << policy.name << ": "
-                  << (result.error.empty() ? "interrupted" : result.error) << '\n';
-        return result.exit_code;
-      }
+      if (!result.ok()) return report.failed(policy.name + ", " + field, result);
       Series curve{.name = policy.name};
       for (const auto& evaluation : result.totals.evaluations)
         curve.points.emplace_back((evaluation.now - Instant{}).seconds(), evaluation.loss);
-      chart.series.push_back(std::move(curve));
-      const std::string text = row(policy.name, field, result);
-      table += text + '\n';
-      if (!line.options.quiet) std::cout << text << std::endl;
+      charts.back().series.push_back(std::move(curve));
+      report.tell(row(policy.name, field, result));
+      report.draw(charts);
     }
-    charts.push_back(std::move(chart));
   }
-  if (line.options.folder.empty()) return 0;
-  std::ofstream(line.options.folder + "/table.txt") << table;
-  std::ofstream(line.options.folder + "/loss.svg") << svg(charts);
-  std::cout << "\nKept in " << line.options.folder
-            << ": table.txt, loss.svg, and a folder for each run\n";
-  return 0;
+  return report.end(", and a folder for each run");
 }

@@ -8,8 +8,6 @@
 // the test loss against time. docs/scenarios.md tells what it found.
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
-#include <leeway/monitoring/picture.hpp>
-#include <leeway/monitoring/run_folder.hpp>
 #include <leeway/runtime/scenario.hpp>
 
 #include <unistd.h>
@@ -17,14 +15,16 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <limits>
 #include <mutex>
 #include <thread>
 
+#include "study.hpp"
+
 using namespace leeway;
+using study::cell;
 
 namespace {
 
@@ -74,38 +74,6 @@ const Policy kPolicies[] = {{"bsp", bsp()},
                             {"ssp(8)", ssp(8)},
                             {"adaptive(1,8)", adaptive(1, 8)},
                             {"asp", asp()}};
-
-/// The first samples of a data set.
-class FirstOf final : public Dataset {
- public:
-  FirstOf(std::shared_ptr<const Dataset> all, std::int64_t count)
-      : all_(std::move(all)), size_(std::min(count, all_->size())) {}
-  std::int64_t size() const override { return size_; }
-  Shape sample_shape() const override { return all_->sample_shape(); }
-  int classes() const override { return all_->classes(); }
-  std::int64_t label_count() const override { return all_->label_count(); }
-  std::int64_t target_count() const override { return all_->target_count(); }
-  float background() const override { return all_->background(); }
-  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
-              float* targets) const override {
-    all_->gather(samples, x, labels, targets);
-  }
-
- private:
-  std::shared_ptr<const Dataset> all_;
-  std::int64_t size_;
-};
-
-/// Loads the data of the plan, once for all runs.
-Status share_data(Plan& plan) {
-  auto data = load_data(plan.data, plan.seed);
-  if (!data) return data.error();
-  data->test = std::make_shared<FirstOf>(data->test, kTestSamples);
-  register_data("shared",
-                [shared = *data](std::uint64_t) -> Expected<TrainTest> { return shared; });
-  plan.data = plan::CustomData{"shared"};
-  return {};
-}
 
 /// What is kept of a run.
 struct Outcome {
@@ -167,8 +135,9 @@ std::vector<Trial> every_trial(const Field& field, const Plan& base) {
 }
 
 /// Runs all, as many at once as there are cores. `tell` is called after each, by one thread at a
-/// time. Returns the exit code of the first that did not end well, and says which and why.
-int run_all(std::span<Trial> trials, const std::function<void(std::size_t)>& tell) {
+/// time. Returns the exit code of the first that did not end well, and has `report` say why.
+int run_all(std::span<Trial> trials, study::Report& report,
+            const std::function<void(std::size_t)>& tell) {
   std::atomic<std::size_t> next = 0;
   std::atomic<int> exit_code = 0;
   std::mutex mutex;
@@ -177,10 +146,10 @@ int run_all(std::span<Trial> trials, const std::function<void(std::size_t)>& tel
       const Result result = run(trials[i].plan, {.quiet = true});
       std::lock_guard lock(mutex);
       if (exit_code != 0) return;
-      exit_code = result.exit_code;
-      if (!result.error.empty())
-        std::cerr << "stragglers-and-bounds: " << trials[i].name << ": " << result.error << '\n';
-      if (!result.ok()) return;
+      if (!result.ok()) {
+        exit_code = report.failed(trials[i].name, result);
+        return;
+      }
       trials[i].outcome = outcome_of(result);
       tell(i);
     }
@@ -210,10 +179,6 @@ std::span<const Trial> seeds_of(std::span<const Trial> trials, std::size_t polic
   return trials.subspan(policy * kSeeds, kSeeds);
 }
 
-std::string padded(const std::string& text, std::size_t width) {
-  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
-}
-
 /// A column of the times to a target: the median, its mark if no policy has a lesser one, and the
 /// spread.
 std::vector<std::string> times_to(std::size_t target, std::span<const Trial> trials) {
@@ -227,18 +192,18 @@ std::vector<std::string> times_to(std::size_t target, std::span<const Trial> tri
   }
   std::vector<std::string> column;
   for (const auto& [least, median, largest] : spreads)
-    column.push_back(concat(padded(text(median), 7),
+    column.push_back(concat(cell(7, text(median)),
                             best != kNever && text(median) == text(best) ? '*' : ' ',
-                            padded(concat('(', text(least), " to ", text(largest), ')'), 17)));
+                            cell(17, concat('(', text(least), " to ", text(largest), ')'))));
   return column;
 }
 
 std::string table_of(const Field& field, std::span<const Trial> trials) {
-  std::string table = concat('\n', field.name, "\n\n", padded("policy", 17));
+  std::string table = concat('\n', field.name, "\n\n", cell(17, "policy"));
   std::vector<std::vector<std::string>> times;
   for (std::size_t i = 0; i < kTargets.size(); ++i) {
     times.push_back(times_to(i, trials));
-    table += padded(concat("to ", fixed(100 * kTargets[i], 0), "%, s"), 25);
+    table += cell(25, concat("to ", fixed(100 * kTargets[i], 0), "%, s"));
   }
   table += "     all, s  waiting   lag  accuracy\n";
   for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
@@ -246,12 +211,12 @@ std::string table_of(const Field& field, std::span<const Trial> trials) {
       return Spread(seeds_of(trials, i), [&](const Outcome& outcome) { return outcome.*number; })
           .median;
     };
-    table += padded(kPolicies[i].name, 17);
+    table += cell(17, kPolicies[i].name);
     for (const auto& column : times) table += column[i];
-    table += concat(padded(fixed(median(&Outcome::seconds), 2), 11),
-                    padded(percent(median(&Outcome::waiting)), 9),
-                    padded(fixed(median(&Outcome::lag), 1), 6),
-                    padded(percent(median(&Outcome::accuracy)), 10), '\n');
+    table += concat(cell(11, fixed(median(&Outcome::seconds), 2)),
+                    cell(9, percent(median(&Outcome::waiting))),
+                    cell(6, fixed(median(&Outcome::lag), 1)),
+                    cell(10, percent(median(&Outcome::accuracy))), '\n');
   }
   return table;
 }
@@ -278,32 +243,32 @@ class Study {
     for (const auto& field : kFields)
       for (auto& trial : every_trial(field, base)) trials_.push_back(std::move(trial));
   }
-  /// Shows each field's table when the last run of it has ended. Returns the exit code.
-  int run(bool quiet) {
+  /// A seed's plans differ from the others' in nothing that could be refused.
+  std::vector<study::Named> plans_to_check() const {
+    std::vector<study::Named> plans;
+    for (std::size_t i = 0; i < trials_.size(); i += kSeeds)
+      plans.push_back({trials_[i].name, trials_[i].plan});
+    return plans;
+  }
+  /// Tells and draws each field when the last run of it has ended. Returns the exit code.
+  int run(study::Report& report, bool quiet) {
     const bool terminal = !quiet && isatty(STDERR_FILENO) == 1;
     std::size_t done = 0;
     std::vector<std::size_t> missing(std::size(kFields), kOfField);
-    std::size_t shown = 0;
-    const int code = run_all(trials_, [&](std::size_t i) {
+    std::vector<Chart> charts;
+    const int code = run_all(trials_, report, [&](std::size_t i) {
       --missing[i / kOfField];
       if (terminal) std::cerr << "\r\x1b[K" << std::flush;
-      for (; shown < std::size(kFields) && missing[shown] == 0; ++shown)
-        if (!quiet) std::cout << table_of(kFields[shown], trials_of(shown)) << std::flush;
+      for (std::size_t shown;
+           (shown = charts.size()) < std::size(kFields) && missing[shown] == 0;) {
+        report.tell(table_of(kFields[shown], trials_of(shown)));
+        charts.push_back(chart_of(kFields[shown], trials_of(shown)));
+        report.draw(charts, {.chart_height = 420});
+      }
       if (terminal && ++done < trials_.size())
         std::cerr << done << " of " << trials_.size() << " runs" << std::flush;
     });
-    return code;
-  }
-  std::string table() const {
-    std::string text;
-    for (std::size_t i = 0; i < std::size(kFields); ++i) text += table_of(kFields[i], trials_of(i));
-    return text;
-  }
-  std::vector<Chart> charts() const {
-    std::vector<Chart> charts;
-    for (std::size_t i = 0; i < std::size(kFields); ++i)
-      charts.push_back(chart_of(kFields[i], trials_of(i)));
-    return charts;
+    return code == 0 ? report.end() : code;
   }
 
  private:
@@ -330,9 +295,11 @@ int main(int argc, char** argv) {
           "tables, * marks\n"
           "the best; each number is the median of the seeds, and in brackets are the least and the "
           "largest.\n"
-          "--staleness and --balance have no effect: all policies are run. --slow, --fault and "
-          "--world add to\n"
-          "every world. --epochs 0.2 is a quick look.")
+          "--slow, --fault and --world add to every world. --epochs 0.2 is a quick look.")
+      .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch"})
+      .decides(study::kOfPipelines)
+      .decides(study::kOfClusters)
+      .decides(study::kOfRunFolders)
       .data(fashion_mnist())
       .model(mlp({64}, 10))
       .loss(softmax_cross_entropy())
@@ -347,18 +314,14 @@ int main(int argc, char** argv) {
   CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
   if (!line.plan.simulated) line.plan.simulated = plan::World{};
-  const std::string& folder = line.options.folder;
-  auto status = share_data(line.plan);
-  if (status && !folder.empty()) status = make_study_folder(folder);
-  if (!status) {
-    std::cerr << "stragglers-and-bounds: " << status.error().text << '\n';
-    return 2;
-  }
+  study::Report report(line);
+  if (line.plan.workers < 2)
+    return report.refuse("--workers: one alone has nobody to wait for; give --workers 2 or more");
+  auto status = study::share_data(line.plan, kTestSamples);
+  if (!status) return report.refuse(status.error().text);
   Study study(line.plan);
-  if (const int code = study.run(line.options.quiet)) return code;
-  if (folder.empty()) return 0;
-  std::ofstream(folder + "/table.txt") << study.table();
-  std::ofstream(folder + "/loss.svg") << svg(study.charts(), {.chart_height = 420});
-  std::cout << "\nKept in " << folder << ": table.txt, loss.svg\n";
-  return 0;
+  status = study::check(study.plans_to_check());
+  if (status) status = report.open();
+  if (!status) return report.refuse(status.error().text);
+  return study.run(report, line.options.quiet);
 }

@@ -14,21 +14,23 @@
 // All is simulated: six nodes, virtual seconds, real gradients.
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
-#include <leeway/monitoring/run_folder.hpp>
+#include <leeway/policies/pipeline/schedule.hpp>
 #include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <iostream>
 #include <optional>
 
+#include "study.hpp"
+
 using namespace leeway;
+using study::cell;
 
 namespace {
 
 constexpr std::uint32_t kStages = 3, kPipelines = 2;
 constexpr std::uint32_t kSlowWorker = 1 * kStages + 1;  // stage 1 of pipeline 1
 constexpr double kFactor = 3;
+constexpr std::int64_t kTestSamples = 10'000;  // all of them
 // Layers 0 and 1 are the pooling and its vector; then a linear layer and its relu, seven times.
 constexpr const char* kEven = "0-7,8-11,12-16";       // three, two and two of the linear layers
 constexpr const char* kFewForSlow = "0-7,8-9,10-16";  // three, one and three
@@ -53,10 +55,6 @@ struct Setting {
   plan::Balance balance = plan::Balance::equal;
   const char* split = kEven;
 };
-
-std::string cell(std::size_t width, const std::string& text) {
-  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
-}
 
 /// "1.2": stage 2 of pipeline 1.
 std::string name_of(WorkerId worker) {
@@ -87,6 +85,28 @@ std::string row(const Setting& setting, const Result& result) {
          cell(10, percent(result.test_accuracy)) + "   " + longest_wait(result) + '\n';
 }
 
+Plan plan_of(const Plan& base, const Setting& setting) {
+  Plan plan = base;
+  plan.pipeline.split = setting.split;
+  plan.consistency = setting.consistency;
+  plan.balance = setting.balance;
+  if (setting.straggler) plan.stragglers.push_back(*setting.straggler);
+  return plan;
+}
+
+/// The study's splits are of one part a stage, and under bsp gradients are of the newest weights.
+Status check_schedule(const std::string& name) {
+  std::vector<std::string> allowed;
+  for (const auto& entry : pipeline::catalogue()) {
+    if (entry.schedule().asynchronous() || entry.chunks > 1) continue;
+    if (entry.name == name) return {};
+    allowed.emplace_back(entry.name);
+  }
+  return Error{concat("--schedule: ", name,
+                      " is not for what is compared here, under bsp and with ",
+                      "one part of the model on each stage; give one of ", join(allowed, ", "))};
+}
+
 std::string head() {
   std::string text = cell(28, "") + cell(8, "seconds") + cell(11, "samples/s");
   for (std::uint32_t worker = 0; worker < kStages * kPipelines; ++worker)
@@ -109,8 +129,11 @@ int main(int argc, char** argv) {
           "random. Columns 0.0 to\n"
           "1.2: the share of the time, in percent, in which each stage computes; \"its part\": "
           "what pipeline 1 had of\n"
-          "the samples. --staleness, --balance, --split, --slow, --stages and --pipelines have no "
-          "effect.")
+          "the samples.")
+      .decides({"--workers", "--staleness", "--balance", "--slow", "--stages", "--pipelines",
+                "--chunks", "--split", "--from"})
+      .decides(study::kOfClusters)
+      .decides(study::kOfRunFolders)
       .data(fashion_mnist())
       .model(layers())
       .loss(softmax_cross_entropy())
@@ -124,13 +147,13 @@ int main(int argc, char** argv) {
       .epochs(0.5)
       .evaluate_every(0)
       .simulated({.speed = 5, .noise = 0.02});
-  const CommandLine line = parse(scenario, argc, argv);
+  CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) return *line.exit_code;
-  const std::string& folder = line.options.folder;
-  if (const auto made = folder.empty() ? Status() : make_study_folder(folder); !made) {
-    std::cerr << "straggling-stage: " << made.error().text << '\n';
-    return 2;
-  }
+  study::Report report(line);
+  if (const auto allowed = check_schedule(line.plan.pipeline.schedule); !allowed)
+    return report.refuse(allowed.error().text);
+  if (const auto shared = study::share_data(line.plan, kTestSamples); !shared)
+    return report.refuse(shared.error().text);
 
   const auto straggler = slow(kSlowWorker, kFactor);
   const auto bursts = slow_in_bursts(all_workers, 5, 0.05, 1);
@@ -144,41 +167,26 @@ int main(int argc, char** argv) {
       {"slow, bsp, fewer layers", bsp(), straggler, plan::Balance::equal, kFewForSlow},
       {"bursts, bsp", bsp(), bursts},
       {"bursts, ssp(3)", ssp(3), bursts}};
-  std::string table;
-  const auto tell = [&](const std::string& text) {
-    table += text;
-    if (!line.options.quiet) std::cout << text << std::flush;
-  };
-  tell(head());
+  std::vector<study::Named> plans;
+  for (const auto& setting : settings) plans.push_back({setting.name, plan_of(line.plan, setting)});
+  auto status = study::check(plans);
+  if (status) status = report.open();
+  if (!status) return report.refuse(status.error().text);
+  report.tell(head());
   std::vector<double> seconds;
-  for (const auto& setting : settings) {
-    Plan plan = line.plan;
-    plan.workers = kStages * kPipelines;
-    plan.pipeline.stages = kStages;
-    plan.pipeline.split = setting.split;
-    plan.consistency = setting.consistency;
-    plan.balance = setting.balance;
-    plan.stragglers.clear();
-    if (setting.straggler) plan.stragglers.push_back(*setting.straggler);
-    const Result result = run(plan, {.quiet = true});
-    if (!result.ok()) {
-      std::cerr << "straggling-stage: " << setting.name << ": "
-                << (result.error.empty() ? "interrupted" : result.error) << '\n';
-      return result.exit_code;
-    }
-    tell(row(setting, result));
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Result result = run(plans[i].plan, {.quiet = true});
+    if (!result.ok()) return report.failed(plans[i].name, result);
+    report.tell(row(settings[i], result));
     seconds.push_back(result.seconds);
   }
   const auto times = [&](std::size_t a, std::size_t b) {
     return fixed(seconds[a] / seconds[b], 2);
   };
-  tell(concat("\nThe slow stage makes bsp take ", times(2, 0), " times as long, and ssp(3) ",
-              times(3, 1), " times: a bound does not help\nagainst what is always slow. By speed ",
-              "it is ", times(4, 0), " under bsp, and with fewer layers ", times(6, 0),
-              ". Where delays come and\ngo, bsp takes ", times(7, 8),
-              " times as long as ssp(3).\n"));
-  if (folder.empty()) return 0;
-  std::ofstream(folder + "/table.txt") << table;
-  std::cout << "\nKept in " << folder << ": table.txt\n";
-  return 0;
+  report.tell(concat(
+      "\nThe slow stage makes bsp take ", times(2, 0), " times as long, and ssp(3) ", times(3, 1),
+      " times: a bound does not help\nagainst what is always slow. By speed ", "it is ",
+      times(4, 0), " under bsp, and with fewer layers ", times(6, 0),
+      ". Where delays come and\ngo, bsp takes ", times(7, 8), " times as long as ssp(3).\n"));
+  return report.end();
 }

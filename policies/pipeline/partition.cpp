@@ -1,6 +1,7 @@
 #include "policies/pipeline/partition.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
@@ -152,6 +153,17 @@ std::int64_t least_memory(const PartitionProblem& problem) {
   return most;
 }
 
+using Units = std::array<const char*, 4>;
+constexpr Units kInWords{" bytes", " kB", " MB", " GB"}, kInFlag{"", "kB", "MB", "GB"};
+
+/// In the largest unit that loses less than a hundredth.
+std::string size(std::int64_t bytes, const Units& units, bool round_up) {
+  std::size_t unit = 0;
+  for (; bytes >= 100'000 && unit + 1 < units.size(); ++unit)
+    bytes = (bytes + (round_up ? 999 : 0)) / 1000;
+  return concat(bytes, units[unit]);
+}
+
 /// What would do instead: another schedule, more stages, more memory.
 std::string remedies(const PartitionProblem& problem) {
   std::vector<std::string> out;
@@ -169,7 +181,7 @@ std::string remedies(const PartitionProblem& problem) {
     out.push_back(concat("--stages ", other.spec.stages));
     break;
   }
-  out.push_back(concat("--memory ", least_memory(problem)));
+  out.push_back(concat("--memory ", size(least_memory(problem), kInFlag, true)));
   return join(out, ", or ");
 }
 
@@ -180,10 +192,11 @@ Error does_not_fit(const PartitionProblem& problem, const Partition& partition,
     const std::int64_t needed = partition.memory[stage].total();
     const std::int64_t there = problem.devices[stage].memory_bytes;
     if (needed <= there) continue;
-    return Error{concat(
-        "stage ", stage, " (layers ", text_of(partition.parts[stage], problem.pieces),
-        problem.spec.chunks > 1 ? " and its other chunks" : "", ") needs ", needed, " bytes with ",
-        problem.spec.schedule, ", and its device has ", there, "; ", advice)};
+    return Error{concat("stage ", stage, " (layers ",
+                        text_of(partition.parts[stage], problem.pieces),
+                        problem.spec.chunks > 1 ? " and its other chunks" : "", ") needs ",
+                        size(needed, kInWords, true), " with ", problem.spec.schedule,
+                        ", and its device has ", size(there, kInWords, false), "; ", advice)};
   }
   LW_CHECK(false, "all stages fit");
   return Error{};

@@ -27,7 +27,7 @@ constexpr CatalogueEntry kCatalogue[] = {
      the<OneForwardOneBackward>},
     {"interleaved",
      "1f1b with several chunks of the model a stage: a smaller bubble, more messages",
-     "Narayanan et al., SC 2021", the<Interleaved>},
+     "Narayanan et al., SC 2021", the<Interleaved>, 2},
     {"zero_bubble_h1", "1f1b whose gradients of weights fill the bubble",
      "ZB-H1, Qi et al., ICLR 2024", the<ZeroBubbleH1>},
     {"weight_stashing",
@@ -48,13 +48,22 @@ std::span<const CatalogueEntry> catalogue() {
   return kCatalogue;
 }
 
-Expected<const Schedule*> find_schedule(std::string_view name) {
+std::vector<std::string> schedule_names() {
   std::vector<std::string> names;
-  for (const auto& entry : kCatalogue) {
+  for (const auto& entry : kCatalogue) names.emplace_back(entry.name);
+  return names;
+}
+
+int usual_chunks(std::string_view schedule) {
+  for (const auto& entry : kCatalogue)
+    if (entry.name == schedule) return entry.chunks;
+  return 1;
+}
+
+Expected<const Schedule*> find_schedule(std::string_view name) {
+  for (const auto& entry : kCatalogue)
     if (entry.name == name) return &entry.schedule();
-    names.emplace_back(entry.name);
-  }
-  return Error{concat("there is no schedule \"", name, '"', suggest(name, names))};
+  return Error{concat("there is no schedule \"", name, '"', suggest(name, schedule_names()))};
 }
 
 Status validate(const Spec& spec) {

@@ -82,10 +82,17 @@ struct CatalogueEntry {
   std::string_view description;
   std::string_view paper;
   const Schedule& (*schedule)();
+  int chunks = 1;  // parts of the model on each stage, where nobody says how many
 };
 
 /// Every schedule there is.
 std::span<const CatalogueEntry> catalogue();
+
+/// Their names, for help and messages.
+std::vector<std::string> schedule_names();
+
+/// Parts of the model on each stage where nobody says how many; 1 of a schedule that is not known.
+int usual_chunks(std::string_view schedule);
 
 /// By name; the error suggests the nearest.
 Expected<const Schedule*> find_schedule(std::string_view name);

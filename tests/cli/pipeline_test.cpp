@@ -74,6 +74,8 @@ TEST_CASE("leeway schedule shows a table, its bubble beside theory, and what sta
   const Result late = schedule("weight_stashing --stages 3 --micro-batches 1 --updates 9");
   CHECK_THAT(late.output, Contains("    0            3         3                  2     6\n") &&
                               Contains("F8v6") && Contains("the more updates, the less"));
+  CHECK_THAT(schedule("2bw --stages 2 --micro-batches 3 --updates 1").output,
+             Contains("3 micro-batches an update, 1 update\n"));
 }
 
 TEST_CASE("leeway schedule takes the costs that it is given") {
@@ -122,7 +124,11 @@ TEST_CASE("leeway schedule refuses what cannot be, with what can") {
   refused("gpipe", "there is no schedule \"gpipe\"; known are fill_drain");
   refused("1f1b --chunks 2", "give --chunks 1, or the schedule interleaved");
   refused("1f1b --stages 0", "give --stages 1 to 1024");
-  refused("1f1b --stages many", "--stages");
+  refused("1f1b --stages many",
+          "leeway: --stages: \"many\" is not a number that it takes; give a whole number\n");
+  refused("--svg x.svg", "--svg is of one schedule; give its name");
+  refused("--stages 3", "--stages is of one schedule; give its name");
+  refused("2bw --stages 4 --micro-batches 1", "2bw: 1 micro-batch an update is");
   refused("1f1b --forward -1", "--forward: -1 is not allowed");
   refused("1f1b --forward 0 --backward-input 0 --backward-weight 0", "give one of them 1");
   refused("1f1b 2bw", "2bw");
@@ -201,6 +207,12 @@ TEST_CASE("leeway partition takes what a plan says of its stages, unless a flag 
   CHECK_THAT(shown(" --micro-batches 3 --schedule 1f1b"),
              Contains("micro-batches of 8 samples") && Contains("3 micro-batches with 1f1b") &&
                  Contains("--split 0-2,3,4\n"));
+  // A split that makes no sense is that of who has given it.
+  std::ofstream(folder / "wrong.toml")
+      << text_of(file).replace(text_of(file).find("0-2,3,4"), 7, "0-1,3,4");
+  const std::string wrong = (folder / "wrong.toml").string();
+  check_refused(partition(wrong), "leeway: pipeline.split: ");
+  check_refused(partition(file.string() + " --split 0-1,3,4"), "leeway: --split: ");
   // Another number of parts is split anew.
   CHECK_THAT(shown(" --stages 2"), Contains("on 2 stages") && Contains("with fill_drain takes"));
   CHECK_THAT(shown(" --speeds 1,2,3,4"), Contains("on 4 stages"));
@@ -245,7 +257,8 @@ TEST_CASE("leeway partition refuses what does not fit, with what does") {
   refused("mlp --stages 3 --split 0-1,2-5", "2 parts");
   refused("mlp --schedule 1f2b", "did you mean \"1f1b\"?");
   refused("mlp --schedule interleaved --micro-batches 7", "give --micro-batches 6 or 8");
-  refused("mlp --micro-batches 65", "micro_batches: 65 is not allowed; give 1 to 64");
+  refused("mlp --micro-batches 65",
+          "micro_batches: 65 is not allowed; give --micro-batches 1 to 64");
   refused("mlp --world speed=0", "--world");
   refused("missing.toml", "missing.toml");
   CHECK(partition("--help").code == 0);

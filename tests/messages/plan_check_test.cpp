@@ -46,7 +46,8 @@ TEST_CASE("counts out of range name the flag to change") {
   CHECK_THAT(after([](Plan& p) { p.workers = 65536, p.batch = 1u << 24; }),
              Contains("too much for one round; give a smaller --batch"));
   CHECK_THAT(after([](Plan& p) { p.micro_batches = 0; }), Contains("micro_batches: 0"));
-  CHECK_THAT(after([](Plan& p) { p.micro_batches = 65; }), Contains("give 1 to 64"));
+  CHECK_THAT(after([](Plan& p) { p.micro_batches = 65; }),
+             Contains("give --micro-batches 1 to 64"));
   CHECK(after([](Plan& p) { p.micro_batches = 64; }) == "");
   CHECK_THAT(after([](Plan& p) { p.chunk = 63; }), Contains("chunk: 63 samples are less"));
   CHECK(after([](Plan& p) { p.chunk = 64; }) == "");
@@ -113,7 +114,7 @@ TEST_CASE("what a pipeline does not do is refused with what to give") {
           "pipeline.recompute: give each stage once, in ascending order");
   CHECK(piped([](Plan& p) { p.prefetch = true, p.consistency = plan::Asp{}; }) ==
         "prefetch: a stage pulls when its schedule makes the next version of its weights; give "
-        "prefetch = false, or --stages 1");
+        "--no-prefetch, or --stages 1");
   CHECK(piped([](Plan& p) { p.consistency = plan::Backup{1}; }) ==
         "consistency.backup: a pipeline cannot stop in the middle of an iteration that is late; "
         "give --staleness bsp, or --stages 1");

@@ -118,6 +118,26 @@ TEST_CASE("what ended a pipeline is said once") {
              Contains("pipeline 0 (workers 0 to 1) ended and was evicted: it was asked"));
 }
 
+TEST_CASE("where no gradients are computed, nothing is said of losses and memory") {
+  Plan plan = piped_plan();
+  plan.simulated = plan::World{.cost_only = true};
+  const auto job = job_of(plan);
+  RunTotals totals = totals_of(*job);
+  totals.evaluations = {{Instant{}, 24, 0, 0, true}};
+  CHECK_THAT(summary(*job, totals, ""), Contains("samples trained") && !Contains("test loss") &&
+                                            !Contains("test accuracy") &&
+                                            !Contains("Memory of a stage"));
+  const auto json = nlohmann::json::parse(result_json(*job, totals));
+  CHECK_FALSE(json.contains("test_loss"));
+  CHECK(json["evaluations"].empty());
+  std::ostringstream out;
+  ProgressLine line(*job, out);
+  line.evaluated(totals.evaluations[0]);
+  line.progress({.now = Instant{}, .train_loss = 0});
+  line.progress({.now = Instant{} + seconds(9), .train_loss = 0});
+  CHECK_THAT(out.str(), Contains("samples/s") && !Contains("loss") && !Contains("test"));
+}
+
 TEST_CASE("sizes are printed in the unit that suits them") {
   CHECK(size_text(0) == "0 B");
   CHECK(size_text(999) == "999 B");

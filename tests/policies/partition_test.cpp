@@ -298,10 +298,17 @@ TEST_CASE("a stage that does not fit is named, with what would fit") {
   problem.spec.schedule = "fill_drain";
   problem.devices.assign(2, {kUnitSpeed, 500});
   CHECK(refusal(problem) ==
-        "stage 0 (layers 0-1) needs 1600 bytes with fill_drain, and its device has 500; no other "
+        "stage 0 (layers 0-1) needs 1600 bytes with fill_drain, and its device has 500 bytes; no "
+        "other "
         "split fits; give --schedule 1f1b, or --memory 1600");
   problem.devices.assign(2, {kUnitSpeed, 800});
   CHECK_THAT(refusal(problem), Contains("--stages 4"));
+  // Large sizes are told in larger units, and what to give is enough.
+  PartitionProblem large = problem;
+  for (auto& piece : large.pieces) piece.kept_bytes = 1'000'001;
+  CHECK_THAT(refusal(large), Contains("needs 16001 kB with") && Contains("--memory 16001kB"));
+  large.devices.assign(2, {kUnitSpeed, 16'001'000});
+  CHECK(best_partition(large).has_value());
   problem.spec.schedule = "1f1b";
   problem.devices.assign(2, {kUnitSpeed, 300});
   const auto by_hand = partition_at(problem, {2, 4});

@@ -169,4 +169,31 @@ TEST_CASE("stragglers of workers that a pipeline does not have go with them") {
   CHECK(line.plan.faults.empty());
 }
 
+TEST_CASE("they go whatever is asked for besides, which has to name workers that are there") {
+  Scenario scenario = small();
+  scenario.straggler(slow(3, 2))
+      .straggler(slow_by_pareto(all_workers, 2))
+      .fault(crashes(worker(3), at_seconds(1)))
+      .fault(freezes(worker(1), at_seconds(1), 0.5));
+  const Parsed line = parsed(scenario, "--stages 2 --slow 1:4x --fault 0:crash(1s)@2s");
+  CHECK(line.error == "");
+  CHECK(line.plan.stragglers ==
+        std::vector<plan::Straggler>{slow_by_pareto(all_workers, 2), slow(1, 4)});
+  CHECK(line.plan.faults == std::vector<plan::Fault>{freezes(worker(1), at_seconds(1), 0.5),
+                                                     crashes(worker(0), at_seconds(2), 1)});
+  CHECK(parsed(scenario, "--workers 2 --slow 1:4x").plan.stragglers.size() == 2);
+  CHECK(parsed(scenario, "--stages 2 --slow 3:4x").error.find("there is no worker 3") !=
+        std::string::npos);
+  CHECK(parsed(scenario, "--stages 2 --fault 3:crash@2s").error.find("there is no worker 3") !=
+        std::string::npos);
+}
+
+TEST_CASE("a fault whose other end is not there any more goes, too") {
+  Scenario scenario = small();
+  scenario.simulated().fault(
+      fault(worker(0), at_seconds(1), plan::Partition{.with = {worker(3)}, .seconds = 1}));
+  CHECK(parsed(scenario, "--workers 2").plan.faults.empty());
+  CHECK(parsed(scenario, "--workers 5").plan.faults.size() == 1);
+}
+
 }  // namespace leeway::test

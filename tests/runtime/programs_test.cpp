@@ -1,4 +1,5 @@
 // The shipped programs as a user runs them: real processes, real data, real signals.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "core/text.hpp"
@@ -128,11 +129,81 @@ TEST_CASE("bubble-study measures what the formulas say, and what a slow network 
        {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1", "weight_stashing", "2bw"})
     CHECK(contains(table, schedule));
   CHECK(contains(table, "42.86% (42.86%)"));
+  // Eight stages and four micro-batches of this schedule have no formula, and of these alone.
+  const std::string row = table.substr(table.find("zero_bubble_h1    8"));
+  CHECK(contains(row.substr(0, row.find('\n')), "%*) "));
+  CHECK(std::count(table.begin(), table.end(), '*') == 2);
+  CHECK(contains(table, "* There is no formula for these sizes"));
   CHECK(contains(table, "Measured and formula differ by at most 0.0000 percentage points."));
   const auto slow = run_program({kBin + "/bubble-study", "--world", "latency=1ms", "--no-out"});
   INFO(slow.out << slow.err);
   REQUIRE(slow.code == 0);
   CHECK_FALSE(contains(slow.out, "at most 0.0000"));
+}
+
+TEST_CASE("a study that is interrupted says so, and keeps the rows that it has") {
+  const TemporaryFolder folder;
+  for (const std::string program : {"bubble-study", "async-pipelines", "stragglers"}) {
+    const std::string table = folder / program + "/table.txt";
+    std::vector<std::string> command = {kBin + '/' + program, "--out", folder / program};
+    if (program != "bubble-study") command.insert(command.end(), {"--epochs", "0.05"});
+    Process process(std::move(command));
+    const auto rows = [&] {
+      const std::string text = read_text(table);
+      return std::count(text.begin(), text.end(), '\n');
+    };
+    for (int i = 0; i < 2400 && rows() < 6; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    process.signal(SIGINT);
+    const int code = process.wait();
+    INFO(program << process.out() << process.err());
+    CHECK(code == 130);  // between two runs the signal itself ends it, which is the same
+    CHECK(rows() >= 6);
+    CHECK(contains(process.out(), read_text(table)));
+  }
+}
+
+TEST_CASE("studies refuse at once what would have no effect, or fail in the middle") {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"bubble-study", "--batch", "4"}, "--batch: "},
+      {{"bubble-study", "--nodes", "127.0.0.1:1"}, "--nodes: "},
+      {{"bubble-study", "--gradients", "real"}, "--gradients: "},
+      {{"bubble-study", "--slow", "3:2x"}, "there is no worker 3"},
+      {{"straggling-stage", "--split", "0-3,4-16"}, "--split: "},
+      {{"straggling-stage", "--schedule", "2bw"}, "give one of fill_drain, 1f1b"},
+      {{"async-pipelines", "--batch", "5"}, "give --batch 12 or more"},
+      {{"async-pipelines", "--staleness", "bsp"}, "weight_stashing"},
+      {{"stragglers", "--stages", "2"}, "--stages: "},
+      {{"stragglers", "--workers", "2"}, "give --workers 4 or more, or somebody with --slow"},
+      {{"stragglers", "--workers", "1", "--slow", "0:4x"}, "give --workers 2 or more"},
+      {{"stragglers-and-bounds", "--staleness", "3"}, "--staleness: "},
+      {{"crash-and-rejoin", "--stages", "2"}, "give --workers 4 or more"},
+      {{"crash-and-rejoin", "--fault", "none"}, "are left; give faults such as --fault"}};
+  for (const auto& [words, expected] : cases) {
+    std::vector<std::string> command = words;
+    command.front() = kBin + '/' + command.front();
+    command.emplace_back("--no-out");
+    const auto ran = run_program(command);
+    INFO(words.front() << ' ' << words[1] << ": " << ran.out << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(ran.out.empty());
+    CHECK(contains(ran.err, words.front() + ": "));
+    CHECK(contains(ran.err, expected));
+  }
+}
+
+TEST_CASE("without gradients nothing is said of what was learned") {
+  const TemporaryFolder folder;
+  write_days(folder / "text.txt");
+  for (const std::string program : {"pipeline-gpt", "char-gpt"}) {
+    const auto ran = run_program({kBin + '/' + program, "--data", folder / "text.txt", "--simulate",
+                                  "--gradients", "none", "--epochs", "0.1", "--no-out"});
+    INFO(ran.out << ran.err);
+    CHECK(ran.code == 0);
+    CHECK(contains(ran.out, "samples trained"));
+    for (const char* text : {"loss", "accuracy", "What it writes", "Memory of a stage"})
+      CHECK_FALSE(contains(ran.out, text));
+  }
 }
 
 TEST_CASE("straggling-stage and async-pipelines compare what they say they do") {
@@ -160,6 +231,22 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
         "zero_bubble_h1 ", "weight_stashing ", "2bw   needs more micro-batches"})
     CHECK(contains(async.out, words));
   CHECK(contains(read_text(folder / "async/loss.svg"), "<svg"));
+  // Schedules that are emptied make the same updates, so the one without a pause is ahead.
+  std::istringstream lines(async_table);
+  std::string flushed;
+  int compared = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string schedule, seconds, idle, lag, target;
+    words >> schedule >> seconds >> idle >> lag >> target;
+    if (schedule == "1f1b") flushed = target;
+    if (schedule != "zero_bubble_h1") continue;
+    CHECK((flushed == "never") == (target == "never"));
+    if (target == "never") continue;
+    CHECK(std::stod(target) < std::stod(flushed));
+    ++compared;
+  }
+  CHECK(compared > 0);
 }
 
 TEST_CASE("stragglers compares sixteen runs") {

@@ -55,6 +55,11 @@ TEST_CASE("a run on text counts characters, keeps its vocabulary, and goes on wi
 
   const SampleOptions sure{.prompt = "cde", .characters = 40, .temperature = 0};
   const auto from_result = sample(result, sure), from_folder = sample(folder, sure);
+  Result untrained = result;
+  untrained.plan.simulated = plan::World{.cost_only = true};
+  CHECK_FALSE(untrained.learned());
+  CHECK_THAT(sample(untrained, sure).error().text,
+             Contains("train again without --gradients none"));
   REQUIRE(from_result);
   CHECK(*from_result == alphabet(10).substr(2, 43));
   REQUIRE(from_folder);

@@ -28,6 +28,16 @@ TEST_CASE("--staleness takes a number, bsp, asp, a range or backup(N)") {
   }
 }
 
+TEST_CASE("what a plan has is told as its flag takes it") {
+  for (const std::string text : {"0", "3", "bsp", "asp", "backup(2)", "adaptive(2,12)"})
+    CHECK(text_of(*parse_staleness(text)) == text);
+  for (const std::string text : {"equal", "speed"}) CHECK(text_of(*parse_balance(text)) == text);
+  for (const std::string text : {"none", "flip", "shift=2", "flip,shift=2"})
+    CHECK(text_of(*parse_augment(text)) == text);
+  for (const std::string text : {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad"})
+    CHECK(text_of(*parse_optimizer(text)) == text);
+}
+
 TEST_CASE("--balance takes equal or speed") {
   CHECK(*parse_balance("equal") == plan::Balance::equal);
   CHECK(*parse_balance("speed") == plan::Balance::by_speed);

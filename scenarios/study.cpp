@@ -1,0 +1,101 @@
+#include "study.hpp"
+
+#include <leeway/actors/job.hpp>
+#include <leeway/core/text.hpp>
+#include <leeway/monitoring/run_folder.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+namespace leeway::study {
+namespace {
+
+/// The first samples of a data set.
+class FirstOf final : public Dataset {
+ public:
+  FirstOf(std::shared_ptr<const Dataset> all, std::int64_t size)
+      : all_(std::move(all)), size_(std::min(size, all_->size())) {}
+  std::int64_t size() const override { return size_; }
+  Shape sample_shape() const override { return all_->sample_shape(); }
+  int classes() const override { return all_->classes(); }
+  std::int64_t label_count() const override { return all_->label_count(); }
+  std::int64_t target_count() const override { return all_->target_count(); }
+  float background() const override { return all_->background(); }
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float* targets) const override {
+    all_->gather(samples, x, labels, targets);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> all_;
+  std::int64_t size_;
+};
+
+}  // namespace
+
+std::string cell(std::size_t width, const std::string& text) {
+  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
+}
+
+Status share_data(Plan& plan, std::int64_t test_samples) {
+  auto data = load_data(plan.data, plan.seed);
+  if (!data) return data.error();
+  data->test = std::make_shared<FirstOf>(data->test, test_samples);
+  register_data("shared",
+                [shared = *data](std::uint64_t) -> Expected<TrainTest> { return shared; });
+  plan.data = plan::CustomData{"shared"};
+  return {};
+}
+
+Status check(std::span<const Named> plans) {
+  for (const auto& [name, plan] : plans) {
+    const auto refused = [&](const Error& error) { return Error{concat(name, ": ", error.text)}; };
+    if (const auto valid = validate(plan); !valid) return refused(valid.error());
+    auto data = load_data(plan.data, plan.seed);
+    if (!data) return refused(data.error());
+    if (const auto job = make_job(plan, std::move(*data)); !job) return refused(job.error());
+  }
+  return {};
+}
+
+Report::Report(const CommandLine& line)
+    : name_(line.plan.name), folder_(line.options.folder), quiet_(line.options.quiet) {}
+
+Status Report::open() {
+  return folder_.empty() ? Status() : make_study_folder(folder_);
+}
+
+void Report::tell(const std::string& text) {
+  if (!quiet_) std::cout << text << std::flush;
+  if (folder_.empty()) return;
+  std::ofstream(folder_ + "/table.txt", told_ ? std::ios::app : std::ios::trunc) << text;
+  told_ = true;
+}
+
+void Report::draw(std::span<const Chart> charts, const PictureOptions& options) {
+  if (folder_.empty()) return;
+  std::ofstream(folder_ + "/loss.svg") << svg(charts, options);
+  drawn_ = true;
+}
+
+int Report::failed(const std::string& run, const Result& result) {
+  std::cerr << name_ << ": " << run << ": " << (result.error.empty() ? "interrupted" : result.error)
+            << '\n';
+  if (told_) end(" so far");
+  return result.exit_code;
+}
+
+int Report::refuse(const std::string& text) {
+  std::cerr << name_ << ": " << text << '\n';
+  return 2;
+}
+
+int Report::end(const std::string& more) {
+  if (told_)
+    std::cout << "\nKept in " << folder_ << ": table.txt" << (drawn_ ? ", loss.svg" : "") << more
+              << std::endl;
+  return 0;
+}
+
+}  // namespace leeway::study

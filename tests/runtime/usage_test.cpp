@@ -1,0 +1,100 @@
+// Words that a command line does not understand, and what its help shows.
+#include "runtime/usage.hpp"
+
+#include <catch2/catch.hpp>
+#include <optional>
+#include <sstream>
+
+#include "runtime/scenario.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Catch::Contains;
+
+Scenario small() {
+  Scenario scenario("small", "A small task.");
+  scenario.data(clusters(3, 4, 600))
+      .model({linear(8), relu(), linear(3)})
+      .optimizer(adam(0.002))
+      .consistency(adaptive(1, 4))
+      .workers(7)
+      .shards(1)
+      .batch(16);
+  return scenario;
+}
+
+/// What a program says to these flags, on both streams.
+struct Said {
+  std::optional<int> exit_code;
+  std::string out, error;
+};
+Said said(const Scenario& scenario, std::vector<std::string> words) {
+  words.insert(words.begin(), "small");
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  std::ostringstream out, error;
+  auto* const out_before = std::cout.rdbuf(out.rdbuf());
+  auto* const error_before = std::cerr.rdbuf(error.rdbuf());
+  const CommandLine line = parse(scenario, static_cast<int>(argv.size()), argv.data());
+  std::cout.rdbuf(out_before);
+  std::cerr.rdbuf(error_before);
+  return {line.exit_code, out.str(), error.str()};
+}
+std::string refusal(const std::vector<std::string>& words) {
+  const Said result = said(small(), words);
+  CHECK(result.exit_code == 2);
+  return result.error;
+}
+
+}  // namespace
+
+TEST_CASE("a value that is no number is refused with the flag's name and what to give") {
+  CHECK(refusal({"--stages", "two"}) ==
+        "small: --stages: \"two\" is not a number that it takes; give a whole number, 0 or more\n");
+  CHECK_THAT(refusal({"--stages", "-1"}), Contains("--stages: \"-1\" is not a number"));
+  CHECK_THAT(refusal({"--lr", "small"}),
+             Contains("--lr: \"small\" is not a number that it takes; give a number\n"));
+  // The flag is the one that was given, not one that begins alike.
+  CHECK_THAT(refusal({"--batch=--lr"}), Contains("small: --batch: \"--lr\" is not a number"));
+  CHECK_THAT(refusal({"--chunks", "x"}), Contains("small: --chunks: "));
+  CHECK_THAT(refusal({"--chunk", "x"}), Contains("small: --chunk: "));
+}
+
+TEST_CASE("values that are missing, too many or not wanted are refused by the flag's name") {
+  CHECK(refusal({"--workers"}) == "small: --workers: its value is missing; give --workers UINT\n");
+  CHECK(refusal({"--workers", "2", "--workers", "3"}) ==
+        "small: --workers: is given 2 times; give it once\n");
+  CHECK(refusal({"--quiet=often"}) == "small: --quiet: takes no value; give it alone\n");
+}
+
+TEST_CASE("words that are not known are refused with the nearest flag") {
+  CHECK(refusal({"--epocs", "3"}) == "small: \"--epocs\" is not known; did you mean --epochs?\n");
+  CHECK(refusal({"--epochs", "3", "more"}) ==
+        "small: \"more\" is not known; --help lists all flags\n");
+}
+
+TEST_CASE("--help shows what the scenario has where a flag is not given") {
+  const Said help = said(small(), {"--help"});
+  CHECK(help.exit_code == 0);
+  for (const char* text : {"Workers [7]", "[16]", "Learning rate [0.002]", "[adaptive(1,4)]",
+                           "adamw or adagrad [adam]", "[1f1b]", "[equal]",
+                           "Seed of all randomness [1]", "[auto]", "[2s]"})
+    CHECK_THAT(help.out, Contains(text));
+  CHECK_THAT(said(small().stages(3).pipelines(2).consistency(bsp()), {"--help"}).out,
+             Contains("Workers [6]") && Contains("--stages workers each [2]") && Contains("[bsp]"));
+}
+
+TEST_CASE("what a program decides itself is refused, and not shown") {
+  Scenario scenario = small();
+  scenario.decides({"--staleness", "--trace"});
+  const Said refused = said(scenario, {"--no-out", "--staleness", "3"});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.error, Contains("small: --staleness: ") && Contains("; leave it out\n"));
+  CHECK(said(scenario, {"--trace"}).exit_code == 2);
+  CHECK_FALSE(said(scenario, {"--no-out", "--workers", "3"}).exit_code);
+  CHECK_THAT(said(scenario, {"--help"}).out,
+             !Contains("--staleness ") && !Contains("--trace") && Contains("--workers"));
+}
+
+}  // namespace leeway::test
