@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iomanip>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
@@ -96,6 +97,29 @@ void print_stages(std::ostream& out, const Stages& stages, const RunTotals& tota
   }
 }
 
+/// Who waits for a stage waits for its whole pipeline: which of its stages that comes from.
+void print_paces(std::ostream& out, const Stages& stages, const RunTotals& totals) {
+  std::map<WorkerId, Duration> waited;
+  for (const auto& wait : totals.waits)
+    if (const WorkerId lead = stages.lead_of(wait.for_worker); lead != stages.lead_of(wait.worker))
+      waited[lead] += wait.time;
+  for (const auto& [lead, time] : waited) {
+    const auto compute = [&, first = lead](std::uint32_t stage) {
+      return totals.workers[stages.worker(first, stage).value()].compute;
+    };
+    std::uint32_t busiest = 0;
+    for (std::uint32_t stage = 1; stage < stages.count(); ++stage)
+      if (compute(stage) > compute(busiest)) busiest = stage;
+    const auto& row = totals.workers[stages.worker(lead, busiest).value()];
+    const double all = (row.compute + row.wait).seconds();
+    if (all <= 0) continue;
+    out << "  all for pipeline " << lead.value() / stages.count() << ": "
+        << duration(time.seconds()) << "; its busiest is stage " << busiest << " (worker "
+        << stages.worker(lead, busiest) << "), which computed "
+        << percent(row.compute.seconds() / all) << " of its time\n";
+  }
+}
+
 void print_waits(std::ostream& out, const Stages& stages, const RunTotals& totals) {
   if (totals.waits.empty()) return;
   out << "\nWho waited for whom\n";
@@ -107,6 +131,7 @@ void print_waits(std::ostream& out, const Stages& stages, const RunTotals& total
   }
   if (totals.waits.size() > shown)
     out << "  ... and " << totals.waits.size() - shown << " more pairs\n";
+  if (stages.piped()) print_paces(out, stages, totals);
 }
 
 void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {

@@ -29,6 +29,7 @@ RunTotals totals_of(const Job& job) {
   totals.workers[2].end = "was killed";
   if (job.stages->piped())
     totals.workers[3] = {.samples = 24,
+                         .compute = milliseconds(30),
                          .wait = milliseconds(10),
                          .wait_before = milliseconds(7),
                          .wait_after = milliseconds(1)};
@@ -82,9 +83,12 @@ TEST_CASE("a summary of pipelines names pipeline and stage of each worker") {
               "stage before  stage after") &&
           Contains("\n         1      0       2           0          24 ") &&
           Contains(
-              "\n         1      1       3           0          24        0 ms       10 ms     "
+              "\n         1      1       3           0          24       30 ms       10 ms     "
               "         7 ms         1 ms              2 ms\n            ended: was killed\n") &&
-          Contains("\n  pipeline 0 stage 1 (worker 1) for pipeline 1 stage 0 (worker 2): "));
+          Contains("\n  pipeline 0 stage 1 (worker 1) for pipeline 1 stage 0 (worker 2): ") &&
+          Contains(
+              "\n  all for pipeline 1: 5 ms; its busiest is stage 1 (worker 3), which computed "
+              "75.00% of its time\n"));
   CHECK_THAT(eviction(*job), Contains("pipeline 1 (workers 2 to 3) ended and was evicted: ") &&
                                  Contains("pipeline 1 (workers 2 to 3) is back\n"));
 }
