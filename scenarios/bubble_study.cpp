@@ -145,8 +145,8 @@ class Study {
     for (const auto& entry : pipeline::catalogue())
       for (const int stages : kStages)
         if (const int code = measure(entry, stages)) return code;
-    report_.tell(concat("\nMeasured and ", played_ ? "expected" : "formula", " differ by at most ",
-                        points(most_), " percentage points.\n",
+    report_.tell(concat("\nMeasured and expected differ by at most ", points(most_),
+                        " percentage points.\n",
                         played_ ? "* There is no formula for these sizes: what the schedule's "
                                   "table comes to when it is played.\n"
                                 : ""));

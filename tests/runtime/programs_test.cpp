@@ -130,11 +130,11 @@ TEST_CASE("bubble-study measures what the formulas say, and what a slow network 
     CHECK(contains(table, schedule));
   CHECK(contains(table, "42.86% (42.86%)"));
   // Eight stages and four micro-batches of this schedule have no formula, and of these alone.
-  const std::string row = table.substr(table.find("zero_bubble_h1    8"));
+  const std::string row = table.substr(table.find("zero_bubble_h1   8"));
   CHECK(contains(row.substr(0, row.find('\n')), "%*) "));
   CHECK(std::count(table.begin(), table.end(), '*') == 2);
   CHECK(contains(table, "* There is no formula for these sizes"));
-  CHECK(contains(table, "Measured and formula differ by at most 0.0000 percentage points."));
+  CHECK(contains(table, "Measured and expected differ by at most 0.0000 percentage points."));
   const auto slow = run_program({kBin + "/bubble-study", "--world", "latency=1ms", "--no-out"});
   INFO(slow.out << slow.err);
   REQUIRE(slow.code == 0);
