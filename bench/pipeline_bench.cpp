@@ -149,7 +149,7 @@ std::vector<Row> rows_of(const Cut& of) {
     Plan piped = whole;
     cut(piped, 2, schedule);
     if (std::string_view(schedule) == "2bw") piped.consistency = ssp(1);
-    if (std::string_view(schedule) == "interleaved") piped.pipeline.chunks = 2;
+    piped.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(schedule));
     const double limit = cut_best(piped, task, times);
     rows.push_back({concat("2 stages, 2 cores, ", schedule), 2, piped, limit, {}});
   }
