@@ -14,6 +14,7 @@
 #include "models/gradient_sum.hpp"
 #include "sim/checkers/catalogue.hpp"
 #include "sim/checkers/pipelines.hpp"
+#include "sim/checkers/samples.hpp"
 #include "sim/observers.hpp"
 
 namespace leeway::test {
@@ -188,9 +189,12 @@ class ShardScene final : private Outbox {
   static std::vector<std::shared_ptr<sim::Observer>> watchers(
       const std::shared_ptr<const Job>& job) {
     std::vector<std::shared_ptr<sim::Observer>> watching;
-    // Nobody computes here, so there is nothing to hold against a schedule.
+    // Nobody computes here, or leases samples, so there is nothing to hold against a schedule, or
+    // an account.
     for (const auto& checker : sim::all_checkers(job))
-      if (!dynamic_cast<const sim::PipelineChecker*>(checker.get())) watching.push_back(checker);
+      if (!dynamic_cast<const sim::PipelineChecker*>(checker.get()) &&
+          !dynamic_cast<const sim::SampleChecker*>(checker.get()))
+        watching.push_back(checker);
     return watching;
   }
   View next_view() { return View(++views_); }

@@ -9,7 +9,6 @@
 #include "sim/checkers/limits.hpp"
 #include "sim/checkers/parked.hpp"
 #include "sim/checkers/rule.hpp"
-#include "sim/checkers/samples.hpp"
 #include "sim/checkers/weights.hpp"
 #include "tests/sim/checker_story.hpp"
 
@@ -207,53 +206,6 @@ TEST_CASE(
   CHECK(left([](Story& story) {
           story.happens(kShard, {.kind = Kind::refused, .worker = kA, .iteration = Iteration(2)});
         }) == "");
-}
-
-TEST_CASE("a sample that is trained twice is caught, in an epoch that is complete too") {
-  auto story = story_of<SampleChecker>();
-  story.trained(0, 40);
-  CHECK(seen([&] { story.trained(39, 50); }) == "position 39 of epoch 0 trained again");
-  story.trained(0, 60, 1);
-  CHECK(seen([&] { story.trained(5, 6, 1); }) == "position 5 of epoch 1 trained again");
-  CHECK(seen([&] { story.trained(0, 1, 2); }) != "");
-  CHECK(seen([&] { story.trained(59, 61); }) != "");
-}
-
-TEST_CASE("samples that the run lacks at its end are caught") {
-  const auto end = [](std::int64_t trained, std::uint64_t applied, std::uint64_t counted,
-                      std::uint64_t torn = 0) {
-    auto story = story_of<SampleChecker>();
-    story.trained(0, 60);
-    story.trained(0, trained - 60, 1);
-    story.applied(kA, 0, 0, static_cast<std::int64_t>(applied));
-    RunTotals totals = finished(counted);
-    totals.end.torn_pushes = torn;
-    return seen([&] { story.run_ends(totals); });
-  };
-  CHECK(end(120, 120, 120) == "");
-  CHECK(end(119, 120, 119) == "119 samples were trained, and not 120");
-  CHECK(end(120, 120, 119) != "");
-  CHECK(end(120, 119, 120) != "");
-  CHECK(end(120, 122, 120) == "part 0 was given 122 samples; trained were 120");
-  CHECK(end(120, 122, 120, 1) != "");  // what is torn is completed
-}
-
-TEST_CASE("of a run that stops early, parts may have what was leased and torn, and no more") {
-  const auto end = [](std::int64_t leased, bool torn, std::int64_t applied) {
-    auto story = story_of<SampleChecker>();
-    story.happens(kScheduler, {.kind = Kind::lease_granted, .worker = kA, .value2 = leased});
-    story.trained(0, 30);
-    story.applied(kA, 0, 0, applied);
-    if (torn) story.happens(kScheduler, {.kind = Kind::torn, .worker = kA, .value = 1});
-    RunTotals totals = finished(30);
-    totals.end.reason = msg::RunEnded::Reason::interrupted;
-    return seen([&] { story.run_ends(totals); });
-  };
-  CHECK(end(40, true, 30) == "");
-  CHECK(end(40, true, 40) == "");
-  CHECK(end(40, true, 41) == "part 0 was given 41 samples; trained were 30");
-  CHECK(end(40, true, 29) == "part 0 was given 29 samples; trained were 30");
-  CHECK(end(40, false, 32) == "part 0 was given 32 samples; trained were 30");
 }
 
 TEST_CASE("a cut is compared with the pushes below it, and the final state with all") {

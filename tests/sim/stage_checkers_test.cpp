@@ -7,7 +7,6 @@
 #include "sim/checkers/limits.hpp"
 #include "sim/checkers/parked.hpp"
 #include "sim/checkers/rule.hpp"
-#include "sim/checkers/samples.hpp"
 #include "sim/checkers/weights.hpp"
 #include "sim/observers.hpp"
 #include "tests/support/text_task.hpp"
@@ -253,30 +252,6 @@ TEST_CASE("pushes of a stage that are taken and not applied are counted by its o
     story.moved(kMiddle, most);
     CHECK(seen([&] { story.moved(kMiddle, most + 1); }) ==
           concat((most + 1) * parts, " parts taken and not applied; allowed are ", most * parts));
-  }
-}
-
-TEST_CASE("samples are counted for each stage's parts") {
-  const auto job = job_with();
-  for (const std::int64_t missing : {0, 2}) {
-    const auto checker = std::make_shared<SampleChecker>(job);
-    const std::int64_t size = job->data.train->size();
-    for (std::int64_t epoch = 0; epoch < 2; ++epoch)
-      checker->on_event({}, kScheduler,
-                        {.kind = Kind::trained, .value2 = size, .epoch = Epoch(epoch)});
-    for (const WorkerId worker : {kFirst, kMiddle, kLast})
-      checker->on_event({}, kShard,
-                        {.kind = Kind::part_applied,
-                         .worker = worker,
-                         .value = 0,
-                         .value2 = 2 * size - (worker == kMiddle ? missing : 0)});
-    RunTotals totals;
-    totals.end.reason = msg::RunEnded::Reason::finished;
-    totals.end.samples_trained = static_cast<std::uint64_t>(2 * size);
-    const auto end = seen([&] { checker->on_run_ended(totals); });
-    CHECK(end == (missing == 0 ? ""
-                               : concat("part 0 of stage 1 was given ", 2 * size - missing,
-                                        " samples; trained were ", 2 * size)));
   }
 }
 
