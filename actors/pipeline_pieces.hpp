@@ -13,15 +13,11 @@
 
 namespace leeway {
 
-/// `times`: per layer of the model. What takes a piece more than pipeline::kMostOfPiece, three days
-/// of a micro-batch, counts as that.
-std::vector<pipeline::Piece> pipeline_pieces(const std::vector<ModelPiece>& pieces,
-                                             std::span<const LayerTime> times);
-
 /// How the plan's model can be cut for that schedule, on devices of unit speed without a limit to
-/// their memory, one a stage, in a world with these links. `times`: per layer, of the largest
-/// micro-batch; empty: what they come to by their shapes on a node of that world. The plan's own
-/// stages, schedule, chunks and split are not looked at.
+/// their memory, one a stage, in a world with these links. `times`: per layer, of a micro-batch of
+/// the usual size; empty: what they come to by their shapes on a node of that world. Memory is that
+/// of the largest micro-batch there ever is, on processors. The plan's own stages, schedule, chunks
+/// and split are not looked at; which stages compute forward again is.
 pipeline::PartitionProblem partition_problem(const Plan& plan, const Model& model,
                                              const pipeline::Spec& spec, const plan::World& world,
                                              std::span<const LayerTime> times = {});

@@ -1,35 +1,31 @@
 #include "actors/stage_memory.hpp"
 
-#include <algorithm>
+#include <vector>
 
+#include "actors/micro_batch.hpp"
 #include "models/part_bytes.hpp"
 #include "policies/balance/micro_batches.hpp"
-#include "policies/pipeline/schedule.hpp"
 
 namespace leeway {
 
 StageMemory predicted_memory(const Plan& plan, const Model& model, const Stages& stages,
                              std::uint32_t stage) {
-  const pipeline::Spec& spec = stages.spec();
-  const pipeline::Schedule& schedule = **pipeline::find_schedule(spec.schedule);
-  const int of = static_cast<int>(stage);
-  const std::int64_t open_halves = schedule.peak_open_halves(spec, of);
+  const auto counts = pipeline::stage_counts(stages.spec(), static_cast<int>(stage));
   const StageShare& share = stages.share(stage);
-  const std::int64_t samples = micro_batch_size(plan);
-  StageMemory memory;
-  std::int64_t kept = 0, open = 0, shared = 0;
+  const std::int64_t samples = largest_micro_batch(plan);
+  std::vector<pipeline::PartMemory> parts;
   for (const ModelPart& part : share.chunks) {
-    const PartBytes bytes =
-        part_bytes(model, part, samples, {.halves = open_halves > 0, .recompute = share.recompute});
-    const std::int64_t parameters = bytes.weights + bytes.statistics;
-    memory.weights += parameters * schedule.weight_versions(spec, of);
-    memory.gradients += parameters * (plan.micro_batches > 1 ? 2 : 1);
-    kept = std::max(kept, bytes.kept());
-    open = std::max(open, bytes.open);
-    shared += bytes.shared;
+    const PartBytes bytes = part_bytes(
+        model, part, samples, {.halves = counts.open_halves > 0, .recompute = share.recompute});
+    parts.push_back(
+        {.kept = bytes.kept() + gathered_bytes(model, part.end == model.layers(), samples),
+         .open = bytes.open,
+         .shared = bytes.shared,
+         .working = 0,
+         .weights = bytes.weights,
+         .statistics = bytes.statistics});
   }
-  memory.activations = kept * schedule.peak_activations(spec, of) + open * open_halves + shared;
-  return memory;
+  return pipeline::stage_memory(counts, parts, 0);
 }
 
 }  // namespace leeway

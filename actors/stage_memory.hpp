@@ -5,21 +5,15 @@
 #include "actors/stages.hpp"
 #include "messages/plan.hpp"
 #include "models/model.hpp"
+#include "policies/pipeline/stage_memory.hpp"
 
 namespace leeway {
 
-/// Bytes that a stage holds between two operations. What one operation needs while it runs comes in
-/// addition, and the optimizer's state is at the shards.
-struct StageMemory {
-  std::int64_t weights = 0;      // of all versions that the schedule keeps, statistics included
-  std::int64_t gradients = 0;    // of the iteration, and of a micro-batch
-  std::int64_t activations = 0;  // of all micro-batches on their way; samples and labels included
+using pipeline::StageMemory;
 
-  std::int64_t total() const { return weights + gradients + activations; }
-};
-
-/// With the full batch, on a processor. With several chunks a stage, micro-batches are taken to be
-/// at the chunk that keeps most: then it is an upper bound.
+/// Weights, gradients and activations; with the largest micro-batches that the plan allows, on a
+/// processor. What one operation needs while it runs comes in addition, and so does what neighbours
+/// have sent and no operation has read; the optimizer's state is at the shards.
 StageMemory predicted_memory(const Plan& plan, const Model& model, const Stages& stages,
                              std::uint32_t stage);
 

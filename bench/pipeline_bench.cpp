@@ -19,12 +19,12 @@
 #include <functional>
 
 #include "actors/pipeline_pieces.hpp"
+#include "actors/stage_memory.hpp"
 #include "bench/child.hpp"
 #include "bench/models.hpp"
 #include "bench/random_samples.hpp"
 #include "core/text.hpp"
 #include "models/layer_times.hpp"
-#include "models/part_bytes.hpp"
 #include "policies/balance/micro_batches.hpp"
 #include "policies/pipeline/play.hpp"
 #include "runtime/scenario.hpp"
@@ -219,19 +219,13 @@ Plan memory_plan(std::uint32_t stages, const Kept& kept) {
   return plan;
 }
 
-/// Bytes that all stages keep at their worst moments, by shapes.
+/// Bytes of activations that all stages keep at their worst moments, by shapes.
 std::int64_t predicted(const Plan& plan) {
   const auto job = must(make_job(plan, must(load_data(plan.data, plan.seed))));
   const Stages& stages = *job->stages;
-  const auto& schedule = *must(pipeline::find_schedule(stages.spec().schedule));
   std::int64_t bytes = 0;
-  for (std::uint32_t stage = 0; stage < stages.count(); ++stage) {
-    const auto part =
-        part_bytes(*job->model, stages.parts()[stage], plan.batch / plan.micro_batches,
-                   {.recompute = stages.share(stage).recompute});
-    bytes += part.shared +
-             schedule.peak_activations(stages.spec(), static_cast<int>(stage)) * part.kept();
-  }
+  for (std::uint32_t stage = 0; stage < stages.count(); ++stage)
+    bytes += predicted_memory(job->plan, *job->model, stages, stage).activations;
   return bytes;
 }
 

@@ -302,9 +302,14 @@ int partition(const PartitionOptions& options) {
   const auto answer = find_partition(problem, question->split, question->split_from);
   if (!answer) return refuse(answer.error());
   const std::int64_t samples = micro_batch_size(question->model.plan);
+  const std::int64_t most = largest_micro_batch(question->model.plan);
   std::cout << question->model.plan.name << " in micro-batches of " << samples
             << (samples == 1 ? " sample" : " samples") << ", on " << problem.spec.stages
-            << (problem.spec.stages == 1 ? " stage" : " stages") << ".\nTimes are ";
+            << (problem.spec.stages == 1 ? " stage" : " stages") << ".\n";
+  if (most > samples)
+    std::cout << "By speed, micro-batches have up to " << most
+              << " samples, and memory is for those.\n";
+  std::cout << "Times are ";
   if (options.measure)
     std::cout << "measured on one core of this machine";
   else

@@ -27,6 +27,22 @@ void add_parameters(PartBytes& bytes, const Model& model, ModelPart part) {
 
 }  // namespace
 
+std::int64_t told_bytes(const Model& model, bool last, std::int64_t batch, bool copied) {
+  const std::int64_t keys = batch * static_cast<std::int64_t>(sizeof(std::uint64_t));
+  if (!last) return keys;
+  const auto loss = static_cast<std::int64_t>(sizeof(kernels::ClassLoss));
+  const bool by_class = model.loss() == plan::Loss::softmax_cross_entropy;
+  const std::int64_t each = by_class ? model.labels() : model.output().count();
+  return keys + loss + (copied ? batch * kFloat * each : 0);
+}
+
+std::int64_t unread_bytes(const Model& model, ModelPart part, std::int64_t batch) {
+  const PassPlan plan(model, part, {.backward = true, .several = true});
+  const bool stays = plan.output_of(part.end - 1) == PassPlan::kNone ||
+                     plan.backward_reads_output(model) || part.end == model.layers();
+  return stays ? 0 : batch * model.output_of(part.end - 1).count() * kFloat;
+}
+
 PartBytes part_bytes(const Model& model, ModelPart part, std::int64_t batch,
                      const PartOptions& options) {
   const PassPlan plan(model, part,
@@ -37,13 +53,7 @@ PartBytes part_bytes(const Model& model, ModelPart part, std::int64_t batch,
   PartBytes bytes;
   bytes.input = batch * model.output_of(part.first - 1).count() * kFloat;
   if (first && on_gpu) bytes.input *= moves_samples(model.input()) ? 3 : 2;
-  bytes.told = batch * static_cast<std::int64_t>(sizeof(std::uint64_t));
-  if (last) {
-    bytes.told += static_cast<std::int64_t>(sizeof(kernels::ClassLoss));
-    const bool by_class = model.loss() == plan::Loss::softmax_cross_entropy;
-    if (on_gpu || options.recompute)
-      bytes.told += batch * kFloat * (by_class ? model.labels() : model.output().count());
-  }
+  bytes.told = told_bytes(model, last, batch, on_gpu || options.recompute);
   const int sent = last ? PassPlan::kNone : plan.output_of(part.end - 1);
   for (std::size_t i = 0; i < plan.output_floats.size(); ++i)
     if (static_cast<int>(i) != sent) bytes.activations += batch * plan.output_floats[i] * kFloat;
@@ -58,7 +68,6 @@ PartBytes part_bytes(const Model& model, ModelPart part, std::int64_t batch,
   if (plan.keeps_output_gradient) bytes.open += output;
   if (options.recompute) {
     bytes.shared = bytes.activations;
-    if (options.halves) bytes.open += bytes.activations;
     bytes.activations = 0;
   }
   if (!last) bytes.sent = output;

@@ -16,7 +16,8 @@ struct PartBytes {
   std::int64_t open = 0;         // in addition between the halves of a backward
   std::int64_t sent = 0;         // to the next part, and its gradient back
   // Of the whole part, however many micro-batches there are:
-  std::int64_t shared = 0;      // with recompute: the activations of whichever is computed
+  std::int64_t shared = 0;      // with recompute: the activations of whichever is computed, and of
+                                // each whose backward is half done
   std::int64_t weights = 0;     // of one version; a borrowed table counts
   std::int64_t statistics = 0;  // not trained
 
@@ -28,5 +29,13 @@ struct PartBytes {
 /// samples that the first part gets as a blob.
 PartBytes part_bytes(const Model& model, ModelPart part, std::int64_t batch,
                      const PartOptions& options);
+
+/// PartBytes::told of a part that is the last one, or is not. `copied`: labels or targets are, as
+/// on a GPU or to compute forward again.
+std::int64_t told_bytes(const Model& model, bool last, std::int64_t batch, bool copied);
+
+/// The output of a part that is not the last one, where it does not stay: the next part has it, and
+/// no backward of this one reads it. 0 where one does, and where the output is the input.
+std::int64_t unread_bytes(const Model& model, ModelPart part, std::int64_t batch);
 
 }  // namespace leeway

@@ -34,8 +34,8 @@ class Balance {
 /// By the plan.
 std::unique_ptr<Balance> make_balance(const Plan& plan);
 
-/// The most samples that an iteration of one worker ever has. What is beyond the plan's batch is
-/// computed in micro-batches of the usual size, so it takes time and no memory.
+/// The most samples that an iteration of one worker, or pipeline, ever has. In how many
+/// micro-batches they are computed, and how large those are: micro_batches.hpp.
 std::uint32_t largest_batch(const Plan& plan);
 
 }  // namespace leeway

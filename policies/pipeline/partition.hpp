@@ -23,6 +23,7 @@
 
 #include "policies/pipeline/play.hpp"
 #include "policies/pipeline/schedule.hpp"
+#include "policies/pipeline/stage_memory.hpp"
 
 namespace leeway::pipeline {
 
@@ -33,14 +34,17 @@ inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max(
 inline constexpr std::int64_t kMostOfPiece = std::int64_t{1} << 48;
 
 /// A part of the model that is never cut: a layer, or a block whose inside is crossed by more than
-/// one tensor. Times and bytes are of one micro-batch.
+/// one tensor. Times, and bytes that cross, are of a micro-batch of the usual size; bytes that
+/// count as memory are of the largest there ever is.
 struct Piece {
   std::string name;                  // "3"; what a split by hand calls it
   std::string kind;                  // "linear"; likewise, where it is the only one
   OpCosts ns{0, 0, 0, 0};            // on a device of kUnitSpeed
   std::int64_t output_bytes = 0;     // what crosses a cut behind it
+  std::int64_t handed_bytes = 0;     // the same as memory: the input of a part behind it
   std::int64_t kept_bytes = 0;       // from forward until backward, without its input
   std::int64_t first_bytes = 0;      // kept in addition where it is the first of its part
+  std::int64_t unread_bytes = 0;     // not kept where it is the last: an output for others alone
   std::int64_t gradient_bytes = 0;   // of outputs, kept between the halves of a backward
   std::int64_t working_bytes = 0;    // while it is computed
   std::int64_t weight_bytes = 0;     // trained
@@ -56,20 +60,13 @@ struct DeviceSpec {
 struct PartitionProblem {
   std::vector<Piece> pieces;
   std::int64_t input_bytes = 0;            // of a micro-batch, kept by the first part
+  std::int64_t told_bytes = 0;             // likewise, by each part: what names its samples
+  std::int64_t label_bytes = 0;            // likewise, by the last part in addition
+  std::vector<bool> recompute;             // by stage: keeps inputs alone; others do not
   std::vector<DeviceSpec> devices;         // one a stage
   std::int64_t link_bytes_per_second = 0;  // one way; 0: messages take no time
   int optimizer_slots = 0;  // arrays of optimizer state, each as large as the weights
   Spec spec;                // of the schedule, for what a stage keeps
-};
-
-/// What a stage needs, by what for.
-struct StageMemory {
-  std::int64_t weights = 0;  // of all versions, and statistics
-  std::int64_t gradients = 0;
-  std::int64_t optimizer = 0;
-  std::int64_t activations = 0;  // and gradients between the halves of a backward
-  std::int64_t working = 0;
-  std::int64_t total() const { return weights + gradients + optimizer + activations + working; }
 };
 
 /// One part: pieces [first, end).

@@ -29,17 +29,20 @@ OpCosts operator+(OpCosts a, const OpCosts& b) {
 bool in_range(const Piece& piece) {
   for (const std::int64_t value :
        {piece.ns.forward, piece.ns.backward_input, piece.ns.backward_weights, piece.ns.update,
-        piece.output_bytes, piece.kept_bytes, piece.first_bytes, piece.gradient_bytes,
-        piece.working_bytes, piece.weight_bytes, piece.statistic_bytes})
+        piece.output_bytes, piece.handed_bytes, piece.kept_bytes, piece.first_bytes,
+        piece.unread_bytes, piece.gradient_bytes, piece.working_bytes, piece.weight_bytes,
+        piece.statistic_bytes})
     if (value < 0 || value > kMostOfPiece) return false;
   return true;
 }
 
 }  // namespace
 
-PartitionCosts::PartitionCosts(const PartitionProblem& problem)
-    : problem_(problem), schedule_(**find_schedule(problem.spec.schedule)), sums_(1) {
-  LW_CHECK(problem.input_bytes >= 0 && problem.input_bytes <= kMostOfPiece, problem.input_bytes);
+PartitionCosts::PartitionCosts(const PartitionProblem& problem) : problem_(problem), sums_(1) {
+  for (const std::int64_t bytes : {problem.input_bytes, problem.told_bytes, problem.label_bytes})
+    LW_CHECK(bytes >= 0 && bytes <= kMostOfPiece, bytes);
+  for (int stage = 0; stage < problem.spec.stages; ++stage)
+    counts_.push_back(stage_counts(problem.spec, stage));
   working_.emplace_back();
   for (const Piece& piece : problem.pieces) {
     LW_CHECK(in_range(piece), piece.name);
@@ -88,21 +91,32 @@ std::int64_t PartitionCosts::pace(int part, int first, int end) const {
   return std::max(time(part, first, end).of_micro_batch(), 2 * link_time(bytes_into(first)));
 }
 
+PartMemory PartitionCosts::needs(int part, int first, int end) const {
+  const auto stage = static_cast<std::size_t>(stage_of(part));
+  const Sums &from = sums(first), &to = sums(end);
+  const std::int64_t input = first == 0 ? problem_.input_bytes : piece(first - 1).handed_bytes;
+  const std::int64_t told = problem_.told_bytes + (end == pieces() ? problem_.label_bytes : 0);
+  // Views alone keep nothing, and their output is their input.
+  const std::int64_t activations =
+      std::max<std::int64_t>(0, to.kept - from.kept + piece(first).first_bytes -
+                                    (end < pieces() ? piece(end - 1).unread_bytes : 0));
+  PartMemory needs{.kept = input + told + activations,
+                   .open = to.gradients - from.gradients,
+                   .shared = 0,
+                   .working = working(first, end),
+                   .weights = to.weights - from.weights,
+                   .statistics = to.statistics - from.statistics};
+  if (stage < problem_.recompute.size() && problem_.recompute[stage]) {
+    needs.kept -= activations;
+    needs.shared = activations;
+  }
+  return needs;
+}
+
 StageMemory PartitionCosts::memory(int part, int first, int end) const {
-  const int stage = stage_of(part);
-  const Spec& spec = problem_.spec;
-  const std::int64_t weights = sums(end).weights - sums(first).weights;
-  const std::int64_t input = first == 0 ? problem_.input_bytes : bytes_into(first);
-  const std::int64_t kept = input + sums(end).kept - sums(first).kept + piece(first).first_bytes;
-  const auto times = [](std::int64_t bytes, std::int64_t count) { return scaled(bytes, count, 1); };
-  return {.weights = times(weights, schedule_.weight_versions(spec, stage)) + sums(end).statistics -
-                     sums(first).statistics,
-          .gradients = weights,
-          .optimizer = times(weights, problem_.optimizer_slots),
-          .activations = times(kept, schedule_.peak_activations(spec, stage)) +
-                         times(sums(end).gradients - sums(first).gradients,
-                               schedule_.peak_open_halves(spec, stage)),
-          .working = working(first, end)};
+  const PartMemory one = needs(part, first, end);
+  return stage_memory(counts_[static_cast<std::size_t>(stage_of(part))], {&one, 1},
+                      problem_.optimizer_slots);
 }
 
 bool PartitionCosts::fits(int part, int first, int end) const {
@@ -111,21 +125,16 @@ bool PartitionCosts::fits(int part, int first, int end) const {
 }
 
 std::vector<StageMemory> PartitionCosts::memory_of_stages(const std::vector<int>& ends) const {
-  std::vector<StageMemory> all(problem_.devices.size());
+  std::vector<std::vector<PartMemory>> needed(problem_.devices.size());
   int first = 0;
   for (int part = 0; part < parts(); ++part) {
     const int end = ends[static_cast<std::size_t>(part)];
-    const StageMemory one = memory(part, first, end);
-    StageMemory& stage = all[static_cast<std::size_t>(stage_of(part))];
-    stage.weights += one.weights;
-    stage.gradients += one.gradients;
-    stage.optimizer += one.optimizer;
-    // The schedule says how many activations of chunks there are, and not of which chunk: as if
-    // all were of the largest.
-    stage.activations = std::max(stage.activations, one.activations);
-    stage.working = std::max(stage.working, one.working);
+    needed[static_cast<std::size_t>(stage_of(part))].push_back(needs(part, first, end));
     first = end;
   }
+  std::vector<StageMemory> all;
+  for (std::size_t stage = 0; stage < needed.size(); ++stage)
+    all.push_back(stage_memory(counts_[stage], needed[stage], problem_.optimizer_slots));
   return all;
 }
 

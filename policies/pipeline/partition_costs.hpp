@@ -24,6 +24,7 @@ class PartitionCosts {
   /// Whether every stage fits with all of its parts.
   bool all_fit(const std::vector<int>& ends) const;
 
+  /// Of the stage, as if the part were all that it has.
   StageMemory memory(int part, int first, int end) const;
 
   Partition evaluate(const std::vector<int>& ends) const;
@@ -39,11 +40,12 @@ class PartitionCosts {
   const Sums& sums(int index) const { return sums_[static_cast<std::size_t>(index)]; }
   OpCosts time(int part, int first, int end) const;
   std::int64_t link_time(std::int64_t bytes) const;
+  PartMemory needs(int part, int first, int end) const;
   std::vector<StageMemory> memory_of_stages(const std::vector<int>& ends) const;
   std::int64_t working(int first, int end) const;
 
   const PartitionProblem& problem_;
-  const Schedule& schedule_;
+  std::vector<StageCounts> counts_;                 // per stage
   std::vector<Sums> sums_;                          // over the pieces before
   std::vector<std::vector<std::int64_t>> working_;  // [k][i]: the most of pieces [i, i + 2^k)
 };

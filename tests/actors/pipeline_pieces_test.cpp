@@ -70,6 +70,25 @@ TEST_CASE("a problem is about the plan's largest micro-batch, in the world that 
   CHECK(twice.pieces[1].ns.forward > problem.pieces[1].ns.forward);
 }
 
+TEST_CASE("by speed, memory is that of larger micro-batches, and times and links are as usual") {
+  Plan plan;
+  plan.batch = 8;
+  plan.micro_batches = 4;
+  const auto model = model_of(mlp({20}, 10));
+  const Spec spec{"1f1b", 2, 4};
+  const auto usual = partition_problem(plan, *model, spec, {});
+  plan.balance = plan::Balance::by_speed;
+  const auto by_speed = partition_problem(plan, *model, spec, {});
+  CHECK(by_speed.input_bytes == 8 * usual.input_bytes);
+  for (std::size_t i = 0; i < usual.pieces.size(); ++i) {
+    CHECK(by_speed.pieces[i].ns == usual.pieces[i].ns);
+    CHECK(by_speed.pieces[i].output_bytes == usual.pieces[i].output_bytes);
+    CHECK(by_speed.pieces[i].handed_bytes == 8 * usual.pieces[i].output_bytes);
+    CHECK(by_speed.pieces[i].kept_bytes == 8 * usual.pieces[i].kept_bytes);
+    CHECK(by_speed.pieces[i].weight_bytes == usual.pieces[i].weight_bytes);
+  }
+}
+
 TEST_CASE("times that are given take the place of estimated ones") {
   const auto model = model_of(mlp({20}, 10));
   const std::vector<LayerTime> times = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10, 11, 12}};

@@ -159,8 +159,8 @@ TEST_CASE("leeway partition takes speeds, links, schedules and splits by hand") 
   const auto with = [](const std::string& schedule) {
     return partition("mlp --split 0-2,3-5 --schedule " + schedule).output;
   };
-  CHECK_THAT(with("1f1b"), Contains("82.9 kB"));         // activations of two micro-batches
-  CHECK_THAT(with("fill_drain"), Contains("331.7 kB"));  // of eight
+  CHECK_THAT(with("1f1b"), Contains("83.2 kB"));         // activations of two micro-batches
+  CHECK_THAT(with("fill_drain"), Contains("332.8 kB"));  // of eight
   const Result chunks = partition("small_resnet --schedule interleaved --chunks 3");
   CHECK(chunks.code == 0);
   CHECK_THAT(chunks.output, Contains("with interleaved takes") && Contains("of all its chunks.\n"));
@@ -193,7 +193,8 @@ TEST_CASE("leeway partition takes what a plan says of its stages, unless a flag 
                          "\"relu\", { linear.outputs = 3 }]\n"
                          "pipeline = { stages = 3, schedule = \"fill_drain\", "
                          "split = \"0-2,3,4\" }\n";
-  const auto shown = [&](const std::string& flags) {
+  const auto shown = [&](const std::string& flags, const std::string& more = "") {
+    std::ofstream(file, std::ios::app) << more;
     const Result result = partition(file.string() + flags);
     INFO(result.output);
     CHECK(result.code == 0);
@@ -217,6 +218,10 @@ TEST_CASE("leeway partition takes what a plan says of its stages, unless a flag 
   CHECK_THAT(shown(" --stages 2"), Contains("on 2 stages") && Contains("with fill_drain takes"));
   CHECK_THAT(shown(" --speeds 1,2,3,4"), Contains("on 4 stages"));
   CHECK_THAT(shown(" --stages 2 --schedule interleaved"), Contains("of all its chunks.\n"));
+  CHECK_THAT(shown(""), !Contains("By speed"));
+  CHECK_THAT(shown("", "balance = \"by_speed\"\n"),
+             Contains("mine in micro-batches of 4 samples, on 3 stages.\n"
+                      "By speed, micro-batches have up to 32 samples, and memory is for those.\n"));
 }
 
 TEST_CASE("leeway partition knows scenarios, but not what their programs bring along") {
@@ -250,7 +255,7 @@ TEST_CASE("leeway partition refuses what does not fit, with what does") {
   refused("mlp --stages 9", "can be cut into 6 pieces; give --stages 6");
   refused("mlp --stages 0", "give --stages 1 to 1024");
   refused("mlp --memory 1MB", "needs ");
-  refused("mlp --memory 1MB", "no other split fits; give --memory 3");
+  refused("mlp --memory 1MB", "no other split fits; give --memory 4");
   refused("mlp --memory some", "is no size");
   refused("mlp --speeds 1,2,3 --stages 2", "3 values for 2 stages");
   refused("mlp --split 0-1,3-5", "layer 2 is in no part");

@@ -21,7 +21,7 @@ Piece piece_of(int index, std::int64_t ns, std::int64_t output_bytes = 0) {
   piece.name = concat(index);
   piece.kind = "linear";
   piece.ns = {ns, ns, ns, 0};
-  piece.output_bytes = output_bytes;
+  piece.output_bytes = piece.handed_bytes = output_bytes;
   return piece;
 }
 
@@ -41,8 +41,10 @@ PartitionProblem any_problem() {
   for (int i = 0; i < count; ++i) {
     Piece piece = piece_of(i, 0, figure(30));
     piece.ns = {figure(20), figure(20), figure(20), 0};
-    piece.kept_bytes = figure(30);
+    piece.handed_bytes = figure(30);
+    piece.kept_bytes = 10 + figure(30);
     piece.first_bytes = figure(5);
+    piece.unread_bytes = figure(10);
     piece.gradient_bytes = figure(10);
     piece.working_bytes = figure(20);
     piece.weight_bytes = figure(40);
@@ -54,10 +56,14 @@ PartitionProblem any_problem() {
       *rc::gen::element<std::string>("fill_drain", "1f1b", "zero_bubble_h1", "weight_stashing"),
       stages, *rc::gen::inRange(1, 6)};
   problem.input_bytes = figure(30);
+  problem.told_bytes = figure(5);
+  problem.label_bytes = figure(5);
   problem.link_bytes_per_second = figure(3) * 500'000'000;
   problem.optimizer_slots = *rc::gen::inRange(0, 3);
-  for (int stage = 0; stage < stages; ++stage)
-    problem.devices.push_back({500 * (1 + figure(6)), 50 + figure(500)});
+  for (int stage = 0; stage < stages; ++stage) {
+    problem.devices.push_back({500 * (1 + figure(6)), 50 + figure(700)});
+    problem.recompute.push_back(*rc::gen::inRange(0, 3) == 0);
+  }
   return problem;
 }
 
@@ -71,6 +77,8 @@ struct Judged {
 Judged judge(const PartitionProblem& problem, const Ends& ends) {
   Judged judged;
   const Schedule& schedule = **find_schedule(problem.spec.schedule);
+  Spec endless = problem.spec;
+  endless.updates = 20;  // more do not keep more
   int first = 0;
   for (std::size_t stage = 0; stage < ends.size(); ++stage) {
     std::int64_t f = 0, i = 0, w = 0, kept = 0, gradients = 0, working = 0, weights = 0, other = 0;
@@ -92,17 +100,26 @@ Judged judge(const PartitionProblem& problem, const Ends& ends) {
     judged.pace = std::max(judged.pace, slowed(f) + slowed(i) + slowed(w));
     std::int64_t input = problem.input_bytes;
     if (first > 0) {
-      input = problem.pieces[static_cast<std::size_t>(first) - 1].output_bytes;
-      judged.bytes += input;
+      const Piece& before = problem.pieces[static_cast<std::size_t>(first) - 1];
+      input = before.handed_bytes;
+      judged.bytes += before.output_bytes;
       const std::int64_t rate = problem.link_bytes_per_second;
-      if (rate > 0)
-        judged.pace = std::max(judged.pace, 2 * ((input * 1'000'000'000 + rate - 1) / rate));
+      const std::int64_t there_and_back =
+          rate > 0 ? 2 * ((before.output_bytes * 1'000'000'000 + rate - 1) / rate) : 0;
+      judged.pace = std::max(judged.pace, there_and_back);
     }
     const int s = static_cast<int>(stage);
+    const bool last = stage + 1 == ends.size();
+    if (!last) kept -= problem.pieces[static_cast<std::size_t>(ends[stage]) - 1].unread_bytes;
+    const std::int64_t told = problem.told_bytes + (last ? problem.label_bytes : 0);
+    const bool again = stage < problem.recompute.size() && problem.recompute[stage];
+    const std::int64_t sums = problem.spec.micro_batches > 1 ? 2 : 1;
     const std::int64_t memory =
-        weights * (schedule.weight_versions(problem.spec, s) + 1 + problem.optimizer_slots) +
-        other + (input + kept) * schedule.peak_activations(problem.spec, s) +
-        gradients * schedule.peak_open_halves(problem.spec, s) + working;
+        (weights + other) * (schedule.weight_versions(endless, s) + sums) +
+        weights * problem.optimizer_slots +
+        (input + told + (again ? 0 : kept)) * schedule.peak_activations(endless, s) +
+        (again ? kept * std::max(1, schedule.peak_open_halves(endless, s)) : 0) +
+        gradients * schedule.peak_open_halves(endless, s) + working;
     judged.memory.push_back(memory);
     judged.fits = judged.fits && memory <= device.memory_bytes;
     first = ends[stage];
@@ -240,7 +257,7 @@ TEST_CASE("memory is predicted by what it is for") {
     piece.weight_bytes = 1000;
     piece.statistic_bytes = 7;
     piece.kept_bytes = 100;
-    piece.output_bytes = 10;
+    piece.output_bytes = piece.handed_bytes = 10;
     piece.gradient_bytes = 30;
     piece.working_bytes = 5;
   }
@@ -255,15 +272,36 @@ TEST_CASE("memory is predicted by what it is for") {
   CHECK(memory("1f1b")[1].activations == 110);
   CHECK(memory("zero_bubble_h1")[1].activations == 2 * 110 + 2 * 30);
   CHECK(memory("1f1b")[0].weights == 1007);
-  CHECK(memory("2bw")[0].weights == 2007);
+  CHECK(memory("1f1b")[0].gradients == 2 * 1007);  // the sum, and a micro-batch
+  CHECK(memory("2bw")[0].weights == 2 * 1007);
   problem.spec.micro_batches = 1;
-  CHECK(memory("weight_stashing")[0].weights == 2007);
+  CHECK(memory("weight_stashing")[0].weights == 2 * 1007);
   CHECK(memory("weight_stashing")[1].weights == 1007);
+  // Also with one micro-batch an update: the pipeline is not emptied for the next one.
+  CHECK(memory("weight_stashing")[0].activations == 2 * 103);
   const StageMemory first = memory("1f1b")[0];
-  CHECK(first.gradients == 1000);
+  CHECK(first.gradients == 1007);
   CHECK(first.optimizer == 2000);
   CHECK(first.working == 5);
-  CHECK(first.total() == 1007 + 1000 + 2000 + 103 + 5);
+  CHECK(first.total() == 1007 + 1007 + 2000 + 103 + 5);
+}
+
+TEST_CASE("memory counts what names samples, what is not kept, and what is computed again") {
+  PartitionProblem problem = problem_of({1, 1}, 2);
+  for (auto& piece : problem.pieces) {
+    piece.kept_bytes = 100;
+    piece.handed_bytes = 10;
+    piece.unread_bytes = 20;
+  }
+  problem.input_bytes = 3;
+  problem.told_bytes = 4;
+  problem.label_bytes = 5;
+  const auto memory = [&] { return best_partition(problem)->memory; };
+  CHECK(memory()[0].activations == 2 * (3 + 4 + 80));
+  CHECK(memory()[1].activations == 10 + 4 + 5 + 100);
+  problem.recompute = {true, true};
+  CHECK(memory()[0].activations == 2 * (3 + 4) + 80);
+  CHECK(memory()[1].activations == 10 + 4 + 5 + 100);
 }
 
 TEST_CASE("chunks are parts in turn, and a stage has the memory of all of its own") {
@@ -274,11 +312,12 @@ TEST_CASE("chunks are parts in turn, and a stage has the memory of all of its ow
   REQUIRE(found);
   CHECK(ends_of(*found) == Ends{2, 4, 6, 8});
   CHECK(found->memory[0].weights == 40);
+  CHECK(found->memory[0].gradients == 80);
   CHECK(found->slowest_ns == 4 * 3 * 4);  // of both chunks
-  problem.devices.assign(2, {kUnitSpeed, 79});
+  problem.devices.assign(2, {kUnitSpeed, 119});
   CHECK_THAT(refusal(problem),
-             Contains("stage 0 (layers 0-1 and its other chunks) needs 80 bytes") &&
-                 Contains("--memory 80"));
+             Contains("stage 0 (layers 0-1 and its other chunks) needs 120 bytes") &&
+                 Contains("--memory 120"));
 }
 
 TEST_CASE("what cannot be cut so often is refused with what can") {

@@ -1,0 +1,167 @@
+// What stages hold, beside what is predicted: by a run, and by who cuts the model.
+#include "actors/stage_memory.hpp"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "actors/pipeline_pieces.hpp"
+#include "core/limits.hpp"
+#include "policies/balance/micro_batches.hpp"
+#include "tests/actors/part_tasks.hpp"
+#include "tests/support/images.hpp"
+#include "tests/support/test_host.hpp"
+#include "tests/support/text_task.hpp"
+
+using namespace leeway;
+using namespace leeway::test;
+
+namespace {
+
+struct Form {
+  const char* schedule;
+  std::uint32_t stages, chunks, micro_batches;
+};
+
+const std::vector<Form> kForms = {{"fill_drain", 2, 1, 1},
+                                  {"1f1b", 2, 1, 1},
+                                  {"fill_drain", 3, 1, 4},
+                                  {"1f1b", 3, 1, 4},
+                                  {"interleaved", 2, 2, 4},
+                                  {"zero_bubble_h1", 3, 1, 4},
+                                  {"weight_stashing", 3, 1, 1},
+                                  {"weight_stashing", 4, 1, 2},
+                                  {"2bw", 3, 1, 2}};
+
+Plan piped(Plan plan, const Form& form) {
+  plan.pipeline.schedule = form.schedule;
+  plan.pipeline.stages = plan.workers = form.stages;
+  plan.pipeline.chunks = form.chunks;
+  plan.micro_batches = form.micro_batches;
+  plan.consistency = plan::Ssp{3};
+  return plan;
+}
+
+// ---- as a partition predicts it ----
+
+/// Ends of parts, as pieces.
+std::vector<int> ends_of(const Model& model, const leeway::Stages& stages) {
+  const auto pieces = pieces_of(model, 1, *make_cpu_executor());
+  std::vector<int> ends;
+  for (const ModelPart& part : stages.parts())
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      if (pieces[i].end == part.end) ends.push_back(static_cast<int>(i) + 1);
+  return ends;
+}
+
+void require_the_same(const Plan& plan, const Model& model, const std::vector<ModelPart>& parts) {
+  const pipeline::Spec spec = pipeline_spec(plan);
+  const Layout layout(model, plan.shards, limits::kMaxBlockBytes);
+  const leeway::Stages stages(plan, model, layout, spec, parts);
+  const auto partition =
+      partition_at(partition_problem(plan, model, spec, {}), ends_of(model, stages));
+  REQUIRE(partition);
+  for (std::uint32_t stage = 0; stage < stages.count(); ++stage) {
+    CAPTURE(stage, stages.share(stage).chunks[0].first, stages.share(stage).chunks[0].end);
+    const StageMemory searched = partition->memory[stage];
+    const StageMemory run = predicted_memory(plan, model, stages, stage);
+    REQUIRE(searched.weights == run.weights);
+    REQUIRE(searched.gradients == run.gradients);
+    REQUIRE(searched.activations == run.activations);
+  }
+}
+
+// ---- as a run finds it ----
+
+/// Layers so wide that what fills up blocks is not seen, and one on images.
+std::vector<Plan> wide_plans() {
+  Plan deep = tiny_plan();
+  deep.data = plan::Synthetic{48, 16, plan::Clusters{3, 64, 3}};
+  deep.model = {plan::Linear{96},  plan::Relu{}, plan::Linear{80}, plan::Tanh{},   plan::Linear{64},
+                plan::Dropout{.2}, plan::Relu{}, plan::Linear{64}, plan::Linear{3}};
+  deep.batch = 12;
+  Plan images = deep;
+  images.data = images_of("images of stages", plan::Synthetic{48, 16, plan::Clusters{3, 200, 3}},
+                          {2, 10, 10});
+  images.model = {conv2d(12, 3), batch_norm(), relu(),      max_pool(2), conv2d(16, 3),
+                  relu(),        flatten(),    linear(120), relu(),      linear(3)};
+  Plan numbers = deep;
+  numbers.data = plan::Synthetic{48, 16, plan::Line{3, 2, 1}};
+  numbers.loss = plan::Loss::mean_squared_error;
+  numbers.optimizer = {1e-6, 0, plan::Sgd{}};
+  numbers.model.back() = plan::Linear{1};
+  Plan text = text_plan();
+  text.model = gpt({.layers = 2, .width = 32, .heads = 2, .dropout = 0.1});
+  text.batch = 6;
+  return {deep, images, numbers, text};
+}
+
+/// Runs the plan, and compares what each stage held at most with what is predicted.
+void require_held(const Plan& plan) {
+  const auto job = job_of(plan);
+  const RunTotals totals = TestHost(job, 7).run();
+  REQUIRE(totals.end.reason == msg::RunEnded::Reason::finished);
+  for (std::uint32_t stage = 0; stage < job->stages->count(); ++stage) {
+    const StageMemory predicted = predicted_memory(plan, *job->model, *job->stages, stage);
+    const auto measured = static_cast<double>(totals.workers[stage].memory_bytes);
+    const auto total = static_cast<double>(predicted.total());
+    CAPTURE(stage, predicted.weights, predicted.gradients, predicted.activations, measured);
+    // Blocks are filled up to whole cache lines.
+    REQUIRE(measured <= 1.02 * total);
+    std::int64_t least = predicted.total();
+    // Of several chunks, the one that keeps most is taken for all.
+    if (plan.pipeline.chunks > 1) least = predicted.weights + predicted.gradients;
+    // The last stage reads one version at a time; the next one has come, and nobody reads it.
+    const bool waits = stage + 1 == job->stages->count();
+    if (plan.pipeline.schedule == "2bw" && waits) least -= predicted.weights / 2;
+    REQUIRE(measured >= 0.98 * static_cast<double>(least));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("who cuts a model predicts the memory that a run predicts, wherever it is cut") {
+  for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)})
+    for (const Form& form : kForms)
+      for (const bool recompute : {false, true})
+        for (const auto balance : {plan::Balance::equal, plan::Balance::by_speed}) {
+          CAPTURE(task.model->layers(), form.schedule, form.stages, recompute);
+          Plan plan = piped(tiny_plan(), form);
+          plan.batch = 14;
+          plan.balance = balance;
+          if (recompute) plan.pipeline.recompute = {0, form.stages - 1};
+          require_the_same(plan, *task.model,
+                           cut_into(*task.model, static_cast<int>(form.stages * form.chunks)));
+        }
+  for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)}) {
+    const Plan plan = piped(tiny_plan(), {"1f1b", 2, 1, 2});
+    for (int end = 1; end < task.model->layers(); ++end)
+      if (may_cut_before(*task.model, end))
+        require_the_same(plan, *task.model, {{0, end}, {end, task.model->layers()}});
+  }
+}
+
+TEST_CASE("stages hold what was predicted, within two percent") {
+  for (const Plan& plan : wide_plans())
+    for (const Form& form : kForms)
+      for (const bool recompute : {false, true}) {
+        CAPTURE(plan.model.size(), form.schedule, form.stages, form.micro_batches, recompute);
+        Plan one = piped(plan, form);
+        if (recompute) one.pipeline.recompute = {0, form.stages - 1};
+        require_held(one);
+      }
+}
+
+TEST_CASE("by speed, memory is that of the largest micro-batch that there can be") {
+  Plan plan = piped(wide_plans()[0], {"1f1b", 2, 1, 4});
+  const auto equal = job_of(plan);
+  plan.balance = plan::Balance::by_speed;
+  plan.workers = 4;
+  const auto by_speed = job_of(plan);
+  for (const std::uint32_t stage : {0u, 1u}) {
+    const auto usual = predicted_memory(equal->plan, *equal->model, *equal->stages, stage);
+    const auto most = predicted_memory(plan, *by_speed->model, *by_speed->stages, stage);
+    CHECK(most.weights == usual.weights);
+    CHECK(most.activations > 7 * usual.activations);
+    CHECK(most.activations <= 8 * usual.activations);
+  }
+}
