@@ -13,7 +13,7 @@
 
 #include "cluster/node_host.hpp"
 #include "messages/envelope.hpp"
-#include "sim/checkers/samples.hpp"
+#include "tests/cluster/sample_counts.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -212,7 +212,7 @@ class Cluster : public Audience {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  sim::SampleChecker checker_;
+  SampleCounts checker_;
   std::string violation_;
   std::map<std::tuple<Address, Event::Kind, WorkerId>, int> events_;
   std::map<WorkerId, std::string> evicted_;
