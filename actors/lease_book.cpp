@@ -46,10 +46,11 @@ std::optional<msg::Lease> LeaseBook::grant_chunk(WorkerId worker, Iteration next
     const auto guided = rounds_left * batch + fresh_left() % everybody * batch / everybody;
     count = std::clamp((guided + batch - 1) / batch * batch, batch, count);
   }
-  if (limits_.total_iterations > 0) {
-    const auto left = limits_.total_iterations - iterations_granted_;
-    if (left < static_cast<std::uint64_t>(count))
-      count = std::min(count, static_cast<std::int64_t>(left) * batch);
+  if (limits_.total_iterations > 0) {  // likewise
+    const std::uint64_t left = limits_.total_iterations - iterations_granted_;
+    const std::uint64_t guided = std::min(left, left / (2 * live.size()) + 1);
+    if (guided < static_cast<std::uint64_t>(count))
+      count = std::min(count, static_cast<std::int64_t>(guided) * batch);
   }
   Returned taken = take(count, std::nullopt);
   if (taken.samples.count() == 0) return std::nullopt;
