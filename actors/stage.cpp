@@ -16,6 +16,7 @@ using pipeline::OpKind;
 Stage::Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
     : Participant(std::move(job), id, life),
       stage_(job_->stages->stage_of(id)),
+      neighbours_(job_->stages->neighbours(id)),
       pass_(make_pass()),
       program_(job_->stages->spec(), static_cast<int>(stage_)) {
   const auto wanted = wanted_gradients(*job_->model);
@@ -73,9 +74,8 @@ Clock Stage::acknowledged() const {
 }
 
 bool Stage::is_neighbour(Address peer) const {
-  if (peer.kind != RoleKind::worker) return false;
-  const auto neighbours = job_->stages->neighbours(id_);
-  return std::find(neighbours.begin(), neighbours.end(), WorkerId(peer.index)) != neighbours.end();
+  return peer.kind == RoleKind::worker && std::find(neighbours_.begin(), neighbours_.end(),
+                                                    WorkerId(peer.index)) != neighbours_.end();
 }
 
 Clock Stage::trained() const {

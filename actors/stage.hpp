@@ -145,6 +145,7 @@ class Stage final : public Participant {
   void let_go();
 
   std::uint32_t stage_;
+  std::vector<WorkerId> neighbours_;
   std::shared_ptr<StagePass> pass_;
   StageProgram program_;
   std::vector<bool> gradient_wanted_;  // of each part's output

@@ -35,13 +35,18 @@ class RandomSamples final : public Dataset {
   std::int64_t label_count() const override { return label_count_; }
   std::int64_t target_count() const override { return 0; }
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
-              float*) const override {
+              float* targets) const override {
     const std::int64_t count = sample_.count();
     for (const std::int64_t sample : samples) {
       std::memcpy(x, this->x(sample), static_cast<std::size_t>(count) * sizeof(float));
       x += count;
-      labels = std::copy_n(this->labels(sample), label_count_, labels);
     }
+    gather_labels(samples, labels, targets);
+  }
+  void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                     float*) const override {
+    for (const std::int64_t sample : samples)
+      labels = std::copy_n(this->labels(sample), label_count_, labels);
   }
 
   const float* x(std::int64_t sample) const { return numbers_.data() + sample * sample_.count(); }

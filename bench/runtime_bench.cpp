@@ -17,6 +17,7 @@
 #include "bench/plain_loop.hpp"
 #include "core/text.hpp"
 #include "kernels/threads.hpp"
+#include "models/datasets/first_samples.hpp"
 #include "runtime/scenario.hpp"
 
 namespace {
@@ -26,26 +27,7 @@ using namespace leeway;
 constexpr std::int64_t kBatch = 64;
 constexpr std::uint64_t kIterations = 1500;  // of one worker: about a second
 
-/// Another data set's first samples: a test set that costs nothing to evaluate.
-class FirstSamples final : public Dataset {
- public:
-  FirstSamples(std::shared_ptr<const Dataset> all, std::int64_t count)
-      : all_(std::move(all)), count_(count) {}
-  std::int64_t size() const override { return count_; }
-  Shape sample_shape() const override { return all_->sample_shape(); }
-  int classes() const override { return all_->classes(); }
-  std::int64_t label_count() const override { return all_->label_count(); }
-  std::int64_t target_count() const override { return all_->target_count(); }
-  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
-              float* targets) const override {
-    all_->gather(samples, x, labels, targets);
-  }
-
- private:
-  std::shared_ptr<const Dataset> all_;
-  std::int64_t count_;
-};
-
+/// With a test set that costs nothing to evaluate.
 TrainTest loaded(const plan::DataSource& source) {
   auto data = load_data(source, 1);
   if (!data) {

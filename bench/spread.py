@@ -8,13 +8,13 @@ same by TCP. Prints samples a second, and the share that is lost. Let nothing el
 """
 
 import argparse
-import json
 import re
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from run_result import result_of
 
 PLACE = "shards=1,worker0=1,worker1=2"
 
@@ -26,15 +26,6 @@ def start_agent(leeway):
         if found:
             return agent, "127.0.0.1:" + found[1]
     sys.exit("a node agent does not start")
-
-
-def rate(program, arguments):
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
-        done = subprocess.run([program, "--out", out, "--quiet", *arguments], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{program} failed:\n{done.stdout}{done.stderr}")
-        return json.loads((out / "result.json").read_text())["samples_per_second"]
 
 
 def main():
@@ -56,7 +47,8 @@ def main():
         rates = {kind: [] for kind in kinds}
         for number in range(args.rounds):
             for kind, arguments in kinds.items():
-                rates[kind].append(rate(bin_folder / args.scenario, arguments))
+                run = result_of(bin_folder / args.scenario, *arguments)
+                rates[kind].append(run["samples_per_second"])
             print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
     finally:
         for agent, _ in agents:

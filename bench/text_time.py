@@ -9,12 +9,11 @@ the loss a character on the text that was set aside. Let nothing else run meanwh
 """
 
 import argparse
-import json
 import statistics
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from run_result import result_of
 
 BATCH = 32
 KINDS = {
@@ -27,18 +26,11 @@ KINDS = {
 }
 
 
-def result_of(program, kind, epochs, seconds=None):
+def train(program, kind, epochs, seconds=None):
     before, arguments = KINDS[kind]
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "run"
-        batch = BATCH // 2 if kind.startswith("2 workers") else BATCH
-        command = [*before, program, "--batch", str(batch), *arguments, "--epochs", str(epochs), "--evaluate-every", "0", "--out", out]
-        if seconds:
-            command += ["--seconds", str(seconds)]
-        done = subprocess.run([*command, "--quiet"], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{kind} failed:\n{done.stdout}{done.stderr}")
-        return json.loads((out / "result.json").read_text())
+    batch = BATCH // 2 if kind.startswith("2 workers") else BATCH
+    limit = ["--seconds", str(seconds)] if seconds else []
+    return result_of(*before, program, "--batch", str(batch), *arguments, "--epochs", str(epochs), "--evaluate-every", "0", *limit)
 
 
 def main():
@@ -49,13 +41,13 @@ def main():
     parser.add_argument("--build", default="build/release")
     args = parser.parse_args()
     program = Path(args.build) / "bin" / args.scenario
-    whole = result_of(program, "2 workers, bsp", 0.05)["samples_trained"] / 0.05  # samples of an epoch
+    whole = train(program, "2 workers, bsp", 0.05)["samples_trained"] / 0.05  # samples of an epoch
     runs = {kind: [] for kind in KINDS}
     for number in range(args.rounds):
         for kind in KINDS:
-            rate = result_of(program, kind, 1, seconds=max(args.seconds / 10, 2))["samples_per_second"]
+            rate = train(program, kind, 1, seconds=max(args.seconds / 10, 2))["samples_per_second"]
             epochs = round(rate * args.seconds / whole, 4)
-            run = result_of(program, kind, epochs)
+            run = train(program, kind, epochs)
             runs[kind].append((run["test_loss"], epochs, run["seconds"]))
         print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
     print(f"{args.scenario}, batch {BATCH}, {args.seconds:g} s: median (range) of {args.rounds} rounds")

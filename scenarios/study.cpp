@@ -2,6 +2,7 @@
 
 #include <leeway/actors/job.hpp>
 #include <leeway/core/text.hpp>
+#include <leeway/models/datasets/first_samples.hpp>
 #include <leeway/monitoring/run_folder.hpp>
 
 #include <algorithm>
@@ -9,30 +10,6 @@
 #include <iostream>
 
 namespace leeway::study {
-namespace {
-
-/// The first samples of a data set.
-class FirstOf final : public Dataset {
- public:
-  FirstOf(std::shared_ptr<const Dataset> all, std::int64_t size)
-      : all_(std::move(all)), size_(std::min(size, all_->size())) {}
-  std::int64_t size() const override { return size_; }
-  Shape sample_shape() const override { return all_->sample_shape(); }
-  int classes() const override { return all_->classes(); }
-  std::int64_t label_count() const override { return all_->label_count(); }
-  std::int64_t target_count() const override { return all_->target_count(); }
-  float background() const override { return all_->background(); }
-  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
-              float* targets) const override {
-    all_->gather(samples, x, labels, targets);
-  }
-
- private:
-  std::shared_ptr<const Dataset> all_;
-  std::int64_t size_;
-};
-
-}  // namespace
 
 std::string cell(std::size_t width, const std::string& text) {
   return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
@@ -41,7 +18,7 @@ std::string cell(std::size_t width, const std::string& text) {
 Status share_data(Plan& plan, std::int64_t test_samples) {
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();
-  data->test = std::make_shared<FirstOf>(data->test, test_samples);
+  data->test = std::make_shared<FirstSamples>(data->test, test_samples);
   register_data("shared",
                 [shared = *data](std::uint64_t) -> Expected<TrainTest> { return shared; });
   plan.data = plan::CustomData{"shared"};

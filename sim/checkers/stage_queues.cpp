@@ -1,19 +1,23 @@
 #include "sim/checkers/stage_queues.hpp"
 
+#include <algorithm>
+
+#include "policies/pipeline/stage_memory.hpp"
+
 namespace leeway::sim {
 
 StageQueueChecker::StageQueueChecker(std::shared_ptr<const Job> job)
     : Checker("what stages send each other waits in bounded queues"), job_(std::move(job)) {
   if (!job_->stages->piped()) return;
-  spec_ = job_->stages->spec();
-  spec_.updates = spec_.stages;
-  schedule_ = *pipeline::find_schedule(spec_.schedule);
+  const pipeline::Spec& spec = job_->stages->spec();
+  for (int stage = 0; stage < spec.stages; ++stage)
+    peaks_.push_back(pipeline::stage_counts(spec, stage).activations);
   starts_.resize(job_->plan.workers);
   sent_.resize(job_->plan.workers);
   // Iterations that as many micro-batches as the first stage keeps are of, at most.
-  const int kept = schedule_->peak_activations(spec_, 0);
-  const int in_flight =
-      job_->stages->asynchronous() ? (kept + 2 * spec_.micro_batches - 2) / spec_.micro_batches : 1;
+  const int in_flight = job_->stages->asynchronous()
+                            ? (peaks_.front() + 2 * spec.micro_batches - 2) / spec.micro_batches
+                            : 1;
   most_said_ = most_leased_ + in_flight;
 }
 
@@ -31,8 +35,7 @@ WorkerId StageQueueChecker::before(Address actor) const {
 }
 
 int StageQueueChecker::peak(Address actor) const {
-  return schedule_->peak_activations(
-      spec_, static_cast<int>(job_->stages->stage_of(WorkerId(actor.index))));
+  return peaks_[job_->stages->stage_of(WorkerId(actor.index))];
 }
 
 StageQueueChecker::Sent& StageQueueChecker::sent_by(Address actor, std::uint64_t start) {
@@ -53,7 +56,7 @@ void StageQueueChecker::bounded(Address from, Address to, std::size_t count, int
 }
 
 void StageQueueChecker::on_delivered(Instant, const Letter& letter) {
-  if (!schedule_ || letter.from() != kScheduler || letter.to().kind != RoleKind::worker) return;
+  if (peaks_.empty() || letter.from() != kScheduler || letter.to().kind != RoleKind::worker) return;
   const auto* start = letter.as<msg::Start>();
   // One that is for an earlier life has a lower number than that which this one will go by.
   if (start) starts_[letter.to().index] = std::max(starts_[letter.to().index], start->number);
@@ -61,7 +64,7 @@ void StageQueueChecker::on_delivered(Instant, const Letter& letter) {
 
 void StageQueueChecker::on_sent(Instant, const Letter& letter) {
   const Address from = letter.from(), to = letter.to();
-  if (!schedule_ || from.kind != RoleKind::worker || to.kind != RoleKind::worker) return;
+  if (peaks_.empty() || from.kind != RoleKind::worker || to.kind != RoleKind::worker) return;
   if (const auto* output = letter.as<msg::Activation>()) {
     Sent& sent = sent_by(from, output->start);
     sent.activations.insert({output->iteration, output->micro_batch, output->part});
@@ -82,7 +85,7 @@ void StageQueueChecker::on_sent(Instant, const Letter& letter) {
 }
 
 void StageQueueChecker::on_event(Instant, Address actor, const Event& event) {
-  if (!schedule_ || actor.kind != RoleKind::worker) return;
+  if (peaks_.empty() || actor.kind != RoleKind::worker) return;
   const Key key{event.iteration, static_cast<std::uint32_t>(event.value), event.part};
   switch (event.kind) {
     case Event::Kind::step_started:

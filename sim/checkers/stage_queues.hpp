@@ -46,8 +46,7 @@ class StageQueueChecker final : public Checker {
   WorkerId before(Address actor) const;
 
   std::shared_ptr<const Job> job_;
-  const pipeline::Schedule* schedule_ = nullptr;  // null: nothing is checked
-  pipeline::Spec spec_;                           // with updates enough to fill the pipeline
+  std::vector<int> peaks_;  // by stage: activations that it keeps; none: nothing is checked
   int most_leased_ = 2, most_said_ = 0;
   std::vector<std::uint64_t> starts_;  // by worker: what it goes by
   std::vector<Sent> sent_;             // by worker

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "actors/participant.hpp"
+#include "policies/pipeline/schedule.hpp"
 #include "tests/fuzz/role_bytes.hpp"
 #include "tests/support/tiny.hpp"
 
@@ -42,7 +43,7 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
     plan.consistency = consistency;
     plan.pipeline.stages = 3;
     plan.pipeline.schedule = schedule;
-    plan.pipeline.chunks = plan.pipeline.schedule == "interleaved" ? 2 : 1;
+    plan.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(schedule));
     plan.workers = 6;
     plan.micro_batches = 3;
     plan.batch = 6;

@@ -9,6 +9,7 @@
 #include "actors/monitor.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
+#include "policies/pipeline/schedule.hpp"
 #include "tests/fuzz/role_bytes.hpp"
 #include "tests/support/tiny.hpp"
 
@@ -42,7 +43,7 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
     plan.consistency = consistency;
     plan.pipeline.stages = 2;
     plan.pipeline.schedule = schedule;
-    plan.pipeline.chunks = plan.pipeline.schedule == "interleaved" ? 2 : 1;
+    plan.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(schedule));
     plan.workers = 4;
     plan.micro_batches = 2;
     made.push_back(job_of(plan));

@@ -1,12 +1,12 @@
 #pragma once
 // What tests of checkers have in common: a history that is told by hand, and what a checker says.
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/observers.hpp"
+#include "tests/sim/seen.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::sim {
@@ -72,16 +72,6 @@ class Story {
   Observers observers_;
   Instant now_;
 };
-
-/// What was seen, of a violation that `deed` commits; empty if it commits none.
-inline std::string seen(const std::function<void()>& deed) {
-  try {
-    deed();
-  } catch (const Violation& violation) {
-    return violation.seen();
-  }
-  return "";
-}
 
 inline std::shared_ptr<const Job> ssp_job(std::uint32_t staleness = 1) {
   Plan plan = test::tiny_plan();

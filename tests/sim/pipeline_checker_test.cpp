@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "sim/checkers/pipelines.hpp"
+#include "tests/sim/seen.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::sim {
@@ -199,17 +200,9 @@ History and_then(Deed deed) {
 }
 
 /// What was seen, of the violation that comes of it; empty if there is none.
-std::string seen(const std::function<void()>& deed) {
-  try {
-    deed();
-  } catch (const Violation& violation) {
-    return violation.seen();
-  }
-  return "";
-}
 std::string seen(const History& history) {
   Story story(pipeline_plan("1f1b", 2));
-  return seen([&] {
+  return sim::seen([&] {
     for (const auto& [name, deed] : history) deed(story);
   });
 }

@@ -1,10 +1,10 @@
 // The checkers of rounds that are closed early, fed by hand: they keep quiet while all is well, and
 // name what is not.
 #include <catch2/catch.hpp>
-#include <functional>
 
 #include "sim/checkers/exactly_once.hpp"
 #include "sim/checkers/rounds.hpp"
+#include "tests/sim/seen.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::sim {
@@ -44,15 +44,6 @@ struct Story {
   }
   std::shared_ptr<RoundChecker> checker;
 };
-
-std::string seen(const std::function<void()>& deed) {
-  try {
-    deed();
-  } catch (const Violation& violation) {
-    return violation.seen();
-  }
-  return "";
-}
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include "sim/checkers/rule.hpp"
 #include "sim/checkers/weights.hpp"
 #include "sim/observers.hpp"
+#include "tests/sim/seen.hpp"
 #include "tests/support/text_task.hpp"
 
 namespace leeway::sim {
@@ -117,15 +118,6 @@ Story story_of(const std::string& schedule = "1f1b") {
   } else {
     return Story(job, {std::make_shared<C>(job)});
   }
-}
-
-std::string seen(const std::function<void()>& deed) {
-  try {
-    deed();
-  } catch (const Violation& violation) {
-    return violation.seen();
-  }
-  return "";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "sim/checkers/stage_queues.hpp"
+#include "tests/sim/seen.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::sim {
@@ -85,15 +86,6 @@ class Story {
   std::uint32_t stages_, micro_batches_;
   std::unique_ptr<StageQueueChecker> checker_;
 };
-
-std::string seen(const std::function<void()>& deed) {
-  try {
-    deed();
-  } catch (const Violation& violation) {
-    return violation.seen();
-  }
-  return "";
-}
 
 /// Of a sequence of deeds, how many there were before one is caught; and why that one was.
 std::pair<int, std::string> most(const std::function<void(int)>& deed) {

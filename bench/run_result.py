@@ -1,0 +1,17 @@
+"""What a run of a scenario program came to, for benchmarks that run several."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def result_of(*command):
+    """Runs it without a word; its result.json. Ends this program where it fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        done = subprocess.run([*command, "--out", out, "--quiet"], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
+        return json.loads((out / "result.json").read_text())
