@@ -279,9 +279,12 @@ void Shard::take(Contribution contribution, Outbox& out) {
 }
 
 void Shard::apply_complete_rounds(Outbox& out) {
-  const Clock up_to =
-      planted(Mutant::round_applied_early) ? clocks_.max_clock() : clocks_.min_clock();
-  while (!rounds_.empty() && rounds_.begin()->first.value() < up_to.value()) {
+  apply_rounds_below(
+      planted(Mutant::round_applied_early) ? clocks_.max_clock() : clocks_.min_clock(), out);
+}
+
+void Shard::apply_rounds_below(Clock clock, Outbox& out) {
+  while (!rounds_.empty() && rounds_.begin()->first.value() < clock.value()) {
     auto contributions = std::move(rounds_.begin()->second);
     rounds_.erase(rounds_.begin());
     apply_round(std::move(contributions), out);

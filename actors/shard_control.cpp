@@ -174,6 +174,10 @@ void Shard::send_state(msg::CutState state, bool of_fork, Outbox& out) {
 void Shard::handle(const msg::Finish&, Outbox& out) {
   if (finishing_) return;
   finishing_ = true;
+  // Under bsp a round waits for those who stand at it. If all of them have been removed, nobody's
+  // clock completes it any more, and what others had pushed for it counts all the same.
+  if (job_->consistency->by_rounds() && !job_->consistency->drops_late())
+    apply_rounds_below(clocks_.max_clock(), out);
   send_when_drained(out);
 }
 

@@ -14,8 +14,10 @@
 namespace leeway {
 
 struct Result {
-  bool ran = false;    // false: refused before it started, or nothing to run (--help)
-  int exit_code = 0;   // for main: 0 done, 1 failed, 2 refused, 130 interrupted
+  bool ran = false;  // false: refused before it started, or nothing to run (--help)
+  /// For main: 0 done, 1 failed, 2 refused, 130 interrupted, also when the signal came too late to
+  /// stop anything.
+  int exit_code = 0;
   std::string error;   // why it failed or was refused; ends in what to do
   std::string folder;  // where the run is kept; empty: nowhere
   Plan plan;           // what was run

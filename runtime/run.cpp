@@ -17,6 +17,7 @@
 #include "policies/straggler/straggler.hpp"
 #include "runtime/attend.hpp"
 #include "runtime/cluster_run.hpp"
+#include "runtime/interrupt.hpp"
 #include "runtime/scenario.hpp"
 #include "sim/determinism.hpp"
 #include "sim/simulation.hpp"
@@ -258,6 +259,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   audience.push_back(&ending);
 
   Result result;
+  const InterruptGuard guard;
   {
     OnEvent on_event = options.on_event;
     if (events)
@@ -309,6 +311,8 @@ Result run(const Plan& plan, const RunOptions& options) {
       std::cout << text << std::flush;
     }
   }
+  // It came too late to stop this run; a program that would start another has to hear of it.
+  if (result.exit_code == 0 && guard.interrupted()) result.exit_code = 130;
   return result;
 }
 

@@ -105,6 +105,43 @@ TEST_CASE("under bsp a fence drops what is unfinished, and a round takes what is
   CHECK(version_of(scene.finish(), table) == Version(1));
 }
 
+TEST_CASE(
+    "under bsp the end takes what was pushed whole for a round that nobody is left to complete") {
+  Plan plan = tiny_plan();
+  plan.workers = 3;
+  plan.shards = 1;
+  plan.consistency = plan::Bsp{};
+  ShardScene scene(job_of(plan));
+  scene.admit_all();
+  const WorkerId whole(0), torn(1), late(2);
+  for (const WorkerId worker : {whole, torn, late}) REQUIRE(scene.pull(worker, 0));
+  const std::size_t parts = scene.share_of(whole).parts.size();
+  REQUIRE(parts > 1);
+  scene.push_all(whole, 0);
+  scene.push(torn, 0, 0);
+  CHECK(scene.fence(whole).clock == Clock(1));
+  scene.remove(whole);
+  CHECK(scene.fence(torn).clock == Clock(0));
+  CHECK(scene.fence(late).clock == Clock(0));
+  scene.remove(torn);
+  scene.remove(late);
+  SECTION("of one who comes then it is the round, too") {
+    scene.admit(late, 0, Incarnation(2));
+    REQUIRE(scene.pull(late, 0));
+    scene.push_all(late, 0);
+    CHECK(scene.applied(whole).size() == parts);
+    CHECK(scene.acknowledged(late).size() == parts);
+    scene.finish();
+  }
+  SECTION("else it is applied at the end") {
+    CHECK(scene.applied(whole).empty());
+    const auto state = scene.finish();
+    CHECK(scene.applied(whole).size() == parts);
+    for (const auto& block : state.blocks) CHECK(block.version == Version(1));
+  }
+  CHECK(scene.applied(torn).empty());
+}
+
 TEST_CASE("under bsp a half may be empty, and its round is the mean over pipelines") {
   Plan plan = tied_plan(2, 2);
   plan.consistency = plan::Bsp{};

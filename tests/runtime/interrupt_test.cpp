@@ -86,6 +86,15 @@ TEST_CASE("one signal ends all runs that are under way, in several threads") {
   }
 }
 
+TEST_CASE("a signal that comes when a run is over is passed on, and the result is whole") {
+  const Ignored ignored;
+  const Result result = run(tiny_plan(), {.print = [](const std::string&) { std::raise(SIGINT); }});
+  CHECK(result.exit_code == 130);
+  CHECK(result.totals.end.reason == msg::RunEnded::Reason::finished);
+  CHECK(result.samples_trained == 120);
+  CHECK(ignored.there());
+}
+
 TEST_CASE("simulated runs in several threads at once take the steps that they take alone") {
   std::vector<Plan> plans;
   for (const auto& policy : {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
