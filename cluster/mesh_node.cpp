@@ -76,6 +76,7 @@ MeshNode::~MeshNode() {
   call_changed_.wait(lock, [&] { return background_ == 0; });
   lock.unlock();
   if (clock_.joinable()) clock_.join();
+  if (post_) post_->close();  // while handlers run they find it
   post_.reset();
   failed_handshakes_.reset();
   for (const auto& [mesh, greeted] : greeted_) inbounds::close(greeted.token);

@@ -37,7 +37,6 @@ NodeHost::NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audien
 
 NodeHost::~NodeHost() {
   agenda_.stop();
-  host_.reset();  // before all that its actors use
 }
 
 LocalHost::Options NodeHost::host_options() {

@@ -160,6 +160,8 @@ class NodeHost {
 
   Agenda agenda_;
   std::optional<LocalFaults> faults_;
+  /// Last: its actors use all of the above, and it as well, until it has ended them. reset() would
+  /// take it from them.
   std::unique_ptr<LocalHost> host_;
 };
 

@@ -50,6 +50,7 @@ struct Post::State {
   caf::actor gate;
   Route gate_route;
   std::uint16_t port = 0;
+  bool closed = false;
 };
 
 Post::Post(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -103,6 +104,12 @@ void Post::cut_connections() {
 }
 
 Post::~Post() {
+  close();
+}
+
+void Post::close() {
+  if (state_->closed) return;
+  state_->closed = true;
   cut_connections();
   state_->companion().on_enqueue(nullptr);  // waits for the handler that runs
   state_->companion().cleanup(caf::exit_reason::user_shutdown, nullptr);

@@ -30,7 +30,7 @@ class Post {
 
   /// Reads the certificates.
   static Expected<std::unique_ptr<Post>> open(const PostOptions& options);
-  /// Hands nothing over any more, closes all connections and ends all threads.
+  /// Closes, and ends all threads.
   ~Post();
   Post(const Post&) = delete;
   Post& operator=(const Post&) = delete;
@@ -44,6 +44,9 @@ class Post {
   /// From any thread; does not block. What is for a lost connection is lost.
   void send(const Route& to, Frame frame);
   void watch(const Route& route);
+  /// Closes all connections, and hands nothing over any more: waits for the handler that runs,
+  /// which may send meanwhile. Not from a handler.
+  void close();
 
  private:
   struct State;

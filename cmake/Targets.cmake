@@ -14,6 +14,9 @@ function(leeway_library name)
   set_property(GLOBAL APPEND PROPERTY LEEWAY_LIBRARIES leeway_${name})
 endfunction()
 
+# Of the tests' own code, which takes longer to optimize than it ever runs; what is tested is compiled as it ships.
+set(LEEWAY_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+
 # leeway_test(NAME SOURCES file... [USES library...]): one Catch2 program of tests, known to ctest as NAME.
 function(leeway_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
@@ -21,6 +24,7 @@ function(leeway_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     POSITION_INDEPENDENT_CODE OFF)
   target_link_libraries(${name} PRIVATE leeway_test_main ${arg_USES})
+  target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})
   target_precompile_headers(${name} REUSE_FROM leeway_test_main)
   add_test(NAME ${name} COMMAND ${name})
   if(LEEWAY_SANITIZE MATCHES thread)
