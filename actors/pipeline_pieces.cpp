@@ -107,9 +107,12 @@ pipeline::PartitionProblem partition_problem(const Plan& plan, const Model& mode
 Expected<pipeline::Partition> find_partition(const pipeline::PartitionProblem& problem,
                                              const std::string& split, std::string_view setting) {
   if (split.empty()) return best_partition(problem);
+  const auto refused = [&](const Error& error) { return Error{concat(setting, ": ", error.text)}; };
   const auto ends = parse_split(split, problem.pieces);
-  if (!ends) return Error{concat(setting, ": ", ends.error().text)};
-  return partition_at(problem, *ends);
+  if (!ends) return refused(ends.error());
+  auto taken = pipeline::partition_at(problem, *ends);
+  if (!taken) return refused(taken.error());
+  return taken;
 }
 
 }  // namespace leeway

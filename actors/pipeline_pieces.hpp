@@ -22,8 +22,8 @@ pipeline::PartitionProblem partition_problem(const Plan& plan, const Model& mode
                                              const pipeline::Spec& spec, const plan::World& world,
                                              std::span<const LayerTime> times = {});
 
-/// The split by hand, or the best one where `split` is empty. An error about the text of the split
-/// begins with `setting`.
+/// The split by hand, or the best one where `split` is empty. An error of a split by hand begins
+/// with `setting`.
 Expected<pipeline::Partition> find_partition(const pipeline::PartitionProblem& problem,
                                              const std::string& split, std::string_view setting);
 

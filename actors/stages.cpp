@@ -56,14 +56,11 @@ Expected<std::vector<ModelPart>> cut(const Plan& plan, const Model& model,
   if (spec.stages == 1) return std::vector<ModelPart>{ModelPart::whole(model)};
   const plan::World world = plan.simulated.value_or(plan::World{});
   const auto problem = partition_problem(plan, model, spec, world);
-  constexpr const char* kSplit = "pipeline.split";
-  const auto partition = find_partition(problem, plan.pipeline.split, kSplit);
+  const auto partition = find_partition(problem, plan.pipeline.split, "pipeline.split");
   if (!partition) {
-    const std::string& text = partition.error().text;
-    if (text.starts_with(kSplit)) return partition.error();
+    if (!plan.pipeline.split.empty()) return partition.error();
     // "stages: ..." or "chunks: ...", of what there is no split at all.
-    return Error{plan.pipeline.split.empty() ? concat("pipeline.", text)
-                                             : concat(kSplit, ": ", text)};
+    return Error{concat("pipeline.", partition.error().text)};
   }
   const auto pieces = pieces_of(model, 1, *make_cpu_executor());
   std::vector<ModelPart> parts;

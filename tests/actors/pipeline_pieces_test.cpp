@@ -119,4 +119,8 @@ TEST_CASE("a split is searched for, or taken, or refused under the name of the s
   const auto refused = find_partition(problem, "0-3", "--split");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().text == "--split: the split \"0-3\": layer 4 is in no part; end with 5");
+  CHECK(
+      find_partition(problem, "0-1,2,3-5", "--split").error().text ==
+      "--split: the split has 3 parts, and 2 stages with 1 chunk each make 2; give as many parts, "
+      "or --stages 3");
 }
