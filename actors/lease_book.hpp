@@ -68,9 +68,9 @@ class LeaseBook {
   /// news.
   std::vector<SampleRange> confirm(WorkerId worker, Clock clock);
 
-  /// The worker is gone and has trained its iterations below `clock` whole; confirm() has been
-  /// told. All else it was leased goes back: samples that parts have, by `torn` or by an earlier
-  /// lease, with the list of these. What all parts have is trained.
+  /// The worker is gone, or idle; confirm() has been told what it has trained. All else that it was
+  /// leased, and its parts of rounds to come, go back: samples that parts have, by `torn` or by an
+  /// earlier lease, with the list of these. What all parts have is trained.
   TakenBack take_back(WorkerId worker, const TornIterations& torn = {});
 
   /// Backup: true when the contributors' pushes make a round. Of a short one, in which few of the
@@ -85,10 +85,6 @@ class LeaseBook {
 
   /// The worker starts at `iteration`: its parts of earlier rounds go back.
   void skip_to(WorkerId worker, Iteration iteration);
-  /// The worker leaves, all that it was granted is trained: its parts of rounds to come go back.
-  void skip_all(WorkerId worker) {
-    skip_to(worker, Iteration(std::numeric_limits<std::int64_t>::max()));
-  }
 
   bool anything_to_lease() const;
   /// As many iterations are leased, or trained, as the run may have. False without such a limit.

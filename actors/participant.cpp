@@ -92,7 +92,7 @@ void Participant::say_idle(Outbox& out) {
 void Participant::say_stopped(Outbox& out) {
   if (state_ != State::joining) report(true, out);
   state_ = State::stopped;
-  send(kScheduler, msg::Stopped{acknowledged()}, out);
+  send(kScheduler, msg::Stopped{acknowledged(), start_}, out);
 }
 
 void Participant::say_diverged(msg::Diverged diverged, Outbox& out) {
@@ -176,7 +176,7 @@ void Participant::on_link(Address peer, Outbox& out) {
   if (state_ == State::joining) send(kScheduler, msg::Join{}, out);
   if (leases_.asked() && !planted(Mutant::lease_not_asked_again)) want_lease(out);
   if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), start_}, out);
-  if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged()}, out);
+  if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged(), start_}, out);
   if (diverged_) send(kScheduler, *diverged_, out);
 }
 

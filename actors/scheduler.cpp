@@ -195,7 +195,7 @@ void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
   } else if (const auto* said = std::get_if<msg::Idle>(&body)) {
     idle(worker, *said, out);
   } else if (const auto* done = std::get_if<msg::Stopped>(&body)) {
-    stopped(worker, done->clock, out);
+    stopped(worker, *done, out);
   } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
     stop(msg::RunEnded::Reason::failed,
          concat(job_->stages->name_of(worker), ": the loss became ",

@@ -75,7 +75,7 @@ class Scheduler final : public ProtocolRole {
   /// Asks the worker's pipeline to stop for good, while the run goes on.
   void leave(WorkerId worker, Outbox& out);
   void say_left(WorkerId lead, Outbox& out);
-  void stopped(WorkerId worker, Clock clock, Outbox& out);
+  void stopped(WorkerId worker, const msg::Stopped& said, Outbox& out);
   /// Begins a new view of the membership.
   View next_view() { return view_ = View(view_.value() + 1); }
 

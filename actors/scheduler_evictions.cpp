@@ -138,8 +138,9 @@ bool Scheduler::may_return(WorkerId lead, const Member& member) const {
       if (fault.actor != address_of(worker)) return false;
       if (std::holds_alternative<plan::Joins>(fault.kind))
         return stage.incarnation == Incarnation(0);
-      const auto* crash = std::get_if<plan::Crash>(&fault.kind);
-      return crash && crash->back > 0 && stage.end_reason == plan::kPlannedCrash;
+      // By another that it would come back from it does not come back from this one.
+      return std::holds_alternative<plan::Crash>(fault.kind) &&
+             stage.end_reason == plan::kPlannedCrash;
     };
     if (stage.ended && std::none_of(job_->faults.begin(), job_->faults.end(), brings)) return false;
   }

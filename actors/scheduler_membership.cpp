@@ -126,7 +126,9 @@ void Scheduler::idle(WorkerId worker, const msg::Idle& said, Outbox& out) {
   if (!member.all_idle()) return;
   confirm(lead, member.least_clock(), out);
   enter(lead, State::idle);
-  leases_.skip_all(lead);  // a round may have been cut since it was told that there is no data
+  // A round may have been cut since it was told that there is no data. And a request that was sent
+  // twice may have been granted since then: the worker has not looked at that lease.
+  for (const auto& range : leases_.take_back(lead).back) emit_returned(lead, range, out);
   if (!planted(Mutant::waits_for_the_idle)) remove(lead, out);
   data_came_back(out);
   finish_if_done(out);
@@ -168,10 +170,11 @@ void Scheduler::leave(WorkerId worker, Outbox& out) {
     for (const WorkerId one : workers_of(lead))
       if (std::exchange(stage_of(one).joined, false)) to_worker(one, msg::Stop{}, out);
     say_left(lead, out);
+    fail_if_alone(lead, out);  // for which the run may have gone on
   } else if (member.state != State::fencing) {
     to_stages(lead, msg::Stop{}, out);
     if (planted(Mutant::leaver_not_awaited))
-      for (const WorkerId one : workers_of(lead)) stopped(one, member.clock, out);
+      for (const WorkerId one : workers_of(lead)) stopped(one, {member.clock, member.starts}, out);
   }
 }
 
@@ -180,15 +183,19 @@ void Scheduler::say_left(WorkerId lead, Outbox& out) {
     out.emit({.kind = Event::Kind::left, .worker = worker});
 }
 
-void Scheduler::stopped(WorkerId worker, Clock clock, Outbox& out) {
+void Scheduler::stopped(WorkerId worker, const msg::Stopped& said, Outbox& out) {
   const WorkerId lead = job_->stages->lead_of(worker);
   auto& member = members_.at(lead);
   const bool left = member.leaving();
   const bool over = phase_ == Phase::stopping || phase_ == Phase::ended;
   if (!over && !left) return;
+  // The Start was lost with a connection, and the Stop was not: the stages before it may have begun
+  // what it will not go on with.
+  if (job_->stages->piped() && member.state == State::running && said.start < member.starts)
+    return evict(worker, "it was told to stop before it had heard that it starts", out);
   auto& stage = stage_of(worker);
   stage.stopped = true;
-  stage.clock = clock;
+  stage.clock = said.clock;
   if (!member.all_stopped()) return;
   if (over) {
     confirm(lead, member.least_clock(), out);

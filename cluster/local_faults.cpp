@@ -50,7 +50,7 @@ void LocalFaults::begin(const plan::Fault& fault) {
   const Address worker = fault.actor;
   if (const auto* crash = std::get_if<plan::Crash>(&fault.kind)) {
     const bool lived = host_->lives(worker);
-    host_->kill(worker, plan::kPlannedCrash);
+    host_->kill(worker, plan::reason_of(*crash));
     if (lived && crash->back > 0)
       agenda_.after(of_seconds(crash->back), [this, worker] { begin_life(worker); });
   } else if (const auto* freeze = std::get_if<plan::Freeze>(&fault.kind)) {

@@ -57,12 +57,16 @@ struct Throws {
 struct Killed {
   bool operator==(const Killed&) const = default;
 };
-/// Why a worker has ended that the plan lets crash.
-inline constexpr const char* kPlannedCrash = "fault of the plan: crash";
 struct Crash {
   double back = 0;  // seconds; 0: never
   bool operator==(const Crash&) const = default;
 };
+/// Why an actor has ended that the plan lets crash: the one if it is started again.
+inline constexpr const char* kPlannedCrash = "fault of the plan: crash";
+inline constexpr const char* kPlannedEnd = "fault of the plan: crash for good";
+constexpr const char* reason_of(const Crash& crash) {
+  return crash.back > 0 ? kPlannedCrash : kPlannedEnd;
+}
 struct Joins {
   bool operator==(const Joins&) const = default;
 };

@@ -84,4 +84,5 @@ struct Leave {
 struct Stopped {
   # worker -> scheduler. Nothing of it is on its way any more.
   clock @0 :Int64;
+  start @1 :UInt64;             # number of the last Start that it has heard
 }

@@ -122,9 +122,10 @@ msg::Leave read(schema::Leave::Reader in) {
 
 void write(schema::Stopped::Builder out, const msg::Stopped& in) {
   out.setClock(in.clock.value());
+  out.setStart(in.start);
 }
 msg::Stopped read(schema::Stopped::Reader in) {
-  return {Clock(read_count(in.getClock(), "clock"))};
+  return {Clock(read_count(in.getClock(), "clock")), in.getStart()};
 }
 
 }  // namespace leeway::wire

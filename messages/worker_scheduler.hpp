@@ -92,6 +92,7 @@ struct Leave {
 
 struct Stopped {
   Clock clock;
+  std::uint64_t start = 0;
 };
 
 }  // namespace leeway::msg

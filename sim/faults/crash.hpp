@@ -10,7 +10,7 @@ class CrashFault final : public Fault {
       : actor_(actor), spec_(spec), again_(std::move(again)) {}
   void begin(Simulator& host) override {
     ended_ = host.lives(actor_);
-    host.kill(actor_, plan::kPlannedCrash);
+    host.kill(actor_, plan::reason_of(spec_));
   }
   Duration lasts() const override { return time_of(spec_.back, 1); }
   void end(Simulator& host) override {

@@ -291,7 +291,7 @@ class Driver {
   }
 
   void idle(WorkerId id) {
-    book_.skip_all(id);
+    book_.take_back(id);
     leave(at(id));
   }
   static void leave(Worker& worker) {

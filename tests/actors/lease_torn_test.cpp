@@ -83,7 +83,7 @@ class Mill {
           }
         confirm(id);
         if (more) continue;
-        book_.skip_all(id);
+        book_.take_back(id);
         leave(id);
         if (book_.anything_to_lease()) revive(id);
       }

@@ -94,7 +94,7 @@ TEST_CASE("with a stage its pipeline is out, in whatever state it is") {
       if (at == At::idle)
         for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Idle{{}, 1});
       if (at == At::stopping) stand.hears(kHost, msg::Interrupt{});
-      if (at == At::stopping) stand.hears(1 - ended, msg::Stopped{});
+      if (at == At::stopping) stand.hears(1 - ended, msg::Stopped{{}, 1});
       stand.forget();
       stand.ends(ended);
       CHECK(stand.happened(Event::Kind::evicted) == Workers{0});
@@ -271,9 +271,9 @@ TEST_CASE("a pipeline whose stage never comes back is done without, and who wait
   for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
   CHECK(stand.told<msg::Stop>() == Workers{0, 2, 3});
   stand.forget();
-  stand.hears(0, msg::Stopped{}, kNext);
+  stand.hears(0, msg::Stopped{{}, 1}, kNext);
   CHECK(stand.says_nothing());
-  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{{}, 1});
   const auto ended = stand.take<msg::RunEnded>();
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].body.reason == msg::RunEnded::Reason::finished);
@@ -315,6 +315,19 @@ TEST_CASE("the run goes on while the plan brings back what is missing of some pi
     stand.joins(1, kSecondLife);
     CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
   }
+}
+
+TEST_CASE("who has crashed for good does not come back, whatever became of an earlier crash") {
+  Plan plan = piped_plan(2);
+  plan.faults = {{address_of(WorkerId(1)), 1.0, 0, plan::Crash{0.5}},
+                 {address_of(WorkerId(1)), 2.0, 0, plan::Crash{}}};
+  SchedulerStand stand(plan);
+  stand.begins();
+  stand.ends(1, plan::reason_of(plan::Crash{}));
+  stand.answer_fences();
+  CHECK(stand.end() ==
+        "no worker is left to make a pipeline of; the last to end was that of worker 0: pipeline 0 "
+        "ended: worker 1 (stage 1): fault of the plan: crash for good");
 }
 
 TEST_CASE("the run goes on while some pipeline's stages are all there, if not together yet") {

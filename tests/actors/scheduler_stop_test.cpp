@@ -50,10 +50,10 @@ TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once 
   REQUIRE(stand.leases(0, Iteration(0), {}));
   stand.hears(kHost, msg::Leave{WorkerId(1)});
   CHECK(stand.told<msg::Stop>() == Workers{0, 1});
-  stand.hears(0, msg::Stopped{Clock(2)});
+  stand.hears(0, msg::Stopped{Clock(2), 1});
   CHECK(stand.says_nothing());
   CHECK(stand.happened(Event::Kind::left).empty());
-  stand.hears(1, msg::Stopped{Clock(2)});
+  stand.hears(1, msg::Stopped{Clock(2), 1});
   CHECK(stand.happened(Event::Kind::left) ==
         Workers{0, 1});  // its host waits for the one that it named
   CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
@@ -73,7 +73,7 @@ TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once 
   // What they said in their earlier lives does not count when they leave again.
   stand.hears(kHost, msg::Leave{WorkerId(1)});
   stand.forget();
-  stand.hears(0, msg::Stopped{}, kSecondLife);
+  stand.hears(0, msg::Stopped{{}, 1}, kSecondLife);
   CHECK(stand.says_nothing());
 }
 
@@ -92,17 +92,17 @@ TEST_CASE("a pipeline that is to stop before it is started is not started, and s
     else
       stand.hears(kHost, msg::Interrupt{});
     CHECK(stand.told<msg::Stop>() == (leaves ? Workers{0, 1} : Workers{0, 1, 2, 3}));
-    stand.hears(0, msg::Stopped{}, kNext);  // and would not hear a Start
+    stand.hears(0, msg::Stopped{{}, 1}, kNext);  // and would not hear a Start
     for (const auto& one : asked)
       stand.hears(one.to, msg::Admitted{one.body.worker, {}, one.body.view});
     CHECK(stand.told<msg::Start>().empty());
     stand.reconnects(1);  // which has not heard the Stop
     CHECK(stand.told<msg::Start>().empty());
     CHECK(stand.told<msg::Stop>() == Workers{1});
-    stand.hears(1, msg::Stopped{}, kSecondLife);
+    stand.hears(1, msg::Stopped{{}, 1}, kSecondLife);
     CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
     if (!leaves)
-      for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+      for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{{}, 1});
     CHECK(stand.take<msg::RunEnded>().size() == (leaves ? 0 : 1));
   }
 }
@@ -126,8 +126,8 @@ TEST_CASE("shards that answer for an earlier life admit nobody in the next") {
   stand.joins(1, kSecondLife);
   const auto earlier = stand.take<msg::Admit>();
   stand.hears(kHost, msg::Leave{WorkerId(0)});
-  stand.hears(0, msg::Stopped{}, kNext);
-  stand.hears(1, msg::Stopped{}, kSecondLife);
+  stand.hears(0, msg::Stopped{{}, 1}, kNext);
+  stand.hears(1, msg::Stopped{{}, 1}, kSecondLife);
   stand.joins(0, kSecondLife);
   stand.joins(1, first_incarnation(3));
   const auto asked = stand.take<msg::Admit>();
@@ -145,10 +145,10 @@ TEST_CASE("shards that answer for an earlier life admit nobody in the next") {
 TEST_CASE("a Stopped that nobody asked for changes nothing") {
   SchedulerStand stand(piped_plan());
   stand.begins();
-  stand.hears(1, msg::Stopped{});
+  stand.hears(1, msg::Stopped{{}, 1});
   stand.hears(kHost, msg::Leave{WorkerId(0)});
   stand.forget();
-  stand.hears(0, msg::Stopped{});
+  stand.hears(0, msg::Stopped{{}, 1});
   CHECK(stand.says_nothing());
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("the run fails when the last pipeline leaves") {
   SchedulerStand stand(piped_plan(2));
   stand.begins();
   stand.hears(kHost, msg::Leave{WorkerId(0)});
-  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{});
+  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{{}, 1});
   CHECK(stand.end() ==
         "no worker is left to make a pipeline of; the last to end was that of worker 0: it was "
         "asked to leave");
@@ -170,24 +170,88 @@ TEST_CASE("a worker may be asked to leave while its pipeline is out") {
   stand.hears(kHost, msg::Leave{WorkerId(0)});
   CHECK(stand.told<msg::Stop>() == Workers{0});
   CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
-  stand.hears(0, msg::Stopped{}, kNext);
+  stand.hears(0, msg::Stopped{{}, 1}, kNext);
   stand.forget();
   stand.joins(1, kSecondLife);  // alone it is no pipeline
   CHECK(stand.says_nothing());
   stand.hears(kHost, msg::Interrupt{});
   CHECK(stand.told<msg::Stop>() == Workers{1, 2, 3});
-  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{{}, 1});
   CHECK(stand.take<msg::RunEnded>().size() == 1);
+}
+
+TEST_CASE("a run fails when its last pipeline is asked to leave while it waits for a stage") {
+  Plan plan = piped_plan(2);
+  plan.faults = {{address_of(WorkerId(1)), 1.0, 0, plan::Crash{0.5}}};
+  SchedulerStand stand(plan);
+  stand.begins();
+  stand.ends(1, plan::kPlannedCrash);
+  stand.answer_fences();
+  stand.joins(0, kNext);
+  CHECK(stand.end().empty());
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+  CHECK_THAT(stand.end(), Catch::Contains("no worker is left to make a pipeline of"));
 }
 
 TEST_CASE("a stage may end while its pipeline leaves: it has left then") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.hears(kHost, msg::Leave{WorkerId(0)});
-  stand.hears(0, msg::Stopped{});
+  stand.hears(0, msg::Stopped{{}, 1});
   stand.ends(1);
   stand.answer_fences();
   CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+}
+
+TEST_CASE("a lease that an idle worker has not looked at goes back") {
+  // It had asked twice, over a connection that was made again: between the two answers, that there
+  // is no data and that lease, samples came back from another.
+  Plan plan = tiny_plan();
+  plan.workers = 2;
+  plan.chunk = static_cast<std::uint32_t>(plan.batch);
+  plan.stop.epochs = 1;
+  SchedulerStand stand(plan);
+  stand.begins();
+  const auto lost = stand.leases(1, {}, {});
+  REQUIRE(lost);
+  const Iteration next = stand.trains_all(0);
+  const Clock trained(next.value());
+  stand.ends(1);
+  stand.answer_fences();
+  const auto unseen = stand.leases(0, next, trained);
+  REQUIRE(unseen);
+  CHECK(unseen->begin == lost->begin);
+  stand.events(Event::Kind::lease_returned);
+  stand.hears(0, msg::Idle{trained, 1});
+  const auto returned = stand.events(Event::Kind::lease_returned);
+  REQUIRE(returned.size() == 1);
+  CHECK((returned[0].value == lost->begin && returned[0].value2 == lost->end));
+  CHECK(stand.end().empty());
+  // It is admitted again, by chance at a later iteration, for which the samples are leased anew.
+  const Iteration later = next + 3;
+  stand.answer_admits(later);
+  REQUIRE(stand.told<msg::Start>() == Workers{0});
+  const auto again = stand.leases(0, later, Clock(later.value()));
+  REQUIRE(again);
+  CHECK((again->begin == lost->begin && again->end == lost->end));
+  stand.hears(0, msg::Idle{Clock(later.value() + 1), 2});
+  CHECK(stand.told<msg::Stop>() == Workers{0});  // all is trained
+}
+
+TEST_CASE("a stage that stops before it has heard its Start ends its pipeline") {
+  // Both were sent while its connection was being made again: the Start was lost, the Stop was not.
+  // Others of its pipeline may have begun, and would wait for it.
+  SchedulerStand stand(piped_plan(2));
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.hears(kHost, msg::Interrupt{});
+  CHECK(stand.told<msg::Stop>() == Workers{0, 1});
+  stand.hears(1, msg::Stopped{});
+  CHECK(stand.happened(Event::Kind::evicted) == Workers{0});
+  CHECK(stand.told<msg::Refused>() == Workers{0, 1});
+  stand.answer_fences();
+  CHECK(stand.take<msg::RunEnded>().size() == 1);
 }
 
 TEST_CASE("a run is stopped while a pipeline is broken") {
@@ -197,7 +261,7 @@ TEST_CASE("a run is stopped while a pipeline is broken") {
   stand.forget();
   stand.hears(kHost, msg::Interrupt{});
   CHECK(stand.told<msg::Stop>() == Workers{2, 3});
-  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{});
+  for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{{}, 1});
   stand.joins(0, kNext);
   CHECK(stand.take<msg::RunEnded>().empty());  // what the first has trained is not known yet
   for (const auto& [worker, shard] : stand.pairs_of(0))
@@ -211,9 +275,9 @@ TEST_CASE("a pipeline that stops counts what all its stages have") {
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {})->iterations() >= 3);
   stand.hears(kHost, msg::Interrupt{});
-  stand.hears(0, msg::Stopped{Clock(3)});
+  stand.hears(0, msg::Stopped{Clock(3), 1});
   CHECK(stand.take<msg::RunEnded>().empty());
-  stand.hears(1, msg::Stopped{Clock(2)});
+  stand.hears(1, msg::Stopped{Clock(2), 1});
   CHECK(stand.take<msg::RunEnded>().at(0).body.samples_trained == 2 * 2);
 }
 
@@ -222,11 +286,11 @@ TEST_CASE("a run may be stopped before all stages have joined") {
   stand.joins(1);
   stand.hears(kHost, msg::Interrupt{});
   CHECK(stand.told<msg::Stop>() == Workers{0, 1});
-  stand.hears(1, msg::Stopped{});
+  stand.hears(1, msg::Stopped{{}, 1});
   stand.joins(0);
   CHECK(stand.told<msg::Stop>() == Workers{0});
   CHECK(stand.says_nothing());
-  stand.hears(0, msg::Stopped{});
+  stand.hears(0, msg::Stopped{{}, 1});
   CHECK(stand.take<msg::RunEnded>().size() == 1);
 }
 
@@ -277,7 +341,7 @@ TEST_CASE("a loss that is not finite is told by the last stage, and ends the run
   stand.begins();
   stand.hears(1, msg::Diverged{Iteration(4), std::numeric_limits<double>::infinity(), "the loss"});
   CHECK(stand.told<msg::Stop>() == Workers{0, 1});
-  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{});
+  for (const std::uint32_t worker : {0u, 1u}) stand.hears(worker, msg::Stopped{{}, 1});
   CHECK(stand.end().find(
             "pipeline 0 stage 1 (worker 1): the loss became infinite in iteration 4") == 0);
 }

@@ -78,7 +78,7 @@ TEST_CASE("what a worker has pushed to some shards alone is completed by another
   // The run trains all of it, and says how much was torn.
   const Iteration end = stand.trains_all(1, Iteration(2));
   stand.hears(1, msg::Idle{Clock(end.value()), 1});
-  stand.hears(1, msg::Stopped{Clock(end.value())});
+  stand.hears(1, msg::Stopped{Clock(end.value()), 1});
   const auto ended = stand.take<msg::RunEnded>();
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].body.samples_trained == 120);
@@ -140,8 +140,8 @@ TEST_CASE("stages that stop apart leave nothing half done") {
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
   stand.hears(kHost, msg::Leave{WorkerId(0)});
-  stand.hears(0, msg::Stopped{Clock(2)});
-  stand.hears(1, msg::Stopped{Clock(1)});
+  stand.hears(0, msg::Stopped{Clock(2), 1});
+  stand.hears(1, msg::Stopped{Clock(1), 1});
   const auto half = stand.leases(2, Iteration(0), {});
   CHECK(positions(*half) == std::pair<std::int64_t, std::int64_t>(2, 4));
   AppliedParts first_stage;

@@ -404,13 +404,13 @@ TEST_CASE("a run that fails in simulation fails again from its plan file") {
   command.insert(command.begin(), kBin + "/linear-regression");
   const auto ran = run_program(command);
   CHECK(ran.code == 1);
-  CHECK(contains(ran.err, "shard 0 ended: fault of the plan: crash"));
+  CHECK(contains(ran.err, "shard 0 ended: fault of the plan: crash for good"));
   command.push_back("--plan");
   std::ofstream(folder / "plan.json") << run_program(command).out;
   const auto again =
       run_program({kBin + "/leeway", "run", folder / "plan.json", "--quiet", "--no-out"});
   CHECK(again.code == 1);
-  CHECK(contains(again.err, "shard 0 ended: fault of the plan: crash"));
+  CHECK(contains(again.err, "shard 0 ended: fault of the plan: crash for good"));
 }
 
 TEST_CASE("bad arguments are refused at once, each with its fix") {

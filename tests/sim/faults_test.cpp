@@ -215,9 +215,10 @@ TEST_CASE("a clock that stands still stops timers, and nothing else") {
 
 TEST_CASE("the loss of a shard or of the scheduler ends the run, and is named") {
   for (const auto& [actor, text] :
-       {std::pair(kShard0,
-                  "shard 0 ended: fault of the plan: crash; its part of the weights is lost"),
-        std::pair(kScheduler, "the scheduler ended: fault of the plan: crash")}) {
+       {std::pair(
+            kShard0,
+            "shard 0 ended: fault of the plan: crash for good; its part of the weights is lost"),
+        std::pair(kScheduler, "the scheduler ended: fault of the plan: crash for good")}) {
     Simulation simulation(job_of(plan_with({{actor, std::int64_t{3}, 0, plan::Crash{}}})), {});
     CHECK(simulation.run() == "");
     CHECK(simulation.totals().end.reason == msg::RunEnded::Reason::failed);
