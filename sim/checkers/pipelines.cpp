@@ -320,8 +320,11 @@ void PipelineChecker::finish_if_done(Address actor, Stage& stage, Iteration iter
                 [&](const auto& one) { return std::get<Iteration>(one.first) == iteration; });
   std::erase_if(told.gradients,
                 [&](const auto& one) { return std::get<Iteration>(one) == iteration; });
-  // Later iterations go on weights that were asked for in them, or later still.
-  stage.pulls.erase(stage.pulls.begin(), stage.pulls.upper_bound(iteration));
+  // Iterations go on weights that were asked for in them, or later still. Earlier ones may be open:
+  // of a connection that was made again, a later push may come first.
+  const Iteration first =
+      stage.open.empty() ? iteration + 1 : std::min(iteration + 1, stage.open.begin()->first);
+  stage.pulls.erase(stage.pulls.begin(), stage.pulls.lower_bound(first));
 }
 
 /// Of the versions that an iteration was computed on, where they are several, a push names one.

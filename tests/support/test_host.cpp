@@ -92,10 +92,16 @@ void TestHost::suspect(WorkerId worker) {
 }
 
 void TestHost::break_link(Address worker, Address peer) {
-  // News of an end come from the host, and are not lost.
-  for (const auto& channel : {std::pair(worker, peer), std::pair(peer, worker)})
-    if (const auto found = channels_.find(channel); found != channels_.end())
-      std::erase_if(found->second, [](const Parcel& parcel) { return parcel.letter.has_value(); });
+  // What is sent while the link is being made again is kept: so the first messages are lost, or
+  // all. News of an end come from the host, and are not lost.
+  for (const auto& channel : {std::pair(worker, peer), std::pair(peer, worker)}) {
+    const auto found = channels_.find(channel);
+    if (found == channels_.end()) continue;
+    auto left = rng_.one_in(2) ? found->second.size() : rng_.below(found->second.size() + 1);
+    std::erase_if(found->second, [&](const Parcel& parcel) {
+      return parcel.letter.has_value() && left > 0 && left-- > 0;
+    });
+  }
   guarded(worker, [&](Role& role, Outbox& box) { role.on_link(peer, box); });
   guarded(peer, [&](Role& role, Outbox& box) { role.on_link(worker, box); });
 }

@@ -44,7 +44,7 @@ class TestHost : public Audience {
 
   void kill(Address actor);
   void suspect(WorkerId worker);
-  /// Loses what is on its way between the two, and tells them.
+  /// Loses what is on its way between the two, or the first of it, and tells them.
   void break_link(Address worker, Address peer);
   void inject(Address from, Address to, Message message) { enqueue(from, to, std::move(message)); }
 
