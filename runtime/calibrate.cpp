@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "actors/monitor.hpp"
+#include "actors/participant.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
-#include "actors/participant.hpp"
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
