@@ -1,8 +1,8 @@
 #include "sim/simulation.hpp"
 
+#include "actors/participant.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/shard.hpp"
-#include "actors/participant.hpp"
 #include "core/text.hpp"
 #include "messages/faults.hpp"
 #include "sim/checkers/catalogue.hpp"
