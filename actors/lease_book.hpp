@@ -8,7 +8,6 @@
 // them already. For the book a pipeline is a worker, named by its lead.
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>

@@ -138,7 +138,7 @@ bool Scheduler::may_return(WorkerId lead, const Member& member) const {
       if (fault.actor != address_of(worker)) return false;
       if (std::holds_alternative<plan::Joins>(fault.kind))
         return stage.incarnation == Incarnation(0);
-      // By another that it would come back from it does not come back from this one.
+      // A crash for good has another reason, also after one that it came back from.
       return std::holds_alternative<plan::Crash>(fault.kind) &&
              stage.end_reason == plan::kPlannedCrash;
     };

@@ -284,6 +284,7 @@ void Shard::apply_complete_rounds(Outbox& out) {
 }
 
 void Shard::apply_rounds_below(Clock clock, Outbox& out) {
+  if (job_->consistency->drops_late()) return;  // then a round waits for the scheduler to close it
   while (!rounds_.empty() && rounds_.begin()->first.value() < clock.value()) {
     auto contributions = std::move(rounds_.begin()->second);
     rounds_.erase(rounds_.begin());

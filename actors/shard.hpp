@@ -85,6 +85,7 @@ class Shard final : public ProtocolRole {
   void enqueue_update(std::size_t group, std::vector<Contribution> contributions, Outbox& out);
   /// Under bsp: applies the rounds that every live participant has pushed.
   void apply_complete_rounds(Outbox& out);
+  /// Nothing under backup, whose rounds are closed one by one.
   void apply_rounds_below(Clock clock, Outbox& out);
   void apply_round(std::vector<Contribution> contributions, Outbox& out);
 

@@ -98,8 +98,7 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
 }
 
 void Shard::clocks_changed(WorkerId mover, Outbox& out) {
-  if (job_->consistency->by_rounds() && !job_->consistency->drops_late())
-    apply_complete_rounds(out);
+  apply_complete_rounds(out);
   bounds_.forget_below(clocks_.min_clock());
   release_parked(mover, out);
   if (cut_ && clocks_.min_clock().value() >= cut_->iteration.value()) collect_cut(out);
@@ -176,8 +175,7 @@ void Shard::handle(const msg::Finish&, Outbox& out) {
   finishing_ = true;
   // Under bsp a round waits for those who stand at it. If all of them have been removed, nobody's
   // clock completes it any more, and what others had pushed for it counts all the same.
-  if (job_->consistency->by_rounds() && !job_->consistency->drops_late())
-    apply_rounds_below(clocks_.max_clock(), out);
+  apply_rounds_below(clocks_.max_clock(), out);
   send_when_drained(out);
 }
 

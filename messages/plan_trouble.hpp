@@ -61,7 +61,7 @@ struct Crash {
   double back = 0;  // seconds; 0: never
   bool operator==(const Crash&) const = default;
 };
-/// Why an actor has ended that the plan lets crash: the one if it is started again.
+/// Why an actor has ended that the plan lets crash: to be started again, or for good.
 inline constexpr const char* kPlannedCrash = "fault of the plan: crash";
 inline constexpr const char* kPlannedEnd = "fault of the plan: crash for good";
 constexpr const char* reason_of(const Crash& crash) {

@@ -311,6 +311,11 @@ TEST_CASE("the run goes on while the plan brings back what is missing of some pi
           "no worker is left to make a pipeline of; the last to end was that of worker 0: pipeline "
           "0 ended: worker 1 (stage 1): fault of the plan: crash");
   }
+  SECTION("until that is asked to leave") {
+    stand.hears(kHost, msg::Leave{WorkerId(0)});
+    CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+    CHECK_THAT(stand.end(), Catch::Contains("no worker is left to make a pipeline of"));
+  }
   SECTION("and it comes") {
     stand.joins(1, kSecondLife);
     CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));

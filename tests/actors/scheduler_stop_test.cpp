@@ -180,20 +180,6 @@ TEST_CASE("a worker may be asked to leave while its pipeline is out") {
   CHECK(stand.take<msg::RunEnded>().size() == 1);
 }
 
-TEST_CASE("a run fails when its last pipeline is asked to leave while it waits for a stage") {
-  Plan plan = piped_plan(2);
-  plan.faults = {{address_of(WorkerId(1)), 1.0, 0, plan::Crash{0.5}}};
-  SchedulerStand stand(plan);
-  stand.begins();
-  stand.ends(1, plan::kPlannedCrash);
-  stand.answer_fences();
-  stand.joins(0, kNext);
-  CHECK(stand.end().empty());
-  stand.hears(kHost, msg::Leave{WorkerId(0)});
-  CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
-  CHECK_THAT(stand.end(), Catch::Contains("no worker is left to make a pipeline of"));
-}
-
 TEST_CASE("a stage may end while its pipeline leaves: it has left then") {
   SchedulerStand stand(piped_plan());
   stand.begins();

@@ -97,10 +97,12 @@ void TestHost::break_link(Address worker, Address peer) {
   for (const auto& channel : {std::pair(worker, peer), std::pair(peer, worker)}) {
     const auto found = channels_.find(channel);
     if (found == channels_.end()) continue;
-    auto left = rng_.one_in(2) ? found->second.size() : rng_.below(found->second.size() + 1);
-    std::erase_if(found->second, [&](const Parcel& parcel) {
-      return parcel.letter.has_value() && left > 0 && left-- > 0;
-    });
+    auto& parcels = found->second;
+    const auto reach = rng_.one_in(2) ? parcels.size() : rng_.below(parcels.size() + 1);
+    const auto kept = parcels.begin() + static_cast<std::ptrdiff_t>(reach);
+    parcels.erase(std::remove_if(parcels.begin(), kept,
+                                 [](const Parcel& parcel) { return parcel.letter.has_value(); }),
+                  kept);
   }
   guarded(worker, [&](Role& role, Outbox& box) { role.on_link(peer, box); });
   guarded(peer, [&](Role& role, Outbox& box) { role.on_link(worker, box); });
