@@ -71,7 +71,7 @@ Status check_batch_norm(const Model& model, const Plan& plan) {
 /// Zeros for the largest micro-batch between any two parts of the model.
 Blob no_activations(const Job& job) {
   std::int64_t most = 0;
-  for (const ModelPart& part : job.stages->parts())
+  for (const ModelChunk& part : job.stages->chunks())
     if (part.first > 0) most = std::max(most, job.model->output_of(part.first - 1).count());
   most *= largest_micro_batch(job.plan);
   Blob zeros = Blob::floats(most);

@@ -15,22 +15,22 @@ std::string_view name_of(Event::Kind kind) {
       return "pull_answered";
     case Event::Kind::pull_parked:
       return "pull_parked";
-    case Event::Kind::part_applied:
-      return "part_applied";
-    case Event::Kind::part_repeated:
-      return "part_repeated";
+    case Event::Kind::bucket_applied:
+      return "bucket_applied";
+    case Event::Kind::bucket_repeated:
+      return "bucket_repeated";
     case Event::Kind::clock_moved:
       return "clock_moved";
-    case Event::Kind::late:
-      return "late";
+    case Event::Kind::push_dropped:
+      return "push_dropped";
     case Event::Kind::admitted:
       return "admitted";
     case Event::Kind::fenced:
       return "fenced";
     case Event::Kind::removed:
       return "removed";
-    case Event::Kind::cut_taken:
-      return "cut_taken";
+    case Event::Kind::snapshot_taken:
+      return "snapshot_taken";
     case Event::Kind::refused:
       return "refused";
     case Event::Kind::malformed:
@@ -41,8 +41,8 @@ std::string_view name_of(Event::Kind kind) {
       return "lease_returned";
     case Event::Kind::trained:
       return "trained";
-    case Event::Kind::torn:
-      return "torn";
+    case Event::Kind::partial:
+      return "partial";
     case Event::Kind::evicted:
       return "evicted";
     case Event::Kind::step_started:

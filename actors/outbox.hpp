@@ -10,10 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include "core/address.hpp"
 #include "core/ids.hpp"
 #include "core/rng.hpp"
 #include "core/time.hpp"
-#include "messages/address.hpp"
 #include "messages/message.hpp"
 
 namespace leeway {
@@ -50,27 +50,27 @@ using TimerToken = std::uint64_t;
 /// are 0.
 struct Event {
   enum class Kind : std::uint8_t {
-    pull_answered,   // worker, iteration, value: min_clock, value2: clock of the worker
-    pull_parked,     // worker, iteration, value: min_clock
-    part_applied,    // worker, incarnation, iteration, value: part, value2: samples
-    part_repeated,   // worker, iteration, value: part
-    clock_moved,     // worker, value: clock
-    late,            // worker, incarnation, iteration: its round was closed without it
-    admitted,        // worker, iteration
-    fenced,          // worker, value: clock, value2: 1 if it has parts of that iteration
-    removed,         // worker
-    cut_taken,       // iteration, value: cut
-    refused,         // worker, value: reason
-    malformed,       // name says what was wrong
-    lease_granted,   // worker, iteration: first, value: begin, value2: end
-    lease_returned,  // worker, value: begin, value2: end
-    trained,         // worker, iteration, value: begin, value2: end of the epoch in `epoch`
-    torn,            // worker: the first of its pipeline, iteration, value: how many are
-    evicted,         // worker: the first of its pipeline
-    step_started,    // worker, iteration, value: samples
-    step_finished,   // worker, iteration, value: samples
-    bound_changed,   // iteration: from here on, value: the staleness bound
-    left,            // worker: was asked to leave, and takes part no longer; may be said again
+    pull_answered,    // worker, iteration, value: min_clock, value2: clock of the worker
+    pull_parked,      // worker, iteration, value: min_clock
+    bucket_applied,   // worker, incarnation, iteration, value: part, value2: samples
+    bucket_repeated,  // worker, iteration, value: part
+    clock_moved,      // worker, value: clock
+    push_dropped,     // worker, incarnation, iteration: its round was closed without it
+    admitted,         // worker, iteration
+    fenced,           // worker, value: clock, value2: 1 if it has parts of that iteration
+    removed,          // worker
+    snapshot_taken,   // iteration, value: cut
+    refused,          // worker, value: reason
+    malformed,        // name says what was wrong
+    lease_granted,    // worker, iteration: first, value: begin, value2: end
+    lease_returned,   // worker, value: begin, value2: end
+    trained,          // worker, iteration, value: begin, value2: end of the epoch in `epoch`
+    partial,          // worker: the first of its pipeline, iteration, value: how many are
+    evicted,          // worker: the first of its pipeline
+    step_started,     // worker, iteration, value: samples
+    step_finished,    // worker, iteration, value: samples
+    bound_changed,    // iteration: from here on, value: the staleness bound
+    left,             // worker: was asked to leave, and takes part no longer; may be said again
     // Of a stage of a pipeline: worker, iteration, part of the model, value: micro-batch, value2:
     // iteration of the pull whose weights it read.
     forward,
@@ -85,7 +85,7 @@ struct Event {
   Epoch epoch;
   Incarnation incarnation;
   std::string_view name;
-  std::uint32_t part = 0;
+  std::uint32_t chunk = 0;
 };
 
 std::string_view name_of(Event::Kind kind);

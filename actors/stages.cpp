@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "actors/pipeline_pieces.hpp"
+#include "actors/stage/pipeline_pieces.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "models/gradient_sum.hpp"
@@ -13,8 +13,8 @@ namespace {
 
 /// The layer of a stage that finishes the gradient of a shard's part: its own, or one that borrows
 /// a parameter of that. kNone where the stage has neither.
-int finishing_layer(const Model& model, const StageShare& share, const Part& part) {
-  for (const ModelPart& chunk : share.chunks) {
+int finishing_layer(const Model& model, const StageShare& share, const Bucket& part) {
+  for (const ModelChunk& chunk : share.chunks) {
     if (chunk.has(part.layer)) return part.layer;
     for (int layer = chunk.first; layer < chunk.end; ++layer) {
       const int borrowed = model.borrowed_parameter(layer);
@@ -30,11 +30,11 @@ StageShare::AtShard share_at(const Model& model, const Layout& layout, const Sta
                              ShardId shard) {
   StageShare::AtShard at;
   struct Owed {
-    Part part;
+    Bucket part;
     std::uint32_t group;
   };
   std::vector<Owed> owed;
-  for (const Part& part : layout.parts(shard)) {
+  for (const Bucket& part : layout.buckets(shard)) {
     const int layer = finishing_layer(model, share, part);
     if (layer == Model::kNone) continue;
     owed.push_back({{0, layer, part.blocks}, part.index});
@@ -51,9 +51,9 @@ StageShare::AtShard share_at(const Model& model, const Layout& layout, const Sta
   return at;
 }
 
-Expected<std::vector<ModelPart>> cut(const Plan& plan, const Model& model,
-                                     const pipeline::Spec& spec) {
-  if (spec.stages == 1) return std::vector<ModelPart>{ModelPart::whole(model)};
+Expected<std::vector<ModelChunk>> snapshot(const Plan& plan, const Model& model,
+                                           const pipeline::Spec& spec) {
+  if (spec.stages == 1) return std::vector<ModelChunk>{ModelChunk::whole(model)};
   const plan::World world = plan.simulated.value_or(plan::World{});
   const auto problem = partition_problem(plan, model, spec, world);
   const auto partition = find_partition(problem, plan.pipeline.split, "pipeline.split");
@@ -63,7 +63,7 @@ Expected<std::vector<ModelPart>> cut(const Plan& plan, const Model& model,
     return Error{concat("pipeline.", partition.error().text)};
   }
   const auto pieces = pieces_of(model, 1, *make_cpu_executor());
-  std::vector<ModelPart> parts;
+  std::vector<ModelChunk> parts;
   for (const pipeline::Part& part : partition->parts)
     parts.push_back({pieces[static_cast<std::size_t>(part.first)].first,
                      pieces[static_cast<std::size_t>(part.end) - 1].end});
@@ -81,19 +81,20 @@ Status check_schedule(const pipeline::Spec& spec) {
 }  // namespace
 
 Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipeline::Spec spec,
-               std::vector<ModelPart> parts)
-    : spec_(std::move(spec)), parts_(std::move(parts)) {
+               std::vector<ModelChunk> parts)
+    : spec_(std::move(spec)), chunks_(std::move(parts)) {
   const auto stages = static_cast<std::uint32_t>(spec_.stages);
-  LW_CHECK(parts_.size() == stages * static_cast<std::size_t>(spec_.chunks), parts_.size());
+  LW_CHECK(chunks_.size() == stages * static_cast<std::size_t>(spec_.chunks), chunks_.size());
   pipelines_ = plan.workers / stages;
   shares_.resize(stages);
-  for (std::size_t i = 0; i < parts_.size(); ++i) shares_[i % stages].chunks.push_back(parts_[i]);
+  for (std::size_t i = 0; i < chunks_.size(); ++i)
+    shares_[i % stages].chunks.push_back(chunks_[i]);
   for (const std::uint32_t stage : plan.pipeline.recompute)
     if (stage < stages) shares_[stage].recompute = true;
   owners_.resize(layout.shards());
   for (std::uint32_t index = 0; index < layout.shards(); ++index) {
     const ShardId shard(index);
-    owners_[index].resize(layout.parts(shard).size());
+    owners_[index].resize(layout.buckets(shard).size());
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
       StageShare& share = shares_[stage];
       share.at.push_back(share_at(model, layout, share, shard));
@@ -148,7 +149,7 @@ Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Mode
                                                     const Consistency& consistency) {
   const pipeline::Spec spec = pipeline_spec(plan);
   if (auto valid = check_schedule(spec); !valid) return valid.error();
-  auto parts = cut(plan, model, spec);
+  auto parts = snapshot(plan, model, spec);
   if (!parts) return parts.error();
   auto stages = std::make_shared<Stages>(plan, model, layout, spec, std::move(*parts));
   const std::int64_t room = consistency.bound(Iteration());

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
 #include "models/layout.hpp"
+#include "plan/plan.hpp"
 #include "policies/consistency/consistency.hpp"
 #include "policies/pipeline/partition.hpp"
 
@@ -23,11 +23,11 @@ struct StageShare {
   struct AtShard {
     /// What the shard is owed for an iteration, in the order in which backward finishes it; `index`
     /// counts from 0. The layer of a borrowed parameter's blocks is the one that borrows it.
-    std::vector<Part> parts;
-    std::vector<std::uint32_t> groups;  // of each part, its index in Layout::parts(shard)
+    std::vector<Bucket> parts;
+    std::vector<std::uint32_t> groups;  // of each part, its index in Layout::buckets(shard)
     std::vector<BlockId> blocks;        // in id order
   };
-  std::vector<ModelPart> chunks;  // parts of the model, in the order of the schedule's chunks
+  std::vector<ModelChunk> chunks;  // parts of the model, in the order of the schedule's chunks
   bool recompute = false;
   std::vector<AtShard> at;      // by shard
   std::vector<ShardId> shards;  // those with blocks of it, in order
@@ -37,7 +37,7 @@ class Stages {
  public:
   /// `parts`: of the model, stages * chunks of them (see pipeline::Table).
   Stages(const Plan& plan, const Model& model, const Layout& layout, pipeline::Spec spec,
-         std::vector<ModelPart> parts);
+         std::vector<ModelChunk> parts);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(shares_.size()); }
   std::uint32_t pipelines() const { return pipelines_; }
@@ -61,14 +61,14 @@ class Stages {
 
   const StageShare& share(std::uint32_t stage) const { return shares_[stage]; }
   const StageShare& share_of(WorkerId worker) const { return shares_[stage_of(worker)]; }
-  /// Of a shard's part (see Layout::parts), the stages that push to it: two for a parameter that
+  /// Of a shard's part (see Layout::buckets), the stages that push to it: two for a parameter that
   /// the last stage borrows from the first.
   const std::vector<std::uint32_t>& owners(ShardId shard, std::uint32_t group) const {
     return owners_[shard.value()][group];
   }
 
   const pipeline::Spec& spec() const { return spec_; }
-  const std::vector<ModelPart>& parts() const { return parts_; }
+  const std::vector<ModelChunk>& chunks() const { return chunks_; }
   /// Updates follow each other without the pipeline being emptied in between.
   bool asynchronous() const { return asynchronous_; }
   /// Updates between the weights that a gradient is computed on and those that it is applied to, at
@@ -79,7 +79,7 @@ class Stages {
 
  private:
   pipeline::Spec spec_;
-  std::vector<ModelPart> parts_;
+  std::vector<ModelChunk> chunks_;
   std::uint32_t pipelines_ = 1;
   bool asynchronous_ = false;
   std::int64_t version_lag_ = 0;

@@ -18,8 +18,8 @@
 #include <fstream>
 #include <functional>
 
-#include "actors/pipeline_pieces.hpp"
-#include "actors/stage_memory.hpp"
+#include "actors/stage/pipeline_pieces.hpp"
+#include "actors/stage/stage_memory.hpp"
 #include "bench/child.hpp"
 #include "bench/models.hpp"
 #include "bench/random_samples.hpp"

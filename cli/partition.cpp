@@ -5,7 +5,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "actors/pipeline_pieces.hpp"
+#include "actors/stage/pipeline_pieces.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
 #include "cli/partition_model.hpp"

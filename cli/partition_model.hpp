@@ -4,9 +4,9 @@
 #include <string>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/model.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway::cli {
 

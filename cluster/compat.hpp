@@ -21,8 +21,8 @@
 
 #include "actors/outbox.hpp"
 #include "cluster/frame.hpp"
+#include "core/address.hpp"
 #include "core/text.hpp"
-#include "messages/address.hpp"
 #include "messages/message.hpp"
 
 #if defined(__SANITIZE_THREAD__)

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "messages/node.hpp"
-#include "messages/plan.hpp"
 #include "models/datasets/dataset.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "cluster/inbound.hpp"
-#include "messages/address.hpp"
+#include "core/address.hpp"
 #include "messages/message.hpp"
 
 namespace leeway::cluster {

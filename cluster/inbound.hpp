@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cluster/loans.hpp"
-#include "messages/address.hpp"
+#include "core/address.hpp"
 #include "messages/message.hpp"
 
 namespace leeway::cluster {

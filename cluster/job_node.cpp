@@ -114,7 +114,7 @@ void JobNode::on_event(Address actor, Instant at, const Event& event) {
   std::lock_guard lock(events_mutex_);
   events_.push_back({began_ns_ + at.ns, actor, static_cast<std::uint8_t>(event.kind), event.worker,
                      event.iteration.value(), event.value, event.value2, event.epoch.value(),
-                     event.incarnation.value(), std::string(event.name), event.part});
+                     event.incarnation.value(), std::string(event.name), event.chunk});
 }
 
 std::vector<node::Events::Event> JobNode::take_events() {

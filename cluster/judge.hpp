@@ -6,7 +6,7 @@
 
 #include "cluster/placement.hpp"
 #include "messages/node.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

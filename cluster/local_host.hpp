@@ -9,7 +9,7 @@
 #include <string>
 
 #include "actors/outbox.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

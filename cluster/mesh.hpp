@@ -10,10 +10,10 @@
 #include <memory>
 #include <string>
 
+#include "core/address.hpp"
 #include "core/expected.hpp"
 #include "core/ids.hpp"
 #include "core/time.hpp"
-#include "messages/address.hpp"
 #include "messages/message.hpp"
 
 namespace leeway {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "actors/participant.hpp"
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
+#include "actors/scheduler/scheduler.hpp"
+#include "actors/shard/shard.hpp"
+#include "actors/worker/participant.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "messages/faults.hpp"
+#include "plan/fault_queries.hpp"
 
 namespace leeway {
 namespace {

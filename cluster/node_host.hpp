@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/monitor.hpp"
+#include "actors/monitor/monitor.hpp"
 #include "cluster/agenda.hpp"
 #include "cluster/local_faults.hpp"
 #include "cluster/local_host.hpp"

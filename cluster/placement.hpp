@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/expected.hpp"
 #include "core/ids.hpp"
-#include "messages/address.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

@@ -12,7 +12,7 @@ install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${C
 
 # Headers keep their folders under include/leeway. wire.hpp and schema_text.hpp belong to messages/*.cpp alone, onednn.hpp
 # to kernels/*.cpp, x509.hpp to cluster/*.cpp.
-foreach(folder core tensor kernels messages models policies actors monitoring cluster sim runtime)
+foreach(folder core tensor kernels messages plan models policies actors monitoring cluster sim runtime)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leeway
     FILES_MATCHING PATTERN "*.hpp"
     PATTERN wire.hpp EXCLUDE

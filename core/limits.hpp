@@ -16,11 +16,11 @@ inline constexpr std::uint32_t kMaxNodes = 4096;
 /// Events of one batch from node to program.
 inline constexpr std::size_t kMaxEventBatch = 4096;
 /// Parts of one iteration that one shard is owed by one worker: at most one a layer.
-inline constexpr std::uint32_t kMaxParts = 4096;
+inline constexpr std::uint32_t kMaxBuckets = 4096;
 /// Messages of neighbours that a stage keeps until it has been started as they have.
 inline constexpr std::size_t kMaxEarlyMessages = 65536;
 /// Parts of an unfinished iteration that shards have applied, over all of them.
-inline constexpr std::uint32_t kMaxAppliedParts = 1u << 20;
+inline constexpr std::uint32_t kMaxAppliedBuckets = 1u << 20;
 /// Residual layers inside one another.
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
 /// Different characters of a text.

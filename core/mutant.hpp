@@ -17,47 +17,48 @@ enum class Mutant : std::uint8_t {
   waits_for_the_idle,      // so does who has no samples
   clock_counted_twice,     // a push moves the clock by two
   // Pushes.
-  repeat_applied,             // a push that comes again is applied again
-  acknowledged_too_early,     // a push is acknowledged before it is applied
-  push_not_sent_again,        // what was lost with a connection stays lost
-  round_applied_early,        // under bsp, a round is applied when the first has pushed it
-  late_push_applied,          // a round takes the pushes that it was closed without
-  round_closed_too_early,     // backup workers: the lead is content with one push less
-  bound_falls_behind,         // an adaptive bound falls for iterations that have begun
-  late_push_not_in_cut,       // a fork misses the pushes that come after it and belong to it
-  gradient_of_other_weights,  // a worker computes on weights of another version than it says
+  repeat_applied,                   // a push that comes again is applied again
+  acknowledged_too_early,           // a push is acknowledged before it is applied
+  push_not_sent_again,              // what was lost with a connection stays lost
+  round_applied_early,              // under bsp, a round is applied when the first has pushed it
+  dropped_push_applied,             // a round takes the pushes that it was closed without
+  round_closed_too_early,           // backup workers: the lead is content with one push less
+  bound_falls_behind,               // an adaptive bound falls for iterations that have begun
+  straggling_push_not_in_snapshot,  // a fork misses the pushes that come after it and belong to it
+  gradient_of_other_weights,        // a worker computes on weights of another version than it says
   // Blocks that two stages of a pipeline share.
-  tied_half_applied_alone,  // one stage's gradient is applied without waiting for the other's
-  tied_half_lost,           // what waits for a stage that is evicted is forgotten
-  sibling_not_awaited,      // a pull does not wait for the other stage's pushes
+  tied_gradient_applied_alone,  // one stage's gradient is applied without waiting for the other's
+  tied_gradient_lost,           // what waits for a stage that is evicted is forgotten
+  sibling_not_awaited,          // a pull does not wait for the other stage's pushes
   // Stages.
-  backward_on_newer_weights,   // a backward takes the newest version, whatever its forward read
-  micro_batch_twice,           // an activation is kept, and goes through the stage again
-  stale_start_taken,           // messages of an earlier Start are taken as if of the present one
-  pulled_too_early,            // a pull leaves out the later iterations that go forward on it
-  own_updates_left_out,        // it asks for weights that lack the stage's last update
-  stops_in_the_middle,         // a stage that is told to stop does not finish what has begun
-  links_of_stages_forgotten,   // stages go on over a link that was broken
-  applied_parts_pushed_again,  // the list of what has the samples of an iteration is not looked at
+  backward_on_newer_weights,     // a backward takes the newest version, whatever its forward read
+  micro_batch_twice,             // an activation is kept, and goes through the stage again
+  stale_start_taken,             // messages of an earlier Start are taken as if of the present one
+  pulled_too_early,              // a pull leaves out the later iterations that go forward on it
+  own_updates_left_out,          // it asks for weights that lack the stage's last update
+  stops_in_the_middle,           // a stage that is told to stop does not finish what has begun
+  links_of_stages_forgotten,     // stages go on over a link that was broken
+  applied_buckets_pushed_again,  // the list of what has the samples of an iteration is not looked
+                                 // at
   // Membership.
-  fence_forgotten,          // pushes of an evicted worker are taken until it is removed
-  old_life_accepted,        // so are those of an earlier incarnation
-  admitted_behind,          // a worker is admitted behind the minimum
-  admission_left_uneven,    // a worker starts where the shards do not agree upon
-  started_too_early,        // a worker starts before all shards know it
-  torn_counted_as_trained,  // a push that only some shards have counts as trained
-  leaver_not_awaited,       // who is asked to leave is forgotten in the middle of an iteration
-  stage_joins_alone,        // a pipeline is admitted before all its stages have joined
+  fence_forgotten,                  // pushes of an evicted worker are taken until it is removed
+  old_incarnation_accepted,         // so are those of an earlier incarnation
+  admitted_behind,                  // a worker is admitted behind the minimum
+  admission_left_uneven,            // a worker starts where the shards do not agree upon
+  started_too_early,                // a worker starts before all shards know it
+  partial_push_counted_as_trained,  // a push that only some shards have counts as trained
+  leaver_not_awaited,  // who is asked to leave is forgotten in the middle of an iteration
+  stage_joins_alone,   // a pipeline is admitted before all its stages have joined
   // Data, and messages lost with a connection.
   leased_twice,          // samples that come back are leased to two
   trained_leased_again,  // of a dead worker's lease, what was trained comes back too
-  late_samples_lost,     // what a late worker was to train is forgotten
-  // The samples of a torn iteration go back without the list of what has them.
-  applied_parts_forgotten,
-  no_data_not_told,  // nobody is told that there are no samples
+  dropped_samples_lost,  // what a late worker was to train is forgotten
+  // The samples of a partial iteration go back without the list of what has them.
+  applied_buckets_forgotten,
+  no_data_not_sent,  // nobody is told that there are no samples
   lease_not_asked_again,
-  start_not_said_again,
-  stop_not_said_again,
+  start_not_sent_again,
+  stop_not_sent_again,
   count_,
 };
 

@@ -36,10 +36,10 @@ struct Envelope {
     fence @22 :Control.Fence;
     fenced @23 :Control.Fenced;
     remove @24 :Control.Remove;
-    cut @25 :Control.Cut;
-    cutVote @26 :Control.CutVote;
+    snapshot @25 :Control.Snapshot;
+    snapshotVote @26 :Control.SnapshotVote;
     finish @27 :Control.Finish;
-    cutState @28 :Control.CutState;
+    snapshotState @28 :Control.SnapshotState;
     workerReport @29 :Watch.WorkerReport;
     shardReport @30 :Watch.ShardReport;
     schedulerReport @31 :Watch.SchedulerReport;
@@ -48,7 +48,7 @@ struct Envelope {
     evaluated @34 :Watch.Evaluated;
     interrupt @35 :Watch.Interrupt;
     bound @36 :Control.Bound;
-    late @37 :Work.Late;
+    pushDropped @37 :Work.PushDropped;
     roundClosed @38 :Control.RoundClosed;
     closeRound @39 :Control.CloseRound;
     leave @40 :Work.Leave;

@@ -36,10 +36,10 @@ struct BodyWriter {
   void operator()(const msg::Fence& in) { wire::write(out.initFence(), in); }
   void operator()(const msg::Fenced& in) { wire::write(out.initFenced(), in); }
   void operator()(const msg::Remove& in) { wire::write(out.initRemove(), in); }
-  void operator()(const msg::Cut& in) { wire::write(out.initCut(), in); }
-  void operator()(const msg::CutVote& in) { wire::write(out.initCutVote(), in); }
+  void operator()(const msg::Snapshot& in) { wire::write(out.initSnapshot(), in); }
+  void operator()(const msg::SnapshotVote& in) { wire::write(out.initSnapshotVote(), in); }
   void operator()(const msg::Finish&) { out.initFinish(); }
-  void operator()(const msg::CutState& in) { wire::write(out.initCutState(), in, blobs); }
+  void operator()(const msg::SnapshotState& in) { wire::write(out.initSnapshotState(), in, blobs); }
   void operator()(const msg::WorkerReport& in) { wire::write(out.initWorkerReport(), in); }
   void operator()(const msg::ShardReport& in) { wire::write(out.initShardReport(), in); }
   void operator()(const msg::SchedulerReport& in) { wire::write(out.initSchedulerReport(), in); }
@@ -48,7 +48,7 @@ struct BodyWriter {
   void operator()(const msg::Evaluated& in) { wire::write(out.initEvaluated(), in); }
   void operator()(const msg::Interrupt&) { out.initInterrupt(); }
   void operator()(const msg::Bound& in) { wire::write(out.initBound(), in); }
-  void operator()(const msg::Late& in) { wire::write(out.initLate(), in); }
+  void operator()(const msg::PushDropped& in) { wire::write(out.initPushDropped(), in); }
   void operator()(const msg::RoundClosed& in) { wire::write(out.initRoundClosed(), in); }
   void operator()(const msg::CloseRound& in) { wire::write(out.initCloseRound(), in); }
   void operator()(const msg::Leave& in) { wire::write(out.initLeave(), in); }
@@ -105,14 +105,14 @@ Body read_body(BodyReader in, wire::ConstBlobs blobs) {
       return wire::read(in.getFenced());
     case schema::Envelope::Body::REMOVE:
       return wire::read(in.getRemove());
-    case schema::Envelope::Body::CUT:
-      return wire::read(in.getCut());
-    case schema::Envelope::Body::CUT_VOTE:
-      return wire::read(in.getCutVote());
+    case schema::Envelope::Body::SNAPSHOT:
+      return wire::read(in.getSnapshot());
+    case schema::Envelope::Body::SNAPSHOT_VOTE:
+      return wire::read(in.getSnapshotVote());
     case schema::Envelope::Body::FINISH:
       return msg::Finish{};
-    case schema::Envelope::Body::CUT_STATE:
-      return wire::read(in.getCutState(), blobs);
+    case schema::Envelope::Body::SNAPSHOT_STATE:
+      return wire::read(in.getSnapshotState(), blobs);
     case schema::Envelope::Body::WORKER_REPORT:
       return wire::read(in.getWorkerReport());
     case schema::Envelope::Body::SHARD_REPORT:
@@ -129,8 +129,8 @@ Body read_body(BodyReader in, wire::ConstBlobs blobs) {
       return msg::Interrupt{};
     case schema::Envelope::Body::BOUND:
       return wire::read(in.getBound());
-    case schema::Envelope::Body::LATE:
-      return wire::read(in.getLate());
+    case schema::Envelope::Body::PUSH_DROPPED:
+      return wire::read(in.getPushDropped());
     case schema::Envelope::Body::ROUND_CLOSED:
       return wire::read(in.getRoundClosed());
     case schema::Envelope::Body::CLOSE_ROUND:
@@ -171,10 +171,10 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {"pul
                                                                             "fence",
                                                                             "fenced",
                                                                             "remove",
-                                                                            "cut",
-                                                                            "cut vote",
+                                                                            "snapshot",
+                                                                            "snapshot vote",
                                                                             "finish",
-                                                                            "cut state",
+                                                                            "snapshot state",
                                                                             "worker report",
                                                                             "shard report",
                                                                             "scheduler report",
@@ -183,7 +183,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Body>> kNames = {"pul
                                                                             "evaluated",
                                                                             "interrupt",
                                                                             "bound",
-                                                                            "late",
+                                                                            "push dropped",
                                                                             "round closed",
                                                                             "close round",
                                                                             "leave",

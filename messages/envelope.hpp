@@ -19,11 +19,11 @@ using Body =
     std::variant<msg::Pull, msg::Weights, msg::Push, msg::Pushed, msg::Refused, msg::Join,
                  msg::Start, msg::WantLease, msg::Lease, msg::NoData, msg::Idle, msg::Diverged,
                  msg::Stop, msg::Stopped, msg::Admit, msg::Admitted, msg::Raise, msg::Fence,
-                 msg::Fenced, msg::Remove, msg::Cut, msg::CutVote, msg::Finish, msg::CutState,
-                 msg::WorkerReport, msg::ShardReport, msg::SchedulerReport, msg::Evicted,
-                 msg::RunEnded, msg::Evaluated, msg::Interrupt, msg::Bound, msg::Late,
-                 msg::RoundClosed, msg::CloseRound, msg::Leave, msg::MiniBatch, msg::NoMore,
-                 msg::Activation, msg::OutputGradient, msg::GivenUp>;
+                 msg::Fenced, msg::Remove, msg::Snapshot, msg::SnapshotVote, msg::Finish,
+                 msg::SnapshotState, msg::WorkerReport, msg::ShardReport, msg::SchedulerReport,
+                 msg::Evicted, msg::RunEnded, msg::Evaluated, msg::Interrupt, msg::Bound,
+                 msg::PushDropped, msg::RoundClosed, msg::CloseRound, msg::Leave, msg::MiniBatch,
+                 msg::NoMore, msg::Activation, msg::OutputGradient, msg::GivenUp>;
 
 struct Envelope {
   Incarnation incarnation{1};  // of the worker that speaks or is spoken to

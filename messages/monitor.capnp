@@ -47,7 +47,7 @@ struct SchedulerReport {
   # scheduler -> monitor.
   epoch @0 :Int64;              # of the newest lease
   samplesTrained @1 :UInt64;    # each counted once
-  tornPushes @2 :UInt64;
+  partialPushes @2 :UInt64;
   liveWorkers @3 :UInt32;
   staleness @4 :UInt32;         # under adaptive: the bound that was announced last
 }
@@ -57,7 +57,7 @@ struct Evicted {
   worker @0 :UInt32;
   reason @1 :Text;
   returnedSamples @2 :UInt64;
-  torn @3 :Bool;
+  partial @3 :Bool;
 }
 
 struct RunEnded {
@@ -65,15 +65,15 @@ struct RunEnded {
   reason @0 :Reason;
   text @1 :Text;                # what happened and what to do, for a failure
   samplesTrained @2 :UInt64;
-  tornPushes @3 :UInt64;
-  latePushes @4 :UInt64;        # parts of rounds that were closed without them; their samples were leased again
+  partialPushes @3 :UInt64;
+  droppedPushes @4 :UInt64;        # parts of rounds that were closed without them; their samples were leased again
 
   enum Reason { finished @0; interrupted @1; targetReached @2; failed @3; }
 }
 
 struct Evaluated {
   # monitor -> scheduler. The test set's verdict on a cut.
-  cut @0 :UInt64;
+  snapshot @0 :UInt64;
   loss @1 :Float64;
   accuracy @2 :Float64;         # 0..1; 0 without classes
 }

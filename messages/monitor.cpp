@@ -77,12 +77,12 @@ msg::ShardReport read(schema::ShardReport::Reader in) {
 void write(schema::SchedulerReport::Builder out, const msg::SchedulerReport& in) {
   out.setEpoch(in.epoch.value());
   out.setSamplesTrained(in.samples_trained);
-  out.setTornPushes(in.torn_pushes);
+  out.setPartialPushes(in.partial_pushes);
   out.setLiveWorkers(in.live_workers);
   out.setStaleness(in.staleness);
 }
 msg::SchedulerReport read(schema::SchedulerReport::Reader in) {
-  return {Epoch(read_count(in.getEpoch(), "epoch")), in.getSamplesTrained(), in.getTornPushes(),
+  return {Epoch(read_count(in.getEpoch(), "epoch")), in.getSamplesTrained(), in.getPartialPushes(),
           in.getLiveWorkers(), in.getStaleness()};
 }
 
@@ -90,32 +90,33 @@ void write(schema::Evicted::Builder out, const msg::Evicted& in) {
   out.setWorker(in.worker.value());
   out.setReason(text_of(in.reason));
   out.setReturnedSamples(in.returned_samples);
-  out.setTorn(in.torn);
+  out.setPartial(in.partial);
 }
 msg::Evicted read(schema::Evicted::Reader in) {
   return {read_worker(in.getWorker()), read_text(in.getReason()), in.getReturnedSamples(),
-          in.getTorn()};
+          in.getPartial()};
 }
 
 void write(schema::RunEnded::Builder out, const msg::RunEnded& in) {
   out.setReason(static_cast<schema::RunEnded::Reason>(in.reason));
   out.setText(text_of(in.text));
   out.setSamplesTrained(in.samples_trained);
-  out.setTornPushes(in.torn_pushes);
-  out.setLatePushes(in.late_pushes);
+  out.setPartialPushes(in.partial_pushes);
+  out.setDroppedPushes(in.dropped_pushes);
 }
 msg::RunEnded read(schema::RunEnded::Reader in) {
   return {read_enum(in.getReason(), msg::RunEnded::Reason::failed, "reason"),
-          read_text(in.getText()), in.getSamplesTrained(), in.getTornPushes(), in.getLatePushes()};
+          read_text(in.getText()), in.getSamplesTrained(), in.getPartialPushes(),
+          in.getDroppedPushes()};
 }
 
 void write(schema::Evaluated::Builder out, const msg::Evaluated& in) {
-  out.setCut(in.cut);
+  out.setSnapshot(in.snapshot);
   out.setLoss(in.loss);
   out.setAccuracy(in.accuracy);
 }
 msg::Evaluated read(schema::Evaluated::Reader in) {
-  return {in.getCut(), in.getLoss(), in.getAccuracy()};
+  return {in.getSnapshot(), in.getLoss(), in.getAccuracy()};
 }
 
 }  // namespace leeway::wire

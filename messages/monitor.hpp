@@ -47,7 +47,7 @@ struct ShardReport {
 struct SchedulerReport {
   Epoch epoch;
   std::uint64_t samples_trained = 0;
-  std::uint64_t torn_pushes = 0;
+  std::uint64_t partial_pushes = 0;
   std::uint32_t live_workers = 0;
   std::uint32_t staleness = 0;
 };
@@ -56,7 +56,7 @@ struct Evicted {
   WorkerId worker;
   std::string reason;
   std::uint64_t returned_samples = 0;
-  bool torn = false;
+  bool partial = false;
 };
 
 struct RunEnded {
@@ -64,12 +64,12 @@ struct RunEnded {
   Reason reason = Reason::finished;
   std::string text;
   std::uint64_t samples_trained = 0;
-  std::uint64_t torn_pushes = 0;
-  std::uint64_t late_pushes = 0;
+  std::uint64_t partial_pushes = 0;
+  std::uint64_t dropped_pushes = 0;
 };
 
 struct Evaluated {
-  std::uint64_t cut = 0;
+  std::uint64_t snapshot = 0;
   double loss = 0;
   double accuracy = 0;
 };

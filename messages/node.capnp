@@ -144,7 +144,7 @@ struct Events {
     epoch @7 :Int64;
     incarnation @8 :UInt32;
     name @9 :Text;
-    part @10 :UInt32;
+    chunk @10 :UInt32;
   }
 }
 

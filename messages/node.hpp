@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/expected.hpp"
 #include "core/ids.hpp"
 #include "core/time.hpp"
-#include "messages/address.hpp"
 #include "messages/message.hpp"
 #include "tensor/shape.hpp"
 
@@ -139,7 +139,7 @@ struct Events {
     std::int64_t iteration = 0, value = 0, value2 = 0, epoch = 0;
     std::uint32_t incarnation = 0;
     std::string name;
-    std::uint32_t part = 0;
+    std::uint32_t chunk = 0;
   };
   std::vector<Event> events;
 };

@@ -136,7 +136,7 @@ node::Events::Event read(node_schema::Events::Event::Reader in) {
           in.getIteration(),   in.getValue(),
           in.getValue2(),      in.getEpoch(),
           in.getIncarnation(), read_text(in.getName()),
-          in.getPart()};
+          in.getChunk()};
 }
 
 node::Status::Link read(node_schema::Status::Link::Reader in) {

@@ -55,7 +55,7 @@ void write(node_schema::Events::Event::Builder out, const node::Events::Event& i
   out.setEpoch(in.epoch);
   out.setIncarnation(in.incarnation);
   if (!in.name.empty()) out.setName(text_of(in.name));
-  out.setPart(in.part);
+  out.setChunk(in.chunk);
 }
 
 void write(node_schema::Status::Parked::Builder out, const node::Status::Parked& in) {

@@ -68,16 +68,16 @@ struct CloseRound {
   view @2 :UInt64;
 }
 
-struct Cut {
-  # scheduler -> shard. Proposes a consistent cut of all pushes below `iteration`. Answered with CutVote.
-  cut @0 :UInt64;
+struct Snapshot {
+  # scheduler -> shard. Proposes a consistent cut of all pushes below `iteration`. Answered with SnapshotVote.
+  snapshot @0 :UInt64;
   iteration @1 :Int64;
-  snapshot @2 :Bool;            # no cut: the present weights, unanswered. For asp, where a cut would wait for the slowest without a bound
+  immediate @2 :Bool;            # no cut: the present weights, unanswered. For asp, where a cut would wait for the slowest without a bound
 }
 
-struct CutVote {
+struct SnapshotVote {
   # shard -> scheduler.
-  cut @0 :UInt64;
+  snapshot @0 :UInt64;
   iteration @1 :Int64;          # of the Cut that it answers
   largest @2 :Int64;            # the largest iteration seen here; the cut is armed iff it is not beyond `iteration`
 }
@@ -86,9 +86,9 @@ struct Finish {
   # scheduler -> shard. No worker will push again: send the final state and the final report to the monitor.
 }
 
-struct CutState {
+struct SnapshotState {
   # shard -> monitor. The shard's blocks at the cut.
-  cut @0 :UInt64;
+  snapshot @0 :UInt64;
   iteration @1 :Int64;
   final @2 :Bool;
   blocks @3 :List(Common.BlockRef);

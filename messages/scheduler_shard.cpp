@@ -73,10 +73,10 @@ void write(schema::Fenced::Builder out, const msg::Fenced& in) {
 msg::Fenced read(schema::Fenced::Reader in) {
   msg::Fenced out{read_worker(in.getWorker()), Clock(read_count(in.getClock(), "clock")), {}};
   const auto applied = in.getApplied();
-  require(applied.size() <= limits::kMaxParts, "applied has ", applied.size(),
-          " entries, must be at most ", limits::kMaxParts);
+  require(applied.size() <= limits::kMaxBuckets, "applied has ", applied.size(),
+          " entries, must be at most ", limits::kMaxBuckets);
   for (const std::uint32_t part : applied) {
-    read_index(part, limits::kMaxParts, "applied");
+    read_index(part, limits::kMaxBuckets, "applied");
     require(out.applied.empty() || out.applied.back() < part, "applied must be ascending, ", part,
             " comes after ", out.applied.empty() ? part : out.applied.back());
     out.applied.push_back(part);
@@ -120,34 +120,35 @@ msg::CloseRound read(schema::CloseRound::Reader in) {
           View(in.getView())};
 }
 
-void write(schema::Cut::Builder out, const msg::Cut& in) {
-  out.setCut(in.cut);
-  out.setIteration(in.iteration.value());
+void write(schema::Snapshot::Builder out, const msg::Snapshot& in) {
   out.setSnapshot(in.snapshot);
+  out.setIteration(in.iteration.value());
+  out.setImmediate(in.immediate);
 }
-msg::Cut read(schema::Cut::Reader in) {
-  return {in.getCut(), Iteration(read_count(in.getIteration(), "iteration")), in.getSnapshot()};
+msg::Snapshot read(schema::Snapshot::Reader in) {
+  return {in.getSnapshot(), Iteration(read_count(in.getIteration(), "iteration")),
+          in.getImmediate()};
 }
 
-void write(schema::CutVote::Builder out, const msg::CutVote& in) {
-  out.setCut(in.cut);
+void write(schema::SnapshotVote::Builder out, const msg::SnapshotVote& in) {
+  out.setSnapshot(in.snapshot);
   out.setIteration(in.iteration.value());
   out.setLargest(in.largest.value());
 }
-msg::CutVote read(schema::CutVote::Reader in) {
-  return {in.getCut(), Iteration(read_count(in.getIteration(), "iteration")),
+msg::SnapshotVote read(schema::SnapshotVote::Reader in) {
+  return {in.getSnapshot(), Iteration(read_count(in.getIteration(), "iteration")),
           Iteration(read_count(in.getLargest(), "largest"))};
 }
 
-void write(schema::CutState::Builder out, const msg::CutState& in, Blobs& blobs) {
-  out.setCut(in.cut);
+void write(schema::SnapshotState::Builder out, const msg::SnapshotState& in, Blobs& blobs) {
+  out.setSnapshot(in.snapshot);
   out.setIteration(in.iteration.value());
   out.setFinal(in.final);
   write_blocks(out.initBlocks(static_cast<unsigned>(in.blocks.size())), in.blocks, blobs);
 }
-msg::CutState read(schema::CutState::Reader in, ConstBlobs blobs) {
-  msg::CutState out;
-  out.cut = in.getCut();
+msg::SnapshotState read(schema::SnapshotState::Reader in, ConstBlobs blobs) {
+  msg::SnapshotState out;
+  out.snapshot = in.getSnapshot();
   out.iteration = Iteration(read_count(in.getIteration(), "iteration"));
   out.final = in.getFinal();
   out.blocks = read_blocks(in.getBlocks(), blobs);

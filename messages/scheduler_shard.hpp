@@ -61,22 +61,22 @@ struct CloseRound {
   View view;
 };
 
-struct Cut {
-  std::uint64_t cut = 0;
+struct Snapshot {
+  std::uint64_t snapshot = 0;
   Iteration iteration;
-  bool snapshot = false;
+  bool immediate = false;
 };
 
-struct CutVote {
-  std::uint64_t cut = 0;
+struct SnapshotVote {
+  std::uint64_t snapshot = 0;
   Iteration iteration;
   Iteration largest;
 };
 
 struct Finish {};
 
-struct CutState {
-  std::uint64_t cut = 0;
+struct SnapshotState {
+  std::uint64_t snapshot = 0;
   Iteration iteration;
   bool final = false;
   std::vector<BlockData> blocks;

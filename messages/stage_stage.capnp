@@ -19,7 +19,7 @@ struct MiniBatch {
   begin @3 :Int64;              # positions [begin, end) of the epoch's permutation; begin == end: an iteration without samples
   end @4 :Int64;
   roundSamples @5 :UInt32;      # of one round of all live pipelines: the denominator of a push's weight
-  applied @6 :List(Work.AppliedPart);  # as in the Lease
+  applied @6 :List(Work.AppliedBucket);  # as in the Lease
 }
 
 struct NoMore {
@@ -33,7 +33,7 @@ struct Activation {
   start @0 :UInt64;
   iteration @1 :Int64;
   microBatch @2 :UInt32;        # within the iteration
-  part @3 :UInt32;              # that reads it
+  chunk @3 :UInt32;              # that reads it
   tensor @4 :Common.TensorRef;  # (samples, output)
 }
 
@@ -42,7 +42,7 @@ struct OutputGradient {
   start @0 :UInt64;
   iteration @1 :Int64;
   microBatch @2 :UInt32;
-  part @3 :UInt32;              # that reads it
+  chunk @3 :UInt32;              # that reads it
   tensor @4 :Common.TensorRef;  # (samples, output); empty where no layer before has weights
   clock @5 :Int64;              # iterations below it are acknowledged to the sender, and to all behind it
 }

@@ -46,19 +46,19 @@ void write(schema::Activation::Builder out, const msg::Activation& in, Blobs& bl
   out.setStart(in.start);
   out.setIteration(in.iteration.value());
   out.setMicroBatch(in.micro_batch);
-  out.setPart(in.part);
+  out.setChunk(in.chunk);
   write_tensor(out.initTensor(), in.tensor.dtype, in.tensor.shape, in.tensor.data, blobs);
 }
 msg::Activation read(schema::Activation::Reader in, ConstBlobs blobs) {
   return {in.getStart(), Iteration(read_count(in.getIteration(), "iteration")), in.getMicroBatch(),
-          in.getPart(), read_stage_tensor(in.getTensor(), blobs)};
+          in.getChunk(), read_stage_tensor(in.getTensor(), blobs)};
 }
 
 void write(schema::OutputGradient::Builder out, const msg::OutputGradient& in, Blobs& blobs) {
   out.setStart(in.start);
   out.setIteration(in.iteration.value());
   out.setMicroBatch(in.micro_batch);
-  out.setPart(in.part);
+  out.setChunk(in.chunk);
   write_tensor(out.initTensor(), in.tensor.dtype, in.tensor.shape, in.tensor.data, blobs);
   out.setClock(in.clock.value());
 }
@@ -66,7 +66,7 @@ msg::OutputGradient read(schema::OutputGradient::Reader in, ConstBlobs blobs) {
   return {in.getStart(),
           Iteration(read_count(in.getIteration(), "iteration")),
           in.getMicroBatch(),
-          in.getPart(),
+          in.getChunk(),
           read_stage_tensor(in.getTensor(), blobs),
           Clock(read_count(in.getClock(), "clock"))};
 }

@@ -18,7 +18,7 @@ struct MiniBatch {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::uint32_t round_samples = 1;
-  std::vector<AppliedPart> applied;
+  std::vector<AppliedBucket> applied;
 };
 
 struct NoMore {
@@ -37,7 +37,7 @@ struct Activation {
   std::uint64_t start = 0;
   Iteration iteration;
   std::uint32_t micro_batch = 0;
-  std::uint32_t part = 0;
+  std::uint32_t chunk = 0;
   StageTensor tensor;
 };
 
@@ -45,7 +45,7 @@ struct OutputGradient {
   std::uint64_t start = 0;
   Iteration iteration;
   std::uint32_t micro_batch = 0;
-  std::uint32_t part = 0;
+  std::uint32_t chunk = 0;
   StageTensor tensor;
   Clock clock;
 };

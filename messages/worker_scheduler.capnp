@@ -35,15 +35,15 @@ struct Lease {
   firstIteration @4 :Int64;
   batch @5 :UInt32;
   roundSamples @6 :UInt32;      # of one round of all live workers: the denominator of a push's weight
-  applied @7 :List(AppliedPart);  # what has these samples already: pushed as empty. Ascending
+  applied @7 :List(AppliedBucket);  # what has these samples already: pushed as empty. Ascending
 }
 
-struct AppliedPart {
+struct AppliedBucket {
   # A part of a push that a shard has applied, or will, of an iteration that was not finished: its samples are trained again for the
   # parts that are missing alone.
   stage @0 :UInt16;
   shard @1 :UInt16;
-  part @2 :UInt32;              # as in a Push of that stage to that shard
+  bucket @2 :UInt32;              # as in a Push of that stage to that shard
 }
 
 struct NoData {
@@ -51,7 +51,7 @@ struct NoData {
   next @0 :Int64;               # of the WantLease that it answers
 }
 
-struct Late {
+struct PushDropped {
   # scheduler -> worker. Under backup: all rounds below `next` are closed, the last of them without this worker. Go on with
   # `next`, and throw away what is computed of an earlier one; its samples are leased again.
   next @0 :Int64;

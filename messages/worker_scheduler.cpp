@@ -3,25 +3,25 @@
 namespace leeway::wire {
 namespace {
 
-std::string text_of(const msg::AppliedPart& part) {
-  return concat("part ", part.part, " at shard ", part.shard, " of stage ", part.stage);
+std::string text_of(const msg::AppliedBucket& part) {
+  return concat("bucket ", part.bucket, " at shard ", part.shard, " of stage ", part.stage);
 }
 
 }  // namespace
 
-void write_applied(AppliedListBuilder out, const std::vector<msg::AppliedPart>& in) {
+void write_applied(AppliedListBuilder out, const std::vector<msg::AppliedBucket>& in) {
   for (unsigned i = 0; i < in.size(); ++i) {
     out[i].setStage(in[i].stage);
     out[i].setShard(in[i].shard);
-    out[i].setPart(in[i].part);
+    out[i].setBucket(in[i].bucket);
   }
 }
-std::vector<msg::AppliedPart> read_applied(AppliedListReader in) {
-  require(in.size() <= limits::kMaxAppliedParts, "applied has ", in.size(),
-          " entries, must be at most ", limits::kMaxAppliedParts);
-  std::vector<msg::AppliedPart> out;
+std::vector<msg::AppliedBucket> read_applied(AppliedListReader in) {
+  require(in.size() <= limits::kMaxAppliedBuckets, "applied has ", in.size(),
+          " entries, must be at most ", limits::kMaxAppliedBuckets);
+  std::vector<msg::AppliedBucket> out;
   for (const auto one : in) {
-    const msg::AppliedPart next{one.getStage(), one.getShard(), one.getPart()};
+    const msg::AppliedBucket next{one.getStage(), one.getShard(), one.getBucket()};
     if (!out.empty() && out.back() >= next)
       throw Malformed{concat("applied must be ascending, ", text_of(next), " comes after ",
                              text_of(out.back()))};
@@ -88,10 +88,10 @@ msg::NoData read(schema::NoData::Reader in) {
   return {Iteration(read_count(in.getNext(), "next"))};
 }
 
-void write(schema::Late::Builder out, const msg::Late& in) {
+void write(schema::PushDropped::Builder out, const msg::PushDropped& in) {
   out.setNext(in.next.value());
 }
-msg::Late read(schema::Late::Reader in) {
+msg::PushDropped read(schema::PushDropped::Reader in) {
   return {Iteration(read_count(in.getNext(), "next"))};
 }
 

@@ -43,11 +43,11 @@ struct WantLease {
   Duration computed;
 };
 
-struct AppliedPart {
+struct AppliedBucket {
   std::uint16_t stage = 0;
   std::uint16_t shard = 0;
-  std::uint32_t part = 0;
-  auto operator<=>(const AppliedPart&) const = default;
+  std::uint32_t bucket = 0;
+  auto operator<=>(const AppliedBucket&) const = default;
 };
 
 struct Lease {
@@ -58,7 +58,7 @@ struct Lease {
   Iteration first_iteration;
   std::uint32_t batch = 0;
   std::uint32_t round_samples = 0;
-  std::vector<AppliedPart> applied;
+  std::vector<AppliedBucket> applied;
 
   /// Iterations that the lease fills: a short one at its end counts, an empty lease is one
   /// iteration.
@@ -69,7 +69,7 @@ struct NoData {
   Iteration next;
 };
 
-struct Late {
+struct PushDropped {
   Iteration next;
 };
 

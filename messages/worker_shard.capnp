@@ -23,8 +23,8 @@ struct Push {
   # worker -> shard. One part of an iteration's contribution. Answered with Pushed when it has been applied, or when its round
   # was closed without it; a repeat is acknowledged and not applied; a gap is Refused.
   iteration @0 :Int64;
-  part @1 :UInt32;
-  partCount @2 :UInt32;         # parts that this shard is owed for the iteration
+  bucket @1 :UInt32;
+  bucketCount @2 :UInt32;         # parts that this shard is owed for the iteration
   kind @3 :Kind;
   weight @4 :Float64;           # samples / samples of one round of all live workers
   samples @5 :UInt32;
@@ -37,7 +37,7 @@ struct Push {
 struct Pushed {
   # shard -> worker. The part may be forgotten.
   iteration @0 :Int64;
-  part @1 :UInt32;
+  bucket @1 :UInt32;
   durability @2 :Durability;
   repeat @3 :Bool;              # not applied now: it had been before, or its round was closed without it
 

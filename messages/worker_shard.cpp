@@ -109,8 +109,8 @@ msg::Weights read(schema::Weights::Reader in, ConstBlobs blobs) {
 
 void write(schema::Push::Builder out, const msg::Push& in, Blobs& blobs) {
   out.setIteration(in.iteration.value());
-  out.setPart(in.part);
-  out.setPartCount(in.part_count);
+  out.setBucket(in.bucket);
+  out.setBucketCount(in.bucket_count);
   out.setKind(static_cast<schema::Push::Kind>(in.kind));
   out.setWeight(in.weight);
   out.setSamples(in.samples);
@@ -122,10 +122,10 @@ void write(schema::Push::Builder out, const msg::Push& in, Blobs& blobs) {
 msg::Push read(schema::Push::Reader in, ConstBlobs blobs) {
   msg::Push out;
   out.iteration = Iteration(read_count(in.getIteration(), "iteration"));
-  out.part_count = in.getPartCount();
-  require(out.part_count >= 1 && out.part_count <= limits::kMaxParts, "part_count is ",
-          out.part_count, ", must be 1 to ", limits::kMaxParts);
-  out.part = read_index(in.getPart(), out.part_count, "part");
+  out.bucket_count = in.getBucketCount();
+  require(out.bucket_count >= 1 && out.bucket_count <= limits::kMaxBuckets, "bucket_count is ",
+          out.bucket_count, ", must be 1 to ", limits::kMaxBuckets);
+  out.bucket = read_index(in.getBucket(), out.bucket_count, "bucket");
   out.kind = read_enum(in.getKind(), msg::Push::Kind::empty, "kind");
   out.weight = in.getWeight();
   require(std::isfinite(out.weight) && out.weight >= 0, "weight is ", out.weight,
@@ -142,7 +142,7 @@ msg::Push read(schema::Push::Reader in, ConstBlobs blobs) {
 
 void write(schema::Pushed::Builder out, const msg::Pushed& in) {
   out.setIteration(in.iteration.value());
-  out.setPart(in.part);
+  out.setBucket(in.bucket);
   out.setDurability(static_cast<schema::Pushed::Durability>(in.durability));
   out.setRepeat(in.repeat);
 }
@@ -150,7 +150,7 @@ void write(schema::Pushed::Builder out, const msg::Pushed& in) {
 msg::Pushed read(schema::Pushed::Reader in) {
   msg::Pushed out;
   out.iteration = Iteration(read_count(in.getIteration(), "iteration"));
-  out.part = read_index(in.getPart(), limits::kMaxParts, "part");
+  out.bucket = read_index(in.getBucket(), limits::kMaxBuckets, "bucket");
   out.durability = read_enum(in.getDurability(), msg::Pushed::Durability::durable, "durability");
   out.repeat = in.getRepeat();
   return out;

@@ -37,8 +37,8 @@ struct Weights {
 struct Push {
   enum class Kind : std::uint8_t { gradient, delta, empty };
   Iteration iteration;
-  std::uint32_t part = 0;
-  std::uint32_t part_count = 0;
+  std::uint32_t bucket = 0;
+  std::uint32_t bucket_count = 0;
   Kind kind = Kind::gradient;
   double weight = 0;
   std::uint32_t samples = 0;
@@ -49,7 +49,7 @@ struct Push {
 struct Pushed {
   enum class Durability : std::uint8_t { applied, durable };
   Iteration iteration;
-  std::uint32_t part = 0;
+  std::uint32_t bucket = 0;
   Durability durability = Durability::applied;
   bool repeat = false;
 };

@@ -21,7 +21,7 @@ void add_gradient(Executor& on, GradientView to, GradientView from, const Shape&
     }
 }
 
-std::vector<BlockId> blocks_of_part(const Model& model, const Layout& layout, ModelPart part) {
+std::vector<BlockId> blocks_of_chunk(const Model& model, const Layout& layout, ModelChunk part) {
   std::vector<bool> wanted(static_cast<std::size_t>(model.layers()));
   for (int layer = part.first; layer < part.end; ++layer) {
     wanted[static_cast<std::size_t>(layer)] = true;
@@ -36,12 +36,12 @@ std::vector<BlockId> blocks_of_part(const Model& model, const Layout& layout, Mo
 }
 
 GradientSum::GradientSum(std::shared_ptr<const Model> model, std::shared_ptr<const Layout> layout,
-                         ModelPart part, std::shared_ptr<Executor> on, bool several)
+                         ModelChunk part, std::shared_ptr<Executor> on, bool several)
     : model_(std::move(model)),
       layout_(std::move(layout)),
       on_(std::move(on)),
       part_(part),
-      blocks_(blocks_of_part(*model_, *layout_, part_)),
+      blocks_(blocks_of_chunk(*model_, *layout_, part_)),
       sums_(layout_->blocks().size()),
       pieces_(sums_.size()),
       added_(sums_.size()),

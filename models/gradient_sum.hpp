@@ -29,13 +29,13 @@ void add_gradient(Executor& on, GradientView to, GradientView from, const Shape&
 
 /// The blocks whose gradients a part of a model computes: those of its layers, and those of a
 /// parameter that one of them borrows from another part.
-std::vector<BlockId> blocks_of_part(const Model& model, const Layout& layout, ModelPart part);
+std::vector<BlockId> blocks_of_chunk(const Model& model, const Layout& layout, ModelChunk part);
 
 class GradientSum {
  public:
   /// `several`: there may be more micro-batches than one. Memory is of `on`.
   GradientSum(std::shared_ptr<const Model> model, std::shared_ptr<const Layout> layout,
-              ModelPart part, std::shared_ptr<Executor> on, bool several);
+              ModelChunk part, std::shared_ptr<Executor> on, bool several);
   /// Others may get this memory as soon as it is given back.
   ~GradientSum();
 
@@ -60,7 +60,7 @@ class GradientSum {
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const Layout> layout_;
   std::shared_ptr<Executor> on_;
-  ModelPart part_;
+  ModelChunk part_;
   std::vector<BlockId> blocks_;
   std::vector<Blob> sums_;    // by block
   std::vector<Blob> pieces_;  // likewise: gradients of one micro-batch, when there are several

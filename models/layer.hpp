@@ -18,7 +18,7 @@
 
 #include "core/expected.hpp"
 #include "kernels/executor.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "tensor/shape.hpp"
 #include "tensor/tensor.hpp"
 

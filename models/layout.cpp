@@ -18,27 +18,27 @@ constexpr std::int64_t aligned(std::int64_t floats) {
 }
 
 /// Cuts one model's parameters into blocks, layer by layer.
-class Cutter {
+class BlockSplitter {
  public:
-  Cutter(const Model& model, std::size_t max_block_bytes)
+  BlockSplitter(const Model& model, std::size_t max_block_bytes)
       : model_(model),
         max_floats_(
             std::max(kAlignFloats, static_cast<std::int64_t>(max_block_bytes / sizeof(float)) /
                                        kAlignFloats * kAlignFloats)) {}
 
   std::vector<Block> cut() {
-    for (int layer = 0; layer < model_.layers(); ++layer) cut_layer(layer);
+    for (int layer = 0; layer < model_.layers(); ++layer) split_layer(layer);
     LW_CHECK(blocks_.size() <= limits::kMaxBlocks, blocks_.size());
     return std::move(blocks_);
   }
 
  private:
-  void cut_layer(int layer) {
+  void split_layer(int layer) {
     const int begin = model_.first_parameter(layer);
     const int end = model_.first_parameter(layer + 1);
     const auto first_block = blocks_.size();
     for (int p = begin; p < end; ++p)
-      if (!is_small(p)) cut_rows(layer, p);
+      if (!is_small(p)) split_rows(layer, p);
     for (int p = begin; p < end; ++p) {
       if (!is_small(p)) continue;
       const std::int64_t floats = shape(p).count();
@@ -50,7 +50,7 @@ class Cutter {
     }
   }
 
-  void cut_rows(int layer, int parameter) {
+  void split_rows(int layer, int parameter) {
     const std::int64_t rows = shape(parameter).rows();
     const bool vector = shape(parameter).rank() == 1;
     const std::int64_t rows_max =
@@ -107,13 +107,13 @@ void place(std::vector<Block>& blocks, std::uint32_t shards) {
 }
 
 /// One part for each layer that the shard has blocks of, the last layer first.
-std::vector<Part> parts_of(const std::vector<Block>& blocks, const std::vector<BlockId>& ids) {
+std::vector<Bucket> parts_of(const std::vector<Block>& blocks, const std::vector<BlockId>& ids) {
   std::map<int, std::vector<BlockId>, std::greater<>> by_layer;
   for (const BlockId id : ids) by_layer[blocks[id.value()].layer].push_back(id);
-  std::vector<Part> parts;
+  std::vector<Bucket> parts;
   for (auto& [layer, members] : by_layer)
     parts.push_back({static_cast<std::uint32_t>(parts.size()), layer, std::move(members)});
-  LW_CHECK(parts.size() <= limits::kMaxParts, parts.size());
+  LW_CHECK(parts.size() <= limits::kMaxBuckets, parts.size());
   return parts;
 }
 
@@ -129,11 +129,11 @@ void zero_padding(Executor& on, const Model& model, const Block& block, float* d
 }
 
 Layout::Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes)
-    : blocks_(Cutter(model, max_block_bytes).cut()), by_shard_(shards) {
+    : blocks_(BlockSplitter(model, max_block_bytes).cut()), by_shard_(shards) {
   LW_CHECK(shards > 0 && shards <= limits::kMaxShards, shards);
   place(blocks_, shards);
   for (const Block& block : blocks_) by_shard_[block.shard.value()].push_back(block.id);
-  for (const auto& ids : by_shard_) parts_.push_back(parts_of(blocks_, ids));
+  for (const auto& ids : by_shard_) buckets_.push_back(parts_of(blocks_, ids));
 }
 
 template <class T>

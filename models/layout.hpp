@@ -37,7 +37,7 @@ void zero_padding(Executor& on, const Model& model, const Block& block, float* d
 
 /// The blocks of one layer on one shard: they are pushed together. `index` counts the shard's parts
 /// in the order in which backward finishes them.
-struct Part {
+struct Bucket {
   std::uint32_t index = 0;
   int layer = 0;
   std::vector<BlockId> blocks;
@@ -58,14 +58,14 @@ class Layout {
 
   const std::vector<Block>& blocks() const { return blocks_; }
   const Block& block(BlockId id) const { return blocks_[id.value()]; }
-  std::uint32_t shards() const { return static_cast<std::uint32_t>(parts_.size()); }
-  const std::vector<Part>& parts(ShardId shard) const { return parts_[shard.value()]; }
+  std::uint32_t shards() const { return static_cast<std::uint32_t>(buckets_.size()); }
+  const std::vector<Bucket>& buckets(ShardId shard) const { return buckets_[shard.value()]; }
   /// Blocks of a shard in id order.
   const std::vector<BlockId>& blocks_of(ShardId shard) const { return by_shard_[shard.value()]; }
 
  private:
   std::vector<Block> blocks_;
-  std::vector<std::vector<Part>> parts_;
+  std::vector<std::vector<Bucket>> buckets_;
   std::vector<std::vector<BlockId>> by_shard_;
 };
 

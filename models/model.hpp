@@ -19,12 +19,12 @@ struct Parameter {
 class Model;
 
 /// Layers [first, end) of a model.
-struct ModelPart {
+struct ModelChunk {
   int first = 0;
   int end = 0;
-  static ModelPart whole(const Model& model);
+  static ModelChunk whole(const Model& model);
   bool has(int layer) const { return layer >= first && layer < end; }
-  bool operator==(const ModelPart&) const = default;
+  bool operator==(const ModelChunk&) const = default;
 };
 
 class Model {
@@ -106,7 +106,7 @@ class Model {
   std::vector<int> first_parameter_;
 };
 
-inline ModelPart ModelPart::whole(const Model& model) {
+inline ModelChunk ModelChunk::whole(const Model& model) {
   return {0, model.layers()};
 }
 

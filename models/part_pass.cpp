@@ -7,13 +7,13 @@
 
 namespace leeway {
 
-PartPass::PartPass(std::shared_ptr<const Model> model, ModelPart part, std::int64_t max_batch,
+PartPass::PartPass(std::shared_ptr<const Model> model, ModelChunk part, std::int64_t max_batch,
                    bool training, PartOptions options)
     : model_(std::move(model)) {
   LW_CHECK(model_ && max_batch >= 0, max_batch);
-  LW_CHECK(part.first == 0 || may_cut_before(*model_, part.first), part.first);
-  LW_CHECK(part.end == model_->layers() || may_cut_before(*model_, part.end), part.end);
-  LW_CHECK(training || part == ModelPart::whole(*model_), part.first, part.end);
+  LW_CHECK(part.first == 0 || can_split_before(*model_, part.first), part.first);
+  LW_CHECK(part.end == model_->layers() || can_split_before(*model_, part.end), part.end);
+  LW_CHECK(training || part == ModelChunk::whole(*model_), part.first, part.end);
   LW_CHECK(!options.halves || options.several, "halves are for several micro-batches");
   LW_CHECK(!options.recompute || (training && options.several), "recompute is for training");
   state_ = std::make_unique<State>(*model_, part, max_batch, training, std::move(options));
@@ -231,7 +231,7 @@ int PartPass::first_non_finite_layer(Stash& stash, std::span<const ParameterView
   return s.part.end;
 }
 
-ModelPart PartPass::part() const {
+ModelChunk PartPass::part() const {
   return state_->part;
 }
 

@@ -80,9 +80,10 @@ enum class Half : std::uint8_t { both, inputs, weights };
 /// Not thread-safe: one a stage.
 class PartPass {
  public:
-  /// For batches of up to `max_batch` samples. Requires cuts that may_cut_before() allows. Without
-  /// `training` the part is the whole model: dropout rests, batch norm uses its running statistics.
-  PartPass(std::shared_ptr<const Model> model, ModelPart part, std::int64_t max_batch,
+  /// For batches of up to `max_batch` samples. Requires cuts that can_split_before() allows.
+  /// Without `training` the part is the whole model: dropout rests, batch norm uses its running
+  /// statistics.
+  PartPass(std::shared_ptr<const Model> model, ModelChunk part, std::int64_t max_batch,
            bool training, PartOptions options = {});
   ~PartPass();
 
@@ -133,7 +134,7 @@ class PartPass {
   int first_non_finite_layer(Stash& stash, std::span<const ParameterView> weights);
 
   const Model& model() const { return *model_; }
-  ModelPart part() const;
+  ModelChunk part() const;
   Executor& executor() const;
 
  private:

@@ -23,7 +23,7 @@ bool is_host(Device device) {
 
 // ---- memory ----
 
-PartPass::State::State(const Model& of, ModelPart range, std::int64_t batch, bool trains,
+PartPass::State::State(const Model& of, ModelChunk range, std::int64_t batch, bool trains,
                        PartOptions given)
     : model(of),
       part(range),

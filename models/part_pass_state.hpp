@@ -12,7 +12,7 @@
 namespace leeway {
 
 struct PartPass::State final : PackedWeights {
-  State(const Model& of, ModelPart range, std::int64_t batch, bool trains, PartOptions given);
+  State(const Model& of, ModelChunk range, std::int64_t batch, bool trains, PartOptions given);
 
   bool is_first() const { return part.first == 0; }
   bool is_last() const { return part.end == model.layers(); }
@@ -84,7 +84,7 @@ struct PartPass::State final : PackedWeights {
   }
 
   const Model& model;
-  const ModelPart part;
+  const ModelChunk part;
   PassPlan plan;
   PartOptions options;
   const std::int64_t max_batch;

@@ -6,9 +6,9 @@ namespace leeway {
 
 namespace {
 
-ModelPart whole_of(const std::shared_ptr<const Model>& model) {
+ModelChunk whole_of(const std::shared_ptr<const Model>& model) {
   LW_CHECK(model);
-  return ModelPart::whole(*model);
+  return ModelChunk::whole(*model);
 }
 
 }  // namespace

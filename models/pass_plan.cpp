@@ -14,14 +14,14 @@ constexpr int kForever = std::numeric_limits<int>::max();
 
 /// The layer that wrote what `layer` gives: itself, or the one under its views; kBatch where that
 /// is the part's input.
-int writer_of(const Model& model, ModelPart part, int layer) {
+int writer_of(const Model& model, ModelChunk part, int layer) {
   while (layer >= part.first && model.layer(layer).is_view()) layer = model.input_of(layer);
   return layer < part.first ? Model::kBatch : layer;
 }
 
 /// Who reads the output of each layer.
 struct Readers {
-  Readers(const Model& model, ModelPart part)
+  Readers(const Model& model, ModelChunk part)
       : count(static_cast<std::size_t>(model.layers())), last(count.size(), kNone) {
     const auto read = [&](int source, int by) {
       const int writer = writer_of(model, part, source);
@@ -76,7 +76,7 @@ class BufferPool {
 
 }  // namespace
 
-PassPlan::PassPlan(const Model& model, ModelPart of, PlanOptions options) : part(of) {
+PassPlan::PassPlan(const Model& model, ModelChunk of, PlanOptions options) : part(of) {
   LW_CHECK(part.first >= 0 && part.first < part.end && part.end <= model.layers(), part.first,
            part.end, model.layers());
   place_outputs(model, options.backward);

@@ -52,10 +52,10 @@ struct PassPlan {
   };
 
   PassPlan(const Model& model, bool with_backward)
-      : PassPlan(model, ModelPart::whole(model), {.backward = with_backward}) {}
-  PassPlan(const Model& model, ModelPart part, PlanOptions options);
+      : PassPlan(model, ModelChunk::whole(model), {.backward = with_backward}) {}
+  PassPlan(const Model& model, ModelChunk part, PlanOptions options);
 
-  ModelPart part;
+  ModelChunk part;
   std::vector<int> output;                    // per layer: its buffer; kNone: the input's memory
   std::vector<std::int64_t> output_floats;    // per buffer, a sample
   std::vector<std::vector<Op>> backward;      // per layer, in order

@@ -29,7 +29,7 @@ std::string top_of(const std::string& layer_name) {
 
 }  // namespace
 
-bool may_cut_before(const Model& model, int layer) {
+bool can_split_before(const Model& model, int layer) {
   if (layer <= 0 || layer >= model.layers()) return false;
   std::set<int> crossing;
   for (int reader = layer; reader < model.layers(); ++reader) {
@@ -59,7 +59,7 @@ std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Execut
     const Layer& layer = model.layer(i);
     const std::int64_t bytes = output_bytes(model, i, batch);
     const bool fresh = buffers.insert(plan.output[static_cast<std::size_t>(i)]).second;
-    if (i == 0 || may_cut_before(model, i)) {
+    if (i == 0 || can_split_before(model, i)) {
       pieces.push_back({.first = i, .name = top_of(model.layer_name(i)), .kind = {}});
       // A view needs memory for the layer in place behind it.
       const bool view_alone =

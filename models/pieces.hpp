@@ -38,7 +38,7 @@ struct ModelPiece {
 std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Executor& on);
 
 /// Whether one tensor alone goes from layers before `layer` to `layer` and those behind it.
-bool may_cut_before(const Model& model, int layer);
+bool can_split_before(const Model& model, int layer);
 
 /// Whether the gradient of a layer's output is wanted: something at or before it is trained. Of
 /// Model::kBatch it is not.

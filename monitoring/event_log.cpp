@@ -15,7 +15,7 @@ void EventLog::write(Address actor, Instant at, const Event& event) {
                               {"value", event.value},
                               {"value2", event.value2},
                               {"epoch", event.epoch.value()}};
-  if (of_stage(event.kind)) json["part"] = event.part;
+  if (of_stage(event.kind)) json["chunk"] = event.chunk;
   if (!event.name.empty()) json["text"] = event.name;
   const std::string line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::lock_guard lock(mutex_);

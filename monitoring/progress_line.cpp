@@ -86,9 +86,9 @@ void ProgressLine::evaluated(const EvaluationResult& result) {
 }
 
 void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  note(concat(
-      stages_->name_of_member(worker), " ended and was evicted: ", end_reason(evicted.reason), " (",
-      evicted.returned_samples, " samples go back", evicted.torn ? ", one push is torn)" : ")"));
+  note(concat(stages_->name_of_member(worker), " ended and was evicted: ",
+              end_reason(evicted.reason), " (", evicted.returned_samples, " samples go back",
+              evicted.partial ? ", one push is partial)" : ")"));
 }
 
 void ProgressLine::came_back(WorkerId worker) {

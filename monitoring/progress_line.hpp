@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "actors/monitor.hpp"
+#include "actors/monitor/monitor.hpp"
 
 namespace leeway {
 

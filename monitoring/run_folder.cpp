@@ -94,7 +94,7 @@ void RunFolder::evicted(WorkerId worker, const msg::Evicted& evicted) {
   metrics_ << nlohmann::ordered_json{{"evicted_worker", worker.value()},
                                      {"reason", evicted.reason},
                                      {"returned_samples", evicted.returned_samples},
-                                     {"torn", evicted.torn}}
+                                     {"partial", evicted.partial}}
                   .dump()
            << std::endl;
 }
@@ -107,8 +107,8 @@ void RunFolder::ended(const RunTotals& totals) {
   progress(totals.last);
 }
 
-Status RunFolder::keep_last_cut(const std::vector<NamedTensor>& weights, Iteration iteration) {
-  return write_safetensors(path("last-cut.safetensors"), weights,
+Status RunFolder::keep_last_snapshot(const std::vector<NamedTensor>& weights, Iteration iteration) {
+  return write_safetensors(path("last-snapshot.safetensors"), weights,
                            {{"format", "pt"}, {"leeway", name_}, {"iteration", concat(iteration)}});
 }
 

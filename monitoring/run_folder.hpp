@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/monitor.hpp"
+#include "actors/monitor/monitor.hpp"
 #include "core/expected.hpp"
 #include "models/safetensors.hpp"
 
@@ -35,7 +35,7 @@ class RunFolder final : public Audience {
   void ended(const RunTotals& totals) override;
 
   /// Writes the weights at an iteration that a run which has failed evaluated last.
-  Status keep_last_cut(const std::vector<NamedTensor>& weights, Iteration iteration);
+  Status keep_last_snapshot(const std::vector<NamedTensor>& weights, Iteration iteration);
   /// Writes result, weights (if any) and curves.
   Status finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
                 const std::vector<Progress>& history);

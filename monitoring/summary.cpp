@@ -9,7 +9,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "actors/stage_memory.hpp"
+#include "actors/stage/stage_memory.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 
@@ -207,10 +207,10 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   if (bound != kUnbounded)
     out << ", allowed " << bound + 1 << " (the bound, and the iteration just pushed)";
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
-  if (totals.end.torn_pushes > 0)
-    out << "  torn pushes     " << totals.end.torn_pushes << " (completed by others)\n";
-  if (totals.end.late_pushes > 0)
-    out << "  late pushes     " << grouped(totals.end.late_pushes)
+  if (totals.end.partial_pushes > 0)
+    out << "  partial pushes     " << totals.end.partial_pushes << " (completed by others)\n";
+  if (totals.end.dropped_pushes > 0)
+    out << "  late pushes     " << grouped(totals.end.dropped_pushes)
         << " (dropped; their samples trained in other rounds)\n";
   if (totals.last.malformed > 0)
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
@@ -227,8 +227,8 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
         << (std::filesystem::exists(folder + "/events.jsonl") ? "events.jsonl, " : "")
         << (totals.weights.empty() ? "" : "weights.safetensors, ")
         << (job.data.train->vocabulary() ? "vocabulary.json, " : "")
-        << (totals.end.reason == msg::RunEnded::Reason::failed && !totals.last_cut.empty()
-                ? "last-cut.safetensors, "
+        << (totals.end.reason == msg::RunEnded::Reason::failed && !totals.last_snapshot.empty()
+                ? "last-snapshot.safetensors, "
                 : "")
         << "curves.svg\n";
   return out.str();
@@ -261,8 +261,8 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   }
   json["max_clock_gap"] = totals.last.max_clock_gap;
   json["parked_pulls"] = totals.last.parked_pulls;
-  json["torn_pushes"] = totals.end.torn_pushes;
-  json["late_pushes"] = totals.end.late_pushes;
+  json["partial_pushes"] = totals.end.partial_pushes;
+  json["dropped_pushes"] = totals.end.dropped_pushes;
   json["malformed_messages"] = totals.last.malformed;
   json["refused_messages"] = totals.last.refused;
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {

@@ -2,7 +2,7 @@
 // The run's summary as text for people, and result.json's content for programs.
 #include <string>
 
-#include "actors/monitor.hpp"
+#include "actors/monitor/monitor.hpp"
 
 namespace leeway {
 

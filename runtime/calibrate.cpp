@@ -11,16 +11,16 @@
 #include <sstream>
 #include <thread>
 
-#include "actors/monitor.hpp"
-#include "actors/participant.hpp"
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
+#include "actors/monitor/monitor.hpp"
+#include "actors/scheduler/scheduler.hpp"
+#include "actors/shard/shard.hpp"
+#include "actors/worker/participant.hpp"
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
 #include "runtime/metered_role.hpp"
 #include "sim/chance.hpp"
-#include "sim/chill.hpp"
+#include "sim/cold_cache_penalty.hpp"
 
 namespace leeway {
 namespace {
@@ -186,12 +186,12 @@ std::vector<double> times_of_steps(const Watched& watched) {
 double coldness(double usual, const Watched& resting) {
   const Ledger& worker = resting.workers.front();
   double all = 0, cold = 0;
-  sim::Chill chill;
+  sim::ColdCachePenalty penalty;
   for (const auto& part : worker.parts) {
     const auto time = nanoseconds(static_cast<std::int64_t>(part.seconds * 1e9));
     all += part.seconds;
-    cold += part.seconds * chill.work(time);
-    chill.rest(sim::scaled(time, kRest));
+    cold += part.seconds * penalty.work(time);
+    penalty.rest(sim::scaled(time, kRest));
   }
   std::vector<double> times;
   add_times_of_steps(worker, times);

@@ -35,7 +35,7 @@ class Group {
 std::string data_path(const plan::DataSource& data) {
   if (const auto* fashion = std::get_if<plan::FashionMnist>(&data)) return fashion->directory;
   if (const auto* table = std::get_if<plan::Csv>(&data)) return table->train;
-  if (const auto* writing = std::get_if<plan::Writing>(&data)) return writing->file;
+  if (const auto* writing = std::get_if<plan::TextCorpus>(&data)) return writing->file;
   return "";
 }
 
@@ -234,7 +234,7 @@ Status apply_training(const Flags& flags, Plan& plan) {
     fashion->directory = *flags.data;
   } else if (auto* table = std::get_if<plan::Csv>(&plan.data)) {
     table->train = *flags.data;
-  } else if (auto* writing = std::get_if<plan::Writing>(&plan.data)) {
+  } else if (auto* writing = std::get_if<plan::TextCorpus>(&plan.data)) {
     writing->file = *flags.data;
   } else {
     return Error{"--data: this scenario makes its own data; leave the flag out"};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "runtime/cluster_flags.hpp"
 #include "runtime/pipeline_flags.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/monitor.hpp"
-#include "messages/plan.hpp"
+#include "actors/monitor/monitor.hpp"
 #include "models/datasets/vocabulary.hpp"
 #include "models/safetensors.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 
@@ -31,8 +31,8 @@ struct Result {
   std::int64_t max_clock_gap = 0;
   std::optional<std::int64_t> staleness_bound;  // none for asp; of adaptive the largest
   std::uint64_t parked_pulls = 0;
-  std::uint64_t torn_pushes = 0;
-  std::uint64_t late_pushes = 0;  // backup: parts of rounds that were closed without them
+  std::uint64_t partial_pushes = 0;
+  std::uint64_t dropped_pushes = 0;  // backup: parts of rounds that were closed without them
   std::uint64_t seed = 0;
   double simulated_in_seconds = 0;  // of real time; 0: not simulated
   std::uint64_t protocol_hash = 0;  // of a simulated run: equal runs have equal ones
@@ -41,8 +41,8 @@ struct Result {
   std::vector<NamedTensor>
       weights;  // whole tensors, in the model's order; empty when a shard was lost
   std::vector<NamedTensor>
-      last_cut;      // of a run that failed: the weights that were evaluated last, if any
-  RunTotals totals;  // everything else: workers, waits, version lags, evaluations
+      last_snapshot;  // of a run that failed: the weights that were evaluated last, if any
+  RunTotals totals;   // everything else: workers, waits, version lags, evaluations
   std::vector<Progress> history;  // a few a second: training loss over time
 
   bool ok() const { return ran && exit_code == 0; }

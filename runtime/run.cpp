@@ -89,8 +89,8 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.iterations = last.iterations;
   result.max_clock_gap = last.max_clock_gap;
   result.parked_pulls = last.parked_pulls;
-  result.torn_pushes = totals.end.torn_pushes;
-  result.late_pushes = totals.end.late_pushes;
+  result.partial_pushes = totals.end.partial_pushes;
+  result.dropped_pushes = totals.end.dropped_pushes;
   result.seed = job.plan.seed;
   result.plan = job.plan;
   result.vocabulary = job.data.train->vocabulary();
@@ -112,16 +112,18 @@ void fill(Result& result, const Job& job, RunTotals totals) {
 
 /// Of a run that failed, keeps the weights that were evaluated last: all else may be lost with a
 /// shard.
-void keep_last_cut(Result& result, const Job& job, RunFolder* folder) {
+void keep_last_snapshot(Result& result, const Job& job, RunFolder* folder) {
   auto& totals = result.totals;
-  if (totals.end.reason != msg::RunEnded::Reason::failed || totals.last_cut.empty()) return;
-  result.last_cut = assemble(job, totals.last_cut);
-  std::string text =
-      concat("; the last cut that was evaluated is at iteration ", totals.last_cut_iteration);
+  if (totals.end.reason != msg::RunEnded::Reason::failed || totals.last_snapshot.empty()) return;
+  result.last_snapshot = assemble(job, totals.last_snapshot);
+  std::string text = concat("; the last snapshot that was evaluated is at iteration ",
+                            totals.last_snapshot_iteration);
   if (folder) {
-    const auto saved = folder->keep_last_cut(result.last_cut, totals.last_cut_iteration);
-    text += saved ? concat(": go on from it with --init ", folder->path("last-cut.safetensors"))
-                  : concat("; ", saved.error().text);
+    const auto saved =
+        folder->keep_last_snapshot(result.last_snapshot, totals.last_snapshot_iteration);
+    text += saved
+                ? concat(": go on from it with --init ", folder->path("last-snapshot.safetensors"))
+                : concat("; ", saved.error().text);
   }
   totals.end.text += text;
   result.error += text;
@@ -286,7 +288,7 @@ Result run(const Plan& plan, const RunOptions& options) {
     result.error += standstill;
     result.totals.end.text += standstill;
   }
-  keep_last_cut(result, *job, folder.get());
+  keep_last_snapshot(result, *job, folder.get());
   if (folder) {
     result.folder = options.folder;
     const auto saved =

@@ -31,7 +31,7 @@ Expected<std::shared_ptr<const Model>> model_of(const Plan& plan, const Vocabula
     return Error{concat("the run \"", plan.name,
                         "\" has learned nothing, its gradients were not computed; train again "
                         "without --gradients none")};
-  const auto* writing = std::get_if<plan::Writing>(&plan.data);
+  const auto* writing = std::get_if<plan::TextCorpus>(&plan.data);
   if (!writing)
     return Error{concat("the run \"", plan.name,
                         "\" has not learned from a text; give one that has, such as char-gpt's")};

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
 #include "models/datasets/vocabulary.hpp"
 #include "models/safetensors.hpp"
+#include "plan/plan.hpp"
 #include "runtime/result.hpp"
 
 namespace leeway {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "policies/straggler/text.hpp"
 #include "runtime/fault_text.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 
@@ -32,7 +32,7 @@ inline plan::Csv csv(std::string train, std::string label = "label") {
 /// Characters of a UTF-8 file, each to be told from up to `context` before it; without a file, of
 /// the King James Bible as Debian's bible-kjv has it.
 inline plan::DataSource text(std::uint32_t context, std::string file = "") {
-  return plan::Writing{.file = std::move(file), .context = context};
+  return plan::TextCorpus{.file = std::move(file), .context = context};
 }
 /// Samples of y = slope * x + intercept + noise * N(0, 1).
 inline plan::Synthetic line(double slope, double intercept, double noise,

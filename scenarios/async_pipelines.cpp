@@ -61,16 +61,16 @@ class Updates {
   void look(Instant at, const Event& event) {
     // The last shard, and of each shard the last stage, count.
     if (event.kind == Event::Kind::clock_moved) done_[event.value] = (at - Instant{}).seconds();
-    if (event.kind == Event::Kind::cut_taken)
-      cuts_[event.value] = static_cast<double>(event.iteration.value());
+    if (event.kind == Event::Kind::snapshot_taken)
+      snapshots_[event.value] = static_cast<double>(event.iteration.value());
   }
   /// Cuts are evaluated in order, and at last the final weights.
   Losses losses(const std::vector<EvaluationResult>& evaluations) const {
     Losses losses;
-    auto cut = cuts_.begin();
+    auto snapshot = snapshots_.begin();
     for (const auto& evaluation : evaluations)
-      if (!evaluation.final && cut != cuts_.end())
-        losses.emplace_back((cut++)->second, evaluation.loss);
+      if (!evaluation.final && snapshot != snapshots_.end())
+        losses.emplace_back((snapshot++)->second, evaluation.loss);
       else if (evaluation.final && !done_.empty())
         losses.emplace_back(static_cast<double>(done_.rbegin()->first), evaluation.loss);
     return losses;
@@ -87,8 +87,8 @@ class Updates {
   }
 
  private:
-  std::map<std::int64_t, double> done_;  // updates, and when the last block had had them
-  std::map<std::int64_t, double> cuts_;  // of each cut how many updates its weights have had
+  std::map<std::int64_t, double> done_;       // updates, and when the last block had had them
+  std::map<std::int64_t, double> snapshots_;  // of each cut how many updates its weights have had
 };
 
 /// Updates until the loss was at the target, taken to fall evenly between two evaluations.
@@ -295,7 +295,8 @@ int main(int argc, char** argv) {
                     "Compare pipelines that are never emptied with those that are.");
   scenario
       .description(
-          "A network of nine linear layers learns Fashion-MNIST, cut into four stages, in virtual "
+          "A network of nine linear layers learns Fashion-MNIST, snapshot into four stages, in "
+          "virtual "
           "time: by four\n"
           "schedules, with 1, 3 and 12 micro-batches an update of 48 samples, at two rates. A run "
           "whose loss is not\n"

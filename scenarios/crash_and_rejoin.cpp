@@ -20,10 +20,10 @@ using study::cell;
 namespace {
 
 std::string row(const std::string& name, const Result& result) {
-  std::string text = name + std::string(14 - name.size(), ' ') +
-                     cell(10, duration(result.seconds)) +
-                     cell(12, grouped(result.samples_trained)) +
-                     cell(8, concat(result.torn_pushes)) + cell(11, percent(result.test_accuracy));
+  std::string text =
+      name + std::string(14 - name.size(), ' ') + cell(10, duration(result.seconds)) +
+      cell(12, grouped(result.samples_trained)) + cell(8, concat(result.partial_pushes)) +
+      cell(11, percent(result.test_accuracy));
   for (const auto& worker : result.totals.workers) text += cell(10, concat(worker.samples));
   return text + '\n';
 }
@@ -75,7 +75,8 @@ int main(int argc, char** argv) {
   auto status = check_faults(scenario.plan().faults, line.plan);
   if (status) status = report.open();
   if (!status) return report.refuse(status.error().text);
-  report.tell("                    time     trained    torn   accuracy   samples of each worker\n");
+  report.tell(
+      "                    time     trained    partial   accuracy   samples of each worker\n");
   std::uint64_t trained = 0;
   for (const bool disturbed : {false, true}) {
     const std::string name = disturbed ? "disturbed" : "undisturbed";

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "messages/address.hpp"
+#include "core/address.hpp"
 
 namespace leeway::sim {
 

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/monitor.hpp"
+#include "actors/monitor/monitor.hpp"
 #include "actors/outbox.hpp"
 #include "core/check.hpp"
 #include "messages/envelope.hpp"

@@ -1,10 +1,10 @@
 #include "sim/simulation.hpp"
 
-#include "actors/participant.hpp"
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
+#include "actors/scheduler/scheduler.hpp"
+#include "actors/shard/shard.hpp"
+#include "actors/worker/participant.hpp"
 #include "core/text.hpp"
-#include "messages/faults.hpp"
+#include "plan/fault_queries.hpp"
 #include "sim/checkers/catalogue.hpp"
 
 namespace leeway::sim {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/job.hpp"
-#include "actors/monitor.hpp"
+#include "actors/monitor/monitor.hpp"
 #include "sim/faults/faults.hpp"
 #include "sim/simulator.hpp"
 

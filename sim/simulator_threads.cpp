@@ -20,8 +20,12 @@ void Simulator::Threads::add_actor() {
   if (!has_own_thread(actor)) return;
   NodeState& node = node_of(actor);
   actors_.back().own = node.cores.add_thread();
-  node.threads.push_back(
-      {.turn = {actor, {}}, .event = {}, .task = {}, .began = {}, .rests_since = {}, .chill = {}});
+  node.threads.push_back({.turn = {actor, {}},
+                          .event = {},
+                          .task = {},
+                          .began = {},
+                          .rests_since = {},
+                          .penalty = {}});
 }
 
 // ---- what there is to do ----
@@ -125,9 +129,9 @@ void Simulator::Threads::begin_task(Thread thread, std::uint32_t task, Duration 
 }
 
 Duration Simulator::Threads::prolonged(ThreadState& thread, Duration time) const {
-  if (thread.rests_since) thread.chill.rest(simulator_.now_ - *thread.rests_since);
+  if (thread.rests_since) thread.penalty.rest(simulator_.now_ - *thread.rests_since);
   thread.rests_since.reset();
-  return scaled(time, 1 + simulator_.options_.world.cold * thread.chill.work(time));
+  return scaled(time, 1 + simulator_.options_.world.cold * thread.penalty.work(time));
 }
 
 void Simulator::Threads::finish(NodeState& node, Thread thread) {
@@ -137,7 +141,7 @@ void Simulator::Threads::finish(NodeState& node, Thread thread) {
                           .task = {},
                           .began = {},
                           .rests_since = {},
-                          .chill = done.chill};
+                          .penalty = done.penalty};
   const ActorIndex actor = done.turn.actor;
   if (done.task) {
     part_computed(done, *done.task);

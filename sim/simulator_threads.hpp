@@ -9,7 +9,7 @@
 // come meanwhile.
 #include <vector>
 
-#include "sim/chill.hpp"
+#include "sim/cold_cache_penalty.hpp"
 #include "sim/shared_cores.hpp"
 #include "sim/simulator.hpp"
 
@@ -51,7 +51,7 @@ class Simulator::Threads {
     std::optional<std::uint32_t> task;  // that is computed
     Instant began;
     std::optional<Instant> rests_since;  // while it has nothing to do
-    Chill chill;
+    ColdCachePenalty penalty;
   };
   struct NodeState {
     SharedCores cores;

@@ -12,7 +12,7 @@ namespace {
 /// Far more than a story takes.
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
-bool fits(const Happening& wanted, const Happening& seen) {
+bool fits(const EventPattern& wanted, const EventPattern& seen) {
   return wanted.kind == seen.kind && wanted.event == seen.event &&
          (wanted.message.empty() || wanted.message == seen.message) &&
          (!wanted.from || wanted.from == seen.from) && (!wanted.to || wanted.to == seen.to) &&
@@ -24,8 +24,8 @@ std::optional<Iteration> iteration_of(std::optional<int> iteration) {
   return Iteration(*iteration);
 }
 
-Happening seen(Happening::Kind kind, const Letter& letter) {
-  Happening out{.kind = kind, .from = letter.from(), .to = letter.to()};
+EventPattern seen(EventPattern::Kind kind, const Letter& letter) {
+  EventPattern out{.kind = kind, .from = letter.from(), .to = letter.to()};
   if (const Envelope* envelope = letter.open()) {
     out.message = name_of(envelope->body);
     out.iteration = sim::iteration_of(envelope->body);
@@ -35,7 +35,7 @@ Happening seen(Happening::Kind kind, const Letter& letter) {
 
 }  // namespace
 
-std::string Happening::in_words() const {
+std::string EventPattern::in_words() const {
   std::string text;
   if (kind == Kind::ended) return concat("the end of ", *from);
   if (kind == Kind::event) {
@@ -49,19 +49,19 @@ std::string Happening::in_words() const {
   return text;
 }
 
-Happening event(Event::Kind kind, Address worker, std::optional<int> iteration) {
-  return {.kind = Happening::Kind::event,
+EventPattern event(Event::Kind kind, Address worker, std::optional<int> iteration) {
+  return {.kind = EventPattern::Kind::event,
           .event = kind,
           .to = worker,
           .iteration = iteration_of(iteration)};
 }
 
-Happening ended(Address actor) {
-  return {.kind = Happening::Kind::ended, .from = actor};
+EventPattern ended(Address actor) {
+  return {.kind = EventPattern::Kind::ended, .from = actor};
 }
 
-Happening message(Happening::Kind kind, const Body& body, Address from, Address to,
-                  std::optional<int> iteration) {
+EventPattern message(EventPattern::Kind kind, const Body& body, Address from, Address to,
+                     std::optional<int> iteration) {
   return {.kind = kind,
           .message = name_of(body),
           .from = from,
@@ -73,15 +73,15 @@ Happening message(Happening::Kind kind, const Body& body, Address from, Address 
 class Story::Witness final : public Observer {
  public:
   void on_event(Instant, Address actor, const Event& event) override {
-    seen_.push_back({.kind = Happening::Kind::event,
+    seen_.push_back({.kind = EventPattern::Kind::event,
                      .event = event.kind,
                      .from = actor,
                      .to = address_of(event.worker),
                      .iteration = event.iteration});
   }
   void on_sent(Instant, const Letter& letter) override {
-    seen_.push_back(seen(Happening::Kind::sent, letter));
-    const auto trap = std::find_if(traps_.begin(), traps_.end(), [&](const Happening& wanted) {
+    seen_.push_back(seen(EventPattern::Kind::sent, letter));
+    const auto trap = std::find_if(traps_.begin(), traps_.end(), [&](const EventPattern& wanted) {
       return fits(wanted, seen_.back());
     });
     if (trap == traps_.end()) return;
@@ -89,24 +89,24 @@ class Story::Witness final : public Observer {
     host_->hold(letter.from(), letter.to());  // this one as well: it is not on its way yet
   }
   void on_delivered(Instant, const Letter& letter) override {
-    seen_.push_back(seen(Happening::Kind::delivered, letter));
+    seen_.push_back(seen(EventPattern::Kind::delivered, letter));
   }
   void on_ended(Instant, Address actor) override {
-    seen_.push_back({.kind = Happening::Kind::ended, .from = actor});
+    seen_.push_back({.kind = EventPattern::Kind::ended, .from = actor});
   }
 
   void watch(Simulator& host) { host_ = &host; }
-  void hold_at(const Happening& sent) { traps_.push_back(sent); }
-  const std::vector<Happening>& all() const { return seen_; }
-  std::size_t count(const Happening& wanted, std::size_t from = 0) const {
+  void hold_at(const EventPattern& sent) { traps_.push_back(sent); }
+  const std::vector<EventPattern>& all() const { return seen_; }
+  std::size_t count(const EventPattern& wanted, std::size_t from = 0) const {
     return static_cast<std::size_t>(
         std::count_if(seen_.begin() + static_cast<std::ptrdiff_t>(from), seen_.end(),
-                      [&](const Happening& one) { return fits(wanted, one); }));
+                      [&](const EventPattern& one) { return fits(wanted, one); }));
   }
 
  private:
   Simulator* host_ = nullptr;
-  std::vector<Happening> seen_, traps_;
+  std::vector<EventPattern> seen_, traps_;
 };
 
 Story::Story(std::shared_ptr<const Job> job) : Story(std::move(job), std::make_shared<Witness>()) {}
@@ -131,10 +131,9 @@ void Story::step(const std::string& what) {
     throw CheckFailed(concat("waited for ", what, ": ", stuck));
 }
 
-Story& Story::until(const Happening& happening) {
-  const std::string what = happening.in_words();
-  for (std::size_t looked_at = witness_->all().size();
-       witness_->count(happening, looked_at) == 0;) {
+Story& Story::until(const EventPattern& pattern) {
+  const std::string what = pattern.in_words();
+  for (std::size_t looked_at = witness_->all().size(); witness_->count(pattern, looked_at) == 0;) {
     looked_at = witness_->all().size();
     if (simulation_.ended()) throw CheckFailed(concat("the run ended without ", what));
     step(what);
@@ -164,8 +163,8 @@ Story& Story::hold(Address from, Address to) {
   return *this;
 }
 
-Story& Story::hold(const Happening& sent) {
-  LW_CHECK(sent.kind == Happening::Kind::sent, sent.in_words());
+Story& Story::hold(const EventPattern& sent) {
+  LW_CHECK(sent.kind == EventPattern::Kind::sent, sent.in_words());
   witness_->hold_at(sent);
   return *this;
 }
@@ -177,7 +176,7 @@ Story& Story::release(Address from, Address to) {
 
 Story& Story::deliver_one(Address from, Address to) {
   LW_CHECK(host().release_one(from, to), "nothing waits", from, to);
-  return until({.kind = Happening::Kind::delivered, .from = from, .to = to});
+  return until({.kind = EventPattern::Kind::delivered, .from = from, .to = to});
 }
 
 Story& Story::sever(Address a, Address b) {
@@ -217,14 +216,14 @@ Story& Story::thaw(Address actor) {
 
 // ---- what came of it ----
 
-std::size_t Story::count(const Happening& happening) const {
-  return witness_->count(happening);
+std::size_t Story::count(const EventPattern& pattern) const {
+  return witness_->count(pattern);
 }
 
 bool Story::waits(Address worker, Address shard) const {
   std::vector<Iteration> waiting;
   for (const auto& one : witness_->all()) {
-    if (one.kind != Happening::Kind::event || one.from != shard || one.to != worker) continue;
+    if (one.kind != EventPattern::Kind::event || one.from != shard || one.to != worker) continue;
     if (one.event == Event::Kind::pull_parked) waiting.push_back(*one.iteration);
     if (one.event == Event::Kind::removed) waiting.clear();
     if (one.event == Event::Kind::pull_answered || one.event == Event::Kind::refused)

@@ -26,7 +26,7 @@ constexpr Address shard(std::uint32_t index) {
 }
 
 /// Something that may happen, as far as it matters: what is left open may be anything.
-struct Happening {
+struct EventPattern {
   enum class Kind : std::uint8_t { event, sent, delivered, ended };
   Kind kind{};
   Event::Kind event{};                 // of an event
@@ -35,8 +35,8 @@ struct Happening {
   std::optional<Iteration> iteration;  // also the one that a message speaks of
 
   /// The same, at this actor alone.
-  Happening at(Address actor) const {
-    Happening here = *this;
+  EventPattern at(Address actor) const {
+    EventPattern here = *this;
     here.from = actor;
     return here;
   }
@@ -45,69 +45,69 @@ struct Happening {
 };
 
 /// An event that concerns a worker.
-Happening event(Event::Kind kind, Address worker, std::optional<int> iteration = {});
+EventPattern event(Event::Kind kind, Address worker, std::optional<int> iteration = {});
 
 // At a shard.
-inline Happening parked(Address worker, std::optional<int> iteration = {}) {
+inline EventPattern parked(Address worker, std::optional<int> iteration = {}) {
   return event(Event::Kind::pull_parked, worker, iteration);
 }
-inline Happening answered(Address worker, std::optional<int> iteration = {}) {
+inline EventPattern answered(Address worker, std::optional<int> iteration = {}) {
   return event(Event::Kind::pull_answered, worker, iteration);
 }
-inline Happening applied(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::part_applied, worker, iteration);
+inline EventPattern applied(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::bucket_applied, worker, iteration);
 }
-inline Happening repeated(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::part_repeated, worker, iteration);
+inline EventPattern repeated(Address worker, std::optional<int> iteration = {}) {
+  return event(Event::Kind::bucket_repeated, worker, iteration);
 }
-inline Happening refused(Address worker, std::optional<int> iteration = {}) {
+inline EventPattern refused(Address worker, std::optional<int> iteration = {}) {
   return event(Event::Kind::refused, worker, iteration);
 }
-inline Happening admitted(Address worker) {
+inline EventPattern admitted(Address worker) {
   return event(Event::Kind::admitted, worker);
 }
-inline Happening fenced(Address worker) {
+inline EventPattern fenced(Address worker) {
   return event(Event::Kind::fenced, worker);
 }
-inline Happening removed(Address worker) {
+inline EventPattern removed(Address worker) {
   return event(Event::Kind::removed, worker);
 }
 
 // At the scheduler.
-inline Happening leased(Address worker, std::optional<int> iteration = {}) {
+inline EventPattern leased(Address worker, std::optional<int> iteration = {}) {
   return event(Event::Kind::lease_granted, worker, iteration);
 }
-inline Happening given_back(Address worker) {
+inline EventPattern given_back(Address worker) {
   return event(Event::Kind::lease_returned, worker);
 }
-inline Happening evicted(Address worker) {
+inline EventPattern evicted(Address worker) {
   return event(Event::Kind::evicted, worker);
 }
-inline Happening torn(Address worker) {
-  return event(Event::Kind::torn, worker);
+inline EventPattern partial(Address worker) {
+  return event(Event::Kind::partial, worker);
 }
 
 // At a worker.
-inline Happening begun(Address worker, std::optional<int> iteration = {}) {
+inline EventPattern begun(Address worker, std::optional<int> iteration = {}) {
   return event(Event::Kind::step_started, worker, iteration);
 }
-inline Happening finished(Address worker, std::optional<int> iteration = {}) {
+inline EventPattern finished(Address worker, std::optional<int> iteration = {}) {
   return event(Event::Kind::step_finished, worker, iteration);
 }
 
 /// The actor has ended, before its run.
-Happening ended(Address actor);
+EventPattern ended(Address actor);
 
 // Messages, of one type: sent<msg::Push>(worker(1), shard(0)).
-Happening message(Happening::Kind kind, const Body& body, Address from, Address to,
-                  std::optional<int> iteration);
+EventPattern message(EventPattern::Kind kind, const Body& body, Address from, Address to,
+                     std::optional<int> iteration);
 template <class Message>
-Happening sent(Address from, Address to, std::optional<int> iteration = {}) {
-  return message(Happening::Kind::sent, Message{}, from, to, iteration);
+EventPattern sent(Address from, Address to, std::optional<int> iteration = {}) {
+  return message(EventPattern::Kind::sent, Message{}, from, to, iteration);
 }
 template <class Message>
-Happening delivered(Address from, Address to, std::optional<int> iteration = {}) {
-  return message(Happening::Kind::delivered, Message{}, from, to, iteration);
+EventPattern delivered(Address from, Address to, std::optional<int> iteration = {}) {
+  return message(EventPattern::Kind::delivered, Message{}, from, to, iteration);
 }
 
 class Story {
@@ -118,7 +118,7 @@ class Story {
   // How the run goes on. Throws CheckFailed when it ends, or comes to a standstill, before that.
 
   /// Until this happens, once more from here on.
-  Story& until(const Happening& happening);
+  Story& until(const EventPattern& pattern);
   Story& pass(Duration time);
   Story& to_the_end();
 
@@ -127,7 +127,7 @@ class Story {
   /// Messages from one to the other wait.
   Story& hold(Address from, Address to);
   /// They wait from the next such message on, which must be a sent() one.
-  Story& hold(const Happening& sent);
+  Story& hold(const EventPattern& sent);
   Story& release(Address from, Address to);
   /// Lets the oldest message that waits through, and goes on until it is delivered.
   Story& deliver_one(Address from, Address to);
@@ -143,8 +143,8 @@ class Story {
 
   // What came of it.
 
-  std::size_t count(const Happening& happening) const;
-  bool happened(const Happening& happening) const { return count(happening) > 0; }
+  std::size_t count(const EventPattern& pattern) const;
+  bool happened(const EventPattern& pattern) const { return count(pattern) > 0; }
   /// Whether a pull of the worker is parked at the shard.
   bool waits(Address worker, Address shard) const;
   /// After the end.

@@ -1,7 +1,7 @@
 #include "sim/words.hpp"
 
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
+#include "actors/scheduler/scheduler.hpp"
+#include "actors/shard/shard.hpp"
 #include "core/text.hpp"
 
 namespace leeway::sim {

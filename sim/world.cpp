@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/text.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "sim/chance.hpp"
 
 namespace leeway::sim {

@@ -5,7 +5,7 @@
 
 #include "core/expected.hpp"
 #include "core/time.hpp"
-#include "messages/plan_world.hpp"
+#include "plan/world.hpp"
 
 namespace leeway::sim {
 
@@ -41,7 +41,7 @@ struct World {
   Duration timer;         // that a timer rings late
   Duration slice;         // that a thread keeps a core when others wait; none: until it has done
   double contention = 0;  // all takes 1 + contention times as long when all cores are busy
-  double cold = 0;        // after a long rest all takes 1 + cold times as long; see sim/chill.hpp
+  double cold = 0;        // after a long rest all takes 1 + cold times as long; see sim/penalty.hpp
   bool has_threads() const { return message > Duration{}; }
 };
 

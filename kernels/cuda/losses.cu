@@ -26,11 +26,11 @@ __device__ void leave_part(ClassLoss* parts, double loss, std::int64_t correct) 
 
 /// result = the parts together, the loss divided by `count`; zeros for none.
 __global__ void __launch_bounds__(kThreads)
-    finish_kernel(ClassLoss* result, const ClassLoss* parts, unsigned count_of_parts,
+    finish_kernel(ClassLoss* result, const ClassLoss* parts, unsigned count_of_buckets,
                   std::int64_t count) {
   double loss = 0;
   std::int64_t correct = 0;
-  for (unsigned i = threadIdx.x; i < count_of_parts; i += kThreads) {
+  for (unsigned i = threadIdx.x; i < count_of_buckets; i += kThreads) {
     loss += parts[i].loss;
     correct += parts[i].correct;
   }

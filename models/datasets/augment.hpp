@@ -4,7 +4,7 @@
 #include <span>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "tensor/shape.hpp"
 
 namespace leeway {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
 #include "models/datasets/dataset.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

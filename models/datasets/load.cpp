@@ -84,7 +84,7 @@ struct Loader {
   Expected<TrainTest> operator()(const plan::Synthetic& source) const {
     return make_synthetic(source, seed);
   }
-  Expected<TrainTest> operator()(const plan::Writing& source) const { return load_text(source); }
+  Expected<TrainTest> operator()(const plan::TextCorpus& source) const { return load_text(source); }
   Expected<TrainTest> operator()(const plan::CustomData& source) const {
     return make_custom(source, seed);
   }

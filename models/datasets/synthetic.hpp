@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
 #include "models/datasets/dataset.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

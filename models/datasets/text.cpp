@@ -53,7 +53,7 @@ void TextWindows::gather_labels(std::span<const std::int64_t> samples, std::int3
     labels = std::copy_n(window(sample) + 1, context_, labels);
 }
 
-Expected<TrainTest> windows_of(std::string_view text, const plan::Writing& source,
+Expected<TrainTest> windows_of(std::string_view text, const plan::TextCorpus& source,
                                const std::string& name) {
   const auto vocabulary = Vocabulary::of(text, name);
   if (!vocabulary) return vocabulary.error();
@@ -72,7 +72,7 @@ Expected<TrainTest> windows_of(std::string_view text, const plan::Writing& sourc
   return TrainTest{train, test};
 }
 
-Expected<TrainTest> load_text(const plan::Writing& source) {
+Expected<TrainTest> load_text(const plan::TextCorpus& source) {
   const auto bytes = source.file.empty()
                          ? king_james()
                          : read_file(source.file, "give --data FILE, a text in UTF-8");

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/datasets/vocabulary.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 
@@ -46,10 +46,10 @@ class TextWindows final : public Dataset {
 /// Reads the file, or has Debian's `bible` print the King James Bible; the last `test_share` of its
 /// characters is for tests. Errors: no such file, no such program, bytes that are not UTF-8, and
 /// texts too short for a window each.
-Expected<TrainTest> load_text(const plan::Writing& source);
+Expected<TrainTest> load_text(const plan::TextCorpus& source);
 
 /// The same of a text in memory; `name` is for errors.
-Expected<TrainTest> windows_of(std::string_view text, const plan::Writing& source,
+Expected<TrainTest> windows_of(std::string_view text, const plan::TextCorpus& source,
                                const std::string& name);
 
 }  // namespace leeway

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

@@ -7,7 +7,7 @@
 // fewer micro-batches, none of them larger than usual.
 #include <cstdint>
 
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

@@ -18,7 +18,7 @@ class Backup final : public Consistency {
   std::string_view name() const override { return "backup"; }
   std::int64_t bound(Iteration) const override { return 0; }
   bool by_rounds() const override { return true; }
-  bool drops_late() const override { return true; }
+  bool drops_stragglers() const override { return true; }
   std::size_t contributors(std::size_t live) const override {
     return backup_contributors(live, spare_);
   }

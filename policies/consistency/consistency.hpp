@@ -10,7 +10,7 @@
 
 #include "core/ids.hpp"
 #include "core/mutant.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 
@@ -41,7 +41,7 @@ class Consistency {
   /// false when each is applied on arrival.
   virtual bool by_rounds() const { return false; }
   /// By rounds: true when a round is closed with the first pushes of it, and late ones are dropped.
-  virtual bool drops_late() const { return false; }
+  virtual bool drops_stragglers() const { return false; }
   /// By rounds: of `live` workers with samples, how many pushes make a round.
   virtual std::size_t contributors(std::size_t live) const { return live; }
 };

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "kernels/executor.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

@@ -91,7 +91,7 @@ std::int64_t PartitionCosts::pace(int part, int first, int end) const {
   return std::max(time(part, first, end).of_micro_batch(), 2 * link_time(bytes_into(first)));
 }
 
-PartMemory PartitionCosts::needs(int part, int first, int end) const {
+ChunkMemory PartitionCosts::needs(int part, int first, int end) const {
   const auto stage = static_cast<std::size_t>(stage_of(part));
   const Sums &from = sums(first), &to = sums(end);
   const std::int64_t input = first == 0 ? problem_.input_bytes : piece(first - 1).handed_bytes;
@@ -100,12 +100,12 @@ PartMemory PartitionCosts::needs(int part, int first, int end) const {
   const std::int64_t activations =
       std::max<std::int64_t>(0, to.kept - from.kept + piece(first).first_bytes -
                                     (end < pieces() ? piece(end - 1).unread_bytes : 0));
-  PartMemory needs{.kept = input + told + activations,
-                   .open = to.gradients - from.gradients,
-                   .shared = 0,
-                   .working = working(first, end),
-                   .weights = to.weights - from.weights,
-                   .statistics = to.statistics - from.statistics};
+  ChunkMemory needs{.kept = input + told + activations,
+                    .open = to.gradients - from.gradients,
+                    .shared = 0,
+                    .working = working(first, end),
+                    .weights = to.weights - from.weights,
+                    .statistics = to.statistics - from.statistics};
   if (stage < problem_.recompute.size() && problem_.recompute[stage]) {
     needs.kept -= activations;
     needs.shared = activations;
@@ -114,7 +114,7 @@ PartMemory PartitionCosts::needs(int part, int first, int end) const {
 }
 
 StageMemory PartitionCosts::memory(int part, int first, int end) const {
-  const PartMemory one = needs(part, first, end);
+  const ChunkMemory one = needs(part, first, end);
   return stage_memory(counts_[static_cast<std::size_t>(stage_of(part))], {&one, 1},
                       problem_.optimizer_slots);
 }
@@ -125,7 +125,7 @@ bool PartitionCosts::fits(int part, int first, int end) const {
 }
 
 std::vector<StageMemory> PartitionCosts::memory_of_stages(const std::vector<int>& ends) const {
-  std::vector<std::vector<PartMemory>> needed(problem_.devices.size());
+  std::vector<std::vector<ChunkMemory>> needed(problem_.devices.size());
   int first = 0;
   for (int part = 0; part < parts(); ++part) {
     const int end = ends[static_cast<std::size_t>(part)];

@@ -40,7 +40,7 @@ class PartitionCosts {
   const Sums& sums(int index) const { return sums_[static_cast<std::size_t>(index)]; }
   OpCosts time(int part, int first, int end) const;
   std::int64_t link_time(std::int64_t bytes) const;
-  PartMemory needs(int part, int first, int end) const;
+  ChunkMemory needs(int part, int first, int end) const;
   std::vector<StageMemory> memory_of_stages(const std::vector<int>& ends) const;
   std::int64_t working(int first, int end) const;
 

@@ -23,10 +23,10 @@ StageCounts stage_counts(const Spec& spec, int stage) {
           .open_halves = schedule.peak_open_halves(run, stage)};
 }
 
-StageMemory stage_memory(const StageCounts& counts, std::span<const PartMemory> parts,
+StageMemory stage_memory(const StageCounts& counts, std::span<const ChunkMemory> parts,
                          int optimizer_slots) {
   std::int64_t parameters = 0, weights = 0, kept = 0, open = 0, shared = 0, working = 0;
-  for (const PartMemory& part : parts) {
+  for (const ChunkMemory& part : parts) {
     weights += part.weights;
     parameters += part.weights + part.statistics;
     kept = std::max(kept, part.kept);

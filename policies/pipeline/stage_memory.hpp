@@ -9,7 +9,7 @@
 namespace leeway::pipeline {
 
 /// What one part of a model needs. Bytes.
-struct PartMemory {
+struct ChunkMemory {
   // Of a micro-batch:
   std::int64_t kept = 0;  // from forward until backward
   std::int64_t open = 0;  // in addition between the halves of a backward
@@ -49,7 +49,7 @@ StageCounts stage_counts(const Spec& spec, int stage);
 /// Of a stage with these parts of the model, one for each chunk. `optimizer_slots`: arrays of
 /// optimizer state, each as large as the weights. With several chunks, micro-batches are taken to
 /// be at the one that keeps most: then it is an upper bound.
-StageMemory stage_memory(const StageCounts& counts, std::span<const PartMemory> parts,
+StageMemory stage_memory(const StageCounts& counts, std::span<const ChunkMemory> parts,
                          int optimizer_slots);
 
 }  // namespace leeway::pipeline

@@ -2,7 +2,7 @@
 // Schedule: the learning rate as a function of training progress.
 #include <memory>
 
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

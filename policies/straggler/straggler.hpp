@@ -8,7 +8,7 @@
 #include "core/expected.hpp"
 #include "core/rng.hpp"
 #include "core/time.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "policies/catalogue.hpp"
 
 namespace leeway {

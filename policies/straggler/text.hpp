@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/expected.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 

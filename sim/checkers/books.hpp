@@ -2,9 +2,9 @@
 // Books: a T for each worker at each shard, for checkers that look one up in every step.
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/check.hpp"
 #include "core/limits.hpp"
-#include "messages/address.hpp"
 
 namespace leeway::sim {
 

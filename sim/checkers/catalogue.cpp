@@ -2,7 +2,6 @@
 
 #include "sim/checkers/bounds.hpp"
 #include "sim/checkers/clocks.hpp"
-#include "sim/checkers/cuts.hpp"
 #include "sim/checkers/evicted.hpp"
 #include "sim/checkers/exactly_once.hpp"
 #include "sim/checkers/limits.hpp"
@@ -11,6 +10,7 @@
 #include "sim/checkers/rounds.hpp"
 #include "sim/checkers/rule.hpp"
 #include "sim/checkers/samples.hpp"
+#include "sim/checkers/snapshots.hpp"
 #include "sim/checkers/stage_queues.hpp"
 #include "sim/checkers/weights.hpp"
 
@@ -25,7 +25,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<ExactlyOnceChecker>(),
           std::make_shared<ParkedChecker>(clocks, bounds),
           std::make_shared<RoundChecker>(job),
-          std::make_shared<CutChecker>(job),
+          std::make_shared<SnapshotChecker>(job),
           std::make_shared<SampleChecker>(job),
           std::make_shared<WeightsChecker>(job),
           std::make_shared<PipelineChecker>(job),

@@ -19,9 +19,9 @@ IterationSet& ExactlyOnceChecker::at(Lives& lives, Incarnation incarnation, std:
 }
 
 void ExactlyOnceChecker::on_event(Instant, Address actor, const Event& event) {
-  if (event.kind == Event::Kind::late)
+  if (event.kind == Event::Kind::push_dropped)
     late_[{actor, event.worker, event.incarnation}].insert(event.iteration);
-  if (event.kind != Event::Kind::part_applied) return;
+  if (event.kind != Event::Kind::bucket_applied) return;
   const auto part = static_cast<std::uint32_t>(event.value);
   auto& lives = workers_.at(actor, event.worker);
   if (!at(lives, event.incarnation, part).insert(event.iteration))
@@ -46,9 +46,9 @@ void ExactlyOnceChecker::on_delivered(Instant, const Letter& letter) {
   const WorkerId worker(letter.to().index);
   if (is_late(letter.from(), worker, incarnation, pushed->iteration)) return;
   const auto* lives = workers_.find(letter.from(), worker);
-  const auto* applied = lives ? find(*lives, incarnation, pushed->part) : nullptr;
+  const auto* applied = lives ? find(*lives, incarnation, pushed->bucket) : nullptr;
   if (!applied || !applied->contains(pushed->iteration))
-    violated({letter.from(), letter.to()}, "part ", pushed->part, " of iteration ",
+    violated({letter.from(), letter.to()}, "part ", pushed->bucket, " of iteration ",
              pushed->iteration, ", incarnation ", incarnation, ", acknowledged but not applied");
 }
 

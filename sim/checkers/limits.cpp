@@ -47,10 +47,10 @@ void LimitsChecker::on_event(Instant, Address actor, const Event& event) {
     case Event::Kind::admitted:
       worker.began = event.iteration.value();
       return;
-    case Event::Kind::part_applied:
+    case Event::Kind::bucket_applied:
       if (event.incarnation == worker.incarnation) ++worker.applied;
       return;
-    case Event::Kind::late:
+    case Event::Kind::push_dropped:
       ++worker.began;  // nothing of that iteration will be applied
       return;
     case Event::Kind::clock_moved: {

@@ -56,9 +56,9 @@ void PipelineChecker::on_event(Instant, Address actor, const Event& event) {
     return finish_if_done(actor, stage, event.iteration);
   }
   if (!passes) return;
-  if (event.part >= parts() || event.part % job_->stages->count() != index_of(actor) ||
+  if (event.chunk >= parts() || event.chunk % job_->stages->count() != index_of(actor) ||
       event.value < 0 || event.value >= spec_.micro_batches)
-    violated({actor}, "micro-batch ", event.value, " of part ", event.part,
+    violated({actor}, "micro-batch ", event.value, " of part ", event.chunk,
              ", which is not one of this stage");
   if (stage.whole.contains(event.iteration))
     violated({actor}, name_of(event.kind), " of iteration ", event.iteration,
@@ -79,14 +79,14 @@ void PipelineChecker::forward(Address actor, Stage& stage, const Event& event) {
   if (index_of(actor) > 0 && !told.mini_batches.contains(event.iteration))
     violated({actor}, "forward of iteration ", event.iteration, ", of which it was not told");
   Progress& progress = stage.open[event.iteration];
-  if (!progress.ways.try_emplace({event.part, micro_batch}, Way{event.value2}).second)
+  if (!progress.ways.try_emplace({event.chunk, micro_batch}, Way{event.value2}).second)
     violated({actor}, "micro-batch ", micro_batch, " of iteration ", event.iteration,
-             " goes forward through part ", event.part, " again");
-  if (event.part > 0) {
-    const auto input = told.activations.find({event.iteration, micro_batch, event.part});
+             " goes forward through part ", event.chunk, " again");
+  if (event.chunk > 0) {
+    const auto input = told.activations.find({event.iteration, micro_batch, event.chunk});
     if (input == told.activations.end())
       violated({actor}, "micro-batch ", micro_batch, " of iteration ", event.iteration,
-               " goes forward through part ", event.part, " without its activation");
+               " goes forward through part ", event.chunk, " without its activation");
     count(actor, progress, micro_batch, input->second);
     told.activations.erase(input);
   }
@@ -101,10 +101,10 @@ void PipelineChecker::backward(Address actor, Stage& stage, const Event& event) 
   const bool inputs = event.kind == Event::Kind::backward_inputs;
   const auto wrong = [&](const char* why) {
     violated({actor}, name_of(event.kind), " of micro-batch ", micro_batch, " of iteration ",
-             event.iteration, " through part ", event.part, why);
+             event.iteration, " through part ", event.chunk, why);
   };
   auto& ways = stage.open[event.iteration].ways;
-  const auto found = ways.find({event.part, micro_batch});
+  const auto found = ways.find({event.chunk, micro_batch});
   if (found == ways.end()) return wrong(" before its forward");
   Way& way = found->second;
   if (inputs ? way.inputs : way.weights) wrong(" again");
@@ -119,8 +119,8 @@ void PipelineChecker::backward(Address actor, Stage& stage, const Event& event) 
     if (--kept->second == 0) stage.in_flight.erase(kept);
     return;
   }
-  if (event.part + 1 == parts()) return;  // the loss gives it
-  if (stage.told[stage.start].gradients.erase({event.iteration, micro_batch, event.part}) == 0)
+  if (event.chunk + 1 == parts()) return;  // the loss gives it
+  if (stage.told[stage.start].gradients.erase({event.iteration, micro_batch, event.chunk}) == 0)
     wrong(" without the gradient of its output");
 }
 
@@ -238,12 +238,12 @@ void PipelineChecker::from_stage(Address actor, const Letter& letter) {
     tell(actor, *no_more);
   } else if (const auto* input = letter.as<msg::Activation>()) {
     if (wanted(input->start, input->iteration))
-      stage.told[input->start].activations[{input->iteration, input->micro_batch, input->part}] =
+      stage.told[input->start].activations[{input->iteration, input->micro_batch, input->chunk}] =
           input->tensor.shape[0];
   } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
     if (wanted(gradient->start, gradient->iteration))
       stage.told[gradient->start].gradients.insert(
-          {gradient->iteration, gradient->micro_batch, gradient->part});
+          {gradient->iteration, gradient->micro_batch, gradient->chunk});
   }
 }
 
@@ -298,11 +298,11 @@ void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
              " was given up");
   Progress& progress = stage.open[push.iteration];
   if (push.kind == msg::Push::Kind::gradient) check_versions(letter, stage, push);
-  progress.pushed.insert({letter.to().index, push.part});
+  progress.pushed.insert({letter.to().index, push.bucket});
   finish_if_done(actor, stage, push.iteration);
 }
 
-std::size_t PipelineChecker::parts_pushed(Address actor) const {
+std::size_t PipelineChecker::buckets_pushed(Address actor) const {
   std::size_t parts = 0;
   for (const auto& at : share_of(actor).at) parts += at.parts.size();
   return parts;
@@ -311,7 +311,7 @@ std::size_t PipelineChecker::parts_pushed(Address actor) const {
 void PipelineChecker::finish_if_done(Address actor, Stage& stage, Iteration iteration) {
   Told& told = stage.told[stage.start];
   const Progress& progress = stage.open[iteration];
-  if (!progress.over || progress.pushed.size() < parts_pushed(actor)) return;
+  if (!progress.over || progress.pushed.size() < buckets_pushed(actor)) return;
   if (progress.computed) check_whole(actor, stage, iteration, progress);
   stage.whole.insert(iteration);
   stage.open.erase(iteration);
@@ -344,7 +344,7 @@ void PipelineChecker::check_versions(const Letter& letter, const Stage& stage,
   const bool known = std::any_of(progress.ways.begin(), progress.ways.end(),
                                  [&](const auto& way) { return are_of(way.second.pull); });
   if (!known)
-    violated({letter.from(), letter.to()}, "part ", push.part, " of iteration ", push.iteration,
+    violated({letter.from(), letter.to()}, "part ", push.bucket, " of iteration ", push.iteration,
              " is of other versions than those that it was computed on");
 }
 
@@ -356,7 +356,7 @@ void PipelineChecker::check_whole(Address actor, const Stage& stage, Iteration i
     violated({actor}, "iteration ", iteration, " was pushed, of which it was not told");
   const std::int64_t samples = mini_batch->second.second - mini_batch->second.first;
   for (std::uint32_t chunk = 0; chunk < static_cast<std::uint32_t>(spec_.chunks); ++chunk) {
-    const PartOfModel part = chunk * job_->stages->count() + index_of(actor);
+    const ChunkIndex part = chunk * job_->stages->count() + index_of(actor);
     std::int64_t done = 0;
     for (const auto& [of, way] : progress.ways) {
       if (of.first != part) continue;

@@ -44,14 +44,14 @@ class PipelineChecker final : public Checker {
  private:
   using Positions = std::pair<std::int64_t, std::int64_t>;
   using MicroBatch = std::uint32_t;
-  using PartOfModel = std::uint32_t;
+  using ChunkIndex = std::uint32_t;
 
   /// What a stage has been told under one Start.
   struct Told {
     std::map<Iteration, Positions> mini_batches;
     std::optional<Iteration> end;  // there is no iteration from this one on
-    std::map<std::tuple<Iteration, MicroBatch, PartOfModel>, std::int64_t> activations;  // samples
-    std::set<std::tuple<Iteration, MicroBatch, PartOfModel>> gradients;
+    std::map<std::tuple<Iteration, MicroBatch, ChunkIndex>, std::int64_t> activations;  // samples
+    std::set<std::tuple<Iteration, MicroBatch, ChunkIndex>> gradients;
   };
   /// The way of a micro-batch through a part.
   struct Way {
@@ -59,7 +59,7 @@ class PipelineChecker final : public Checker {
     bool inputs = false, weights = false;  // has gone back
   };
   struct Progress {
-    std::map<std::pair<PartOfModel, MicroBatch>, Way> ways;
+    std::map<std::pair<ChunkIndex, MicroBatch>, Way> ways;
     std::map<MicroBatch, std::int64_t> samples;
     std::set<std::pair<std::uint32_t, std::uint32_t>> pushed;  // shard, part of a push
     bool over = false;                                         // the stage has said so
@@ -97,7 +97,7 @@ class PipelineChecker final : public Checker {
   void from_stage(Address actor, const Letter& letter);
   void push(const Letter& letter, const msg::Push& push);
   /// Of an iteration, at all shards.
-  std::size_t parts_pushed(Address actor) const;
+  std::size_t buckets_pushed(Address actor) const;
   /// Of the model, at all stages.
   std::uint32_t parts() const {
     return job_->stages->count() * static_cast<std::uint32_t>(spec_.chunks);

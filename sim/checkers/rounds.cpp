@@ -13,7 +13,7 @@ RoundChecker::RoundChecker(std::shared_ptr<const Job> job)
 
 void RoundChecker::on_event(Instant, Address actor, const Event& event) {
   if (spare_ == 0) return;
-  if (event.kind == Event::Kind::torn) check_torn(event);
+  if (event.kind == Event::Kind::partial) check_partial(event);
   if (actor.kind == RoleKind::worker) on_worker_event(actor, event);
   if (actor.kind != RoleKind::shard) return;
   Shard& shard = shards_[actor];
@@ -21,13 +21,13 @@ void RoundChecker::on_event(Instant, Address actor, const Event& event) {
   if (event.kind == Event::Kind::admitted && shard.fenced.contains(event.worker))
     shard.fenced[event.worker] = true;
   const std::vector<Address> actors = {actor, address_of(event.worker)};
-  if (event.kind == Event::Kind::part_applied) {
+  if (event.kind == Event::Kind::bucket_applied) {
     const auto contributor = shard.contributors.find(event.worker);
     if (event.iteration != shard.round || contributor == shard.contributors.end())
       violated(actors, "part ", event.value, " of iteration ", event.iteration, " applied; round ",
                shard.round, " was closed last, and not with it");
     ++contributor->second;
-  } else if (event.kind == Event::Kind::late && !shard.fenced.contains(event.worker)) {
+  } else if (event.kind == Event::Kind::push_dropped && !shard.fenced.contains(event.worker)) {
     if (shard.contributors.contains(event.worker))
       violated(actors, "iteration ", event.iteration, " is late, with which its round was closed");
     if (++shard.late > spare_)
@@ -44,19 +44,20 @@ void RoundChecker::on_worker_event(Address actor, const Event& event) const {
              told->second);
 }
 
-void RoundChecker::check_torn(const Event& event) const {
+void RoundChecker::check_partial(const Event& event) const {
   for (std::int64_t i = 0; i < event.value; ++i) {
     const auto round = rounds_.find(event.iteration + i);
     if (round == rounds_.end() ||
         !std::binary_search(round->second.begin(), round->second.end(), event.worker))
       violated({kScheduler, address_of(event.worker)}, "iteration ", event.iteration + i,
-               " is torn, with which no round was closed");
+               " is partial, with which no round was closed");
   }
 }
 
 void RoundChecker::on_delivered(Instant, const Letter& letter) {
   if (letter.from() != kScheduler) return;
-  if (const auto* late = letter.to().kind == RoleKind::worker ? letter.as<msg::Late>() : nullptr)
+  if (const auto* late =
+          letter.to().kind == RoleKind::worker ? letter.as<msg::PushDropped>() : nullptr)
     told_[letter.to()] = std::max(told_[letter.to()], late->next);
   if (letter.to().kind != RoleKind::shard) return;
   const auto* close = letter.as<msg::CloseRound>();
@@ -78,7 +79,7 @@ void RoundChecker::on_delivered(Instant, const Letter& letter) {
 }
 
 void RoundChecker::look_back(Address address, const Shard& shard) const {
-  const std::size_t parts = job_->layout->parts(ShardId(address.index)).size();
+  const std::size_t parts = job_->layout->buckets(ShardId(address.index)).size();
   for (const auto& [worker, applied] : shard.contributors)
     if (applied != parts && !(applied == 0 && shard.fenced.contains(worker)))
       violated({address, address_of(worker)}, applied, " of ", parts, " parts of round ",

@@ -12,8 +12,8 @@ namespace leeway::sim {
 
 /// All shards are told of the same contributors; a shard applies all parts of their pushes and no
 /// others, and leaves out whole pushes of such alone that it was told to fence; no more workers are
-/// late than are spare, a late push is not torn, and who has been told to go on with a round begins
-/// none before it.
+/// late than are spare, a late push is not partial, and who has been told to go on with a round
+/// begins none before it.
 class RoundChecker final : public Checker {
  public:
   explicit RoundChecker(std::shared_ptr<const Job> job);
@@ -29,7 +29,7 @@ class RoundChecker final : public Checker {
     std::map<WorkerId, bool> fenced;  // and whether they are back since that round
   };
   void on_worker_event(Address actor, const Event& event) const;
-  void check_torn(const Event& event) const;
+  void check_partial(const Event& event) const;
   void look_back(Address address, const Shard& shard) const;
 
   std::shared_ptr<const Job> job_;

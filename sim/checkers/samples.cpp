@@ -82,15 +82,15 @@ void SampleChecker::count(WorkerId worker, Lease& lease, std::size_t parts) {
 
 void SampleChecker::on_event(Instant, Address actor, const Event& event) {
   switch (event.kind) {
-    case Event::Kind::part_applied:
+    case Event::Kind::bucket_applied:
       return applied(actor, event);
-    case Event::Kind::late:  // all of it
+    case Event::Kind::push_dropped:  // all of it
       if (Lease* lease = find(event.worker, event.incarnation, event.iteration))
         count(event.worker, *lease,
               job_->stages->share_of(event.worker).at[actor.index].parts.size());
       return;
-    case Event::Kind::torn:
-      torn_ = true;
+    case Event::Kind::partial:
+      partial_ = true;
       return;
     case Event::Kind::trained:
       return trained(actor, event);
@@ -162,8 +162,8 @@ void SampleChecker::on_run_ended(const RunTotals& totals) {
     if (const auto missing = part.applied.first_missing_of(trained_))
       violated({address_of(part.shard)}, name_of(part), " was not given position ", missing->second,
                " of epoch ", missing->first, ", which was trained");
-    // What is torn when the run stops is completed no more.
-    if ((by_epochs || !torn_) && part.applied.count() != trained_.count())
+    // What is partial when the run stops is completed no more.
+    if ((by_epochs || !partial_) && part.applied.count() != trained_.count())
       violated({address_of(part.shard)}, name_of(part), " was given ", part.applied.count(),
                " samples; trained were ", trained_.count());
   }

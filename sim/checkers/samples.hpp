@@ -1,6 +1,6 @@
 #pragma once
 // SampleChecker: property 6, each sample is trained exactly once per epoch, in every block; what
-// was torn is completed, not repeated.
+// was partial is completed, not repeated.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@ namespace leeway::sim {
 
 /// By the scheduler's account; and each part of each stage was given by its shard the very samples
 /// that this says, none of them twice. Which samples an iteration has, the leases tell. Where a run
-/// stops early, some parts may also have those of torn iterations, which are not trained.
+/// stops early, some parts may also have those of partial iterations, which are not trained.
 class SampleChecker final : public Checker {
  public:
   explicit SampleChecker(std::shared_ptr<const Job> job);
@@ -65,7 +65,7 @@ class SampleChecker final : public Checker {
   std::vector<std::vector<Start>> starts_;   // by worker
   std::vector<std::vector<Leased>> leased_;  // by lead
   SampleSet trained_;
-  bool torn_ = false;  // whether anything was
+  bool partial_ = false;  // whether anything was
 };
 
 }  // namespace leeway::sim

@@ -67,11 +67,11 @@ void StageQueueChecker::on_sent(Instant, const Letter& letter) {
   if (peaks_.empty() || from.kind != RoleKind::worker || to.kind != RoleKind::worker) return;
   if (const auto* output = letter.as<msg::Activation>()) {
     Sent& sent = sent_by(from, output->start);
-    sent.activations.insert({output->iteration, output->micro_batch, output->part});
+    sent.activations.insert({output->iteration, output->micro_batch, output->chunk});
     bounded(from, to, sent.activations.size(), peak(from), "activations sent and not gone forward");
   } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
     Sent& sent = sent_by(from, gradient->start);
-    sent.gradients.insert({gradient->iteration, gradient->micro_batch, gradient->part});
+    sent.gradients.insert({gradient->iteration, gradient->micro_batch, gradient->chunk});
     bounded(from, to, sent.gradients.size(), peak(to), "gradients sent and not gone back");
   } else if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
     if (mini_batch->begin == mini_batch->end) return;
@@ -86,7 +86,7 @@ void StageQueueChecker::on_sent(Instant, const Letter& letter) {
 
 void StageQueueChecker::on_event(Instant, Address actor, const Event& event) {
   if (peaks_.empty() || actor.kind != RoleKind::worker) return;
-  const Key key{event.iteration, static_cast<std::uint32_t>(event.value), event.part};
+  const Key key{event.iteration, static_cast<std::uint32_t>(event.value), event.chunk};
   switch (event.kind) {
     case Event::Kind::step_started:
       if (Sent* own = sent_to(actor, WorkerId(actor.index))) own->leased.erase(event.iteration);

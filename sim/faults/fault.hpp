@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/time.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "sim/chance.hpp"
 #include "sim/simulator.hpp"
 

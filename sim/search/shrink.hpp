@@ -2,7 +2,7 @@
 // Makes a plan that fails smaller, as long as it still fails.
 #include <functional>
 
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway::sim {
 

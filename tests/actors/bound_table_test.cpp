@@ -1,4 +1,4 @@
-#include "actors/bound_table.hpp"
+#include "actors/shard/bound_table.hpp"
 
 #include <rapidcheck/catch.h>
 

@@ -1,5 +1,5 @@
 // ClockTable against a model that keeps every accepted part by itself and computes everything anew.
-#include "actors/clock_table.hpp"
+#include "actors/shard/clock_table.hpp"
 
 #include <rapidcheck/catch.h>
 
@@ -93,7 +93,7 @@ class Model {
       RC_ASSERT(entry->fenced == worker.fenced);
       RC_ASSERT(entry->clock == Clock(worker.clock));
       RC_ASSERT(entry->incarnation == worker.incarnation);
-      RC_ASSERT(entry->parts_accepted == worker.parts.size());
+      RC_ASSERT(entry->buckets_accepted == worker.parts.size());
     }
   }
 
@@ -178,7 +178,7 @@ TEST_CASE("a clock moves when all parts of an iteration are in, whatever their o
   }
   CHECK(table.accept(WorkerId(0), Iteration(0), 1, 3) == Verdict::accepted);
   CHECK(table.min_clock() == Clock(1));
-  CHECK(table.find(WorkerId(0))->parts_accepted == 0);
+  CHECK(table.find(WorkerId(0))->buckets_accepted == 0);
 }
 
 TEST_CASE(
@@ -243,12 +243,12 @@ TEST_CASE("a fenced worker pushes nothing more but counts until it is removed") 
   CHECK(table.may_push(WorkerId(0), Incarnation(2)));
 }
 
-TEST_CASE("a torn iteration is forgotten when its worker is admitted again") {
+TEST_CASE("a partial iteration is forgotten when its worker is admitted again") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
   table.fence(WorkerId(0));
-  CHECK(table.find(WorkerId(0))->parts_accepted == 1);
+  CHECK(table.find(WorkerId(0))->buckets_accepted == 1);
   table.remove(WorkerId(0));
   table.admit(WorkerId(0), Incarnation(2), Iteration(0));
   CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);

@@ -1,7 +1,7 @@
 // LeaseBook with iterations of unequal size.
 #include <catch2/catch.hpp>
 
-#include "actors/lease_book.hpp"
+#include "actors/scheduler/lease_book.hpp"
 #include "policies/balance/by_speed.hpp"
 
 using namespace leeway;

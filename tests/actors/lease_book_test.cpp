@@ -1,5 +1,5 @@
 // LeaseBook driven as the scheduler drives it, by a model that marks every sample of every epoch.
-#include "actors/lease_book.hpp"
+#include "actors/scheduler/lease_book.hpp"
 
 #include <rapidcheck/catch.h>
 

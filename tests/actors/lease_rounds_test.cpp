@@ -1,7 +1,7 @@
 // LeaseBook by rounds: short rounds, late starts, and rounds that are closed early.
 #include <catch2/catch.hpp>
 
-#include "actors/lease_book.hpp"
+#include "actors/scheduler/lease_book.hpp"
 #include "policies/balance/by_speed.hpp"
 
 using namespace leeway;
@@ -61,8 +61,8 @@ TEST_CASE("a closed round gives the parts of those who were late back, asked for
   }
   REQUIRE(book.grant(WorkerId(1), Iteration(1), live));
   CHECK(book.may_come_back(WorkerId(1)));
-  const std::vector<LeaseBook::LatePart> late = {{WorkerId(2), {Epoch(0), 10, 15}},
-                                                 {WorkerId(3), {Epoch(0), 15, 20}}};
+  const std::vector<LeaseBook::DroppedShare> late = {{WorkerId(2), {Epoch(0), 10, 15}},
+                                                     {WorkerId(3), {Epoch(0), 15, 20}}};
   CHECK(book.close(Iteration(0), {WorkerId(0), WorkerId(1)}) == late);
   CHECK(book.samples_leased() == 30);
   // Of a closed round there is nothing to be had, and nothing to confirm for who was late.
@@ -139,17 +139,17 @@ TEST_CASE(
 namespace {
 
 /// The parts that have the samples of worker 1's part of round 0, which has ended.
-AppliedParts tear(LeaseBook& book) {
-  TornIterations torn;
-  torn.add(0, ShardId(0), Clock(1), {}, 2);
-  torn.add(0, ShardId(1), Clock(0), {}, 1);
-  book.take_back(WorkerId(1), torn);
+AppliedBuckets tear(LeaseBook& book) {
+  PartialIterations partial;
+  partial.add(0, ShardId(0), Clock(1), {}, 2);
+  partial.add(0, ShardId(1), Clock(0), {}, 1);
+  book.take_back(WorkerId(1), partial);
   return {{0, 0, 0}, {0, 0, 1}};
 }
 
 }  // namespace
 
-TEST_CASE("a torn part of a round that comes too late, or is skipped, keeps its list") {
+TEST_CASE("a partial part of a round that comes too late, or is skipped, keeps its list") {
   const LeaseBook::Limits limits = {
       .data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true, .spare = 1};
   const auto live = workers(3);
@@ -164,7 +164,7 @@ TEST_CASE("a torn part of a round that comes too late, or is skipped, keeps its 
     // The first part of round 1, which worker 0 has asked for or not.
     if (closed) {
       CHECK(book.grant(WorkerId(0), Iteration(1), live)->applied == list);
-      const std::vector<LeaseBook::LatePart> late = {{WorkerId(0), {Epoch(0), 5, 10}}};
+      const std::vector<LeaseBook::DroppedShare> late = {{WorkerId(0), {Epoch(0), 5, 10}}};
       CHECK(book.close(Iteration(1), {WorkerId(1), WorkerId(2)}) == late);
     } else {
       book.skip_to(WorkerId(0), Iteration(2));
@@ -176,7 +176,7 @@ TEST_CASE("a torn part of a round that comes too late, or is skipped, keeps its 
   }
 }
 
-TEST_CASE("a torn part of a round that is larger than a batch is shared out, with its list") {
+TEST_CASE("a partial part of a round that is larger than a batch is shared out, with its list") {
   const auto balance = std::make_shared<BySpeed>(4);
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 4, .by_rounds = true}, balance);
   const auto measure = [&](std::uint32_t worker, std::int64_t ns) {

@@ -38,12 +38,12 @@ struct Rounds final : sim::Observer {
   void on_delivered(Instant, const sim::Letter& letter) override {
     if (const auto* close = letter.as<msg::CloseRound>())
       contributors[close->round] = close->contributors;
-    if (const auto* state = letter.as<msg::CutState>(); state && !state->final)
-      for (const auto& block : state->blocks) cuts[state->iteration][block.block] = block.data;
+    if (const auto* state = letter.as<msg::SnapshotState>(); state && !state->final)
+      for (const auto& block : state->blocks) snapshots[state->iteration][block.block] = block.data;
   }
   std::map<std::pair<Iteration, WorkerId>, Event> leases;
   std::map<Iteration, std::vector<WorkerId>> contributors;
-  std::map<Iteration, std::map<BlockId, Blob>> cuts;
+  std::map<Iteration, std::map<BlockId, Blob>> snapshots;
 };
 
 /// Another data set in another order.
@@ -102,9 +102,10 @@ TEST_CASE("backup is bsp over the samples of those who came first, bit for bit")
     std::vector<std::int64_t> samples;
     // As long as rounds are full; in the last ones some workers have nothing.
     for (Iteration round; samples.size() == static_cast<std::size_t>(round.value()) * 6; ++round) {
-      if (const auto cut = rounds->cuts.find(round); cut != rounds->cuts.end() && round.value()) {
+      if (const auto snapshot = rounds->snapshots.find(round);
+          snapshot != rounds->snapshots.end() && round.value()) {
         const auto alone = trained_alone(*job, samples, 3, round.value());
-        for (const auto& [block, weights] : cut->second)
+        for (const auto& [block, weights] : snapshot->second)
           CHECK(same_bits(floats_of({weights}), floats_of({alone[block.value()]})));
         ++compared;
       }
@@ -270,7 +271,7 @@ TEST_CASE("a loss that is not finite stops the run and names worker, iteration a
   CHECK(totals.end.text.find("layer ") != std::string::npos);
 }
 
-TEST_CASE("an interrupted run stops cleanly: nothing is torn, and the weights are kept") {
+TEST_CASE("an interrupted run stops cleanly: nothing is partial, and the weights are kept") {
   for (std::uint64_t seed = 1; seed < 20; ++seed) {
     Plan plan = tiny_plan();
     plan.stop.epochs = 100;
@@ -279,7 +280,7 @@ TEST_CASE("an interrupted run stops cleanly: nothing is torn, and the weights ar
     host.inject(kHost, kScheduler, encode({.body = msg::Interrupt{}}));
     const auto totals = host.run();
     CHECK(totals.end.reason == msg::RunEnded::Reason::interrupted);
-    CHECK(totals.end.torn_pushes == 0);
+    CHECK(totals.end.partial_pushes == 0);
     CHECK(totals.weights.size() == 3);
   }
 }

@@ -96,15 +96,15 @@ inline Outcome one_stage(const Task& task, Memory& memory, int micro_batches) {
 }
 
 /// Parts of about as many pieces each.
-inline std::vector<ModelPart> cut_into(const Model& model, int parts) {
+inline std::vector<ModelChunk> cut_into(const Model& model, int parts) {
   const auto pieces = pieces_of(model, 1, *make_cpu_executor());
   const auto count = static_cast<int>(pieces.size());
   LW_CHECK(parts <= count, parts, count);
-  std::vector<ModelPart> cut;
+  std::vector<ModelChunk> snapshot;
   for (int part = 0; part < parts; ++part)
-    cut.push_back({pieces[static_cast<std::size_t>(count * part / parts)].first,
-                   pieces[static_cast<std::size_t>(count * (part + 1) / parts - 1)].end});
-  return cut;
+    snapshot.push_back({pieces[static_cast<std::size_t>(count * part / parts)].first,
+                        pieces[static_cast<std::size_t>(count * (part + 1) / parts - 1)].end});
+  return snapshot;
 }
 
 /// All operations of a table in an order in which stages may do them.
@@ -138,7 +138,7 @@ class Stages {
     for (const auto& ops : table.ops)
       for (const Op& op : ops) halves = halves || op.kind == OpKind::backward_input;
     const std::int64_t most = (task.size() + table.micro_batches - 1) / table.micro_batches;
-    for (const ModelPart part : cut_into(*task.model, table.parts())) {
+    for (const ModelChunk part : cut_into(*task.model, table.parts())) {
       passes_.push_back(std::make_unique<PartPass>(
           task.model, part, most, true,
           PartOptions{.on = on_, .halves = halves, .recompute = recompute}));
@@ -230,13 +230,13 @@ class Stages {
 
   /// Per parameter, those of the part; a shared one is added to what the part before has found.
   void collect(std::vector<Floats>& gradients, int of) {
-    const ModelPart part = pass(of).part();
+    const ModelChunk part = pass(of).part();
     const auto& parameters = task_.model->parameters();
     gradients.resize(parameters.size());
     std::vector<Blob> taken(layout_->blocks().size());
     std::vector<float*> memory(taken.size(), nullptr);
     std::vector<bool> there(parameters.size());
-    for (const BlockId id : blocks_of_part(*task_.model, *layout_, part)) {
+    for (const BlockId id : blocks_of_chunk(*task_.model, *layout_, part)) {
       for (const BlockSlice& slice : layout_->block(id).slices)
         there[static_cast<std::size_t>(slice.parameter)] = true;
       on_->synchronize();

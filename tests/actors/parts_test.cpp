@@ -68,7 +68,7 @@ class Versions {
   std::vector<std::unique_ptr<Memory>> memory_;
 };
 
-bool is_trained(const Task& task, std::size_t parameter, ModelPart part) {
+bool is_trained(const Task& task, std::size_t parameter, ModelChunk part) {
   const Parameter& of = task.model->parameters()[parameter];
   return of.spec.average == 0 && part.has(of.layer);
 }
@@ -82,7 +82,7 @@ void play_updates(const Task& task, const Table& table, Versions& versions) {
       stages.run(stage, op, versions.at(op.version).weights());
       continue;
     }
-    const ModelPart part = stages.pass(stage).part();
+    const ModelChunk part = stages.pass(stage).part();
     const auto gradients = stages.take_gradients(stage);
     for (std::size_t p = 0; p < gradients.size(); ++p)
       if (is_trained(task, p, part)) versions.update(op.version, p, gradients[p]);
@@ -106,7 +106,7 @@ void mix_updates(const Task& task, const Table& table, Versions& versions) {
       add_micro_batch(task, mixed, m, table.micro_batches, sums);
     }
     for (std::size_t p = 0; p < sums.size(); ++p)
-      if (is_trained(task, p, ModelPart::whole(*task.model)))
+      if (is_trained(task, p, ModelChunk::whole(*task.model)))
         versions.update(update + 1, p, sums[p]);
   }
 }

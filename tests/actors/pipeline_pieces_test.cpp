@@ -1,4 +1,4 @@
-#include "actors/pipeline_pieces.hpp"
+#include "actors/stage/pipeline_pieces.hpp"
 
 #include <catch2/catch.hpp>
 

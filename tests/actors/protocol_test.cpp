@@ -43,7 +43,7 @@ struct Checked {
   RunTotals totals;
   std::uint64_t hash;
   std::uint64_t answered;
-  std::uint64_t cuts;
+  std::uint64_t snapshots;
   std::uint64_t bounds;
   std::uint64_t unequal;
   std::uint64_t late;
@@ -55,16 +55,16 @@ class Counter final : public sim::Observer {
   void on_event(Instant, Address, const Event& event) override {
     answered += event.kind == Event::Kind::pull_answered ? 1 : 0;
     bounds += event.kind == Event::Kind::bound_changed ? 1 : 0;
-    late += event.kind == Event::Kind::late ? 1 : 0;
+    late += event.kind == Event::Kind::push_dropped ? 1 : 0;
   }
   void on_delivered(Instant, const sim::Letter& letter) override {
-    if (letter.to() == kMonitor && letter.as<msg::CutState>()) ++cuts;
+    if (letter.to() == kMonitor && letter.as<msg::SnapshotState>()) ++snapshots;
     if (letter.from() != kScheduler) return;
     if (const auto* lease = letter.as<msg::Lease>()) unequal += lease->batch != batch ? 1 : 0;
   }
   explicit Counter(std::uint32_t usual) : batch(usual) {}
   std::uint32_t batch;
-  std::uint64_t answered = 0, cuts = 0, bounds = 0, late = 0;
+  std::uint64_t answered = 0, snapshots = 0, bounds = 0, late = 0;
   std::uint64_t unequal = 0;  // leases of another batch than the plan's
 };
 
@@ -79,7 +79,7 @@ Checked run_checked(std::uint64_t seed, Trouble trouble) {
   // so.
   if (trouble.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos)
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
-  return {std::move(totals), host.trace_hash(), counter->answered, counter->cuts,
+  return {std::move(totals), host.trace_hash(), counter->answered, counter->snapshots,
           counter->bounds,   counter->unequal,  counter->late};
 }
 
@@ -99,20 +99,20 @@ void for_seeds(std::uint64_t first, std::uint64_t count, Check check) {
 
 TEST_CASE("properties 1 to 6 hold under random interleavings") {
   std::uint64_t answered = 0;
-  std::uint64_t cuts = 0;
+  std::uint64_t snapshots = 0;
   std::uint64_t bounds = 0;
   std::uint64_t unequal = 0;
   std::uint64_t late = 0;
   for_seeds(1, 150, [&](std::uint64_t seed) {
     const auto checked = run_checked(seed, {});
     answered += checked.answered;
-    cuts += checked.cuts;
+    snapshots += checked.snapshots;
     bounds += checked.bounds;
     unequal += checked.unequal;
     late += checked.late;
   });
   CHECK(answered > 5000);
-  CHECK(cuts > 300);
+  CHECK(snapshots > 300);
   CHECK(bounds > 50);
   CHECK(unequal > 100);
   CHECK(late > 500);
@@ -132,11 +132,11 @@ TEST_CASE("properties 1 to 6 hold when links break and messages are repeated") {
 }
 
 TEST_CASE("properties 1 to 6 hold when live workers are evicted and come back") {
-  std::uint64_t torn = 0;
+  std::uint64_t partial = 0;
   for_seeds(4, 150, [&](std::uint64_t seed) {
-    torn += run_checked(seed, {.suspect_one_in = 150}).totals.end.torn_pushes;
+    partial += run_checked(seed, {.suspect_one_in = 150}).totals.end.partial_pushes;
   });
-  CHECK(torn > 10);
+  CHECK(partial > 10);
 }
 
 TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included") {
@@ -154,7 +154,8 @@ TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included")
 TEST_CASE("a worker that does not hear that its round was closed is told again") {
   struct Told final : sim::Observer {
     void on_sent(Instant, const sim::Letter& letter) override {
-      if (const auto* late = letter.as<msg::Late>()) all.emplace_back(letter.to(), late->next);
+      if (const auto* late = letter.as<msg::PushDropped>())
+        all.emplace_back(letter.to(), late->next);
     }
     std::vector<std::pair<Address, Iteration>> all;
   };

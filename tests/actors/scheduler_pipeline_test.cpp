@@ -109,7 +109,7 @@ TEST_CASE("with a stage its pipeline is out, in whatever state it is") {
       CHECK(evicted[0].body.worker == WorkerId(0));
       CHECK(evicted[0].body.reason == (ended == 0 ? "pipeline 0 ended: worker 0 (stage 0): boom"
                                                   : "pipeline 0 ended: worker 1 (stage 1): boom"));
-      CHECK_FALSE(evicted[0].body.torn);
+      CHECK_FALSE(evicted[0].body.partial);
       CHECK(stand.take<msg::Start>().empty());
     }
   }

@@ -61,7 +61,7 @@ TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once 
   const auto out = stand.take<msg::Evicted>();
   REQUIRE(out.size() == 1);
   CHECK(out[0].body.reason == "it was asked to leave");
-  CHECK_FALSE(out[0].body.torn);
+  CHECK_FALSE(out[0].body.partial);
   CHECK(stand.events(Event::Kind::trained).at(0).value2 == 2 * 2);
   // In new lives they may come back; not before all have.
   stand.joins(1, kSecondLife);

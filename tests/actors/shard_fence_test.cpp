@@ -113,17 +113,17 @@ TEST_CASE(
   plan.consistency = plan::Bsp{};
   ShardScene scene(job_of(plan));
   scene.admit_all();
-  const WorkerId whole(0), torn(1), late(2);
-  for (const WorkerId worker : {whole, torn, late}) REQUIRE(scene.pull(worker, 0));
+  const WorkerId whole(0), partial(1), late(2);
+  for (const WorkerId worker : {whole, partial, late}) REQUIRE(scene.pull(worker, 0));
   const std::size_t parts = scene.share_of(whole).parts.size();
   REQUIRE(parts > 1);
   scene.push_all(whole, 0);
-  scene.push(torn, 0, 0);
+  scene.push(partial, 0, 0);
   CHECK(scene.fence(whole).clock == Clock(1));
   scene.remove(whole);
-  CHECK(scene.fence(torn).clock == Clock(0));
+  CHECK(scene.fence(partial).clock == Clock(0));
   CHECK(scene.fence(late).clock == Clock(0));
-  scene.remove(torn);
+  scene.remove(partial);
   scene.remove(late);
   SECTION("of one who comes then it is the round, too") {
     scene.admit(late, 0, Incarnation(2));
@@ -139,7 +139,7 @@ TEST_CASE(
     CHECK(scene.applied(whole).size() == parts);
     for (const auto& block : state.blocks) CHECK(block.version == Version(1));
   }
-  CHECK(scene.applied(torn).empty());
+  CHECK(scene.applied(partial).empty());
 }
 
 TEST_CASE("under bsp a half may be empty, and its round is the mean over pipelines") {

@@ -39,7 +39,7 @@ Blob gradient_of_pipeline(const Job& job, BlockId id, WorkerId lead, std::int64_
 }
 
 /// The end state of a shard whose workers do whole what the pipelines of `piped` do in stages.
-msg::CutState done_whole(Plan plan, const Job& piped, std::int64_t iterations) {
+msg::SnapshotState done_whole(Plan plan, const Job& piped, std::int64_t iterations) {
   plan.workers = piped.stages->pipelines();
   plan.pipeline = {};
   ShardScene scene(job_of(plan));
@@ -59,8 +59,8 @@ msg::CutState done_whole(Plan plan, const Job& piped, std::int64_t iterations) {
 }
 
 /// The same with stages, which push in a random order.
-msg::CutState done_in_stages(const std::shared_ptr<const Job>& job, std::int64_t iterations,
-                             std::uint64_t seed) {
+msg::SnapshotState done_in_stages(const std::shared_ptr<const Job>& job, std::int64_t iterations,
+                                  std::uint64_t seed) {
   Rng rng(seed);
   ShardScene scene(job);
   scene.admit_all();
@@ -78,7 +78,7 @@ msg::CutState done_in_stages(const std::shared_ptr<const Job>& job, std::int64_t
   return scene.finish();
 }
 
-void require_same(const msg::CutState& a, const msg::CutState& b) {
+void require_same(const msg::SnapshotState& a, const msg::SnapshotState& b) {
   const auto left = floats_of(a), right = floats_of(b);
   REQUIRE(left.size() == right.size());
   for (const auto& [id, floats] : left) {
@@ -143,9 +143,9 @@ TEST_CASE("a push has the parts of its stage, each with the blocks of its group"
     change(push);
     return scene.push_unseen(stage, std::move(push));
   };
-  REQUIRE(scene.job().layout->parts(ShardId(0)).size() == 3);
-  CHECK(refused([](msg::Push& push) { push.part_count = 3; }) ==
-        "malformed: push: part_count is 3, this shard has 1 parts");
+  REQUIRE(scene.job().layout->buckets(ShardId(0)).size() == 3);
+  CHECK(refused([](msg::Push& push) { push.bucket_count = 3; }) ==
+        "malformed: push: bucket_count is 3, this shard has 1 parts");
   CHECK(refused([&](msg::Push& push) {
           push.blocks = scene.push_of(WorkerId(0), 0, 0).blocks;  // another stage's
         }).find("malformed: push: expected block ") == 0);
@@ -346,15 +346,15 @@ TEST_CASE("two halves that are applied one by one decay a table as one whole") {
   }
 }
 
-TEST_CASE("a cut takes both halves, or none") {
+TEST_CASE("a snapshot takes both halves, or none") {
   // A pipeline that is ahead, and one whose halves come after the fork.
   ShardScene scene(job_of(tied_plan(2, 2)));
   scene.admit_all();
   const WorkerId ahead[] = {WorkerId(0), WorkerId(1)}, behind[] = {WorkerId(2), WorkerId(3)};
   const std::uint32_t part = shared_part(scene, behind[0]);
   const BlockId table = scene.share_of(behind[0]).parts[part].blocks[0];
-  scene.tell(kScheduler, msg::Cut{1, Iteration(1)});
-  REQUIRE(scene.said<msg::CutVote>(kScheduler).size() == 1);
+  scene.tell(kScheduler, msg::Snapshot{1, Iteration(1)});
+  REQUIRE(scene.said<msg::SnapshotVote>(kScheduler).size() == 1);
   for (const auto* pipeline : {ahead, behind})
     for (int i = 0; i < 2; ++i) REQUIRE(scene.pull(pipeline[i], 0));
   for (const WorkerId worker : ahead) scene.push_all(worker, 0);
@@ -362,11 +362,11 @@ TEST_CASE("a cut takes both halves, or none") {
   scene.push_all(ahead[1], 1);
   scene.push_all(behind[1], 0);
   scene.push_all(ahead[0], 1);  // forks
-  CHECK(scene.said<msg::CutState>(kMonitor).empty());
+  CHECK(scene.said<msg::SnapshotState>(kMonitor).empty());
   scene.push_all(behind[0], 0);
-  const auto cut = scene.said<msg::CutState>(kMonitor);
-  REQUIRE(cut.size() == 1);  // which the checkers compare with what was pushed
-  CHECK(version_of(cut[0], table) == Version(2));
+  const auto snapshot = scene.said<msg::SnapshotState>(kMonitor);
+  REQUIRE(snapshot.size() == 1);  // which the checkers compare with what was pushed
+  CHECK(version_of(snapshot[0], table) == Version(2));
   CHECK(version_of(scene.finish(), table) == Version(3));
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/shard.hpp"
+#include "actors/shard/shard.hpp"
 #include "models/gradient_sum.hpp"
 #include "sim/checkers/catalogue.hpp"
 #include "sim/checkers/pipelines.hpp"
@@ -90,9 +90,9 @@ class ShardScene final : private Outbox {
   }
   void remove(WorkerId worker) { tell(kScheduler, msg::Remove{worker, next_view()}); }
   /// The final state.
-  msg::CutState finish() {
+  msg::SnapshotState finish() {
     tell(kScheduler, msg::Finish{});
-    return said<msg::CutState>(kMonitor).back();
+    return said<msg::SnapshotState>(kMonitor).back();
   }
 
   // ---- workers ----
@@ -114,8 +114,8 @@ class ShardScene final : private Outbox {
   msg::Push push_of(WorkerId worker, std::int64_t iteration, std::uint32_t part) const {
     const auto& share = share_of(worker);
     msg::Push push{.iteration = Iteration(iteration),
-                   .part = part,
-                   .part_count = static_cast<std::uint32_t>(share.parts.size()),
+                   .bucket = part,
+                   .bucket_count = static_cast<std::uint32_t>(share.parts.size()),
                    .weight = 1.0 / job_->stages->pipelines(),
                    .samples = job_->plan.batch};
     for (const BlockId id : share.parts[part].blocks)
@@ -165,7 +165,7 @@ class ShardScene final : private Outbox {
   /// Parts that have been acknowledged to a worker since this was last asked.
   std::vector<std::uint32_t> acknowledged(WorkerId worker) {
     std::vector<std::uint32_t> parts;
-    for (const auto& pushed : said<msg::Pushed>(address_of(worker))) parts.push_back(pushed.part);
+    for (const auto& pushed : said<msg::Pushed>(address_of(worker))) parts.push_back(pushed.bucket);
     return parts;
   }
   /// The reasons for which something of a worker was refused since this was last asked.
@@ -232,7 +232,7 @@ class ShardScene final : private Outbox {
   void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
   void watch(Address) override {}
   void emit(const Event& event) override {
-    if (event.kind == Event::Kind::part_applied)
+    if (event.kind == Event::Kind::bucket_applied)
       applied_[event.worker].push_back(static_cast<std::uint32_t>(event.value));
     observers_.event(now_, address_of(id_), event);
   }
@@ -253,7 +253,7 @@ class ShardScene final : private Outbox {
 };
 
 /// All numbers of a state, by block.
-inline std::map<BlockId, std::vector<float>> floats_of(const msg::CutState& state) {
+inline std::map<BlockId, std::vector<float>> floats_of(const msg::SnapshotState& state) {
   std::map<BlockId, std::vector<float>> floats;
   for (const auto& block : state.blocks)
     floats[block.block].assign(block.data.as_floats(),

@@ -1,10 +1,10 @@
 // What stages hold, beside what is predicted: by a run, and by who cuts the model.
-#include "actors/stage_memory.hpp"
+#include "actors/stage/stage_memory.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "actors/pipeline_pieces.hpp"
+#include "actors/stage/pipeline_pieces.hpp"
 #include "core/limits.hpp"
 #include "policies/balance/micro_batches.hpp"
 #include "tests/actors/part_tasks.hpp"
@@ -47,13 +47,13 @@ Plan piped(Plan plan, const Form& form) {
 std::vector<int> ends_of(const Model& model, const leeway::Stages& stages) {
   const auto pieces = pieces_of(model, 1, *make_cpu_executor());
   std::vector<int> ends;
-  for (const ModelPart& part : stages.parts())
+  for (const ModelChunk& part : stages.chunks())
     for (std::size_t i = 0; i < pieces.size(); ++i)
       if (pieces[i].end == part.end) ends.push_back(static_cast<int>(i) + 1);
   return ends;
 }
 
-void require_the_same(const Plan& plan, const Model& model, const std::vector<ModelPart>& parts) {
+void require_the_same(const Plan& plan, const Model& model, const std::vector<ModelChunk>& parts) {
   const pipeline::Spec spec = pipeline_spec(plan);
   const Layout layout(model, plan.shards, limits::kMaxBlockBytes);
   const leeway::Stages stages(plan, model, layout, spec, parts);
@@ -119,7 +119,8 @@ void require_held(const Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("who cuts a model predicts the memory that a run predicts, wherever it is cut") {
+TEST_CASE(
+    "who snapshots a model predicts the memory that a run predicts, wherever it is snapshot") {
   for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)})
     for (const Form& form : kForms)
       for (const bool recompute : {false, true})
@@ -135,7 +136,7 @@ TEST_CASE("who cuts a model predicts the memory that a run predicts, wherever it
   for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)}) {
     const Plan plan = piped(tiny_plan(), {"1f1b", 2, 1, 2});
     for (int end = 1; end < task.model->layers(); ++end)
-      if (may_cut_before(*task.model, end))
+      if (can_split_before(*task.model, end))
         require_the_same(plan, *task.model, {{0, end}, {end, task.model->layers()}});
   }
 }

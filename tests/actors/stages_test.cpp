@@ -67,15 +67,15 @@ using Layers = std::vector<std::pair<int, int>>;
 /// Of each part of the model, its first layer and the one behind its last.
 Layers layers_of(const Stages& stages) {
   Layers out;
-  for (const ModelPart& part : stages.parts()) out.emplace_back(part.first, part.end);
+  for (const ModelChunk& part : stages.chunks()) out.emplace_back(part.first, part.end);
   return out;
 }
 
 /// Stages that train a layer's own parameters, or borrow them.
 std::set<std::uint32_t> trained_by(const Cut& cut, const Stages& stages, int layer) {
   std::set<std::uint32_t> out;
-  for (std::size_t part = 0; part < stages.parts().size(); ++part) {
-    for (int own = stages.parts()[part].first; own < stages.parts()[part].end; ++own) {
+  for (std::size_t part = 0; part < stages.chunks().size(); ++part) {
+    for (int own = stages.chunks()[part].first; own < stages.chunks()[part].end; ++own) {
       const int borrowed = cut.model->borrowed_parameter(own);
       const bool borrows =
           borrowed != Model::kNone &&
@@ -90,7 +90,7 @@ std::set<std::uint32_t> trained_by(const Cut& cut, const Stages& stages, int lay
 void check_shares(const Cut& cut, const Stages& stages) {
   for (std::uint32_t index = 0; index < cut.layout.shards(); ++index) {
     const ShardId shard(index);
-    const auto& groups = cut.layout.parts(shard);
+    const auto& groups = cut.layout.buckets(shard);
     for (std::uint32_t group = 0; group < groups.size(); ++group) {
       const auto& owners = stages.owners(shard, group);
       CHECK(std::set<std::uint32_t>(owners.begin(), owners.end()) ==
@@ -136,7 +136,7 @@ TEST_CASE("with one stage every worker trains the whole model") {
   CHECK(share.shards == std::vector<ShardId>{ShardId(0), ShardId(1)});
   for (const ShardId shard : share.shards) {
     const auto& at = share.at[shard.value()];
-    const auto& whole = cut.layout.parts(shard);
+    const auto& whole = cut.layout.buckets(shard);
     REQUIRE(at.parts.size() == whole.size());
     for (std::size_t part = 0; part < whole.size(); ++part) {
       CHECK(at.parts[part].index == whole[part].index);
@@ -209,8 +209,8 @@ TEST_CASE("a table that is used twice is owed by the first stage and the last") 
   REQUIRE(cut.model->borrowed_parameter(borrower) != Model::kNone);
   int tables = 0;
   for (const ShardId shard : {ShardId(0), ShardId(1)}) {
-    for (std::uint32_t group = 0; group < cut.layout.parts(shard).size(); ++group) {
-      if (cut.layout.parts(shard)[group].layer != 0) continue;
+    for (std::uint32_t group = 0; group < cut.layout.buckets(shard).size(); ++group) {
+      if (cut.layout.buckets(shard)[group].layer != 0) continue;
       ++tables;
       CHECK(stages->owners(shard, group) == std::vector<std::uint32_t>{0, 2});
       // The last stage finishes its share of the gradient first of all, the first stage last.
@@ -243,14 +243,14 @@ TEST_CASE("with chunks a stage has several parts of the model") {
   cut.plan.pipeline.schedule = "interleaved";
   cut.plan.pipeline.chunks = 3;
   const auto stages = cut.stages();
-  REQUIRE(stages->parts().size() == 6);
-  CHECK(stages->parts().front().first == 0);
-  CHECK(stages->parts().back().end == cut.model->layers());
+  REQUIRE(stages->chunks().size() == 6);
+  CHECK(stages->chunks().front().first == 0);
+  CHECK(stages->chunks().back().end == cut.model->layers());
   for (std::size_t part = 0; part < 6; ++part) {
-    const ModelPart& chunk = stages->share(part % 2).chunks[part / 2];
-    CHECK(chunk.first == stages->parts()[part].first);
-    CHECK(chunk.end == stages->parts()[part].end);
-    if (part > 0) CHECK(chunk.first == stages->parts()[part - 1].end);
+    const ModelChunk& chunk = stages->share(part % 2).chunks[part / 2];
+    CHECK(chunk.first == stages->chunks()[part].first);
+    CHECK(chunk.end == stages->chunks()[part].end);
+    if (part > 0) CHECK(chunk.first == stages->chunks()[part - 1].end);
   }
   CHECK(stages->spec() == pipeline::Spec{"interleaved", 2, 8, 3, 1});
   check_shares(cut, *stages);
@@ -263,9 +263,9 @@ TEST_CASE("a split by hand is taken as it is, by number or by kind") {
   Cut network = piped(residual_network(1), 2);
   network.plan.pipeline.split = "conv2d-2,3-linear";
   const auto stages = network.stages();
-  REQUIRE(stages->parts().size() == 2);
-  CHECK(stages->parts()[0].end == stages->parts()[1].first);
-  CHECK(stages->parts()[1].end == network.model->layers());
+  REQUIRE(stages->chunks().size() == 2);
+  CHECK(stages->chunks()[0].end == stages->chunks()[1].first);
+  CHECK(stages->chunks()[1].end == network.model->layers());
   check_shares(network, *stages);
 }
 

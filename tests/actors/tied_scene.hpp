@@ -33,7 +33,7 @@ inline void push_others(ShardScene& scene, WorkerId worker, std::int64_t iterati
 }
 
 /// How many updates a block has had.
-inline Version version_of(const msg::CutState& state, BlockId id) {
+inline Version version_of(const msg::SnapshotState& state, BlockId id) {
   for (const auto& block : state.blocks)
     if (block.block == id) return block.version;
   LW_CHECK(false, id);

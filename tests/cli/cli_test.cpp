@@ -6,7 +6,7 @@
 
 #include "cli/describe.hpp"
 #include "cli/manifest.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "tests/cli/support.hpp"
 
 using namespace leeway;

@@ -121,7 +121,7 @@ TEST_CASE("a pipeline of which a node leaves comes back with the node that joins
   check_ends(program.process(), 0);
   check_ends(joined.process(), 0, seconds(12));
   check_trained_once(folder / "run", 8, kSamples);
-  CHECK(read_json(folder / "run/result.json")["torn_pushes"] == 0);
+  CHECK(read_json(folder / "run/result.json")["partial_pushes"] == 0);
 }
 
 TEST_CASE(

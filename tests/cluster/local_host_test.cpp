@@ -219,7 +219,7 @@ TEST_CASE(
   const auto result = run(plan, kQuiet);
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 20 * 60);
-  CHECK(result.late_pushes > 20);
+  CHECK(result.dropped_pushes > 20);
   CHECK(result.totals.workers[3].samples < result.totals.workers[0].samples);
   CHECK(result.totals.last.malformed == 0);
   CHECK(result.totals.last.refused == 0);

@@ -144,7 +144,7 @@ TEST_CASE("what a lost connection takes with it is said again") {
   }
   const auto totals = cluster.wait_for_end();
   check_all_trained(totals);
-  CHECK(totals.end.torn_pushes == 0);
+  CHECK(totals.end.partial_pushes == 0);
   for (const WorkerId worker : {kWorker0, kWorker1, kWorker2, kWorker3})
     CHECK(cluster.evicted_for(worker).empty());
 }
@@ -159,7 +159,7 @@ TEST_CASE("a connection that was lost between the scheduler and a shard ends the
   CHECK_THAT(totals.end.text, Contains("the connection to node a:4242 was lost and made again"));
 }
 
-TEST_CASE("the loss of a shard's node ends the run by its name, and the last cut is kept") {
+TEST_CASE("the loss of a shard's node ends the run by its name, and the last snapshot is kept") {
   Plan plan = slow_plan(1000);
   plan.evaluate_every = 1;
   Cluster cluster(plan, {.place = "shards=1+2,workers=2"});
@@ -171,19 +171,19 @@ TEST_CASE("the loss of a shard's node ends the run by its name, and the last cut
   CHECK_THAT(totals.end.text, Contains("shard 0 ended: node a:4242 is gone: its process ended"));
   CHECK(totals.weights.empty());
   REQUIRE_FALSE(totals.evaluations.empty());
-  REQUIRE(totals.last_cut.size() == job_of(plan)->layout->blocks().size());
-  for (const auto& block : totals.last_cut) CHECK(block.size() > 0);
-  CHECK(totals.last_cut_iteration > Iteration(0));
+  REQUIRE(totals.last_snapshot.size() == job_of(plan)->layout->blocks().size());
+  for (const auto& block : totals.last_snapshot) CHECK(block.size() > 0);
+  CHECK(totals.last_snapshot_iteration > Iteration(0));
 }
 
-TEST_CASE("without an evaluation there is no last cut") {
+TEST_CASE("without an evaluation there is no last snapshot") {
   Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0, 5));
   cluster.kill_node(1);
   const auto totals = cluster.wait_for_end();
   CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
-  CHECK(totals.last_cut.empty());
+  CHECK(totals.last_snapshot.empty());
 }
 
 TEST_CASE("workers that do not hear a shard's node are ended, and begin anew when they do") {
@@ -223,7 +223,7 @@ TEST_CASE("workers wait for a shard's node that is silent for less than the limi
   CHECK(cluster.evicted_for(kWorker1).empty());
 }
 
-TEST_CASE("a worker that is asked to leave does so with nothing torn, and the run goes on") {
+TEST_CASE("a worker that is asked to leave does so with nothing partial, and the run goes on") {
   Plan plan = slow_plan();
   plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}),
                               plan::Consistency(plan::Backup{1}));
@@ -240,7 +240,7 @@ TEST_CASE("a worker that is asked to leave does so with nothing torn, and the ru
   cluster.kill_node(2);  // it is done with this run
   const auto totals = cluster.wait_for_end();
   check_all_trained(totals);
-  CHECK(totals.end.torn_pushes == 0);
+  CHECK(totals.end.partial_pushes == 0);
   CHECK(cluster.count(kScheduler, Kind::evicted, kWorker1) == 0);
   CHECK(cluster.count(address_of(kWorker1), Kind::step_started, kWorker1) == steps);
   CHECK(cluster.evicted_for(kWorker1) == "it was asked to leave");

@@ -235,7 +235,7 @@ TEST_CASE("a stage that waits for one on a node that is gone is left alone") {
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("a pipeline leaves as one, with nothing torn, and all its stages may come back") {
+TEST_CASE("a pipeline leaves as one, with nothing partial, and all its stages may come back") {
   Cluster cluster(slow_plan(), {.place = kApart});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
@@ -248,7 +248,7 @@ TEST_CASE("a pipeline leaves as one, with nothing torn, and all its stages may c
   CHECK(has_finished(cluster, kWorker3, before + 5));
   const auto totals = cluster.wait_for_end();
   check_all_trained(totals);
-  CHECK(totals.end.torn_pushes == 0);
+  CHECK(totals.end.partial_pushes == 0);
 }
 
 TEST_CASE("a stage that a node brings later is waited for by its pipeline alone") {

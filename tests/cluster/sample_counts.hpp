@@ -15,7 +15,7 @@ namespace leeway::test {
 
 /// By the scheduler's account each position of an epoch is trained once; and shards have applied
 /// each part of each stage for as many samples as that says. Where a run stops early, some parts
-/// may also have those of torn iterations, which have been leased and are not trained.
+/// may also have those of partial iterations, which have been leased and are not trained.
 class SampleCounts final : public sim::Checker {
  public:
   explicit SampleCounts(std::shared_ptr<const Job> job)
@@ -24,12 +24,12 @@ class SampleCounts final : public sim::Checker {
         trained_(job_->data.train->size()) {}
 
   void on_event(Instant, Address actor, const Event& event) override {
-    if (event.kind == Event::Kind::part_applied)
+    if (event.kind == Event::Kind::bucket_applied)
       applied_[{actor, job_->stages->stage_of(event.worker), event.value}] +=
           static_cast<std::uint64_t>(event.value2);
     if (event.kind == Event::Kind::lease_granted && event.value < event.value2)
       leased_ = std::max(leased_, event.epoch.value() * job_->data.train->size() + event.value2);
-    torn_ |= event.kind == Event::Kind::torn;
+    partial_ |= event.kind == Event::Kind::partial;
     if (event.kind != Event::Kind::trained) return;
     if (const auto twice = trained_.insert(event.epoch, event.value, event.value2))
       violated({actor, address_of(event.worker)}, "position ", *twice, " of epoch ", event.epoch,
@@ -41,8 +41,8 @@ class SampleCounts final : public sim::Checker {
       violated({kScheduler}, "it counts ", totals.end.samples_trained,
                " samples, and has said that ", trained_.count(), " were trained");
     if (totals.end.reason == msg::RunEnded::Reason::failed) return;
-    // What is torn when the run stops is completed no more.
-    const auto most = torn_ ? static_cast<std::uint64_t>(leased_) : trained_.count();
+    // What is partial when the run stops is completed no more.
+    const auto most = partial_ ? static_cast<std::uint64_t>(leased_) : trained_.count();
     for (const auto& [name, count] : applied_) {
       const auto& [shard, stage, part] = name;
       if (count < trained_.count() || count > most)
@@ -55,7 +55,7 @@ class SampleCounts final : public sim::Checker {
   std::shared_ptr<const Job> job_;
   sim::SampleSet trained_;
   std::int64_t leased_ = 0;  // samples, each counted once
-  bool torn_ = false;        // whether anything was
+  bool partial_ = false;     // whether anything was
   /// By shard, stage and part.
   std::map<std::tuple<Address, std::uint32_t, std::int64_t>, std::uint64_t> applied_;
 };

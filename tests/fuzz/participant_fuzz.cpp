@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "actors/participant.hpp"
+#include "actors/worker/participant.hpp"
 #include "policies/pipeline/schedule.hpp"
 #include "tests/fuzz/role_bytes.hpp"
 #include "tests/support/tiny.hpp"
@@ -97,7 +97,7 @@ class Peers {
     } else if (const auto* pull = std::get_if<msg::Pull>(&envelope.body)) {
       tell(to, weights(ShardId(to.index), pull->iteration), role, out);
     } else if (const auto* push = std::get_if<msg::Push>(&envelope.body)) {
-      tell(to, msg::Pushed{push->iteration, push->part}, role, out);
+      tell(to, msg::Pushed{push->iteration, push->bucket}, role, out);
     } else if (const auto* want = std::get_if<msg::WantLease>(&envelope.body)) {
       const auto batch = static_cast<std::uint32_t>(job_->plan.batch);
       tell(kScheduler, msg::Lease{LeaseId(1), Epoch(0), 0, 2 * batch, want->next, batch, batch, {}},
@@ -105,7 +105,7 @@ class Peers {
     } else if (const auto* output = std::get_if<msg::Activation>(&envelope.body)) {
       tell(to,
            msg::OutputGradient{start_.number, output->iteration, output->micro_batch,
-                               output->part - 1, like(output->tensor), Clock()},
+                               output->chunk - 1, like(output->tensor), Clock()},
            role, out);
     }
   }
@@ -117,7 +117,7 @@ class Peers {
     const Address before = address_of(WorkerId(id_.value() - 1));
     const std::uint32_t batch = job_->plan.batch;
     tell(before, msg::MiniBatch{start_.number, at_, Epoch(0), 0, batch, batch, {}}, role, out);
-    for (auto part = stage; part < stages.parts().size(); part += stages.count())
+    for (auto part = stage; part < stages.chunks().size(); part += stages.count())
       for (std::uint32_t i = 0; i < job_->plan.micro_batches; ++i)
         tell(before, activation(i, part), role, out);
     at_ = at_ + 1;
@@ -138,7 +138,7 @@ class Peers {
     return answer;
   }
   msg::Activation activation(std::uint32_t micro_batch, std::uint32_t part) const {
-    const auto& range = job_->stages->parts()[part];
+    const auto& range = job_->stages->chunks()[part];
     const std::int64_t samples = job_->plan.batch / job_->plan.micro_batches;
     const std::int64_t width = job_->model->output_of(range.first - 1).count();
     return {start_.number,

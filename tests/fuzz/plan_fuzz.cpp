@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/check.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

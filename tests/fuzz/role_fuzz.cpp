@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "actors/monitor.hpp"
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
+#include "actors/monitor/monitor.hpp"
+#include "actors/scheduler/scheduler.hpp"
+#include "actors/shard/shard.hpp"
 #include "policies/pipeline/schedule.hpp"
 #include "tests/fuzz/role_bytes.hpp"
 #include "tests/support/tiny.hpp"

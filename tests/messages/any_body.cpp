@@ -121,14 +121,14 @@ void make_valid(msg::Pull& pull) {
   pull.own_clock = std::min(pull.own_clock, Clock(pull.iteration.value()));
 }
 void make_valid(msg::Push& push) {
-  push.part_count = any_integer<std::uint32_t>(1, limits::kMaxParts);
-  push.part %= push.part_count;
+  push.bucket_count = any_integer<std::uint32_t>(1, limits::kMaxBuckets);
+  push.bucket %= push.bucket_count;
   push.weight = *rc::gen::element(0.0, 0.25, 1.0, 1e300);
   if (push.kind == msg::Push::Kind::empty)
     for (auto& block : push.blocks) block = {block.block, block.version};
 }
 void make_valid(msg::Pushed& pushed) {
-  pushed.part %= limits::kMaxParts;
+  pushed.bucket %= limits::kMaxBuckets;
 }
 template <class T>
 void make_ascending(std::vector<T>& items) {
@@ -147,7 +147,7 @@ void make_valid(msg::MiniBatch& batch) {
   make_ascending(batch.applied);
 }
 void make_valid(msg::Fenced& fenced) {
-  for (auto& part : fenced.applied) part %= limits::kMaxParts;
+  for (auto& part : fenced.applied) part %= limits::kMaxBuckets;
   make_ascending(fenced.applied);
 }
 void make_valid(msg::RoundClosed& closed) {

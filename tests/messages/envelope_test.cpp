@@ -79,11 +79,11 @@ TEST_CASE("a message holds its tensors while it lives, and no copy of them") {
 }
 
 TEST_CASE("one message may hold many blocks, in order") {
-  msg::CutState state;
+  msg::SnapshotState state;
   for (std::uint32_t i = 0; i < 1000; ++i)
     state.blocks.push_back({BlockId(i), Version(i), DType::f32, Shape{1}, Blob::floats(1)});
   const Envelope got = must(decode(encode({.body = state})));
-  CHECK(same(std::get<msg::CutState>(got.body), state));
+  CHECK(same(std::get<msg::SnapshotState>(got.body), state));
 }
 
 TEST_CASE("a text keeps every letter, and what follows a zero byte") {
@@ -101,7 +101,7 @@ TEST_CASE("each kind of body has its own name, and the envelope's order") {
   CHECK(names.size() == std::variant_size_v<Body>);
   CHECK(name_of(Body(msg::Pull{})) == "pull");
   CHECK(name_of(Body(msg::WantLease{})) == "want lease");
-  CHECK(name_of(Body(msg::CutState{})) == "cut state");
+  CHECK(name_of(Body(msg::SnapshotState{})) == "snapshot state");
   CHECK(name_of(Body(msg::Interrupt{})) == "interrupt");
   CHECK(msg::name_of(msg::Refused::Reason::stale_view) == "stale view");
 }

@@ -68,7 +68,7 @@ bool holds(const msg::StageTensor& tensor) {
 template <class T>
 bool holds(const std::vector<T>& items) {
   // What shards have applied, of messages that list it.
-  if constexpr (std::is_same_v<T, msg::AppliedPart>)
+  if constexpr (std::is_same_v<T, msg::AppliedBucket>)
     return std::adjacent_find(items.begin(), items.end(), std::greater_equal<>()) == items.end();
   return std::all_of(items.begin(), items.end(), [](const T& item) { return holds(item); });
 }
@@ -115,7 +115,7 @@ std::string push_error(T msg::Push::*member, T value) {
 
 }  // namespace
 
-TEST_CASE("a message cut short anywhere is an error") {
+TEST_CASE("a message snapshot short anywhere is an error") {
   rc::prop("every length", [] {
     for (const Envelope& envelope : any_envelopes()) {
       const Message whole = encode(envelope);
@@ -230,8 +230,9 @@ TEST_CASE("an error names the message, the field, what was found and what is all
         "pull: dtype has the unknown value 5");
   CHECK(error_of(msg::Idle{Clock(kCountEnd)}) ==
         "idle: clock is 4611686018427387904, must be 0 or more");
-  CHECK(push_error(&msg::Push::part_count, 0u) == "push: part_count is 0, must be 1 to 4096");
-  CHECK(push_error(&msg::Push::part_count, 4097u) == "push: part_count is 4097, must be 1 to 4096");
+  CHECK(push_error(&msg::Push::bucket_count, 0u) == "push: bucket_count is 0, must be 1 to 4096");
+  CHECK(push_error(&msg::Push::bucket_count, 4097u) ==
+        "push: bucket_count is 4097, must be 1 to 4096");
   CHECK(push_error(&msg::Push::part, 1u) == "push: part is 1, must be below 1");
   CHECK(push_error(&msg::Push::kind, static_cast<Kind>(3)) == "push: kind has the unknown value 3");
   CHECK(push_error(&msg::Push::weight, -0.5) == "push: weight is -0.5, must be 0 or more");
@@ -245,8 +246,8 @@ TEST_CASE("an error names the message, the field, what was found and what is all
         "push: version is -2, must be 0 or more");
   CHECK(error_of(msg::Weights{Iteration(0), {{BlockId(4), Version(0)}}}) ==
         "weights: block 4 has no data");
-  CHECK(error_of(msg::CutState{0, Iteration(0), false, {{BlockId(4), Version(0)}}}) ==
-        "cut state: block 4 has no data");
+  CHECK(error_of(msg::SnapshotState{0, Iteration(0), false, {{BlockId(4), Version(0)}}}) ==
+        "snapshot state: block 4 has no data");
   CHECK(error_of(msg::Pushed{Iteration(0), 4096}) == "pushed: part is 4096, must be below 4096");
   CHECK(error_of(msg::Admit{WorkerId(65536)}) == "admit: worker is 65536, must be below 65536");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(-1)}) == "fenced: clock is -1, must be 0 or more");
@@ -257,7 +258,7 @@ TEST_CASE("an error names the message, the field, what was found and what is all
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {3, 3}}) ==
         "fenced: applied must be ascending, 3 comes after 3");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {3, 4095}}) == "");
-  CHECK(error_of(msg::Late{Iteration(-1)}) == "late: next is -1, must be 0 or more");
+  CHECK(error_of(msg::PushDropped{Iteration(-1)}) == "late: next is -1, must be 0 or more");
   CHECK(error_of(msg::RoundClosed{Iteration(0), {WorkerId(65536)}}) ==
         "round closed: worker is 65536, must be below 65536");
   CHECK(error_of(msg::CloseRound{Iteration(0), {WorkerId(3), WorkerId(3)}}) ==
@@ -285,7 +286,7 @@ TEST_CASE("errors of leases and reports name their field, too") {
   CHECK(error_of(broken) ==
         "lease: applied must be ascending, part 3 at shard 2 of stage 1 comes after part 3 at "
         "shard 2 of stage 1");
-  broken.applied.assign(limits::kMaxAppliedParts + 1, {});
+  broken.applied.assign(limits::kMaxAppliedBuckets + 1, {});
   CHECK(error_of(broken) == "lease: applied has 1048577 entries, must be at most 1048576");
   msg::ShardReport report;
   report.lags.resize(limits::kLagBins + 1);

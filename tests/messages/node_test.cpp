@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/rng.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 
 using namespace leeway;
 using Catch::Contains;

@@ -58,10 +58,10 @@ TEST_CASE("every row of every parameter lies in exactly one block, without overl
       RC_ASSERT(block.floats == end);
       const BlockSlice& first = block.slices[0];
       const auto& spec = model->parameters()[static_cast<std::size_t>(first.parameter)].spec;
-      const bool cannot_be_cut =
+      const bool cannot_be_split =
           block.slices.size() == 1 && (first.rows == 1 || spec.shape.rank() == 1);
-      RC_ASSERT(cannot_be_cut || static_cast<std::size_t>(block.floats) * sizeof(float) <=
-                                     std::max<std::size_t>(max_bytes, 64));
+      RC_ASSERT(cannot_be_split || static_cast<std::size_t>(block.floats) * sizeof(float) <=
+                                       std::max<std::size_t>(max_bytes, 64));
     }
     for (const auto& rows : covered)
       for (const int times : rows) RC_ASSERT(times == 1);
@@ -102,7 +102,7 @@ TEST_CASE("the parts of a shard hold its blocks once, a layer each, the last lay
       std::vector<BlockId> all;
       int last_layer = model->layers();
       std::uint32_t index = 0;
-      for (const Part& part : layout.parts(ShardId(s))) {
+      for (const Bucket& part : layout.buckets(ShardId(s))) {
         RC_ASSERT(part.index == index++);
         RC_ASSERT(part.layer < last_layer);
         last_layer = part.layer;
@@ -172,8 +172,8 @@ TEST_CASE("the largest block is placed first, and the lower shard wins a tie", "
 TEST_CASE("more shards than blocks leaves some shards without any", "[layout]") {
   const auto model = classifier({linear(3)}, {4}, 3);
   const Layout layout(*model, 5, limits::kMaxBlockBytes);
-  REQUIRE(layout.parts(ShardId(0)).size() == 1);
-  for (std::uint32_t s = 1; s < 5; ++s) REQUIRE(layout.parts(ShardId(s)).empty());
+  REQUIRE(layout.buckets(ShardId(0)).size() == 1);
+  for (std::uint32_t s = 1; s < 5; ++s) REQUIRE(layout.buckets(ShardId(s)).empty());
 }
 
 TEST_CASE("slices follow a block to new memory", "[layout]") {

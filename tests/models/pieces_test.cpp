@@ -29,8 +29,8 @@ TEST_CASE("a chain may be cut behind every layer") {
   const auto model = classifier(mlp({8}, 3), {2, 3}, 3);
   const auto pieces = pieces_of_batch(*model);
   CHECK(names_of(pieces) == Names{"0 flatten", "1 linear", "2 relu", "3 linear"});
-  CHECK_FALSE(may_cut_before(*model, 0));
-  CHECK_FALSE(may_cut_before(*model, model->layers()));
+  CHECK_FALSE(can_split_before(*model, 0));
+  CHECK_FALSE(can_split_before(*model, model->layers()));
 }
 
 TEST_CASE("a residual block is one piece, since two tensors cross its inside") {

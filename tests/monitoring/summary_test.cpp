@@ -34,7 +34,7 @@ RunTotals totals_of(const Job& job) {
                          .wait_before = milliseconds(7),
                          .wait_after = milliseconds(1)};
   totals.waits = {{WorkerId(1), WorkerId(2), milliseconds(5), 3}};
-  totals.end.torn_pushes = 1;
+  totals.end.partial_pushes = 1;
   return totals;
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("what ended a pipeline is said once") {
   ProgressLine line(*job, out);
   line.evicted(WorkerId(2), {WorkerId(2), "pipeline 1 ended: worker 3 (stage 1): boom", 12, true});
   CHECK_THAT(out.str(), Contains("pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 "
-                                 "(stage 1): boom (12 samples go back, one push is torn)"));
+                                 "(stage 1): boom (12 samples go back, one push is partial)"));
   line.evicted(WorkerId(0), {WorkerId(0), "it was asked to leave", 0, false});
   CHECK_THAT(out.str(),
              Contains("pipeline 0 (workers 0 to 1) ended and was evicted: it was asked"));

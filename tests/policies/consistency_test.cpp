@@ -163,7 +163,7 @@ TEST_CASE("each policy has its bound at every iteration, and only bsp goes by ro
 TEST_CASE("backup is a barrier of all live workers but the spare ones, and of one at least") {
   const Backup backup(2);
   CHECK(backup.by_rounds());
-  CHECK(backup.drops_late());
+  CHECK(backup.drops_stragglers());
   CHECK(backup.bound(Iteration(5)) == 0);
   CHECK(backup.contributors(6) == 4);
   CHECK(backup.contributors(3) == 1);
@@ -172,7 +172,7 @@ TEST_CASE("backup is a barrier of all live workers but the spare ones, and of on
   CHECK(Backup(0xffffffffu).contributors(4096) == 1);
   // A barrier waits for all of them, and none is late.
   CHECK(Bsp().contributors(6) == 6);
-  CHECK_FALSE(Bsp().drops_late());
+  CHECK_FALSE(Bsp().drops_stragglers());
 }
 
 TEST_CASE("the plan's policy is the one that is made") {

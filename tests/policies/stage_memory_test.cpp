@@ -41,7 +41,7 @@ TEST_CASE("what is computed again is there once, or as often as halves are open"
 
 TEST_CASE("a stage's memory is that of its parts, as often as its schedule keeps it") {
   const StageCounts counts{.versions = 3, .gradients = 2, .activations = 5, .open_halves = 2};
-  const std::vector<PartMemory> parts = {
+  const std::vector<ChunkMemory> parts = {
       {.kept = 100, .open = 10, .shared = 4, .working = 7, .weights = 1000, .statistics = 30},
       {.kept = 90, .open = 20, .shared = 3, .working = 9, .weights = 2000, .statistics = 40}};
   const StageMemory memory = stage_memory(counts, parts, 2);

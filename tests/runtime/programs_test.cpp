@@ -339,7 +339,7 @@ TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
     INFO(staleness << process.out() << process.err());
     const auto result = read_json(folder / "run/result.json");
     CHECK(result["reason"] == "interrupted");
-    CHECK(result["torn_pushes"] == 0);
+    CHECK(result["partial_pushes"] == 0);
     const auto weights = read_safetensors(folder / "run/weights.safetensors");
     REQUIRE(weights.has_value());
     CHECK(weights->tensors.front().name == "1.weight");

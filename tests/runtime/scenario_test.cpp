@@ -234,7 +234,7 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   const auto json = read_json(folder / "run/result.json");
   for (const char* key :
        {"test_accuracy", "samples_per_second", "seconds", "iterations", "max_clock_gap",
-        "staleness_bound", "parked_pulls", "samples_trained", "torn_pushes", "seed"})
+        "staleness_bound", "parked_pulls", "samples_trained", "partial_pushes", "seed"})
     CHECK(json.contains(key));
   CHECK(json["samples_trained"] == 12000);
   const auto weights = read_safetensors(folder / "run/weights.safetensors");
@@ -260,27 +260,27 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   CHECK(again.error.find("--out") != std::string::npos);
 }
 
-TEST_CASE("a run that loses a shard keeps the cut that was evaluated last, to go on from") {
+TEST_CASE("a run that loses a shard keeps the snapshot that was evaluated last, to go on from") {
   const TemporaryFolder folder;
   Plan plan = small().plan();
   plan.stop.epochs = 20;
   plan.evaluate_every = 1;
   plan.simulated = plan::World{};
   plan.faults = {{address_of(ShardId(0)), std::int64_t{200}, 0, plan::Crash{}}};
-  const std::string file = folder / "run/last-cut.safetensors";
+  const std::string file = folder / "run/last-snapshot.safetensors";
   const Result result = run(plan, {.folder = folder / "run", .quiet = true});
   CHECK(result.exit_code == 1);
   CHECK(result.weights.empty());
-  const auto iteration = result.totals.last_cut_iteration;
+  const auto iteration = result.totals.last_snapshot_iteration;
   CHECK(iteration > Iteration(0));
   CHECK(iteration < Iteration(200));
   CHECK_THAT(result.error, Catch::Matchers::Contains(concat("iteration ", iteration)) &&
                                Catch::Matchers::EndsWith("--init " + file));
   CHECK(read_json(folder / "run/result.json")["text"] == result.error);
-  const auto cut = read_safetensors(file);
-  REQUIRE(cut.has_value());
-  REQUIRE(cut->tensors.size() == result.last_cut.size());
-  CHECK(std::memcmp(cut->tensors[0].data.data(), result.last_cut[0].data.data(),
+  const auto snapshot = read_safetensors(file);
+  REQUIRE(snapshot.has_value());
+  REQUIRE(snapshot->tensors.size() == result.last_snapshot.size());
+  CHECK(std::memcmp(snapshot->tensors[0].data.data(), result.last_snapshot[0].data.data(),
                     8 * 4 * sizeof(float)) == 0);
   plan.faults.clear();
   plan.init_from = file;
@@ -289,9 +289,9 @@ TEST_CASE("a run that loses a shard keeps the cut that was evaluated last, to go
   plan.faults = {{address_of(ShardId(0)), std::int64_t{1}, 0, plan::Crash{}}};
   const Result early = run(plan, {.folder = folder / "early", .quiet = true});
   CHECK(early.exit_code == 1);
-  CHECK(early.last_cut.empty());
-  CHECK(early.error.find("last cut") == std::string::npos);
-  CHECK_FALSE(std::filesystem::exists(folder / "early/last-cut.safetensors"));
+  CHECK(early.last_snapshot.empty());
+  CHECK(early.error.find("last snapshot") == std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder / "early/last-snapshot.safetensors"));
 }
 
 }  // namespace leeway::test

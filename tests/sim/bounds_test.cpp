@@ -49,7 +49,7 @@ class Story {
     happens({.kind = Event::Kind::pull_answered, .worker = kFast, .iteration = Iteration(i)});
   }
   /// What comes next shows what was left undone.
-  void something() { gets(address_of(kSlow), msg::Push{.part_count = 1}); }
+  void something() { gets(address_of(kSlow), msg::Push{.bucket_count = 1}); }
 
  private:
   void happens(const Event& event) { observers_.event({}, kShard, event); }

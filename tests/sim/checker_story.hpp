@@ -52,7 +52,7 @@ class Story {
   }
   void applied(WorkerId worker, std::int64_t iteration, std::int64_t part = 0,
                std::int64_t samples = 1) {
-    happens(kShard, {.kind = Kind::part_applied,
+    happens(kShard, {.kind = Kind::bucket_applied,
                      .worker = worker,
                      .iteration = Iteration(iteration),
                      .value = part,

@@ -3,12 +3,12 @@
 
 #include "core/limits.hpp"
 #include "sim/checkers/clocks.hpp"
-#include "sim/checkers/cuts.hpp"
 #include "sim/checkers/evicted.hpp"
 #include "sim/checkers/exactly_once.hpp"
 #include "sim/checkers/limits.hpp"
 #include "sim/checkers/parked.hpp"
 #include "sim/checkers/rule.hpp"
+#include "sim/checkers/snapshots.hpp"
 #include "sim/checkers/weights.hpp"
 #include "tests/sim/checker_story.hpp"
 
@@ -34,10 +34,10 @@ Story story_of(const std::shared_ptr<const Job>& job = ssp_job()) {
 
 msg::Push push_of(const Job& job, std::uint32_t part, std::int64_t iteration, float gradient,
                   std::int64_t version = 0) {
-  const auto& parts = job.layout->parts(ShardId(0));
+  const auto& parts = job.layout->buckets(ShardId(0));
   msg::Push push{.iteration = Iteration(iteration),
-                 .part = part,
-                 .part_count = static_cast<std::uint32_t>(parts.size()),
+                 .bucket = part,
+                 .bucket_count = static_cast<std::uint32_t>(parts.size()),
                  .weight = 1,
                  .samples = 2};
   for (const BlockId id : parts[part].blocks) {
@@ -51,9 +51,10 @@ msg::Push push_of(const Job& job, std::uint32_t part, std::int64_t iteration, fl
 
 /// The state of shard 0 after `updates` updates of part 0, which moved each of its floats by
 /// `moved`.
-msg::CutState state_of(const Job& job, std::int64_t iteration, std::int64_t updates, float moved) {
-  msg::CutState state{.cut = 1, .iteration = Iteration(iteration)};
-  for (const auto& part : job.layout->parts(ShardId(0)))
+msg::SnapshotState state_of(const Job& job, std::int64_t iteration, std::int64_t updates,
+                            float moved) {
+  msg::SnapshotState state{.snapshot = 1, .iteration = Iteration(iteration)};
+  for (const auto& part : job.layout->buckets(ShardId(0)))
     for (const BlockId id : part.blocks) {
       const Block& block = job.layout->block(id);
       Blob data = Blob::floats(block.floats);
@@ -129,7 +130,8 @@ TEST_CASE("an answer that nobody asked for, or to one who is out, is caught") {
 TEST_CASE("a part that is applied twice is caught; another life's is another part") {
   auto story = story_of<ExactlyOnceChecker>();
   for (const std::int64_t iteration : {0, 1, 3, 2}) story.applied(kA, iteration);
-  story.happens(kShard, {.kind = Kind::part_applied, .worker = kA, .incarnation = Incarnation(2)});
+  story.happens(kShard,
+                {.kind = Kind::bucket_applied, .worker = kA, .incarnation = Incarnation(2)});
   CHECK(seen([&] { story.applied(kA, 2); }) ==
         "part 0 of iteration 2, incarnation 1, applied twice");
 }
@@ -208,14 +210,14 @@ TEST_CASE(
         }) == "");
 }
 
-TEST_CASE("a cut is compared with the pushes below it, and the final state with all") {
+TEST_CASE("a snapshot is compared with the pushes below it, and the final state with all") {
   const auto job = ssp_job();
   const float step = static_cast<float>(job->plan.optimizer.learning_rate);
-  const auto told = [&](msg::CutState state) {
-    Story story({std::make_shared<CutChecker>(job)});
+  const auto told = [&](msg::SnapshotState state) {
+    Story story({std::make_shared<SnapshotChecker>(job)});
     story.gets(kWorkerA, kShard, push_of(*job, 0, 0, 1));
     story.applied(kA, 0);
-    story.gets(kScheduler, kShard, msg::Cut{1, Iteration(2)});
+    story.gets(kScheduler, kShard, msg::Snapshot{1, Iteration(2)});
     for (const std::int64_t iteration : {1, 2}) {
       story.gets(kWorkerA, kShard, push_of(*job, 0, iteration, 1));
       story.applied(kA, iteration);
@@ -239,18 +241,18 @@ TEST_CASE("a cut is compared with the pushes below it, and the final state with 
   CHECK(told(std::move(incomplete)) != "");
 }
 
-TEST_CASE("a cut that the shard had passed when it was asked for is caught") {
+TEST_CASE("a snapshot that the shard had passed when it was asked for is caught") {
   const auto job = ssp_job();
-  Story story({std::make_shared<CutChecker>(job)});
+  Story story({std::make_shared<SnapshotChecker>(job)});
   story.gets(kWorkerA, kShard, push_of(*job, 0, 0, 1));
   story.applied(kA, 0);
-  story.gets(kScheduler, kShard, msg::Cut{1, Iteration(0)});
+  story.gets(kScheduler, kShard, msg::Snapshot{1, Iteration(0)});
   CHECK(seen([&] { story.gets(kShard, kMonitor, state_of(*job, 0, 0, 0)); }) ==
-        "a cut at iteration 0, which the shard had passed, or was never told of");
+        "a snapshot at iteration 0, which the shard had passed, or was never told of");
 }
 
 TEST_CASE("an update of a push that never came is caught") {
-  auto story = story_of<CutChecker>();
+  auto story = story_of<SnapshotChecker>();
   CHECK(seen([&] { story.applied(kA, 0); }) != "");
 }
 
@@ -334,7 +336,7 @@ TEST_CASE("more parked pulls of a worker than allowed are caught") {
 
 TEST_CASE("pushes that a shard takes and never applies are caught") {
   const auto job = ssp_job();
-  const auto parts = static_cast<std::int64_t>(job->layout->parts(ShardId(0)).size());
+  const auto parts = static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size());
   auto story = story_of<LimitsChecker>();
   story.gets(kScheduler, kShard, msg::Admit{kA, Incarnation(1), Iteration(3)});
   story.admitted(kA, 3);

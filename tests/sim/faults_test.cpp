@@ -33,8 +33,8 @@ struct Told {
     return found == events.end() ? 0 : found->second;
   }
   int repeated() const {
-    return count(kShard0, Event::Kind::part_repeated) +
-           count(address_of(ShardId(1)), Event::Kind::part_repeated);
+    return count(kShard0, Event::Kind::bucket_repeated) +
+           count(address_of(ShardId(1)), Event::Kind::bucket_repeated);
   }
 };
 
@@ -91,7 +91,7 @@ TEST_CASE("a worker that leaves finishes its iteration, and the others train the
   const Told told = run_with({kWorker1, std::int64_t{5}, 0, plan::Leaves{}});
   check_trained(told);
   CHECK(told.evicted.empty());
-  CHECK(told.totals.end.torn_pushes == 0);
+  CHECK(told.totals.end.partial_pushes == 0);
   CHECK(told.count(kScheduler, Event::Kind::left) == 1);
   const int steps = told.count(kWorker1, Event::Kind::step_started);
   CHECK(steps >= 6);
@@ -107,7 +107,7 @@ TEST_CASE("a worker that leaves while it is late waits for no step that nobody w
     INFO("seed " << plan.seed);
     const Told told = run(plan);
     check_trained(told);
-    CHECK(told.totals.end.torn_pushes == 0);
+    CHECK(told.totals.end.partial_pushes == 0);
     CHECK(told.count(kScheduler, Event::Kind::left) == 1);
     CHECK(told.count(kWorker1, Event::Kind::step_finished) ==
           told.count(kWorker1, Event::Kind::step_started));
@@ -134,7 +134,7 @@ TEST_CASE("when all workers have left the run fails, unless one is to come") {
   }
 }
 
-TEST_CASE("a worker that is told to leave while it is cut off leaves when it is back") {
+TEST_CASE("a worker that is told to leave while it is snapshot off leaves when it is back") {
   // The Stop is lost with the link; evicted or not, it is told again.
   const double broken = GENERATE(0.003, 0.02);
   const Told told = run(plan_with({{kWorker1, std::int64_t{5}, 0, plan::Breaks{kScheduler, broken}},
@@ -185,7 +185,7 @@ TEST_CASE("silence in one direction delays those who wait, and is noticed by the
   CHECK(scheduler.evicted.at(WorkerId(1)) == 1);
 }
 
-TEST_CASE("a partition cuts a worker off, and with it those on its side") {
+TEST_CASE("a partition snapshots a worker off, and with it those on its side") {
   const Told told =
       run_with({kWorker1, std::int64_t{5}, 0, plan::Partition{{address_of(WorkerId(2))}, 0.01}});
   check_trained(told);

@@ -80,7 +80,7 @@ class Story {
                        .iteration = Iteration(iteration),
                        .value = micro_batch,
                        .value2 = pull,
-                       .part = stage});
+                       .chunk = stage});
   }
   void forward(std::uint32_t stage, std::int64_t iteration, std::int64_t micro_batch,
                std::int64_t pull) {
@@ -93,9 +93,9 @@ class Story {
   }
   void pushes(std::uint32_t stage, std::int64_t iteration, std::int64_t version,
               msg::Push::Kind kind = msg::Push::Kind::gradient) {
-    for (const Part& part : share(stage).at[0].parts) {
-      msg::Push push{.iteration = Iteration(iteration), .part = part.index, .kind = kind};
-      push.part_count = static_cast<std::uint32_t>(share(stage).at[0].parts.size());
+    for (const Bucket& part : share(stage).at[0].parts) {
+      msg::Push push{.iteration = Iteration(iteration), .bucket = part.index, .kind = kind};
+      push.bucket_count = static_cast<std::uint32_t>(share(stage).at[0].parts.size());
       for (const BlockId id : part.blocks) push.blocks.push_back(block(id, version));
       if (kind == msg::Push::Kind::empty) push.blocks.clear();
       gets(worker(stage), kShard, push);

@@ -29,9 +29,9 @@ struct Story {
         {}, kShard, {.kind = kind, .worker = worker, .iteration = Iteration(round), .value = part});
   }
   void applied(WorkerId worker, std::int64_t round, std::vector<std::int64_t> parts = {0, 1}) {
-    for (const std::int64_t part : parts) happens(Kind::part_applied, worker, round, part);
+    for (const std::int64_t part : parts) happens(Kind::bucket_applied, worker, round, part);
   }
-  void late(WorkerId worker, std::int64_t round) { happens(Kind::late, worker, round); }
+  void late(WorkerId worker, std::int64_t round) { happens(Kind::push_dropped, worker, round); }
   void closes(std::int64_t round, std::vector<WorkerId> contributors, Address shard = kShard) {
     const auto message =
         encode({.body = msg::CloseRound{Iteration(round), std::move(contributors)}});
@@ -94,19 +94,19 @@ TEST_CASE("more late workers than are spare, rounds out of order and shards at o
         "round 0 is closed with other contributors here");
 }
 
-TEST_CASE("a late push that is called torn is caught") {
+TEST_CASE("a late push that is called partial is caught") {
   Story story;
   story.closes(4, {kA});
-  const auto torn = [&](WorkerId worker, std::int64_t iteration) {
+  const auto partial = [&](WorkerId worker, std::int64_t iteration) {
     return seen([&] {
       story.checker->on_event(
           {}, kScheduler,
-          {.kind = Kind::torn, .worker = worker, .iteration = Iteration(iteration), .value = 1});
+          {.kind = Kind::partial, .worker = worker, .iteration = Iteration(iteration), .value = 1});
     });
   };
-  CHECK(torn(kA, 4) == "");
-  CHECK(torn(kB, 4) == "iteration 4 is torn, with which no round was closed");
-  CHECK(torn(kA, 5) != "");
+  CHECK(partial(kA, 4) == "");
+  CHECK(partial(kB, 4) == "iteration 4 is partial, with which no round was closed");
+  CHECK(partial(kA, 5) != "");
 }
 
 TEST_CASE("a worker that begins a round that it was told to leave is caught") {
@@ -119,7 +119,7 @@ TEST_CASE("a worker that begins a round that it was told to leave is caught") {
   };
   CHECK(begins(2) == "");
   story.checker->on_delivered(
-      {}, Letter(kScheduler, address_of(kA), encode({.body = msg::Late{Iteration(3)}})));
+      {}, Letter(kScheduler, address_of(kA), encode({.body = msg::PushDropped{Iteration(3)}})));
   CHECK(begins(2) == "iteration 2 begins, after it was told to go on with 3");
   CHECK(begins(3) == "");
 }
@@ -135,11 +135,11 @@ TEST_CASE("a part of a late iteration may be acknowledged, and applying it is ca
         encode({.incarnation = Incarnation(), .body = msg::Pushed{Iteration(iteration), 0}});
     checker.on_delivered({}, Letter(kShard, address_of(kA), message));
   };
-  happens(Kind::late, kA, 1);
+  happens(Kind::push_dropped, kA, 1);
   CHECK(seen([&] { acknowledged(1); }) == "");
   CHECK(seen([&] { acknowledged(2); }) != "");
-  happens(Kind::part_applied, kB, 1);
-  CHECK(seen([&] { happens(Kind::part_applied, kA, 1); }) ==
+  happens(Kind::bucket_applied, kB, 1);
+  CHECK(seen([&] { happens(Kind::bucket_applied, kA, 1); }) ==
         "part 0 of iteration 1 applied, whose round was closed without it");
 }
 

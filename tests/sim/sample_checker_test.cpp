@@ -31,7 +31,7 @@ class Account {
   }
   void applied(WorkerId worker, std::int64_t iteration, std::int64_t part, std::int64_t samples,
                Incarnation incarnation = Incarnation(1)) {
-    story_.happens(kShard, {.kind = Kind::part_applied,
+    story_.happens(kShard, {.kind = Kind::bucket_applied,
                             .worker = worker,
                             .iteration = Iteration(iteration),
                             .value = part,
@@ -47,13 +47,13 @@ class Account {
     story_.trained(begin, end, epoch);
   }
   void is_late(WorkerId worker, std::int64_t iteration) {
-    story_.happens(kShard, {.kind = Kind::late,
+    story_.happens(kShard, {.kind = Kind::push_dropped,
                             .worker = worker,
                             .iteration = Iteration(iteration),
                             .incarnation = Incarnation(1)});
   }
   void tears(WorkerId lead) {
-    story_.happens(kScheduler, {.kind = Kind::torn, .worker = lead, .value = 1});
+    story_.happens(kScheduler, {.kind = Kind::partial, .worker = lead, .value = 1});
   }
   void ends(std::uint64_t samples,
             msg::RunEnded::Reason reason = msg::RunEnded::Reason::interrupted) {
@@ -111,8 +111,8 @@ TEST_CASE("samples that the run lacks at its end are caught") {
   CHECK(end(120, 120, 59) == "part 0 was given 59 samples of iteration 1; leased were 60");
 }
 
-TEST_CASE("of a run that stops early, parts may have what was leased and torn, and no more") {
-  const auto end = [](std::int64_t iterations, bool torn) {
+TEST_CASE("of a run that stops early, parts may have what was leased and partial, and no more") {
+  const auto end = [](std::int64_t iterations, bool partial) {
     Account account(ssp_job());
     account.starts(kA);
     account.leases(kA, 0, 0, 40, 10);
@@ -120,7 +120,7 @@ TEST_CASE("of a run that stops early, parts may have what was leased and torn, a
       for (std::int64_t i = 0; i < 3; ++i) account.applied(kA, i, 10);
       for (std::int64_t i = 3; i < iterations; ++i) account.applied(kA, i, 0, 10);
       account.trained(0, 30);
-      if (torn) account.tears(kA);
+      if (partial) account.tears(kA);
       account.ends(30);
     });
   };
@@ -130,7 +130,8 @@ TEST_CASE("of a run that stops early, parts may have what was leased and torn, a
   CHECK(end(4, false) == "part 0 was given 40 samples; trained were 30");
 }
 
-TEST_CASE("torn iterations are completed each with its own list: two lists exchanged are caught") {
+TEST_CASE(
+    "partial iterations are completed each with its own list: two lists exchanged are caught") {
   // A has pushed part 0 of its first ten samples and part 1 of the next ten, and ends. B is leased
   // both.
   const auto completed = [](std::int64_t first_empty, std::int64_t second_empty) {

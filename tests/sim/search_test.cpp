@@ -48,7 +48,7 @@ TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concer
   const auto base = job_of(tiny_plan());
   std::set<std::string> schedules;
   std::set<std::size_t> kinds, policies;
-  int piped = 0, crashes = 0, breaks = 0, slow = 0, cut_by_hand = 0, computed_again = 0;
+  int piped = 0, crashes = 0, breaks = 0, slow = 0, split_by_hand = 0, computed_again = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     const Plan plan = drawn_pipelines(*base, seed);
     const auto job = load_job(plan);
@@ -62,7 +62,7 @@ TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concer
     ++piped;
     schedules.insert(plan.pipeline.schedule);
     policies.insert(plan.consistency.index());
-    cut_by_hand += !plan.pipeline.split.empty();
+    split_by_hand += !plan.pipeline.split.empty();
     computed_again += !plan.pipeline.recompute.empty();
     for (const auto& fault : plan.faults) {
       kinds.insert(fault.kind.index());
@@ -77,7 +77,7 @@ TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concer
   CHECK(schedules.size() == pipeline::catalogue().size());
   CHECK(policies.size() == 4);  // all but backup
   CHECK(kinds.size() == std::variant_size_v<plan::FaultKind>);
-  for (const int times : {crashes, breaks, slow, cut_by_hand, computed_again}) CHECK(times > 20);
+  for (const int times : {crashes, breaks, slow, split_by_hand, computed_again}) CHECK(times > 20);
 }
 
 TEST_CASE(
@@ -129,7 +129,8 @@ TEST_CASE("nobody of the first of drawn pipelines goes for good") {
   }
 }
 
-TEST_CASE("a model that is not made anew is cut where it can be, and else there are no pipelines") {
+TEST_CASE(
+    "a model that is not made anew is snapshot where it can be, and else there are no pipelines") {
   const auto base = job_of(test::text_plan());
   int piped = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {

@@ -197,7 +197,7 @@ TEST_CASE("one slow worker costs bsp its whole delay, and backup(1) next to noth
     plan.consistency = policy;
     const auto totals = simulate(plan, world).totals;
     CHECK(totals.end.samples_trained == 1200);
-    CHECK((totals.end.late_pushes > 100) == std::holds_alternative<plan::Backup>(policy));
+    CHECK((totals.end.dropped_pushes > 100) == std::holds_alternative<plan::Backup>(policy));
     return (totals.last.now - Instant{}).seconds();
   };
   const double three = seconds_of(plan::Bsp{});

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "sim/checkers/cuts.hpp"
 #include "sim/checkers/limits.hpp"
 #include "sim/checkers/parked.hpp"
 #include "sim/checkers/rule.hpp"
+#include "sim/checkers/snapshots.hpp"
 #include "sim/checkers/weights.hpp"
 #include "sim/observers.hpp"
 #include "tests/sim/seen.hpp"
@@ -61,7 +61,7 @@ class Story {
     gets(address_of(worker), kShard, push_of(worker, iteration, part, version));
   }
   void applied(WorkerId worker, std::int64_t iteration, std::uint32_t part) {
-    happens(Kind::part_applied, worker, iteration, part, 2);
+    happens(Kind::bucket_applied, worker, iteration, part, 2);
   }
   /// The part that first and last share.
   std::uint32_t shared(WorkerId worker) const {
@@ -74,8 +74,8 @@ class Story {
                     std::int64_t version) const {
     const auto& parts = job_->stages->share_of(worker).at[0].parts;
     msg::Push push{.iteration = Iteration(iteration),
-                   .part = part,
-                   .part_count = static_cast<std::uint32_t>(parts.size()),
+                   .bucket = part,
+                   .bucket_count = static_cast<std::uint32_t>(parts.size()),
                    .weight = 1,
                    .samples = 2};
     for (const BlockId id : parts[part].blocks) {
@@ -88,7 +88,7 @@ class Story {
   }
   /// The end, with so many updates of the table that is shared and none of any other block.
   void ends(std::int64_t updates) {
-    msg::CutState state{.final = true};
+    msg::SnapshotState state{.final = true};
     const auto& table = job_->stages->share_of(kLast).at[0].parts[shared(kLast)].blocks;
     for (const BlockId id : job_->layout->blocks_of(ShardId(0))) {
       const Block& block = job_->layout->block(id);
@@ -157,7 +157,7 @@ TEST_CASE("a pull that waits for who shares a block with its worker is none that
 
 TEST_CASE("two halves are one update, and one that is applied before the other comes is caught") {
   const auto told = [](std::int64_t updates, const std::function<void(Story&)>& deeds) {
-    auto story = story_of<CutChecker>();
+    auto story = story_of<SnapshotChecker>();
     story.admitted_all();
     deeds(story);
     return seen([&] { story.ends(updates); });
@@ -191,7 +191,7 @@ TEST_CASE("two halves are one update, and one that is applied before the other c
     story.applied(kLast, 0, story.shared(kLast));
   };
   CHECK(told(1, refused_between) == "");
-  auto story = story_of<CutChecker>();
+  auto story = story_of<SnapshotChecker>();
   story.admitted_all();
   const std::uint32_t part = story.shared(kLast);
   story.pushes(kLast, 0, part);
@@ -201,7 +201,7 @@ TEST_CASE("two halves are one update, and one that is applied before the other c
 }
 
 TEST_CASE("where the pipeline is never emptied, each half is an update") {
-  auto story = story_of<CutChecker>("weight_stashing");
+  auto story = story_of<SnapshotChecker>("weight_stashing");
   story.admitted_all();
   for (const WorkerId worker : {kLast, kFirst}) {
     story.pushes(worker, 0, story.shared(worker));
@@ -236,7 +236,7 @@ TEST_CASE("pushes of a stage that are taken and not applied are counted by its o
   for (const std::string schedule : {"1f1b", "weight_stashing"}) {
     const auto job = job_with(schedule);
     const auto parts = static_cast<std::int64_t>(job->stages->share(1).at[0].parts.size());
-    REQUIRE(parts < static_cast<std::int64_t>(job->layout->parts(ShardId(0)).size()));
+    REQUIRE(parts < static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size()));
     auto story = story_of<LimitsChecker>(schedule);
     story.gets(kScheduler, kShard, msg::Admit{kMiddle, Incarnation(1), Iteration(0)});
     story.admitted_all();

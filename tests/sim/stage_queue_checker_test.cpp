@@ -74,7 +74,7 @@ class Story {
                         .worker = WorkerId(worker(part).index),
                         .iteration = iteration,
                         .value = value,
-                        .part = part});
+                        .chunk = part});
   }
   Iteration iteration(std::int64_t micro_batch) const {
     return Iteration(micro_batch / micro_batches_);

@@ -52,8 +52,8 @@ TEST_CASE("what one stage has pushed when another dies is completed, and not rep
   story.hold(sent<msg::Push>(worker(2), shard(0), 2)).until(finished(worker(2), 2));
   CHECK(story.happened(applied(worker(3), 2)));
   CHECK_FALSE(story.happened(applied(worker(2), 2)));
-  story.crash(worker(2)).until(torn(worker(2))).to_the_end();
-  CHECK(story.totals().end.torn_pushes == 1);
+  story.crash(worker(2)).until(partial(worker(2))).to_the_end();
+  CHECK(story.totals().end.partial_pushes == 1);
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 

@@ -45,7 +45,7 @@ TEST_CASE("a push that arrives after its worker was evicted is refused") {
   CHECK_FALSE(story.happened(removed(worker(1)).at(shard(0))));
   story.to_the_end();
   CHECK_FALSE(story.happened(applied(worker(1), 2).at(shard(0))));
-  CHECK(story.totals().end.torn_pushes == 1);
+  CHECK(story.totals().end.partial_pushes == 1);
 }
 
 TEST_CASE("a push whose acknowledgement was lost comes again, and is not applied again") {
@@ -79,27 +79,27 @@ TEST_CASE("a push that comes again before it is applied is not acknowledged for 
   CHECK(story.happened(sent<msg::Pushed>(shard(0), worker(1), 2)));
 }
 
-TEST_CASE("a push that is late for a cut is in it") {
+TEST_CASE("a push that is late for a snapshot is in it") {
   Plan plan = plan_of(plan::Ssp{30}, 2);
   plan.evaluate_every = 0.3;
   Story story(test::job_of(plan));
-  story.until(delivered<msg::Cut>(kScheduler, shard(0))).hold(worker(1), shard(0));
+  story.until(delivered<msg::Snapshot>(kScheduler, shard(0))).hold(worker(1), shard(0));
   story.until(parked(worker(0)).at(shard(0)));  // far beyond the cut
-  const auto taken = event(Event::Kind::cut_taken, worker(0)).at(shard(0));
+  const auto taken = event(Event::Kind::snapshot_taken, worker(0)).at(shard(0));
   CHECK_FALSE(story.happened(taken));
   story.release(worker(1), shard(0)).until(taken);
-  story.until(delivered<msg::CutState>(shard(0), kMonitor)).to_the_end();
+  story.until(delivered<msg::SnapshotState>(shard(0), kMonitor)).to_the_end();
 }
 
-TEST_CASE("a push of which one part came before its worker died is torn") {
+TEST_CASE("a push of which one part came before its worker died is partial") {
   Plan plan = plan_of(plan::Ssp{1}, 2);
   plan.shards = 1;
   Story story(test::job_of(plan));
   story.hold(sent<msg::Push>(worker(1), shard(0), 2)).until(finished(worker(1), 2));
-  story.deliver_one(worker(1), shard(0)).crash(worker(1)).until(torn(worker(1)));
+  story.deliver_one(worker(1), shard(0)).crash(worker(1)).until(partial(worker(1)));
   CHECK(story.count(applied(worker(1), 2)) == 1);
   story.to_the_end();
-  CHECK(story.totals().end.torn_pushes == 1);
+  CHECK(story.totals().end.partial_pushes == 1);
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 

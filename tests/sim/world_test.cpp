@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "core/text.hpp"
-#include "messages/plan.hpp"
+#include "plan/plan.hpp"
 #include "sim/world.hpp"
 
 namespace leeway::sim {

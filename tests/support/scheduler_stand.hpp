@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/scheduler.hpp"
+#include "actors/scheduler/scheduler.hpp"
 #include "core/check.hpp"
 #include "tests/support/tiny.hpp"
 

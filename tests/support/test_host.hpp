@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "actors/monitor.hpp"
-#include "actors/participant.hpp"
-#include "actors/scheduler.hpp"
-#include "actors/shard.hpp"
+#include "actors/monitor/monitor.hpp"
+#include "actors/scheduler/scheduler.hpp"
+#include "actors/shard/shard.hpp"
+#include "actors/worker/participant.hpp"
 #include "sim/observers.hpp"
 
 namespace leeway::test {

@@ -33,7 +33,7 @@ std::string written(const Vocabulary& vocabulary, const auto& numbers) {
   return text;
 }
 
-plan::Writing source(std::uint32_t context, double test_share, std::string file = "") {
+plan::TextCorpus source(std::uint32_t context, double test_share, std::string file = "") {
   return {std::move(file), context, test_share};
 }
 

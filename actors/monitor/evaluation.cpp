@@ -1,0 +1,68 @@
+#include "actors/monitor/evaluation.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/check.hpp"
+
+namespace leeway {
+namespace {
+
+/// Samples of one part: about 4 ms of work, so that others get their turn.
+std::int64_t slice_of(const Model& model) {
+  constexpr std::int64_t kFlops = 1'000'000'000;
+  const std::int64_t of_one = std::max<std::int64_t>(1, model.flops_per_sample());
+  return std::clamp<std::int64_t>(kFlops / of_one, 16, 256);
+}
+
+}  // namespace
+
+Evaluation::Evaluation(std::shared_ptr<const Job> job, std::uint64_t snapshot, Iteration iteration,
+                       std::vector<Blob> weights)
+    : job_(std::move(job)),
+      snapshot_(snapshot),
+      iteration_(iteration),
+      slice_(slice_of(*job_->model)),
+      weights_(std::move(weights)) {
+  LW_CHECK(weights_.size() == job_->layout->blocks().size(), weights_.size());
+}
+
+int Evaluation::parts() const {
+  return static_cast<int>((job_->data.test->size() + slice_ - 1) / slice_);
+}
+
+Cost Evaluation::cost(int) const {
+  return {job_->model->flops_per_sample() * slice_, 0};
+}
+
+void Evaluation::run(int part) {
+  if (job_->cost_only) return;  // there is nothing to be seen
+  if (!pass_) {
+    pass_ = std::make_unique<Pass>(job_->model, slice_, false);
+    for (auto& blob : weights_) blob = blob.on_host();
+    versions_.assign(job_->model->parameters().size(), 1);  // the same in all slices
+  }
+  const Dataset& test = *job_->data.test;
+  const std::int64_t first = part * slice_;
+  const std::int64_t count = std::min(slice_, test.size() - first);
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
+  std::iota(samples.begin(), samples.end(), first);
+  Blob x = Blob::floats(count * test.sample_shape().count());
+  Blob targets = Blob::floats(count * std::max<std::int64_t>(test.target_count(), 1));
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(count * test.label_count()));
+  test.gather(samples, x.mutable_floats(), labels.data(), targets.mutable_floats());
+
+  std::vector<const float*> memory;
+  for (const auto& blob : weights_) memory.push_back(blob.as_floats());
+  const ParameterSlices<const float> slices(*job_->model, *job_->layout, memory);
+  const Batch batch{count,
+                    x.as_floats(),
+                    test.classes() > 0 ? labels.data() : nullptr,
+                    test.target_count() > 0 ? targets.as_floats() : nullptr,
+                    {}};
+  const auto result = pass_->forward(batch, slices.views(), versions_);
+  loss_sum_ += result.loss * static_cast<double>(count);
+  correct_ += result.correct;
+}
+
+}  // namespace leeway

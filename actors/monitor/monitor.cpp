@@ -1,0 +1,239 @@
+#include "actors/monitor/monitor.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kProgressInterval = milliseconds(200);
+constexpr std::uint64_t kFinalState = 0;
+
+std::vector<WaitTotals> total_waits(const std::vector<msg::ShardReport>& shards) {
+  std::map<std::pair<WorkerId, WorkerId>, WaitTotals> by_pair;
+  for (const auto& shard : shards) {
+    for (const auto& wait : shard.waits) {
+      auto& total = by_pair[{wait.worker, wait.for_worker}];
+      total.worker = wait.worker;
+      total.for_worker = wait.for_worker;
+      // Shards park a worker's pull side by side: the longest of them is what it waited.
+      total.time = std::max(total.time, wait.time);
+      total.count = std::max(total.count, wait.count);
+    }
+  }
+  std::vector<WaitTotals> waits;
+  for (const auto& [pair, total] : by_pair) waits.push_back(total);
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const auto& a, const auto& b) { return a.time > b.time; });
+  return waits;
+}
+
+}  // namespace
+
+Monitor::Monitor(std::shared_ptr<const Job> job, std::vector<Audience*> audience)
+    : job_(std::move(job)),
+      audience_(std::move(audience)),
+      workers_(job_->plan.workers),
+      lives_(job_->plan.workers),
+      shards_(job_->layout->shards()) {}
+
+void Monitor::on_start(Outbox& out) {
+  out.watch(kScheduler);
+  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
+    out.watch(address_of(ShardId(shard)));
+  out.after(kProgressInterval, 0);
+}
+
+void Monitor::on_timer(TimerToken, Outbox& out) {
+  if (ended_) return;
+  const auto progress = present(out);
+  for (auto* listener : audience_) listener->progress(progress);
+  out.after(kProgressInterval, 0);
+}
+
+void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
+  auto& body = envelope.body;
+  if (const auto* report = std::get_if<msg::WorkerReport>(&body);
+      report && from.kind == RoleKind::worker && from.index < workers_.size()) {
+    auto& heard = lives_[from.index].heard;
+    heard = std::max(heard, envelope.incarnation);
+    handle(WorkerId(from.index), *report);
+    look_whether_back(WorkerId(from.index));
+  } else if (auto* shard = std::get_if<msg::ShardReport>(&body);
+             shard && from.kind == RoleKind::shard && from.index < shards_.size()) {
+    shards_[from.index] = std::move(*shard);
+  } else if (auto* state = std::get_if<msg::SnapshotState>(&body);
+             state && from.kind == RoleKind::shard && from.index < shards_.size()) {
+    handle(from, *state, out);
+  } else if (const auto* report_of_scheduler = std::get_if<msg::SchedulerReport>(&body);
+             report_of_scheduler && from == kScheduler) {
+    scheduler_ = *report_of_scheduler;
+  } else if (const auto* evicted = std::get_if<msg::Evicted>(&body);
+             evicted && from == kScheduler && evicted->worker.value() < workers_.size()) {
+    auto& totals = workers_[evicted->worker.value()];
+    totals.end = evicted->reason;
+    totals.back = false;
+    lives_[evicted->worker.value()].evicted = envelope.incarnation;
+    for (auto* listener : audience_) listener->evicted(evicted->worker, *evicted);
+    look_whether_back(evicted->worker);
+  } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
+    end_ = *end;
+    ended_at_ = out.now();
+    end_if_complete(out);
+  } else if (!std::holds_alternative<msg::Refused>(body)) {
+    refuse_malformed(from, {},
+                     concat("a ", name_of(body), " from ", from, " is not for the monitor"), out);
+  }
+}
+
+void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
+  auto& totals = workers_[worker.value()];
+  totals.iterations += report.iterations;
+  totals.samples += report.samples;
+  totals.compute += report.compute;
+  totals.wait += report.wait;
+  totals.memory_bytes = std::max(totals.memory_bytes, report.memory_bytes);
+  totals.wait_before += report.wait_before;
+  totals.wait_after += report.wait_after;
+  loss_sum_ += report.loss_sum;
+  loss_samples_ += report.samples;
+  correct_ += report.correct;
+}
+
+void Monitor::look_whether_back(WorkerId worker) {
+  auto& totals = workers_[worker.value()];
+  const auto& life = lives_[worker.value()];
+  if (totals.end.empty() || totals.back || life.heard <= life.evicted) return;
+  totals.back = true;
+  for (auto* listener : audience_) listener->came_back(worker);
+}
+
+Progress Monitor::present(Outbox& out) {
+  Progress progress;
+  progress.now = out.now();
+  progress.epoch = scheduler_.epoch;
+  progress.samples_trained = scheduler_.samples_trained;
+  progress.partial_pushes = scheduler_.partial_pushes;
+  progress.live_workers = scheduler_.live_workers;
+  progress.staleness = scheduler_.staleness;
+  progress.malformed = malformed();
+  // An iteration of a pipeline is one, whatever the number of its stages.
+  const std::uint32_t stages = job_->stages->count();
+  for (std::size_t last = stages - 1; last < workers_.size(); last += stages) {
+    progress.iterations += workers_[last].iterations;
+    progress.samples += workers_[last].samples;
+  }
+  for (const auto& shard : shards_) {
+    progress.clock_gap = std::max(progress.clock_gap, shard.max_clock - shard.min_clock);
+    progress.max_clock_gap = std::max(progress.max_clock_gap, shard.max_clock_gap);
+    progress.parked_now = std::max(progress.parked_now, shard.parked_now);
+    progress.parked_pulls += shard.parked_pulls;
+    progress.malformed += shard.malformed;
+    progress.refused += shard.refused;
+  }
+  const double samples = loss_samples_ > 0 ? static_cast<double>(loss_samples_)
+                                           : std::numeric_limits<double>::quiet_NaN();
+  progress.train_loss = loss_sum_ / samples;
+  progress.train_accuracy = static_cast<double>(correct_) /
+                            (samples * static_cast<double>(job_->data.train->label_count()));
+  loss_sum_ = 0;
+  loss_samples_ = correct_ = 0;
+  return progress;
+}
+
+void Monitor::handle(Address from, msg::SnapshotState& state, Outbox& out) {
+  if (!state.final && state.snapshot == kFinalState)
+    return refuse_malformed(from, state.iteration, "snapshot: 0 is the final state's", out);
+  const auto [found, fresh] = gathering_.try_emplace(state.final ? kFinalState : state.snapshot);
+  auto& gathering = found->second;
+  if (!fresh && state.iteration < gathering.iteration) return;  // of an earlier proposal
+  if (fresh || state.iteration > gathering.iteration)
+    gathering = {std::vector<Blob>(job_->layout->blocks().size()),
+                 std::vector<bool>(shards_.size()), shards_.size(), state.iteration, state.final};
+  // All blocks of the shard, each once: an evaluation reads every one of them.
+  const auto owed = job_->layout->blocks_of(ShardId(from.index)).size();
+  if (gathering.arrived[from.index] || state.blocks.size() != owed)
+    return refuse_malformed(
+        from, state.iteration,
+        concat("snapshot: ", state.blocks.size(), " blocks, expected ", owed, " once"), out);
+  auto weights = gathering.weights;
+  for (auto& block : state.blocks) {
+    const bool fits = block.block.value() < weights.size() && !weights[block.block.value()] &&
+                      block.dtype == DType::f32 &&
+                      job_->layout->block(block.block).shard == ShardId(from.index) &&
+                      block.shape.count() == job_->layout->block(block.block).floats;
+    if (!fits)
+      return refuse_malformed(from, state.iteration,
+                              concat("snapshot: block ", block.block, " does not fit"), out);
+    weights[block.block.value()] = std::move(block.data);
+  }
+  gathering.weights = std::move(weights);
+  gathering.arrived[from.index] = true;
+  if (--gathering.missing > 0) return;
+  if (gathering.final) final_weights_ = gathering.weights;
+  evaluations_.push_back(std::make_shared<Evaluation>(job_, found->first, gathering.iteration,
+                                                      std::move(gathering.weights)));
+  gathering_.erase(found);
+  if (evaluations_.size() == 1) evaluate_next(out);
+}
+
+void Monitor::evaluate_next(Outbox& out) {
+  out.compute(evaluations_.front());
+}
+
+void Monitor::on_part(Work& work, int part, Outbox& out) {
+  if (part + 1 < work.parts()) return;
+  const auto evaluation = evaluations_.front();
+  evaluations_.pop_front();
+  const bool final = evaluation->snapshot() == kFinalState;
+  EvaluationResult result{out.now(), scheduler_.samples_trained, evaluation->loss(),
+                          evaluation->accuracy(), final};
+  results_.push_back(result);
+  for (auto* listener : audience_) listener->evaluated(result);
+  if (!final) {
+    out.send(
+        kScheduler,
+        encode({.body = msg::Evaluated{evaluation->snapshot(), result.loss, result.accuracy}}));
+    last_snapshot_ = evaluation->weights();
+    last_snapshot_iteration_ = evaluation->iteration();
+  }
+  final_evaluated_ |= final;
+  if (!evaluations_.empty()) evaluate_next(out);
+  end_if_complete(out);
+}
+
+void Monitor::on_down(Address actor, const std::string& reason, Outbox& out) {
+  if (actor.kind == RoleKind::shard) shard_lost_ = true;
+  if (actor == kScheduler && !end_)
+    end_ = msg::RunEnded{msg::RunEnded::Reason::failed, concat("the scheduler ended: ", reason),
+                         scheduler_.samples_trained, scheduler_.partial_pushes};
+  if (actor == kScheduler) ended_at_ = out.now();
+  if (actor == kScheduler) shard_lost_ = true;  // nobody asks the shards for their final state
+  end_if_complete(out);
+}
+
+void Monitor::end_if_complete(Outbox& out) {
+  if (ended_ || !end_ || !(final_evaluated_ || shard_lost_)) return;
+  ended_ = true;
+  RunTotals totals;
+  scheduler_.samples_trained = end_->samples_trained;
+  scheduler_.partial_pushes = end_->partial_pushes;
+  totals.last = present(out);
+  totals.last.now = ended_at_;  // the last evaluation is not part of the training
+  totals.end = *end_;
+  totals.workers = workers_;
+  totals.waits = total_waits(shards_);
+  totals.version_lags.assign(limits::kLagBins, 0);
+  for (const auto& shard : shards_)
+    for (std::size_t lag = 0; lag < shard.lags.size(); ++lag)
+      totals.version_lags[lag] += shard.lags[lag];
+  totals.evaluations = results_;
+  totals.weights = final_weights_;
+  totals.last_snapshot = last_snapshot_;
+  totals.last_snapshot_iteration = last_snapshot_iteration_;
+  for (auto* listener : audience_) listener->ended(totals);
+}
+
+}  // namespace leeway

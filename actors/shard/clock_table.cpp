@@ -1,0 +1,116 @@
+#include "actors/shard/clock_table.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/mutant.hpp"
+
+namespace leeway {
+
+Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iteration) {
+  auto& entry = participants_[worker];
+  if (by_index_.size() <= worker.value()) by_index_.resize(worker.value() + std::size_t{1});
+  by_index_[worker.value()] = &entry;
+  Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
+  if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
+  const bool was_live = entry.live;
+  entry = Participant{incarnation, was_live, false, entry.clock, {}, 0};
+  fenced_.erase(worker);
+  set(entry, at, true);
+  return at;
+}
+
+void ClockTable::raise(WorkerId worker, Iteration iteration) {
+  const auto found = participants_.find(worker);
+  if (found == participants_.end() || !found->second.live) return;
+  auto& entry = found->second;
+  LW_CHECK(entry.buckets_accepted == 0, worker, iteration);
+  set(entry, std::max(entry.clock, Clock(iteration.value())), true);
+}
+
+void ClockTable::fence(WorkerId worker) {
+  const auto found = participants_.find(worker);
+  if (found == participants_.end()) return;
+  found->second.fenced = !planted(Mutant::fence_forgotten);
+  if (found->second.live) fenced_.insert(worker);
+}
+
+void ClockTable::remove(WorkerId worker) {
+  const auto found = participants_.find(worker);
+  if (found == participants_.end()) return;
+  fenced_.erase(worker);
+  set(found->second, found->second.clock, false);
+}
+
+ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std::uint32_t part,
+                                       std::uint32_t bucket_count) {
+  LW_CHECK(find(worker), worker);
+  auto& entry = *by_index_[worker.value()];
+  LW_CHECK(part < bucket_count, part, bucket_count);
+  if (iteration.value() < entry.clock.value())
+    return planted(Mutant::repeat_applied) ? Verdict::accepted : Verdict::repeat;
+  if (iteration.value() > entry.clock.value()) return Verdict::gap;
+  if (entry.parts.size() != bucket_count) {
+    LW_CHECK(entry.buckets_accepted == 0, bucket_count, entry.parts.size());
+    entry.parts.assign(bucket_count, false);
+  }
+  if (entry.parts[part]) return Verdict::repeat;
+  entry.parts[part] = true;
+  next_unseen_ = std::max(next_unseen_, iteration + 1);
+  if (++entry.buckets_accepted == bucket_count && !drops_stragglers_) {
+    entry.parts.assign(bucket_count, false);
+    entry.buckets_accepted = 0;
+    set(entry, entry.clock + (planted(Mutant::clock_counted_twice) ? 2 : 1), entry.live);
+  }
+  return Verdict::accepted;
+}
+
+void ClockTable::close(WorkerId worker) {
+  auto& entry = participants_.at(worker);
+  entry.parts.clear();
+  entry.buckets_accepted = 0;
+  set(entry, entry.clock + 1, entry.live);
+}
+
+bool ClockTable::whole(WorkerId worker, Iteration iteration) const {
+  const auto& entry = participants_.at(worker);
+  return entry.clock.value() > iteration.value() ||
+         (entry.buckets_accepted > 0 && entry.buckets_accepted == entry.parts.size());
+}
+
+std::size_t ClockTable::at_min_clock() const {
+  const auto here = live_at_.find(min_clock_);
+  if (here == live_at_.end()) return 0;
+  const auto fenced = std::count_if(fenced_.begin(), fenced_.end(), [&](WorkerId worker) {
+    return participants_.at(worker).clock == min_clock_;
+  });
+  return here->second - static_cast<std::size_t>(fenced);
+}
+
+bool ClockTable::may_push(WorkerId worker, Incarnation incarnation) const {
+  const auto* entry = find(worker);
+  if (planted(Mutant::old_incarnation_accepted) && entry) incarnation = entry->incarnation;
+  return entry && entry->live && !entry->fenced && entry->incarnation == incarnation;
+}
+
+const ClockTable::Participant* ClockTable::find(WorkerId worker) const {
+  return worker.value() < by_index_.size() ? by_index_[worker.value()] : nullptr;
+}
+
+void ClockTable::set(Participant& participant, Clock clock, bool live) {
+  if (participant.live) {
+    const auto left = live_at_.find(participant.clock);
+    if (--left->second == 0) live_at_.erase(left);
+  }
+  participant.clock = clock;
+  participant.live = live;
+  if (live) ++live_at_[clock];
+  if (live_at_.empty()) return;
+  const Clock least = live_at_.begin()->first, largest = live_at_.rbegin()->first;
+  LW_CHECK(least >= min_clock_, least, min_clock_);
+  min_clock_ = least;
+  max_clock_ = std::max(max_clock_, largest);
+  max_clock_gap_ = std::max(max_clock_gap_, largest - least);
+}
+
+}  // namespace leeway

@@ -1,0 +1,142 @@
+#include "actors/worker/parameter_client.hpp"
+
+#include <algorithm>
+
+#include "core/mutant.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+
+ParameterClient::ParameterClient(std::shared_ptr<const Job> job, WorkerId id)
+    : job_(std::move(job)), id_(id), unacknowledged_(job_->layout->shards()) {}
+
+void ParameterClient::begin(Incarnation incarnation) {
+  incarnation_ = incarnation;
+  incoming_.clear();
+  for (auto& shard : unacknowledged_) shard.clear();
+}
+
+void ParameterClient::send(Address to, Body body, Outbox& out) const {
+  out.send(to, encode({.incarnation = incarnation_, .body = std::move(body)}));
+}
+
+// ---- pulls ----
+
+void ParameterClient::pull(Iteration iteration, Clock own_clock, Outbox& out) {
+  auto& incoming = incoming_[iteration];
+  incoming.pull = msg::Pull{iteration, own_clock, DType::f32};
+  incoming.arrived.assign(job_->layout->shards(), true);  // nothing is asked of the others
+  incoming.missing = share().shards.size();
+  incoming.weights.blobs.resize(job_->layout->blocks().size());
+  incoming.weights.versions.resize(job_->layout->blocks().size());
+  for (const ShardId shard : share().shards) {
+    incoming.arrived[shard.value()] = false;
+    send(address_of(shard), incoming.pull, out);
+  }
+}
+
+PulledWeights ParameterClient::take(Iteration iteration) {
+  return std::move(incoming_.extract(iteration).mapped().weights);
+}
+
+void ParameterClient::forget_below(Iteration iteration) {
+  incoming_.erase(incoming_.begin(), incoming_.lower_bound(iteration));
+}
+
+Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
+  const auto found = incoming_.find(weights.iteration);
+  if (found == incoming_.end()) return false;  // no longer wanted
+  if (from.kind != RoleKind::shard || from.index >= job_->layout->shards())
+    return Error{"weights from a stranger"};
+  auto& incoming = found->second;
+  if (incoming.arrived[from.index]) return false;
+  const auto& expected = share().at[from.index].blocks;
+  if (weights.blocks.size() != expected.size()) return Error{"weights of another placement"};
+  std::vector<BlockId> sent;
+  for (auto& block : weights.blocks) {
+    sent.push_back(block.block);
+    const bool ours = std::binary_search(expected.begin(), expected.end(), block.block);
+    if (!ours || block.dtype != DType::f32 ||
+        block.shape.count() != job_->layout->block(block.block).floats)
+      return Error{concat("weights: block ", block.block, " does not fit")};
+  }
+  std::sort(sent.begin(), sent.end());
+  if (const auto twice = std::adjacent_find(sent.begin(), sent.end()); twice != sent.end())
+    return Error{concat("weights: block ", *twice, " comes twice")};
+  for (auto& block : weights.blocks) {
+    incoming.weights.blobs[block.block.value()] = std::move(block.data);
+    incoming.weights.versions[block.block.value()] =
+        block.version + (planted(Mutant::gradient_of_other_weights) ? 1 : 0);
+  }
+  incoming.arrived[from.index] = true;
+  return --incoming.missing == 0;
+}
+
+// ---- pushes ----
+
+bool ParameterClient::already_applied(const PushedIteration& of, ShardId shard,
+                                      std::uint32_t part) const {
+  if (planted(Mutant::applied_buckets_pushed_again)) return false;
+  const msg::AppliedBucket wanted{static_cast<std::uint16_t>(job_->stages->stage_of(id_)),
+                                  static_cast<std::uint16_t>(shard.value()), part};
+  return std::binary_search(of.applied.begin(), of.applied.end(), wanted);
+}
+
+void ParameterClient::push(ShardId shard, msg::Push push, Outbox& out) {
+  const Unacknowledged waiting{push.iteration, push.bucket,
+                               encode({.incarnation = incarnation_, .body = std::move(push)})};
+  unacknowledged_[shard.value()].push_back(waiting);
+  out.send(address_of(shard), waiting.message);
+}
+
+void ParameterClient::push_empty(Iteration iteration, Outbox& out) {
+  for (const ShardId shard : share().shards) {
+    const auto& parts = share().at[shard.value()].parts;
+    for (const auto& part : parts) {
+      msg::Push message;
+      message.iteration = iteration;
+      message.bucket = part.index;
+      message.bucket_count = static_cast<std::uint32_t>(parts.size());
+      message.kind = msg::Push::Kind::empty;
+      push(shard, std::move(message), out);
+    }
+  }
+}
+
+Expected<bool> ParameterClient::take_in(Address from, const msg::Pushed& pushed) {
+  if (from.kind != RoleKind::shard || from.index >= unacknowledged_.size())
+    return Error{"an acknowledgement from a stranger"};
+  auto& kept = unacknowledged_[from.index];
+  std::erase_if(kept, [&](const Unacknowledged& waiting) {
+    return waiting.iteration == pushed.iteration && waiting.bucket == pushed.bucket;
+  });
+  return kept.empty();
+}
+
+bool ParameterClient::all_acknowledged() const {
+  return std::all_of(unacknowledged_.begin(), unacknowledged_.end(),
+                     [](const auto& waiting) { return waiting.empty(); });
+}
+
+Clock ParameterClient::acknowledged(Clock pushed) const {
+  for (const auto& shard : unacknowledged_)
+    for (const auto& waiting : shard) pushed = std::min(pushed, Clock(waiting.iteration.value()));
+  return pushed;
+}
+
+bool ParameterClient::keeps_earlier(Address shard, Iteration iteration) const {
+  if (shard.kind != RoleKind::shard || shard.index >= unacknowledged_.size()) return false;
+  const auto& kept = unacknowledged_[shard.index];
+  return !kept.empty() && kept.front().iteration < iteration;
+}
+
+void ParameterClient::on_link(Address peer, Outbox& out) {
+  if (peer.kind != RoleKind::shard || peer.index >= unacknowledged_.size()) return;
+  if (!planted(Mutant::push_not_sent_again))
+    for (const auto& waiting : unacknowledged_[peer.index]) out.send(peer, waiting.message);
+  if (share().at[peer.index].parts.empty()) return;
+  for (const auto& [iteration, incoming] : incoming_)
+    if (!incoming.arrived[peer.index]) send(peer, incoming.pull, out);
+}
+
+}  // namespace leeway

@@ -1,0 +1,191 @@
+#include "actors/worker/participant.hpp"
+
+#include <utility>
+
+#include "actors/stage/stage.hpp"
+#include "actors/worker/worker.hpp"
+#include "core/mutant.hpp"
+#include "core/text.hpp"
+#include "policies/balance/balance.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kReportInterval = milliseconds(50);
+constexpr Duration kJoinInterval = milliseconds(500);
+
+}  // namespace
+
+std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>& job, WorkerId id,
+                                               std::uint32_t life) {
+  if (job->stages->piped()) return std::make_unique<Stage>(job, id, life);
+  return std::make_unique<Worker>(job, id, life);
+}
+
+Participant::Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
+    : job_(std::move(job)), id_(id), incarnation_(first_incarnation(life)), parameters_(job_, id) {
+  parameters_.begin(incarnation_);
+}
+
+void Participant::on_start(Outbox& out) {
+  join(out);
+}
+
+void Participant::join(Outbox& out) {
+  send(kScheduler, msg::Join{}, out);
+  out.after(kJoinInterval, incarnation_.value());
+}
+
+void Participant::on_timer(TimerToken token, Outbox& out) {
+  if (token == incarnation_.value() && state_ == State::joining && !stopping_) join(out);
+}
+
+void Participant::on_envelope(Address from, Envelope& envelope, Outbox& out) {
+  // Between stages, Starts tell what is stale.
+  if (from.kind != RoleKind::host && from.kind != RoleKind::worker &&
+      envelope.incarnation != incarnation_ && !std::holds_alternative<msg::Refused>(envelope.body))
+    return;  // meant for an earlier life
+  auto& body = envelope.body;
+  if (auto* weights = std::get_if<msg::Weights>(&body)) {
+    handle(from, *weights, out);
+  } else if (auto* pushed = std::get_if<msg::Pushed>(&body)) {
+    handle(from, *pushed, out);
+  } else if (auto* refused = std::get_if<msg::Refused>(&body)) {
+    handle(from, envelope.incarnation, *refused, out);
+  } else if (take(from, envelope, out)) {
+    return;
+  } else if (from != kScheduler) {
+    refuse_malformed(from, {}, concat("a ", name_of(body), " from ", from, " is not for a worker"),
+                     out);
+  } else if (auto* lease = std::get_if<msg::Lease>(&body)) {
+    handle(*lease, out);
+  } else if (auto* no_data = std::get_if<msg::NoData>(&body)) {
+    handle(*no_data, out);
+  } else if (auto* start = std::get_if<msg::Start>(&body)) {
+    handle(*start, out);
+  } else if (std::holds_alternative<msg::Stop>(body)) {
+    stopping_ = true;
+    if (state_ == State::joining) say_stopped(out);
+    advance(out);
+  } else {
+    refuse_malformed(from, {}, concat("a ", name_of(body), " is not for a worker"), out);
+  }
+}
+
+// ---- membership ----
+
+void Participant::handle(const msg::Start& start, Outbox& out) {
+  if (start.number <= start_ || (state_ != State::joining && state_ != State::idle)) return;
+  start_ = start.number;
+  state_ = State::running;
+  leases_.begin(start.iteration);
+  started(start.iteration, out);
+  advance(out);
+}
+
+void Participant::say_idle(Outbox& out) {
+  report(true, out);
+  state_ = State::idle;
+  send(kScheduler, msg::Idle{acknowledged(), start_}, out);
+}
+
+void Participant::say_stopped(Outbox& out) {
+  if (state_ != State::joining) report(true, out);
+  state_ = State::stopped;
+  send(kScheduler, msg::Stopped{acknowledged(), start_}, out);
+}
+
+void Participant::say_diverged(msg::Diverged diverged, Outbox& out) {
+  diverged_ = std::move(diverged);
+  send(kScheduler, *diverged_, out);
+}
+
+void Participant::rejoin(Outbox& out) {
+  incarnation_ = Incarnation(incarnation_.value() + 1);
+  state_ = State::joining;
+  parameters_.begin(incarnation_);
+  leases_.begin({});
+  spent_ = {};
+  diverged_.reset();
+  forget();
+  join(out);
+}
+
+// ---- leases ----
+
+void Participant::handle(const msg::Lease& lease, Outbox& out) {
+  if (state_ != State::running || lease.first_iteration != leases_.next()) return;  // a repeat
+  if (lease.end > job_->data.train->size() || lease.batch > largest_batch(job_->plan))
+    return refuse_malformed(kScheduler, lease.first_iteration,
+                            "lease: beyond the data, or a batch above what the plan allows", out);
+  leases_.take_in(lease);
+  advance(out);
+}
+
+void Participant::handle(const msg::NoData& no_data, Outbox& out) {
+  if (state_ == State::running && leases_.take_in(no_data)) advance(out);
+}
+
+void Participant::lease_beyond(Iteration started, Outbox& out) {
+  if (!leases_.wants(started)) return;
+  leases_.ask();
+  want_lease(out);
+}
+
+void Participant::want_lease(Outbox& out) {
+  spent_.next = *leases_.asked();
+  spent_.clock = trained();
+  send(kScheduler, std::exchange(spent_, {}), out);
+}
+
+// ---- the data path ----
+
+void Participant::handle(Address from, msg::Weights& weights, Outbox& out) {
+  const auto taken = parameters_.take_in(from, weights);
+  if (!taken) return refuse_malformed(from, weights.iteration, taken.error().text, out);
+  if (*taken) advance(out);
+}
+
+void Participant::handle(Address from, const msg::Pushed& pushed, Outbox& out) {
+  const auto all = parameters_.take_in(from, pushed);
+  if (!all) return refuse_malformed(from, pushed.iteration, all.error().text, out);
+  if (*all) advance(out);
+}
+
+// ---- refusals and broken links ----
+
+void Participant::handle(Address from, Incarnation incarnation, const msg::Refused& refused,
+                         Outbox& out) {
+  if (refused.reason == msg::Refused::Reason::unknown_worker) {
+    const bool evicted =
+        state_ == State::running || (state_ != State::stopped && from == kScheduler);
+    if (incarnation == incarnation_ && evicted && !stopping_) rejoin(out);
+    return;
+  }
+  if (refused.reason == msg::Refused::Reason::gap &&
+      (incarnation != incarnation_ || parameters_.keeps_earlier(from, refused.iteration)))
+    return;  // what was lost with a connection goes again when the link is told of, and this after
+             // it
+  // Anything else is a defect of this worker: better to end, and be evicted, than to train on.
+  throw std::runtime_error(concat(from, " refused a message of ", address_of(id_), " as ",
+                                  name_of(refused.reason), ": ", refused.text));
+}
+
+void Participant::on_link(Address peer, Outbox& out) {
+  if (peer != kScheduler) return parameters_.on_link(peer, out);
+  if (state_ == State::joining) send(kScheduler, msg::Join{}, out);
+  if (leases_.asked() && !planted(Mutant::lease_not_asked_again)) want_lease(out);
+  if (state_ == State::idle) send(kScheduler, msg::Idle{acknowledged(), start_}, out);
+  if (state_ == State::stopped) send(kScheduler, msg::Stopped{acknowledged(), start_}, out);
+  if (diverged_) send(kScheduler, *diverged_, out);
+}
+
+void Participant::report(bool now, Outbox& out) {
+  if (!now && out.now() - reported_at_ < kReportInterval) return;
+  reported_at_ = out.now();
+  send(kMonitor, report_, out);
+  report_ = msg::WorkerReport{
+      .clock = report_.clock, .epoch = report_.epoch, .memory_bytes = report_.memory_bytes};
+}
+
+}  // namespace leeway

@@ -1,0 +1,94 @@
+#include "plan/devices.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+bool DevicePlacement::cpu_only() const {
+  const auto on_cpu = [](Device device) { return device == Device{}; };
+  return std::all_of(workers_.begin(), workers_.end(), on_cpu) &&
+         std::all_of(shards_.begin(), shards_.end(), on_cpu);
+}
+
+/// Takes the assignments one by one and words the errors.
+class DevicesParser {
+ public:
+  DevicesParser(const std::string& text, std::uint32_t workers, std::uint32_t shards)
+      : text_(text), placement_(workers, shards) {}
+
+  Expected<DevicePlacement> parse() {
+    if (text_.find_first_of("=,") == std::string::npos) {
+      if (Status status = one_for_all(); !status) return status.error();
+      return placement_;
+    }
+    for (std::size_t begin = 0; begin <= text_.size();) {
+      const std::size_t end = std::min(text_.find(',', begin), text_.size());
+      if (Status status = assign(text_.substr(begin, end - begin)); !status) return status.error();
+      begin = end + 1;
+    }
+    return placement_;
+  }
+
+ private:
+  using Devices = std::vector<Device>;
+
+  Status one_for_all() {
+    const auto device = parse_device(text_);
+    if (!device) return device.error();
+    std::fill(placement_.workers_.begin(), placement_.workers_.end(), *device);
+    std::fill(placement_.shards_.begin(), placement_.shards_.end(), *device);
+    return {};
+  }
+
+  Status assign(const std::string& entry) {
+    const std::size_t sign = entry.find('=');
+    if (sign == std::string::npos)
+      return Error{concat("device: \"", entry,
+                          "\" says not whose it is; give a list such as "
+                          "--device workers=cuda,worker0=cpu,shards=cuda")};
+    const std::string who = entry.substr(0, sign);
+    const auto device = parse_device(entry.substr(sign + 1));
+    if (!device) return device.error();
+    const bool workers = who.starts_with("worker");
+    if (!workers && !who.starts_with("shard")) return unknown(who);
+    return workers ? assign(placement_.workers_, who, "worker", *device)
+                   : assign(placement_.shards_, who, "shard", *device);
+  }
+
+  /// `who` begins with `kind`; what follows is "s" or a number.
+  static Status assign(Devices& devices, const std::string& who, std::string_view kind,
+                       Device device) {
+    const std::string_view which = std::string_view(who).substr(kind.size());
+    if (which == "s") {
+      std::fill(devices.begin(), devices.end(), device);
+      return {};
+    }
+    std::uint32_t index = 0;
+    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), index);
+    if (error == std::errc::invalid_argument || end != which.data() + which.size())
+      return unknown(who);
+    if (error != std::errc() || index >= devices.size())
+      return Error{concat("device: there is no ", kind, ' ', which, "; give one from ", kind,
+                          "0 to ", kind, devices.size() - 1, ", or more --", kind, 's')};
+    devices[index] = device;
+    return {};
+  }
+  static Status unknown(const std::string& who) {
+    return Error{concat("device: \"", who,
+                        "\" is nobody; give workers, shards, or one such as worker0 or shard1")};
+  }
+
+  const std::string& text_;
+  DevicePlacement placement_;
+};
+
+Expected<DevicePlacement> parse_devices(const std::string& text, std::uint32_t workers,
+                                        std::uint32_t shards) {
+  return DevicesParser(text, workers, shards).parse();
+}
+
+}  // namespace leeway

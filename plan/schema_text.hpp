@@ -1,0 +1,26 @@
+#pragma once
+// Any Cap'n Proto struct as a tree of text values, by its schema alone. Included by messages/*.cpp
+// alone.
+//
+// Names are snake_case. A group is a table. An arm of a struct's unnamed union is a key like the
+// other fields, at most one of them; a struct that is nothing but a union may be the bare name of
+// an arm, whose fields then keep their defaults.
+#include <capnp/dynamic.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/expected.hpp"
+#include "plan/text_tree.hpp"
+
+namespace leeway {
+
+/// Every field in the order of the schema, without nulls. Numbers that JSON lacks are the texts
+/// "inf", "-inf" and "nan".
+nlohmann::ordered_json to_tree(capnp::DynamicStruct::Reader in);
+
+/// Sets the fields that `node` mentions. An error names `source`, the line, the key, what was found
+/// and what would be right; `out` is then partly filled.
+Status fill(capnp::DynamicStruct::Builder out, const TextNode& node, const std::string& source);
+
+}  // namespace leeway

@@ -1,0 +1,152 @@
+// Plans as JSON and TOML: text -> tree -> Cap'n Proto by the schema -> Plan, and back.
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+#include <system_error>
+
+#include "core/limits.hpp"
+#include "core/text.hpp"
+#include "plan.capnp.h"
+#include "plan/checks.hpp"
+#include "plan/plan.hpp"
+#include "plan/schema_text.hpp"
+#include "plan/wire.hpp"
+
+namespace leeway {
+namespace {
+
+using Parser = Expected<TextNode> (*)(std::string_view text, const std::string& source);
+
+/// Reads a text into a struct, and makes a T of that.
+template <class Struct, class T>
+Expected<T> from_text(Parser parse, const std::string& text, const std::string& source,
+                      Expected<T> (*read)(capnp::MallocMessageBuilder&)) {
+  if (text.size() > limits::kMaxHeaderBytes)
+    return Error{concat(source, ": has ", text.size(), " bytes; a plan has at most ",
+                        limits::kMaxHeaderBytes)};
+  auto tree = parse(text, source);
+  if (!tree) return tree.error();
+  try {
+    capnp::MallocMessageBuilder builder;
+    auto root = builder.initRoot<Struct>();
+    if (auto status = fill(capnp::DynamicStruct::Builder(root), *tree, source); !status)
+      return status.error();
+    auto value = read(builder);
+    if (!value) return Error{concat(source, ": ", value.error().text)};
+    return value;
+  } catch (const kj::Exception& exception) {
+    return Error{concat(source, ": ", exception.getDescription().cStr())};
+  }
+}
+
+Expected<Plan> read_plan(capnp::MallocMessageBuilder& builder) {
+  const auto flat = capnp::messageToFlatArray(builder);
+  const auto* words = reinterpret_cast<const std::uint64_t*>(flat.begin());
+  return decode_plan(Message(std::vector<std::uint64_t>(words, words + flat.size()), {}));
+}
+
+Expected<plan::World> read_world(capnp::MallocMessageBuilder& builder) {
+  const plan::World world = wire::read(builder.getRoot<plan_schema::World>().asReader());
+  Checks checks;
+  check_world(checks, "", world);
+  if (!checks.result()) return checks.result().error();
+  return world;
+}
+
+Expected<Plan> plan_from_text(Parser parse, const std::string& text, const std::string& source) {
+  return from_text<plan_schema::Plan>(parse, text, source, read_plan);
+}
+
+struct TextFile {
+  Parser parse;
+  std::string text;
+};
+
+/// `what` it should be: "plan file".
+Expected<TextFile> read_file(const std::string& path, const std::string& what) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  if (extension != ".toml" && extension != ".json")
+    return Error{concat(path, ": a ", what, " ends in .toml or .json, not in \"", extension, '"')};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return Error{concat(path, ": is a folder; give a ", what)};
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Error{concat(path, ": cannot be read: ", std::strerror(errno), "; check the path")};
+  std::string text(limits::kMaxHeaderBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return TextFile{extension == ".toml" ? parse_toml : parse_json, std::move(text)};
+}
+
+}  // namespace
+
+std::string to_json(const Plan& plan) {
+  const Message message = encode(plan);
+  const auto words = message.header();
+  capnp::ReaderOptions options;
+  options.traversalLimitInWords = 8 * words.size() + 64;
+  capnp::FlatArrayMessageReader reader(
+      kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size()), options);
+  const auto tree = to_tree(capnp::DynamicStruct::Reader(reader.getRoot<plan_schema::Plan>()));
+  // Texts that are not UTF-8 are shown, not refused: this is also how a broken plan is looked at.
+  return tree.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+Expected<Plan> plan_from_json(const std::string& text, const std::string& source) {
+  return plan_from_text(parse_json, text, source);
+}
+
+Expected<Plan> plan_from_toml(const std::string& text, const std::string& source) {
+  return plan_from_text(parse_toml, text, source);
+}
+
+Expected<Plan> plan_from_file(const std::string& path) {
+  const auto file = read_file(path, "plan file");
+  if (!file) return file.error();
+  return plan_from_text(file->parse, file->text, path);
+}
+
+Expected<plan::World> world_from_file(const std::string& path) {
+  const auto file = read_file(path, "file of a world");
+  if (!file) return file.error();
+  return from_text<plan_schema::World>(file->parse, file->text, path, read_world);
+}
+
+std::string to_toml(const plan::World& world) {
+  std::ostringstream out;
+  const auto line = [&](const char* key, const auto& value, const char* meaning) {
+    std::ostringstream setting;
+    setting << key << " = " << std::setprecision(6) << value;
+    out << std::left << std::setw(28) << setting.str() << " # " << meaning << '\n';
+  };
+  const bool one = world.nodes == plan::World::Nodes::one;
+  line("nodes", one ? "\"one\"" : "\"each\"",
+       "one for all actors, or each worker and shard its own");
+  line("cores", world.cores, "of a node");
+  line("speed", world.speed, "GFLOP/s of a core, by what a step says that it takes");
+  line("memory", world.memory, "GB/s of a core");
+  line("noise", world.noise, "share by which the time of a computation varies");
+  line("contention", world.contention, "by how much all is slower when all cores are busy");
+  line("cold", world.cold, "by how much all is slower after a long rest");
+  line("slice_us", world.slice_us, "that a thread keeps a core when others wait; 0: all it wants");
+  line("message_us", world.message_us, "of a core, that an actor takes for a message");
+  line("timer_us", world.timer_us, "by which a timer rings late");
+  line("local_latency_us", world.local_latency_us,
+       "until a message has woken an actor of the node");
+  line("latency_us", world.latency_us, "of a message between two nodes");
+  line("jitter", world.jitter, "share of the latency that comes on top, at most");
+  line("link", world.link, "Gbit/s of a node's link; 0: no limit");
+  line("detection_ms", world.detection_ms, "until watchers are told that an actor has ended");
+  if (world.cost_only) line("cost_only", "true", "nothing is computed");
+  return out.str();
+}
+
+}  // namespace leeway

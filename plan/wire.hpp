@@ -1,0 +1,26 @@
+#pragma once
+// Between the values of a plan and their Cap'n Proto form, as far as more than one file needs it.
+// Included by messages/plan_*.cpp alone. Readers throw wire::Malformed.
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "messages/wire.hpp"
+#include "plan.capnp.h"
+#include "plan/plan.hpp"
+
+namespace leeway::wire {
+
+template <class Which>
+[[noreturn]] void unknown_arm(const char* field, Which which) {
+  throw Malformed{concat(field, " is of the unknown kind ", static_cast<unsigned>(which))};
+}
+
+void write(plan_schema::Straggler::Builder out, const plan::Straggler& in);
+void write(plan_schema::Fault::Builder out, const plan::Fault& in);
+void write(plan_schema::World::Builder out, const plan::World& in);
+plan::Straggler read(plan_schema::Straggler::Reader in);
+plan::Fault read(plan_schema::Fault::Reader in);
+plan::World read(plan_schema::World::Reader in);
+
+}  // namespace leeway::wire

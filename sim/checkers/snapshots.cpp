@@ -1,0 +1,194 @@
+#include "sim/checkers/snapshots.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace leeway::sim {
+
+SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job)
+    : Checker("a snapshot is the sum of all pushes below it (5)"),
+      job_(std::move(job)),
+      piped_(job_->stages->piped()) {
+  const auto& plan = job_->plan;
+  adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
+          plan.optimizer.weight_decay == 0 && plan.schedule == plan::Schedule{};
+}
+
+SnapshotChecker::State SnapshotChecker::initial(ShardId shard) const {
+  State state;
+  for (const auto& part : job_->layout->buckets(shard)) state.updates[part.index] = 0;
+  if (!adds_) return state;
+  for (const BlockId id : job_->layout->blocks_of(shard)) {
+    const Block& block = job_->layout->block(id);
+    if (block.average > 0) continue;  // statistics, which are not summed
+    auto& weights = state.weights[id];
+    weights.resize(static_cast<std::size_t>(block.floats));
+    for (const auto& slice : block.slices) {
+      const auto& shape =
+          job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
+      std::vector<float> whole(static_cast<std::size_t>(shape.count()));
+      job_->initial_values(slice.parameter, whole.data());
+      std::copy_n(whole.data() + slice.first_row * shape.row_count(),
+                  slice.rows * shape.row_count(), weights.data() + slice.offset);
+    }
+  }
+  return state;
+}
+
+SnapshotChecker::Shard& SnapshotChecker::at(Address address) {
+  const auto found = shards_.find(address);
+  if (found != shards_.end()) return found->second;
+  const ShardId shard(address.index);
+  return shards_.emplace(address, Shard{initial(shard), Halves(job_, shard), {}, {}, {}})
+      .first->second;
+}
+
+const std::uint32_t* SnapshotChecker::group_of(Address shard, WorkerId worker,
+                                               PartIndex part) const {
+  const auto& groups = job_->stages->share_of(worker).at[shard.index].groups;
+  return part < groups.size() ? &groups[part] : nullptr;
+}
+
+void SnapshotChecker::add(State& state, GroupIndex group, const msg::Push& push,
+                          bool begins_update) const {
+  if (push.kind == msg::Push::Kind::empty) return;
+  if (job_->consistency->by_rounds()) {
+    // A round is one update, whoever has a part in it.
+    const auto [latest, fresh] = state.latest_round.try_emplace(group, push.iteration);
+    if (fresh || latest->second < push.iteration) ++state.updates[group];
+    latest->second = push.iteration;
+  } else if (begins_update) {
+    ++state.updates[group];
+  }
+  const double step = job_->plan.optimizer.learning_rate * push.weight;
+  for (const auto& gradient : push.blocks) {
+    const auto block = state.weights.find(gradient.block);
+    if (block == state.weights.end()) continue;
+    const Blob data = gradient.data.on_host();
+    const float* const g = data.as_floats();
+    double* const w = block->second.data();
+    for (std::size_t i = 0; i < block->second.size(); ++i) w[i] -= step * g[i];
+  }
+}
+
+void SnapshotChecker::follow(Halves& halves, const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::admitted:
+      return halves.admitted(event.worker);
+    case Event::Kind::fenced:
+    case Event::Kind::removed:
+      return halves.out(event.worker);
+    case Event::Kind::refused:
+    case Event::Kind::malformed:
+    case Event::Kind::bucket_repeated:
+      return halves.not_taken();
+    default:
+      return;
+  }
+}
+
+void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
+  if (piped_ && actor.kind == RoleKind::shard) follow(at(actor).halves, event);
+  if (event.kind != Event::Kind::bucket_applied) return;
+  Shard& shard = at(actor);
+  const auto part = static_cast<PartIndex>(event.value);
+  const auto found = shard.pushed.find({event.worker, part, event.incarnation, event.iteration});
+  const auto* group = group_of(actor, event.worker, part);
+  if (found == shard.pushed.end() || !group)
+    violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
+             " applied, which had not come, or not since it was applied last");
+  const msg::Push& push = found->second;
+  const auto how = shard.halves.applied({event.worker, event.incarnation, event.iteration, *group},
+                                        push.kind == msg::Push::Kind::empty);
+  if (how == Halves::Applied::too_early)
+    violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
+             " applied without that of the stage that it shares its blocks with");
+  const bool begins = how == Halves::Applied::begins_update;
+  shard.beyond = std::max(shard.beyond, event.iteration + 1);
+  add(shard.live, *group, push, begins);
+  for (auto& [iteration, fork] : shard.forks)
+    if (event.iteration < iteration) add(fork, *group, push, begins);
+  if (push.kind == msg::Push::Kind::empty) {
+    shard.pushed.erase(found);  // which may be done with before an earlier one
+    return;
+  }
+  // Updates of one part are applied in order: what is older came again after it had been applied.
+  const auto first = shard.pushed.lower_bound({event.worker, part, Incarnation(0), Iteration(0)});
+  shard.pushed.erase(first, std::next(found));
+}
+
+void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
+  if (piped_ && letter.to().kind == RoleKind::shard) at(letter.to()).halves.something_comes();
+  if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
+    const auto* push = letter.as<msg::Push>();
+    if (!push) return;
+    const WorkerId worker(letter.from().index);
+    const Incarnation incarnation = letter.open()->incarnation;
+    Shard& shard = at(letter.to());
+    shard.pushed[{worker, push->bucket, incarnation, push->iteration}] = *push;
+    if (const auto* group = group_of(letter.to(), worker, push->bucket))
+      shard.halves.comes({worker, incarnation, push->iteration, *group});
+  } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
+    const auto* snapshot = letter.as<msg::Snapshot>();
+    if (!snapshot || snapshot->immediate) return;
+    Shard& shard = at(letter.to());
+    // Too late where that iteration has been applied: no state is to come of it.
+    if (shard.beyond <= snapshot->iteration) shard.forks[snapshot->iteration] = shard.live;
+  } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {
+    const auto* state = letter.as<msg::SnapshotState>();
+    if (!state) return;
+    Shard& shard = at(letter.from());
+    if (state->final) return compare(letter.from(), shard.live, *state);
+    if (job_->consistency->bound(state->iteration) == kUnbounded) return;  // a snapshot
+    const auto fork = shard.forks.find(state->iteration);
+    if (fork == shard.forks.end())
+      violated({letter.from()}, "a snapshot at iteration ", state->iteration,
+               ", which the shard had passed, or was never told of");
+    compare(letter.from(), fork->second, *state);
+    shard.forks.erase(shard.forks.begin(), std::next(fork));
+  }
+}
+
+void SnapshotChecker::compare(Address address, const State& expected,
+                              const msg::SnapshotState& found) const {
+  const ShardId shard(address.index);
+  const auto& ids = job_->layout->blocks_of(shard);
+  if (found.blocks.size() != ids.size())
+    violated({address}, "a snapshot with ", found.blocks.size(), " blocks; the shard has ",
+             ids.size());
+  std::map<BlockId, const msg::BlockData*> blocks;
+  for (const auto& block : found.blocks) blocks[block.block] = &block;
+  for (const auto& part : job_->layout->buckets(shard)) {
+    const std::int64_t updates = expected.updates.at(part.index);
+    for (const BlockId id : part.blocks) {
+      const auto block = blocks.find(id);
+      if (block == blocks.end()) violated({address}, "block ", id, " is missing in a snapshot");
+      if (block->second->version.value() != updates)
+        violated({address}, found.final ? "the final state" : "the snapshot", " at iteration ",
+                 found.iteration, ": block ", id, " has ", block->second->version,
+                 " updates, and not ", updates);
+      const auto weights = expected.weights.find(id);
+      if (weights != expected.weights.end())
+        compare_weights(address, job_->layout->block(id), weights->second, updates, *block->second);
+    }
+  }
+}
+
+void SnapshotChecker::compare_weights(Address address, const Block& block,
+                                      const std::vector<double>& expected, std::int64_t updates,
+                                      const msg::BlockData& found) const {
+  // Each update may round by half of 2^-23.
+  const double tolerance = std::max(1e-4, 0x1p-23 * static_cast<double>(updates));
+  const Blob data = found.data.on_host();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double is = data.as_floats()[i];
+    if (!std::isfinite(expected[i]) || std::abs(expected[i]) > std::numeric_limits<float>::max())
+      continue;
+    if (!(std::abs(is - expected[i]) < tolerance * (1 + std::abs(expected[i]))))
+      violated({address}, "float ", i, " of block ", block.id, " is ", is,
+               " in a snapshot; its pushes add up to ", expected[i]);
+  }
+}
+
+}  // namespace leeway::sim

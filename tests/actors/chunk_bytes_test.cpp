@@ -1,0 +1,112 @@
+// What parts of a model keep, beside what is predicted.
+#include "models/chunk_bytes.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "tensor/blob_pool.hpp"
+#include "tests/actors/part_tasks.hpp"
+
+using namespace leeway;
+using namespace leeway::test;
+
+namespace {
+
+/// Forwards of several micro-batches of the middle or only part, then their backwards; what each
+/// keeps, by the stash's own count and by the pool's.
+void require_bytes(const Task& task, int parts, std::int64_t batch, PartOptions options) {
+  constexpr int kMicroBatches = 5;
+  Memory memory(task.model);
+  memory.initialize(3);
+  const Model& model = *task.model;
+  for (const ModelChunk part : cut_into(model, parts)) {
+    CAPTURE(part.first, part.end);
+    const ChunkBytes bytes = chunk_bytes(model, part, batch, options);
+    const bool last = part.end == model.layers();
+    PartPass pass(task.model, part, batch, true, options);
+    const auto floats = [&](int layer) {
+      Blob blob = Blob::floats(batch * model.output_of(layer).count());
+      // Numbers that are tokens too.
+      for (std::int64_t i = 0; i < batch * model.output_of(layer).count(); ++i)
+        blob.mutable_floats()[i] = static_cast<float>(i % 3);
+      return blob;
+    };
+    const Batch all = task.micro_batch(0, 1);
+    const Batch given{.size = batch,
+                      .labels = all.labels,
+                      .targets = all.targets,
+                      .sample_keys = all.sample_keys.first(static_cast<std::size_t>(batch))};
+    // Of one version, whose packed weights all micro-batches share.
+    const std::vector<std::uint64_t> versions(model.parameters().size(), 1);
+    std::vector<Stash*> stashes;
+    std::vector<std::int64_t> in_use;
+    for (int m = 0; m < kMicroBatches; ++m) {
+      stashes.push_back(&pass.take_stash());
+      pass.start_forward(*stashes.back(), {.batch = given, .input = floats(part.first - 1)},
+                         memory.weights(), versions);
+      REQUIRE(stashes.back()->bytes() == bytes.kept());
+      in_use.push_back(static_cast<std::int64_t>(host_pool_counts().bytes_in_use));
+    }
+    // The pool rounds each blob up, by a quarter of its bytes or to 64. The first micro-batch finds
+    // some of its memory; all later ones take as much.
+    const std::int64_t one = in_use[2] - in_use[1];
+    REQUIRE(one >= bytes.kept());
+    REQUIRE(one <= bytes.kept() * 5 / 4 + 64 * (4 + 2 * (part.end - part.first)));
+    for (int m = 2; m < kMicroBatches; ++m)
+      REQUIRE(in_use[static_cast<std::size_t>(m)] - in_use[static_cast<std::size_t>(m) - 1] == one);
+    if (!options.halves) continue;
+    for (Stash* stash : stashes) {
+      pass.backward(*stash, Half::inputs, last ? Blob() : floats(part.end - 1), memory.weights(),
+                    memory.gradients());
+      REQUIRE(stash->bytes() == bytes.kept() + bytes.open + bytes.shared);
+    }
+    for (Stash* stash : stashes) {
+      pass.backward(*stash, Half::weights, {}, memory.weights(), memory.gradients());
+      pass.release(*stash);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a part keeps as many bytes as its shapes predict", "[parts]") {
+  kernels::use_one_compute_thread();
+  const std::int64_t batch = 4;
+  for (const Task& task : {mlp_task(batch), conv_task(), residual_task(), text_task(true)})
+    for (const int parts : {1, 2, 3, 4})
+      for (const bool recompute : {false, true})
+        for (const bool halves : {false, true}) {
+          CAPTURE(task.model->layers(), parts, recompute, halves);
+          require_bytes(task, parts, batch, {.halves = halves, .recompute = recompute});
+        }
+}
+
+TEST_CASE("what a partition is searched by is what parts keep", "[parts]") {
+  for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)}) {
+    const std::int64_t batch = 4;
+    const Model& model = *task.model;
+    const auto pieces = pieces_of(model, batch, *make_cpu_executor());
+    for (std::size_t first = 0; first < pieces.size(); ++first)
+      for (std::size_t end = first + 1; end <= pieces.size(); ++end) {
+        const ModelChunk part{pieces[first].first, pieces[end - 1].end};
+        CAPTURE(part.first, part.end);
+        const ChunkBytes exact = chunk_bytes(model, part, batch, {.halves = true});
+        std::int64_t kept = pieces[first].first_bytes, open = 0, weights = 0, statistics = 0;
+        for (std::size_t i = first; i < end; ++i) {
+          kept += pieces[i].kept_bytes;
+          open += pieces[i].gradient_bytes;
+          weights += pieces[i].weight_bytes;
+          statistics += pieces[i].statistic_bytes;
+        }
+        // Of views alone nothing is kept, and their output is their input.
+        kept = std::max<std::int64_t>(0, kept - unread_bytes(model, part, batch));
+        REQUIRE(kept == exact.activations);
+        REQUIRE(open == exact.open);
+        const std::int64_t table = model.borrowed_parameter(model.layers() - 1) == Model::kNone
+                                       ? 0
+                                       : 4 * model.parameters()[0].spec.shape.count();
+        const bool twice = part == ModelChunk::whole(model);
+        REQUIRE(weights == exact.weights + (twice ? table : 0));
+        REQUIRE(statistics == exact.statistics);
+      }
+  }
+}

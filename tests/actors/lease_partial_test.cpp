@@ -1,0 +1,390 @@
+// LeaseBook and partial iterations: who dies leaves samples that some parts of the model have, and
+// each part gets each sample exactly once.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "actors/scheduler/lease_book.hpp"
+#include "core/check.hpp"
+#include "core/rng.hpp"
+#include "tests/support/any_sizes.hpp"
+
+using namespace leeway;
+
+namespace {
+
+using Ranges = std::vector<SampleRange>;
+
+std::vector<WorkerId> workers(std::uint32_t count) {
+  std::vector<WorkerId> ids;
+  for (std::uint32_t i = 0; i < count; ++i) ids.push_back(WorkerId(i));
+  return ids;
+}
+
+/// What the property tests have come across.
+struct Seen {
+  std::int64_t listed = 0;     // leases with a list
+  std::int64_t twice = 0;      // samples that went back with a list for the second time
+  std::int64_t completed = 0;  // samples that several dead have trained together
+};
+
+/// Members that push what they are leased part by part, in any order, and die at any time. Counts
+/// how often each part of the model has got each sample; throws CheckFailed where that is not once.
+class Mill {
+ public:
+  Mill(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed, bool equal,
+       Seen& seen)
+      : limits_(limits),
+        book_(limits, equal ? nullptr : std::make_shared<test::AnySizes>(limits.batch, seed)),
+        rng_(seed),
+        seen_(seen),
+        members_(count) {
+    const auto stages = static_cast<std::uint16_t>(1 + rng_.below(3));
+    const auto shards = static_cast<std::uint16_t>(1 + rng_.below(3));
+    for (std::uint16_t stage = 0; stage < stages; ++stage)
+      for (std::uint16_t shard = 0; shard < shards; ++shard)
+        if (shard == stage % shards || rng_.one_in(2)) {
+          const auto parts = static_cast<std::uint32_t>(1 + rng_.below(3));
+          pairs_.push_back({stage, shard, parts});
+          for (std::uint32_t part = 0; part < parts; ++part) all_.push_back({stage, shard, part});
+        }
+    for (auto& member : members_) member.at.resize(pairs_.size());
+    counts_.resize(static_cast<std::size_t>(limits.total_samples));
+    for (auto& sample : counts_) sample.resize(all_.size());
+    trained_.resize(counts_.size());
+  }
+
+  void step() {
+    const WorkerId id(static_cast<std::uint32_t>(rng_.below(members_.size())));
+    auto& member = at(id);
+    const std::uint64_t what = rng_.below(16);
+    if (what == 0 && member.live) {
+      kill(id);
+    } else if (what < 3 && !member.live) {
+      revive(id);
+    } else if (what < 6 && member.live) {
+      ask(id);
+    } else if (member.live) {
+      push(id, rng_.below(pairs_.size()));
+      if (what == 7) confirm(id);
+    }
+  }
+
+  /// All go on without trouble until nothing is left.
+  void finish() {
+    for (int round = 0; !book_.all_trained(); ++round) {
+      LW_CHECK(round < 10'000, "the book never says that all is trained");
+      for (std::uint32_t i = 0; i < members_.size(); ++i) {
+        const WorkerId id(i);
+        if (!at(id).live && book_.anything_to_lease()) revive(id);
+        if (!at(id).live) continue;
+        const bool more = ask(id);
+        for (std::size_t pair = 0; pair < pairs_.size(); ++pair)
+          while (push(id, pair)) {
+          }
+        confirm(id);
+        if (more) continue;
+        book_.take_back(id);
+        leave(id);
+        if (book_.anything_to_lease()) revive(id);
+      }
+    }
+    LW_CHECK(book_.samples_trained() == counts_.size(), book_.samples_trained(), counts_.size());
+    LW_CHECK(book_.samples_leased() == counts_.size(), book_.samples_leased());
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      LW_CHECK(trained_[i], "never trained", i);
+      for (std::size_t part = 0; part < all_.size(); ++part)
+        LW_CHECK(counts_[i][part] == 1, i, part, counts_[i][part]);
+    }
+  }
+
+ private:
+  struct Pair {
+    std::uint16_t stage, shard;
+    std::uint32_t parts;
+  };
+  struct AtPair {
+    Clock clock;                      // iterations that the shard has whole
+    std::vector<std::uint32_t> next;  // parts of the next that it has
+  };
+  struct Member {
+    bool live = true;
+    Iteration next;  // to ask for
+    std::vector<msg::Lease> leases;
+    std::vector<AtPair> at;
+  };
+
+  Member& at(WorkerId id) { return members_[id.value()]; }
+  std::vector<WorkerId> live() const {
+    std::vector<WorkerId> ids;
+    for (std::uint32_t i = 0; i < members_.size(); ++i)
+      if (members_[i].live) ids.push_back(WorkerId(i));
+    return ids;
+  }
+  std::size_t index(Epoch epoch, std::int64_t position) const {
+    return static_cast<std::size_t>(epoch.value() * limits_.data_size + position);
+  }
+  std::size_t index(const msg::AppliedBucket& part) const {
+    return static_cast<std::size_t>(std::find(all_.begin(), all_.end(), part) - all_.begin());
+  }
+
+  bool ask(WorkerId id) {
+    auto& member = at(id);
+    const auto lease = book_.grant(id, member.next, live());
+    if (!lease) return false;
+    // Its list is what has these samples, of each of them.
+    for (std::int64_t i = lease->begin; i < lease->end; ++i)
+      for (const auto& part : all_) {
+        const bool has = counts_[index(lease->epoch, i)][index(part)] > 0;
+        const bool named = std::binary_search(lease->applied.begin(), lease->applied.end(), part);
+        LW_CHECK(has == named, i, part.stage, part.shard, part.bucket, has);
+      }
+    seen_.listed += lease->applied.empty() ? 0 : 1;
+    const auto again = book_.grant(id, member.next, live());
+    LW_CHECK(again && again->lease == lease->lease && again->applied == lease->applied);
+    member.leases.push_back(*lease);
+    member.next = member.next + lease->iterations();
+    return true;
+  }
+
+  /// A part of the next iteration of a stage reaches a shard; false when it has no such iteration.
+  bool push(WorkerId id, std::size_t pair) {
+    auto& member = at(id);
+    auto& [clock, has] = member.at[pair];
+    if (clock.value() >= member.next.value()) return false;
+    std::vector<std::uint32_t> missing;
+    for (std::uint32_t part = 0; part < pairs_[pair].parts; ++part)
+      if (std::find(has.begin(), has.end(), part) == has.end()) missing.push_back(part);
+    const std::uint32_t part = missing[rng_.below(missing.size())];
+    has.push_back(part);
+    if (!limits_.by_rounds) apply(member, Iteration(clock.value()), pair, part);
+    if (missing.size() > 1) return true;
+    // By rounds, what is whole will be applied with its round, and what is not is dropped.
+    if (limits_.by_rounds)
+      for (const std::uint32_t one : has) apply(member, Iteration(clock.value()), pair, one);
+    has.clear();
+    ++clock;
+    return true;
+  }
+
+  void apply(const Member& member, Iteration iteration, std::size_t pair, std::uint32_t part) {
+    const msg::AppliedBucket name{pairs_[pair].stage, pairs_[pair].shard, part};
+    for (const auto& lease : member.leases) {
+      const std::int64_t k = iteration - lease.first_iteration;
+      if (k < 0 || k >= lease.iterations()) continue;
+      if (std::binary_search(lease.applied.begin(), lease.applied.end(), name)) return;  // empty
+      const std::int64_t begin = lease.begin + k * lease.batch;
+      for (std::int64_t i = begin; i < std::min(begin + lease.batch, lease.end); ++i)
+        LW_CHECK(++counts_[index(lease.epoch, i)][index(name)] == 1, "trained twice", i, part);
+      return;
+    }
+    LW_CHECK(false, "pushed without a lease", iteration);
+  }
+
+  void note_trained(const Ranges& ranges) {
+    for (const auto& range : ranges)
+      for (std::int64_t i = range.begin; i < range.end; ++i) {
+        const std::size_t sample = index(range.epoch, i);
+        LW_CHECK(!trained_[sample], "named twice", i);
+        trained_[sample] = true;
+        for (std::size_t part = 0; part < all_.size(); ++part)
+          LW_CHECK(counts_[sample][part] == 1, "named too early", i, part);
+      }
+  }
+
+  void confirm(WorkerId id) {
+    Clock least = at(id).at.front().clock;
+    for (const auto& pair : at(id).at) least = std::min(least, pair.clock);
+    note_trained(book_.confirm(id, least));
+  }
+
+  void kill(WorkerId id) {
+    auto& member = at(id);
+    PartialIterations partial;
+    for (std::size_t pair = 0; pair < pairs_.size(); ++pair) {
+      auto applied = limits_.by_rounds ? std::vector<std::uint32_t>() : member.at[pair].next;
+      std::sort(applied.begin(), applied.end());
+      partial.add(pairs_[pair].stage, ShardId(pairs_[pair].shard), member.at[pair].clock, applied,
+                  pairs_[pair].parts);
+    }
+    note_trained(book_.confirm(id, partial.whole()));
+    const auto taken = book_.take_back(id, partial);
+    note_trained(taken.trained);
+    for (const auto& range : taken.trained) seen_.completed += range.count();
+    for (const auto& range : taken.back)
+      for (std::int64_t i = range.begin; i < range.end; ++i) {
+        const auto& counts = counts_[index(range.epoch, i)];
+        LW_CHECK(std::count(counts.begin(), counts.end(), 0) > 0, "nothing is missing", i);
+        for (const auto& lease : member.leases)
+          seen_.twice += lease.epoch == range.epoch && lease.begin <= i && i < lease.end &&
+                         !lease.applied.empty();
+      }
+    leave(id);
+  }
+
+  void leave(WorkerId id) {
+    at(id).live = false;
+    at(id).leases.clear();
+  }
+
+  void revive(WorkerId id) {
+    auto& member = at(id);
+    member.live = true;
+    member.next = std::max(member.next, book_.horizon());
+    book_.skip_to(id, member.next);
+    for (auto& pair : member.at) pair = {Clock(member.next.value()), {}};
+  }
+
+  LeaseBook::Limits limits_;
+  LeaseBook book_;
+  Rng rng_;
+  Seen& seen_;
+  std::vector<Member> members_;
+  std::vector<Pair> pairs_;
+  AppliedBuckets all_;                    // the parts that there are
+  std::vector<std::vector<int>> counts_;  // by sample, over all epochs, and part
+  std::vector<bool> trained_;             // by sample: the book has said so
+};
+
+/// What is drawn from the seed; a failure prints it.
+void run(std::uint64_t seed, bool by_rounds, bool equal, Seen& seen) {
+  Rng rng(seed);
+  const auto between = [&](std::uint64_t least, std::uint64_t most) {
+    return least + rng.below(most - least + 1);
+  };
+  LeaseBook::Limits limits;
+  limits.data_size = static_cast<std::int64_t>(between(1, 80));
+  limits.total_samples = static_cast<std::int64_t>(between(1, 160)) % (2 * limits.data_size) + 1;
+  limits.batch = static_cast<std::uint32_t>(between(1, 8));
+  limits.chunk = static_cast<std::uint32_t>(between(1, 40));
+  limits.by_rounds = by_rounds;
+  Mill mill(limits, static_cast<std::uint32_t>(between(1, 4)), rng.next(), equal, seen);
+  for (std::uint64_t steps = between(0, 600); steps > 0; --steps) mill.step();
+  mill.finish();
+}
+
+/// Of two stages, the first with a part on shard 0 and two on shard 1, the second with one on 1.
+PartialIterations partial_at(std::int64_t first, std::vector<std::uint32_t> applied,
+                             std::int64_t second, std::int64_t third) {
+  PartialIterations partial;
+  partial.add(0, ShardId(0), Clock(first), {}, 1);
+  partial.add(0, ShardId(1), Clock(second), applied, 2);
+  partial.add(1, ShardId(1), Clock(third), {}, 1);
+  return partial;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "each part of the model gets each sample exactly once, whoever dies in the middle of it") {
+  for (const bool by_rounds : {false, true}) {
+    Seen seen;
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+      INFO("seed " << seed << (by_rounds ? ", rounds" : ", chunks"));
+      REQUIRE_NOTHROW(run(seed, by_rounds, seed % 2 == 0, seen));
+    }
+    CHECK(seen.listed > 5000);
+    CHECK(seen.twice > 10000);
+    CHECK(seen.completed > 500);
+  }
+}
+
+TEST_CASE("partial iterations go back one by one, each with the parts that have it") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .chunk = 16});
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(2))->end == 16);
+  book.confirm(WorkerId(0), Clock(1));
+  const auto taken = book.take_back(WorkerId(0), partial_at(3, {1}, 2, 1));
+  CHECK(taken.back == Ranges{{Epoch(0), 4, 8}, {Epoch(0), 8, 12}, {Epoch(0), 12, 16}});
+  CHECK(taken.trained.empty());
+  // Each is leased by itself, as large as leases may be.
+  const auto live = std::vector{WorkerId(1)};
+  const auto one = book.grant(WorkerId(1), Iteration(0), live);
+  CHECK(one->begin == 4);
+  CHECK(one->end == 8);
+  CHECK(one->applied == AppliedBuckets{{0, 0, 0}, {0, 1, 0}, {0, 1, 1}});
+  const auto two = book.grant(WorkerId(1), Iteration(1), live);
+  CHECK(two->end == 12);
+  CHECK(two->applied == AppliedBuckets{{0, 0, 0}, {0, 1, 1}});
+  const auto rest = book.grant(WorkerId(1), Iteration(2), live);
+  CHECK(rest->end == 16);
+  CHECK(rest->applied.empty());
+  CHECK(book.grant(WorkerId(1), Iteration(3), live)->begin == 16);
+}
+
+TEST_CASE("partial iterations that lack the same parts go back together") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .chunk = 16});
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));
+  const auto taken = book.take_back(WorkerId(0), partial_at(3, {}, 3, 0));
+  CHECK(taken.back == Ranges{{Epoch(0), 0, 12}, {Epoch(0), 12, 16}});
+  const auto lease = book.grant(WorkerId(0), Iteration(3), workers(1));
+  CHECK(lease->iterations() == 3);
+  CHECK(lease->applied == AppliedBuckets{{0, 0, 0}, {0, 1, 0}, {0, 1, 1}});
+}
+
+TEST_CASE("a smaller batch divides a partial iteration, and all its pieces have the list") {
+  const auto balance = std::make_shared<BySpeed>(8);
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 8, .chunk = 8}, balance);
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(2))->end == 8);
+  book.take_back(WorkerId(0), partial_at(1, {}, 0, 0));
+  for (const std::uint32_t worker : {0u, 1u})
+    balance->measured(WorkerId(worker), {8, 800, worker == 1 ? 5'000'000 : 1'000'000});
+  Iteration next;
+  for (std::int64_t begin = 0; begin < 8;) {
+    const auto lease = book.grant(WorkerId(1), next, workers(2));
+    REQUIRE(lease->batch < 8);
+    CHECK(lease->begin == begin);
+    CHECK(lease->end <= 8);
+    CHECK(lease->applied == AppliedBuckets{{0, 0, 0}});
+    begin = lease->end;
+    next = next + lease->iterations();
+  }
+  CHECK(next > Iteration(1));
+  CHECK(book.grant(WorkerId(1), next, workers(2))->applied.empty());
+}
+
+TEST_CASE("when a second worker dies over the same samples, lists are united") {
+  LeaseBook book({.data_size = 8, .total_samples = 8, .batch = 4, .chunk = 4});
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));
+  book.take_back(WorkerId(0), partial_at(0, {0}, 0, 0));
+  REQUIRE(book.grant(WorkerId(1), Iteration(5), {WorkerId(1)}));
+  book.confirm(WorkerId(1), Clock(5));
+  CHECK(book.take_back(WorkerId(1), partial_at(6, {}, 5, 5)).back == Ranges{{Epoch(0), 0, 4}});
+  const auto third = book.grant(WorkerId(2), Iteration(9), {WorkerId(2)});
+  CHECK(third->applied == AppliedBuckets{{0, 0, 0}, {0, 1, 0}});
+  // It dies before it has pushed anything: what is known of the samples stays known.
+  CHECK(book.take_back(WorkerId(2)).back == Ranges{{Epoch(0), 0, 4}});
+  CHECK(book.grant(WorkerId(3), Iteration(9), {WorkerId(3)})->applied == third->applied);
+}
+
+TEST_CASE("samples that the dead have trained together are trained, and not leased again") {
+  LeaseBook book({.data_size = 8, .total_samples = 8, .batch = 4, .chunk = 8});
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1))->end == 4);
+  REQUIRE(book.grant(WorkerId(0), Iteration(1), workers(1))->end == 8);
+  book.take_back(WorkerId(0), partial_at(2, {}, 2, 0));
+  REQUIRE(book.grant(WorkerId(0), Iteration(2), workers(1)));
+  // Of iteration 2 the second stage has what was missing; the first has not pushed at all.
+  const auto taken = book.take_back(WorkerId(0), partial_at(2, {}, 2, 3));
+  CHECK(taken.back.empty());
+  CHECK(taken.trained == Ranges{{Epoch(0), 0, 4}});
+  CHECK(book.samples_trained() == 4);
+  CHECK(book.samples_leased() == 4);
+  const auto last = book.grant(WorkerId(0), Iteration(3), workers(1));
+  CHECK(last->begin == 4);
+  book.confirm(WorkerId(0), Clock(4));
+  CHECK(book.all_trained());
+}
+
+TEST_CASE("by rounds, what is partial is a part of a round by itself") {
+  LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 4, .by_rounds = true});
+  const auto live = workers(2);
+  REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
+  REQUIRE(book.grant(WorkerId(1), Iteration(0), live)->begin == 4);
+  book.take_back(WorkerId(1), partial_at(1, {}, 0, 1));
+  book.confirm(WorkerId(0), Clock(1));
+  const auto partial = book.grant(WorkerId(0), Iteration(1), live);
+  CHECK(partial->begin == 4);
+  CHECK(partial->end == 8);
+  CHECK(partial->applied == AppliedBuckets{{0, 0, 0}, {1, 1, 0}});
+  const auto beside = book.grant(WorkerId(1), Iteration(1), live);
+  CHECK(beside->begin == 8);
+  CHECK(beside->applied.empty());
+}

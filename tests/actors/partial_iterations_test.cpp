@@ -1,0 +1,59 @@
+// PartialIterations: what shards have of iterations that were not finished.
+#include "actors/scheduler/partial_iterations.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace leeway;
+
+TEST_CASE(
+    "an iteration is whole when all shards have it of all stages, and partial while some do") {
+  PartialIterations partial;
+  CHECK(partial.add(0, ShardId(0), Clock(7), {}, 2));
+  CHECK(partial.add(0, ShardId(1), Clock(6), {1}, 3));
+  CHECK(partial.add(1, ShardId(1), Clock(5), {0, 2}, 4));
+  CHECK(partial.whole() == Clock(5));
+  CHECK(partial.untouched() == Iteration(7));
+  CHECK(partial.count() == 2);
+  // Stage 0 has iteration 5 on both shards, and 6 on shard 0 and in part on shard 1.
+  CHECK(
+      partial.applied(Iteration(5)) ==
+      AppliedBuckets{{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2}, {1, 1, 0}, {1, 1, 2}});
+  CHECK(partial.applied(Iteration(6)) == AppliedBuckets{{0, 0, 0}, {0, 0, 1}, {0, 1, 1}});
+  CHECK(partial.applied(Iteration(7)).empty());
+  CHECK(partial.complete(partial.applied(Iteration(4))));
+  CHECK_FALSE(partial.complete(partial.applied(Iteration(5))));
+}
+
+TEST_CASE("parts of one shard alone make an iteration partial") {
+  PartialIterations partial;
+  partial.add(0, ShardId(0), Clock(3), {}, 2);
+  CHECK(partial.count() == 0);
+  partial.add(0, ShardId(1), Clock(3), {0}, 2);
+  CHECK(partial.whole() == Clock(3));
+  CHECK(partial.count() == 1);
+}
+
+TEST_CASE("of nothing, nothing is partial and no list is complete") {
+  const PartialIterations partial;
+  CHECK(partial.whole() == Clock(0));
+  CHECK(partial.count() == 0);
+  CHECK(partial.applied(Iteration(0)).empty());
+  CHECK_FALSE(partial.complete({}));
+}
+
+TEST_CASE("a second word of the same shard and parts that there are not change nothing") {
+  PartialIterations partial;
+  CHECK(partial.add(2, ShardId(1), Clock(3), {0, 1, 5, 4000}, 2));
+  CHECK_FALSE(partial.add(2, ShardId(1), Clock(9), {}, 8));
+  CHECK(partial.untouched() == Iteration(4));
+  CHECK(partial.applied(Iteration(3)) == AppliedBuckets{{2, 1, 0}, {2, 1, 1}});
+  CHECK(partial.complete({{2, 1, 0}, {2, 1, 1}}));
+}
+
+TEST_CASE("two lists united are ascending and name each part once") {
+  const AppliedBuckets a = {{0, 0, 1}, {0, 1, 0}, {2, 0, 0}}, b = {{0, 0, 0}, {0, 1, 0}, {1, 0, 0}};
+  const AppliedBuckets both = {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 0}, {2, 0, 0}};
+  CHECK(united(a, b) == both);
+  CHECK(united(b, a) == both);
+  CHECK(united(a, {}) == a);
+}

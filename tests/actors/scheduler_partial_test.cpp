@@ -1,0 +1,165 @@
+// The scheduler and partial iterations: who ends leaves samples that only some parts of the model
+// have, and others complete them.
+#include <catch2/catch.hpp>
+
+#include "tests/support/scheduler_stand.hpp"
+
+namespace leeway::test {
+namespace {
+
+using Kind = Event::Kind;
+
+/// What shards say of a pipeline: for each of its pairs, in order, a clock and parts of the next
+/// iteration.
+using Said = std::vector<std::pair<std::int64_t, std::vector<std::uint32_t>>>;
+
+void answer(SchedulerStand& stand, std::uint32_t lead, const Said& said) {
+  const Pairs pairs = stand.pairs_of(lead);
+  REQUIRE(said.size() == pairs.size());
+  std::size_t i = 0;
+  for (const auto& [worker, shard] : pairs) {
+    stand.hears(address_of(shard), msg::Fenced{worker, Clock(said[i].first), said[i].second});
+    ++i;
+  }
+}
+
+/// All parts of the pair of that index.
+AppliedBuckets whole_pair(const SchedulerStand& stand, std::size_t index) {
+  const Pairs pairs = stand.pairs_of(0);
+  const auto pair = std::next(pairs.begin(), static_cast<std::ptrdiff_t>(index));
+  const std::uint32_t stage = stand.stages().stage_of(pair->first);
+  AppliedBuckets parts;
+  for (const auto& part : stand.stages().share(stage).at[pair->second.value()].parts)
+    parts.push_back({static_cast<std::uint16_t>(stage),
+                     static_cast<std::uint16_t>(pair->second.value()), part.index});
+  return parts;
+}
+
+/// The first stage is on one shard, the second on both, with two parts on the second one.
+Plan two_shards() {
+  Plan plan = piped_plan();
+  plan.shards = 2;
+  plan.model = {plan::Linear{6}, plan::Relu{}, plan::Linear{5}, plan::Relu{},
+                plan::Linear{4}, plan::Relu{}, plan::Linear{3}};
+  plan.pipeline.split = "0-1,2-6";
+  plan.chunk = 6;  // three iterations
+  return plan;
+}
+
+std::pair<std::int64_t, std::int64_t> positions(const msg::Lease& lease) {
+  return {lease.begin, lease.end};
+}
+
+}  // namespace
+
+TEST_CASE("what a worker has pushed to some shards alone is completed by another") {
+  Plan plan = tiny_plan();  // whole models
+  plan.workers = 2;
+  plan.chunk = 6;
+  SchedulerStand stand(plan);
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {})->iterations() == 3);
+  stand.ends(0);
+  // Of iteration 1 shard 0 has all, and shard 1 nothing.
+  const auto first = whole_pair(stand, 0);
+  answer(stand, 0, {{2, {}}, {1, {}}});
+  CHECK(stand.events(Kind::trained).size() == 1);
+  const auto partial = stand.events(Kind::partial);
+  REQUIRE(partial.size() == 1);
+  CHECK(partial[0].iteration == Iteration(1));
+  CHECK(partial[0].value == 1);
+  CHECK(stand.take<msg::Evicted>().at(0).body.partial);
+  const auto half = stand.leases(1, Iteration(0), {});
+  CHECK(positions(*half) == std::pair<std::int64_t, std::int64_t>(2, 4));
+  CHECK(half->applied == first);
+  const auto rest = stand.leases(1, Iteration(1), {});
+  CHECK(positions(*rest) == std::pair<std::int64_t, std::int64_t>(4, 6));
+  CHECK(rest->applied.empty());
+  // The run trains all of it, and says how much was partial.
+  const Iteration end = stand.trains_all(1, Iteration(2));
+  stand.hears(1, msg::Idle{Clock(end.value()), 1});
+  stand.hears(1, msg::Stopped{Clock(end.value()), 1});
+  const auto ended = stand.take<msg::RunEnded>();
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].body.samples_trained == 120);
+  CHECK(ended[0].body.partial_pushes == 1);
+}
+
+TEST_CASE("a pipeline's iterations are whole when all shards have them of all stages") {
+  SchedulerStand stand(two_shards());
+  REQUIRE(whole_pair(stand, 2).size() == 2);
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {})->iterations() == 3);
+  stand.ends(1);
+  // Iteration 0 is whole, 1 is in the first and the last pair, 2 in one part of the last.
+  answer(stand, 0, {{2, {}}, {1, {}}, {2, {1}}});
+  const auto trained = stand.events(Kind::trained);
+  REQUIRE(trained.size() == 1);
+  CHECK(trained[0].value2 == 2);
+  CHECK(stand.events(Kind::partial).at(0).value == 2);
+  CHECK(stand.events(Kind::lease_returned).size() == 2);
+  const auto one = stand.leases(2, Iteration(0), {});
+  CHECK(positions(*one) == std::pair<std::int64_t, std::int64_t>(2, 4));
+  CHECK(one->applied == united(whole_pair(stand, 0), whole_pair(stand, 2)));
+  const auto two = stand.leases(2, Iteration(1), {});
+  CHECK(positions(*two) == std::pair<std::int64_t, std::int64_t>(4, 6));
+  CHECK(two->applied == AppliedBuckets{whole_pair(stand, 2).back()});
+}
+
+TEST_CASE("samples that two dead pipelines have trained together are trained") {
+  SchedulerStand stand(two_shards());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.ends(0);
+  answer(stand, 0, {{1, {}}, {1, {}}, {0, {}}});
+  stand.forget();
+  const auto half = stand.leases(2, Iteration(0), {});
+  CHECK(half->applied == united(whole_pair(stand, 0), whole_pair(stand, 1)));
+  REQUIRE(stand.events(Kind::trained).empty());
+  stand.ends(3);
+  // The second stage has what was missing, and of the first one shard has nothing yet.
+  answer(stand, 2, {{1, {}}, {0, {}}, {1, {}}});
+  const auto trained = stand.events(Kind::trained);
+  REQUIRE(trained.size() == 1);
+  CHECK(trained[0].worker == WorkerId(2));
+  CHECK(trained[0].value == 0);
+  CHECK(trained[0].value2 == 2);
+}
+
+TEST_CASE("what a pipeline stands apart by before it has started is not partial") {
+  SchedulerStand stand(two_shards());
+  for (const std::uint32_t worker : {0u, 1u, 2u, 3u}) stand.joins(worker);
+  stand.ends(0);
+  answer(stand, 0, {{3, {}}, {0, {}}, {2, {}}});
+  CHECK(stand.events(Kind::partial).empty());
+  CHECK_FALSE(stand.take<msg::Evicted>().at(0).body.partial);
+}
+
+TEST_CASE("stages that stop apart leave nothing half done") {
+  SchedulerStand stand(two_shards());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.hears(kHost, msg::Leave{WorkerId(0)});
+  stand.hears(0, msg::Stopped{Clock(2), 1});
+  stand.hears(1, msg::Stopped{Clock(1), 1});
+  const auto half = stand.leases(2, Iteration(0), {});
+  CHECK(positions(*half) == std::pair<std::int64_t, std::int64_t>(2, 4));
+  AppliedBuckets first_stage;
+  for (const std::size_t pair : {0u, 1u, 2u})
+    for (const auto& part : whole_pair(stand, pair))
+      if (part.stage == 0) first_stage.push_back(part);
+  CHECK(half->applied == first_stage);
+}
+
+TEST_CASE("clocks and parts that cannot be do no harm") {
+  SchedulerStand stand(two_shards());
+  stand.begins();
+  REQUIRE(stand.leases(0, Iteration(0), {}));
+  stand.ends(0);
+  answer(stand, 0, {{(std::int64_t{1} << 62) - 1, {4000}}, {1, {7, 8, 4095}}, {1, {}}});
+  const auto half = stand.leases(2, Iteration(0), {});
+  CHECK(half->begin == 2);
+  CHECK(half->applied == whole_pair(stand, 0));
+}
+
+}  // namespace leeway::test
