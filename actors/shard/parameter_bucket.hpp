@@ -25,7 +25,7 @@ struct Contribution {
   WorkerId worker;
   Incarnation incarnation;
   Iteration iteration;
-  std::uint32_t part = 0;   // as the worker numbers them
+  std::uint32_t bucket = 0;   // as the worker numbers them
   std::uint32_t group = 0;  // as the shard does
   double weight = 0;        // samples / samples of one round
   std::uint32_t samples = 0;
