@@ -436,7 +436,7 @@ void Driver::on_events(const Node& node, const node::Events& events) {
                .epoch = Epoch(event.epoch),
                .incarnation = Incarnation(event.incarnation),
                .name = *names_.insert(event.name).first,
-               .part = event.chunk});
+               .chunk = event.chunk});
   }
 }
 

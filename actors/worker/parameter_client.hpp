@@ -77,7 +77,7 @@ class ParameterClient {
   /// A part that its shard has not acknowledged yet.
   struct Unacknowledged {
     Iteration iteration;
-    std::uint32_t part = 0;
+    std::uint32_t bucket = 0;
     Message message;
   };
 

@@ -179,7 +179,7 @@ TEST_CASE("each block is owed by the stages that train its layer, and by no othe
                              piped(residual_network(shards), stages)}) {
         INFO(stages << " stages, " << shards << " shards, " << cut.model->layers() << " layers");
         const auto made = cut.stages();
-        CHECK(made->parts().size() == stages);
+        CHECK(made->chunks().size() == stages);
         check_shares(cut, *made);
       }
     }

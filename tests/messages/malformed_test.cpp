@@ -233,7 +233,7 @@ TEST_CASE("an error names the message, the field, what was found and what is all
   CHECK(push_error(&msg::Push::bucket_count, 0u) == "push: bucket_count is 0, must be 1 to 4096");
   CHECK(push_error(&msg::Push::bucket_count, 4097u) ==
         "push: bucket_count is 4097, must be 1 to 4096");
-  CHECK(push_error(&msg::Push::part, 1u) == "push: part is 1, must be below 1");
+  CHECK(push_error(&msg::Push::bucket, 1u) == "push: bucket is 1, must be below 1");
   CHECK(push_error(&msg::Push::kind, static_cast<Kind>(3)) == "push: kind has the unknown value 3");
   CHECK(push_error(&msg::Push::weight, -0.5) == "push: weight is -0.5, must be 0 or more");
   CHECK(push_error(&msg::Push::weight, HUGE_VAL) == "push: weight is inf, must be 0 or more");
@@ -248,7 +248,7 @@ TEST_CASE("an error names the message, the field, what was found and what is all
         "weights: block 4 has no data");
   CHECK(error_of(msg::SnapshotState{0, Iteration(0), false, {{BlockId(4), Version(0)}}}) ==
         "snapshot state: block 4 has no data");
-  CHECK(error_of(msg::Pushed{Iteration(0), 4096}) == "pushed: part is 4096, must be below 4096");
+  CHECK(error_of(msg::Pushed{Iteration(0), 4096}) == "pushed: bucket is 4096, must be below 4096");
   CHECK(error_of(msg::Admit{WorkerId(65536)}) == "admit: worker is 65536, must be below 65536");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(-1)}) == "fenced: clock is -1, must be 0 or more");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {4096}}) ==
@@ -258,7 +258,7 @@ TEST_CASE("an error names the message, the field, what was found and what is all
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {3, 3}}) ==
         "fenced: applied must be ascending, 3 comes after 3");
   CHECK(error_of(msg::Fenced{WorkerId(0), Clock(0), {3, 4095}}) == "");
-  CHECK(error_of(msg::PushDropped{Iteration(-1)}) == "late: next is -1, must be 0 or more");
+  CHECK(error_of(msg::PushDropped{Iteration(-1)}) == "push dropped: next is -1, must be 0 or more");
   CHECK(error_of(msg::RoundClosed{Iteration(0), {WorkerId(65536)}}) ==
         "round closed: worker is 65536, must be below 65536");
   CHECK(error_of(msg::CloseRound{Iteration(0), {WorkerId(3), WorkerId(3)}}) ==
@@ -284,7 +284,7 @@ TEST_CASE("errors of leases and reports name their field, too") {
   broken = lease;
   broken.applied = {{1, 2, 3}, {1, 2, 3}};
   CHECK(error_of(broken) ==
-        "lease: applied must be ascending, part 3 at shard 2 of stage 1 comes after part 3 at "
+        "lease: applied must be ascending, bucket 3 at shard 2 of stage 1 comes after bucket 3 at "
         "shard 2 of stage 1");
   broken.applied.assign(limits::kMaxAppliedBuckets + 1, {});
   CHECK(error_of(broken) == "lease: applied has 1048577 entries, must be at most 1048576");
@@ -320,7 +320,8 @@ TEST_CASE("errors of what stages tell each other name their field, too") {
   CHECK(after([](Batch& b) { b.round_samples = 0; }) ==
         "mini-batch: round_samples is 0, must be 1 or more");
   CHECK(after([](Batch& b) { std::swap(b.applied[0], b.applied[1]); }) ==
-        "mini-batch: applied must be ascending, part 2 at shard 1 of stage 0 comes after part 0 at "
+        "mini-batch: applied must be ascending, bucket 2 at shard 1 of stage 0 comes after bucket "
+        "0 at "
         "shard 0 of stage 1");
   CHECK(error_of(msg::NoMore{1, Iteration(-1)}) == "no more: iteration is -1, must be 0 or more");
   CHECK(error_of(msg::GivenUp{1, Iteration(-1)}) == "given up: iteration is -1, must be 0 or more");
