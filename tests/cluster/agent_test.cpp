@@ -8,6 +8,7 @@
 #include "cluster/driver.hpp"
 #include "cluster/node_name.hpp"
 #include "tests/support/memory_mesh.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -22,13 +23,6 @@ OpenMesh on(const std::shared_ptr<MemoryNet>& net) {
   };
 }
 
-/// Waits up to ten seconds.
-template <class Condition>
-bool comes_true(Condition condition) {
-  for (int i = 0; i < 1000 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
-  return condition();
-}
-
 /// An agent on a thread of its own.
 class RunningAgent {
  public:
@@ -37,6 +31,7 @@ class RunningAgent {
     options.open = on(net);
     options.join = join;
     options.program_silence = leeway::milliseconds(300);
+    options.leave_limit = seconds(60);
     options.say = [this](const std::string& line) {
       std::lock_guard lock(mutex_);
       said_ += line + '\n';
@@ -101,7 +96,7 @@ class Program {
     options.who = "the test";
     options.trace = true;
     options.say = [this](const std::string& line) { said += line + '\n'; };
-    options.call_limit = options.answer_limit = options.end_limit = seconds(5);
+    options.call_limit = options.answer_limit = options.end_limit = seconds(60);
     options.open = on(net);
     auto driver = Driver::open(std::move(options), plan);
     INFO((driver ? "" : driver.error().text));
@@ -309,10 +304,12 @@ TEST_CASE("workers of an agent that leaves stop, and the run goes on without the
   REQUIRE(program.poll_until([&] { return two->has_ended(); }));
   CHECK(two->outcome());
   CHECK_THAT(two->said(), Contains("the workers here have left it"));
+  std::unique_ptr<RunningAgent> three;  // ends with the job
   SECTION("until another one joins") {
-    RunningAgent three(net, program.driver().name());
-    REQUIRE(program.poll_until(
-        [&] { return program.said.find("goes on at node " + three.name()) != std::string::npos; }));
+    three = std::make_unique<RunningAgent>(net, program.driver().name());
+    REQUIRE(program.poll_until([&] {
+      return program.said.find("goes on at node " + three->name()) != std::string::npos;
+    }));
     const int before = program.steps;
     REQUIRE(program.poll_until([&] { return program.steps > before + 20; }));
     RunningAgent four(net, program.driver().name());

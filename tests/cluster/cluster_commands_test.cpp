@@ -51,7 +51,7 @@ TEST_CASE("status shows actors, clocks and links, whoever is asked") {
   TemporaryFolder folder;
   Nodes nodes(2);
   CHECK_THAT(run_program({kBin + "/leeway", "status", nodes[0].name()}).out, Contains("free"));
-  Listener program(slow_run(nodes, folder / "run", kEndless));
+  Listener program(slow_run(nodes, folder / "run"));
   REQUIRE(gets_going(folder / "run"));
   for (const auto& name : {nodes[1].name(), program.name()}) {
     const auto json = status_of(name, {true, true, true}).second;
@@ -130,7 +130,7 @@ TEST_CASE("leeway up starts nodes, tells how to use them, and ends them") {
   INFO(run.err);
   CHECK(run.code == 0);
   up.signal(SIGINT);
-  check_ends(up, 0, seconds(15));
+  check_ends(up, 0);
   CHECK_THAT(up.err(), Contains("node 1 (127.0.0.1:") && Contains("node 2 (127.0.0.1:") &&
                            Contains(") has ended\n"));
 }
@@ -148,7 +148,7 @@ TEST_CASE("leeway up names a node that was killed, and the others go on") {
   CHECK(comes_true([&] { return find("the other nodes go on: --nodes 127.0.0.1:"); }));
   kill(nodes[1], SIGKILL);
   CHECK(comes_true([&] { return find("no node is left"); }));
-  check_ends(up, 1, seconds(15));
+  check_ends(up, 1);
 }
 
 }  // namespace leeway::test

@@ -2,6 +2,11 @@
 #include "tests/cluster/cluster_processes.hpp"
 
 namespace leeway::test {
+namespace {
+
+constexpr std::int64_t kSamples = 10000;  // for training, of linear-regression
+
+}  // namespace
 
 TEST_CASE("runs on three nodes, one after the other, give the weights of a run in one process") {
   Nodes nodes(2);
@@ -29,7 +34,7 @@ TEST_CASE("runs on three nodes, one after the other, give the weights of a run i
 TEST_CASE("a second program is told whose job the nodes have, and a missing node is named") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Process first(slow_run(nodes, folder / "first", kEndless));
+  Process first(slow_run(nodes, folder / "first"));
   REQUIRE(gets_going(folder / "first"));
   const auto second = run_program(slow_run(nodes, folder / "second"));
   CHECK(second.code == 2);
@@ -69,39 +74,40 @@ TEST_CASE("data that a node does not find is sent to it") {
 TEST_CASE("a run goes on when a node with workers dies, and trains every sample once") {
   TemporaryFolder folder;
   Nodes nodes(3);
-  Process program(slow_run(nodes, folder / "run"));
+  Process program(slow_run(nodes, folder / "run", "5"));
   REQUIRE(gets_going(folder / "run"));
   nodes[2].process().signal(SIGKILL);
   check_ends(program, 0);
   CHECK_THAT(program.err(), Contains("node " + nodes[2].name() + " is gone") &&
                                 Contains("worker 2 ended and was evicted"));
-  check_trained_once(folder / "run", 3, 10000);
+  check_trained_once(folder / "run", kSamples, 5);
 }
 
 TEST_CASE("workers of a node that stood still come back, and every sample is trained once") {
   TemporaryFolder folder;
-  Nodes nodes(3);
-  Process program(slow_run(nodes, folder / "run", "6"));
+  const std::string silence = "2s";
+  Nodes nodes(3, silence);
+  Process program(slow_run(nodes, folder / "run", kEndless, silence));
   REQUIRE(gets_going(folder / "run"));
   nodes[2].process().signal(SIGSTOP);
   CHECK(comes_true([&] { return program.err().find("evicted") != std::string::npos; }));
   nodes[2].process().signal(SIGCONT);
   CHECK(comes_true([&] { return program.err().find("heard again") != std::string::npos; }));
   CHECK(comes_true([&] { return program.err().find("worker 2 is back") != std::string::npos; }));
-  check_ends(program, 0);
+  interrupt_later(program, folder / "run", kSamples);
   CHECK_THAT(program.out(),
              Contains("came back after: no sign of life of node " + nodes[2].name()));
-  check_trained_once(folder / "run", 6, 10000);
+  check_trained_once(folder / "run", kSamples);
   CHECK(nodes.all_free());
 }
 
 TEST_CASE("Ctrl-C at a node lets its workers leave, and another one can join for them") {
   TemporaryFolder folder;
   Nodes nodes(3);
-  Listener program(slow_run(nodes, folder / "run", "8"));
+  Listener program(slow_run(nodes, folder / "run"));
   REQUIRE(gets_going(folder / "run"));
   nodes[2].process().signal(SIGINT);
-  check_ends(nodes[2].process(), 0, seconds(12));
+  check_ends(nodes[2].process(), 0);
   CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
   // A node with a shard stays.
   nodes[0].process().signal(SIGINT);
@@ -111,30 +117,30 @@ TEST_CASE("Ctrl-C at a node lets its workers leave, and another one can join for
   const auto late = run_program({kBin + "/leeway", "join", program.name()});
   CHECK(late.code == 2);
   CHECK_THAT(late.err, Contains("has all its 3 workers"));
-  check_ends(program.process(), 0);
-  check_ends(joined.process(), 0, seconds(12));
-  check_ends(nodes[0].process(), 0, seconds(12));  // with the job
-  check_trained_once(folder / "run", 8, 10000);
+  interrupt_later(program.process(), folder / "run", kSamples);
+  check_ends(joined.process(), 0);
+  check_ends(nodes[0].process(), 0);  // with the job
+  check_trained_once(folder / "run", kSamples);
 }
 
 TEST_CASE("a worker that was placed later comes with the node that joins") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Listener program(slow_run(nodes, folder / "run", "8") +
+  Listener program(slow_run(nodes, folder / "run") +
                    std::vector<std::string>{"--place", "worker2=later"});
   REQUIRE(gets_going(folder / "run"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
   CHECK(program.says("worker 2 goes on at node " + joined.name()));
   CHECK(joined.says("worker 2 of the job of linear-regression"));
-  check_ends(program.process(), 0);
-  check_ends(joined.process(), 0, seconds(12));
-  check_trained_once(folder / "run", 8, 10000);
+  interrupt_later(program.process(), folder / "run", kSamples);
+  check_ends(joined.process(), 0);
+  check_trained_once(folder / "run", kSamples);
 }
 
 TEST_CASE("a run whose shard's node dies fails, names it, and leaves the other nodes free") {
   TemporaryFolder folder;
   Nodes nodes(2);
-  Process program(slow_run(nodes, folder / "run", kEndless));
+  Process program(slow_run(nodes, folder / "run"));
   REQUIRE(gets_going(folder / "run"));
   const std::string name = nodes[0].name();
   nodes[0].process().signal(SIGKILL);
@@ -147,13 +153,13 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
   TemporaryFolder folder;
   Nodes nodes(2);
   {
-    Process program(slow_run(nodes, folder / "killed", kEndless));
+    Process program(slow_run(nodes, folder / "killed"));
     REQUIRE(gets_going(folder / "killed"));
     program.signal(SIGKILL);
     program.wait();
   }
   // The next one need not wait until they are.
-  Process program(slow_run(nodes, folder / "interrupted", kEndless));
+  Process program(slow_run(nodes, folder / "interrupted"));
   REQUIRE(gets_going(folder / "interrupted"));
   program.signal(SIGINT);
   check_ends(program, 130);
@@ -162,7 +168,7 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
              Contains("the program is gone: its process has ended; free"));
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].process().signal(SIGTERM);
-    check_ends(nodes[i].process(), 0, seconds(12));
+    check_ends(nodes[i].process(), 0);
   }
 }
 

@@ -20,13 +20,14 @@
 
 #include "tensor/shared_arena.hpp"
 #include "tests/cluster/loans_peer.hpp"
+#include "tests/support/patience.hpp"
 
 using namespace leeway;
+using leeway::test::comes_true;
 
 namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
-constexpr int kLimitMs = 20'000;
 
 /// Another process with a Borrower, which does what it is asked.
 class Peer {
@@ -62,7 +63,8 @@ class Peer {
     Answer answer;
     REQUIRE(::send(socket_, &question, sizeof question, MSG_NOSIGNAL) == sizeof question);
     pollfd poll{socket_, POLLIN, 0};
-    REQUIRE(::poll(&poll, 1, kLimitMs) == 1);
+    REQUIRE(::poll(&poll, 1,
+                   static_cast<int>(std::chrono::milliseconds(test::kPatience).count())) == 1);
     REQUIRE(::recv(socket_, &answer, sizeof answer, 0) == sizeof answer);
     return answer;
   }
@@ -120,15 +122,6 @@ Blob filled(std::size_t bytes, int value) {
   Blob blob = Blob::allocate(bytes);
   std::memset(blob.mutable_data(), value, bytes);
   return blob;
-}
-
-bool comes_true(const std::function<bool()>& what) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
-  while (!what()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
 }
 
 /// Memory of the whole system that is shared.

@@ -19,12 +19,6 @@ using namespace leeway::cluster;
 constexpr Address kWorker0{RoleKind::worker, 0}, kShard0{RoleKind::shard, 0};
 constexpr MeshOptions kTcp{.transport = Transport::tcp};
 
-bool comes_true(const std::function<bool()>& condition) {
-  for (int i = 0; i < 2000 && !condition(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return condition();
-}
-
 /// Sends large messages, one after the other, until they leave on a bulk connection; how many.
 std::uint64_t send_until_bulk(Station& a, PeerId peer, Station& b, std::uint64_t sent = 0) {
   while (!a.mesh().counts(peer).bulk && sent < 1000) {
@@ -205,7 +199,7 @@ struct Taken {
     return comes_true([&] { return taken == count; });
   }
   bool lets_in() {
-    return bool(open_bulk("127.0.0.1", listener->port(), tls.get(), {.token = 7}, seconds(10)));
+    return bool(open_bulk("127.0.0.1", listener->port(), tls.get(), {.token = 7}, seconds(60)));
   }
 
   std::shared_ptr<const BulkTls> tls;
@@ -219,7 +213,7 @@ TEST_CASE("a bulk connection is taken from those who know the token") {
   Taken here;
   CHECK(here.lets_in());
   CHECK(here.has_taken(1));
-  CHECK_FALSE(open_bulk("127.0.0.1", here.listener->port(), nullptr, {.token = 8}, seconds(10)));
+  CHECK_FALSE(open_bulk("127.0.0.1", here.listener->port(), nullptr, {.token = 8}, seconds(60)));
   CHECK(here.noted("it is nobody's"));
   CHECK(here.taken == 1);
 }
@@ -244,7 +238,7 @@ TEST_CASE("over TLS a bulk connection is taken from processes of the same cluste
     Taken here(folder / "own/node");
     CHECK(here.lets_in());
     const auto port = here.listener->port();
-    CHECK_FALSE(open_bulk("127.0.0.1", port, tls, {.token = 7}, seconds(10)));
+    CHECK_FALSE(open_bulk("127.0.0.1", port, tls, {.token = 7}, seconds(60)));
     CHECK(here.noted("TLS handshake failed"));
     CHECK(here.taken == 1);
   }

@@ -13,10 +13,9 @@
 
 #include "cluster/mesh_node.hpp"
 #include "core/rng.hpp"
+#include "tests/support/patience.hpp"
 
 namespace leeway::test {
-
-constexpr std::chrono::seconds kPatience(20);
 
 /// A header of two words, `number` and the seed of the blobs' bytes, and blobs of these sizes.
 inline Message message_of(std::uint64_t number, const std::vector<std::size_t>& sizes = {}) {
@@ -84,7 +83,7 @@ class Station {
     return *mesh_;
   }
   void close() { mesh_.reset(); }
-  Expected<PeerId> call(std::uint16_t port, Duration limit = seconds(10)) {
+  Expected<PeerId> call(std::uint16_t port, Duration limit = seconds(30)) {
     return mesh().connect("127.0.0.1", port, limit);
   }
   PeerId must_call(std::uint16_t port) {

@@ -11,15 +11,6 @@ namespace {
 
 constexpr Address kWorker0{RoleKind::worker, 0}, kShard0{RoleKind::shard, 0};
 
-bool comes_true(const std::function<bool()>& what) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!what()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
-
 /// Both lend to each other.
 bool lend(Station& a, Station& b) {
   return comes_true([&] {
@@ -123,8 +114,7 @@ TEST_CASE("what a process that was killed had borrowed is the sender's again") {
   Echo echo;
   const PeerId peer = a.must_call(echo.port);
   REQUIRE(comes_true([&] { return a.mesh().counts(peer).shared_memory; }));
-  echo.process.signal(SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until all of its threads have
+  echo.process.stop();
   std::vector<Blob> sent;
   for (std::uint64_t i = 0; i < 50; ++i) {
     const Message message = message_of(i, {1 << 20});

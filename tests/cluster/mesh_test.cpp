@@ -3,6 +3,7 @@
 
 #include "core/limits.hpp"
 #include "tests/cluster/mesh_recorder.hpp"
+#include "tests/cluster/tcp_proxy.hpp"
 
 namespace leeway::test {
 namespace {
@@ -87,10 +88,13 @@ TEST_CASE("who leaves is gone at the other side, after all that it had sent") {
 
 TEST_CASE("a small message overtakes a large one of another pair") {
   Station a({.transport = Transport::tcp}), b;
-  const PeerId peer = a.must_call(b.mesh().port());
+  TcpProxy proxy(b.mesh().port());
+  const PeerId peer = a.must_call(proxy.port());
+  proxy.hold();
   a.mesh().send(peer, kWorker0, kShard0, message_of(0, {64 << 20}));
   a.mesh().send(peer, kWorker0, kShard0, message_of(1));
   a.mesh().send(peer, kWorker1, kShard0, message_of(2));
+  proxy.release();
   const auto received = b.received(3);
   REQUIRE(received.size() == 3);
   CHECK(number_of(received[0].message) == 2);
@@ -187,12 +191,12 @@ TEST_CASE("a call that cannot be made says why and what to do") {
   REQUIRE_FALSE(nobody);
   CHECK(nobody.error().text.find("nobody listens there") != std::string::npos);
   CHECK(nobody.error().text.find(kCheckAddress) != std::string::npos);
-  const auto advised = a.mesh().connect("127.0.0.1", free_port, seconds(5), "start it");
+  const auto advised = a.mesh().connect("127.0.0.1", free_port, seconds(60), "start it");
   REQUIRE_FALSE(advised);
   CHECK(advised.error().text ==
         concat("127.0.0.1:", free_port, ": nobody listens there; start it"));
 
-  const auto unknown = a.mesh().connect("no-such-host.invalid", 1, seconds(5));
+  const auto unknown = a.mesh().connect("no-such-host.invalid", 1, seconds(60));
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().text.find("no-such-host.invalid:1: ") == 0);
 }

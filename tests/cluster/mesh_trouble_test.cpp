@@ -16,6 +16,8 @@ namespace {
 
 constexpr Address kWorker0{RoleKind::worker, 0}, kWorker1{RoleKind::worker, 1};
 constexpr Address kShard0{RoleKind::shard, 0};
+/// Longer than any test waits.
+constexpr Duration kLongSilence = seconds(100);
 
 /// Another process whose mesh sends all messages back.
 class EchoProcess {
@@ -25,9 +27,7 @@ class EchoProcess {
           arguments.insert(arguments.begin(), MESH_ECHO);
           return arguments;
         }()) {
-    for (int i = 0; i < 2000 && port() == 0; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    LW_CHECK(port() != 0, process_.err());
+    LW_CHECK(comes_true([&] { return port() != 0; }), process_.err());
   }
   std::uint16_t port() const {
     const std::string text = process_.out();
@@ -36,13 +36,14 @@ class EchoProcess {
   /// What its mesh told.
   std::string news() const { return process_.err(); }
   void signal(int number) { process_.signal(number); }
+  void stop() { process_.stop(); }
 
  private:
   Process process_;
 };
 
-TEST_CASE("a process that is killed is gone within a second") {
-  Station a;
+TEST_CASE("a process that is killed is gone without waiting for its silence") {
+  Station a({.silence = kLongSilence});
   const bool calls = GENERATE(true, false);
   INFO((calls ? "this process called" : "it called this process"));
   EchoProcess echo(calls ? std::vector<std::string>{}
@@ -50,16 +51,17 @@ TEST_CASE("a process that is killed is gone within a second") {
   if (calls) a.must_call(echo.port());
   REQUIRE(a.told("up 0"));
   echo.signal(SIGKILL);
-  REQUIRE(a.told("gone 0", std::chrono::seconds(1)));
+  REQUIRE(a.told("gone 0"));
   CHECK(a.news().back().find("its process has ended") != std::string::npos);
 }
 
 TEST_CASE("to a process that is stopped no more is under way than the window, and it goes on") {
   constexpr std::size_t kWindow = 4u << 20;
-  Station a({.silence = milliseconds(600), .transport = Transport::tcp, .window_bytes = kWindow});
-  EchoProcess echo({"--silence", "600"});
+  const Duration silence = seconds(2);
+  Station a({.silence = silence, .transport = Transport::tcp, .window_bytes = kWindow});
+  EchoProcess echo({"--silence", std::to_string(silence.ns / 1'000'000)});
   const PeerId peer = a.must_call(echo.port());
-  echo.signal(SIGSTOP);
+  echo.stop();
   const Message message = message_of(7, {4 << 20});
   for (int i = 0; i < 40; ++i) a.mesh().send(peer, kWorker0, kShard0, message);
   REQUIRE(a.told("silent 0"));
@@ -80,9 +82,9 @@ TEST_CASE("to a process that is stopped no more is under way than the window, an
 }
 
 TEST_CASE("who has nothing to say is not silent") {
-  Station a({.silence = milliseconds(200)}), b({.silence = milliseconds(200)});
+  Station a({.silence = seconds(1)}), b({.silence = seconds(1)});
   a.must_call(b.mesh().port());
-  CHECK_FALSE(a.told("silent", std::chrono::seconds(1)));
+  CHECK_FALSE(a.told("silent", std::chrono::seconds(3)));
   CHECK_FALSE(b.told("silent", std::chrono::milliseconds(1)));
 }
 
@@ -126,8 +128,7 @@ TEST_CASE("a connection that is cut again and again is made again each time") {
   for (std::uint64_t round = 0; round < 5; ++round) {
     proxy.cut();
     const auto made_again = [&] { return std::ranges::count(a.news(), "reconnected 0"); };
-    for (int i = 0; i < 2000 && made_again() <= static_cast<int>(round); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    comes_true([&] { return made_again() > static_cast<int>(round); });
     CAPTURE(a.news(), b.news());
     REQUIRE(made_again() == static_cast<int>(round + 1));
     a.mesh().send(peer, kWorker0, kShard0, message_of(round, {70'000}));
@@ -136,7 +137,7 @@ TEST_CASE("a connection that is cut again and again is made again each time") {
 }
 
 TEST_CASE("a peer whose address another process has taken is gone") {
-  Station a({.silence = milliseconds(300)}), b({.silence = milliseconds(300)}), c;
+  Station a({.silence = kLongSilence}), b({.silence = milliseconds(300)}), c;
   TcpProxy proxy(b.mesh().port());
   a.must_call(proxy.port());
   REQUIRE(b.told("up 0"));
@@ -197,7 +198,7 @@ TEST_CASE("over TLS strangers are refused and disturb nobody") {
   }
   Station foreign({.tls = other.folder()}), plain;
   for (Station* stranger : {&foreign, &plain}) {
-    const auto peer = stranger->call(port, seconds(20));
+    const auto peer = stranger->call(port, seconds(60));
     REQUIRE_FALSE(peer);
     INFO(peer.error().text);
     CHECK(peer.error().text.find("certificates of the same cluster") != std::string::npos);
@@ -240,27 +241,24 @@ TEST_CASE("while strangers hold connections, a process of the cluster is let in 
   CHECK(a.received(1).size() == 1);
 }
 
-TEST_CASE("a process that takes calls and does not answer is reported within the limit") {
+TEST_CASE("a process that takes calls and does not answer is reported after the limit") {
   Station a;
   EchoProcess echo;
-  echo.signal(SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until each of its threads has
-  const auto began = std::chrono::steady_clock::now();
+  echo.stop();
   const auto peer = a.call(echo.port(), milliseconds(700));
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
   REQUIRE_FALSE(peer);
   CHECK(peer.error().text.find("stopped?") != std::string::npos);
 }
 
-TEST_CASE("a mesh ends soon even when a peer is stopped") {
+TEST_CASE("a mesh ends even when a peer is stopped") {
   EchoProcess echo;
-  Station a;
+  Station a({.silence = kLongSilence});
   const PeerId peer = a.must_call(echo.port());
-  echo.signal(SIGSTOP);
+  echo.stop();
   for (int i = 0; i < 20; ++i) a.mesh().send(peer, kWorker0, kShard0, message_of(7, {4 << 20}));
   const auto began = std::chrono::steady_clock::now();
   a.close();
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+  CHECK(std::chrono::steady_clock::now() - began < kPatience);
 }
 
 }  // namespace

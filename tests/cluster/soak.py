@@ -35,6 +35,8 @@ SILENCE = 2.0  # seconds; that of a node with shards ends a run, and a busy mach
 PATIENCE = 90  # seconds for what takes one or two where nothing else runs
 MARK = "LEEWAY_SOAK"  # in the environment of every process of a soak
 LISTENING = re.compile(r"listening on ([^\s:]+:\d+)")
+# Why a node that joins may be turned away: no worker is missing as far as the program knows, or the run is over.
+TURNED_AWAY = re.compile(r"has all its \d+ workers|the job of .* has ended|is gone: |nobody listens there")
 
 
 class Failed(Exception):
@@ -60,6 +62,7 @@ class Process:
     def __init__(self, name, arguments, folder, mark, cwd):
         self.name = name
         self.log = folder / f"{name}.log"
+        self.joins = name.startswith("joins")
         self.killed = self.told_to_end = False
         self.resume_at = None
         with self.log.open("w") as log:
@@ -99,11 +102,20 @@ class Process:
         self.told_to_end = True
         self.signal(signal.SIGINT)
 
-    def must_end(self, *codes):
+    def codes(self):
+        """The exit codes that are no fault."""
+        codes = {-signal.SIGKILL} if self.killed else {0}
+        if self.joins:  # it may have ended with the job, or been turned away, just before a signal
+            codes |= {0, 2} if TURNED_AWAY.search(self.words()) else {0}
+            codes |= {-signal.SIGINT} if self.told_to_end else set()
+        return codes
+
+    def must_end(self):
         if not comes_true(self.has_ended):
             raise Failed(f"{self.name} has not ended within {PATIENCE} s")
-        if self.popen.returncode not in codes:
-            raise Failed(f"{self.name} has ended with code {self.popen.returncode}, not {' or '.join(map(str, codes))}")
+        if self.popen.returncode not in self.codes():
+            allowed = " or ".join(map(str, sorted(self.codes())))
+            raise Failed(f"{self.name} has ended with code {self.popen.returncode}, not {allowed}")
 
 
 class Run:
@@ -204,7 +216,7 @@ class Run:
             if time.monotonic() > until:
                 raise Failed(f"the program has not ended within {4 * PATIENCE} s")
             time.sleep(0.01)
-        self.program.must_end(0)
+        self.program.must_end()
 
     def check_trained_once(self):
         """By the events of all nodes: each sample of each epoch once."""
@@ -230,17 +242,11 @@ class Run:
             process.resume_at = process.resume_at and 0.001
             process.resume_when_due()
         for agent in self.agents:
-            if agent.killed:
-                agent.must_end(-signal.SIGKILL)
-            elif agent.name.startswith("joins"):
-                agent.must_end(0, 2)  # 2: the job had all its workers, or was over
-            elif agent.told_to_end:
-                agent.must_end(0)
-            else:
+            if not (agent.joins or agent.killed or agent.told_to_end):
                 if not comes_true(lambda: agent.words().endswith("free\n")):
                     raise Failed(f"{agent.name} is not free after the run")
                 agent.signal(signal.SIGTERM)
-                agent.must_end(0)
+            agent.must_end()
 
     def left_processes(self):
         left = []

@@ -60,11 +60,12 @@ class TcpProxy {
   }
 
   std::uint16_t port() const { return port_; }
-  /// Passes nothing on until the connections are cut.
+  /// Passes nothing on until release() or cut().
   void hold() {
     hold_ = true;
     while (!holding_) std::this_thread::yield();
   }
+  void release() { hold_ = false; }
   /// Ends all connections, with what they hold.
   void cut() {
     cut_ = true;

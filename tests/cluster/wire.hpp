@@ -14,11 +14,10 @@
 #include "cluster/node_host.hpp"
 #include "messages/envelope.hpp"
 #include "tests/cluster/sample_counts.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
-
-inline constexpr std::chrono::seconds kLimit{60};
 
 class Cluster : public Audience {
  public:
@@ -188,7 +187,7 @@ class Cluster : public Audience {
   template <class Condition>
   bool wait(Condition condition) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, kLimit, [&] { return condition() || !violation_.empty(); }) &&
+    return changed_.wait_for(lock, kPatience, [&] { return condition() || !violation_.empty(); }) &&
            violation_.empty();
   }
   int count_locked(Address actor, Event::Kind kind, WorkerId worker) {

@@ -4,6 +4,7 @@
 
 #include "core/text.hpp"
 #include "models/safetensors.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/process.hpp"
 
 namespace leeway::test {
@@ -84,11 +85,10 @@ TEST_CASE("pipeline-gpt learns the same on threads, in virtual time and on nodes
   const TemporaryFolder folder;
   write_days(folder / "text.txt");
   Process up({kBin + "/leeway", "up", "2"});
-  for (int i = 0; i < 600 && !contains(up.out(), "Ctrl-C"); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const bool is_up = comes_true([&] { return contains(up.out(), "Ctrl-C"); });
   const std::string text = up.out();
   INFO(text << up.err());
-  REQUIRE(contains(text, "Ctrl-C"));
+  REQUIRE(is_up);
   REQUIRE(contains(text, "--nodes "));
   const auto begin = text.find("--nodes ") + 8;
   const std::string nodes = text.substr(begin, text.find('\n', begin) - begin);
@@ -155,8 +155,7 @@ TEST_CASE("a study that is interrupted says so, and keeps the rows that it has")
         const std::string text = read_text(table);
         return std::count(text.begin(), text.end(), '\n');
       };
-      for (int i = 0; i < 12000 && rows() < 6; ++i)
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      comes_true([&] { return rows() >= 6; });
       process.signal(SIGINT);
       code = process.wait();
       INFO(program << process.out() << process.err());
@@ -332,8 +331,7 @@ TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
     Process process({kBin + "/fashion-mlp", "--epochs", "1000", "--staleness", staleness, "--out",
                      folder / "run"});
     // Training has begun when the first metrics are there.
-    for (int i = 0; i < 600 && read_text(folder / "run/metrics.jsonl").empty(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK(comes_true([&] { return !read_text(folder / "run/metrics.jsonl").empty(); }));
     process.signal(SIGINT);
     CHECK(process.wait() == 130);
     INFO(staleness << process.out() << process.err());
@@ -350,8 +348,7 @@ TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
 TEST_CASE("Ctrl-C stops a program of several runs, which says in which of them") {
   const TemporaryFolder folder;
   Process process({kBin + "/crash-and-rejoin", "--epochs", "1000", "--out", folder / "study"});
-  for (int i = 0; i < 600 && read_text(folder / "study/undisturbed/metrics.jsonl").empty(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(comes_true([&] { return !read_text(folder / "study/undisturbed/metrics.jsonl").empty(); }));
   process.signal(SIGINT);
   CHECK(process.wait() == 130);
   CHECK(process.err() == "crash-and-rejoin: undisturbed: interrupted\n");
@@ -370,7 +367,7 @@ TEST_CASE("workers come back and join late in the middle of a run") {
   const TemporaryFolder folder;
   const auto ran =
       run_program({kBin + "/fashion-mlp", "--epochs", "2", "--slow", "none", "--fault",
-                   "2:crash(200ms)@20", "--fault", "1:joins@300ms", "--out", folder / "run"});
+                   "2:crash(50ms)@20", "--fault", "1:joins@50ms", "--out", folder / "run"});
   INFO(ran.out << ran.err);
   CHECK(ran.code == 0);
   CHECK(contains(ran.err, "worker 2 ended and was evicted"));

@@ -71,7 +71,15 @@ class Process {
   }
 
   pid_t pid() const { return pid_; }
-  void signal(int number) { ::kill(pid_, number); }
+  void signal(int number) {
+    if (pid_ > 0) ::kill(pid_, number);
+  }
+  /// Returns when all of its threads are stopped; SIGCONT continues them.
+  void stop() {
+    signal(SIGSTOP);
+    siginfo_t info;
+    waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
+  }
   /// Exit code, or 128 plus the signal's number.
   int wait() {
     int status = 0;
@@ -79,7 +87,7 @@ class Process {
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  /// The same, when it ends within that time.
+  /// The same; nothing if it is still running after `limit`.
   std::optional<int> wait_up_to(std::chrono::milliseconds limit) {
     const auto until = std::chrono::steady_clock::now() + limit;
     int status = 0;
