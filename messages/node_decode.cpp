@@ -236,7 +236,7 @@ node::Body read_body(node_schema::NodeEnvelope::Body::Reader in, ConstBlobs blob
   throw wire::Malformed{concat("body is of the unknown kind ", static_cast<unsigned>(in.which()))};
 }
 
-constexpr std::array<std::string_view, std::variant_size_v<node::Body>> kNames = {
+constexpr std::array<std::string_view, std::variant_size_v<node::Body>> kNodeNames = {
     "ask",     "answer", "chunk",          "stored", "start",   "here", "linked",
     "refused", "begin",  "ended",          "moved",  "leaving", "left", "end",
     "done",    "offer",  "status request", "status", "ping",    "pong", "events"};
@@ -244,12 +244,12 @@ constexpr std::array<std::string_view, std::variant_size_v<node::Body>> kNames =
 }  // namespace
 
 std::string_view node::name_of(const node::Body& body) {
-  return kNames[body.index()];
+  return kNodeNames[body.index()];
 }
 
 Expected<NodeEnvelope> decode_node(const Message& message) {
   using Schema = node_schema::NodeEnvelope;
-  return wire::opened<Schema>(message, kNames, [&](Schema::Reader in) {
+  return wire::opened<Schema>(message, kNodeNames, [&](Schema::Reader in) {
     return NodeEnvelope{in.getJob(), read_body(in.getBody(), message.blobs())};
   });
 }

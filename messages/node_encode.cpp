@@ -104,7 +104,7 @@ void write(node_schema::Status::Builder out, const node::Status& in) {
 }
 
 /// Writes each arm of Body into the union's arm of the same name.
-struct BodyWriter {
+struct NodeBodyWriter {
   node_schema::NodeEnvelope::Body::Builder out;
   std::vector<Blob>& blobs;
 
@@ -188,7 +188,7 @@ Message encode(const NodeEnvelope& envelope) {
   root.setProtocol(kProtocolVersion);
   root.setJob(envelope.job);
   std::vector<Blob> blobs;
-  std::visit(BodyWriter{root.getBody(), blobs}, envelope.body);
+  std::visit(NodeBodyWriter{root.getBody(), blobs}, envelope.body);
   return wire::sealed(builder, blobs);
 }
 

@@ -1,15 +1,14 @@
 #include "models/chunk_bytes.hpp"
 
 #include "models/pass_plan.hpp"
+#include "models/pieces.hpp"
 
 namespace leeway {
 
 namespace {
 
-constexpr std::int64_t kFloat = sizeof(float);
-
 std::int64_t parameter_bytes(const Parameter& parameter) {
-  return parameter.spec.shape.count() * kFloat;
+  return parameter.spec.shape.count() * kFloatBytes;
 }
 
 void add_parameters(ChunkBytes& bytes, const Model& model, ModelChunk part) {
@@ -33,14 +32,14 @@ std::int64_t told_bytes(const Model& model, bool last, std::int64_t batch, bool 
   const auto loss = static_cast<std::int64_t>(sizeof(kernels::ClassLoss));
   const bool by_class = model.loss() == plan::Loss::softmax_cross_entropy;
   const std::int64_t each = by_class ? model.labels() : model.output().count();
-  return keys + loss + (copied ? batch * kFloat * each : 0);
+  return keys + loss + (copied ? batch * kFloatBytes * each : 0);
 }
 
 std::int64_t unread_bytes(const Model& model, ModelChunk part, std::int64_t batch) {
   const PassPlan plan(model, part, {.backward = true, .several = true});
   const bool stays = plan.output_of(part.end - 1) == PassPlan::kNone ||
                      plan.backward_reads_output(model) || part.end == model.layers();
-  return stays ? 0 : batch * model.output_of(part.end - 1).count() * kFloat;
+  return stays ? 0 : batch * model.output_of(part.end - 1).count() * kFloatBytes;
 }
 
 ChunkBytes chunk_bytes(const Model& model, ModelChunk part, std::int64_t batch,
@@ -49,19 +48,20 @@ ChunkBytes chunk_bytes(const Model& model, ModelChunk part, std::int64_t batch,
                       {.backward = true, .several = options.several, .halves = options.halves});
   const bool on_gpu = options.on && options.on->device().kind == Device::Kind::cuda;
   const bool first = part.first == 0, last = part.end == model.layers();
-  const std::int64_t output = batch * model.output_of(part.end - 1).count() * kFloat;
+  const std::int64_t output = batch * model.output_of(part.end - 1).count() * kFloatBytes;
   ChunkBytes bytes;
-  bytes.input = batch * model.output_of(part.first - 1).count() * kFloat;
+  bytes.input = batch * model.output_of(part.first - 1).count() * kFloatBytes;
   if (first && on_gpu) bytes.input *= moves_samples(model.input()) ? 3 : 2;
   bytes.told = told_bytes(model, last, batch, on_gpu || options.recompute);
   const int sent = last ? PassPlan::kNone : plan.output_of(part.end - 1);
   for (std::size_t i = 0; i < plan.output_floats.size(); ++i)
-    if (static_cast<int>(i) != sent) bytes.activations += batch * plan.output_floats[i] * kFloat;
+    if (static_cast<int>(i) != sent)
+      bytes.activations += batch * plan.output_floats[i] * kFloatBytes;
   if (!last && plan.backward_reads_output(model)) bytes.activations += output;
   for (int i = part.first; i < part.end; ++i)
     bytes.activations += static_cast<std::int64_t>(model.layer(i).kept_bytes(batch));
   for (std::size_t i = 0; i < plan.gradient_floats.size(); ++i) {
-    const std::int64_t gradient = batch * plan.gradient_floats[i] * kFloat;
+    const std::int64_t gradient = batch * plan.gradient_floats[i] * kFloatBytes;
     if (plan.gradient_place[i] == PassPlan::Place::kept) bytes.activations += gradient;
     if (plan.gradient_place[i] == PassPlan::Place::open) bytes.open += gradient;
   }

@@ -14,12 +14,10 @@ namespace leeway {
 
 namespace {
 
-constexpr std::int64_t kFloat = sizeof(float);
-
 std::int64_t parameter_bytes(const Model& model, int layer) {
   std::int64_t bytes = 0;
   for (int p = model.first_parameter(layer); p < model.first_parameter(layer + 1); ++p)
-    bytes += model.parameters()[static_cast<std::size_t>(p)].spec.shape.count() * kFloat;
+    bytes += model.parameters()[static_cast<std::size_t>(p)].spec.shape.count() * kFloatBytes;
   return bytes;
 }
 
@@ -88,7 +86,7 @@ std::vector<LayerTime> estimated_times(const Model& model, std::int64_t batch,
     const std::int64_t weights = parameter_bytes(model, i);
     const std::int64_t ways = model.is_sum(i) ? 2 : 1;
     const std::int64_t bytes =
-        batch * kFloat *
+        batch * kFloatBytes *
             (ways * model.output_of(model.input_of(i)).count() + model.output_of(i).count()) +
         weights;
     const auto ns =

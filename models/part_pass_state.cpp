@@ -9,8 +9,6 @@ namespace leeway {
 
 namespace {
 
-constexpr int kNone = PassPlan::kNone;
-
 /// Weights for which no versions are given are packed anew each time; no more of them are kept than
 /// one forward uses.
 constexpr std::size_t kOwnVersions = 1;
@@ -77,7 +75,8 @@ Activations PartPass::State::take_activations() {
     activations.kept.push_back(training ? on.allocate(model.layer(i).kept_bytes(max_batch))
                                         : shared);
   const int dy = plan.output_gradient;
-  if (dy != kNone && plan.gradient_place[static_cast<std::size_t>(dy)] == PassPlan::Place::kept)
+  if (dy != PassPlan::kNone &&
+      plan.gradient_place[static_cast<std::size_t>(dy)] == PassPlan::Place::kept)
     activations.loss_gradient = on.floats(max_batch * output_shape().count());
   return activations;
 }
@@ -90,7 +89,7 @@ void PartPass::State::drop_activations(Stash& stash) {
 }
 
 float* PartPass::State::gradient(Stash& stash, int buffer) {
-  if (buffer == kNone) return nullptr;
+  if (buffer == PassPlan::kNone) return nullptr;
   const auto index = static_cast<std::size_t>(buffer);
   switch (plan.gradient_place[index]) {
     case PassPlan::Place::working:
@@ -203,7 +202,7 @@ void PartPass::State::run_layers(Stash& stash, std::span<const ParameterView> we
         on.allocate(static_cast<std::size_t>(stash.size * output_shape().count()) * sizeof(float));
   for (int i = part.first; i < part.end; ++i)
     if (!model.layer(i).is_view()) run_layer(stash, i, weights);
-  if (!is_last() && sent() == kNone)
+  if (!is_last() && sent() == PassPlan::kNone)
     on.copy(stash.output.mutable_data(), stash.x, stash.output.size());
 }
 

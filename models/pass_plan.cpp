@@ -9,7 +9,6 @@ namespace leeway {
 
 namespace {
 
-constexpr int kNone = PassPlan::kNone;
 constexpr int kForever = std::numeric_limits<int>::max();
 
 /// The layer that wrote what `layer` gives: itself, or the one under its views; kBatch where that
@@ -22,7 +21,7 @@ int writer_of(const Model& model, ModelChunk part, int layer) {
 /// Who reads the output of each layer.
 struct Readers {
   Readers(const Model& model, ModelChunk part)
-      : count(static_cast<std::size_t>(model.layers())), last(count.size(), kNone) {
+      : count(static_cast<std::size_t>(model.layers())), last(count.size(), PassPlan::kNone) {
     const auto read = [&](int source, int by) {
       const int writer = writer_of(model, part, source);
       if (writer == Model::kBatch) return;
@@ -86,7 +85,7 @@ PassPlan::PassPlan(const Model& model, ModelChunk of, PlanOptions options) : par
 void PassPlan::place_outputs(const Model& model, bool with_backward) {
   const Readers readers(model, part);
   BufferPool pool(output_floats);
-  output.assign(static_cast<std::size_t>(model.layers()), kNone);
+  output.assign(static_cast<std::size_t>(model.layers()), PassPlan::kNone);
   for (int i = part.first; i < part.end; ++i) {
     const Layer& layer = model.layer(i);
     const int input = model.input_of(i);
@@ -116,7 +115,7 @@ void PassPlan::place_outputs(const Model& model, bool with_backward) {
 
 bool PassPlan::backward_reads_output(const Model& model) const {
   const int buffer = output_of(part.end - 1);
-  if (buffer == kNone) return false;
+  if (buffer == PassPlan::kNone) return false;
   for (int i = part.first; i < part.end; ++i) {
     const Layer& layer = model.layer(i);
     if (layer.is_view() || model.is_sum(i)) continue;
@@ -134,7 +133,7 @@ class PassPlan::Gradients {
         plan_(plan),
         options_(options),
         pool_(plan.gradient_floats, options.halves),
-        held_(static_cast<std::size_t>(model.layers()), kNone) {
+        held_(static_cast<std::size_t>(model.layers()), PassPlan::kNone) {
     // The gradient of an output matters when something at or before it is trained.
     for (int i = 0; i < plan.part.end; ++i)
       matters_.push_back(model.has_weights(i) || matters(model.input_of(i)) ||
@@ -157,13 +156,13 @@ class PassPlan::Gradients {
   /// The buffer with the gradient of the part's input.
   int input_gradient() const {
     const int input = plan_.part.first - 1;
-    return matters(input) ? held_[static_cast<std::size_t>(input)] : kNone;
+    return matters(input) ? held_[static_cast<std::size_t>(input)] : PassPlan::kNone;
   }
 
   void pass(int layer) {
     ops_ = &plan_.backward[static_cast<std::size_t>(layer)];
     const int dy = held_[static_cast<std::size_t>(layer)];
-    if (!matters(layer) || dy == kNone) return;
+    if (!matters(layer) || dy == PassPlan::kNone) return;
     if (model_.is_sum(layer)) {
       const int a = model_.input_of(layer), b = model_.other_input_of(layer);
       const bool both = matters(a) && matters(b);
@@ -177,11 +176,11 @@ class PassPlan::Gradients {
     const bool kept = stays(layer, dy);
     if (kept && place(dy) == Place::working) place(dy) = Place::open;
     if (kept && is_constant(dy)) plan_.keeps_output_gradient = true;
-    int dx = kNone;
+    int dx = PassPlan::kNone;
     if (matters(input)) dx = buffer_for(layer, input, dy);
     ops_->push_back({Op::Kind::layer, dx, dy, 0});
     if (dx != dy && !kept) give_back(dy);
-    if (dx != kNone) give(input, dx, true);
+    if (dx != PassPlan::kNone) give(input, dx, true);
   }
 
  private:
@@ -209,12 +208,12 @@ class PassPlan::Gradients {
   }
   /// Whether the half for the weights of `layer` reads `dy`.
   bool stays(int layer, int dy) const {
-    return options_.halves && dy != kNone && model_.has_weights(layer) &&
+    return options_.halves && dy != PassPlan::kNone && model_.has_weights(layer) &&
            model_.layer(layer).splits_backward();
   }
   /// Where the backward of `layer` writes the gradient of its input.
   int buffer_for(int layer, int input, int dy) {
-    const bool first = is_input(input) && held_[static_cast<std::size_t>(input)] == kNone;
+    const bool first = is_input(input) && held_[static_cast<std::size_t>(input)] == PassPlan::kNone;
     if (first) return own(floats(input), Place::outside);
     if (model_.layer(layer).in_place() && !is_input(input) && !is_constant(dy) && !stays(layer, dy))
       return dy;
@@ -226,12 +225,12 @@ class PassPlan::Gradients {
     int& held = held_[static_cast<std::size_t>(layer)];
     // What goes to the part before lies in a blob of its own, unless it came from the next one.
     const bool moves = is_input(layer) && place(from) != Place::outside;
-    if (held == kNone && whole && !moves) {
+    if (held == PassPlan::kNone && whole && !moves) {
       held = from;
       return;
     }
-    if (held == kNone || is_constant(held)) {
-      const int source = held == kNone ? from : held;
+    if (held == PassPlan::kNone || is_constant(held)) {
+      const int source = held == PassPlan::kNone ? from : held;
       held = is_input(layer) ? own(floats(layer), Place::outside) : pool_.take(floats(layer));
       ops_->push_back({Op::Kind::copy, held, source, floats(layer)});
       if (source == from) {

@@ -9,10 +9,8 @@ namespace leeway {
 
 namespace {
 
-constexpr std::int64_t kFloat = sizeof(float);
-
 std::int64_t output_bytes(const Model& model, int layer, std::int64_t batch) {
-  return batch * model.output_of(layer).count() * kFloat;
+  return batch * model.output_of(layer).count() * kFloatBytes;
 }
 
 bool is_trained(const Model& model, int layer) {
@@ -83,11 +81,11 @@ std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Execut
     for (int p = model.first_parameter(i); p < model.first_parameter(i + 1); ++p) {
       const auto& spec = model.parameters()[static_cast<std::size_t>(p)].spec;
       (spec.average == 0 ? piece.weight_bytes : piece.statistic_bytes) +=
-          spec.shape.count() * kFloat;
+          spec.shape.count() * kFloatBytes;
     }
     if (const int p = model.borrowed_parameter(i); p != Model::kNone)
       piece.weight_bytes +=
-          model.parameters()[static_cast<std::size_t>(p)].spec.shape.count() * kFloat;
+          model.parameters()[static_cast<std::size_t>(p)].spec.shape.count() * kFloatBytes;
   }
   return pieces;
 }

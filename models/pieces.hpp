@@ -12,6 +12,8 @@
 
 namespace leeway {
 
+inline constexpr std::int64_t kFloatBytes = sizeof(float);
+
 /// Layers [first, end) of a model.
 struct ModelPiece {
   int first = 0;

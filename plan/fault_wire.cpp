@@ -5,7 +5,7 @@ namespace leeway::wire {
 
 namespace {
 
-std::string text_of(Address address) {
+std::string address_text(Address address) {
   return spelled(address);
 }
 
@@ -41,24 +41,24 @@ void write(Builder out, const plan::Slow& in) {
 }
 void write(Builder out, const plan::Breaks& in) {
   auto breaks = out.initBreaks();
-  breaks.setPeer(text_of(in.peer));
+  breaks.setPeer(address_text(in.peer));
   breaks.setSeconds(in.seconds);
 }
 void write(Builder out, const plan::Delay& in) {
   auto delay = out.initDelay();
-  delay.setPeer(text_of(in.peer));
+  delay.setPeer(address_text(in.peer));
   delay.setDelayMs(in.delay_ms);
   delay.setSeconds(in.seconds);
 }
 void write(Builder out, const plan::Silence& in) {
   auto silence = out.initSilence();
-  silence.setPeer(text_of(in.peer));
+  silence.setPeer(address_text(in.peer));
   silence.setSeconds(in.seconds);
 }
 void write(Builder out, const plan::Partition& in) {
   auto partition = out.initPartition();
   auto with = partition.initWith(static_cast<unsigned>(in.with.size()));
-  for (unsigned i = 0; i < in.with.size(); ++i) with.set(i, text_of(in.with[i]));
+  for (unsigned i = 0; i < in.with.size(); ++i) with.set(i, address_text(in.with[i]));
   partition.setSeconds(in.seconds);
 }
 void write(Builder out, const plan::SlowLink& in) {
@@ -132,7 +132,7 @@ plan::FaultKind read_kind(plan_schema::Fault::Reader in) {
 }  // namespace
 
 void write(plan_schema::Fault::Builder out, const plan::Fault& in) {
-  out.setActor(text_of(in.actor));
+  out.setActor(address_text(in.actor));
   if (const auto* iteration = std::get_if<std::int64_t>(&in.at))
     out.initAt().setIteration(*iteration);
   else

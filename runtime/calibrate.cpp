@@ -25,10 +25,10 @@
 namespace leeway {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point began) {
-  return std::chrono::duration<double>(Clock::now() - began).count();
+double seconds_since(SteadyClock::time_point began) {
+  return std::chrono::duration<double>(SteadyClock::now() - began).count();
 }
 
 /// Lets the caller wait until something has happened on another thread.
@@ -51,7 +51,7 @@ class Done {
   bool done_ = false;
 };
 
-class Ending final : public Audience {
+class CalibrationEnd final : public Audience {
  public:
   void ended(const RunTotals& totals) override {
     error_ = totals.end.reason == msg::RunEnded::Reason::failed ? totals.end.text : "";
@@ -132,7 +132,7 @@ Expected<Watched> watch(const Plan& plan, const TrainTest& data) {
   if (!made) return made.error();
   const auto& job = *made;
   Watched watched;
-  Ending ending;
+  CalibrationEnd ending;
   std::string error;
   const double began = process_seconds();
   {
@@ -303,7 +303,7 @@ double slice_seconds(unsigned cores) {
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 2 * cores; ++i)
     threads.emplace_back([&] {
-      const auto began = Clock::now();
+      const auto began = SteadyClock::now();
       double since = 0;
       for (double last = 0, now = 0; last < kTime; last = now) {
         now = seconds_since(began);

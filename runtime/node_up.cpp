@@ -18,7 +18,7 @@
 namespace leeway {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kListenLimit = std::chrono::seconds(10);
 /// More than an agent takes to let its workers stop.
@@ -130,9 +130,9 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
       if (child.name.empty()) return false;
     return true;
   };
-  const auto until = Clock::now() + kListenLimit;
+  const auto until = SteadyClock::now() + kListenLimit;
   while (!listening() && relay_all(children) == count && !guard.interrupted() &&
-         Clock::now() < until) {
+         SteadyClock::now() < until) {
   }
   const bool well = listening();
   if (well)
@@ -150,8 +150,8 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
       std::cerr << "leeway: no node is left" << std::endl;
   }
   signal_all(children, SIGINT);
-  const auto end = Clock::now() + kEndLimit;
-  while (relay_all(children) > 0 && Clock::now() < end) {
+  const auto end = SteadyClock::now() + kEndLimit;
+  while (relay_all(children) > 0 && SteadyClock::now() < end) {
   }
   signal_all(children, SIGKILL);
   while (relay_all(children) > 0) {

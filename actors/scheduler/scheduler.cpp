@@ -10,7 +10,7 @@
 namespace leeway {
 namespace {
 
-constexpr Duration kReportInterval = milliseconds(200);
+constexpr Duration kSchedulerReportInterval = milliseconds(200);
 constexpr TimerToken kReportTimer = 1;
 constexpr TimerToken kTimeLimit = 2;
 
@@ -66,7 +66,7 @@ void Scheduler::on_start(Outbox& out) {
     out.watch(address_of(WorkerId(worker)));
   for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
     out.watch(address_of(ShardId(shard)));
-  out.after(kReportInterval, kReportTimer);
+  out.after(kSchedulerReportInterval, kReportTimer);
   if (job_->plan.stop.seconds > 0)
     out.after(nanoseconds(std::llround(job_->plan.stop.seconds * 1e9)), kTimeLimit);
 }
@@ -77,7 +77,7 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
     stop(msg::RunEnded::Reason::finished, "the time limit was reached", out);
   } else {
     report(out);
-    out.after(kReportInterval, kReportTimer);
+    out.after(kSchedulerReportInterval, kReportTimer);
   }
 }
 

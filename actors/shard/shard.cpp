@@ -11,7 +11,7 @@
 namespace leeway {
 namespace {
 
-constexpr Duration kReportInterval = milliseconds(200);
+constexpr Duration kShardReportInterval = milliseconds(200);
 
 }  // namespace
 
@@ -29,13 +29,13 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
 }
 
 void Shard::on_start(Outbox& out) {
-  out.after(kReportInterval, 0);
+  out.after(kShardReportInterval, 0);
 }
 
 void Shard::on_timer(TimerToken, Outbox& out) {
   if (finished_) return;
   report(out);
-  out.after(kReportInterval, 0);
+  out.after(kShardReportInterval, 0);
 }
 
 void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {

@@ -11,7 +11,7 @@
 namespace leeway {
 namespace {
 
-constexpr Duration kReportInterval = milliseconds(50);
+constexpr Duration kWorkerReportInterval = milliseconds(50);
 constexpr Duration kJoinInterval = milliseconds(500);
 
 }  // namespace
@@ -181,7 +181,7 @@ void Participant::on_link(Address peer, Outbox& out) {
 }
 
 void Participant::report(bool now, Outbox& out) {
-  if (!now && out.now() - reported_at_ < kReportInterval) return;
+  if (!now && out.now() - reported_at_ < kWorkerReportInterval) return;
   reported_at_ = out.now();
   send(kMonitor, report_, out);
   report_ = msg::WorkerReport{

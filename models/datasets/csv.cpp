@@ -196,17 +196,17 @@ class CsvParser {
 };
 
 /// x -> (x - mean) * scale, per feature.
-struct Normalization {
+struct FeatureScaling {
   std::vector<double> mean, scale;
 };
 
 /// Of the named rows. A column that is constant there keeps its scale.
-Normalization normalization(const CsvTable& table, std::span<const std::size_t> rows) {
+FeatureScaling feature_scaling(const CsvTable& table, std::span<const std::size_t> rows) {
   const std::size_t features = table.features.size();
   const auto count = static_cast<double>(rows.size());
   const double* const origin =
       table.x.data() + rows[0] * features;  // sums relative to a row stay exact for constants
-  Normalization how{std::vector<double>(features, 0), std::vector<double>(features, 0)};
+  FeatureScaling how{std::vector<double>(features, 0), std::vector<double>(features, 0)};
   for (const std::size_t row : rows)
     for (std::size_t f = 0; f < features; ++f)
       how.mean[f] += (table.x[row * features + f] - origin[f]) / count;
@@ -222,7 +222,7 @@ Normalization normalization(const CsvTable& table, std::span<const std::size_t> 
 }
 
 std::shared_ptr<const Dataset> make_table(const CsvTable& table, std::span<const std::size_t> rows,
-                                          int classes, const std::optional<Normalization>& how) {
+                                          int classes, const std::optional<FeatureScaling>& how) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   const std::size_t features = table.features.size();
   Table::Content content;
@@ -252,8 +252,8 @@ std::vector<std::size_t> numbers_up_to(std::size_t count) {
 
 TrainTest make_sets(const CsvTable& train, std::span<const std::size_t> train_rows,
                     const CsvTable& test, std::span<const std::size_t> test_rows, bool normalize) {
-  std::optional<Normalization> how;
-  if (normalize) how = normalization(train, train_rows);
+  std::optional<FeatureScaling> how;
+  if (normalize) how = feature_scaling(train, train_rows);
   return {make_table(train, train_rows, train.classes, how),
           make_table(test, test_rows, train.classes, how)};
 }

@@ -124,13 +124,13 @@ class IdxParser {
 };
 
 /// pixel -> pixel * scale + shift.
-struct Normalization {
+struct PixelScaling {
   float scale = 1;
   float shift = 0;
 };
 
 /// Exact sums over the histogram, so the result depends on no order.
-Normalization normalization(const std::vector<std::uint8_t>& pixels) {
+PixelScaling pixel_scaling(const std::vector<std::uint8_t>& pixels) {
   std::array<std::uint64_t, 256> histogram{};
   for (const auto pixel : pixels) ++histogram[pixel];
   const auto count = static_cast<double>(pixels.size());
@@ -148,7 +148,7 @@ Normalization normalization(const std::vector<std::uint8_t>& pixels) {
 }
 
 /// Writes and reads each cache line once; the compiler vectorises it.
-void convert(const std::uint8_t* __restrict pixels, std::size_t count, Normalization how,
+void convert(const std::uint8_t* __restrict pixels, std::size_t count, PixelScaling how,
              float* __restrict x) {
   for (std::size_t i = 0; i < count; ++i)
     x[i] = static_cast<float>(pixels[i]) * how.scale + how.shift;
@@ -156,7 +156,7 @@ void convert(const std::uint8_t* __restrict pixels, std::size_t count, Normaliza
 
 class IdxDataset final : public Dataset {
  public:
-  IdxDataset(IdxArray images, IdxArray labels, int classes, Normalization how)
+  IdxDataset(IdxArray images, IdxArray labels, int classes, PixelScaling how)
       : images_(std::move(images.values)),
         labels_(std::move(labels.values)),
         classes_(classes),
@@ -210,7 +210,7 @@ class IdxDataset final : public Dataset {
   std::vector<std::uint8_t> labels_;  // (N)
   Shape shape_;
   int classes_;
-  Normalization how_;
+  PixelScaling how_;
 };
 
 Status check_counts(const IdxArray& images, const IdxArray& labels) {
@@ -275,7 +275,7 @@ Expected<TrainTest> make_idx(IdxArrays arrays) {
   if (status) status = check_test(arrays, classes);
   if (!status) return status.error();
 
-  const Normalization how = normalization(arrays.train_images.values);
+  const PixelScaling how = pixel_scaling(arrays.train_images.values);
   return TrainTest{std::make_shared<IdxDataset>(std::move(arrays.train_images),
                                                 std::move(arrays.train_labels), classes, how),
                    std::make_shared<IdxDataset>(std::move(arrays.test_images),

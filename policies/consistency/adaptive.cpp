@@ -8,7 +8,7 @@ namespace {
 /// Eleven days. Larger times count as this, so that no sum over all workers overflows.
 constexpr std::int64_t kLongest = 1'000'000'000'000;
 
-std::int64_t bounded(std::int64_t us) {
+std::int64_t bounded_us(std::int64_t us) {
   return std::clamp<std::int64_t>(us, 0, kLongest);
 }
 
@@ -18,13 +18,13 @@ std::int64_t percent_lost(std::span<const WorkerTime> workers) {
   std::int64_t least = kLongest;
   for (const auto& worker : workers)
     if (worker.iterations > 0)
-      least = std::min(least, bounded(worker.waited_us) / worker.iterations);
+      least = std::min(least, bounded_us(worker.waited_us) / worker.iterations);
   std::int64_t lost = 0, all = 0;
   for (const auto& worker : workers) {
     if (worker.iterations <= 0) continue;
-    const std::int64_t waited = bounded(worker.waited_us);
+    const std::int64_t waited = bounded_us(worker.waited_us);
     lost += waited - worker.iterations * std::min(least, waited / worker.iterations);
-    all += waited + bounded(worker.computed_us);
+    all += waited + bounded_us(worker.computed_us);
   }
   return all == 0 ? 0 : 100 * lost / all;
 }

@@ -15,24 +15,24 @@ namespace leeway {
 
 namespace {
 
-using Made = std::unique_ptr<Optimizer>;
-
-struct Maker {
+struct OptimizerMaker {
   double weight_decay;
-  Made operator()(const plan::Sgd& spec) const { return std::make_unique<Sgd>(spec, weight_decay); }
-  Made operator()(const plan::Momentum& spec) const {
+  std::unique_ptr<Optimizer> operator()(const plan::Sgd& spec) const {
+    return std::make_unique<Sgd>(spec, weight_decay);
+  }
+  std::unique_ptr<Optimizer> operator()(const plan::Momentum& spec) const {
     return std::make_unique<Momentum>(spec, weight_decay);
   }
-  Made operator()(const plan::Nesterov& spec) const {
+  std::unique_ptr<Optimizer> operator()(const plan::Nesterov& spec) const {
     return std::make_unique<Nesterov>(spec, weight_decay);
   }
-  Made operator()(const plan::Adam& spec) const {
+  std::unique_ptr<Optimizer> operator()(const plan::Adam& spec) const {
     return std::make_unique<Adam>(spec, weight_decay);
   }
-  Made operator()(const plan::AdamW& spec) const {
+  std::unique_ptr<Optimizer> operator()(const plan::AdamW& spec) const {
     return std::make_unique<AdamW>(spec, weight_decay);
   }
-  Made operator()(const plan::AdaGrad& spec) const {
+  std::unique_ptr<Optimizer> operator()(const plan::AdaGrad& spec) const {
     return std::make_unique<AdaGrad>(spec, weight_decay);
   }
 };
@@ -40,7 +40,7 @@ struct Maker {
 }  // namespace
 
 std::unique_ptr<Optimizer> make_optimizer(const plan::Optimizer& spec) {
-  return std::visit(Maker{spec.weight_decay}, spec.kind);
+  return std::visit(OptimizerMaker{spec.weight_decay}, spec.kind);
 }
 
 void Optimizer::update(Executor& on, const kernels::UpdateBuffers& buffers,

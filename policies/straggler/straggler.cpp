@@ -29,34 +29,36 @@ constexpr CatalogueEntry kStragglers[] = {
     {"trace", "the factors of a file, one after the other"},
 };
 
-using Made = std::unique_ptr<Straggler>;
-
-struct Maker {
+struct StragglerMaker {
   Rng chances;
 
-  Made operator()(const plan::ConstantFactor& spec) const {
+  std::unique_ptr<Straggler> operator()(const plan::ConstantFactor& spec) const {
     return std::make_unique<ConstantStraggler>(spec);
   }
-  Made operator()(const plan::Bursts& spec) const {
+  std::unique_ptr<Straggler> operator()(const plan::Bursts& spec) const {
     return std::make_unique<BurstStraggler>(spec, chances);
   }
-  Made operator()(const plan::Pareto& spec) const {
+  std::unique_ptr<Straggler> operator()(const plan::Pareto& spec) const {
     return std::make_unique<ParetoStraggler>(spec, chances);
   }
-  Made operator()(const plan::Pauses& spec) const {
+  std::unique_ptr<Straggler> operator()(const plan::Pauses& spec) const {
     return std::make_unique<PausingStraggler>(spec, chances);
   }
-  Made operator()(const plan::Decay& spec) const { return std::make_unique<DecayStraggler>(spec); }
-  Made operator()(const plan::Sharing& spec) const {
+  std::unique_ptr<Straggler> operator()(const plan::Decay& spec) const {
+    return std::make_unique<DecayStraggler>(spec);
+  }
+  std::unique_ptr<Straggler> operator()(const plan::Sharing& spec) const {
     return std::make_unique<SharingStraggler>(spec, chances);
   }
-  Made operator()(const plan::Trace& spec) const { return std::make_unique<TraceStraggler>(spec); }
+  std::unique_ptr<Straggler> operator()(const plan::Trace& spec) const {
+    return std::make_unique<TraceStraggler>(spec);
+  }
 };
 
 }  // namespace
 
 std::unique_ptr<Straggler> make_straggler(const plan::StragglerKind& kind, Rng chances) {
-  return std::visit(Maker{chances}, kind);
+  return std::visit(StragglerMaker{chances}, kind);
 }
 
 StragglerModel::StragglerModel(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
