@@ -120,10 +120,10 @@ LW_INLINE void forward_row(const Row& y, const float* x, std::int64_t pixels,
     tile(std::min(p, pixels - P), std::integral_constant<int, P>{});
 }
 
-LW_SIMD void forward_rows(const Row& y, const float* x, std::int64_t pixels,
-                          std::int64_t pixel_step, const std::int64_t* tap_offset,
-                          std::int64_t taps, const float* packed, std::int64_t packed_row,
-                          const float* shift, std::int64_t vectors) {
+LW_AVX512 void forward_rows(const Row& y, const float* x, std::int64_t pixels,
+                            std::int64_t pixel_step, const std::int64_t* tap_offset,
+                            std::int64_t taps, const float* packed, std::int64_t packed_row,
+                            const float* shift, std::int64_t vectors) {
   for (std::int64_t v = 0; v < vectors;) {
     const Row tile{y.data + v * kLanes, y.stride};
     const float* w = packed + v * kLanes;
@@ -201,9 +201,9 @@ LW_INLINE void weights_row(float* sums, std::int64_t sums_row, const std::int64_
     weights_taps<V, B>(sums, sums_row, tap_offset, taps, dy, x, pixels, pixel_step);
 }
 
-LW_SIMD void weights_rows(float* sums, std::int64_t sums_row, const std::int64_t* tap_offset,
-                          std::int64_t taps, const Row& dy, const float* x, std::int64_t pixels,
-                          std::int64_t pixel_step, std::int64_t vectors) {
+LW_AVX512 void weights_rows(float* sums, std::int64_t sums_row, const std::int64_t* tap_offset,
+                            std::int64_t taps, const Row& dy, const float* x, std::int64_t pixels,
+                            std::int64_t pixel_step, std::int64_t vectors) {
   for (std::int64_t v = 0; v < vectors;) {
     float* to = sums + v * kLanes;
     const Row tile{dy.data + v * kLanes, dy.stride};
@@ -220,7 +220,7 @@ LW_SIMD void weights_rows(float* sums, std::int64_t sums_row, const std::int64_t
   }
 }
 
-LW_SIMD void add_rows(float* sums, const Row& dy, std::int64_t pixels, std::int64_t floats) {
+LW_AVX512 void add_rows(float* sums, const Row& dy, std::int64_t pixels, std::int64_t floats) {
   for (std::int64_t p = 0; p < pixels; ++p)
 #pragma omp simd
     for (std::int64_t i = 0; i < floats; ++i) sums[i] += dy.data[p * dy.stride + i];
@@ -228,7 +228,7 @@ LW_SIMD void add_rows(float* sums, const Row& dy, std::int64_t pixels, std::int6
 
 bool wide_vectors() {
 #if defined(__x86_64__)
-  static const bool there = __builtin_cpu_supports("avx512f");
+  static const bool there = __builtin_cpu_supports("x86-64-v4");
   return there;
 #else
   return false;
