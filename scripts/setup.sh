@@ -12,12 +12,15 @@ die() {
   exit 1
 }
 
-# The names in packages.txt, without comments.
-wanted_packages() { sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' scripts/packages.txt; }
+# wanted_packages SCRIPT: the packages that packages.txt lists for it.
+wanted_packages() {
+  sed -e 's/#.*//' scripts/packages.txt |
+    awk -v script="$1" '{ for (i = 2; i <= NF; ++i) if ($i == script) print $1 }'
+}
 
-# Those of them that dpkg does not have installed.
+# missing_packages SCRIPT: the wanted packages that dpkg does not have installed.
 missing_packages() {
-  LC_ALL=C comm -23 <(wanted_packages | LC_ALL=C sort -u) \
+  LC_ALL=C comm -23 <(wanted_packages "$1" | LC_ALL=C sort -u) \
     <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | LC_ALL=C sort -u)
 }
 
@@ -55,13 +58,14 @@ check_without_apt() {
   fi
 }
 
+# install_packages SCRIPT
 install_packages() {
   if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
     check_without_apt
     return
   fi
   local missing
-  missing=$(missing_packages | tr '\n' ' ')
+  missing=$(missing_packages "$1" | tr '\n' ' ')
   [ -n "$missing" ] || return 0
   say "installing $missing"
   apt_get update || say "the package lists could not be brought up to date; trying with those that are there"
@@ -85,25 +89,38 @@ jobs() {
   echo $((cores < by_memory ? cores : by_memory))
 }
 
-# configure PRESET: unless it is.
+# has_setting PRESET NAME=VALUE: true if build/PRESET is configured with -DLEEWAY_NAME=VALUE.
+has_setting() { grep -q "^LEEWAY_${2%%=*}:[A-Z]*=${2#*=}\$" "build/$1/CMakeCache.txt"; }
+
+# configure PRESET [NAME=VALUE...]: sets LEEWAY_NAME. Leaves a configured folder as it is, except for these settings; a new
+# folder starts without tests, benchmarks and the module for GPUs.
 configure() {
-  configured "$1" && return
-  say "configuring build/$1"
+  local preset=$1 setting settings=() options=()
+  shift
+  if configured "$preset"; then
+    for setting in "$@"; do
+      has_setting "$preset" "$setting" || settings+=("$setting")
+    done
+    [ ${#settings[@]} -gt 0 ] || return 0
+  else
+    options=(--fresh)
+    settings=(TESTS=OFF BENCH=OFF CUDA=OFF "$@")
+  fi
+  say "configuring build/$preset"
   local log
   log=$(mktemp)
-  if ! cmake --preset "$1" --fresh >"$log" 2>&1 </dev/null; then
+  if ! cmake --preset "$preset" "${options[@]}" "${settings[@]/#/-DLEEWAY_}" >"$log" 2>&1 </dev/null; then
     cat "$log" >&2
     rm -f "$log"
-    die "CMake could not configure build/$1, see above"
+    die "CMake could not configure build/$preset, see above"
   fi
   rm -f "$log"
 }
 
-# build PRESET [TARGET...]
+# build PRESET [TARGET...]: of a configured folder.
 build() {
   local preset=$1
   shift
-  configure "$preset"
   ninja -C "build/$preset" -n "$@" 2>/dev/null </dev/null | grep -q 'no work to do' && return
   say "building build/$preset"
   ninja -C "build/$preset" -j "$(jobs)" "$@" </dev/null >&2

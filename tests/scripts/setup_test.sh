@@ -13,10 +13,10 @@ expect() { # expect WHAT FOUND WANTED
   fi
 }
 
-# A tree of its own, whose packages are alpha and beta, and a folder of programs that come first in PATH.
+# A tree of its own, whose script two needs the packages alpha and beta, and a folder of programs that come first in PATH.
 mkdir -p "$work/tree/scripts" "$work/bin"
 cp "$here/../../scripts/setup.sh" "$work/tree/scripts/"
-printf '# the packages\nalpha\nbeta  # why\n\n' >"$work/tree/scripts/packages.txt"
+printf '# the packages\nalpha  one two\nbeta two # why\n\ngamma one\n' >"$work/tree/scripts/packages.txt"
 fake() { # fake NAME BODY
   printf '#!/bin/sh\n%s\n' "$2" >"$work/bin/$1"
   chmod +x "$work/bin/$1"
@@ -35,18 +35,22 @@ setup() {
 calls() { sed -e 's/.*Use-Pty=0 //' "$work/calls" 2>/dev/null | paste -sd';' || true; }
 
 fake dpkg-query 'echo installed alpha; echo installed beta; echo config-files gamma'
-setup install_packages
-expect "all packages are there: the package manager is left alone" "$(calls)" ""
+setup install_packages two
+expect "nothing is missing: the package manager is not called" "$(calls)" ""
 
 fake dpkg-query 'echo installed alphabet; echo config-files alpha; echo installed beta'
-setup install_packages
-expect "a package that is missing is installed by name" "$(calls)" \
+setup install_packages two
+expect "a missing package is installed by name" "$(calls)" \
   "update;install --no-install-recommends alpha"
+
+rm -f "$work/calls"
+setup install_packages one
+expect "a script installs only its own packages" "$(calls)" "update;install --no-install-recommends alpha gamma"
 
 rm -f "$work/calls"
 fake apt-get "echo \"\$*\" >>$work/calls; exit 100"
 status=0
-setup install_packages || status=$?
+setup install_packages two || status=$?
 expect "a failed installation ends the script" "$status" 1
 expect "and says what to do" "$(grep -c 'as root: apt-get update && apt-get install alpha' "$work/errors")" 1
 
@@ -57,6 +61,29 @@ expect "a build folder of another tree does not count" "$(
   echo CMAKE_HOME_DIRECTORY:INTERNAL=/elsewhere >"$work/tree/build/release/CMakeCache.txt"
   setup configured release && echo yes || echo no
 )" no
+
+# A configured folder, and a CMake that records its options.
+fake cmake "echo \"\$*\" >>$work/calls"
+configured_with() { # configured_with WANTED_HOME SETTING...
+  {
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL=$1"
+    shift
+    printf '%s\n' "$@"
+  } >"$work/tree/build/release/CMakeCache.txt"
+  rm -f "$work/calls"
+}
+configured_with /elsewhere
+setup configure release TESTS=ON
+expect "a new folder is configured with the named settings, and without the rest" "$(calls)" \
+  "--preset release --fresh -DLEEWAY_TESTS=OFF -DLEEWAY_BENCH=OFF -DLEEWAY_CUDA=OFF -DLEEWAY_TESTS=ON"
+configured_with "$work/tree" LEEWAY_TESTS:BOOL=OFF LEEWAY_BENCH:BOOL=ON
+setup configure release TESTS=ON
+expect "a configured folder gets the settings that it lacks, and keeps the rest" "$(calls)" \
+  "--preset release -DLEEWAY_TESTS=ON"
+configured_with "$work/tree" LEEWAY_TESTS:BOOL=ON
+setup configure release TESTS=ON
+expect "a folder that has all settings is left alone" "$(calls)" ""
+
 expect "at least one compiler runs" "$([ "$(setup jobs)" -ge 1 ] && echo yes)" yes
 
 [ "$failures" -eq 0 ] && echo "all passed"
