@@ -1,3 +1,13 @@
+# leeway_group_sources(TARGET): compiles the target's sources in groups (LEEWAY_UNITY). Names in the anonymous namespaces of
+# one folder must therefore differ.
+function(leeway_group_sources target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LEEWAY_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  if(LEEWAY_UNITY)
+    # GCC takes a source file that it meets as an #include for a header.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
 # leeway_library(NAME SOURCES file... [USES library...] [PRIVATE library...]): one folder's static library, leeway_NAME.
 function(leeway_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE" ${ARGN})
@@ -11,6 +21,7 @@ function(leeway_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/leeway>)
   target_compile_features(leeway_${name} PUBLIC cxx_std_20)
   target_link_libraries(leeway_${name} PUBLIC ${arg_USES} PRIVATE ${arg_PRIVATE})
+  leeway_group_sources(leeway_${name})
   set_property(GLOBAL APPEND PROPERTY LEEWAY_LIBRARIES leeway_${name})
 endfunction()
 
