@@ -1,5 +1,5 @@
-// Weights, one batch, its logits and all gradients of a model, into a safetensors file: for
-// bench/peers/same_answers.py, which computes the same in PyTorch.
+// Writes weights, one batch, its logits and all gradients of a model to a safetensors file, which
+// bench/peers/same_answers.py compares with PyTorch.
 //
 //   answers MODEL FILE [--device cpu]
 #include <CLI/CLI.hpp>
@@ -90,12 +90,12 @@ int main(int argc, char** argv) {
   std::string model, file, device = "cpu";
   CLI::App app("One batch through a model, with all gradients, as a safetensors file.");
   app.add_option("model", model, "mlp, lenet, vgg, resnet or gpt")->required();
-  app.add_option("file", file, "to write")->required();
+  app.add_option("file", file, "safetensors file to write")->required();
   app.add_option("--device", device, "cpu, cuda or cuda:1");
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(model);
   if (task == bench::tasks().end())
-    fail("no model " + model + "; give mlp, lenet, vgg, resnet or gpt");
+    fail("unknown model \"" + model + "\"; give mlp, lenet, vgg, resnet or gpt");
   const auto where = parse_device(device);
   if (!where) fail(where.error().text);
   const auto on = make_executor(*where);

@@ -1,5 +1,5 @@
 #pragma once
-// Child: another process of the same benchmark, which tells numbers on its standard output.
+// Child: another process of the same benchmark, which prints numbers to its standard output.
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -19,17 +19,17 @@ namespace leeway::bench {
   std::exit(1);
 }
 
-/// Killed at the end, or when this process ends.
+/// The destructor kills the process; it also ends with this process.
 class Child {
  public:
-  /// This program once more, with these arguments.
+  /// Starts this program again with these arguments.
   explicit Child(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), program_invocation_short_name);
     std::vector<char*> argv;
     for (auto& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     int ends[2];
-    if (pipe(ends) != 0) fail("no pipe");
+    if (pipe(ends) != 0) fail("cannot create a pipe");
     pid_ = fork();
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -50,13 +50,12 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// The next that it tells; waits for it.
+  /// Waits for the next number that the process prints.
   double number() {
     double value = 0;
-    if (std::fscanf(out_, "%lf", &value) != 1) fail("a process of the benchmark ended early");
+    if (std::fscanf(out_, "%lf", &value) != 1) fail("a child process ended early");
     return value;
   }
-  /// The same, as a port.
   std::uint16_t port() { return static_cast<std::uint16_t>(number()); }
   void signal(int number) const { ::kill(pid_, number); }
 

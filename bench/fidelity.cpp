@@ -1,12 +1,11 @@
-// How well the simulator foretells runs on this machine: the same plans on threads and in a
-// calibrated world, interleaved. MLP 784-512-256-10, batch 64, momentum SGD, two shards; what is
-// compared are samples a second, pulls that were parked, and the share of its time that each worker
-// waited for weights.
+// How well the simulator predicts runs on this machine: the same plans on threads and in a
+// calibrated world, interleaved. MLP 784-512-256-10, batch 64, momentum SGD, two shards. Compares
+// samples per second, parked pulls, and the share of time that each worker waits for weights.
 //
 //   fidelity [--world world.toml] [--rounds 7] [--iterations 3000] [--plans ssp3,bsp]
 //
-// Without a world, calibrates before each round, as a machine that others use as well does not stay
-// the same. Nothing else should use the machine.
+// Without a world, calibrates before each round, because the load of other programs changes. Needs
+// an otherwise idle machine.
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -75,8 +74,9 @@ T must(Expected<T> value) {
   std::exit(2);
 }
 
-/// Samples a second, parked pulls in a hundred iterations, and the share that each worker waited.
-std::vector<double> figures_of(const Plan& plan) {
+/// Returns samples per second, parked pulls per 100 iterations, and the percentage of time that
+/// each worker waited.
+std::vector<double> run_plan(const Plan& plan) {
   const Result result = run(plan, {.quiet = true});
   if (!result.ok()) {
     std::fprintf(stderr, "fidelity: %s\n", result.error.c_str());
@@ -91,8 +91,8 @@ std::vector<double> figures_of(const Plan& plan) {
   return figures;
 }
 
-/// Seconds that processors of this machine have worked since it was started, for whomever.
-double busy_seconds() {
+/// CPU seconds of all processes since the machine was started.
+double machine_seconds() {
   std::ifstream stat("/proc/stat");
   std::string name;
   double user = 0, nice = 0, system = 0, idle = 0, io = 0, irq = 0, soft_irq = 0, stolen = 0;
@@ -101,13 +101,13 @@ double busy_seconds() {
          static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-/// The same, and how much of a core others have used meanwhile, a second.
-std::vector<double> measure(const Plan& plan, double& others) {
+/// Runs the plan; other_load = the number of cores that other programs used meanwhile.
+std::vector<double> measure(const Plan& plan, double& other_load) {
   const auto began = std::chrono::steady_clock::now();
-  const double busy = busy_seconds(), own = process_seconds();
-  auto figures = figures_of(plan);
+  const double busy = machine_seconds(), own = process_seconds();
+  auto figures = run_plan(plan);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  others = std::max(busy_seconds() - busy - (process_seconds() - own), 0.0) / took.count();
+  other_load = std::max(machine_seconds() - busy - (process_seconds() - own), 0.0) / took.count();
   return figures;
 }
 
@@ -132,7 +132,7 @@ void print(const Row& row) {
   for (std::size_t figure = 0; figure < row.measured.front().size(); ++figure) {
     const Spread real = spread(row.measured, figure), simulated = spread(row.simulated, figure);
     const std::string name = figure == 0   ? "samples/s"
-                             : figure == 1 ? "parked pulls in 100 iterations"
+                             : figure == 1 ? "parked pulls per 100 iterations"
                                            : "worker " + std::to_string(figure - 2) + " waits, %";
     std::printf("  %-32s %9.1f (%.1f to %.1f)   %9.1f (%.1f to %.1f)   ", name.c_str(), real.median,
                 real.least, real.most, simulated.median, simulated.least, simulated.most);
@@ -152,20 +152,20 @@ plan::World world_of(const std::string& file, const Plan& plan, const TrainTest&
 
 }  // namespace
 
-constexpr int kPatience = 3;  // runs, for one that nobody disturbs
+constexpr int kMaxAttempts = 3;  // to run a plan undisturbed
 
 int main(int argc, char** argv) {
   std::string file, wanted;
   int rounds = 7;
   std::uint64_t iterations = 3000;
-  CLI::App app("How well the simulator foretells runs on this machine.");
-  app.add_option("--world", file, "As `leeway calibrate` writes it, settings behind it");
-  app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
-  app.add_option("--iterations", iterations, "of all workers together");
+  CLI::App app("How well the simulator predicts runs on this machine.");
+  app.add_option("--world", file, "World file of `leeway calibrate`, with optional settings");
+  app.add_option("--rounds", rounds, "Interleaved rounds")->check(CLI::Range(1, 1000));
+  app.add_option("--iterations", iterations, "Iterations of all workers together");
   double quiet = 0.1;
   app.add_option("--quiet", quiet,
-                 "Measure a run again when other programs used more than this much of a core");
-  app.add_option("--plans", wanted, "ssp3, bsp, bursts, asp, even or four, with commas between");
+                 "Repeat a run if other programs used more than this share of a core");
+  app.add_option("--plans", wanted, "Comma-separated: ssp3, bsp, bursts, asp, even, four");
   CLI11_PARSE(app, argc, argv);
   TrainTest data = must(load_data(clusters(10, 784, 10000), 1));
   register_data("fidelity", [&](std::uint64_t) { return Expected<TrainTest>(data); });
@@ -181,20 +181,21 @@ int main(int argc, char** argv) {
     for (Row& row : rows) {
       Plan plan = row.of.plan;
       plan.seed = static_cast<std::uint64_t>(round) + 1;
-      double others = std::numeric_limits<double>::infinity();
-      for (int i = 0; i < kPatience && others > quiet; ++i) {
-        auto figures = measure(plan, others);
-        if (others <= quiet || i + 1 == kPatience) row.measured.push_back(std::move(figures));
+      double other_load = std::numeric_limits<double>::infinity();
+      for (int i = 0; i < kMaxAttempts && other_load > quiet; ++i) {
+        auto figures = measure(plan, other_load);
+        if (other_load <= quiet || i + 1 == kMaxAttempts)
+          row.measured.push_back(std::move(figures));
       }
-      disturbed += others > quiet ? 1 : 0;
+      disturbed += other_load > quiet ? 1 : 0;
       plan.simulated = world;
       plan.simulated->cost_only = true;
-      row.simulated.push_back(figures_of(plan));
+      row.simulated.push_back(run_plan(plan));
     }
     std::fprintf(stderr, "round %d of %d\n", round + 1, rounds);
   }
   if (disturbed > 0)
-    std::printf("\n%d of the measured runs were disturbed by other programs.\n", disturbed);
+    std::printf("\nOther programs disturbed %d of the measured runs.\n", disturbed);
   std::printf("\n%-34s %28s %28s   difference\n", "", "measured: median (range)", "simulated");
   for (const Row& row : rows) print(row);
   return 0;

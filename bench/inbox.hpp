@@ -1,5 +1,5 @@
 #pragma once
-// Inbox: what has come over a mesh, for a thread that takes one message after the other.
+// Inbox: queues the messages that arrive over a mesh for a thread that takes them one by one.
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -18,7 +18,7 @@ class Inbox {
     Address from;
     Message message;
   };
-  /// To open a mesh with, which the inbox outlives.
+  /// Callbacks for a mesh. Requires that the inbox outlives the mesh.
   MeshEvents events() {
     MeshEvents events;
     events.on_message = [this](PeerId peer, Address from, Address, Message message) {
@@ -28,7 +28,7 @@ class Inbox {
     };
     return events;
   }
-  /// The oldest; nothing when none comes within the limit.
+  /// The oldest message; nullopt if none arrives within the limit.
   std::optional<Item> take(std::chrono::seconds limit) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, limit, [&] { return !items_.empty(); })) return std::nullopt;

@@ -1,5 +1,4 @@
-// Speed of the kernels on one thread: FLOP/s for matrix products, bytes/s of memory traffic for the
-// rest.
+// Speed of kernels on one thread: FLOP/s of matrix products, bytes/s of memory traffic otherwise.
 #include <benchmark/benchmark.h>
 
 #include "core/rng.hpp"
@@ -121,7 +120,7 @@ void softmax_cross_entropy(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * batch * classes);
 }
 
-/// An update of range(0) floats by `formula`, in place or not.
+/// Updates range(0) floats by `formula`.
 template <class Formula>
 void update(benchmark::State& state, Formula formula, bool in_place) {
   const std::int64_t count = state.range(0);
@@ -145,7 +144,7 @@ constexpr kernels::SgdFormula kSgd{1e-6f, 0};
 constexpr kernels::MomentumFormula kMomentum{1e-6f, 0, 0.9f, 1};
 constexpr kernels::AdamFormula kAdam{1e-6f, 0, 1, 0.9f, 0.1f, 0.999f, 0.001f, 1, 1e-8f};
 
-/// From 64 KiB to 64 MiB an array: in the caches and beyond.
+/// Arrays of 64 KiB to 64 MiB: within the caches and beyond.
 void sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgName("floats")->RangeMultiplier(8)->Range(16 << 10, 16 << 20);
 }

@@ -1,16 +1,14 @@
-// Every family of kernels on one device, at sizes of an MLP and of a VGG on small images, against
-// what the same device reaches in the same run: arithmetic in registers and bandwidth of memory on
-// the processor's one core; its largest single-precision product and its copy bandwidth on a GPU.
-// Prints one table.
+// Speed of every kernel on one device, at sizes of an MLP and of a VGG on small images, relative to
+// limits measured in the same run: on one CPU core multiply-adds in registers and memory bandwidth,
+// on a GPU a large single-precision product and copy bandwidth. Prints one table.
 //
 //   limits_bench [--device cpu] [--attention] [--probe]
 //
-// Each figure is the median of up to 20 rounds; a round asks for some calls and waits for them, so
-// a kernel of few microseconds on a GPU shows the cost of its launch. "of limit" is the time that
-// the kernel's least memory traffic or its arithmetic would take at the limits, whichever is
-// longer, over the time that it took; small sizes exceed the bandwidth limit when they stay in a
-// cache. --attention measures that family alone. --probe only says which device it would be. Exits
-// with 77 where there is no GPU and one was asked for.
+// Each figure is the median of up to 20 rounds. A round enqueues several calls and waits for them,
+// so short kernels on a GPU show the cost of a launch. "of limit" is the time at the limits (memory
+// traffic or arithmetic, whichever takes longer) over the measured time; it exceeds 100% for arrays
+// that fit into a cache. --attention measures only attention. --probe only prints the device. Exits
+// with 77 if a GPU is requested and none is usable.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -36,19 +34,19 @@ struct Limits {
   double bytes_per_second, flops_per_second;
 };
 
-/// Memory of the device that lives as long as the benchmark.
+/// Device memory that lives as long as the benchmark, and the table.
 class Bench {
  public:
   explicit Bench(std::shared_ptr<Executor> executor) : on(std::move(executor)) {}
 
-  /// Numbers in [-scale, scale].
+  /// Random numbers in [-scale, scale].
   float* floats(std::int64_t count, double scale = 1) {
     Blob host = Blob::floats(count);
     for (std::int64_t i = 0; i < count; ++i)
       host.mutable_floats()[i] = static_cast<float>(scale * (2 * rng_.uniform() - 1));
     return reinterpret_cast<float*>(bytes_of(host));
   }
-  /// Whole numbers in [0, n).
+  /// Random integers in [0, n).
   template <class T>
   T* whole(std::int64_t count, std::uint64_t n) {
     Blob host = Blob::allocate(static_cast<std::size_t>(count) * sizeof(T));
@@ -69,12 +67,12 @@ class Bench {
     kept_.clear();
   }
 
-  bool on_processor() const { return on->device().kind != Device::Kind::cuda; }
+  bool is_on_cpu() const { return on->device().kind != Device::Kind::cuda; }
 
   /// Median seconds of one call.
   double seconds(const std::function<void()>& call) {
     constexpr int kRounds = 20, kCalls = 10;
-    constexpr double kEnough = 0.5;  // of measuring, for calls that take long
+    constexpr double kEnough = 0.5;  // seconds to measure slow calls for
     for (int i = 0; i < 3; ++i) call();
     on->synchronize();
     std::vector<double> rounds;
@@ -86,7 +84,7 @@ class Bench {
       const auto start = std::chrono::steady_clock::now();
       int calls = 0;
       do call();
-      while (++calls < kCalls && !(on_processor() && since(start) > kEnough / kRounds));
+      while (++calls < kCalls && !(is_on_cpu() && since(start) > kEnough / kRounds));
       on->synchronize();
       rounds.push_back(since(start) / calls);
     }
@@ -94,7 +92,7 @@ class Bench {
     return rounds[rounds.size() / 2];
   }
 
-  /// Measures and prints a line. `floats_moved`: what must be read and written at least.
+  /// Measures a call and prints a line. `floats_moved`: minimal memory traffic in floats.
   void line(const std::string& name, std::int64_t floats_moved, double flops,
             const std::function<void()>& call) {
     const double taken = seconds(call);
@@ -112,7 +110,7 @@ class Bench {
   std::byte* bytes_of(const Blob& host) {
     std::byte* const to = bytes(host.size());
     on->upload(to, host.data(), host.size());
-    on->synchronize();  // `host` goes
+    on->synchronize();  // before `host` is freed
     return to;
   }
 
@@ -121,7 +119,7 @@ class Bench {
 };
 
 void measure_limits(Bench& bench) {
-  if (bench.on_processor()) {
+  if (bench.is_on_cpu()) {
     const auto peak = kernels::measure_peak();
     bench.limits = {peak.bytes, peak.flops};
     std::cout << "limits of one core: z = x + a y over 64 MiB each " << peak.bytes * 1e-9
@@ -290,7 +288,7 @@ void embedding(Bench& bench, std::int64_t batch) {
   bench.forget();
 }
 
-/// The arithmetic counted is that of pairs that see each other.
+/// Counts only the arithmetic of unmasked pairs.
 void attention(Bench& bench, const kernels::AttentionShape& shape) {
   const std::int64_t outputs = shape.batch * shape.tokens * shape.features;
   float *const x = bench.floats(3 * outputs), *const dx = bench.floats(3 * outputs);
@@ -336,7 +334,7 @@ void run(Bench& bench, bool only_attention) {
   attention(bench, {2, 1024, 12, 768});
   if (only_attention) return;
   for (const std::int64_t batch : {64, 512}) {
-    if (batch > 64 && bench.on_processor()) break;  // as fast as 64, and slow to measure
+    if (batch > 64 && bench.is_on_cpu()) break;  // no faster than 64, and slow to measure
     linear(bench, batch, 784, 512);
     linear(bench, batch, 512, 256);
     linear(bench, batch, 4096, 4096);
@@ -362,7 +360,7 @@ int main(int argc, char** argv) {
   bool probe = false, only_attention = false;
   CLI::App app("Every family of kernels against the limits of the device.");
   app.add_option("--device", device, "cpu, cuda or cuda:1");
-  app.add_flag("--probe", probe, "only say which device it would be");
+  app.add_flag("--probe", probe, "only print the device");
   app.add_flag("--attention", only_attention, "only attention");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -1,14 +1,12 @@
-// Bytes a second from one process to another of the same host: blobs that are lent and read in
-// place, a ring in shared memory that both copy through, and a TCP connection over loopback. Prints
-// one table.
+// Bytes per second between two processes of one host, by three transports: loans (blobs read in
+// place), a ring in shared memory (one copy per side), and TCP over loopback. Prints one table.
 //
 //   loans_bench [--rounds 9] [--mib 1024]
 //
-// The sender writes all bytes of each message, and the receiver adds them up; before that it copies
-// them out of the ring or the connection into memory of its own. At most 8 MiB, or two messages,
-// are under way. Loans travel over a pair of sockets, and a word comes back when one has been read.
-// The ways take turns within a round, after one round that does not count; a figure is the median
-// of the rounds, with the lowest and the highest.
+// The sender writes all bytes of each message and the receiver adds them up, after copying them out
+// of the ring or the connection. At most 8 MiB or two messages are in flight. Loans are announced
+// over a socket pair, and the receiver acknowledges each. The transports are interleaved within a
+// round, after a warm-up round. Figures are the median, minimum and maximum of the rounds.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -84,7 +82,7 @@ class Wire {
   int fd_;
 };
 
-/// One writer, one reader; each copies. Who has to wait gives the processor away.
+/// A ring buffer with one writer and one reader, which copy. A side that waits yields the CPU.
 class Ring {
  public:
   void write(const std::byte* from, std::size_t bytes) {
@@ -232,7 +230,7 @@ class Sender {
   }
   ~Sender() { wires_.control.put(Order{Way::end, 0, 0}); }
 
-  /// Bytes a second.
+  /// Returns bytes per second.
   double measure(const Order& order) {
     if (buffer_.size() != order.size) buffer_ = Blob::allocate(order.size);
     const auto began = std::chrono::steady_clock::now();
@@ -312,13 +310,13 @@ int main(int count, char** words) {
   int rounds = 9;
   std::size_t mib = 1024;
   CLI::App app("Loans against a ring in shared memory and TCP.", "loans_bench");
-  app.add_option("--rounds", rounds, "Rounds that count")->check(CLI::Range(1, 1000));
-  app.add_option("--mib", mib, "MiB a way and round")->check(CLI::Range(64, 1 << 20));
+  app.add_option("--rounds", rounds, "Measured rounds")->check(CLI::Range(1, 1000));
+  app.add_option("--mib", mib, "MiB per transport and round")->check(CLI::Range(64, 1 << 20));
   CLI11_PARSE(app, count, words);
 
   const auto control = pair_of_sockets(), tcp = tcp_connection();
   Ring* const ring = new_ring();
-  const pid_t child = ::fork();  // before either has an arena
+  const pid_t child = ::fork();  // before either process has an arena
   check(child >= 0, "fork");
   check(bool(use_shared_arena()), "use_shared_arena");
   if (child == 0) {

@@ -1,11 +1,9 @@
-// What the mesh makes of a connection between two processes of this host, beside a plain TCP
-// socket that carries the same bytes: streams of messages, small round trips, the same over TLS,
-// and the memory of a sender whose receiver is stopped.
+// The mesh between two processes of one host, compared with a plain TCP socket: streams of
+// messages, small round trips, both over TLS, and the memory of a sender whose receiver is stopped.
 //
 //   mesh_bench [--rounds 7] [--megabytes 1024] [--trips 5000] [--window-mib 2] [--stopped 10]
 //
-// All bytes are written before they are sent and read when they have come. The rounds of all rows
-// are interleaved.
+// The sender writes and the receiver reads all bytes. The rounds of all rows are interleaved.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -35,12 +33,11 @@ using namespace leeway::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr Address kFrom{RoleKind::worker, 0}, kTo{RoleKind::shard, 0};
-/// What a message's header says that is to be answered.
+/// The header of a message that must be answered.
 constexpr std::uint64_t kAnswer = 1;
-/// Sent and not yet said to be read, at most, give or take a message: as much as fits, two messages
-/// at least.
-constexpr std::size_t kAhead = 6u << 20;
-/// Who serves and is asked nothing for so long ends.
+/// Bytes that may be sent before the receiver reports that it has read them; at least two messages.
+constexpr std::size_t kMaxUnread = 6u << 20;
+/// A server ends after this time without a request.
 constexpr std::chrono::hours kIdle{1};
 
 struct Setting {
@@ -49,7 +46,7 @@ struct Setting {
   int trips = 5000;
   std::size_t window_mib = 2;
   int stopped = 10;
-  std::string serve;  // what a child does: "tcp" or "mesh"
+  std::string serve;  // transport of a server process: "tcp" or "mesh"
   std::string tls;
   bool shared_memory = false;
 
@@ -73,7 +70,7 @@ std::uint64_t read_all_bytes(const std::byte* bytes, std::size_t size) {
   return std::accumulate(words, words + size / 8, std::uint64_t{0});
 }
 
-// Plain TCP: messages of a length, eight bytes, and as many bytes. An empty one is answered.
+// Plain TCP: a message is a length of eight bytes and its bytes. An empty message is answered.
 
 void serve_tcp() {
   PlainListener listener;
@@ -105,13 +102,13 @@ void serve_mesh(const Setting& setting) {
   }
 }
 
-/// One way to another process.
+/// A transport to another process.
 class Way {
  public:
   virtual ~Way() = default;
-  /// Gigabytes a second.
+  /// Returns GB/s.
   virtual double stream(std::size_t bytes, std::size_t messages) = 0;
-  /// Microseconds, the median.
+  /// Returns the median round trip in microseconds.
   virtual double trip(int count) = 0;
 };
 
@@ -150,7 +147,7 @@ class PlainWay final : public Way {
   void ask() {
     std::uint64_t word = 0;
     connection_.put(&word, sizeof word);
-    if (!connection_.take(&word, sizeof word)) fail("no answer");
+    if (!connection_.take(&word, sizeof word)) fail("the server does not answer");
   }
   Child server_;
   PlainTcp connection_;
@@ -173,7 +170,7 @@ class MeshWay final : public Way {
     peer_ = *peer;
   }
   double stream(std::size_t bytes, std::size_t messages) override {
-    const std::size_t ahead = std::max<std::size_t>(2, kAhead / bytes), often = ahead / 2;
+    const std::size_t ahead = std::max<std::size_t>(2, kMaxUnread / bytes), often = ahead / 2;
     const auto began = Clock::now();
     for (std::size_t i = 0; i < messages; ++i) {
       Blob blob = Blob::allocate(bytes);
@@ -201,7 +198,7 @@ class MeshWay final : public Way {
     ++sent_;
     mesh_->send(peer_, kFrom, kTo, std::move(message));
   }
-  /// Until the server has said that it has read all but `open` of those that were sent.
+  /// Waits until the server has read all but `open` of the sent messages.
   void wait(std::uint64_t open) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return sent_ - read_ <= open; });
@@ -225,10 +222,10 @@ class MeshWay final : public Way {
   std::unique_ptr<Mesh> mesh_;
 };
 
-/// A TLS folder of an authority of its own, in a temporary folder.
+/// A temporary TLS folder with its own certificate authority.
 std::filesystem::path new_tls_folder() {
   std::string folder = (std::filesystem::temp_directory_path() / "mesh-bench-XXXXXX").string();
-  if (!mkdtemp(folder.data())) fail("no temporary folder");
+  if (!mkdtemp(folder.data())) fail("cannot create a temporary folder");
   const auto made = make_certificates({.folder = folder});
   if (!made) fail(made.error().text);
   return made->nodes[0].folder;
@@ -265,7 +262,7 @@ void measure_stopped(const Setting& setting) {
   const double after = resident_mib();
   const PeerCounts counts = way.counts();
   std::printf(
-      "receiver stopped for %d s: %llu messages of 4 MiB given to send, %.1f MiB left this "
+      "receiver stopped for %d s: %llu messages of 4 MiB queued, %.1f MiB left this "
       "process, "
       "%llu wait;\nresident memory %.1f MiB before, %.1f after\n",
       setting.stopped, static_cast<unsigned long long>(sent),
@@ -313,12 +310,14 @@ void measure(const Setting& setting) {
 
 int main(int argc, char** argv) {
   Setting setting;
-  CLI::App app("The mesh beside plain TCP, between two processes of this host.");
-  app.add_option("--rounds", setting.rounds, "of each row")->check(CLI::PositiveNumber);
-  app.add_option("--megabytes", setting.megabytes, "of each stream")->check(CLI::PositiveNumber);
-  app.add_option("--trips", setting.trips, "of each round")->check(CLI::PositiveNumber);
-  app.add_option("--window-mib", setting.window_mib, "of the mesh")->check(CLI::PositiveNumber);
-  app.add_option("--stopped", setting.stopped, "seconds that a receiver is stopped; 0: leave out");
+  CLI::App app("The mesh compared with plain TCP, between two processes of this host.");
+  app.add_option("--rounds", setting.rounds, "Rounds of each row")->check(CLI::PositiveNumber);
+  app.add_option("--megabytes", setting.megabytes, "MB per stream")->check(CLI::PositiveNumber);
+  app.add_option("--trips", setting.trips, "Round trips per round")->check(CLI::PositiveNumber);
+  app.add_option("--window-mib", setting.window_mib, "Window of the mesh in MiB")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--stopped", setting.stopped,
+                 "Seconds for which a receiver is stopped; 0 skips this test");
   app.add_option("--serve", setting.serve)->group("");
   app.add_option("--tls", setting.tls)->group("");
   app.add_flag("--shared-memory", setting.shared_memory)->group("");

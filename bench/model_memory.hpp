@@ -1,6 +1,6 @@
 #pragma once
-// ModelMemory: weights, gradients and velocities of a model in blocks, as a worker and its shards
-// hold them, without either.
+// ModelMemory: weights, gradients and velocities of a model in blocks, laid out as in a worker and
+// its shards.
 #include <memory>
 #include <vector>
 
@@ -40,7 +40,7 @@ class ModelMemory {
     gradient_slices_ = std::make_unique<ParameterSlices<float>>(*model_, layout_, g);
   }
 
-  /// Forward, backward and, with an optimizer, the update of one batch.
+  /// Forward and backward of one batch, and the update unless `optimizer` is null.
   void step(Pass& pass, const Batch& batch, const Optimizer* optimizer) {
     pass.start_forward(batch, weight_slices_->views());
     for (int layer = model_->layers() - 1; layer >= 0; --layer)

@@ -1,5 +1,5 @@
 #pragma once
-// The models that benchmarks train, by name; bench/peers/models.py has them in PyTorch.
+// The models of the benchmarks, by name; bench/peers/models.py has them in PyTorch.
 #include <map>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ struct Task {
   Shape input;
   std::vector<plan::Layer> layers;
   int classes = 10;
-  std::int64_t labels = 1;  // of a sample; with more than one, samples are tokens
+  std::int64_t labels = 1;  // per sample; if more than one, samples are tokens
 
   Expected<std::shared_ptr<const Model>> model() const {
     return Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0, labels);

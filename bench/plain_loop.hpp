@@ -1,6 +1,6 @@
 #pragma once
-// PlainLoop: one training step of the MLP 784-512-256-10 by hand, over oneDNN's sgemm: what any
-// runtime on top can hope for.
+// PlainLoop: a hand-written training step of the MLP 784-512-256-10 over oneDNN's sgemm, as an
+// upper bound for any runtime.
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ inline Blob random_blob(std::int64_t count, double scale, std::uint64_t seed) {
   return blob;
 }
 
-/// Forward, softmax cross entropy, backward and a momentum update in place; no data gradient of the
-/// first layer.
+/// Forward, softmax cross entropy, backward and an in-place momentum update; without the input
+/// gradient of the first layer.
 class PlainLoop {
  public:
   explicit PlainLoop(std::int64_t batch) : batch_(batch) {

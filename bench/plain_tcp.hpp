@@ -1,5 +1,5 @@
 #pragma once
-// Plain TCP on this host: what connections reach without anything of Leeway.
+// Plain TCP on this host, as a baseline without Leeway.
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 
 namespace leeway::bench {
 
-/// A connection; its ends fail() when it breaks, unless said otherwise.
+/// A connection. Its functions call fail() if it breaks, except take().
 class PlainTcp {
  public:
   explicit PlainTcp(cluster::Socket socket) : socket_(std::move(socket)) {
@@ -23,7 +23,7 @@ class PlainTcp {
     cluster::Socket made(socket(AF_INET, SOCK_STREAM, 0));
     const sockaddr_in address = loopback(port);
     if (connect(made.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-      fail("a plain connection cannot be made");
+      fail("cannot open a plain connection");
     return PlainTcp(std::move(made));
   }
   static sockaddr_in loopback(std::uint16_t port) {
@@ -41,7 +41,7 @@ class PlainTcp {
       done += static_cast<std::size_t>(now);
     }
   }
-  /// False: the other end is gone.
+  /// False if the other end has closed the connection.
   bool take(void* bytes, std::size_t count) {
     for (std::size_t done = 0; done < count;) {
       const ssize_t now = recv(socket_.number(), static_cast<char*>(bytes) + done, count - done, 0);

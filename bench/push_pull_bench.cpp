@@ -1,8 +1,7 @@
-// Moving parameters between processes: pushes and pulls of the MLP's 2.14 MB by one and by two
-// worker processes against one shard process, without computing gradients. Each byte is touched at
-// both ends: a worker writes all of its gradient and sums all weights, the shard reads the gradient
-// and writes new weights. Each transport in turn, interleaved, beside plain TCP without Leeway, and
-// one process that does all of the arithmetic and sends nothing.
+// Pushes and pulls of an MLP's parameters (2.14 MB) by one and by two worker processes to one shard
+// process, without computing gradients. Both ends touch each byte: a worker writes its gradient and
+// sums all weights, the shard reads the gradient and writes new weights. All transports are
+// interleaved, with two baselines: plain TCP without Leeway, and the arithmetic in one process.
 //
 //   push_pull_bench [--rounds 7] [--seconds 1] [--transports none,plain,tcp,shm] [--tls DIR]
 #include <CLI/CLI.hpp>
@@ -31,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kParameters = 535818;  // MLP 784-512-256-10
 constexpr Duration kPatience = seconds(10);
-/// Who serves and is asked nothing for so long ends.
+/// A server ends after this time without a request.
 constexpr std::chrono::hours kIdle{1};
 const Address kShard = address_of(ShardId(0));
 
@@ -41,7 +40,7 @@ std::unique_ptr<Mesh> opened(const MeshOptions& options, Inbox& inbox) {
   return std::move(*mesh);
 }
 
-/// In sixteen partial sums, so that it takes no longer than reading does.
+/// Uses sixteen partial sums, so that it is as fast as reading.
 float sum(const Blob& blob) {
   constexpr std::int64_t kLanes = 16;
   std::array<float, kLanes> totals{};
@@ -71,29 +70,28 @@ class Weights {
   Blob now_;
 };
 
-void tell_port(std::uint16_t port) {
+void print_port(std::uint16_t port) {
   std::printf("%d\n", port);
   std::fflush(stdout);
 }
 
-/// Adds pushes to the weights and answers with the new ones, on a thread of its own, as a shard
-/// does.
+/// Adds pushes to the weights and answers with new weights, on a separate thread like a shard.
 void serve(const MeshOptions& options) {
   Weights weights;
   Inbox inbox;
   const auto mesh = opened(options, inbox);
-  tell_port(mesh->port());
+  print_port(mesh->port());
   while (const auto push = inbox.take(kIdle))
     mesh->send(push->peer, kShard, push->from,
                Message(std::vector<std::uint64_t>(16), {weights.after(push->message.blobs()[0])}));
 }
 
-/// The same without a mesh: a thread for each worker, and a connection.
+/// serve() without a mesh: one thread and one connection per worker.
 void serve_plain(int workers) {
   Weights weights;
   std::mutex mutex;
   PlainListener listener;
-  tell_port(listener.port());
+  print_port(listener.port());
   std::vector<std::thread> threads;
   for (int i = 0; i < workers; ++i)
     threads.emplace_back([&, worker = std::make_shared<PlainTcp>(listener.accept())] {
@@ -108,10 +106,10 @@ void serve_plain(int workers) {
   for (auto& thread : threads) thread.join();
 }
 
-/// Sends a gradient, and returns the weights that come back.
+/// Sends a gradient and returns the new weights.
 using Exchange = std::function<Blob(Blob gradient)>;
 
-/// Pushes and pulls for so long; how often a second.
+/// Pushes and pulls for `seconds`; returns cycles per second.
 double work(const Exchange& exchange, double seconds) {
   float kept = 0;
   const auto cycle = [&](float value) {
@@ -119,12 +117,12 @@ double work(const Exchange& exchange, double seconds) {
     std::fill_n(gradient.mutable_floats(), kParameters, value);
     kept += sum(exchange(std::move(gradient)));
   };
-  for (int i = 0; i < 20; ++i) cycle(1);  // memory that is warm
+  for (int i = 0; i < 20; ++i) cycle(1);  // warm-up
   const auto began = Clock::now();
   std::uint64_t cycles = 0;
   std::chrono::duration<double> took{};
   for (; took.count() < seconds; took = Clock::now() - began) cycle(static_cast<float>(++cycles));
-  if (kept == 1) std::fprintf(stderr, " ");  // so that the sums are computed
+  if (kept == 1) std::fprintf(stderr, " ");  // keeps the compiler from removing the sums
   return static_cast<double>(cycles) / took.count();
 }
 
@@ -150,14 +148,15 @@ double work_plain(std::uint16_t port, double seconds) {
   return work(
       [&](const Blob& gradient) {
         shard.put(gradient.data(), gradient.size());
-        if (!shard.take(weights.mutable_data(), weights.size())) fail("the shard is gone");
+        if (!shard.take(weights.mutable_data(), weights.size()))
+          fail("the shard closed the connection");
         return weights;
       },
       seconds);
 }
 
-/// The arithmetic alone.
-double work_alone(double seconds) {
+/// Only the arithmetic, in one process.
+double compute_only(double seconds) {
   Weights weights;
   return work([&](const Blob& gradient) { return weights.after(gradient); }, seconds);
 }
@@ -182,7 +181,7 @@ double measure(int workers, const std::string& transport, const std::vector<std:
 void print(const std::string& name, std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const double median = values[values.size() / 2];
-  std::printf("%-24s %8.0f (%.0f to %.0f)   %6.2f GB/s both ways\n", name.c_str(), median,
+  std::printf("%-24s %8.0f (%.0f to %.0f)   %6.2f GB/s in both directions\n", name.c_str(), median,
               values.front(), values.back(), median * kParameters * 4 * 2 * 1e-9);
 }
 
@@ -195,14 +194,14 @@ int main(int argc, char** argv) {
   std::size_t window = MeshOptions{}.window_bytes;
   int workers = 0;
   CLI::App app("Push and pull of 2.14 MB between processes.");
-  app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
-  app.add_option("--seconds", seconds, "of each measurement");
-  app.add_option("--transports", transports, "Some of none, plain, tcp, shm with commas between");
-  app.add_option("--tls", tls, "Folder of a certificate; empty: none");
-  app.add_option("--window", window, "Bytes under way to a process, at most");
-  app.add_option("--transport", transport, "of one process")->group("");
-  app.add_option("--serve", workers, "be the shard of so many workers")->group("");
-  app.add_option("--work", port, "be a worker of the shard at this port")->group("");
+  app.add_option("--rounds", rounds, "Interleaved rounds")->check(CLI::Range(1, 1000));
+  app.add_option("--seconds", seconds, "Seconds per measurement");
+  app.add_option("--transports", transports, "Comma-separated: none, plain, tcp, shm");
+  app.add_option("--tls", tls, "Folder of a certificate; without it no TLS");
+  app.add_option("--window", window, "Largest number of bytes in flight to a process");
+  app.add_option("--transport", transport, "Transport of a child process")->group("");
+  app.add_option("--serve", workers, "Be the shard of this many workers")->group("");
+  app.add_option("--work", port, "Be a worker of the shard at this port")->group("");
   CLI11_PARSE(app, argc, argv);
   const MeshOptions options{
       .tls = tls,
@@ -222,7 +221,7 @@ int main(int argc, char** argv) {
   std::map<std::string, std::vector<double>> rates;
   for (int round = 0; round < rounds; ++round) {
     if (transports.find("none") != std::string::npos)
-      rates["none"].push_back(work_alone(std::stod(seconds)));
+      rates["none"].push_back(compute_only(std::stod(seconds)));
     for (const std::string kind : {"plain", "tcp", "shm"})
       for (const int count : {1, 2})
         if (transports.find(kind) != std::string::npos)
@@ -230,8 +229,8 @@ int main(int argc, char** argv) {
               measure(count, kind,
                       {"--tls", tls, "--seconds", seconds, "--window", std::to_string(window)}));
   }
-  std::printf("push + pull of %.2f MB a second, median (range) of %d rounds\n", kParameters * 4e-6,
-              rounds);
+  std::printf("push + pull of %.2f MB per second, median (range) of %d rounds\n",
+              kParameters * 4e-6, rounds);
   for (const auto& [name, values] : rates) print(name, values);
   return 0;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// RandomSamples: labelled noise in memory, for benchmarks that need data of a shape and no meaning.
+// RandomSamples: labelled noise in memory, for benchmarks.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -12,7 +12,7 @@ namespace leeway::bench {
 
 class RandomSamples final : public Dataset {
  public:
-  /// Pixels in 0..1, or tokens.
+  /// Samples are pixels in [0, 1], or tokens.
   RandomSamples(const Task& task, std::int64_t count)
       : sample_(task.input),
         classes_(task.classes),

@@ -1,4 +1,4 @@
-"""What a run of a scenario program came to, for benchmarks that run several."""
+"""Runs a scenario program and reads its result, for benchmarks."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def result_of(*command):
-    """Runs it without a word; its result.json. Ends this program where it fails."""
+    """Runs the command quietly and returns its result.json. Exits if the command fails."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         done = subprocess.run([*command, "--out", out, "--quiet"], capture_output=True, text=True)

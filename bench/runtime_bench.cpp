@@ -1,8 +1,8 @@
-// What the runtime costs on top of the computation: whole runs of the MLP 784-512-256-10, batch 64,
-// momentum SGD, pull and push included, against a plain loop over oneDNN's sgemm, interleaved; and
-// pull+push cycles a second of a model of 1,010 parameters.
+// Overhead of the runtime: whole runs of the MLP 784-512-256-10 (batch 64, momentum SGD), with
+// pulls and pushes, interleaved with a plain loop over oneDNN's sgemm; and pull+push cycles per
+// second of a model with 1,010 parameters.
 //
-//   runtime_bench [PAIRS]     rounds of interleaved measurements, 7 by default
+//   runtime_bench [PAIRS]     number of interleaved rounds, 7 by default
 #include <sched.h>
 
 #include <algorithm>
@@ -25,9 +25,9 @@ namespace {
 using namespace leeway;
 
 constexpr std::int64_t kBatch = 64;
-constexpr std::uint64_t kIterations = 1500;  // of one worker: about a second
+constexpr std::uint64_t kIterations = 1500;  // per worker: about a second
 
-/// With a test set that costs nothing to evaluate.
+/// The data with a test set that costs nothing to evaluate.
 TrainTest loaded(const plan::DataSource& source) {
   auto data = load_data(source, 1);
   if (!data) {
@@ -38,7 +38,7 @@ TrainTest loaded(const plan::DataSource& source) {
   return *data;
 }
 
-/// Threads made from now on, and this one, run on these cores.
+/// Pins this thread and its future threads to these cores.
 void use_cores(const std::vector<int>& cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -59,7 +59,7 @@ void plain_loop() {
   for (std::uint64_t i = 0; i < kIterations; ++i) loop.step(labels.data(), true);
 }
 
-/// Samples a second of `count` plain loops side by side, each on its core.
+/// Samples per second of `count` concurrent plain loops, each on its own core.
 double plain(std::uint32_t count) {
   const double seconds = seconds_of([&] {
     std::vector<std::thread> threads;
@@ -98,7 +98,7 @@ double leeway_run(const Plan& plan) {
   return result.samples_per_second;
 }
 
-/// Pull+push cycles a second: logistic regression on 100 features, 10 classes, one sample an
+/// Pull+push cycles per second: logistic regression on 100 features and 10 classes, one sample per
 /// iteration.
 double cycles(std::uint32_t workers, bool prefetch) {
   Plan plan = mlp_plan(workers, prefetch);
@@ -114,7 +114,7 @@ double cycles(std::uint32_t workers, bool prefetch) {
 struct Row {
   std::string name;
   std::function<double()> run;
-  int peer = -1;  // row to compare with
+  int peer = -1;  // index of the row to compare with
   std::vector<double> figures;
 };
 

@@ -1,14 +1,13 @@
-// Steps a second of the simulator, and memory of a worker: whole runs of MLP 784-32-10, batch 16,
-// in which nothing is computed but costs, with and without the checkers.
+// Steps per second of the simulator and memory per worker: whole runs of the MLP 784-32-10, batch
+// 16, that compute only costs, with and without checkers.
 //
 //   sim_bench [--workers 10000] [--iterations 300000] [--shards 4] [--staleness 3] [--slow 0:4x]
 //             [--fault 2:crash@10] [--seed 1] [--rounds 1]
 //
-// Steps are those of the trace: messages delivered, timers, parts computed, and what roles tell.
-// Seconds are those that a processor was at work. Each run is in a process of its own.
-// "bytes/worker" is how much the process has grown from before the roles were made to the end of
-// the run; "hash" is that of the protocol: a change of the simulator that changes no behaviour
-// leaves it as it was.
+// Steps are the entries of the trace: delivered messages, timers, finished work and events of
+// roles. Seconds are CPU time. Each run has its own process. "bytes/worker" is the growth of the
+// process from the creation of the roles to the end of the run. "hash" is the hash of the protocol:
+// a change of the simulator that keeps its behaviour keeps the hash.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +27,7 @@ namespace {
 
 using namespace leeway;
 
-/// As many samples as Fashion-MNIST has, and nothing in them.
+/// As many samples as Fashion-MNIST, all blank.
 class BlankImages final : public Dataset {
  public:
   explicit BlankImages(std::int64_t size) : size_(size) {}
@@ -58,8 +57,8 @@ T must(Expected<T> value) {
   std::exit(2);
 }
 
-/// Of this process: a run has one thread, and should not count who else uses its core.
-double processor_seconds() {
+/// CPU time of this process, which does not depend on the load of the machine.
+double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
@@ -75,9 +74,9 @@ double resident_bytes() {
 Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
   const double before = resident_bytes();
   sim::Simulation simulation(job, {}, {.checkers = checked});
-  const double began = processor_seconds();
+  const double began = cpu_seconds();
   if (const auto stuck = simulation.run(); !stuck.empty()) throw std::runtime_error(stuck);
-  const double took = processor_seconds() - began;
+  const double took = cpu_seconds() - began;
   const auto& host = simulation.host();
   return {.steps = host.trace().steps(),
           .hash = host.trace().protocol(),
@@ -86,9 +85,9 @@ Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
           .bytes_per_worker = (resident_bytes() - before) / job->plan.workers};
 }
 
-Figures simulate_apart(const std::shared_ptr<const Job>& job, bool checked) {
+Figures simulate_in_child(const std::shared_ptr<const Job>& job, bool checked) {
   int channel[2];
-  if (pipe(channel) != 0) throw std::runtime_error("no pipe");
+  if (pipe(channel) != 0) throw std::runtime_error("cannot create a pipe");
   const pid_t child = fork();
   if (child == 0) {
     int status = 1;
@@ -102,10 +101,10 @@ Figures simulate_apart(const std::shared_ptr<const Job>& job, bool checked) {
   }
   close(channel[1]);
   Figures figures;
-  const bool told = read(channel[0], &figures, sizeof figures) == sizeof figures;
+  const bool complete = read(channel[0], &figures, sizeof figures) == sizeof figures;
   close(channel[0]);
   waitpid(child, nullptr, 0);
-  if (!told) throw std::runtime_error("a run has failed");
+  if (!complete) throw std::runtime_error("a run failed");
   return figures;
 }
 
@@ -150,15 +149,15 @@ int main(int argc, char** argv) {
   std::string staleness = "3";
   std::vector<std::string> slow, faults;
   int rounds = 1;
-  CLI::App app("Steps a second of the simulator, and memory of a worker.");
+  CLI::App app("Steps per second of the simulator and memory per worker.");
   app.add_option("--workers", plan.workers);
-  app.add_option("--iterations", plan.stop.iterations, "of all workers together");
+  app.add_option("--iterations", plan.stop.iterations, "Iterations of all workers together");
   app.add_option("--shards", plan.shards);
-  app.add_option("--staleness", staleness, "a number, bsp or asp");
-  app.add_option("--slow", slow, "such as 3:4x");
-  app.add_option("--fault", faults, "such as 2:crash@100");
+  app.add_option("--staleness", staleness, "A number, bsp or asp");
+  app.add_option("--slow", slow, "For example 3:4x");
+  app.add_option("--fault", faults, "For example 2:crash@100");
   app.add_option("--seed", plan.seed);
-  app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
+  app.add_option("--rounds", rounds, "Interleaved rounds")->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
   try {
     plan.consistency = must(parse_staleness(staleness));
@@ -169,8 +168,8 @@ int main(int argc, char** argv) {
         make_job(plan, {std::make_shared<BlankImages>(60'000), std::make_shared<BlankImages>(16)}));
     std::vector<Figures> plain, checked;
     for (int round = 0; round < rounds; ++round) {
-      plain.push_back(simulate_apart(job, false));
-      checked.push_back(simulate_apart(job, true));
+      plain.push_back(simulate_in_child(job, false));
+      checked.push_back(simulate_in_child(job, true));
     }
     std::printf("%-12s %10s %8s %10s (least to most) %8s %8s  %s\n", "checkers", "steps", "seconds",
                 "steps/s", "virtual", "bytes", "hash");

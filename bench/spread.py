@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What spreading a run over processes costs: the same run in one process and over several, interleaved, on the same cores.
+"""Cost of spreading a run over processes: the same run in one process and in three, interleaved, on the same cores.
 
 usage: spread.py [--rounds 7] [--seconds 5] [--scenario fashion-mlp] [--build build/release] [-- ARGUMENTS OF THE SCENARIO...]
 
-Two workers and one shard: in one process; over a program and two node agents (the shard beside worker 0) by shared memory; the
-same by TCP. Prints samples a second, and the share that is lost. Let nothing else run meanwhile.
+Two workers and one shard: in one process; in a program and two node agents (worker 0 with the shard) over shared memory; and
+over TCP. Prints samples per second and the loss in percent. Needs an otherwise idle machine.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def start_agent(leeway):
         found = re.search(r"127\.0\.0\.1:(\d+)", line)
         if found:
             return agent, "127.0.0.1:" + found[1]
-    sys.exit("a node agent does not start")
+    sys.exit("a node agent did not start")
 
 
 def main():

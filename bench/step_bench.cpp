@@ -1,6 +1,6 @@
-// One training step of the MLP 784-512-256-10 on one thread, batch by batch: Leeway's Pass and
-// optimizer against a plain loop over oneDNN's sgemm, which is what any runtime on top can hope
-// for. Run with --benchmark_enable_random_interleaving=true to compare.
+// Training steps of the MLP 784-512-256-10 on one thread: Leeway's Pass and optimizer against a
+// plain loop over oneDNN's sgemm, the upper bound for any runtime. To compare them, run with
+// --benchmark_enable_random_interleaving=true.
 #include <benchmark/benchmark.h>
 
 #include "bench/model_memory.hpp"

@@ -1,11 +1,11 @@
-// Samples a second that a model trains at, on synthetic data in memory, momentum SGD: one step
-// after the other on one thread, or whole runs of the runtime with some workers. Made to be
-// interleaved with other programs, which bench/peers/compare.py does; so it prints one line.
+// Samples per second of training a model with momentum SGD on synthetic data in memory: steps on
+// one thread, or whole runs of the runtime. bench/peers/compare.py interleaves it with other
+// programs, so it prints one line.
 //
 //   train_bench MODEL [--batch 64] [--workers N] [--seconds 1.5] [--device cpu] [--profile]
 //
 // MODEL: mlp (784-512-256-10), lenet (1x28x28), vgg (3x32x32), resnet (3x32x32), gpt (64 tokens).
-// Without --workers, no actors.
+// Without --workers it runs steps without actors.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace leeway;
 
-constexpr std::int64_t kBatches = 64;  // of data in memory
+constexpr std::int64_t kBatches = 64;  // in memory
 
 struct Setting {
   std::string model = "mlp";
@@ -41,7 +41,7 @@ T must(Expected<T> value) {
   std::exit(2);
 }
 
-bool on_processor(const Setting& setting) {
+bool is_on_cpu(const Setting& setting) {
   return setting.device == "cpu";
 }
 
@@ -49,8 +49,7 @@ double seconds_since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-/// Samples a second of `step`, called until `seconds` have passed, after a fifth of that
-/// unmeasured.
+/// Samples per second of `step`, called for `seconds` after a warm-up of a fifth of that.
 double rate(double seconds, std::int64_t batch, const std::function<void()>& step) {
   auto began = std::chrono::steady_clock::now();
   do step();
@@ -81,7 +80,7 @@ double one_thread(const Setting& setting, const bench::Task& task,
   });
 }
 
-/// A run long enough for the time asked for; its length is found by a short one.
+/// A run of about the requested time; a short run determines the number of iterations.
 double with_runtime(const Setting& setting, const bench::Task& task) {
   const auto data = std::make_shared<bench::RandomSamples>(task, kBatches * setting.batch);
   const auto few = std::make_shared<bench::RandomSamples>(task, 16);
@@ -118,22 +117,22 @@ double with_runtime(const Setting& setting, const bench::Task& task) {
 
 int main(int argc, char** argv) {
   Setting setting;
-  CLI::App app("Samples a second that a model trains at, on synthetic data in memory.");
+  CLI::App app("Samples per second of training a model on synthetic data in memory.");
   app.add_option("model", setting.model, "mlp, lenet, vgg, resnet or gpt")->required();
-  app.add_option("--batch", setting.batch, "samples of a step")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--workers", setting.workers, "run the runtime, with this many workers");
-  app.add_option("--seconds", setting.seconds, "to measure for")->check(CLI::PositiveNumber);
+  app.add_option("--batch", setting.batch, "samples per step")->check(CLI::Range(1, 1 << 20));
+  app.add_option("--workers", setting.workers, "run the runtime with this many workers");
+  app.add_option("--seconds", setting.seconds, "seconds to measure")->check(CLI::PositiveNumber);
   app.add_option("--device", setting.device, "cpu, cuda or cuda:1");
-  app.add_flag("--profile", setting.profile, "time and share of the peak, layer by layer");
+  app.add_flag("--profile", setting.profile, "print time and share of the peak for each layer");
   CLI11_PARSE(app, argc, argv);
   const auto task = bench::tasks().find(setting.model);
   if (task == bench::tasks().end()) {
-    std::fprintf(stderr, "train_bench: no model \"%s\"; give mlp, lenet, vgg, resnet or gpt\n",
+    std::fprintf(stderr, "train_bench: unknown model \"%s\"; give mlp, lenet, vgg, resnet or gpt\n",
                  setting.model.c_str());
     return 2;
   }
   if (setting.profile && setting.workers > 0) {
-    std::fprintf(stderr, "train_bench: --profile looks at one thread; leave out --workers\n");
+    std::fprintf(stderr, "train_bench: --profile needs one thread; leave out --workers\n");
     return 2;
   }
   const auto profile = setting.profile ? std::make_shared<Profile>() : nullptr;
@@ -143,7 +142,7 @@ int main(int argc, char** argv) {
               static_cast<long long>(setting.batch), setting.workers > 0 ? "runtime" : "one thread",
               figure);
   if (profile)
-    std::printf("%s", profile_table(profile->rows(), on_processor(setting)
+    std::printf("%s", profile_table(profile->rows(), is_on_cpu(setting)
                                                          ? std::optional(kernels::measure_peak())
                                                          : std::nullopt)
                           .c_str());

@@ -1,6 +1,5 @@
 #pragma once
-// LW_CHECK: internal consistency, checked in release builds too. A failure is a bug, never bad
-// input.
+// LW_CHECK: assertions that stay on in release builds. A failure is a bug, never bad input.
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -27,8 +26,8 @@ template <class... Values>
 
 }  // namespace leeway
 
-/// LW_CHECK(condition, values...) throws CheckFailed with file, line, condition and values unless
-/// `condition`.
+/// LW_CHECK(condition, values...) throws CheckFailed with file, line, condition and values if
+/// `condition` is false.
 #define LW_CHECK(condition, ...)                                                                 \
   do {                                                                                           \
     if (!(condition)) [[unlikely]]                                                               \

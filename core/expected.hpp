@@ -1,7 +1,6 @@
 #pragma once
-// Expected<T>: a value, or the reason why there is none, for failures that are expected at a
-// boundary (configuration, files, decoding). The text names the thing, what was found and what
-// would be right.
+// Expected<T>: a value or an Error, for failures at a boundary (configuration, files, decoding).
+// The text of an Error names the thing, the value found and the correct value.
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,7 +30,7 @@ class [[nodiscard]] Expected {
   T* operator->() { return &get(); }
   const T* operator->() const { return &const_cast<Expected*>(this)->get(); }
 
-  /// Why there is no value. Requires !has_value().
+  /// Requires !has_value().
   const Error& error() const {
     LW_CHECK(!has_value());
     return std::get<1>(state_);

@@ -1,5 +1,5 @@
 #pragma once
-// Fifo: a queue for where there are many of them, mostly short: an empty one is three words.
+// Fifo: a queue that takes only four words when empty. Use it where many short queues are kept.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -13,13 +13,13 @@ class Fifo {
   bool empty() const { return head_ == items_.size(); }
   std::size_t size() const { return items_.size() - head_; }
   void push_back(T item) { items_.push_back(std::move(item)); }
-  /// Requires that it is not empty, like pop_front().
+  /// front() and pop_front() require a non-empty queue.
   T& front() { return items_[head_]; }
   const T& front() const { return items_[head_]; }
   void pop_front() {
     items_[head_++] = T();
-    const bool waste = head_ >= kLeastWaste && 2 * head_ >= items_.size();
-    if (!waste && !empty()) return;
+    const bool compact = head_ >= kMinCompaction && 2 * head_ >= items_.size();
+    if (!compact && !empty()) return;
     items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
     head_ = 0;
   }
@@ -27,10 +27,10 @@ class Fifo {
     items_.clear();
     head_ = 0;
   }
-  /// Takes out those for which `goes(item)`, in order; the others keep theirs.
-  template <class Goes>
-  void erase_if(Goes goes) {
-    items_.erase(std::remove_if(begin(), end(), std::move(goes)), items_.end());
+  /// Removes the items for which `predicate(item)` is true; the others keep their order.
+  template <class Predicate>
+  void erase_if(Predicate predicate) {
+    items_.erase(std::remove_if(begin(), end(), std::move(predicate)), items_.end());
   }
   auto begin() { return items_.begin() + static_cast<std::ptrdiff_t>(head_); }
   auto end() { return items_.end(); }
@@ -38,9 +38,9 @@ class Fifo {
   auto end() const { return items_.end(); }
 
  private:
-  static constexpr std::size_t kLeastWaste = 4;
+  static constexpr std::size_t kMinCompaction = 4;
   std::vector<T> items_;
-  std::size_t head_ = 0;  // those before it are waste: at most half, or a few
+  std::size_t head_ = 0;  // index of the front; earlier items are spent
 };
 
 }  // namespace leeway

@@ -1,13 +1,12 @@
 #pragma once
-// Strong integer types: names of things (Id) and counts of things (Count) that do not convert into
-// each other.
+// Strong integer types that do not convert into each other: Id names a thing, Count counts things.
 #include <compare>
 #include <cstdint>
 #include <ostream>
 
 namespace leeway {
 
-/// The name of one thing among its kind. Ids compare and print; they do no arithmetic.
+/// Ids compare and print, but have no arithmetic.
 template <class Tag, class Rep = std::uint32_t>
 class Id {
  public:
@@ -20,7 +19,7 @@ class Id {
   Rep value_ = 0;
 };
 
-/// A count that only its own kind can be compared with. `a - b` is a plain signed number.
+/// Counts compare only with their own kind. `a - b` is a plain signed number.
 template <class Tag>
 class Count {
  public:
@@ -52,16 +51,16 @@ using WorkerId = Id<struct WorkerTag>;
 using ShardId = Id<struct ShardTag>;
 using BlockId = Id<struct BlockTag>;
 using LeaseId = Id<struct LeaseTag, std::uint64_t>;
-/// Which life of an actor speaks: a restarted actor comes back under a higher incarnation.
+/// Distinguishes restarts of an actor: each restart has a higher incarnation.
 using Incarnation = Id<struct IncarnationTag>;
-/// Number of a membership: each admission, idling and eviction makes a new one.
+/// Version of the membership; each admission, idling and eviction starts a new view.
 using View = Id<struct ViewTag, std::uint64_t>;
 
-/// 0-based number of a worker's iteration.
+/// Index of a worker's iteration, from 0.
 using Iteration = Count<struct IterationTag>;
-/// A worker's count of finished iterations; never time.
+/// Number of iterations that a worker has finished; never time.
 using Clock = Count<struct ClockTag>;
-/// Pushes applied to a block.
+/// Number of pushes applied to a block.
 using Version = Count<struct VersionTag>;
 using Epoch = Count<struct EpochTag>;
 

@@ -1,6 +1,6 @@
 #pragma once
-// Seeded randomness with our own distributions on integers, the same on every processor and
-// library.
+// Seeded random numbers. The distributions are Leeway's own, so that every processor and standard
+// library draws the same integers.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -27,7 +27,7 @@ class Rng {
     for (auto& word : state_) word = seed = mix64(seed);
   }
 
-  /// An independent stream for a purpose: Rng(seed).stream(a, b) depends on seed, a and b alone.
+  /// An independent stream for the purpose (a, b).
   static constexpr Rng stream(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0) {
     return Rng(mix64(mix64(mix64(seed) ^ a) ^ b));
   }
@@ -60,8 +60,8 @@ class Rng {
   /// Uniform in [0, 1), a multiple of 2^-53.
   constexpr double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
-  /// Standard normal, by Marsaglia's polar method. Calls libm: for weights and data, not for what
-  /// decides an event.
+  /// Standard normal, by Marsaglia's polar method. It calls libm, whose results differ between
+  /// libraries: use it for weights and data, not for decisions about events.
   double normal() {
     for (;;) {
       const double u = 2 * uniform() - 1;

@@ -1,5 +1,5 @@
 #pragma once
-// Small text helpers for messages that people read.
+// Text helpers for errors and terminal output.
 #include <cstddef>
 #include <initializer_list>
 #include <sstream>
@@ -9,7 +9,7 @@
 
 namespace leeway {
 
-/// All arguments printed one after the other: concat("worker ", 3).
+/// concat("worker ", 3) == "worker 3".
 template <class... Values>
 std::string concat(const Values&... values) {
   std::ostringstream out;
@@ -19,18 +19,18 @@ std::string concat(const Values&... values) {
 
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 
-/// Without the spaces, tabs and carriage returns at its ends; borrowed from `text`.
+/// `text` without the spaces, tabs and carriage returns at its ends; a view into `text`.
 std::string_view trimmed(std::string_view text);
 
-/// Letters to insert, delete, replace or swap with a neighbour to turn `a` into `b` (optimal string
-/// alignment).
+/// Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`
+/// (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `word`, or "" when none is near enough to be meant.
+/// The candidate nearest to `word`, or "" if none is near enough to be a typo of it.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// `; did you mean "momentum"?` or `; known are a, b, c` - the end of an error about an unknown
-/// name.
+/// The end of an error about an unknown name: `; did you mean "momentum"?` or
+/// `; known are a, b, c`.
 std::string suggest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace leeway

@@ -1,6 +1,5 @@
 #pragma once
-// TextReader: goes through a short text from left to right, and remembers the first thing that was
-// not there. For values that flags spell.
+// TextReader: parses the value of a flag from left to right and remembers the first error.
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -45,7 +44,7 @@ class TextReader {
     return value;
   }
   std::uint32_t iterations() { return number<std::uint32_t>("number of iterations"); }
-  /// `200ms`, `50us` or `2s`, in seconds; nothing of it is read if there is no unit.
+  /// Reads `200ms`, `50us` or `2s`, in seconds. Consumes nothing if the unit is missing.
   bool skip_time(double& seconds) {
     TextReader ahead = *this;
     const auto value = ahead.number<double>("time");
@@ -61,13 +60,13 @@ class TextReader {
     at_ = ahead.at_;
     return true;
   }
-  /// A time, which must be there.
+  /// Like skip_time, but a missing time is an error.
   double time() {
     double seconds = 0;
     if (!skip_time(seconds)) missing("time, such as 200ms or 2s,");
     return seconds;
   }
-  /// Letters, and hyphens between them.
+  /// Reads lower-case letters, and hyphens after the first letter.
   std::string word() {
     const std::size_t begin = at_;
     while (at_ < text_.size() &&
@@ -75,11 +74,11 @@ class TextReader {
       ++at_;
     return std::string(text_.substr(begin, at_ - begin));
   }
-  /// Everything up to the last `end`.
+  /// Reads everything up to the last `end`.
   std::string up_to_last(char end) {
     const std::size_t length = rest().rfind(end);
     if (length == 0 || length == std::string_view::npos) {
-      missing("name of a file");
+      missing("file name");
       return {};
     }
     std::string found(rest().substr(0, length));
@@ -96,7 +95,7 @@ class TextReader {
   }
 
   std::string_view rest() const { return text_.substr(at_); }
-  /// Empty while nothing was missing.
+  /// The first error; empty if there is none.
   const std::string& problem() const { return problem_; }
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
-// Time as integer nanoseconds, real or virtual: roles get it from their host and never ask the
-// system.
+// Real or virtual time in integer nanoseconds. Roles get it from their host, never from the system.
 #include <compare>
 #include <cstdint>
 

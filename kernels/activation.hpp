@@ -1,12 +1,11 @@
 #pragma once
-// activation: gelu, tanh and sigmoid, element by element. (relu has a file of its own.) The
-// formulas are functors that the CPU and the GPU share.
+// activation: gelu, tanh and sigmoid of each element. The CPU and the GPU share the formulas.
 #include <cstdint>
 
 namespace leeway::kernels {
 
-/// gelu: x * Phi(x), with Phi the normal distribution's, not its tanh approximation (Hendrycks and
-/// Gimpel 2016); tanh; sigmoid: 1 / (1 + exp(-x)).
+/// gelu: x * Phi(x), exact and not by the tanh approximation (Hendrycks and Gimpel 2016); sigmoid:
+/// 1 / (1 + exp(-x)).
 enum class Activation : std::uint8_t { gelu, tanh, sigmoid };
 
 /// y = f(x). y, x: (count); y may be x.

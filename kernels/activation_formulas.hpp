@@ -1,6 +1,6 @@
 #pragma once
-// The formulas of activation.hpp, as functors over one element: `forward` of x, and `slope`, the
-// derivative there, of what is kept for it.
+// The formulas of activation.hpp as functors over one element: forward(x), and slope(kept), the
+// derivative, where the kept value is x or y.
 #include "kernels/math.hpp"
 
 namespace leeway::kernels {

@@ -13,8 +13,8 @@ namespace leeway::kernels {
 
 namespace {
 
-// Of a head, a block of queries meets one block of keys after the other. What belongs to a query
-// lies in a lane of a vector, so its maximum and its sum are taken without crossing lanes.
+// A block of queries of a head visits its blocks of keys in order. Each query has a lane of a
+// vector, so that its maximum and its sum need no operation across lanes.
 constexpr std::int64_t kQueries = 2 * kLanes;
 constexpr std::int64_t kKeys = 64;
 
@@ -22,8 +22,8 @@ constexpr std::int64_t rounded_up(std::int64_t count, std::int64_t to) {
   return (count + to - 1) / to * to;
 }
 
-/// Memory of one head at work, rows and columns filled up with zeros to whole blocks: the sizes are
-/// those of `rows_` tokens and `columns_` features.
+/// Scratch memory of one head. Rows (tokens) and columns (features) are padded with zeros to whole
+/// blocks.
 struct Workspace {
   Workspace(std::byte* bytes, const AttentionShape& s)
       : rows(rounded_up(s.tokens, kQueries)), columns(rounded_up(s.head_features(), kLanes)) {
@@ -34,20 +34,21 @@ struct Workspace {
       return taken;
     };
     for (float** of_tokens : {&q, &k, &v, &dy, &dk, &dv}) *of_tokens = take(rows * columns);
-    for (float** of_block : {&turned, &turned_dy, &sums}) *of_block = take(kQueries * columns);
+    for (float** of_block : {&q_transposed, &dy_transposed, &sums})
+      *of_block = take(kQueries * columns);
     for (float** of_pair : {&weights, &slopes}) *of_pair = take(kQueries * kKeys);
     bytes_used = static_cast<std::size_t>(reinterpret_cast<std::byte*>(next) - bytes);
   }
 
   std::int64_t rows, columns;
-  float *q, *k, *v, *dy, *dk, *dv;  // (rows, columns)
-  float *turned, *turned_dy;        // (columns, kQueries): a block of q or dy, transposed
-  float* sums;                      // (kQueries, columns): a block of y or of dq
-  float *weights, *slopes;          // (kKeys, kQueries): of the pairs of two blocks
+  float *q, *k, *v, *dy, *dk, *dv;      // (rows, columns)
+  float *q_transposed, *dy_transposed;  // (columns, kQueries): a block of q or dy, transposed
+  float* sums;                          // (kQueries, columns): a block of y or of dq
+  float *weights, *slopes;              // (kKeys, kQueries): of the pairs of two blocks
   std::size_t bytes_used;
 };
 
-/// to (count) = scale * from: whole vectors, then what is left.
+/// to (count) = scale * from, in whole vectors and a remainder.
 LW_INLINE void scale_row(float* to, const float* from, float scale, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) store_lanes(to + i, scale * load_lanes(from + i));
@@ -67,23 +68,23 @@ LW_INLINE void pack(float* to, const float* from, std::int64_t stride, float sca
 }
 
 /// to (columns, kQueries) = the transpose of kQueries rows.
-LW_INLINE void turn(float* to, const float* rows, std::int64_t columns) {
+LW_INLINE void transpose_rows(float* to, const float* rows, std::int64_t columns) {
   for (std::int64_t c = 0; c < columns; c += kLanes)
     for (std::int64_t r = 0; r < kQueries; r += kLanes)
       transpose(to + c * kQueries + r, kQueries, rows + r * columns + c, columns);
 }
 
-/// Of keys `first_key` onwards and queries `first_query` onwards: hides later keys from a query.
-LW_INLINE void hide_later(float* logits, std::int64_t first_key, std::int64_t keys,
-                          std::int64_t first_query) {
+/// Masks the keys, from `first_key` on, that come after a query, from `first_query` on.
+LW_INLINE void mask_later_keys(float* logits, std::int64_t first_key, std::int64_t keys,
+                               std::int64_t first_query) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   for (std::int64_t k = std::max<std::int64_t>(0, first_query + 1 - first_key); k < keys; ++k) {
-    const std::int64_t hidden = first_key + k - first_query;  // as many queries come before the key
+    const std::int64_t hidden = first_key + k - first_query;  // number of queries before the key
     std::fill_n(logits + k * kQueries, std::min(hidden, kQueries), kNever);
   }
 }
 
-/// Maximum and sum of each query's softmax so far.
+/// Running maximum and sum of each query's softmax.
 struct Softmax {
   float largest[kQueries], sum[kQueries];
 
@@ -91,9 +92,9 @@ struct Softmax {
     std::fill_n(largest, kQueries, -std::numeric_limits<float>::infinity());
     std::fill_n(sum, kQueries, 0.0f);
   }
-  /// logits (keys, kQueries) become weights relative to the new maximum; factor (kQueries) = what
-  /// brings down all that came before to it.
-  LW_INLINE void take(float* logits, std::int64_t keys, float* factor) {
+  /// logits (keys, kQueries) become weights relative to the new maximum; factor (kQueries) =
+  /// rescales earlier results to it.
+  LW_INLINE void update(float* logits, std::int64_t keys, float* factor) {
     float top[kQueries];
     for (std::int64_t half = 0; half < kQueries; half += kLanes) {
       Lanes most = load_lanes(largest + half);
@@ -123,7 +124,7 @@ struct Softmax {
   }
 };
 
-/// Rows of a block that are tokens.
+/// Number of rows of a block that are tokens, not padding.
 LW_INLINE std::int64_t rows_of(std::int64_t first_query, const AttentionShape& s) {
   return std::min(kQueries, s.tokens - first_query);
 }
@@ -135,17 +136,17 @@ LW_SIMD void forward_head(float* y, float* log_sum, const float* x, const Worksp
   pack(w.k, x + s.features, 3 * s.features, 1, w, s);
   pack(w.v, x + 2 * s.features, 3 * s.features, 1, w, s);
   for (std::int64_t query = 0; query < w.rows; query += kQueries) {
-    turn(w.turned, w.q + query * columns, columns);
+    transpose_rows(w.q_transposed, w.q + query * columns, columns);
     Softmax softmax;
     softmax.begin();
     const std::int64_t seen = query + kQueries;
     for (std::int64_t key = 0; key < seen; key += kKeys) {
       const std::int64_t keys = std::min(kKeys, seen - key);
       multiply({keys, kQueries, columns, false}, w.weights, kQueries,
-               {w.k + key * columns, columns, 1}, w.turned, kQueries);
-      hide_later(w.weights, key, keys, query);
+               {w.k + key * columns, columns, 1}, w.q_transposed, kQueries);
+      mask_later_keys(w.weights, key, keys, query);
       float factor[kQueries];
-      softmax.take(w.weights, keys, factor);
+      softmax.update(w.weights, keys, factor);
       for (std::int64_t i = 0; key > 0 && i < kQueries; ++i)
         scale_row(w.sums + i * columns, w.sums + i * columns, factor[i], columns);
       multiply({kQueries, columns, keys, key > 0}, w.sums, columns, {w.weights, 1, kQueries},
@@ -159,8 +160,8 @@ LW_SIMD void forward_head(float* y, float* log_sum, const float* x, const Worksp
   }
 }
 
-/// What the softmax's gradient subtracts: (kQueries) = the product of y and dy. And the logarithms
-/// of the sums, filled up with zeros.
+/// product (kQueries) = dot products of y and dy, which the softmax's gradient subtracts; logs =
+/// log_sum padded with zeros.
 LW_INLINE void row_terms(float* product, float* logs, const float* y, const float* log_sum,
                          std::int64_t query, const Workspace& w, const AttentionShape& s) {
   const std::int64_t features = s.head_features(), rows = rows_of(query, s);
@@ -177,8 +178,8 @@ LW_INLINE void row_terms(float* product, float* logs, const float* y, const floa
   }
 }
 
-/// sums (keys, columns) += of_pairs (keys, kQueries) rows (kQueries, columns); but of the keys that
-/// no earlier query has seen, =.
+/// sums (keys, columns) += of_pairs (keys, kQueries) rows (kQueries, columns); = for keys that no
+/// earlier query has seen.
 LW_INLINE void add_by_key(float* sums, const float* of_pairs, const float* rows, std::int64_t key,
                           std::int64_t keys, std::int64_t query, std::int64_t columns) {
   const std::int64_t seen = std::min(keys, query - key);
@@ -187,24 +188,24 @@ LW_INLINE void add_by_key(float* sums, const float* of_pairs, const float* rows,
            {of_pairs + seen * kQueries, kQueries, 1}, rows, columns);
 }
 
-/// The gradients of one head's block of queries: adds to w.dk and w.dv, and gives w.sums = dq.
+/// Gradients of a block of queries of one head: w.sums = dq; adds to w.dk and w.dv.
 LW_INLINE void backward_block(const float* y, const float* log_sum, std::int64_t query,
                               const Workspace& w, const AttentionShape& s) {
   const std::int64_t columns = w.columns;
   const float* const q = w.q + query * columns;
   const float* const dy = w.dy + query * columns;
-  turn(w.turned, q, columns);
-  turn(w.turned_dy, dy, columns);
+  transpose_rows(w.q_transposed, q, columns);
+  transpose_rows(w.dy_transposed, dy, columns);
   float product[kQueries], logs[kQueries];
   row_terms(product, logs, y, log_sum, query, w, s);
   const std::int64_t seen = query + kQueries;
   for (std::int64_t key = 0; key < seen; key += kKeys) {
     const std::int64_t keys = std::min(kKeys, seen - key), at = key * columns;
     multiply({keys, kQueries, columns, false}, w.weights, kQueries, {w.k + at, columns, 1},
-             w.turned, kQueries);
+             w.q_transposed, kQueries);
     multiply({keys, kQueries, columns, false}, w.slopes, kQueries, {w.v + at, columns, 1},
-             w.turned_dy, kQueries);
-    hide_later(w.weights, key, keys, query);
+             w.dy_transposed, kQueries);
+    mask_later_keys(w.weights, key, keys, query);
     for (std::int64_t k = 0; k < keys; ++k)
 #pragma omp simd
       for (std::int64_t i = 0; i < kQueries; ++i) {
@@ -243,7 +244,7 @@ LW_SIMD void backward_head(float* dx, const float* dy, const float* x, const flo
   unpack(dx + 2 * s.features, w.dv, s.tokens, stride, 1, features, columns);
 }
 
-/// Calls f(sample, head), each head of each sample.
+/// Calls f(sample, head) for each head of each sample.
 template <class F>
 void for_each_head(const AttentionShape& s, F f) {
   check(s);

@@ -10,9 +10,9 @@ namespace leeway::kernels {
 
 namespace {
 
-/// Mean and sum of squared differences from it, a column of a strip, over `count` rows so far. They
-/// are joined as Chan, Golub and LeVeque (1983, equation 2.1) join those of two samples, which does
-/// not cancel when the mean is far from 0.
+/// Mean and sum of squared deviations of each column of a strip, over `count` rows. They are merged
+/// by Chan, Golub and LeVeque (1983, equation 2.1), which does not cancel if the mean is far from
+/// 0.
 struct Moments {
   double mean[kStrip] = {}, squares[kStrip] = {};
   double count = 0;
@@ -25,7 +25,7 @@ LW_INLINE void join(double& mean, double& squares, double count, double other_me
   squares += other_squares + difference * difference * count * share;
 }
 
-/// A block of rows: sums in float about a mean that is near, which the second pass sets right.
+/// Adds a block of rows: float sums about an approximate mean, which the second pass corrects.
 LW_INLINE void add_block(Moments& moments, const float* x, std::int64_t rows, std::int64_t width,
                          std::int64_t stride) {
   float mean[kStrip] = {}, sum[kStrip] = {}, squares[kStrip] = {};
@@ -67,8 +67,8 @@ LW_INLINE Moments moments_of(const float* x, const Strip& strip) {
              moments.mean[f * strip.columns + c], moments.squares[f * strip.columns + c],
              moments.count);
   moments.count *= static_cast<double>(strip.fold);
-  for_each_block(strip.left, [&](std::int64_t begin, std::int64_t rows) LW_INLINE_LAMBDA {
-    add_block(moments, x + begin, rows, strip.left.width, strip.left.stride);
+  for_each_block(strip.rest, [&](std::int64_t begin, std::int64_t rows) LW_INLINE_LAMBDA {
+    add_block(moments, x + begin, rows, strip.rest.width, strip.rest.stride);
   });
   return moments;
 }
@@ -78,54 +78,54 @@ struct Affine {
   float mean[kStrip], scale[kStrip], shift[kStrip];
 };
 
-LW_INLINE void apply(float* y, const float* x, const Part& part, const Affine& affine) {
-  for (std::int64_t r = 0; r < part.rows; ++r) {
-    const float* in = x + part.begin + r * part.stride;
-    float* out = y + part.begin + r * part.stride;
+LW_INLINE void apply(float* y, const float* x, const RowRange& range, const Affine& affine) {
+  for (std::int64_t r = 0; r < range.rows; ++r) {
+    const float* in = x + range.begin + r * range.stride;
+    float* out = y + range.begin + r * range.stride;
 #pragma omp simd
-    for (std::int64_t j = 0; j < part.width; ++j)
+    for (std::int64_t j = 0; j < range.width; ++j)
       out[j] = (in[j] - affine.mean[j]) * affine.scale[j] + affine.shift[j];
   }
 }
 
-/// mean, inv_std, gamma, beta: those of the strip.
+/// mean, inv_std, gamma, beta: of the strip's columns.
 LW_INLINE void normalise(float* y, const float* x, const Strip& strip, const float* mean,
                          const float* inv_std, const float* gamma, const float* beta) {
   Affine affine;
   float spread_gamma[kStrip];
-  spread(affine.mean, mean, strip);
-  spread(affine.scale, inv_std, strip);
-  spread(spread_gamma, gamma, strip);
-  spread(affine.shift, beta, strip);
+  repeat(affine.mean, mean, strip);
+  repeat(affine.scale, inv_std, strip);
+  repeat(spread_gamma, gamma, strip);
+  repeat(affine.shift, beta, strip);
   for (std::int64_t j = 0; j < strip.wide.width; ++j) affine.scale[j] *= spread_gamma[j];
   apply(y, x, strip.wide, affine);
-  apply(y, x, strip.left, affine);
+  apply(y, x, strip.rest, affine);
 }
 
 LW_INLINE float inverse_std(double variance, float epsilon) {
   return static_cast<float>(1 / std::sqrt(variance + static_cast<double>(epsilon)));
 }
 
-/// Sums over rows, a column, of dy and of dy * (x - mean): blocks in float, then in double.
+/// Sums of dy and of dy * (x - mean) for each column: blocks in float, totals in double.
 struct GradientSums {
   double dy[kStrip] = {}, product[kStrip] = {};
 };
 
-LW_INLINE void add_gradients(GradientSums& sums, const float* dy, const float* x, const Part& part,
-                             const float* mean) {
-  for_each_block(part, [&](std::int64_t begin, std::int64_t rows) LW_INLINE_LAMBDA {
+LW_INLINE void add_gradients(GradientSums& sums, const float* dy, const float* x,
+                             const RowRange& range, const float* mean) {
+  for_each_block(range, [&](std::int64_t begin, std::int64_t rows) LW_INLINE_LAMBDA {
     float block_dy[kStrip] = {}, block_product[kStrip] = {};
     for (std::int64_t r = 0; r < rows; ++r) {
-      const float* d = dy + begin + r * part.stride;
-      const float* in = x + begin + r * part.stride;
+      const float* d = dy + begin + r * range.stride;
+      const float* in = x + begin + r * range.stride;
 #pragma omp simd
-      for (std::int64_t j = 0; j < part.width; ++j) {
+      for (std::int64_t j = 0; j < range.width; ++j) {
         block_dy[j] += d[j];
         block_product[j] += d[j] * (in[j] - mean[j]);
       }
     }
 #pragma omp simd
-    for (std::int64_t j = 0; j < part.width; ++j) {
+    for (std::int64_t j = 0; j < range.width; ++j) {
       sums.dy[j] += static_cast<double>(block_dy[j]);
       sums.product[j] += static_cast<double>(block_product[j]);
     }
@@ -141,7 +141,7 @@ LW_INLINE GradientSums gradient_sums(const float* dy, const float* x, const Stri
       sums.dy[c] += sums.dy[f * strip.columns + c];
       sums.product[c] += sums.product[f * strip.columns + c];
     }
-  add_gradients(sums, dy, x, strip.left, spread_mean);
+  add_gradients(sums, dy, x, strip.rest, spread_mean);
   return sums;
 }
 
@@ -150,12 +150,12 @@ struct Backward {
   float mean[kStrip], scale[kStrip], slope[kStrip], shift[kStrip];
 };
 
-LW_INLINE void apply(float* dx, const float* dy, const float* x, const Part& part,
+LW_INLINE void apply(float* dx, const float* dy, const float* x, const RowRange& range,
                      const Backward& backward) {
-  for (std::int64_t r = 0; r < part.rows; ++r) {
-    const std::int64_t begin = part.begin + r * part.stride;
+  for (std::int64_t r = 0; r < range.rows; ++r) {
+    const std::int64_t begin = range.begin + r * range.stride;
 #pragma omp simd
-    for (std::int64_t j = 0; j < part.width; ++j)
+    for (std::int64_t j = 0; j < range.width; ++j)
       dx[begin + j] = dy[begin + j] * backward.scale[j] -
                       (x[begin + j] - backward.mean[j]) * backward.slope[j] - backward.shift[j];
   }
@@ -210,7 +210,7 @@ LW_SIMD void batch_norm_backward(float* dx, float* dgamma, float* dbeta, const f
   const double share = shape.rows == 0 ? 0 : 1 / static_cast<double>(shape.rows);
   for_each_strip(shape.rows, shape.columns, [&](const Strip& strip) LW_INLINE_LAMBDA {
     Backward backward;
-    spread(backward.mean, mean + strip.first, strip);
+    repeat(backward.mean, mean + strip.first, strip);
     const GradientSums sums = gradient_sums(dy, x, strip, backward.mean);
     float scale[kStrip], slope[kStrip], shift[kStrip];
     for (std::int64_t c = 0; c < strip.columns; ++c) {
@@ -223,11 +223,11 @@ LW_SIMD void batch_norm_backward(float* dx, float* dgamma, float* dbeta, const f
       shift[c] = static_cast<float>(gain * sums.dy[c] * share);
     }
     if (!dx) return;
-    spread(backward.scale, scale, strip);
-    spread(backward.slope, slope, strip);
-    spread(backward.shift, shift, strip);
+    repeat(backward.scale, scale, strip);
+    repeat(backward.slope, slope, strip);
+    repeat(backward.shift, shift, strip);
     apply(dx, dy, x, strip.wide, backward);
-    apply(dx, dy, x, strip.left, backward);
+    apply(dx, dy, x, strip.rest, backward);
   });
 }
 

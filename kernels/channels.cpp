@@ -8,7 +8,7 @@ namespace leeway::kernels {
 
 namespace {
 
-/// Few channels: all of a pixel at once, in constant strides.
+/// For few channels: handles whole pixels, with constant strides.
 template <int C>
 LW_INLINE void interleave(float* __restrict y, const float* __restrict x, std::int64_t pixels) {
 #pragma omp simd
@@ -62,7 +62,7 @@ LW_INLINE void image_to_first(float* y, const float* x, std::int64_t channels,
   }
 }
 
-/// Calls move(image of y, image of x) for each image, or copies all where both orders are one.
+/// Calls move(image of y, image of x) for each image, or copies all if both orders are the same.
 template <class Move>
 LW_INLINE void for_each_image(float* y, const float* x, std::int64_t batch, std::int64_t channels,
                               std::int64_t pixels, Move move) {

@@ -1,6 +1,6 @@
 #pragma once
-// channels: images between channels first, as data sets and PyTorch keep them, and channels last,
-// as the kernels want them. B batch, C channels, S = H * W pixels.
+// channels: transposes images between channels first (data sets, PyTorch) and channels last (the
+// kernels). B batch, C channels, S = H * W pixels.
 #include <cstdint>
 
 namespace leeway::kernels {

@@ -1,10 +1,10 @@
 #pragma once
-// Loops over the columns of (R, C) floats at full vector width, however few columns there are: what
-// batch_norm and layer_norm share.
+// Loops over the columns of (R, C) floats at full vector width, even for few columns. batch_norm
+// and layer_norm share them.
 //
-// The columns are taken in strips of at most kStrip, whose sums live on the stack. Of few columns,
-// several rows side by side count as one wide row: element j of it belongs to column j % C, and the
-// rows that are left over are a narrow part of their own.
+// Columns are processed in strips of at most kStrip, whose sums fit on the stack. If C is small,
+// several rows are folded into one wide row, whose element j belongs to column j % C; leftover rows
+// are processed separately.
 #include <algorithm>
 #include <cstdint>
 
@@ -14,15 +14,15 @@ namespace leeway::kernels {
 
 inline constexpr std::int64_t kStrip = 256;
 
-/// Rows of one width, `stride` floats apart; the first begins at the array's element `begin`.
-struct Part {
+/// Rows of `width` floats, `stride` floats apart; the first begins at element `begin`.
+struct RowRange {
   std::int64_t begin, rows, width, stride;
 };
 
-/// Columns [first, first + columns), as `fold` rows side by side, then those left over.
+/// Columns [first, first + columns): wide rows of `fold` rows each, and the leftover rows.
 struct Strip {
   std::int64_t first, columns, fold;
-  Part wide, left;
+  RowRange wide, rest;
 };
 
 LW_INLINE std::int64_t fold_of(std::int64_t columns) {
@@ -36,23 +36,23 @@ LW_INLINE void for_each_strip(std::int64_t rows, std::int64_t columns, F f) {
   const std::int64_t fold = fold_of(columns), wide_rows = rows / fold;
   for (std::int64_t first = 0; first < columns; first += kStrip) {
     const std::int64_t width = std::min(kStrip, columns - first);
-    const std::int64_t taken = wide_rows * fold;
-    f(Strip{first, width, fold, Part{first, wide_rows, width * fold, columns * fold},
-            Part{taken * columns + first, rows - taken, width, columns}});
+    const std::int64_t folded = wide_rows * fold;
+    f(Strip{first, width, fold, RowRange{first, wide_rows, width * fold, columns * fold},
+            RowRange{folded * columns + first, rows - folded, width, columns}});
   }
 }
 
-/// Calls f(begin, rows) for blocks of a part's rows that stay in the cache between two passes, and
-/// are few enough to be summed in float.
+/// Calls f(begin, rows) for blocks of rows that stay in the cache between two passes and are small
+/// enough to be summed in float.
 template <class F>
-LW_INLINE void for_each_block(const Part& part, F f) {
+LW_INLINE void for_each_block(const RowRange& range, F f) {
   constexpr std::int64_t kRows = 32;
-  for (std::int64_t row = 0; row < part.rows; row += kRows)
-    f(part.begin + row * part.stride, std::min(kRows, part.rows - row));
+  for (std::int64_t row = 0; row < range.rows; row += kRows)
+    f(range.begin + row * range.stride, std::min(kRows, range.rows - row));
 }
 
-/// wide (columns * fold) = x (columns), once a folded row.
-LW_INLINE void spread(float* wide, const float* x, const Strip& strip) {
+/// wide (columns * fold) = x (columns), repeated `fold` times.
+LW_INLINE void repeat(float* wide, const float* x, const Strip& strip) {
   for (std::int64_t j = 0; j < strip.columns * strip.fold; j += strip.columns)
     for (std::int64_t c = 0; c < strip.columns; ++c) wide[j + c] = x[c];
 }

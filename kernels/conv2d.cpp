@@ -7,7 +7,6 @@
 
 #include "core/check.hpp"
 #include "core/rng.hpp"
-#include "kernels/conv2d_few.hpp"
 #include "kernels/onednn.hpp"
 #include "kernels/shape_checks.hpp"
 #include "kernels/slices.hpp"
@@ -23,8 +22,8 @@ using Tag = memory::format_tag;
 constexpr auto kFloat = memory::data_type::f32;
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-/// Binds `bytes` of any layout. A memory of a blocked layout would have its padding written anew
-/// whenever it is bound, which packed weights, that others read at the same time, must not.
+/// A memory of `bytes`, whatever their layout. oneDNN rewrites the padding of a blocked layout each
+/// time it is bound, but other threads may be reading the packed weights.
 memory flat(std::size_t bytes) {
   const auto count = static_cast<memory::dim>(bytes);
   return memory(memory::desc({count}, memory::data_type::u8, Tag::x), engine(), nullptr);
@@ -57,7 +56,7 @@ class Reorder {
   dnnl::reorder code_;
 };
 
-/// The layouts of a shape's arrays; those of weights are oneDNN's to choose.
+/// The layouts of a shape's arrays. oneDNN chooses those of the weights.
 struct Layouts {
   explicit Layouts(const Conv2dShape& s)
       : x({s.batch, s.channels, s.height, s.width}, kFloat, Tag::nhwc),
@@ -88,7 +87,7 @@ ForwardCode::primitive_desc forward_of(const Layouts& l) {
           engine()};
 }
 
-/// y = x * weights + bias. A convolution without a bias adds zeros, so that both have one form.
+/// y = x * weights + bias. Without a bias it adds zeros, so that both cases have the same form.
 class Forward {
  public:
   Forward(const Layouts& l, const ForwardCode::primitive_desc& chosen)
@@ -141,8 +140,8 @@ class BackwardData {
   std::unordered_map<int, memory> arguments_;
 };
 
-/// Gradients of the parameters. Scratch holds the weight's gradient in oneDNN's form, then in plain
-/// form, then the bias's, each for those who have no better place.
+/// Gradients of the parameters. Scratch holds the weight's gradient in oneDNN's layout, then in the
+/// plain layout, then the bias's gradient.
 class BackwardWeights {
  public:
   BackwardWeights(const Layouts& l, const WeightCode::primitive_desc& chosen)
@@ -185,7 +184,7 @@ class BackwardWeights {
   std::unordered_map<int, memory> arguments_;
 };
 
-/// The layout of weights as a number: what tells two layouts apart that hold the same weights.
+/// Identifies a layout of the weights by a hash.
 PackForm form_of(const memory::desc& desc) {
   const auto& d = desc.data;
   LW_CHECK(d.format_kind == dnnl_blocked && d.extra.flags == 0, d.format_kind, d.extra.flags);
@@ -197,7 +196,7 @@ PackForm form_of(const memory::desc& desc) {
   for (int i = 0; i < d.ndims; ++i) {
     take(d.dims[i]);
     take(d.padded_dims[i]);
-    take(d.padded_dims[i] == 1 ? 0 : blocking.strides[i]);  // of one element there is no next
+    take(d.padded_dims[i] == 1 ? 0 : blocking.strides[i]);  // the stride of extent 1 is arbitrary
   }
   for (int i = 0; i < blocking.inner_nblks; ++i) {
     take(blocking.inner_blks[i]);
@@ -206,7 +205,7 @@ PackForm form_of(const memory::desc& desc) {
   return {id, desc.get_size()};
 }
 
-/// All code for one shape, each part made when first asked for.
+/// All code for one shape, generated on first use.
 class Convolution {
  public:
   explicit Convolution(const Conv2dShape& shape) : layouts_(shape), chosen_(forward_of(layouts_)) {}
@@ -268,7 +267,7 @@ struct Hash {
   }
 };
 
-/// Calls f(code for the shape). An empty batch has the forms of one image.
+/// Calls f(code for the shape). An empty batch has the same forms as a batch of one.
 template <class F>
 decltype(auto) with_code(const Conv2dShape& s, F&& f) {
   check(s);
@@ -286,14 +285,9 @@ std::int64_t row_floats(const Conv2dShape& shape) {
   return shape.weight_count() / shape.outputs;
 }
 
-/// The id of the form that conv2d_few packs; oneDNN's are hashes.
-constexpr std::uint64_t kFewForm = 1;
-
 }  // namespace
 
 PackForm conv2d_form(const Conv2dShape& shape, ConvPass pass) {
-  if (pass == ConvPass::forward && conv2d_few_fits(shape))
-    return {kFewForm, conv2d_few_packed_bytes(shape)};
   return with_code(shape, [&](Convolution& code) { return code.form(pass); });
 }
 
@@ -307,16 +301,12 @@ void conv2d_pack(std::byte* packed, ConstSlices weight, const Conv2dShape& shape
     gather_rows(gathered.data(), weight, row_floats(shape));
     whole = gathered.data();
   }
-  if (pass == ConvPass::forward && conv2d_few_fits(shape))
-    return conv2d_few_pack(reinterpret_cast<float*>(packed), whole, shape);
   with_code(shape, [&](Convolution& code) { code.pack(pass).run(packed, whole); });
 }
 
 void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                     const Conv2dShape& shape) {
   if (shape.batch == 0) return;
-  if (conv2d_few_fits(shape))
-    return conv2d_few_forward(y, x, reinterpret_cast<const float*>(packed), bias, shape);
   with_code(shape, [&](Convolution& code) { code.forward().run(y, x, packed, bias); });
 }
 
@@ -335,17 +325,9 @@ void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, c
     if (dbias) std::fill_n(dbias, shape.outputs, 0.0f);
     return;
   }
-  const bool few = conv2d_few_fits(shape);
-  if (few && weights) {
-    const bool whole = dweight.size() == 1;
-    float* const plain = whole ? dweight[0].data : reinterpret_cast<float*>(scratch);
-    conv2d_few_backward_weights(plain, dbias, dy, x, shape);
-    if (!whole) scatter_rows(dweight, plain, row_floats(shape));
-  }
-  if ((few || !weights) && !dx) return;
+  if (!weights && !dx) return;
   with_code(shape, [&](Convolution& code) {
-    if (!few && weights)
-      code.backward_weights().run(dweight, dbias, dy, x, scratch, row_floats(shape));
+    if (weights) code.backward_weights().run(dweight, dbias, dy, x, scratch, row_floats(shape));
     if (dx) code.backward_data().run(dx, dy, packed);
   });
 }

@@ -1,9 +1,10 @@
 #pragma once
-// conv2d: two-dimensional convolution (cross-correlation, as the field calls it) of images.
+// conv2d: two-dimensional convolution (strictly, cross-correlation) of images.
 //
 // B batch, C channels, H height, W width, O outputs (channels of y), K kernel (KH = KW = K), G
-// groups. Images lie channels last, (B, H, W, C); weights arrive as PyTorch keeps them, (O, C / G,
-// K, K), cut by rows, and are packed once a version into whatever form the processor wants.
+// groups. Images are channels last, (B, H, W, C). Weights arrive in PyTorch's layout,
+// (O, C / G, K, K), split by rows, and each version is packed once into the layout that the kernel
+// wants.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,18 +25,18 @@ struct Conv2dShape {
   bool operator==(const Conv2dShape&) const = default;
 };
 
-/// A layout of packed weights. Two forms with the same id and size hold the same bytes for the same
-/// weights, so they can share them; which form a kernel wants may depend on the batch.
+/// A layout of packed weights. Kernels with equal forms can share packed weights. The form may
+/// depend on the batch size.
 struct PackForm {
   std::uint64_t id = 0;
   std::size_t bytes = 0;
   bool operator==(const PackForm&) const = default;
 };
 
-/// Which of the two kernels that read weights is meant.
+/// The two kernels that read packed weights.
 enum class ConvPass : std::uint8_t { forward, backward };
 
-/// The form that conv2d_forward, or conv2d_backward for its dx, wants its weights in.
+/// The form of the weights that conv2d_forward reads, or that conv2d_backward reads for dx.
 PackForm conv2d_form(const Conv2dShape& shape, ConvPass pass);
 
 /// packed (form.bytes, 64-byte aligned) = weight (O, C / G, K, K).
@@ -45,13 +46,13 @@ void conv2d_pack(std::byte* packed, ConstSlices weight, const Conv2dShape& shape
 void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                     const Conv2dShape& shape);
 
-/// Bytes of scratch that conv2d_backward wants, 64-byte aligned.
+/// Bytes of 64-byte aligned scratch for conv2d_backward.
 std::size_t conv2d_scratch_bytes(const Conv2dShape& shape);
 
 /// dx (B, H, W, C) = gradient of the input, unless dx is null (then `packed` may be null too).
 /// dweight (O, C / G, K, K) and dbias (O; may be null) = gradients of the parameters. dy: (B, OH,
-/// OW, O). With B = 0 the parameters' gradients are zero. dweight without slices (then dbias is
-/// null): dx alone; each of the results is the same, whichever of them are asked for.
+/// OW, O). With B = 0 the parameters' gradients are zero. If dweight has no slices, dbias is null
+/// and only dx is computed; no result depends on which others are requested.
 void conv2d_backward(float* dx, Slices dweight, float* dbias, const float* dy, const float* x,
                      const std::byte* packed, std::byte* scratch, const Conv2dShape& shape);
 

@@ -84,7 +84,7 @@ void convert(void* to, DType to_type, const void* from, DType from_type, std::in
   if (to_type == DType::f32) return to_floats(static_cast<float*>(to), from, from_type, count);
   if (from_type == DType::f32)
     return from_floats(to, to_type, static_cast<const float*>(from), count);
-  constexpr std::int64_t kChunk = 1024;  // stays in the first-level cache between the two steps
+  constexpr std::int64_t kChunk = 1024;  // stays in the L1 cache between the two steps
   float chunk[kChunk];
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);

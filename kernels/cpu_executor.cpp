@@ -12,7 +12,7 @@ namespace leeway {
 
 namespace {
 
-/// Does everything at once, on the calling thread: there is no queue to order.
+/// Runs everything at once on the calling thread.
 class CpuExecutor final : public Executor {
  public:
   Device device() const override { return {}; }

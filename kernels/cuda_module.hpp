@@ -1,8 +1,8 @@
 #pragma once
-// CudaModule: what libleeway_cuda.so offers to the program that loads it.
+// CudaModule: the interface of libleeway_cuda.so.
 //
-// The module is loaded only by a run on a GPU, so that Leeway itself links no library of CUDA. Both
-// sides are built from one tree with one compiler; the version catches a module of another build.
+// Only a run on a GPU loads the module, so Leeway links no CUDA library. Program and module are
+// built from one tree with one compiler; kVersion catches a module of another build.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,17 +12,17 @@
 namespace leeway {
 
 struct CudaModule {
-  /// Raised with every change of Executor, Blob, BlobPool, Fences or this table.
+  /// Raise it with every change of Executor, Blob, BlobPool, Fences or this table.
   static constexpr std::uint32_t kVersion = 3;
 
   std::uint32_t version;
-  /// GPUs that can be used; when there is none, *why says the reason.
+  /// Number of usable GPUs; if 0, *why holds the reason.
   int (*device_count)(std::string* why);
-  /// An executor on GPU `index`; null when there can be none, for the reason in *why.
+  /// An executor on GPU `index`; on failure null, with the reason in *why.
   std::shared_ptr<Executor> (*make_executor)(int index, std::string* why);
 };
 
 }  // namespace leeway
 
-/// The module's one symbol. The table lives as long as the process.
+/// The module's only symbol. The table lives as long as the process.
 extern "C" const leeway::CudaModule* leeway_cuda_module();

@@ -9,7 +9,7 @@ namespace leeway::kernels {
 
 namespace {
 
-constexpr std::int64_t kBlocks = 64;  // made at a time
+constexpr std::int64_t kBlocks = 64;  // drawn at a time
 
 LW_INLINE void draw(std::uint32_t* words, const DropoutMask& mask, std::uint64_t key,
                     std::int64_t first_block) {

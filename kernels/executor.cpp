@@ -4,24 +4,24 @@ namespace leeway {
 
 namespace {
 
-bool on_processor(Device device) {
+bool is_host_memory(Device device) {
   return device.kind != Device::Kind::cuda;
 }
 
 }  // namespace
 
 Blob Executor::fetch(const Blob& blob) {
-  const bool both_on_processor = on_processor(blob.device()) && on_processor(device());
+  const bool both_on_processor = is_host_memory(blob.device()) && is_host_memory(device());
   if (!blob || both_on_processor || blob.device() == device()) {
     begin_read(blob);
     return blob;
   }
   const Blob host = blob.on_host();
-  if (on_processor(device())) return host;
+  if (is_host_memory(device())) return host;
   Blob here = allocate(host.size());
   upload(here.mutable_data(), host.data(), host.size());
   end_write(here);
-  synchronize();  // `host` may be gone when we return
+  synchronize();  // `host` does not outlive this call
   return here;
 }
 

@@ -1,12 +1,11 @@
 #pragma once
-// Executor: where kernels run - an ordered queue of work on one device.
+// Executor: runs kernels in an ordered queue on one device.
 //
-// Work is done in the order in which it is asked for. On the CPU it is done before the call
-// returns, on the calling thread. On a GPU a call may return before: the host reads results after
-// synchronize(), and two executors that touch the same blob keep out of each other's way by telling
-// when they begin and end to use it. An executor serves one thread at a time. The kernels are those
-// of the other headers here, which document them; all pointers are memory of the executor's device
-// unless said otherwise.
+// Work runs in the order of the calls. On the CPU it is done on the calling thread before the call
+// returns. On a GPU a call may return earlier: the host reads results after synchronize(), and
+// executors that share a blob declare when they begin and end to use it. An executor serves one
+// thread at a time. The headers of the kernels document them. Pointers refer to memory of the
+// executor's device unless stated otherwise.
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -39,40 +38,39 @@ class Executor {
 
   // ---- memory ----
 
-  /// Memory of the device, from its pool; contents are arbitrary. This executor may write it at
-  /// once.
+  /// Uninitialised memory of the device, from its pool. This executor may write it at once.
   virtual Blob allocate(std::size_t bytes) = 0;
   Blob floats(std::int64_t count) {
     return allocate(static_cast<std::size_t>(count) * sizeof(float));
   }
-  /// Host memory that transfers are fastest with, and that kernels may write a loss into.
+  /// Host memory for fast transfers; kernels can write losses into it.
   virtual Blob allocate_host(std::size_t bytes) = 0;
-  /// Host to device. `from` stays as it is until the queue has come this far.
+  /// Host to device. Requires that `from` does not change until the queue has done the copy.
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
-  /// Device to host; `to` holds it once the queue has come this far.
+  /// Device to host. `to` is complete when the queue has done the copy.
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
   /// Within the device.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   virtual void zero(void* to, std::size_t bytes) = 0;
-  /// `blob` where this executor can read it: itself, or a copy when it lies on another device.
+  /// `blob`, or a copy of it on this executor's device if it lies on another device.
   Blob fetch(const Blob& blob);
 
   // ---- order ----
 
-  /// What follows reads `blob`, after whoever wrote it; end_read says that nothing further does.
+  /// Later work reads `blob`, after all earlier writes of other executors. end_read ends the reads.
   virtual void begin_read(const Blob& blob) = 0;
   virtual void end_read(const Blob& blob) = 0;
-  /// What follows writes `blob`, after whoever wrote or read it; end_write lets others read it.
+  /// Later work writes `blob`, after all earlier reads and writes of other executors. end_write
+  /// lets others use it.
   virtual void begin_write(const Blob& blob) = 0;
   virtual void end_write(const Blob& blob) = 0;
-  /// Remembers this place of the queue; wait_mark returns when all work before the last mark is
+  /// Marks this position of the queue. wait_mark returns when all work before the last mark is
   /// done.
   virtual void mark() = 0;
   virtual void wait_mark() = 0;
   /// Returns when all work is done.
   virtual void synchronize() = 0;
-  /// The same, where nothing can be thrown: a device that has failed does nothing more, and whoever
-  /// asked it for something is told.
+  /// synchronize() without its exception, for destructors: the next call reports a failed device.
   void drain() noexcept {
     try {
       synchronize();
@@ -91,7 +89,7 @@ class Executor {
                                         kernels::ConvPass pass) = 0;
   virtual void conv2d_pack(std::byte* packed, kernels::ConstSlices weight,
                            const kernels::Conv2dShape& shape, kernels::ConvPass pass) = 0;
-  /// Bytes of scratch that forward and backward want, the larger of the two.
+  /// Bytes of scratch for forward or backward, whichever needs more.
   virtual std::size_t conv2d_scratch_bytes(const kernels::Conv2dShape& shape) = 0;
   virtual void conv2d_forward(float* y, const float* x, const std::byte* packed, const float* bias,
                               std::byte* scratch, const kernels::Conv2dShape& shape) = 0;
@@ -138,7 +136,7 @@ class Executor {
                                  const kernels::PositionsShape& shape) = 0;
   virtual void positions_backward(kernels::Slices dweight, const float* dy,
                                   const kernels::PositionsShape& shape) = 0;
-  /// Bytes of scratch that forward and backward want, the larger of the two.
+  /// Bytes of scratch for forward or backward, whichever needs more.
   virtual std::size_t attention_scratch_bytes(const kernels::AttentionShape& shape) = 0;
   virtual void attention_forward(float* y, float* log_sum, const float* x, std::byte* scratch,
                                  const kernels::AttentionShape& shape) = 0;
@@ -150,8 +148,8 @@ class Executor {
   virtual void to_channels_first(float* y, const float* x, std::int64_t batch,
                                  std::int64_t channels, std::int64_t pixels) = 0;
 
-  // ---- kernels: losses. `result` is of allocate_host, and holds the loss once the queue has come
-  // this far. A label that is no class makes the loss NaN on a GPU, and throws on the CPU. ----
+  // ---- kernels: losses. `result` is memory of allocate_host and holds the loss when the queue has
+  // computed it. An invalid label makes the loss NaN on a GPU and throws on the CPU. ----
 
   virtual void softmax_cross_entropy(kernels::ClassLoss* result, float* dlogits,
                                      const float* logits, const std::int32_t* labels,
@@ -173,7 +171,7 @@ class Executor {
   virtual std::int64_t find_non_finite(const float* x, std::int64_t count) = 0;
 };
 
-/// An executor of the processor, for the calling thread (see threads.hpp).
+/// A CPU executor for the calling thread (see threads.hpp).
 std::unique_ptr<Executor> make_cpu_executor();
 
 }  // namespace leeway

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kFile = "libleeway_cuda.so";
 constexpr const char* kVariable = "LEEWAY_CUDA_MODULE";
 
-/// The module, or why there is none.
+/// The module, or the reason why it could not be loaded.
 struct Loaded {
   const CudaModule* module = nullptr;
   std::string why;
@@ -29,7 +29,7 @@ std::string loader_error() {
 }
 
 Loaded load(const std::string& path) {
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // kept for ever
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed
   if (!library) return {nullptr, concat("the CUDA module cannot be loaded: ", loader_error())};
   using Entry = const CudaModule* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(library, "leeway_cuda_module"));
@@ -41,8 +41,8 @@ Loaded load(const std::string& path) {
   return {module, ""};
 }
 
-/// Beside the running program, and where an installation keeps it.
-std::vector<std::filesystem::path> usual_places() {
+/// Next to the running program, and where an installation keeps it.
+std::vector<std::filesystem::path> search_paths() {
   std::error_code failed;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
   if (failed) return {};
@@ -52,12 +52,12 @@ std::vector<std::filesystem::path> usual_places() {
 
 Loaded find_and_load() {
   if (const char* path = std::getenv(kVariable); path && *path) {
-    Loaded named = load(path);
-    if (!named.module) named.why += concat(" (named by ", kVariable, ")");
-    return named;
+    Loaded explicit_module = load(path);
+    if (!explicit_module.module) explicit_module.why += concat(" (named by ", kVariable, ")");
+    return explicit_module;
   }
   std::error_code ignored;
-  for (const auto& path : usual_places())
+  for (const auto& path : search_paths())
     if (std::filesystem::exists(path, ignored)) return load(path.string());
   Loaded by_name = load(kFile);
   if (!by_name.module)
@@ -65,7 +65,7 @@ Loaded find_and_load() {
   return by_name;
 }
 
-/// Loads it once; a failure too is remembered.
+/// Loads the module once and remembers a failure.
 const Loaded& cuda() {
   static const Loaded& loaded = *new Loaded(find_and_load());
   return loaded;
@@ -80,7 +80,7 @@ Expected<std::shared_ptr<Executor>> make_cuda_executor(Device device) {
   std::string why;
   const int count = cuda().module->device_count(&why);
   if (device.index >= count)
-    return Error{concat("device: ", device, " is not there; this machine has ",
+    return Error{concat("device: ", device, " does not exist; this machine has ",
                         count == 1 ? std::string("one GPU") : concat(count, " GPUs"),
                         "; give cuda:0", count == 1 ? "" : concat(" to cuda:", count - 1),
                         ", or --device cpu")};

@@ -1,10 +1,9 @@
 #pragma once
-// Executors by name: the processor's, or that of a GPU, whose code is loaded when it is first asked
-// for.
+// make_executor: creates the executor of a device.
 //
-// The code for GPUs is a module, libleeway_cuda.so. It is looked for in the environment variable
-// LEEWAY_CUDA_MODULE, beside the running program, in ../lib from there, and where the system's
-// loader looks. A run on the processor loads nothing.
+// The code for GPUs is a module, libleeway_cuda.so, loaded on first use. It is searched in the
+// environment variable LEEWAY_CUDA_MODULE, next to the running program, in ../lib from there, and
+// on the system loader's path.
 #include <memory>
 #include <string>
 
@@ -13,11 +12,10 @@
 
 namespace leeway {
 
-/// An executor of its own for the caller: on the processor for host memory, for the calling thread,
-/// or on a GPU.
+/// A new executor: for host memory a CPU executor for the calling thread, otherwise one on a GPU.
 Expected<std::shared_ptr<Executor>> make_executor(Device device);
 
-/// Empty when a GPU can be used, else why none can. Loads the module.
+/// The reason why no GPU is usable; empty if one is. Loads the module.
 std::string cuda_unavailable();
 
 }  // namespace leeway

@@ -9,7 +9,7 @@ namespace leeway::kernels {
 
 namespace {
 
-/// A float's bits without the sign; NaN and infinity are those at or above kInfinity.
+/// The bits of a float without the sign; NaN and infinity are at least kInfinity.
 LW_INLINE std::int32_t magnitude(float x) {
   return std::bit_cast<std::int32_t>(x) & 0x7fffffff;
 }

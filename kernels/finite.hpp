@@ -1,5 +1,5 @@
 #pragma once
-// find_non_finite: where the first NaN or infinity is, at the speed of reading.
+// find_non_finite: finds the first NaN or infinity, at the speed of reading memory.
 #include <cstdint>
 
 namespace leeway::kernels {

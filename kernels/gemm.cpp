@@ -19,7 +19,7 @@ memory::desc plain(std::int64_t rows, std::int64_t columns, std::int64_t leading
                       transposed ? memory::dims{1, leading} : memory::dims{leading, 1});
 }
 
-/// oneDNN's code for one shape, with the arguments bound anew at each call.
+/// oneDNN's code for one shape; each call binds the arguments.
 class Product {
  public:
   explicit Product(const GemmShape& shape)
@@ -66,7 +66,7 @@ struct Hash {
   }
 };
 
-void without_terms(const GemmShape& shape, float* c, const float* bias) {
+void fill_without_product(const GemmShape& shape, float* c, const float* bias) {
   for (std::int64_t row = 0; row < shape.m; ++row) {
     float* out = c + row * shape.ldc;
     if (!shape.add) std::fill_n(out, shape.n, 0.0f);
@@ -80,7 +80,7 @@ void without_terms(const GemmShape& shape, float* c, const float* bias) {
 void gemm(const GemmShape& shape, float* c, const float* a, const float* b, const float* bias) {
   if (shape.m == 0 || shape.n == 0) return;
   LW_CHECK(!shape.with_bias || bias, shape.n);
-  if (shape.k == 0) return without_terms(shape, c, bias);
+  if (shape.k == 0) return fill_without_product(shape, c, bias);
   onednn::checked(
       [&] {
         thread_local onednn::CodeStore<GemmShape, Product, Hash> products;

@@ -14,7 +14,7 @@ struct RowMoments {
   float mean, variance;
 };
 
-/// The second pass is about a mean that is near, and sets it right.
+/// The second pass sums deviations from an approximate mean and corrects it.
 LW_INLINE RowMoments moments_of(const float* x, std::int64_t columns) {
   const float share = 1.0f / static_cast<float>(columns);
   float sum = 0;
@@ -32,7 +32,8 @@ LW_INLINE RowMoments moments_of(const float* x, std::int64_t columns) {
   return {near + off, variance < 0 ? 0.0f : variance};
 }
 
-/// dgamma (C) = sum over rows of dy * xhat; dbeta (C) = sum of dy: blocks in float, then in double.
+/// dgamma (C) = sum over rows of dy * xhat; dbeta (C) = sum of dy: blocks in float, totals in
+/// double.
 LW_INLINE void parameter_gradients(float* dgamma, float* dbeta, const float* dy, const float* x,
                                    const float* mean, const float* inv_std,
                                    const NormShape& shape) {

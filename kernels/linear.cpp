@@ -10,7 +10,7 @@ namespace leeway::kernels {
 
 namespace {
 
-/// sum (count) = sum over the batch of rows dy (batch, count), `leading` apart.
+/// sum (count) = sum of the rows of dy (batch, count), which are `leading` floats apart.
 LW_SIMD void sum_rows(float* __restrict sum, const float* __restrict dy, std::int64_t batch,
                       std::int64_t count, std::int64_t leading) {
   std::fill_n(sum, count, 0.0f);
@@ -28,7 +28,7 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
   const auto [batch, inputs, outputs] = shape;
   check_rows(weight, outputs);
   if (!bias.empty()) check_rows(bias, outputs);
-  // The common rows of the two lists of slices, in order: each is one product with its bias.
+  // Each range of rows that lies in one slice of both lists is one product with its bias.
   std::size_t w = 0, b = 0;
   for (std::int64_t row = 0; row < outputs;) {
     while (weight[w].first_row + weight[w].rows <= row) ++w;

@@ -1,8 +1,8 @@
 #pragma once
-// linear: y = x W^T + b, with W as PyTorch keeps it, (O, I). B batch, I inputs, O outputs.
+// linear: y = x W^T + b, with W (O, I) as in PyTorch. B batch, I inputs, O outputs.
 //
-// A parameter is given as its rows, in order, in one slice or several; W and b may be cut at
-// different rows. How it is cut changes results by rounding at most.
+// A parameter is given as one or more slices of its rows, in order; W and b may be split at
+// different rows. A split changes results only by rounding.
 #include <cstdint>
 #include <span>
 
@@ -22,8 +22,8 @@ void linear_forward(float* y, const float* x, ConstSlices weight, ConstSlices bi
                     const LinearShape& shape);
 
 /// dx (B, I) = dy W, unless dx is null; dweight (O, I) = dy^T x; dbias (O) = sum of dy over B,
-/// unless it has no slices. dy: (B, O). With B = 0 the parameters' gradients are zero. dweight
-/// without slices: dx alone; each of the results is the same, whichever of them are asked for.
+/// unless it has no slices. dy: (B, O). With B = 0 the parameters' gradients are zero. If dweight
+/// has no slices, only dx is computed; no result depends on which others are requested.
 void linear_backward(float* dx, Slices dweight, Slices dbias, const float* dy, const float* x,
                      ConstSlices weight, const LinearShape& shape);
 

@@ -1,8 +1,8 @@
 #pragma once
-// exp, tanh, sigmoid and the normal distribution in single precision, of plain arithmetic, so that
-// loops over them run at vector width and the GPU computes by the same formulas.
+// exp, tanh, sigmoid and the normal distribution in single precision, written in plain arithmetic:
+// the compiler vectorises loops over them, and the GPU uses the same formulas.
 //
-// Errors are relative, where nothing else is said, and NaN gives NaN.
+// Error bounds are relative unless stated otherwise. NaN gives NaN.
 #include <bit>
 #include <cstdint>
 
@@ -15,11 +15,11 @@ struct ExpParts {
   float power, r, series;
 };
 
-/// For -87 <= x <= 0; what is below counts as -87. The series is Taylor's of (exp(r) - 1) / r; its
-/// remainder is below 1e-8.
+/// For x <= 0; x below -87 counts as -87. The Taylor series of (exp(r) - 1) / r has a remainder
+/// below 1e-8.
 LW_INLINE ExpParts exp_parts(float x) {
   constexpr float kLog2E = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, left in the low bits
+  constexpr float kRound = 0x1.8p23f;  // adding it leaves the rounded integer in the low bits
   const float clamped = x < -87.0f ? -87.0f : x;
   const float shifted = clamped * kLog2E + kRound;
   const float n = shifted - kRound;
@@ -42,13 +42,12 @@ LW_INLINE float exp_non_positive(float x) {
   return x < -87.0f ? 0.0f : result;
 }
 
-/// |x|, by its bits.
 LW_INLINE float magnitude(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffu);
 }
 
-/// log(1 + u) for 0 <= u <= 1 to three units in the last place: 2 artanh(s) with s = u / (2 + u) <=
-/// 1/3, its series fitted in s^2 to 4e-9.
+/// log(1 + u) for 0 <= u <= 1 to three units in the last place: 2 artanh(s) with s = u / (2 + u),
+/// a series in s^2 fitted to 4e-9.
 LW_INLINE float log1p_of_fraction(float u) {
   const float s = u / (2.0f + u), z = s * s;
   float p = 0.281577784f;
@@ -66,7 +65,7 @@ LW_INLINE float sigmoid(float x) {
   return top / (1.0f + e);
 }
 
-/// tanh(x) to 3e-7, also near 0, where it is x: by exp(-2 |x|) - 1, which does not cancel there.
+/// tanh(x) to 3e-7, also near 0, because exp(-2 |x|) - 1 is computed without cancellation.
 LW_INLINE float tanh(float x) {
   const ExpParts e = exp_parts(-2.0f * magnitude(x));
   const float minus_one = e.power * (e.series * e.r) + (e.power - 1.0f);
@@ -74,15 +73,15 @@ LW_INLINE float tanh(float x) {
   return x < 0 ? -positive : positive;
 }
 
-/// The normal distribution at x, and its density there.
+/// The normal distribution and its density at x.
 struct Normal {
   float distribution, density;
 };
 
-/// The distribution to 3e-7, and to 5e-7 (1 + x^2) relative where x < 0, so that a tail vanishes as
-/// it should. For x <= 0 it is erfc(a) / 2 with a = -x / sqrt(2), and erfc(a) exp(a^2) is t times a
-/// polynomial in t = 1 / (1 + 0.3 a), the form of Abramowitz and Stegun 7.1.26, fitted anew to 3e-8
-/// for a up to 9.4, beyond which exp(-a^2) is 0 in single precision.
+/// The distribution to 3e-7, and to 5e-7 (1 + x^2) relative for x < 0, so that the tail vanishes
+/// correctly. For x <= 0 it is erfc(a) / 2 with a = -x / sqrt(2). erfc(a) exp(a^2) is t times a
+/// polynomial in t = 1 / (1 + 0.3 a), the form of Abramowitz and Stegun 7.1.26, refitted to 3e-8
+/// for a <= 9.4; beyond that, exp(-a^2) is 0 in single precision.
 LW_INLINE Normal normal(float x) {
   constexpr float kSqrtHalf = 0.707106781f, kInverseSqrt2Pi = 0.398942280f;
   const float a = magnitude(x) * kSqrtHalf;

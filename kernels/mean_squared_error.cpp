@@ -28,7 +28,7 @@ LW_SIMD void scaled_difference(float* dy, const float* y, const float* t, float 
 
 double mean_squared_error(float* dy, const float* y, const float* t, std::int64_t count) {
   if (count == 0) return 0;
-  constexpr std::int64_t kChunk = 1024;  // summed in float; chunks in double
+  constexpr std::int64_t kChunk = 1024;  // a chunk is summed in float, the total in double
   double sum = 0;
   for (std::int64_t begin = 0; begin < count; begin += kChunk)
     sum += sum_of_squares(y + begin, t + begin, std::min(kChunk, count - begin));

@@ -1,9 +1,9 @@
 #pragma once
-// What the kernels that use oneDNN share: its engine, a stream a thread, errors, and a bounded
-// store of generated code.
+// Helpers for kernels that use oneDNN: its engine, a stream per thread, errors, and a bounded store
+// of generated code.
 //
-// oneDNN's code for a shape has working memory that belongs to the thread that made it, so every
-// thread keeps its own.
+// Every thread keeps its own code, because oneDNN's scratch memory belongs to the thread that
+// created the code.
 #include <cstddef>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
@@ -24,7 +24,7 @@ inline dnnl::stream& stream() {
   return stream;
 }
 
-/// Returns f(); an error of oneDNN is a bug, reported with `values`.
+/// Returns f(). An error of oneDNN is a bug, reported with `values`.
 template <class F, class... Values>
 decltype(auto) checked(F&& f, const Values&... values) {
   try {
@@ -34,8 +34,8 @@ decltype(auto) checked(F&& f, const Values&... values) {
   }
 }
 
-/// Code by shape, made at its first use. A training run has a few shapes per layer and batch size;
-/// beyond kMaxShapes all are forgotten.
+/// Generates code for a shape at its first use. A training run has a few shapes per layer and batch
+/// size; when there are more than kMaxShapes, all are dropped.
 template <class Shape, class Code, class Hash>
 class CodeStore {
  public:

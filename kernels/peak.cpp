@@ -11,8 +11,8 @@ namespace leeway::kernels {
 
 namespace {
 
-/// Independent sums, as many as hide the latency of a multiply-add on two units and still fit into
-/// registers; a vector is as wide as the widest that there is.
+/// Enough independent sums to hide the latency of multiply-adds on two units, few enough to stay in
+/// registers.
 constexpr int kSums = 12;
 constexpr int kWidth = 16;
 using Vector [[gnu::vector_size(kWidth * sizeof(float))]] = float;
@@ -38,7 +38,7 @@ LW_SIMD void axpy(float* z, const float* x, const float* y, std::int64_t count) 
   for (std::int64_t i = 0; i < count; ++i) z[i] = x[i] + 0.5f * y[i];
 }
 
-/// The best of some runs, since other load only ever slows one down.
+/// The best of several runs, because other load can only slow a run down.
 template <class Work>
 double least_seconds(int runs, Work work) {
   double least = 1e9;

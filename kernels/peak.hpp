@@ -1,14 +1,14 @@
 #pragma once
-// measure_peak: what one core of this machine can do, to compare kernels with.
+// measure_peak: measures the peak speed of one core, as a reference for kernels.
 
 namespace leeway::kernels {
 
 struct Peak {
-  double flops = 0;  // multiplications and additions a second, fused, in registers
-  double bytes = 0;  // bytes a second of z = x + a y over 64 MiB each, read and written
+  double flops = 0;  // multiplications and additions per second, fused, in registers
+  double bytes = 0;  // bytes read and written per second by z = x + a y over arrays of 64 MiB
 };
 
-/// Takes about a third of a second on the calling thread. Other load lowers it.
+/// Takes about a third of a second on the calling thread. Other load lowers the result.
 Peak measure_peak();
 
 }  // namespace leeway::kernels

@@ -1,6 +1,6 @@
 #pragma once
-// Philox4x32-10: random words by counter, the same on every processor (Salmon, Moraes, Dror and
-// Shaw, SC 2011, section 3.3), and how dropout counts.
+// Philox4x32-10, a counter-based random generator (Salmon, Moraes, Dror and Shaw, SC 2011, section
+// 3.3), and the mask that dropout draws from it.
 #include <bit>
 #include <cstdint>
 
@@ -9,11 +9,10 @@
 namespace leeway::kernels {
 
 struct PhiloxWords {
-  std::uint32_t a, b, c, d;  // words 0 to 3; an array would keep loops from being vectorised
+  std::uint32_t a, b, c, d;  // words 0 to 3; an array would prevent vectorised loops
 };
 
-/// The rounds that are left; a recursion that the compiler unrolls, so that loops over it are
-/// vectorised.
+/// A recursion that the compiler unrolls, so that loops over it are vectorised.
 template <int Rounds>
 LW_INLINE PhiloxWords philox_rounds(PhiloxWords x, std::uint32_t key0, std::uint32_t key1) {
   if constexpr (Rounds == 0) {
@@ -50,7 +49,7 @@ struct DropoutMask {
         static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32));
   }
   LW_INLINE float apply(float x, std::uint32_t word) const {
-    const std::uint32_t kept = word >= threshold ? 0xffffffffu : 0u;  // by bits, without a branch
+    const std::uint32_t kept = word >= threshold ? 0xffffffffu : 0u;  // bit mask: no branch
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x * scale) & kept);
   }
 };

@@ -1,8 +1,8 @@
 #include "kernels/pool2d.hpp"
 
 #include <algorithm>
+#include <array>
 
-#include "kernels/pool2d_few.hpp"
 #include "kernels/pool2d_formula.hpp"
 #include "kernels/shape_checks.hpp"
 #include "kernels/simd.hpp"
@@ -11,14 +11,14 @@ namespace leeway::kernels {
 
 namespace {
 
-/// Windows that tile the image are known when compiled: each pixel is in one window or in none.
+/// True if K x K windows do not overlap and have no padding: each pixel is in at most one window.
 template <int K>
-bool tiles(const Pool2dShape& s) {
+bool is_tiled(const Pool2dShape& s) {
   return s.kernel == K && s.stride == K && s.padding == 0;
 }
 
-/// Calls f(window's first row, first column, its pixel of y) for each window, image by image, with
-/// `image` (image) before the windows of each.
+/// Calls image(b) for each image and then f(first row, first column, pixel of y) for each of its
+/// windows.
 template <class Image, class F>
 LW_INLINE void for_each_window(const Pool2dShape& s, Image image, F f) {
   const std::int64_t out_height = s.out_height(), out_width = s.out_width();
@@ -31,7 +31,7 @@ LW_INLINE void for_each_window(const Pool2dShape& s, Image image, F f) {
   }
 }
 
-/// Calls f(pixel of the image, place in the window) for the part of a window that is in the image.
+/// Calls f(pixel of the image, place in the window) for the pixels of a window inside the image.
 template <class F>
 LW_INLINE void for_each_place(const Pool2dShape& s, std::int64_t top, std::int64_t left, F f) {
   const std::int64_t last_row = std::min(s.kernel, s.height - top);
@@ -41,7 +41,7 @@ LW_INLINE void for_each_place(const Pool2dShape& s, std::int64_t top, std::int64
       f((top + r) * s.width + left + c, r * s.kernel + c);
 }
 
-/// The windows of a row lie side by side, and so do the places of a window's row.
+/// y, from = maximum of one K x K window and its place.
 template <int K>
 LW_INLINE void max_of_tile(float* __restrict y, std::uint8_t* __restrict from,
                            const float* __restrict x, std::int64_t row_floats,
@@ -51,7 +51,7 @@ LW_INLINE void max_of_tile(float* __restrict y, std::uint8_t* __restrict from,
     float best = x[c];
     std::int32_t place = 0;
     for (int k = 1; k < K * K; ++k)
-      challenge(best, place, x[(k / K) * row_floats + (k % K) * channels + c], k);
+      keep_larger(best, place, x[(k / K) * row_floats + (k % K) * channels + c], k);
     y[c] = best;
     if (from) from[c] = static_cast<std::uint8_t>(place);
   }
@@ -72,13 +72,53 @@ LW_INLINE void max_of_tiles(float* y, std::uint8_t* from, const float* x, const 
       });
 }
 
-LW_INLINE void take_larger(float* __restrict y, std::uint8_t* __restrict from,
-                           const float* __restrict x, std::int32_t x_place, std::int64_t channels) {
+/// The largest number of floats in a row of pixels for which max_of_rows is used.
+constexpr std::int64_t kMaxRow = 1024;
+
+bool has_few_channels(const Pool2dShape& s) {
+  return s.channels < 32 && s.width * s.channels <= kMaxRow;
+}
+
+/// max_of_tiles<2> for few channels, which do not fill a vector: handles a whole row of y at once.
+LW_INLINE void max_of_rows(float* __restrict y, std::uint8_t* __restrict from,
+                           const float* __restrict x, const Pool2dShape& s) {
+  const std::int64_t channels = s.channels, row = s.width * channels;
+  const std::int64_t out_row = s.out_width() * channels;
+  std::array<std::int32_t, kMaxRow> corner, places;  // of the windows of a row of y
+  for (std::int64_t i = 0; i < out_row; ++i)
+    corner[static_cast<std::size_t>(i)] =
+        static_cast<std::int32_t>(i / channels * 2 * channels + i % channels);
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    for (std::int64_t h = 0; h < s.out_height(); ++h) {
+      const float* const top = x + (b * s.height + 2 * h) * row;
+      const float* const bottom = top + row;
+#pragma omp simd
+      for (std::int64_t i = 0; i < out_row; ++i) {
+        const std::int64_t at = corner[static_cast<std::size_t>(i)];
+        float best = top[at];
+        std::int32_t place = 0;
+        keep_larger(best, place, top[at + channels], 1);
+        keep_larger(best, place, bottom[at], 2);
+        keep_larger(best, place, bottom[at + channels], 3);
+        y[i] = best;
+        places[static_cast<std::size_t>(i)] = place;
+      }
+      y += out_row;
+      if (!from) continue;
+      for (std::int64_t i = 0; i < out_row; ++i)
+        from[i] = static_cast<std::uint8_t>(places[static_cast<std::size_t>(i)]);
+      from += out_row;
+    }
+  }
+}
+
+LW_INLINE void max_with(float* __restrict y, std::uint8_t* __restrict from,
+                        const float* __restrict x, std::int32_t x_place, std::int64_t channels) {
 #pragma omp simd
   for (std::int64_t c = 0; c < channels; ++c) {
     float best = y[c];
     std::int32_t place = from ? from[c] : 0;
-    challenge(best, place, x[c], x_place);
+    keep_larger(best, place, x[c], x_place);
     y[c] = best;
     if (from) from[c] = static_cast<std::uint8_t>(place);
   }
@@ -99,7 +139,7 @@ LW_INLINE void max_of_windows(float* y, std::uint8_t* from, const float* x, cons
             std::copy_n(here, channels, best);
             if (from) std::fill_n(places, channels, static_cast<std::uint8_t>(place));
           } else {
-            take_larger(best, places, here, static_cast<std::int32_t>(place), channels);
+            max_with(best, places, here, static_cast<std::int32_t>(place), channels);
           }
           first = false;
         });
@@ -116,7 +156,7 @@ LW_INLINE void zero_rest(float* image, const Pool2dShape& s) {
   std::fill(image + rows * row_floats, image + s.height * row_floats, 0.0f);
 }
 
-/// Each place of each tile = value(pixel of y, place, channel).
+/// Sets each place of each tile to value(pixel of y, place, channel).
 template <int K, class Value>
 LW_INLINE void fill_tiles(float* dx, const Pool2dShape& s, Value value) {
   const std::int64_t channels = s.channels, row_floats = s.width * channels;
@@ -136,7 +176,7 @@ LW_INLINE void fill_tiles(float* dx, const Pool2dShape& s, Value value) {
       });
 }
 
-/// Each pixel = the sum of value(pixel of y, place, channel) over the windows that it is in.
+/// Sets each pixel to the sum of value(pixel of y, place, channel) over its windows.
 template <class Value>
 LW_INLINE void sum_windows(float* dx, const Pool2dShape& s, Value value) {
   const std::int64_t channels = s.channels, image_floats = s.height * s.width * channels;
@@ -156,7 +196,7 @@ LW_INLINE void sum_windows(float* dx, const Pool2dShape& s, Value value) {
       });
 }
 
-/// y = the sums of windows; they become means in the same pass over a pixel's channels.
+/// y = means of windows: sums, scaled in the same pass over a pixel's channels.
 LW_INLINE void mean_of_windows(float* y, const float* x, const Pool2dShape& s) {
   const std::int64_t channels = s.channels;
   const float share = 1.0f / static_cast<float>(s.kernel * s.kernel);
@@ -177,9 +217,11 @@ LW_INLINE void mean_of_windows(float* y, const float* x, const Pool2dShape& s) {
 }
 
 LW_SIMD void max_forward(float* y, std::uint8_t* from, const float* x, const Pool2dShape& s) {
-  if (tiles<2>(s))
+  if (is_tiled<2>(s) && has_few_channels(s))
+    max_of_rows(y, from, x, s);
+  else if (is_tiled<2>(s))
     max_of_tiles<2>(y, from, x, s);
-  else if (tiles<3>(s))
+  else if (is_tiled<3>(s))
     max_of_tiles<3>(y, from, x, s);
   else
     max_of_windows(y, from, x, s);
@@ -192,9 +234,9 @@ LW_SIMD void max_backward(float* dx, const float* dy, const std::uint8_t* from,
     const std::int64_t i = out * channels + c;
     return from[i] == static_cast<std::uint32_t>(place) ? dy[i] : 0.0f;
   };
-  if (tiles<2>(s))
+  if (is_tiled<2>(s))
     fill_tiles<2>(dx, s, value);
-  else if (tiles<3>(s))
+  else if (is_tiled<3>(s))
     fill_tiles<3>(dx, s, value);
   else
     sum_windows(dx, s, value);
@@ -208,7 +250,7 @@ LW_SIMD void avg_backward(float* dx, const float* dy, const Pool2dShape& s) {
   const float share = 1.0f / static_cast<float>(s.kernel * s.kernel);
   const auto value = [=, channels = s.channels](std::int64_t out, std::int64_t, std::int64_t c)
                          LW_INLINE_LAMBDA { return share * dy[out * channels + c]; };
-  if (tiles<2>(s))
+  if (is_tiled<2>(s))
     fill_tiles<2>(dx, s, value);
   else
     sum_windows(dx, s, value);
@@ -218,14 +260,12 @@ LW_SIMD void avg_backward(float* dx, const float* dy, const Pool2dShape& s) {
 
 void max_pool2d_forward(float* y, std::uint8_t* from, const float* x, const Pool2dShape& shape) {
   check_max(shape);
-  if (max_pool2d_few_fits(shape)) return max_pool2d_few_forward(y, from, x, shape);
   max_forward(y, from, x, shape);
 }
 
 void max_pool2d_backward(float* dx, const float* dy, const std::uint8_t* from,
                          const Pool2dShape& shape) {
   check_max(shape);
-  if (max_pool2d_few_fits(shape)) return max_pool2d_few_backward(dx, dy, from, shape);
   max_backward(dx, dy, from, shape);
 }
 

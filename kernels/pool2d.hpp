@@ -1,8 +1,8 @@
 #pragma once
-// pool2d: the largest, or the mean, of each window of an image, channel by channel.
+// pool2d: the maximum or the mean of each window of an image, for each channel.
 //
-// Images lie channels last: x (B, H, W, C), y (B, OH, OW, C). Padding counts as minus infinity for
-// max_pool2d, and as zeros that are averaged too for avg_pool2d, as PyTorch does by default.
+// Images are channels last: x (B, H, W, C), y (B, OH, OW, C). Padding counts as minus infinity for
+// max_pool2d and as zeros for avg_pool2d, like PyTorch's default.
 #include <cstdint>
 
 namespace leeway::kernels {
@@ -16,17 +16,17 @@ struct Pool2dShape {
   bool operator==(const Pool2dShape&) const = default;
 };
 
-/// Of max pooling, kernel <= 15. y = largest of each window; the first among equals, row by row,
-/// and NaN if there is one. `from` (B, OH, OW, C), unless null = where in its window it was, row *
-/// K + column, for backward.
+/// y = maximum of each window, NaN if the window has one. `from` (B, OH, OW, C), unless null = its
+/// place in the window, row * K + column, for backward; the first place among equals. Requires
+/// kernel <= 15.
 void max_pool2d_forward(float* y, std::uint8_t* from, const float* x, const Pool2dShape& shape);
-/// dx = each dy at the place that `from` names, summed where windows overlap.
+/// dx = dy at the places in `from`, summed where windows overlap.
 void max_pool2d_backward(float* dx, const float* dy, const std::uint8_t* from,
                          const Pool2dShape& shape);
 
 /// y = mean of each window.
 void avg_pool2d_forward(float* y, const float* x, const Pool2dShape& shape);
-/// dx = each dy / K^2, spread over its window.
+/// dx = dy / K^2 at every place of the window, summed where windows overlap.
 void avg_pool2d_backward(float* dx, const float* dy, const Pool2dShape& shape);
 
 }  // namespace leeway::kernels

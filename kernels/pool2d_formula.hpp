@@ -1,14 +1,14 @@
 #pragma once
-// challenge: the one choice that max pooling makes, over and over.
+// keep_larger: the comparison of max pooling.
 #include <cstdint>
 
 #include "kernels/simd.hpp"
 
 namespace leeway::kernels {
 
-/// `next` takes the place of `best` when it is larger, or the first NaN. (One comparison a choice:
-/// of two, joined, GCC makes no vector code.)
-LW_INLINE void challenge(float& best, std::int32_t& place, float next, std::int32_t next_place) {
+/// Replaces `best` by `next` if `next` is larger or the first NaN. (One comparison per condition,
+/// because GCC does not vectorise two joined ones.)
+LW_INLINE void keep_larger(float& best, std::int32_t& place, float next, std::int32_t next_place) {
   const float larger = next <= best ? best : next;
   const std::int32_t larger_place = next <= best ? place : next_place;
   place = best == best ? larger_place : place;

@@ -12,7 +12,7 @@ LW_SIMD void add(float* y, const float* x, const float* w, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] + w[i];
 }
 
-/// Calls f(slice, where its first row is in a sample, its floats).
+/// Calls f(slice, offset of its first row in a sample, number of floats).
 template <class Slice, class F>
 void for_each_slice(std::span<const Slice> slices, const PositionsShape& shape, F f) {
   check_rows(slices, shape.tokens);

@@ -1,5 +1,5 @@
 #pragma once
-// positions: adds to each token's features a row of a table that belongs to its place.
+// positions: adds a learned position embedding to the features of each token.
 //
 // B batch, T tokens, D features.
 #include <cstdint>
@@ -15,7 +15,7 @@ struct PositionsShape {
 /// y (B, T, D) = x + weight (T, D). y may be x.
 void positions_forward(float* y, const float* x, ConstSlices weight, const PositionsShape& shape);
 
-/// dweight (T, D) = the sum of dy (B, T, D) over the batch. The gradient of x is dy itself.
+/// dweight (T, D) = sum of dy (B, T, D) over the batch. The gradient of x is dy itself.
 void positions_backward(Slices dweight, const float* dy, const PositionsShape& shape);
 
 }  // namespace leeway::kernels

@@ -1,8 +1,8 @@
 #pragma once
-// multiply and transpose: small matrices in memory that is near, computed in registers, for kernels
-// whose products are too small to be worth a call of gemm.
+// multiply and transpose: products and transposes of small matrices, computed in registers, for
+// kernels whose products are too small for a call of gemm.
 //
-// Everything is a whole number of vectors: the callers fill up their rows with zeros.
+// Rows are whole vectors; callers pad them with zeros.
 #include <cstdint>
 
 #include "kernels/simd.hpp"
@@ -31,7 +31,6 @@ struct TileProduct {
   bool add;
 };
 
-/// kTileRows rows of V vectors.
 inline constexpr int kTileRows = 8;
 
 template <int V>
@@ -70,8 +69,8 @@ LW_INLINE void multiply(const TileProduct& of, float* c, std::int64_t ldc, const
   }
 }
 
-/// to (kLanes, kLanes) = the transpose of from (kLanes, kLanes): four times, row i and row i + 8
-/// become one after the other, their elements taken in turn.
+/// to (kLanes, kLanes) = transpose of from (kLanes, kLanes): four rounds that interleave row i with
+/// row i + 8.
 LW_INLINE void transpose(float* to, std::int64_t to_row, const float* from, std::int64_t from_row) {
   Lanes rows[kLanes];
 #pragma GCC unroll 16

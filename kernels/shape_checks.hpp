@@ -1,5 +1,5 @@
 #pragma once
-// check: whether a shape makes sense, on every device alike. Throws where it does not.
+// check: throws if a shape is invalid. All devices share these checks.
 #include "core/check.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/conv2d.hpp"
@@ -29,7 +29,7 @@ inline void check(const Pool2dShape& s) {
            s.width, s.padding, s.kernel);
 }
 
-/// Of max pooling, which keeps places in a window in a byte.
+/// Max pooling stores the place in a window in a byte.
 inline void check_max(const Pool2dShape& s) {
   check(s);
   LW_CHECK(s.kernel <= 15, s.kernel);

@@ -35,7 +35,7 @@ LW_SIMD void gradients(float* dy, const float* y, const float* t, float share, s
 ClassLoss sigmoid_cross_entropy(float* dy, const float* y, const float* t, std::int64_t count) {
   ClassLoss result;
   if (count == 0) return result;
-  constexpr std::int64_t kChunk = 1024;  // summed in float; chunks in double
+  constexpr std::int64_t kChunk = 1024;  // a chunk is summed in float, the total in double
   for (std::int64_t begin = 0; begin < count; begin += kChunk) {
     const std::int64_t n = std::min(kChunk, count - begin);
     const Sums sums = sum_of_losses(y + begin, t + begin, n);

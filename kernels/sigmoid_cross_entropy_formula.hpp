@@ -1,10 +1,10 @@
 #pragma once
-// The formula of sigmoid_cross_entropy.hpp for one number.
+// The formula of sigmoid_cross_entropy.hpp for one element.
 #include "kernels/math.hpp"
 
 namespace leeway::kernels {
 
-/// Loss and gradient of answer y (a logit) to truth t, not yet divided by how many there are.
+/// Loss and gradient of logit y for target t, not yet divided by the count.
 struct SigmoidLoss {
   float loss, gradient;
   std::int32_t correct;  // 1 or 0

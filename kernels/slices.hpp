@@ -1,5 +1,5 @@
 #pragma once
-// Parameters cut by rows: checking the cut, and gathering and scattering the rows.
+// Parameters split by rows: checks, gather and scatter.
 #include <algorithm>
 
 #include "core/check.hpp"
@@ -7,7 +7,7 @@
 
 namespace leeway::kernels {
 
-/// Requires that the slices are rows 0 to `rows`, in order and without a gap.
+/// Throws unless the slices cover the rows [0, rows) in order and without a gap.
 template <class Slice>
 void check_rows(std::span<const Slice> slices, std::int64_t rows) {
   std::int64_t next = 0;
@@ -18,13 +18,13 @@ void check_rows(std::span<const Slice> slices, std::int64_t rows) {
   LW_CHECK(next == rows, next, rows);
 }
 
-/// whole = the slices, one after the other; a row has `row_floats`.
+/// whole = the concatenated slices, of `row_floats` floats per row.
 inline void gather_rows(float* whole, ConstSlices slices, std::int64_t row_floats) {
   for (const auto& slice : slices)
     std::copy_n(slice.data, slice.rows * row_floats, whole + slice.first_row * row_floats);
 }
 
-/// The slices = their rows of `whole`.
+/// slices = their rows of `whole`.
 inline void scatter_rows(Slices slices, const float* whole, std::int64_t row_floats) {
   for (const auto& slice : slices)
     std::copy_n(whole + slice.first_row * row_floats, slice.rows * row_floats, slice.data);

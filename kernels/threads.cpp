@@ -1,6 +1,6 @@
 #include "kernels/threads.hpp"
 
-/// The one function needed of OpenMP, which oneDNN brings along.
+/// From OpenMP, which oneDNN links; its header is not needed for one function.
 extern "C" void omp_set_num_threads(int count);
 
 namespace leeway::kernels {

@@ -4,8 +4,8 @@ namespace leeway::kernels {
 
 namespace {
 
-/// The loop behind every update. `omp simd` promises that iterations are independent, which holds
-/// in place too, where the compiler's own check for overlap would fall back to scalar code.
+/// The loop of every update. `omp simd` states that iterations are independent, also in place,
+/// where the compiler's overlap check would fall back to scalar code.
 template <class Formula>
 LW_INLINE void stream(const UpdateBuffers& buffers, Formula formula) {
   float* const w_out = buffers.w_out;

@@ -1,11 +1,10 @@
 #pragma once
-// update: one pass over weights, optimizer state and gradient that makes the new weights and state.
+// update: computes new weights and optimizer state from a gradient, in one pass.
 //
-// A formula is a small functor over one element; it holds what is the same for all of them, so
-// policies/optimizer works out rates and powers once and this folder only streams. In place, an
-// update runs at the speed of memory with plain stores: prefetching gains nothing, and streaming
-// stores gain (1.4 times, out of place) only beyond the last-level cache, while readers want the
-// new weights of a block, a few MiB at most, from the cache.
+// A formula is a functor over one element with constants that policies/optimizer computes once per
+// update. Plain stores are enough: in place, an update runs at the speed of memory, and streaming
+// stores only help (1.4 times, out of place) beyond the last-level cache, while readers want the
+// new weights in the cache.
 #include <cmath>
 #include <cstdint>
 #include <variant>
@@ -14,7 +13,7 @@
 
 namespace leeway::kernels {
 
-/// `count` floats an array. Each output is its input itself, or does not overlap any input.
+/// Arrays of `count` floats. Each output is its own input or overlaps no input.
 struct UpdateBuffers {
   static constexpr int kMaxSlots = 2;
   std::int64_t count = 0;
@@ -77,7 +76,7 @@ struct AdaGradFormula {
   }
 };
 
-/// w += gain * (g - w): a running average, of statistics that nobody trains.
+/// w += gain * (g - w): a running average, for untrained statistics.
 struct AverageFormula {
   static constexpr int kSlots = 0;
   float gain;

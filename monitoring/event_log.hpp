@@ -1,5 +1,5 @@
 #pragma once
-// EventLog: every event of a run as JSON lines, from many threads.
+// EventLog: writes every event of a run as a JSON line. Thread-safe.
 #include <fstream>
 #include <mutex>
 #include <string>

@@ -15,7 +15,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string fixed(double number, int digits) {
-  if (std::isnan(number)) return "nan";  // printf may give it a sign
+  if (std::isnan(number)) return "nan";  // printf may print "-nan"
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, number);
   return text;

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers as people read them.
+// Formats numbers for people.
 #include <cstdint>
 #include <string>
 
@@ -7,17 +7,17 @@ namespace leeway {
 
 /// 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number);
-/// With `digits` after the point.
+/// `number` with `digits` digits after the decimal point.
 std::string fixed(double number, int digits);
 /// 0.8854 as "88.54%".
 std::string percent(double share);
-/// 16384 as "16.3 kB": never more than it is.
+/// 16384 as "16.3 kB": rounded down.
 std::string size_text(std::int64_t bytes);
 /// Seconds as "850 ms", "12.3 s", "3 min 20 s" or "2 h 5 min".
 std::string duration(double seconds);
 
-/// Why a worker or a pipeline was evicted, for a text that has named it already: without the
-/// "pipeline 1 ended: " before the worker that ended.
+/// The reason of an eviction without a leading "pipeline 1 ended: ", for texts that already name
+/// the pipeline.
 std::string end_reason(const std::string& reason);
 
 }  // namespace leeway

@@ -13,31 +13,31 @@ namespace leeway {
 
 namespace {
 
-/// Okabe and Ito's palette for all kinds of colour vision (2008), without its yellow, which is too
-/// pale for a line on white.
+/// Okabe and Ito's colour-blind safe palette (2008), without yellow, which is too pale for lines on
+/// white.
 constexpr std::array kColours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                               "#e69f00", "#56b4e9", "#4d4d4d"};
 constexpr const char* kInk = "#222222";
 constexpr const char* kFaint = "#666666";
 constexpr const char* kGrid = "#e4e4e4";
 
-/// Points of all lines of a picture together; each takes about 11 bytes.
-constexpr std::size_t kMostPoints = 14'000;
+/// Points of all lines of a picture; each takes about 11 bytes.
+constexpr std::size_t kMaxPoints = 14'000;
 constexpr std::size_t kFewestPoints = 16;
 
 constexpr double kTitleSize = 15, kTextSize = 12;
 constexpr double kLineHeight = 18;
 constexpr double kLegendMark = 22, kLegendGap = 16;
 constexpr double kLeft = 68, kRight = 18, kBottom = 48;
-constexpr double kOverlap = 3;  // of lines and dots at the plot's edge
+constexpr double kOverlap = 3;  // pixels of lines and dots beyond the plot's edge
 constexpr std::size_t kLongestText = 80;
 
-/// Width of text in pixels, near enough for placing it in any sans-serif font.
+/// Approximate width of text in pixels in a sans-serif font.
 double text_width(std::size_t characters) {
   return 6.6 * static_cast<double>(characters);
 }
 
-/// Bytes of the UTF-8 character that begins `text`, or 0 if none does.
+/// Bytes of the UTF-8 character at the start of `text`, or 0 if it is invalid.
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const std::size_t length = byte(0) < 0x80   ? 1
@@ -63,7 +63,7 @@ struct Text {
   std::size_t characters = 0;
 };
 
-/// Escaped for XML and shortened; what is no character of XML becomes U+FFFD.
+/// Escapes text for XML and shortens it; invalid characters become U+FFFD.
 Text escape(std::string_view text) {
   Text out;
   while (!text.empty() && out.characters < kLongestText) {
@@ -83,7 +83,7 @@ Text escape(std::string_view text) {
   return out;
 }
 
-/// A coordinate: to a tenth of a pixel.
+/// A coordinate with a precision of a tenth of a pixel.
 std::string at(double pixels) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f", pixels + 0.0);
@@ -106,7 +106,7 @@ class ChartWriter {
     const double below_title = outer_.top + (chart_.title.empty() ? 12 : 34);
     plot_ = {outer_.left + kLeft, legend(below_title) + 8, outer_.right - kRight,
              outer_.bottom - kBottom};
-    plot_.bottom = std::max(plot_.bottom, plot_.top + 40);  // a legend may take nearly all
+    plot_.bottom = std::max(plot_.bottom, plot_.top + 40);  // the legend may be tall
     if (!chart_.title.empty())
       text(escape(chart_.title), plot_.left, outer_.top + 24,
            concat("font-size=\"", kTitleSize, "\" font-weight=\"600\" fill=\"", kInk, "\""));
@@ -144,7 +144,7 @@ class ChartWriter {
     return concat("stroke=\"", colour(series), "\"", dashes);
   }
 
-  /// Names of the series in rows from `top` on, above the plot; returns where they end.
+  /// Writes the names of the series in rows from `top` on, above the plot; returns their bottom.
   double legend(double top) {
     const double left = outer_.left + kLeft, right = outer_.right - kRight;
     double x = left, y = top;
@@ -212,10 +212,10 @@ class ChartWriter {
     out_ += "</g>\n";
   }
 
-  /// One path a series; a stretch of a single point becomes a dot of its own path.
+  /// Writes one path for the lines of a series, and one for dots: points between two gaps.
   void line(std::size_t index, const Axis& x, const Axis& y) {
     std::string path, dots, stretch;
-    int points = 0;  // of the stretch
+    int points = 0;  // since the last gap
     const auto finish_stretch = [&] {
       if (points == 1) dots += "M" + stretch + "h0";
       if (points > 1) path += "M" + stretch;
@@ -280,7 +280,7 @@ std::string svg(std::span<const Chart> charts, const PictureOptions& options) {
   std::size_t lines = 0;
   for (const Chart& chart : charts) lines += chart.series.size();
   const std::size_t most_points =
-      std::max(kFewestPoints, kMostPoints / std::max<std::size_t>(lines, 1));
+      std::max(kFewestPoints, kMaxPoints / std::max<std::size_t>(lines, 1));
 
   const auto count = std::max<std::size_t>(charts.size(), 1);
   const auto columns = std::min(static_cast<std::size_t>(options.columns), count);

@@ -1,5 +1,5 @@
 #pragma once
-// Line charts as SVG text, for reports and for the web page.
+// Line charts as SVG, for reports.
 #include <optional>
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@ namespace leeway {
 struct Series {
   std::string name;
   std::vector<std::pair<double, double>>
-      points;  // (x, y), joined in this order; a point that is not finite leaves a gap
+      points;  // (x, y), joined in order; a point that is not finite leaves a gap
   bool dashed = false;
 };
 
@@ -21,7 +21,7 @@ struct Chart {
   std::string y_label;
   std::vector<Series> series;
   std::optional<std::pair<double, double>>
-      y_range;         // lowest and highest y shown; what lies beyond is cut off
+      y_range;         // lowest and highest y shown; the rest is clipped
   bool log_y = false;  // a y of 0 or less leaves a gap
 };
 
@@ -31,20 +31,19 @@ struct PictureOptions {
   int chart_height = 360;
 };
 
-/// One SVG picture of all charts, row by row. Colours follow the order of the series, so the same
-/// series in each chart of a picture has the same colour; they can be told apart by the
-/// colour-blind. From the eighth on colours come again, dotted. Text of any bytes is escaped. Long
-/// series are thinned without losing their extremes, to keep the picture of ordinary charts below
-/// 200 KB. Deterministic in its arguments. Requires columns, chart_width and chart_height of at
-/// least 1, 200 and 150.
+/// One SVG picture of all charts, row by row. Series i has the same colour in each chart; colours
+/// are safe for colour-blind readers, and repeat with dotted lines from the eighth series on. All
+/// text is escaped. Long series are thinned without losing their extremes, which keeps ordinary
+/// pictures below 200 KB. The result depends only on the arguments. Requires columns >= 1,
+/// chart_width >= 200 and chart_height >= 150.
 std::string svg(std::span<const Chart> charts, const PictureOptions& options = {});
 
-/// Round numbers (1, 2 or 5 times a power of ten apart) within [low, high], about `count` of them.
-/// Requires low < high, finite.
+/// About `count` round numbers in [low, high], 1, 2 or 5 times a power of ten apart. Requires
+/// finite low < high.
 std::vector<double> round_ticks(double low, double high, int count);
 
-/// At most about `most` points of the line that keep its shape: of each stretch the first, the
-/// lowest, the highest and the last.
+/// About `most` points that keep the shape of the line: the first, lowest, highest and last point
+/// of each section.
 std::vector<std::pair<double, double>> thin(std::span<const std::pair<double, double>> points,
                                             std::size_t most);
 

@@ -12,7 +12,7 @@ namespace leeway {
 
 namespace {
 
-/// Values beyond are not drawn: their differences would not be finite.
+/// Larger values are not drawn, because their differences may be infinite.
 constexpr double kLargest = 1e300;
 constexpr double kPixelsPerTick = 60;
 
@@ -46,7 +46,7 @@ std::string shorten_exponent(std::string text) {
   return mantissa + "e" + std::to_string(std::stoi(text.substr(e + 1)));
 }
 
-/// Decimals at which all values / size are printed to within a hundredth of the step between them.
+/// Number of decimals that print all values / size to within a hundredth of the step between them.
 int decimals_for(const std::vector<double>& values, double size, double step) {
   constexpr int kMost = 12;
   for (int decimals = 0; decimals < kMost; ++decimals) {
@@ -65,7 +65,7 @@ std::vector<double> round_ticks(double low, double high, int count) {
   LW_CHECK(low < high && std::isfinite(high - low) && count > 0, low, high, count);
   const double step = round_step(high - low, count);
   std::vector<double> ticks;
-  // Multiples of the step, each computed afresh, so that no error adds up; -0 becomes 0.
+  // Multiples of the step instead of sums, which would accumulate errors; -0 becomes 0.
   const double first = std::ceil(low / step - 1e-9), last = std::floor(high / step + 1e-9);
   for (double i = first; i <= last && ticks.size() < 1000; ++i) ticks.push_back(i * step + 0.0);
   return ticks;
@@ -107,7 +107,7 @@ Axis::Axis(Extent extent, double begin, double end, bool whole, bool logarithmic
     low = std::log10(std::max(low, 1e-300));
     high = std::log10(std::max(high, 1e-300));
   }
-  // Narrower than this, neighbouring ticks would be the same number.
+  // In a narrower range, neighbouring ticks would be equal.
   const double least = std::max(std::abs(low), std::abs(high)) * 1e-9;
   if (!(high - low > least)) {
     const double middle = low + (high - low) / 2;
@@ -142,7 +142,7 @@ void Axis::tick_linear(double begin, double end, bool whole) {
     if (can_show(ticks[i])) ticks_.push_back({pixel(ticks[i]), labels[i]});
 }
 
-/// Powers of ten, every n-th where there are many; 2 and 5 in between where there are few.
+/// Powers of ten: every n-th if there are many, with 2 and 5 in between if there are few.
 void Axis::tick_decades(bool whole) {
   const bool few = high_ - low_ < 2.5;
   constexpr std::array kDigits{1.0, 2.0, 5.0};

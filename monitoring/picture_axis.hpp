@@ -18,14 +18,13 @@ class Axis {
     double low = 0, high = 1;
   };
 
-  /// Shows the values of `extent`, from pixel `begin` to `end`. `whole` widens it to the ticks
-  /// around it. An empty or single extent is widened as well. On a logarithmic axis `extent` is
-  /// positive.
+  /// Maps `extent` to the pixels from `begin` to `end`. `whole` widens the extent to the next
+  /// ticks; an empty or single-valued extent is always widened. A logarithmic axis requires a
+  /// positive extent.
   Axis(Extent extent, double begin, double end, bool whole, bool logarithmic);
 
-  /// The pixel of a value, kept within a few lengths of the axis so that it can always be printed.
+  /// The pixel of a value, clamped to a few lengths of the axis.
   double pixel(double value) const;
-  /// Whether a value has a place at all.
   bool can_show(double value) const;
   const std::vector<Tick>& ticks() const { return ticks_; }
 
@@ -34,12 +33,12 @@ class Axis {
   void tick_decades(bool whole);
 
   bool logarithmic_;
-  double low_, high_;  // logarithms where logarithmic
+  double low_, high_;  // logarithms if the axis is logarithmic
   double begin_, end_;
   std::vector<Tick> ticks_;
 };
 
-/// Values as short labels that differ from one another: "0.25", "20k", "5e-6".
+/// Short, distinct labels of the values: "0.25", "20k", "5e-6".
 std::vector<std::string> tick_labels(const std::vector<double>& values);
 
 }  // namespace leeway

@@ -20,7 +20,7 @@ using pipeline::Table;
 using pipeline::Timeline;
 
 constexpr int kNone = -1;
-constexpr std::size_t kShades = 4;  // chunks share them in turn
+constexpr std::size_t kShades = 4;  // chunk i has shade i % kShades
 
 /// Background colours of a terminal, by operation and chunk.
 constexpr int kTerminal[][kShades] = {{75, 111, 69, 153},
@@ -28,7 +28,7 @@ constexpr int kTerminal[][kShades] = {{75, 111, 69, 153},
                                       {179, 222, 136, 229},
                                       {114, 150, 71, 193},
                                       {252, 250, 248, 254}};
-/// Okabe and Ito's palette for all kinds of colour vision (2008), lighter from chunk to chunk.
+/// Okabe and Ito's colour-blind safe palette (2008), lighter from chunk to chunk.
 constexpr const char* kSvg[][kShades] = {{"#56b4e9", "#8accf0", "#b5dff6", "#d6eefa"},
                                          {"#5ec29e", "#8fd5bc", "#b6e4d5", "#d5f0e7"},
                                          {"#e69f00", "#efbd4d", "#f5d58f", "#f9e6bf"},
@@ -42,7 +42,7 @@ std::size_t shade_of(const Op& op) {
   return static_cast<std::size_t>(op.chunk) % kShades;
 }
 
-/// What both pictures begin with.
+/// A table and its timeline, scaled to a width.
 struct Drawing {
   Drawing(const Table& of, const Timeline& when) : table(of), timeline(when) {
     LW_CHECK(count_ops(table) <= kMaxPictureOps, count_ops(table));
@@ -73,13 +73,13 @@ struct Drawing {
     return text;
   }
 
-  /// Of the whole, so that the shortest operation is `cell` wide, and at most `most`.
+  /// The width at which the shortest operation is `cell` wide, but at most `most`.
   std::int64_t width(std::int64_t cell, std::int64_t most) const {
     using Wide = __int128;
     return static_cast<std::int64_t>(
         std::min<Wide>((Wide{timeline.length} * cell + shortest - 1) / shortest, most));
   }
-  /// Where a time lies in it.
+  /// The position of a time in a drawing of `width`.
   std::int64_t at(std::int64_t time, std::int64_t width) const {
     using Wide = __int128;
     return static_cast<std::int64_t>(Wide{time} * width /
@@ -111,7 +111,7 @@ std::vector<Row> rows_of(const Drawing& drawing, std::int64_t width) {
     }
     const std::string label = drawing.label(op);
     for (std::size_t i = begin; i < end; ++i) {
-      const bool last = i + 1 == end && end - begin > 1;  // a gap to the next
+      const bool last = i + 1 == end && end - begin > 1;  // leaves a gap
       row[i] = {i - begin < label.size() && !last ? label[i - begin] : ' ',
                 kTerminal[row_of(op.kind)][shade_of(op)]};
     }
@@ -134,7 +134,7 @@ std::string printed(const Row& row, std::size_t begin, std::size_t end, bool col
   return out + '\n';
 }
 
-/// Of the letters in the table, in the order of OpKind.
+/// The kinds of operations in the table.
 std::set<OpKind> kinds_of(const Table& table) {
   std::set<OpKind> kinds;
   for (const auto& ops : table.ops)
@@ -142,7 +142,7 @@ std::set<OpKind> kinds_of(const Table& table) {
   return kinds;
 }
 
-/// A coordinate: to a tenth of a pixel.
+/// A coordinate with a precision of a tenth of a pixel.
 std::string pixel(std::int64_t tenths) {
   return tenths % 10 == 0 ? concat(tenths / 10) : concat(tenths / 10, '.', tenths % 10);
 }
@@ -178,7 +178,7 @@ std::string pipeline_text(const Table& table, const Timeline& timeline,
   const auto rows = rows_of(drawing, width);
   const std::size_t digits = concat(table.stages - 1).size();
   const std::size_t margin = 8 + digits;
-  // Whole cells a line, so that few operations are cut in two.
+  // Whole cells per line, so that few operations are split between lines.
   const auto room = std::max<std::int64_t>(
       cell, (options.columns - static_cast<std::int64_t>(margin)) / cell * cell);
   std::string out;
@@ -201,10 +201,10 @@ std::string pipeline_text(const Table& table, const Timeline& timeline,
 
 std::string pipeline_svg(const Table& table, const Timeline& timeline,
                          const PipelinePicture& options) {
-  constexpr std::int64_t kMostTenths = 80'000, kLetter = 70, kRow = 26, kLeft = 64, kTop = 62;
+  constexpr std::int64_t kMaxTenths = 80'000, kLetter = 70, kRow = 26, kLeft = 64, kTop = 62;
   const Drawing drawing(table, timeline);
   const auto cell = static_cast<std::int64_t>(drawing.longest_label) * kLetter + 60;
-  const std::int64_t inner = drawing.width(cell, kMostTenths);  // tenths of pixels
+  const std::int64_t inner = drawing.width(cell, kMaxTenths);  // tenths of pixels
   const std::int64_t width = std::max<std::int64_t>(inner / 10 + kLeft + 24, 420);
   const std::int64_t bottom = kTop + kRow * table.stages, height = bottom + 48;
   std::string out = concat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width,

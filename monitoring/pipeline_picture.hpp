@@ -1,5 +1,5 @@
 #pragma once
-// Pictures of a pipeline's table: who does what when, as text and as SVG.
+// Pictures of a pipeline's table: the operations of each stage over time, as text and as SVG.
 #include <cstddef>
 #include <string>
 
@@ -7,28 +7,28 @@
 
 namespace leeway {
 
-/// Operations that a picture shows; of more, nobody would see anything.
+/// Largest number of operations in a readable picture.
 inline constexpr std::size_t kMaxPictureOps = 20'000;
 
 struct PipelinePicture {
-  int columns = 100;     // of the terminal; longer tables go on below
-  bool colours = false;  // ANSI, of 256
+  int columns = 100;     // of the terminal; longer tables are wrapped
+  bool colours = false;  // 256 ANSI colours
   std::string title;     // of the SVG picture
 };
 
-/// One row a stage, time to the right: each operation is named (F3: forward of micro-batch 3) and
-/// as wide as it takes long, a dot is idle time, | an update that takes none. Asynchronous tables
-/// say which version of the weights an operation reads (F3v1). Requires a timeline of this table,
-/// and at most kMaxPictureOps operations.
+/// One row per stage, time to the right. Each operation has a name (F3: forward of micro-batch 3)
+/// and a width proportional to its duration; a dot is idle time, | an update without duration.
+/// Asynchronous tables show the version of the weights that an operation reads (F3v1). Requires the
+/// timeline of this table and at most kMaxPictureOps operations.
 std::string pipeline_text(const pipeline::Table& table, const pipeline::Timeline& timeline,
                           const PipelinePicture& options = {});
 
-/// The same as one SVG picture, with a legend and an axis of time. Requires a title without
-/// characters that XML escapes.
+/// The same picture as SVG, with a legend and a time axis. Requires a title without characters that
+/// XML escapes.
 std::string pipeline_svg(const pipeline::Table& table, const pipeline::Timeline& timeline,
                          const PipelinePicture& options = {});
 
-/// What the letters mean that occur in the table: "F forward, B backward, . idle".
+/// The meaning of the letters in the table's picture: "F forward, B backward, . idle".
 std::string pipeline_legend(const pipeline::Table& table);
 
 std::size_t count_ops(const pipeline::Table& table);

@@ -21,7 +21,7 @@ std::string profile_table(const std::vector<Profile::Row>& rows,
   const auto name = [&](const std::string& text) -> std::ostream& {
     return out << "  " << std::left << std::setw(static_cast<int>(width)) << text << std::right;
   };
-  name("") << "                calls    ms a call   of time   GFLOP/s      GB/s   of peak\n";
+  name("") << "                calls  ms per call   of time   GFLOP/s      GB/s   of peak\n";
   for (const auto& row : rows) {
     const double seconds = std::max(row.seconds, 1e-12);
     const bool moves = row.bytes > 0;
@@ -39,8 +39,7 @@ std::string profile_table(const std::vector<Profile::Row>& rows,
   name("all") << "                     " << std::setw(13) << duration(total) << '\n';
   if (peak)
     out << concat("  One core's peak, measured now: ", fixed(peak->flops * 1e-9, 0), " GFLOP/s, ",
-                  fixed(peak->bytes * 1e-9, 0),
-                  " GB/s from memory (what fits into a cache moves faster).\n");
+                  fixed(peak->bytes * 1e-9, 0), " GB/s from memory (caches are faster).\n");
   return out.str();
 }
 

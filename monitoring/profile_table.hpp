@@ -1,5 +1,5 @@
 #pragma once
-// profile_table: where a run's time went, as a table.
+// profile_table: prints the time of each layer and operation of a run.
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,9 +9,8 @@
 
 namespace leeway {
 
-/// One line a layer and operation, in the order of `rows`: time, its share, GFLOP/s and what part
-/// they are of one core's measured peak, if one is given; for operations that only move memory,
-/// GB/s. The time of all threads is added up.
+/// One line per row: time summed over all threads, its share, and GFLOP/s, or GB/s for operations
+/// that only move memory. If `peak` is given, also the share of one core's peak.
 std::string profile_table(const std::vector<Profile::Row>& rows,
                           const std::optional<kernels::Peak>& peak);
 

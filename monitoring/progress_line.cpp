@@ -11,7 +11,7 @@
 namespace leeway {
 namespace {
 
-constexpr Duration kPlainInterval = seconds(5);  // between lines that are not rewritten
+constexpr Duration kPlainInterval = seconds(5);  // between lines if `out` is no terminal
 constexpr Duration kRateWindow = seconds(2);
 
 }  // namespace
@@ -22,10 +22,10 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
       terminal_(isatty(STDERR_FILENO) == 1),
       data_size_(job.data.train->size()),
       epochs_(job.plan.stop.epochs),
-      learns_(!job.cost_only),
+      has_losses_(!job.cost_only),
       adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)) {
   const auto bound = job.consistency->largest_bound();
-  // A worker that was let into iteration i and has pushed it stands at i + 1.
+  // A worker's clock is i + 1 after it has pushed iteration i.
   gap_limit_ = bound == kUnbounded ? "" : concat('/', bound + 1);
 }
 
@@ -39,7 +39,7 @@ double ProgressLine::samples_per_second(const Progress& progress) {
 }
 
 std::string ProgressLine::text(const Progress& progress) {
-  if (learns_ && std::isfinite(progress.train_loss)) {
+  if (has_losses_ && std::isfinite(progress.train_loss)) {
     loss_ = loss_known_ ? 0.7 * loss_ + 0.3 * progress.train_loss : progress.train_loss;
     loss_known_ = true;
   }
@@ -81,14 +81,14 @@ void ProgressLine::note(const std::string& text) {
 }
 
 void ProgressLine::evaluated(const EvaluationResult& result) {
-  if (!learns_) return;
+  if (!has_losses_) return;
   evaluation_ = result.accuracy > 0 ? percent(result.accuracy) : fixed(result.loss, 4);
 }
 
 void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
   note(concat(stages_->name_of_member(worker), " ended and was evicted: ",
-              end_reason(evicted.reason), " (", evicted.returned_samples, " samples go back",
-              evicted.partial ? ", one push is partial)" : ")"));
+              end_reason(evicted.reason), " (", evicted.returned_samples,
+              " samples are leased again", evicted.partial ? ", one push is partial)" : ")"));
 }
 
 void ProgressLine::came_back(WorkerId worker) {

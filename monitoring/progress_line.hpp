@@ -1,6 +1,6 @@
 #pragma once
-// ProgressLine: the run's progress on the terminal, in one line that is rewritten; line by line,
-// and less often, elsewhere.
+// ProgressLine: shows the progress of a run in one line of the terminal; if standard error is no
+// terminal, prints a line every few seconds.
 #include <deque>
 #include <memory>
 #include <ostream>
@@ -12,7 +12,7 @@ namespace leeway {
 
 class ProgressLine final : public Audience {
  public:
-  /// `out` is std::cerr usually; it is taken for a terminal when standard error is one.
+  /// `out` is usually std::cerr. It counts as a terminal if standard error is one.
   ProgressLine(const Job& job, std::ostream& out);
 
   void progress(const Progress& progress) override;
@@ -32,10 +32,10 @@ class ProgressLine final : public Audience {
   bool terminal_;
   std::int64_t data_size_;
   double epochs_;
-  bool learns_;    // losses are computed
+  bool has_losses_;
   bool adaptive_;  // the staleness bound moves
   std::string gap_limit_;
-  std::deque<std::pair<Instant, std::uint64_t>> recent_;  // the last seconds: samples computed
+  std::deque<std::pair<Instant, std::uint64_t>> recent_;  // samples computed in the last seconds
   double loss_ = 0;                                       // smoothed
   bool loss_known_ = false;
   std::string evaluation_;

@@ -12,13 +12,12 @@
 namespace leeway {
 namespace {
 
-/// Writes a file whole or says why not.
 Status write_text(const std::string& path, const std::string& text) {
   std::ofstream out(path);
   out << text << std::flush;
   if (!out)
     return Error{
-        concat(path, ": cannot be written; look at its permissions and at the space on the disk")};
+        concat(path, ": cannot be written; check its permissions and the free disk space")};
   return {};
 }
 
@@ -44,7 +43,7 @@ RunFolder::RunFolder(std::string folder, const Job& job)
     : folder_(std::move(folder)),
       name_(job.plan.name),
       classes_(job.data.train->classes() > 0),
-      learns_(!job.cost_only),
+      has_losses_(!job.cost_only),
       adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)),
       metrics_(path("metrics.jsonl")) {}
 
@@ -53,11 +52,11 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder
   std::filesystem::create_directories(folder, error);
   if (error)
     return Error{
-        concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
+        concat(folder, ": cannot be created: ", error.message(), "; give another with --out DIR")};
   if (std::filesystem::exists(folder + "/result.json") ||
       std::filesystem::exists(folder + "/metrics.jsonl"))
     return Error{
-        concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
+        concat(folder, ": already holds a run; give another with --out DIR, or remove it")};
   if (const auto written = write_text(folder + "/plan.json", to_json(job.plan)); !written)
     return written.error();
   if (const auto vocabulary = job.data.train->vocabulary())
@@ -73,7 +72,7 @@ void RunFolder::progress(const Progress& progress) {
       {"clock_gap", progress.clock_gap},       {"parked_now", progress.parked_now},
       {"parked_pulls", progress.parked_pulls}, {"live_workers", progress.live_workers}};
   if (adaptive_) json["staleness_bound"] = progress.staleness;
-  if (learns_ && std::isfinite(progress.train_loss)) {
+  if (has_losses_ && std::isfinite(progress.train_loss)) {
     json["train_loss"] = progress.train_loss;
     if (classes_) json["train_accuracy"] = progress.train_accuracy;
   }
@@ -81,7 +80,7 @@ void RunFolder::progress(const Progress& progress) {
 }
 
 void RunFolder::evaluated(const EvaluationResult& result) {
-  if (!learns_) return;
+  if (!has_losses_) return;
   evaluations_.push_back(result);
   nlohmann::ordered_json json{{"seconds", seconds_of(result.now)},
                               {"samples_trained", result.samples_trained},
@@ -122,7 +121,7 @@ Status RunFolder::finish(const std::string& result_json, const std::vector<Named
   Series train{.name = "training"};
   Series train_accuracy{.name = "training"};
   for (const auto& progress : history) {
-    if (!learns_ || !std::isfinite(progress.train_loss)) continue;
+    if (!has_losses_ || !std::isfinite(progress.train_loss)) continue;
     train.points.emplace_back(seconds_of(progress.now), progress.train_loss);
     train_accuracy.points.emplace_back(seconds_of(progress.now), 100 * progress.train_accuracy);
   }
@@ -151,11 +150,11 @@ Status make_study_folder(const std::string& folder) {
   std::filesystem::create_directories(folder, error);
   if (error)
     return Error{
-        concat(folder, ": cannot be made: ", error.message(), "; give another with --out DIR")};
+        concat(folder, ": cannot be created: ", error.message(), "; give another with --out DIR")};
   for (const char* name : {"/table.txt", "/result.json", "/metrics.jsonl"})
     if (std::filesystem::exists(folder + name))
       return Error{
-          concat(folder, ": holds a run already; give another with --out DIR, or remove it")};
+          concat(folder, ": already holds a run; give another with --out DIR, or remove it")};
   return {};
 }
 

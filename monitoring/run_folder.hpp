@@ -1,12 +1,13 @@
 #pragma once
-// RunFolder: keeps a run - its plan, metrics as they come, result, weights and curves.
+// RunFolder: stores the plan, metrics, result, weights and curves of a run.
 //
-//   plan.json            what was run
-//   metrics.jsonl        one JSON object a line: {"seconds", "train_loss", ...} a few times a
-//   second, {"seconds", "test_loss", ...} at evaluations result.json          the end
+//   plan.json            the plan
+//   metrics.jsonl        JSON lines: {"seconds", "train_loss", ...} a few times per second,
+//                        {"seconds", "test_loss", ...} at evaluations
+//   result.json          the result
 //   weights.safetensors  the trained weights, named as PyTorch names them
 //   last-cut.safetensors of a run that failed: the weights that were evaluated last
-//   vocabulary.json      of text: its characters, in the order of their numbers
+//   vocabulary.json      for text: its characters in the order of their tokens
 //   curves.svg           loss and accuracy over time
 //   events.jsonl         every event, with --trace
 #include <fstream>
@@ -22,8 +23,8 @@ namespace leeway {
 
 class RunFolder final : public Audience {
  public:
-  /// Makes the folder and writes the plan. Errors: a folder that holds another run, or cannot be
-  /// made.
+  /// Creates the folder and writes the plan. Errors: the folder holds another run or cannot be
+  /// created.
   static Expected<std::unique_ptr<RunFolder>> create(const std::string& folder, const Job& job);
 
   std::string path(const std::string& file) const { return folder_ + "/" + file; }
@@ -36,7 +37,7 @@ class RunFolder final : public Audience {
 
   /// Writes the weights at an iteration that a run which has failed evaluated last.
   Status keep_last_snapshot(const std::vector<NamedTensor>& weights, Iteration iteration);
-  /// Writes result, weights (if any) and curves.
+  /// Writes the result, the weights unless empty, and the curves.
   Status finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
                 const std::vector<Progress>& history);
 
@@ -46,17 +47,17 @@ class RunFolder final : public Audience {
   std::string folder_;
   std::string name_;
   bool classes_;
-  bool learns_;    // losses are computed
+  bool has_losses_;
   bool adaptive_;  // the staleness bound moves
   std::ofstream metrics_;
   std::vector<EvaluationResult> evaluations_;
 };
 
-/// Makes the folder of what compares several runs. Errors: one that holds a run, or a comparison,
-/// or cannot be made.
+/// Creates the folder of a study, which compares several runs. Errors: the folder holds a run or a
+/// study, or cannot be created.
 Status make_study_folder(const std::string& folder);
 
-/// `runs/NAME-DATE-TIME`, the first such name that is free.
+/// `runs/NAME-DATE-TIME`, with a suffix if the name is taken.
 std::string default_run_folder(const std::string& name);
 
 }  // namespace leeway

@@ -30,14 +30,14 @@ std::string_view name_of(msg::RunEnded::Reason reason) {
   return "?";
 }
 
-/// None where nothing was computed that could be evaluated.
+/// Null if the run computed no gradients or was never evaluated.
 const EvaluationResult* final_evaluation(const Job& job, const RunTotals& totals) {
   if (job.cost_only || totals.evaluations.empty() || !totals.evaluations.back().final)
     return nullptr;
   return &totals.evaluations.back();
 }
 
-/// What stages held at most, and what shapes say that they would.
+/// Peak memory of each stage: predicted from shapes and measured.
 void print_memory(std::ostream& out, const Job& job, const RunTotals& totals) {
   const Stages& stages = *job.stages;
   const auto measures = [](const WorkerTotals& worker) { return worker.memory_bytes > 0; };
@@ -73,8 +73,8 @@ void print_workers(std::ostream& out, const RunTotals& totals) {
   }
 }
 
-/// The samples of a stage are those of its pipeline. Waiting is told by what was missing: what the
-/// stage before, or the stage after, was to send; the rest is weights, and samples to begin with.
+/// The samples of a stage are those of its pipeline. Waiting time is split by its cause: the stage
+/// before, the stage after, or weights and leases.
 void print_stages(std::ostream& out, const Stages& stages, const RunTotals& totals) {
   const std::size_t count = stages.count();
   out << "  pipeline  stage  worker  iterations     samples   computing     waiting for: stage "
@@ -97,8 +97,8 @@ void print_stages(std::ostream& out, const Stages& stages, const RunTotals& tota
   }
 }
 
-/// Who waits for a stage waits for its whole pipeline: which of its stages that comes from.
-void print_paces(std::ostream& out, const Stages& stages, const RunTotals& totals) {
+/// Workers that wait for a pipeline wait for its slowest stage: prints the busiest one.
+void print_bottlenecks(std::ostream& out, const Stages& stages, const RunTotals& totals) {
   std::map<WorkerId, Duration> waited;
   for (const auto& wait : totals.waits)
     if (const WorkerId lead = stages.lead_of(wait.for_worker); lead != stages.lead_of(wait.worker))
@@ -131,7 +131,7 @@ void print_waits(std::ostream& out, const Stages& stages, const RunTotals& total
   }
   if (totals.waits.size() > shown)
     out << "  ... and " << totals.waits.size() - shown << " more pairs\n";
-  if (stages.piped()) print_paces(out, stages, totals);
+  if (stages.piped()) print_bottlenecks(out, stages, totals);
 }
 
 void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {
@@ -161,7 +161,7 @@ std::size_t lag_quantile(const std::vector<std::uint64_t>& lags, double share) {
   return lags.empty() ? 0 : lags.size() - 1;
 }
 
-std::string crew(const Plan& plan) {
+std::string describe_actors(const Plan& plan) {
   const auto counted = [](std::uint32_t count, const char* what) {
     return concat(count, ' ', what, count == 1 ? "" : "s");
   };
@@ -190,7 +190,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
     if (job.data.test->classes() > 0)
       out << "  test accuracy   " << percent(last->accuracy) << '\n';
   }
-  if (job.stages->piped()) out << "  actors          " << crew(plan) << '\n';
+  if (job.stages->piped()) out << "  actors          " << describe_actors(plan) << '\n';
   out << "  time            " << duration(time) << '\n'
       << "  throughput      "
       << grouped(static_cast<std::uint64_t>(static_cast<double>(totals.end.samples_trained) /
@@ -205,7 +205,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)
-    out << ", allowed " << bound + 1 << " (the bound, and the iteration just pushed)";
+    out << ", allowed " << bound + 1 << " (the bound plus the iteration just pushed)";
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
   if (totals.end.partial_pushes > 0)
     out << "  partial pushes     " << totals.end.partial_pushes << " (completed by others)\n";

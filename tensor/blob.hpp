@@ -1,14 +1,12 @@
 #pragma once
-// Blob: a shared, 64-byte aligned range of bytes that holds tensor data, from a pool that reuses
-// memory.
+// Blob: a reference-counted, 64-byte aligned range of bytes that holds tensor data.
 //
-// A blob has one writer until it is shared; from then on it is immutable, until `unique()` says
-// that its holder is alone again. Copies of a Blob refer to the same bytes; the last one gives them
-// back to the pool. A blob of foreign memory (tensor/foreign_blob.hpp) is immutable for ever.
+// A copy of a Blob refers to the same bytes; the last copy returns them to their pool. Only a
+// holder for which `unique()` is true may write: a shared blob is immutable. A blob of foreign
+// memory (tensor/foreign_blob.hpp) is always immutable.
 //
-// On a GPU, work that was asked for may not have been done when a reference is dropped: there a
-// blob also carries fences, and a queue that uses the bytes waits for those of the queues before
-// it.
+// On a GPU a reference may be dropped while queued work still uses the bytes. Blobs there carry
+// fences, and each queue waits for the fences of the other queues.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -37,10 +35,8 @@ class Blob {
   }
   ~Blob() { reset(); }
 
-  /// `bytes` of host memory from the process's pool; contents are arbitrary. Zero bytes give an
-  /// empty, non-null blob.
+  /// Uninitialised host memory from the process's pool. Zero bytes give an empty, non-null blob.
   static Blob allocate(std::size_t bytes);
-  /// `count` floats.
   static Blob floats(std::int64_t count) {
     return allocate(static_cast<std::size_t>(count) * sizeof(float));
   }
@@ -50,8 +46,8 @@ class Blob {
   Device device() const { return block_ ? block_->device : Device{}; }
   void reset();
 
-  /// True iff this is the only reference. Everything that former holders did to the bytes has
-  /// happened before; on a GPU, everything that they asked for has a fence.
+  /// True iff this is the only reference and the memory is not foreign. Accesses by former holders
+  /// happen before the call; on a GPU their queued work has fences.
   bool unique() const {
     return block_ && block_->references.load(std::memory_order_acquire) == 1 && !block_->foreign;
   }
@@ -61,8 +57,8 @@ class Blob {
   const float* as_floats() const { return reinterpret_cast<const float*>(data()); }
   std::span<const std::byte> bytes() const { return {data(), size()}; }
 
-  /// For the writer alone: requires that nobody else reads or writes these bytes meanwhile, and
-  /// that they are not foreign.
+  /// Requires that no other thread reads or writes the bytes meanwhile, and that they are not
+  /// foreign.
   std::byte* mutable_data() {
     if (!block_) return nullptr;
     if (block_->foreign) [[unlikely]]
@@ -71,10 +67,9 @@ class Blob {
   }
   float* mutable_floats() { return reinterpret_cast<float*>(mutable_data()); }
 
-  /// The bytes where the processor can read them: this blob, or a copy of it when it lies on a GPU;
-  /// waits for whoever writes it there.
+  /// This blob, or for a blob on a GPU a copy in host memory, made after all queued writes.
   Blob on_host() const;
-  /// Of a blob on a GPU; null for host memory, which needs none.
+  /// Null for host memory.
   Fences* fences() const { return block_ ? block_->fences.get() : nullptr; }
 
  private:
@@ -84,8 +79,8 @@ class Blob {
     std::atomic<std::uint32_t> references{1};
     bool foreign = false;
     Device device;
-    std::size_t size = 0;      // bytes asked for
-    std::size_t capacity = 0;  // bytes held
+    std::size_t size = 0;      // bytes requested
+    std::size_t capacity = 0;  // bytes allocated
     std::byte* bytes = nullptr;
     BlobPool* pool = nullptr;
     std::unique_ptr<Fences> fences;

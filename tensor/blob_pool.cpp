@@ -37,7 +37,7 @@ class HostPool final : public BlobPool {
       memory = SharedMemory::create("leeway", bytes);
     if (!memory) return memory.error();
     arena_.store(new SharedArena(std::move(*memory)), std::memory_order_release);
-    give_up_kept();  // lies elsewhere, and would be handed out again
+    free_kept_blocks();  // they lie outside the arena
     return {};
   }
   SharedArena* arena() const { return arena_.load(std::memory_order_acquire); }
@@ -82,7 +82,7 @@ Blob BlobPool::take(std::size_t bytes) {
     }
   }
   if (!block) {
-    block = fresh(capacity);
+    block = new_block(capacity);
     std::lock_guard lock(mutex_);
     counts_.bytes_in_use += capacity;
     ++counts_.system_allocations;
@@ -111,7 +111,7 @@ void BlobPool::give_back(Blob::Block* block) {
   delete block;
 }
 
-void BlobPool::give_up_kept() {
+void BlobPool::free_kept_blocks() {
   std::unordered_map<std::size_t, std::vector<Blob::Block*>> kept;
   {
     std::lock_guard lock(mutex_);
@@ -125,12 +125,12 @@ void BlobPool::give_up_kept() {
     }
 }
 
-Blob::Block* BlobPool::fresh(std::size_t capacity) {
+Blob::Block* BlobPool::new_block(std::size_t capacity) {
   auto block = std::make_unique<Blob::Block>();
   try {
     block->bytes = system_allocate(capacity);
   } catch (const std::exception&) {
-    give_up_kept();  // free memory of other sizes may be what is missing
+    free_kept_blocks();  // kept blocks of other sizes may take up the memory
     block->bytes = system_allocate(capacity);
   }
   block->capacity = capacity;

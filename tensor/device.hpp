@@ -27,7 +27,7 @@ inline std::ostream& operator<<(std::ostream& out, Device device) {
   return out;
 }
 
-/// "cpu", "cuda" (the first GPU) or "cuda:2". Says nothing about whether there is such a device.
+/// "cpu", "cuda" (the first GPU) or "cuda:2". Does not check that the device exists.
 Expected<Device> parse_device(const std::string& text);
 
 }  // namespace leeway

@@ -1,5 +1,5 @@
 #pragma once
-// Fences: which queues of a GPU still read or write a blob.
+// Fences: the queues of a GPU that may still read or write a blob.
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -8,7 +8,7 @@
 
 namespace leeway {
 
-/// A place in a queue of work; what it means to wait for it is known to whoever made it.
+/// A position in a queue of work. Only the executor that created it knows how to wait for it.
 class Fence {
  public:
   virtual ~Fence() = default;
@@ -18,13 +18,14 @@ using QueueId = std::uint64_t;
 
 class Fences {
  public:
-  /// `queue` has been asked to write, up to `fence`. Requires that it waited for all others before.
+  /// Records that `queue` writes the blob until `fence`. Requires that it waits for all earlier
+  /// fences.
   void wrote(QueueId queue, std::shared_ptr<const Fence> fence) {
     std::lock_guard lock(mutex_);
     readers_.clear();
     writer_ = {queue, std::move(fence)};
   }
-  /// `queue` has been asked to read, up to `fence`.
+  /// Records that `queue` reads the blob until `fence`.
   void read(QueueId queue, std::shared_ptr<const Fence> fence) {
     std::lock_guard lock(mutex_);
     for (auto& [id, latest] : readers_)
@@ -34,9 +35,9 @@ class Fences {
       }
     readers_.push_back({queue, std::move(fence)});
   }
-  /// What a reader, or with `also_readers` a writer, in `queue` has to wait for: the fences of
-  /// other queues.
-  std::vector<std::shared_ptr<const Fence>> ahead_of(QueueId queue, bool also_readers) const {
+  /// The fences of other queues that a reader in `queue` waits for; with `also_readers`, those that
+  /// a writer waits for.
+  std::vector<std::shared_ptr<const Fence>> blocking(QueueId queue, bool also_readers) const {
     std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<const Fence>> fences;
     if (writer_.second && writer_.first != queue) fences.push_back(writer_.second);

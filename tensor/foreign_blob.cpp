@@ -11,7 +11,7 @@
 
 namespace leeway {
 
-/// Makes blobs of memory that others own, and tells them.
+/// A pool without memory of its own: its blobs borrow memory and report when they release it.
 class ForeignMemory final : public BlobPool {
  public:
   ForeignMemory() : BlobPool({}, 0, false) {}

@@ -1,6 +1,5 @@
 #pragma once
-// foreign_blob: a blob of memory that somebody else owns, who is told when nobody reads it any
-// more.
+// foreign_blob: a blob over borrowed memory, whose owner is notified when it is no longer read.
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -9,9 +8,8 @@
 
 namespace leeway {
 
-/// Host memory to be read alone: the blob is never unique, and never written. `done` is called
-/// once, on any thread, when the last reference goes; it throws nothing. Requires bytes aligned to
-/// 64 that stay as they are until then.
+/// The blob is read-only and never unique(). When the last reference goes, `done` is called once,
+/// on any thread; it must not throw. Requires 64-byte aligned bytes that do not change until then.
 Blob foreign_blob(std::span<const std::byte> bytes, std::function<void()> done);
 
 }  // namespace leeway

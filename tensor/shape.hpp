@@ -32,7 +32,7 @@ class Shape {
     return {extents_.data(), static_cast<std::size_t>(rank_)};
   }
 
-  /// Elements; 1 for a scalar.
+  /// Number of elements; 1 for a scalar.
   std::int64_t count() const {
     std::int64_t n = 1;
     for (auto extent : extents()) n *= extent;

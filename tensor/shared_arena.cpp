@@ -9,7 +9,7 @@ namespace leeway {
 
 namespace {
 
-/// Blocks are multiples of this, so that what is left between them is of use.
+/// Block sizes are multiples of this, so that gaps between blocks are large enough to use.
 constexpr std::size_t kUnit = 64u << 10;
 
 }  // namespace
@@ -51,7 +51,7 @@ void SharedArena::free(const std::byte* block) {
     used_.erase(used);
     bytes_in_use_ -= held;
   }
-  memory_.empty(offset, held);  // before somebody else can have it
+  memory_.empty(offset, held);  // before another thread can allocate it
   std::lock_guard lock(mutex_);
   release(offset, held);
 }

@@ -1,10 +1,10 @@
 #pragma once
-// SharedArena: the memory of this process that large blobs lie in, when other processes of the host
-// shall read them in place.
+// SharedArena: holds the large blobs of this process, so that other processes of the host can read
+// them in place.
 //
-// The arena is one SharedMemory of far more addresses than there is memory: pages are taken when a
-// block is carved and given back when it is freed, so that what is free costs nothing. A process
-// that talks to no other has none.
+// The arena is one SharedMemory that reserves far more addresses than the machine has memory. A
+// block takes pages when it is allocated and returns them when it is freed, so free space costs
+// nothing. A process that runs alone has no arena.
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -22,10 +22,10 @@ class SharedArena {
  public:
   explicit SharedArena(SharedMemory memory);
 
-  /// A block with memory behind all of it, aligned to a page; null when there is no room or no
-  /// memory.
+  /// A page-aligned block, all of it backed by memory; null if the arena is full or the system is
+  /// out of memory.
   std::byte* allocate(std::size_t bytes);
-  /// Requires a block of `allocate`.
+  /// Requires a block from allocate().
   void free(const std::byte* block);
 
   bool holds(const std::byte* at) const { return memory_.holds(at); }
@@ -33,7 +33,6 @@ class SharedArena {
     return static_cast<std::size_t>(at - memory_.data());
   }
   const SharedMemoryName& name() const { return memory_.name(); }
-  /// Of all blocks.
   std::size_t bytes_in_use() const;
 
  private:
@@ -43,20 +42,20 @@ class SharedArena {
 
   SharedMemory memory_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::size_t> free_;                // offset to bytes; no two touch
-  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // the same: bytes, offset
+  std::map<std::size_t, std::size_t> free_;                // offset to bytes; neighbours are merged
+  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // the same extents as (bytes, offset)
   std::unordered_map<std::size_t, std::size_t> used_;      // offset to bytes
   std::size_t bytes_in_use_ = 0;
 };
 
-/// From now on blobs of at least limits::kSharedBlobBytes lie in the arena of this process, as long
-/// as that has room. Once is enough; the error says why the system refuses.
+/// Makes all later blobs of at least limits::kSharedBlobBytes lie in the arena of this process
+/// while it has room. Repeated calls do nothing.
 Status use_shared_arena();
 
-/// Null unless use_shared_arena() has succeeded. It lives as long as the process.
+/// Null before use_shared_arena() has succeeded. Lives as long as the process.
 const SharedArena* shared_arena();
 
-/// Where in the arena the blob lies; nothing for one that lies elsewhere.
+/// Offset of the blob in the arena; nullopt if it lies elsewhere.
 std::optional<std::size_t> arena_offset(const Blob& blob);
 
 }  // namespace leeway

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x6d68732079617765ull;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-// Newer than the C library of some systems.
+// The C library of some systems lacks these constants.
 constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL, Linux 6.3
 constexpr int kPopulateWrite = 23;   // MADV_POPULATE_WRITE, Linux 5.14
 
@@ -33,7 +33,7 @@ Error system_error(const char* what) {
   return {concat("shared memory: ", what, ": ", std::strerror(errno))};
 }
 
-/// A descriptor that is closed.
+/// Closes a file descriptor.
 struct File {
   ~File() {
     if (fd >= 0) ::close(fd);
@@ -47,16 +47,16 @@ int new_memfd(const char* label) {
   return ::memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/// Growing a file beyond the limit would raise a signal.
-bool beyond_file_limit(std::size_t bytes) {
+/// Growing a file beyond the limit raises a signal.
+bool exceeds_file_limit(std::size_t bytes) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
          bytes > limit.rlim_cur;
 }
 
-/// The file that another process has open as `name` says, without opening it: it may be a pipe or
-/// a device, where to open is to act.
-int path_of(const SharedMemoryName& name) {
+/// A path descriptor (O_PATH) of the named file of another process. It does not open the file,
+/// because opening a pipe or a device has side effects.
+int open_path(const SharedMemoryName& name) {
   const std::string path = concat("/proc/", name.pid, "/fd/", name.fd);
   return ::open(path.c_str(), O_PATH | O_CLOEXEC);
 }
@@ -66,9 +66,9 @@ int path_of(const SharedMemoryName& name) {
 Expected<SharedMemory> SharedMemory::create(const char* label, std::size_t bytes) {
   LW_CHECK(bytes >= kFirst && bytes % kFirst == 0, bytes);
   SharedMemory memory;
-  if (beyond_file_limit(bytes))
+  if (exceeds_file_limit(bytes))
     return Error{concat("shared memory: ", bytes,
-                        " bytes are more than the limit on the size of files (ulimit -f) allows")};
+                        " bytes exceed the limit on file sizes; raise it with ulimit -f")};
   memory.fd_ = new_memfd(label);
   if (memory.fd_ < 0) return system_error("memfd_create");
   if (::ftruncate(memory.fd_, static_cast<off_t>(bytes)) != 0) return system_error("ftruncate");
@@ -91,21 +91,21 @@ Expected<SharedMemory> SharedMemory::create(const char* label, std::size_t bytes
 Expected<SharedMemory> SharedMemory::open(const SharedMemoryName& name) {
   if (name.pid <= 0 || name.fd < 0 || name.bytes < kFirst || name.bytes % kFirst != 0 ||
       name.bytes > static_cast<std::uint64_t>(PTRDIFF_MAX))
-    return Error{"shared memory: the offer names no memory"};
-  const File path{path_of(name)};
-  if (path.fd < 0) return system_error("no such process or file here");
+    return Error{"shared memory: the offer has an invalid process, file or size"};
+  const File path{open_path(name)};
+  if (path.fd < 0) return system_error("the offer names an unknown process or file");
   struct stat status {};
   if (::fstat(path.fd, &status) != 0) return system_error("fstat");
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid())
-    return Error{"shared memory: what the offer names is no memory of this user"};
+    return Error{"shared memory: the offer names no memory of this user"};
   const std::string itself = concat("/proc/self/fd/", path.fd);
   const File file{::open(itself.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
   if (file.fd < 0) return system_error("opening");
-  // A file in a folder has no such seals, so this is a memfd; and it has its size for ever.
+  // Only a memfd can have these seals, and they fix its size.
   const int seals = ::fcntl(file.fd, F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(file.fd, &status) != 0 ||
       static_cast<std::uint64_t>(status.st_size) != name.bytes)
-    return Error{"shared memory: what the offer names is no sealed memory of that size"};
+    return Error{"shared memory: the offer names no sealed memory of its size"};
   SharedMemory memory;
   void* const mapped = ::mmap(nullptr, static_cast<std::size_t>(name.bytes), PROT_READ,
                               MAP_SHARED | MAP_NORESERVE, file.fd, 0);
@@ -116,8 +116,7 @@ Expected<SharedMemory> SharedMemory::open(const SharedMemoryName& name) {
   FirstPage page{};
   std::memcpy(&page, memory.bytes_, sizeof page);
   if (page.magic != kMagic || page.nonce != name.nonce)
-    return Error{
-        "shared memory: what the offer names is other memory; its owner is on another host"};
+    return Error{"shared memory: the offer names different memory; its owner is on another host"};
   return memory;
 }
 
@@ -146,13 +145,13 @@ std::byte* SharedMemory::mutable_data() {
 bool SharedMemory::fill(std::size_t offset, std::size_t bytes) {
   LW_CHECK(fd_ >= 0 && offset <= size() && bytes <= size() - offset, offset, bytes);
   if (::madvise(bytes_ + offset, bytes, kPopulateWrite) == 0) return true;
-  if (errno != EINVAL) return false;  // else the system is too old for that
+  if (errno != EINVAL) return false;  // EINVAL: Linux is older than 5.14
   return ::fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0;
 }
 
 void SharedMemory::empty(std::size_t offset, std::size_t bytes) {
   LW_CHECK(fd_ >= 0 && offset <= size() && bytes <= size() - offset, offset, bytes);
-  // What fails keeps the memory, and nothing else.
+  // A failure only keeps the memory allocated.
   (void)::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                     static_cast<off_t>(bytes));
 }

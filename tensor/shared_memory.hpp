@@ -1,14 +1,13 @@
 #pragma once
-// SharedMemory: a piece of memory that other processes of the same user can map, for reading alone,
-// by what its owner tells them of it.
+// SharedMemory: memory that other processes of the same user can map read-only, given its
+// SharedMemoryName.
 //
-// It is a memfd: no folder lists it, and the system takes it back when the last process that maps
-// it has ended, however it ended. Seals keep its size for ever, so that a reader is never left with
-// an address that has nothing behind it. Its first page is kept by this class and holds a random
-// number, by which whoever opens it knows this very memory: process and file numbers mean something
-// else on another host, in another container, and after a while.
+// It is a memfd: it has no name in the file system, and Linux frees it when the last process that
+// maps it ends, even by a crash. Seals fix its size, so that a reader never touches an address
+// without memory. The first page belongs to this class and holds a random nonce that identifies the
+// memory: process and file numbers differ between hosts and containers, and are reused.
 //
-// Children made by fork do not inherit the mappings: nobody would know what they still read.
+// Forked children do not inherit the mappings, because the owner could not track their reads.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +16,7 @@
 
 namespace leeway {
 
-/// What others have to know in order to open it.
+/// Everything that another process needs to open the memory.
 struct SharedMemoryName {
   std::int32_t pid = 0;
   std::int32_t fd = -1;
@@ -29,15 +28,14 @@ struct SharedMemoryName {
 
 class SharedMemory {
  public:
-  /// Where the bytes of the owner begin.
+  /// Offset of the first byte that the owner may use.
   static constexpr std::size_t kFirst = 4096;
 
-  /// `bytes` of zeros, a multiple of kFirst; memory is taken from the system where it is written.
-  /// `label` appears in /proc.
+  /// `bytes` of zeros, a multiple of kFirst. Pages take memory when first written. `label` appears
+  /// in /proc.
   static Expected<SharedMemory> create(const char* label, std::size_t bytes);
 
-  /// Maps the memory of another process, or of this one, for reading. `name` may be anything; the
-  /// error says what speaks against it.
+  /// Maps the memory of any process of this user read-only. `name` is not trusted.
   static Expected<SharedMemory> open(const SharedMemoryName& name);
 
   SharedMemory(SharedMemory&& other) noexcept;
@@ -47,21 +45,20 @@ class SharedMemory {
   const SharedMemoryName& name() const { return name_; }
   std::size_t size() const { return static_cast<std::size_t>(name_.bytes); }
   const std::byte* data() const { return bytes_; }
-  /// Requires that this process created it.
+  /// mutable_data(), fill() and empty() require that this process created the memory.
   std::byte* mutable_data();
   bool holds(const std::byte* at) const { return at >= bytes_ && at < bytes_ + size(); }
 
-  /// Takes memory for a range of pages now; false when the system has none, where writing would end
-  /// the process. Requires that this process created it.
+  /// Backs a range of pages with memory now. Returns false if the system is out of memory; a later
+  /// write would kill the process.
   bool fill(std::size_t offset, std::size_t bytes);
-  /// Gives the memory of a range of pages back; it holds zeros again. Requires that this process
-  /// created it.
+  /// Returns the memory of a range of pages to the system; the range then reads as zeros.
   void empty(std::size_t offset, std::size_t bytes);
 
  private:
   SharedMemory() = default;
   SharedMemoryName name_;
-  int fd_ = -1;  // of who created it
+  int fd_ = -1;  // only in the process that created the memory
   std::byte* bytes_ = nullptr;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
-// A borrowed view of a tensor in the canonical plain layout (row-major). Storage is shared through
-// Blob; views own nothing.
+// ConstTensor: a view of a row-major tensor. Views own nothing; Blob owns the storage.
 #include "tensor/device.hpp"
 #include "tensor/dtype.hpp"
 #include "tensor/shape.hpp"
@@ -20,8 +19,8 @@ struct ConstTensor {
   std::size_t bytes() const { return static_cast<std::size_t>(shape.count()) * size_of(dtype); }
 };
 
-/// Rows [first_row, first_row + rows) of a parameter, or of its gradient: contiguous, row-major.
-/// A parameter is one slice, or several when placement cut it by rows.
+/// Rows [first_row, first_row + rows) of a parameter or of its gradient, contiguous and row-major.
+/// A parameter is one slice, or several if placement splits it by rows.
 template <class T>
 struct RowSlice {
   std::int64_t first_row = 0;

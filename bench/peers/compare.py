@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Leeway against PyTorch, interleaved: samples a second of each model, one thread and two, and their ratios.
+"""Leeway against PyTorch, interleaved: samples per second of each model on one and two threads, and ratios.
 
 usage: compare.py [--rounds 7] [--models mlp,lenet,vgg] [--batch 64] [--build build/release] [--device cpu]
 
-Needs Debian's python3-torch, and libopenblas0-pthread and libopenblas0-openmp for PyTorch at its best: with
-OPENBLAS_CORETYPE=SkylakeX where the processor has AVX-512 (the library takes newer ones for older), and the OpenMP variant
-for two threads. Let nothing else run meanwhile.
+Needs Debian's python3-torch, libopenblas0-pthread and libopenblas0-openmp. For PyTorch at its best it sets
+OPENBLAS_CORETYPE=SkylakeX on CPUs with AVX-512, because OpenBLAS does not recognise newer ones, and uses the OpenMP variant for
+two threads. Needs an otherwise idle machine.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def torch_environment(threads):
 
 
 def rate(command, environment=None):
-    """Samples a second, from the line that the program prints."""
+    """Samples per second, from the program's output."""
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     found = re.search(r"([\d.]+) samples/s", done.stdout)
     if done.returncode != 0 or not found:
@@ -39,7 +39,7 @@ def rate(command, environment=None):
 
 
 def rows(model, args):
-    """(name, how to measure it, name of the row to compare with)."""
+    """Yields (name, function that measures it, name of the row to compare with)."""
     bench = Path(args.build) / "bench" / "train_bench"
     shared = [model, "--batch", str(args.batch), "--seconds", str(args.seconds), "--device", args.device]
     torch = [sys.executable, HERE / "torch_train.py", *shared]

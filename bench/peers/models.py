@@ -1,10 +1,10 @@
-"""The models of bench/models.hpp in PyTorch: the same layers in the same places, so that the names of weights agree."""
+"""The models of bench/models.hpp in PyTorch, with the same names of weights."""
 
 import torch
 import torch.nn as nn
 
 INPUTS = {"mlp": (784,), "lenet": (1, 28, 28), "vgg": (3, 32, 32), "resnet": (3, 32, 32), "gpt": (64,)}
-CLASSES = {"gpt": 65}  # of others 10
+CLASSES = {"gpt": 65}  # other models have 10
 
 
 class Residual(nn.Module):

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Whether Leeway and PyTorch agree: the same weights and batch, and then logits, loss and every gradient to 1e-4.
+"""Checks that Leeway and PyTorch compute the same logits, loss and gradients to 1e-4 from the same weights and batch.
 
 usage: same_answers.py [--models mlp,lenet,vgg,resnet,gpt] [--build build/release] [--device cpu]
 
-Needs Debian's python3-torch and python3-numpy. The weights go by PyTorch's own names, from a file that Leeway saved.
+Needs Debian's python3-torch and python3-numpy. A file that Leeway saves holds the weights under PyTorch's names.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import torch
 
 import models
 
-TOLERANCE = 1e-4  # of the largest number of a tensor, or of 1
+TOLERANCE = 1e-4  # relative to the largest element of a tensor, at least 1
 
 
 def load(path):
@@ -46,7 +46,7 @@ def compare(name, tensors):
     model = models.make(name).train()
     weights = {key: tensors[key] for key in model.state_dict() if key in tensors}
     unknown = model.load_state_dict(weights, strict=False)
-    # A weight that is used twice goes by the name of its first use.
+    # A tied weight has the name of its first use.
     named = dict(model.named_parameters())
     twice = {key for key, value in model.state_dict(keep_vars=True).items() if value.requires_grad and key not in named}
     missing = [key for key in unknown.missing_keys if not key.endswith("num_batches_tracked") and key not in twice]

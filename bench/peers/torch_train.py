@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Samples a second that a model trains at in PyTorch, momentum SGD on synthetic data in memory: what train_bench does.
+"""Samples per second of training a model with momentum SGD on synthetic data in PyTorch, like train_bench.
 
 usage: torch_train.py MODEL [--batch 64] [--threads 1] [--seconds 1.5] [--device cpu]
 """
@@ -11,11 +11,11 @@ import torch
 
 import models
 
-BATCHES = 64  # of data in memory
+BATCHES = 64  # in memory
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Samples a second that a model trains at in PyTorch.")
+    parser = argparse.ArgumentParser(description="Samples per second of training a model in PyTorch.")
     parser.add_argument("model", choices=models.INPUTS)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=1)
@@ -37,7 +37,7 @@ def main():
         optimizer.step()
 
     def run(seconds):
-        """Steps done in about so many seconds, and how long they took."""
+        """Runs steps for about `seconds`; returns their number and the time."""
         steps, began = 0, time.perf_counter()
         while time.perf_counter() - began < seconds:
             step(steps)

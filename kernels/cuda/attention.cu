@@ -9,9 +9,9 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-// A block owns a tile of kTile rows (queries, or keys) of one head and meets the others tile by
-// tile. Each warp has kRows of the rows, each lane one of the others. Features are brought into
-// shared memory kChunk at a time.
+// A block owns a tile of kTile rows (queries or keys) of one head and visits the other side tile by
+// tile. Each warp handles kRows of its rows, each lane one row of the other side. Features are
+// loaded into shared memory kChunk at a time.
 constexpr int kTile = kWarp;
 constexpr int kRows = kTile / (kThreads / kWarp);
 constexpr int kChunk = 2 * kWarp;
@@ -27,11 +27,11 @@ struct Rows {
   std::int64_t stride, tokens, features;
 };
 
-/// Where a block works: which sample and head, and which tile of it.
+/// The sample, head and tile of a block.
 struct Place {
   std::int64_t sample, head, first;
 
-  /// Tiles from the last on: those of later queries see more keys, and begin first.
+  /// Starts with the last tile, because later queries see more keys.
   __device__ static Place of(std::int64_t item, const AttentionShape& s) {
     const std::int64_t tiles = (s.tokens + kTile - 1) / kTile;
     const auto [of_head, back] = divide(item, tiles);
@@ -47,7 +47,7 @@ struct Place {
   __device__ T* in_y(T* y, const AttentionShape& s) const {
     return y + sample * s.tokens * s.features + head * s.head_features();
   }
-  /// Of numbers (B, H, T).
+  /// The head's row of an array (B, H, T).
   template <class T>
   __device__ T* in_sums(T* sums, const AttentionShape& s) const {
     return sums + (sample * s.heads + head) * s.tokens;
@@ -60,7 +60,7 @@ struct Place {
   }
 };
 
-/// tile = rows `first` onwards, a chunk of their features; 0 where there are none.
+/// tile = one chunk of the features of rows `first` onwards, padded with 0.
 __device__ void load(Tile& tile, const Rows& rows, std::int64_t first, std::int64_t chunk) {
   for (int i = threadIdx.x; i < kTile * kChunk; i += kThreads) {
     const int row = i / kChunk, column = i % kChunk;
@@ -69,13 +69,13 @@ __device__ void load(Tile& tile, const Rows& rows, std::int64_t first, std::int6
   }
 }
 
-/// sums[r] = the product of the warp's row r of `own` and the lane's row of `other`.
+/// sums[r] = dot product of the warp's row r of `own` and the lane's row of `other`.
 __device__ void multiply(float (&sums)[kRows], Tile& a, Tile& b, const Rows& own,
                          std::int64_t first_own, const Rows& other, std::int64_t first_other) {
   const int lane = threadIdx.x % kWarp, row = threadIdx.x / kWarp * kRows;
   for (float& sum : sums) sum = 0;
   for (std::int64_t chunk = 0; chunk < own.features; chunk += kChunk) {
-    __syncthreads();  // the last contents have been read
+    __syncthreads();  // the previous contents have been read
     load(a, own, first_own, chunk);
     load(b, other, first_other, chunk);
     __syncthreads();
@@ -84,14 +84,14 @@ __device__ void multiply(float (&sums)[kRows], Tile& a, Tile& b, const Rows& own
   }
 }
 
-/// sum[r] += the rows of `other` by the weights of the warp's row r.
+/// sum[r] += the rows of `other`, weighted by the warp's row r of `weights`.
 __device__ void gather(Sum& sum, const Pairs& weights, Tile& b, const Rows& other,
                        std::int64_t first) {
   const int lane = threadIdx.x % kWarp, row = threadIdx.x / kWarp * kRows;
 #pragma unroll
   for (int chunk = 0; chunk < kChunks; ++chunk) {
     if (chunk * kChunk >= other.features) break;
-    __syncthreads();  // the weights are there, and the last contents have been read
+    __syncthreads();  // the weights are written and the previous contents read
     load(b, other, first, chunk * kChunk);
     __syncthreads();
     for (int k = 0; k < kTile; ++k)
@@ -103,7 +103,7 @@ __device__ void gather(Sum& sum, const Pairs& weights, Tile& b, const Rows& othe
   }
 }
 
-/// out (T, F), rows `stride` apart, = factor[r] times the sums, in the block's tile.
+/// out (T, F), rows `stride` floats apart: the block's tile = factor[r] * sum[r].
 __device__ void write(float* out, std::int64_t stride, const Sum& sum, const float (&factor)[kRows],
                       std::int64_t first, const AttentionShape& s) {
   const int lane = threadIdx.x % kWarp, row = threadIdx.x / kWarp * kRows;
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A warp a token and head: terms (B, H, T) = the product of y and dy.
+/// One warp per token and head: terms (B, H, T) = dot product of y and dy.
 __global__ void __launch_bounds__(kThreads)
     terms_kernel(float* terms, const float* y, const float* dy, AttentionShape s) {
   const int lane = threadIdx.x % kWarp;
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A block a tile of queries: their gradients.
+/// One block per tile of queries: their gradients.
 __global__ void __launch_bounds__(kThreads)
     backward_queries_kernel(float* dx, const float* dy, const float* x, const float* log_sum,
                             const float* terms, std::int64_t items, float scale, AttentionShape s) {
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A block a tile of keys: their gradients, and those of the values beside them.
+/// One block per tile of keys: their gradients and those of their values.
 __global__ void __launch_bounds__(kThreads)
     backward_keys_kernel(float* dx, const float* dy, const float* x, const float* log_sum,
                          const float* terms, std::int64_t items, float scale, AttentionShape s) {

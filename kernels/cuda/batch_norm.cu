@@ -7,7 +7,7 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-/// y = (x - mean) * inv_std * gamma + beta, with a mean and an inv_std a channel. y may be x.
+/// y = (x - mean) * inv_std * gamma + beta, with mean and inv_std per channel. y may be x.
 void normalize(On on, float* y, const float* x, const float* gamma, const float* beta,
                const float* mean, const float* inv_std, const NormShape& shape) {
   const std::int64_t columns = shape.columns;
@@ -25,8 +25,8 @@ void normalize(On on, float* y, const float* x, const float* gamma, const float*
 void batch_norm_forward(On on, float* y, float* mean, float* inv_std, const float* x,
                         const float* gamma, const float* beta, const NormShape& shape) {
   const auto [rows, columns, epsilon] = shape;
-  // One pass: sums in double of the distance to the first row, so that a large mean takes no digits
-  // from the variance.
+  // One pass: sums of the distance to the first row, in double, so that a large mean costs the
+  // variance no digits.
   reduce_columns<2>(
       on, rows, columns,
       [=, columns = columns] __device__(std::int64_t row, std::int64_t c) {

@@ -7,9 +7,9 @@ namespace {
 
 constexpr int kTile = 32, kRowsAtATime = kThreads / kTile;
 
-/// Each of `batch` matrices y (columns, rows) = the transpose of x (rows, columns), tile by tile
-/// through shared memory, so that both are read and written along their rows. The tile's rows are a
-/// word longer than need be, which puts a column into different banks.
+/// y (batch, columns, rows) = x (batch, rows, columns), transposed by tiles in shared memory, so
+/// that reads and writes follow the rows. A tile's rows have one extra word, which puts a column
+/// into different banks.
 __global__ void __launch_bounds__(kThreads)
     transpose_kernel(float* y, const float* x, std::int64_t batch, std::int64_t rows,
                      std::int64_t columns) {

@@ -1,6 +1,6 @@
-// A convolution as a matrix product: im2col makes a row of every window, with its pixels in the
-// order of packed weights (row, column, channel), and a group of outputs is that times its weights.
-// Windows are made for a few images at a time. A window of one pixel is the image itself.
+// Convolution as a matrix product: im2col writes each window as a row, in the order of the packed
+// weights (row, column, channel), and each group multiplies these rows by its weights. A few images
+// are handled at a time. A 1 x 1 kernel with stride 1 needs no im2col.
 #include <algorithm>
 
 #include "kernels/cuda/families.hpp"
@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::uint64_t kFormId = 0x63756461;  // (O, K, K, C / G)
 constexpr std::int64_t kColumnBytes = std::int64_t{64} << 20;
-/// Inputs times outputs of a group up to which its matrix product is not worth a call.
+/// Up to this number of inputs times outputs, a group is too small for a matrix product.
 constexpr std::int64_t kSmallGroup = 64;
 
-/// Whether x (B, H, W, C) has the windows as its rows already.
+/// True if the rows of x (B, H, W, C) are the windows.
 bool windows_are_pixels(const Conv2dShape& s) {
   return s.kernel == 1 && s.stride == 1 && s.padding == 0;
 }
@@ -33,18 +33,18 @@ std::int64_t group_outputs(const Conv2dShape& s) {
 std::int64_t out_pixels(const Conv2dShape& s) {
   return s.out_height() * s.out_width();
 }
-/// Floats of one window of a group, and of an output's weights.
+/// Floats of one window of a group; also of the weights of one output.
 std::int64_t window_floats(const Conv2dShape& s) {
   return s.kernel * s.kernel * group_inputs(s);
 }
-/// Images whose windows are made at a time.
+/// Images handled at a time.
 std::int64_t chunk_images(const Conv2dShape& s) {
   const std::int64_t batch = std::max<std::int64_t>(1, s.batch);
   if (windows_are_pixels(s)) return batch;
   const auto image_bytes = out_pixels(s) * window_floats(s) * std::int64_t{sizeof(float)};
   return std::clamp<std::int64_t>(kColumnBytes / image_bytes, 1, batch);
 }
-/// Bytes of the weights' gradient in packed form, with which scratch begins.
+/// Bytes of the packed weight gradient at the start of scratch.
 std::size_t dweight_bytes(const Conv2dShape& s) {
   return (static_cast<std::size_t>(s.weight_count()) * sizeof(float) + 63) / 64 * 64;
 }
@@ -75,7 +75,7 @@ Extents extents_of(const Conv2dShape& s, std::int64_t group) {
           s.kernel, s.stride, s.padding,          depth,          group * depth};
 }
 
-/// col (images * OH * OW, K, K, depth) = the windows of x (images, H, W, C), 0 outside.
+/// col (images * OH * OW, K, K, depth) = windows of x (images, H, W, C), padded with 0.
 template <class T>
 void im2col(On on, T* col, const T* x, std::int64_t images, const Extents& e) {
   const std::int64_t window = e.kernel * e.kernel * e.depth;
@@ -94,8 +94,8 @@ void im2col(On on, T* col, const T* x, std::int64_t images, const Extents& e) {
   });
 }
 
-/// dx (images, H, W, C), in the group's channels = each pixel's gradients from all windows that it
-/// is in, dcol being as col above.
+/// dx (images, H, W, C), in the group's channels = sum of each pixel's gradients over its windows.
+/// dcol has the layout of col.
 template <class T>
 void col2im(On on, T* dx, const T* dcol, std::int64_t images, const Extents& e) {
   const std::int64_t window = e.kernel * e.kernel * e.depth;
@@ -118,7 +118,8 @@ void col2im(On on, T* dx, const T* dcol, std::int64_t images, const Extents& e) 
   });
 }
 
-/// The windows of `images` images of x in one group: made in `col`, unless x has them already.
+/// The windows of `images` images of x in one group: in `col`, or x itself if its rows are the
+/// windows.
 struct Windows {
   const float* data;
   std::int64_t leading;
@@ -143,7 +144,7 @@ void scatter_windows(On on, float* dx, const float* dcol, std::int64_t images, s
     col2im(on, dx, dcol, images, extents_of<float>(s, group));
 }
 
-/// dweight (Og, window) = or += dy^T times the windows; dy, x: of these images, dy at the group.
+/// dweight (Og, window) = or += dy^T windows; dy begins at the group's first output.
 void backward_weight(On on, float* dweight, const float* dy, const Windows& windows,
                      std::int64_t images, bool add, const Conv2dShape& s) {
   gemm(on,
@@ -158,7 +159,7 @@ void backward_weight(On on, float* dweight, const float* dy, const Windows& wind
        dweight, dy, windows.data);
 }
 
-/// dx of these images = the windows' gradients, dy times the weights of the group, added up.
+/// dx of these images = col2im of dy times the group's weights.
 void backward_data(On on, float* dx, float* col, const float* dy, const float* w,
                    std::int64_t images, std::int64_t group, const Conv2dShape& s) {
   const bool plain = windows_are_pixels(s);
@@ -271,7 +272,7 @@ void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float
         const Windows windows = windows_of(on, col, x + image * image_floats, images, group, s);
         backward_weight(on, dw + first * window_floats(s), dy_here, windows, images, image > 0, s);
       }
-      // The windows have been used when their gradients take their place.
+      // dcol overwrites the windows, which are no longer needed.
       if (dx)
         backward_data(on, dx + image * image_floats, col, dy_here, w + first * window_floats(s),
                       images, group, s);

@@ -58,8 +58,8 @@ void direct_backward_weight(On on, Slices dweight, const float* dy, const float*
   const std::int64_t depth = s.channels / s.groups, group_outputs = s.outputs / s.groups;
   const std::int64_t places = s.kernel * s.kernel;
   for (const auto& slice : dweight) {
-    // Every weight is a column of sums over the pixels of y; neighbours are of neighbouring
-    // outputs, so that dy is read in order.
+    // Each weight is a column, summed over the pixels of y. Neighbouring columns belong to
+    // neighbouring outputs, so that dy is read in order.
     const std::int64_t outputs = slice.rows;
     reduce_columns<1>(
         on, s.batch * out_height * out_width, places * depth * outputs,

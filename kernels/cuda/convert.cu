@@ -14,7 +14,7 @@ struct Convert {
   __device__ void operator()(std::int64_t i) const { from_float(to[i], to_float(from[i])); }
 };
 
-/// Calls f(a number of `type`).
+/// Calls f(T()) with the C++ type T of `type`.
 template <class F>
 void with_number(DType type, F f) {
   switch (type) {

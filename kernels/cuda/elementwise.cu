@@ -70,7 +70,7 @@ void dropout(On on, float* y, const float* x, const std::uint64_t* keys,
   LW_CHECK(shape.probability >= 0 && shape.probability < 1, shape.probability);
   const DropoutMask mask(shape.probability, shape.salt);
   const std::int64_t count = shape.count, blocks = (count + 3) / 4;
-  // A thread draws one block of the generator: four words, for four numbers of a sample.
+  // Each thread draws one block of the generator: four words for four elements of a sample.
   for_each(on, shape.batch * blocks, [=] __device__(std::int64_t i) {
     const auto [sample, block] = divide(i, blocks);
     const PhiloxWords words = mask.block(keys[sample], static_cast<std::uint64_t>(block));

@@ -11,14 +11,14 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-/// A part of a list of slices, small enough to be an argument of a kernel.
+/// A few slices of a list, small enough for a kernel's arguments.
 template <class T>
 struct Table {
   static constexpr int kSlices = 32;
   int count = 0;
   RowSlice<T> slice[kSlices];
 
-  /// Where `row` begins, or null when it is not in this part.
+  /// The floats of `row`, or null if no slice of this table holds it.
   __device__ T* find(std::int64_t row, std::int64_t features) const {
     for (int i = 0; i < count; ++i)
       if (row >= slice[i].first_row && row < slice[i].first_row + slice[i].rows)
@@ -27,7 +27,7 @@ struct Table {
   }
 };
 
-/// Calls f(table) for the whole list, part by part.
+/// Calls f(table) for consecutive tables that cover the list.
 template <class T, class F>
 void for_each_table(std::span<const RowSlice<T>> slices, F f) {
   for (std::size_t begin = 0; begin < slices.size(); begin += Table<T>::kSlices) {
@@ -40,8 +40,8 @@ void for_each_table(std::span<const RowSlice<T>> slices, F f) {
   }
 }
 
-/// A block a token. The block of the first token that names a row adds up dy for all that name it,
-/// in their order; dweight is zero before. Tokens are looked at kThreads at a time.
+/// One block per token. The block of the first token that names a row sums dy over all tokens that
+/// name it, in order. Requires that dweight is zero. Tokens are read kThreads at a time.
 __global__ void __launch_bounds__(kThreads)
     backward_kernel(Table<float> dweight, const float* dy, const float* tokens,
                     EmbeddingShape shape) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kThreads)
     for (std::int64_t begin = n; begin < shape.tokens; begin += kThreads) {
       const bool same = begin + thread < shape.tokens && tokens[begin + thread] == token;
       const unsigned of_warp = __ballot_sync(0xffffffffu, same);
-      __syncthreads();  // the last matches have been used
+      __syncthreads();  // the previous matches have been used
       if (thread % kWarp == 0) matches[thread / kWarp] = of_warp;
       __syncthreads();
       for (int word = 0; word < kThreads / kWarp; ++word)

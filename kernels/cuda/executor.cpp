@@ -11,7 +11,7 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-/// What cuBLAS is said to want on the newest GPUs; given once, it never allocates.
+/// The workspace that cuBLAS recommends for the newest GPUs, so that it never allocates.
 constexpr std::size_t kBlasBytes = std::size_t{32} << 20;
 
 QueueId next_queue() {
@@ -19,12 +19,12 @@ QueueId next_queue() {
   return ++last;
 }
 
-/// A handle of cuBLAS that computes on one stream, in single precision throughout.
+/// A cuBLAS handle on one stream that computes entirely in single precision.
 class Blas {
  public:
   Blas(cudaStream_t stream, std::byte* workspace) {
     LW_CUBLAS(cublasCreate(&handle_));
-    // The stream first: to set it takes the workspace away.
+    // The stream first, because setting it resets the workspace.
     LW_CUBLAS(cublasSetStream(handle_, stream));
     LW_CUBLAS(cublasSetWorkspace(handle_, workspace, kBlasBytes));
     LW_CUBLAS(cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH));
@@ -50,7 +50,7 @@ class CudaExecutor final : public Executor {
     wait_for(scratch_, true);
   }
   ~CudaExecutor() override {
-    drain();  // our own memory goes back to its pool without fences
+    drain();  // this executor's scratch memory has no fences
   }
 
   Device device() const override { return pool_.device(); }
@@ -267,14 +267,14 @@ class CudaExecutor final : public Executor {
     return index;
   }
 
-  /// Where the next work joins: whoever asks for it is about to add some.
+  /// The queue for new work; invalidates the fence at its end.
   On on() {
     use_device(index_);
     last_fence_.reset();
     return {stream_.get(), nullptr, scratch_.mutable_data()};
   }
-  /// The same, for matrix products. Many executors only update weights and never need it, and its
-  /// workspace is large.
+  /// The queue for matrix products. Creates the cuBLAS handle on first use, because its workspace
+  /// is large and many executors only update weights.
   On on_with_blas() {
     On here = on();
     if (!blas_) {
@@ -286,18 +286,19 @@ class CudaExecutor final : public Executor {
     return here;
   }
 
-  /// The end of the queue. One event serves all blobs between two pieces of work.
+  /// A fence at the end of the queue. One event serves all blobs until new work arrives.
   std::shared_ptr<const EventFence> fence() {
     use_device(index_);
     if (!last_fence_) last_fence_ = fence_after(index_, stream_.get());
     return last_fence_;
   }
 
-  /// The queue, not the caller, waits for the other queues that write `blob`, or read it too.
+  /// Makes the queue, not the caller, wait for other queues that write `blob`, and with
+  /// `also_readers` for those that read it.
   void wait_for(const Blob& blob, bool also_readers) {
     if (!blob.fences()) return;
     LW_CHECK(blob.device() == device(), blob.device(), device());
-    for (const auto& fence : blob.fences()->ahead_of(id_, also_readers)) {
+    for (const auto& fence : blob.fences()->blocking(id_, also_readers)) {
       LW_CUDA(cudaStreamWaitEvent(stream_.get(), static_cast<const EventFence&>(*fence).get(), 0));
       last_fence_.reset();  // it does not cover this wait
     }

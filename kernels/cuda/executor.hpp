@@ -1,12 +1,12 @@
 #pragma once
-// CudaExecutor: a stream of one GPU.
+// CudaExecutor: an Executor on one stream of a GPU.
 #include <memory>
 
 #include "kernels/executor.hpp"
 
 namespace leeway::kernels::cuda {
 
-/// An executor of its own on device `index`. Throws CheckFailed when CUDA refuses.
+/// A new executor on device `index`. Throws CheckFailed if CUDA fails.
 std::shared_ptr<Executor> make_executor(int index);
 
 }  // namespace leeway::kernels::cuda

@@ -1,9 +1,9 @@
 #pragma once
-// The kernels for GPUs: the functions of the headers above this folder, with the queue first.
+// The kernels for GPUs: the functions of the headers in kernels/, with the queue as first argument.
 //
-// They are asked for, not done, when a call returns; pointers are memory of the device, but slices
-// (the lists, not what they point to) are read before. Sums are taken in an order that depends on
-// the shape alone, so results repeat bit for bit on one kind of GPU. Any extent may be 0.
+// A call only enqueues the work. Pointers refer to memory of the device; lists of slices are read
+// before the call returns. The order of sums depends only on the shape, so results repeat bit for
+// bit on one type of GPU. Any extent may be 0.
 #include "kernels/accumulate.hpp"
 #include "kernels/activation.hpp"
 #include "kernels/attention.hpp"
@@ -49,8 +49,8 @@ void conv2d_backward(On on, float* dx, Slices dweight, float* dbias, const float
                      const float* x, const std::byte* packed, std::byte* scratch,
                      const Conv2dShape& shape);
 
-/// For many small groups, where a matrix product a group would be too small: without bias, and
-/// straight from and to the images. w: (O, K, K, C / G).
+/// For many small groups, whose matrix products would be too small: without bias, and directly on
+/// the images. w: (O, K, K, C / G).
 void direct_forward(On on, float* y, const float* x, const float* w, const Conv2dShape& shape);
 void direct_backward_data(On on, float* dx, const float* dy, const float* w,
                           const Conv2dShape& shape);
@@ -113,7 +113,7 @@ void embedding_backward(On on, Slices dweight, const float* dy, const float* tok
 void positions_forward(On on, float* y, const float* x, ConstSlices weight,
                        const PositionsShape& shape);
 void positions_backward(On on, Slices dweight, const float* dy, const PositionsShape& shape);
-/// Of backward; forward needs none.
+/// For backward; forward needs no scratch.
 std::size_t attention_scratch_bytes(const AttentionShape& shape);
 void attention_forward(On on, float* y, float* log_sum, const float* x,
                        const AttentionShape& shape);
@@ -132,7 +132,7 @@ void mean_squared_error(On on, ClassLoss* result, float* dy, const float* y, con
 // ---- update.cu, finite.cu ----
 
 void update(On on, const UpdateBuffers& buffers, const UpdateFormula& formula);
-/// Waits for the queue. `found`: room for the answer in host memory that the device can write.
+/// Waits for the queue. `found`: host memory for the result that the device can write.
 std::int64_t find_non_finite(On on, std::int64_t* found, const float* x, std::int64_t count);
 
 }  // namespace leeway::kernels::cuda

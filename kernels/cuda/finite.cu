@@ -7,9 +7,8 @@ namespace {
 
 constexpr unsigned long long kNone = ~0ull;
 
-/// Lowers *first to the first index of this thread that is not finite. The smallest of all is the
-/// same in whatever order threads come. (Nothing leaves the loop early, so reads need not wait for
-/// each other.)
+/// Lowers *first to the smallest index of a number that is not finite. The order of the threads
+/// does not matter. No thread leaves the loop early, so that its reads overlap.
 __global__ void __launch_bounds__(kThreads)
     find_kernel(unsigned long long* first, const float* x, std::int64_t count) {
   std::int64_t mine = count;
@@ -27,7 +26,7 @@ std::int64_t find_non_finite(On on, std::int64_t* found, const float* x, std::in
   if (count > 0) launch(on, blocks_for(count), kThreads, find_kernel, first, x, count);
   LW_CUDA(cudaMemcpyAsync(found, first, sizeof(kNone), cudaMemcpyDeviceToHost, on.stream));
   LW_CUDA(cudaStreamSynchronize(on.stream));
-  return *found;  // all bits of kNone are those of -1
+  return *found;  // kNone has the bits of -1
 }
 
 }  // namespace leeway::kernels::cuda

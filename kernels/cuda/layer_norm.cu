@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kRowsOfBlock = kThreads / kWarp;
 
-/// A warp a row: its mean, then its variance about that mean, then y.
+/// One warp per row: its mean, then its variance about that mean, then y.
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(float* y, float* mean, float* inv_std, const float* x, const float* gamma,
                    const float* beta, NormShape shape) {
@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// A warp a row: the means over it of the gradient and of its product with the normalized input,
-/// then dx. Each lane reads an element of dy before it writes that of dx, which may be the same.
+/// One warp per row: the means of the gradient and of its product with the normalised input, then
+/// dx. Each lane reads an element of dy before it writes the same element of dx, which may be dy.
 __global__ void __launch_bounds__(kThreads)
     backward_kernel(float* dx, const float* dy, const float* x, const float* mean,
                     const float* inv_std, const float* gamma, NormShape shape) {
@@ -74,7 +74,7 @@ void layer_norm_backward(On on, float* dx, float* dgamma, float* dbeta, const fl
                          const float* x, const float* mean, const float* inv_std,
                          const float* gamma, const NormShape& shape) {
   const std::int64_t columns = shape.columns;
-  // Before dx, which may take the place of dy.
+  // Before dx, which may overwrite dy.
   reduce_columns<2>(
       on, shape.rows, columns,
       [=] __device__(std::int64_t row, std::int64_t c) {

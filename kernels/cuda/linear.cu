@@ -8,9 +8,9 @@
 
 namespace leeway::kernels::cuda {
 
-// cuBLAS keeps matrices by columns: what is C (m, n) by rows is its transpose (n, m) there, and
-// C^T = op(B)^T op(A)^T. So the factors change places, n and m too, and each transpose stays what
-// it says.
+// cuBLAS stores matrices by columns, so a row-major C (m, n) is its transpose (n, m) there, and
+// C^T = op(B)^T op(A)^T. Hence A and B are swapped, and m and n too, but the transpose flags are
+// unchanged.
 void gemm(On on, const GemmShape& s, float* c, const float* a, const float* b) {
   LW_CHECK(!s.with_bias);
   if (s.m == 0 || s.n == 0) return;

@@ -1,5 +1,4 @@
-// Losses: every block leaves the sum of its part in scratch, in an order of its own, and one block
-// adds those up into the result.
+// Losses: each block writes its partial sum to scratch, and one block adds them up in order.
 #include <limits>
 
 #include "kernels/cuda/families.hpp"
@@ -14,7 +13,7 @@ namespace {
 constexpr unsigned kMostParts = 512;
 static_assert(kMostParts * sizeof(ClassLoss) <= On::kScratchBytes);
 
-/// parts[block] = what the threads of this block have found.
+/// parts[block] = sum over the threads of this block.
 __device__ void leave_part(ClassLoss* parts, double loss, std::int64_t correct) {
   loss = block_sum(loss);
   correct = block_sum(correct);
@@ -24,7 +23,7 @@ __device__ void leave_part(ClassLoss* parts, double loss, std::int64_t correct) 
   }
 }
 
-/// result = the parts together, the loss divided by `count`; zeros for none.
+/// result = sum of the parts, with the loss divided by `count`; zeros if there are no parts.
 __global__ void __launch_bounds__(kThreads)
     finish_kernel(ClassLoss* result, const ClassLoss* parts, unsigned count_of_buckets,
                   std::int64_t count) {
@@ -41,8 +40,8 @@ __global__ void __launch_bounds__(kThreads)
   result->correct = correct;
 }
 
-/// Launches kernel(parts, arguments...) on enough blocks for `count` items, `per_block` of them
-/// each, and what makes the result of its parts.
+/// Launches kernel(parts, arguments...) on enough blocks for `count` items, `per_block` items per
+/// block, then the kernel that adds up the parts.
 template <class... Parameters, class... Arguments>
 void reduce_losses(On on, ClassLoss* result, std::int64_t count, std::int64_t per_block,
                    void (*kernel)(ClassLoss*, Parameters...), const Arguments&... arguments) {
@@ -57,7 +56,7 @@ struct Largest {
   std::int64_t place;
 };
 
-/// The largest logit of a row and its first place; NaN are passed over. Every lane gets it.
+/// The largest logit of a row and its first index, ignoring NaN; in every lane.
 __device__ Largest largest_of(const float* row, std::int64_t classes) {
   Largest best{-INFINITY, std::numeric_limits<std::int64_t>::max()};
   const auto take = [&](float value, std::int64_t place) {
@@ -72,7 +71,7 @@ __device__ Largest largest_of(const float* row, std::int64_t classes) {
   return best;
 }
 
-/// A warp a sample.
+/// One warp per sample.
 __global__ void __launch_bounds__(kThreads)
     softmax_kernel(ClassLoss* parts, float* dlogits, const float* logits,
                    const std::int32_t* labels, std::int64_t batch, std::int64_t classes) {

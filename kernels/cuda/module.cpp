@@ -15,10 +15,10 @@ int device_count(std::string* why) {
   switch (status) {
     case cudaSuccess:
     case cudaErrorNoDevice:
-      *why = "this machine has no GPU that CUDA knows, or hides it (CUDA_VISIBLE_DEVICES)";
+      *why = "CUDA finds no GPU; check CUDA_VISIBLE_DEVICES";
       break;
     case cudaErrorInsufficientDriver:
-      *why = "NVIDIA's driver is missing or older than the CUDA that Leeway was built with";
+      *why = "NVIDIA's driver is missing or older than Leeway's CUDA version; update the driver";
       break;
     default:
       *why = std::string("CUDA does not start: ") + cudaGetErrorString(status);

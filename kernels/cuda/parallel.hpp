@@ -1,6 +1,6 @@
 #pragma once
-// What kernels are written with: a function for every index, a formula for every element, and the
-// launch of anything else.
+// The loops of kernels: for_each runs a function for each index, map a formula for each element,
+// and launch any other kernel.
 #include <algorithm>
 #include <cstdint>
 
@@ -18,8 +18,8 @@ inline unsigned blocks_for(std::int64_t items, std::int64_t per_block = kThreads
       std::clamp<std::int64_t>((items + per_block - 1) / per_block, 1, kMaxBlocks));
 }
 
-/// Runs kernel(arguments...) in `threads` threads on each of `blocks` blocks. Without nvcc, by
-/// tests/cuda_emulation.
+/// Runs kernel(arguments...) in `blocks` blocks of `threads` threads. Without nvcc,
+/// tests/cuda_emulation runs it.
 template <class... Parameters, class... Arguments>
 void launch([[maybe_unused]] On on, dim3 blocks, dim3 threads, void (*kernel)(Parameters...),
             const Arguments&... arguments) {
@@ -31,7 +31,7 @@ void launch([[maybe_unused]] On on, dim3 blocks, dim3 threads, void (*kernel)(Pa
   LW_CUDA(cudaGetLastError());
 }
 
-/// This thread among all of them, and how many there are.
+/// The index of this thread in the grid, and the number of threads in the grid.
 __device__ inline std::int64_t first_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -42,7 +42,8 @@ __device__ inline std::int64_t index_step() {
 struct Division {
   std::int64_t quotient, remainder;
 };
-/// a / b for a >= 0, b > 0. Nearly all indices fit 32 bits, whose division is several times faster.
+/// a / b for a >= 0, b > 0. Nearly all indices fit into 32 bits, where division is several times
+/// faster.
 __device__ inline Division divide(std::int64_t a, std::int64_t b) {
   if (((a | b) >> 32) == 0) {
     const auto small = static_cast<std::uint32_t>(b);
@@ -58,14 +59,14 @@ __global__ void __launch_bounds__(kThreads) for_each_kernel(std::int64_t count, 
   for (std::int64_t i = first_index(); i < count; i += index_step()) body(i);
 }
 
-/// body(i) for every i in [0, count), in any order.
+/// Calls body(i) for every i in [0, count), in any order.
 template <class Body>
 void for_each(On on, std::int64_t count, Body body) {
   if (count <= 0) return;
   launch(on, blocks_for(count), kThreads, for_each_kernel<Body>, count, body);
 }
 
-/// True if all of them can be read four floats at a time.
+/// True if all pointers can be read four floats at a time.
 template <class... Pointers>
 bool aligned16(Pointers... pointers) {
   return ((reinterpret_cast<std::uintptr_t>(pointers) | ...) & 15) == 0;
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(kThreads)
     out[i] = formula(i, in[i]...);
 }
 
-/// Four elements a thread, all read before the first is written, so `out` may be an input.
+/// Four elements per thread and step, all read before the first is written: `out` may be an input.
 template <class Formula, class... In>
 __global__ void __launch_bounds__(kThreads)
     map4_kernel(std::int64_t fours, float* out, Formula formula, const In*... in) {

@@ -12,7 +12,7 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-/// Events that no fence uses.
+/// Recycled events.
 class SpareEvents {
  public:
   Event take() {
@@ -36,8 +36,8 @@ class SpareEvents {
   std::vector<Event> events_;
 };
 
-/// What each device has one of, made at its first use and never destroyed: work that is under way
-/// at the end of the program may still hold it.
+/// The one T of each device, created on first use. It is never destroyed, because work that is
+/// running when the program ends may still use it.
 template <class T>
 T& of_device(int device) {
   static std::mutex mutex;
@@ -54,7 +54,7 @@ T& of_device(int device) {
   return *one;
 }
 
-/// Half of a device's memory is kept when it is free.
+/// A pool keeps at most half of a device's memory when it is free.
 std::size_t keep_bytes() {
   std::size_t free = 0, total = 0;
   LW_CUDA(cudaMemGetInfo(&free, &total));
@@ -68,7 +68,7 @@ class DevicePool final : public BlobPool {
 
   void read(std::byte* to, const Blob& blob) override {
     use_device(index_);
-    for (const auto& fence : blob.fences()->ahead_of(0, false))
+    for (const auto& fence : blob.fences()->blocking(0, false))
       LW_CUDA(cudaEventSynchronize(static_cast<const EventFence&>(*fence).get()));
     if (blob.size() == 0) return;
     LW_CUDA(cudaMemcpyAsync(to, blob.data(), blob.size(), cudaMemcpyDeviceToHost, stream_.get()));
@@ -81,15 +81,15 @@ class DevicePool final : public BlobPool {
     void* memory = nullptr;
     if (cudaMalloc(&memory, bytes) == cudaErrorMemoryAllocation) {
       static_cast<void>(cudaGetLastError());
-      throw std::runtime_error(concat("cuda:", index_, " has no ", bytes,
-                                      " bytes left; give a smaller --batch, or more "
+      throw std::runtime_error(concat("cuda:", index_, ": out of memory for ", bytes,
+                                      " bytes; give a smaller --batch, or more "
                                       "--micro-batches"));
     }
     LW_CHECK(memory != nullptr, bytes);
     return static_cast<std::byte*>(memory);
   }
-  /// Waits for the device, so for whoever still uses the memory. An error would be an earlier
-  /// one's, and the last reference to a blob may go where nothing can be thrown.
+  /// cudaFree waits for the device, so queued work is done. Its errors stem from earlier calls and
+  /// are ignored: the last reference to a blob may go where nothing can be thrown.
   void system_free(std::byte* bytes) override { static_cast<void>(cudaFree(bytes)); }
 
   const int index_;

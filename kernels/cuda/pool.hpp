@@ -1,5 +1,5 @@
 #pragma once
-// Memory of GPUs, host memory that they reach, and the events that order who uses it.
+// Pools of GPU memory and of pinned host memory, and the events that order their use.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace leeway::kernels::cuda {
 
-/// A place in the queue of a stream.
+/// A position in the queue of a stream.
 class EventFence final : public Fence {
  public:
   EventFence(int device, Event event) : device_(device), event_(std::move(event)) {}
-  ~EventFence() override;  // keeps the event for another fence
+  ~EventFence() override;  // recycles the event
   cudaEvent_t get() const { return event_.get(); }
 
  private:
@@ -21,15 +21,14 @@ class EventFence final : public Fence {
   Event event_;
 };
 
-/// A fence at the present end of `stream`, which is of `device`. Events are used again, so that few
-/// are ever made.
+/// A fence at the current end of `stream` of `device`. Events are recycled.
 std::shared_ptr<const EventFence> fence_after(int device, cudaStream_t stream);
 
-/// The pool of a GPU's memory. Pools, and what belongs to them, are never destroyed.
+/// The pool of a GPU's memory. Pools are never destroyed.
 BlobPool& device_pool(int device);
 
-/// The pool of host memory that all GPUs read and write in place. Its first block needs a device to
-/// be in use.
+/// The pool of host memory that all GPUs read and write in place. Requires a current device when
+/// its first block is allocated.
 BlobPool& pinned_pool();
 
 }  // namespace leeway::kernels::cuda

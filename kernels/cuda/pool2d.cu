@@ -7,15 +7,15 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-/// A shape with what it says of y, for the device.
+/// A shape and the extents of y, for the device.
 struct Extents : Pool2dShape {
   std::int64_t oh_count, ow_count;
   explicit Extents(const Pool2dShape& s)
       : Pool2dShape(s), oh_count(s.out_height()), ow_count(s.out_width()) {}
 };
 
-/// Where element i of y (B, OH, OW, C) has its window: the part in the image is rows [top, bottom)
-/// and columns [left, right), which lie at `pixels` + row * row_floats + column * C.
+/// The window of element i of y (B, OH, OW, C). Inside the image it covers rows [top, bottom) and
+/// columns [left, right), at `pixels` + row * row_floats + column * C.
 struct Window {
   std::int64_t first_row, first_column;  // of the whole window
   std::int64_t top, bottom, left, right;
@@ -35,14 +35,14 @@ struct Window {
   }
 };
 
-/// Calls f(element of y, place in its window) for all windows that element i of x (B, H, W, C) is
-/// in, row by row.
+/// Calls f(element of y, place in its window) for all windows that contain element i of x
+/// (B, H, W, C), row by row.
 template <class F>
 __device__ void for_each_window_of(std::int64_t i, const Extents& s, F f) {
   const auto [pixel, channel] = divide(i, s.channels);
   const auto [image_row, w] = divide(pixel, s.width);
   const auto [image, h] = divide(image_row, s.height);
-  // A window begins at most kernel - 1 before the pixel.
+  // A window begins at most kernel - 1 pixels before the pixel.
   const std::int64_t row = h + s.padding, column = w + s.padding;
   const std::int64_t skipped_rows = row - s.kernel + 1, skipped_columns = column - s.kernel + 1;
   const std::int64_t top =
@@ -77,7 +77,7 @@ void max_pool2d_forward(On on, float* y, std::uint8_t* from, const float* x,
     std::int32_t place = place_of(window.top, window.left);
     for (std::int64_t h = window.top; h < window.bottom; ++h)
       for (std::int64_t w = window.left; w < window.right; ++w)
-        challenge(best, place, window.pixels[(h * s.width + w) * s.channels], place_of(h, w));
+        keep_larger(best, place, window.pixels[(h * s.width + w) * s.channels], place_of(h, w));
     y[i] = best;
     if (from) from[i] = static_cast<std::uint8_t>(place);
   });

@@ -19,7 +19,7 @@ template <class T>
 __device__ T block_sum(T value) {
   __shared__ T of_warp[kThreads / kWarp];
   value = warp_sum(value);
-  __syncthreads();  // a former call's results have been read
+  __syncthreads();  // the results of the previous call have been read
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -29,7 +29,7 @@ __device__ T block_sum(T value) {
   return value;
 }
 
-/// N sums that are taken together.
+/// N sums that are computed together.
 template <int N>
 struct Sums {
   double of[N] = {};
@@ -40,9 +40,9 @@ struct Sums {
 
 constexpr int kTileColumns = kWarp, kTileRows = kThreads / kWarp;
 
-/// Block (x, y) adds up 32 columns over the y-th chunk of rows: thread (c, r) takes every eighth
-/// row, and the eight are added in order. With one chunk that is all; else `partial` (chunks, N,
-/// columns) keeps it.
+/// Block (x, y) sums 32 columns over the y-th chunk of rows: thread (c, r) sums every eighth row,
+/// and the eight sums are added in order. With several chunks, `partial` (chunks, N, columns) holds
+/// the result of each.
 template <int N, class Term, class Finish>
 __global__ void __launch_bounds__(kThreads)
     reduce_chunks_kernel(std::int64_t rows, std::int64_t columns, std::int64_t chunk_rows,
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads)
     partial[(static_cast<std::int64_t>(blockIdx.y) * N + n) * columns + column] = sums.of[n];
 }
 
-/// A warp a column adds up the chunks.
+/// One warp per column adds up the chunks.
 template <int N, class Finish>
 __global__ void __launch_bounds__(kThreads)
     finish_columns_kernel(std::int64_t columns, int chunks, const double* partial, Finish finish) {
@@ -83,12 +83,12 @@ __global__ void __launch_bounds__(kThreads)
   if (lane == 0) finish(column, sums);
 }
 
-/// finish(column, sum over rows of term(row, column)) once for every column, also when there are no
-/// rows. term returns Sums<N>.
+/// Calls finish(column, sum over rows of term(row, column)) once for every column, also if there
+/// are no rows. term returns Sums<N>.
 template <int N, class Term, class Finish>
 void reduce_columns(On on, std::int64_t rows, std::int64_t columns, Term term, Finish finish) {
   constexpr std::int64_t kBlocks = 132 * 8, kFewRows = 256;
-  // Several chunks are made of kBlocks blocks at most, and each leaves N sums for 32 columns.
+  // With several chunks there are at most kBlocks blocks, each with N sums for 32 columns.
   static_assert(kBlocks * kTileColumns * N * sizeof(double) <= On::kScratchBytes);
   if (columns <= 0) return;
   const std::int64_t tiles = (columns + kTileColumns - 1) / kTileColumns;

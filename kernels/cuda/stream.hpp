@@ -1,6 +1,5 @@
 #pragma once
-// What the kernels for GPUs run on: checked calls of CUDA, owners of its streams and events, and
-// On, the tag that says which queue a kernel joins.
+// Checked CUDA calls, owners of streams and events, and On, the queue that a kernel joins.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -9,8 +8,8 @@
 
 #include "core/check.hpp"
 
-/// LW_CUDA(call), LW_CUBLAS(call): throw CheckFailed with file, line, the call and the library's
-/// reason unless it succeeds.
+/// LW_CUDA(call), LW_CUBLAS(call): on failure throw CheckFailed with file, line, the call and the
+/// library's reason.
 #define LW_CUDA(call)                                                                           \
   do {                                                                                          \
     if (const cudaError_t lw_status = (call); lw_status != cudaSuccess) [[unlikely]]            \
@@ -24,9 +23,9 @@
 
 namespace leeway::kernels::cuda {
 
-/// Where a kernel joins in. Kernels of one On run one after the other, so they share `scratch`.
+/// A queue. Its kernels run one after the other and share `scratch`.
 struct On {
-  /// What reductions need for their partial sums; see reduce.hpp and losses.cu.
+  /// Bytes for the partial sums of reduce.hpp and losses.cu.
   static constexpr std::size_t kScratchBytes = std::size_t{2} << 20;
 
   cudaStream_t stream = nullptr;
@@ -34,10 +33,10 @@ struct On {
   std::byte* scratch = nullptr;  // kScratchBytes of the device
 };
 
-/// Makes `index` the device that the calling thread's calls of CUDA are about.
+/// Makes `index` the current device of the calling thread.
 void use_device(int index);
 
-/// A stream of the present device, which does not wait for the default stream.
+/// A stream of the current device that does not wait for the default stream.
 class Stream {
  public:
   Stream() { LW_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -50,7 +49,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// An event of the present device, without a time.
+/// An event of the current device, without timing.
 class Event {
  public:
   Event() { LW_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }

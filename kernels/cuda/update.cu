@@ -7,7 +7,7 @@ namespace leeway::kernels::cuda {
 
 namespace {
 
-/// One element's weight and state, through the formula.
+/// Applies the formula to the weight and state of one element.
 template <class Formula>
 __device__ void apply(const Formula& formula, float& w, float& a, float& b, float g) {
   if constexpr (Formula::kSlots == 0) formula(w, g);
@@ -15,7 +15,7 @@ __device__ void apply(const Formula& formula, float& w, float& a, float& b, floa
   if constexpr (Formula::kSlots == 2) formula(w, a, b, g);
 }
 
-/// Elements [begin, count) one at a time.
+/// Updates elements [begin, count), one per thread and step.
 template <class Formula>
 __global__ void __launch_bounds__(kThreads)
     update_kernel(UpdateBuffers at, std::int64_t begin, Formula formula) {
@@ -37,7 +37,7 @@ __device__ void store4(float* to, std::int64_t i, float4 value) {
   reinterpret_cast<float4*>(to)[i] = value;
 }
 
-/// Elements [4 i, 4 i + 4) a thread, all read before the first is written.
+/// Updates elements [4 i, 4 i + 4) per thread and step; reads all four before it writes one.
 template <class Formula>
 __global__ void __launch_bounds__(kThreads)
     update4_kernel(UpdateBuffers at, std::int64_t fours, Formula formula) {

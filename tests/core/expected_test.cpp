@@ -15,7 +15,7 @@ Expected<int> half(int number) {
 
 }  // namespace
 
-TEST_CASE("an expected value is there, or the reason why it is not") {
+TEST_CASE("Expected holds a value or an error") {
   const auto four = half(8);
   REQUIRE(four);
   CHECK(four.has_value());
@@ -25,14 +25,14 @@ TEST_CASE("an expected value is there, or the reason why it is not") {
   CHECK(none.error().text == "number: is odd; give an even one");
 }
 
-TEST_CASE("to ask for what is not there is a bug, and says why it is not there") {
+TEST_CASE("reading a missing value throws CheckFailed with the text of the error") {
   CHECK_THROWS_AS(*half(7), CheckFailed);
   CHECK_THROWS_WITH(*half(7), Contains("number: is odd"));
   CHECK_THROWS_AS(half(8).error(), CheckFailed);
   CHECK_THROWS_AS(Status().error(), CheckFailed);
 }
 
-TEST_CASE("an expected value is moved out, and changed in place") {
+TEST_CASE("the value of an Expected can be moved out and changed in place") {
   Expected<std::unique_ptr<int>> owned(std::make_unique<int>(3));
   **owned = 5;
   CHECK(*owned->get() == 5);
@@ -40,7 +40,7 @@ TEST_CASE("an expected value is moved out, and changed in place") {
   CHECK(*taken == 5);
 }
 
-TEST_CASE("an expected text is no error, and an error no text") {
+TEST_CASE("Expected<std::string> tells a string from an error") {
   const Expected<std::string> text(std::string("fine"));
   REQUIRE(text);
   CHECK(text->size() == 4);
@@ -48,7 +48,7 @@ TEST_CASE("an expected text is no error, and an error no text") {
   CHECK_FALSE(error);
 }
 
-TEST_CASE("a status is success or an error") {
+TEST_CASE("a Status is success or an error") {
   const Status fine;
   CHECK(fine);
   const Status broken = Error{"broken"};
@@ -56,7 +56,7 @@ TEST_CASE("a status is success or an error") {
   CHECK(broken.error().text == "broken");
 }
 
-TEST_CASE("a failed check names the place, the condition and the values") {
+TEST_CASE("a failed check names the file, the condition and the values") {
   const int clock = 3;
   CHECK_NOTHROW([&] { LW_CHECK(clock == 3, clock); }());
   CHECK_THROWS_WITH(

@@ -8,12 +8,12 @@
 
 using namespace leeway;
 
-TEST_CASE("a fifo gives back what was put in, in order, as a deque does") {
+TEST_CASE("a Fifo behaves like a deque") {
   Rng rng(1);
   Fifo<int> fifo;
   std::deque<int> deque;
   for (int i = 0; i < 20'000; ++i) {
-    // Now and then it grows, now and then it runs empty.
+    // Phases of growth alternate with phases in which the queue runs empty.
     if (rng.below(1000) < static_cast<std::uint64_t>(i / 1000 % 2 ? 600 : 400)) {
       fifo.push_back(i);
       deque.push_back(i);
@@ -32,7 +32,7 @@ TEST_CASE("a fifo gives back what was put in, in order, as a deque does") {
   }
 }
 
-TEST_CASE("a fifo lets go of what was taken out, at once") {
+TEST_CASE("a Fifo destroys an item as soon as it is popped") {
   Fifo<std::shared_ptr<int>> fifo;
   const auto held = std::make_shared<int>(1);
   for (int i = 0; i < 3; ++i) fifo.push_back(held);

@@ -35,10 +35,10 @@ concept Adds = requires(A a) {
   a - a;
 };
 
-// Each kind mixes with itself, so that the concept is seen to hold where it should.
+// The concept holds for a type and itself: the checks below can fail.
 static_assert(Mixes<WorkerId, WorkerId> && Mixes<Clock, Clock>);
 
-// No name is another's, and no count is another's.
+// Different kinds do not mix.
 static_assert(!Mixes<WorkerId, ShardId> && !Mixes<WorkerId, BlockId>);
 static_assert(!Mixes<ShardId, BlockId> && !Mixes<WorkerId, Incarnation>);
 static_assert(!Mixes<LeaseId, View>);
@@ -46,14 +46,14 @@ static_assert(!Mixes<Iteration, Clock> && !Mixes<Iteration, Version>);
 static_assert(!Mixes<Clock, Version> && !Mixes<Clock, Epoch> && !Mixes<Iteration, Epoch>);
 static_assert(!Mixes<WorkerId, Iteration>);
 
-// Plain integers become ids only when told to, and ids never become integers by themselves.
+// Conversions between integers and ids are explicit.
 static_assert(!std::convertible_to<std::uint32_t, WorkerId>);
 static_assert(!std::convertible_to<std::int64_t, Iteration>);
 static_assert(!std::convertible_to<WorkerId, std::uint32_t>);
 static_assert(!std::convertible_to<Iteration, std::int64_t>);
 static_assert(std::constructible_from<WorkerId, std::uint32_t>);
 
-// Names do no arithmetic; counts do.
+// Only counts have arithmetic.
 static_assert(!Adds<WorkerId> && !Adds<View>);
 static_assert(Adds<Iteration> && Adds<Clock>);
 static_assert(std::same_as<decltype(Clock(3) - Clock(1)), std::int64_t>);
@@ -71,7 +71,7 @@ TEST_CASE("ids compare and print like their numbers") {
   CHECK(out.str() == "7 18446744073709551615 -1");
 }
 
-TEST_CASE("counts add numbers, and their difference is a signed number") {
+TEST_CASE("the difference of two counts is a signed number") {
   CHECK(Iteration(4) + 3 == Iteration(7));
   CHECK(Clock(1) - Clock(5) == -4);
   CHECK(Version(-1) < Version(0));

@@ -22,8 +22,8 @@ std::vector<std::uint64_t> first_outputs(Rng rng, int count) {
 
 }  // namespace
 
-TEST_CASE("the generator is the one that all recorded seeds were run with") {
-  // A change of these numbers changes every run: seeds in reports would no longer repeat.
+TEST_CASE("a seed draws the same numbers as in earlier versions") {
+  // If these numbers change, recorded seeds no longer repeat their runs.
   CHECK(mix64(0) == 0xe220a8397b1dcdafull);  // SplitMix64's first output from state 0
   CHECK(first_outputs(Rng(1), 3) == std::vector<std::uint64_t>{0xc5883e370b0926c3ull,
                                                                0x021b74b80f71f81cull,
@@ -39,7 +39,7 @@ TEST_CASE("the generator is the one that all recorded seeds were run with") {
   CHECK(cards == std::vector<int>{6, 3, 5, 2, 0, 1, 4, 7});
 }
 
-TEST_CASE("all of the generator works in constant expressions") {
+TEST_CASE("the generator works in constant expressions") {
   constexpr std::uint64_t drawn = [] {
     Rng rng = Rng::stream(1, 2);
     return rng.below(6);
@@ -47,7 +47,7 @@ TEST_CASE("all of the generator works in constant expressions") {
   CHECK(drawn < 6);
 }
 
-TEST_CASE("streams of one seed depend on their purpose alone and share no outputs") {
+TEST_CASE("streams depend only on seed and purpose, and share no outputs") {
   std::set<std::uint64_t> seen;
   int streams = 0;
   for (const std::uint64_t seed : {1, 2}) {
@@ -73,7 +73,7 @@ TEST_CASE("streams are uncorrelated bit by bit") {
   }
 }
 
-TEST_CASE("a copy goes on by itself") {
+TEST_CASE("a copy of a generator continues independently") {
   Rng rng(5);
   rng.next();
   Rng copy = rng;
@@ -81,7 +81,7 @@ TEST_CASE("a copy goes on by itself") {
   CHECK(first_outputs(copy, 5) == expected);
 }
 
-TEST_CASE("below stays in its range for any bound") {
+TEST_CASE("below(n) is less than n") {
   rc::prop("0 <= below(n) < n", [](std::uint64_t seed, std::uint64_t n) {
     Rng rng(seed);
     const std::uint64_t bound = std::max<std::uint64_t>(n, 1);
@@ -90,7 +90,7 @@ TEST_CASE("below stays in its range for any bound") {
   CHECK(Rng(1).below(1) == 0);
 }
 
-TEST_CASE("below gives each number its share") {
+TEST_CASE("below draws all numbers equally often") {
   for (const std::uint64_t n : {2u, 3u, 7u, 10u, 64u}) {
     std::vector<double> counts(n);
     Rng rng(n);
@@ -98,15 +98,15 @@ TEST_CASE("below gives each number its share") {
     for (int i = 0; i < draws; ++i) ++counts[rng.below(n)];
     double chi_squared = 0;
     for (const double count : counts) chi_squared += (count - 2000) * (count - 2000) / 2000;
-    // Mean n - 1, deviation sqrt(2 (n - 1)): seven deviations away is no chance.
+    // Mean n - 1, deviation sqrt(2 (n - 1)); seven deviations are never chance.
     const double freedom = static_cast<double>(n) - 1;
     CHECK(chi_squared < freedom + 7 * std::sqrt(2 * freedom));
   }
 }
 
-TEST_CASE("below is without bias where the bound is no power of two and large") {
-  // Scaling 64 bits to n = 3 * 2^62 without rejection would give a third of the numbers twice
-  // the chance of the others: those whose remainder by 3 is 0.
+TEST_CASE("below has no bias for a large bound that is no power of two") {
+  // Without rejection, scaling 64 bits to n = 3 * 2^62 would draw the multiples of 3 twice as
+  // often as the other numbers.
   const std::uint64_t n = 3ull << 62;
   std::array<int, 3> counts{};
   Rng rng(1);
@@ -146,7 +146,7 @@ TEST_CASE("normal has mean 0, deviation 1 and the right tails") {
   CHECK(std::abs(beyond_two / static_cast<double>(draws) - 0.0455) < 0.006);
 }
 
-TEST_CASE("shuffle gives a permutation of any list") {
+TEST_CASE("shuffle permutes a list") {
   rc::prop("same items, maybe another order", [](std::uint64_t seed, std::vector<int> items) {
     auto shuffled = items;
     Rng(seed).shuffle(std::span(shuffled));
@@ -154,7 +154,7 @@ TEST_CASE("shuffle gives a permutation of any list") {
   });
 }
 
-TEST_CASE("shuffle gives each permutation its share") {
+TEST_CASE("shuffle draws all permutations equally often") {
   std::map<std::vector<int>, int> counts;
   Rng rng(6);
   for (int i = 0; i < 24000; ++i) {

@@ -8,7 +8,7 @@ using namespace leeway;
 
 namespace {
 
-/// Few letters, so that words have much in common.
+/// Has only three different letters, so that words resemble each other.
 std::string any_word() {
   return *rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c'));
 }
@@ -21,30 +21,30 @@ TEST_CASE("concat prints its arguments one after the other") {
   CHECK(concat("worker ", 3, ", share ", 0.5, ' ', std::string("x")) == "worker 3, share 0.5 x");
 }
 
-TEST_CASE("join puts the separator between items only") {
+TEST_CASE("join puts the separator only between items") {
   CHECK(join({}, ", ") == "");
   CHECK(join({"a"}, ", ") == "a");
   CHECK(join({"a", "", "b"}, ", ") == "a, , b");
 }
 
-TEST_CASE("a trimmed text has no space at its ends, and all of those within") {
+TEST_CASE("trimmed removes spaces at both ends and keeps those inside") {
   CHECK(trimmed("") == "");
   CHECK(trimmed(" \t\r ") == "");
   CHECK(trimmed("a") == "a");
   CHECK(trimmed("\t a b\r") == "a b");
 }
 
-TEST_CASE("the edit distance counts the letters to change") {
+TEST_CASE("the edit distance counts changed letters") {
   CHECK(edit_distance("", "") == 0);
   CHECK(edit_distance("adam", "adam") == 0);
   CHECK(edit_distance("", "abc") == 3);
   CHECK(edit_distance("kitten", "sitting") == 3);
   CHECK(edit_distance("stalenes", "staleness") == 1);
   CHECK(edit_distance("wokrers", "workers") == 1);  // neighbours swapped
-  CHECK(edit_distance("ca", "abc") == 3);  // no letter is edited twice: 2 with that allowed
+  CHECK(edit_distance("ca", "abc") == 3);  // it would be 2 if a letter could be edited twice
 }
 
-TEST_CASE("the edit distance is symmetric, and one edit changes it by one at most") {
+TEST_CASE("the edit distance is symmetric, and a single edit costs one") {
   rc::prop("symmetry and bounds", [] {
     const auto a = any_word();
     const auto b = any_word();
@@ -72,17 +72,17 @@ TEST_CASE("the edit distance is symmetric, and one edit changes it by one at mos
   });
 }
 
-TEST_CASE("the nearest candidate is the one that was meant, or none") {
+TEST_CASE("nearest finds the candidate that a typo meant, or none") {
   CHECK(nearest("momentun", kOptimizers) == "momentum");
   CHECK(nearest("adma", kOptimizers) == "adam");
   CHECK(nearest("adagard", kOptimizers) == "adagrad");
   CHECK(nearest("lbfgs", kOptimizers) == "");
   CHECK(nearest("xy", {"a", "bc"}) == "");  // all letters replaced is not near
   CHECK(nearest("anything", {}) == "");
-  CHECK(nearest("bspp", {"bspa", "bsp"}) == "bspa");  // the first of equals
+  CHECK(nearest("bspp", {"bspa", "bsp"}) == "bspa");  // the first of two equally near words
 }
 
-TEST_CASE("a candidate is the nearest to itself") {
+TEST_CASE("the nearest candidate to an exact match is the match") {
   rc::prop("exact words win", [] {
     std::vector<std::string> candidates;
     for (int i = *rc::gen::inRange(1, 6); i > 0; --i) candidates.push_back(any_word() + "a");
@@ -91,7 +91,7 @@ TEST_CASE("a candidate is the nearest to itself") {
   });
 }
 
-TEST_CASE("a suggestion names the one that was meant, or all that are known") {
+TEST_CASE("a suggestion names the nearest candidate, or all candidates") {
   CHECK(suggest("momentun", kOptimizers) == "; did you mean \"momentum\"?");
   CHECK(suggest("lbfgs", {"sgd", "adam"}) == "; known are sgd, adam");
 }

@@ -21,35 +21,36 @@ namespace leeway::emulation {
 
 namespace {
 
-/// A stack, and where its work was left.
+/// A stack and its saved context.
 struct Stack {
   ucontext_t context;
   const void* bottom = nullptr;
   std::size_t bytes = 0;
 };
 
-Stack* left = nullptr;  // by the last go
+Stack* previous = nullptr;  // the stack before the last switch
 
-/// What a stack does first: AddressSanitizer follows, and says where the one that was left lies.
-void arrive([[maybe_unused]] void* kept) {
+/// Must run first on a stack after a switch: AddressSanitizer reports the bounds of the previous
+/// stack.
+void finish_switch([[maybe_unused]] void* kept) {
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(kept, &left->bottom, &left->bytes);
+  __sanitizer_finish_switch_fiber(kept, &previous->bottom, &previous->bytes);
 #endif
 }
 
-/// Leaves `here` for `there`, and returns when somebody comes back.
-void go(Stack& here, Stack& there) {
-  left = &here;
+/// Switches from stack `here` to `there`; returns when another stack switches back.
+void switch_to(Stack& here, Stack& there) {
+  previous = &here;
   void* kept = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&kept, there.bottom, there.bytes);
 #endif
   swapcontext(&here.context, &there.context);
-  arrive(kept);
+  finish_switch(kept);
 }
 
-/// A stack that runs threads of a block: one after the other, until one of them waits. That one
-/// stays on it.
+/// A stack that runs threads of a block one after the other. A thread that waits keeps the stack
+/// until it ends.
 struct Runner {
   static constexpr std::size_t kBytes = 256 << 10;
 
@@ -68,15 +69,15 @@ struct Runner {
   bool idle = true;
 };
 
-/// A place where threads wait until all have come.
+/// Threads wait at a barrier until all have arrived.
 struct Barrier {
   int waiting = 0;
-  unsigned passed = 0;  // times
+  unsigned passed = 0;  // number of times that all threads arrived
 };
 
 class Multiprocessor {
  public:
-  static constexpr unsigned kMostThreads = 1024;
+  static constexpr unsigned kMaxThreads = 1024;
 
   void run(dim3 blocks, dim3 threads, const std::function<void()>& body) {
     body_ = &body;
@@ -99,17 +100,17 @@ class Multiprocessor {
     sync_block();  // before the next vote begins
     return any;
   }
-  /// What all lanes of the caller's warp have brought.
+  /// The values of all lanes of the caller's warp.
   std::array<std::uint64_t, kWarp> exchange(std::uint64_t mine) {
-    Warp& warp = warps_[static_cast<std::size_t>(own_thread() / kWarp)];
-    // Who brings something for the time after next has seen all lanes come to the next: they have
-    // read this one. So two places do.
-    auto& brought = warp.brought[warp.barrier.passed % 2];
-    brought[static_cast<std::size_t>(own_thread() % kWarp)] = mine;
+    Warp& warp = warps_[static_cast<std::size_t>(thread_index() / kWarp)];
+    // Two buffers are enough: a lane that writes for the exchange after next has seen all lanes
+    // arrive at the next one, so they have read this one.
+    auto& values = warp.values[warp.barrier.passed % 2];
+    values[static_cast<std::size_t>(thread_index() % kWarp)] = mine;
     wait(warp.barrier, kWarp);
-    return brought;
+    return values;
   }
-  static int own_thread() { return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); }
+  static int thread_index() { return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); }
 
   static Multiprocessor& get() {
     static auto& only = *new Multiprocessor;
@@ -119,36 +120,36 @@ class Multiprocessor {
  private:
   struct Warp {
     Barrier barrier;
-    std::array<std::array<std::uint64_t, kWarp>, 2> brought;
+    std::array<std::array<std::uint64_t, kWarp>, 2> values;
   };
 
   void run_block(int threads, bool descending) {
-    threads_ = living_ = threads;
+    threads_ = alive_ = threads;
     descending_ = descending;
-    begun_ = 0;
+    started_ = 0;
     block_ = {};
     vote_ = false;
     for (Warp& warp : warps_) warp.barrier = {};
     used_ = 0;
-    while (begun_ < threads_) {
+    while (started_ < threads_) {
       if (used_ == runners_.size()) runners_.push_back(std::make_unique<Runner>(&serve));
       running_ = used_++;
-      go(launcher_, runners_[running_]->stack);
+      switch_to(launcher_, runners_[running_]->stack);
     }
-    if (living_ > 0) runners_.clear();  // with the threads that are stuck on them
-    LW_CHECK(living_ == 0 && "threads of a block wait for others", blockIdx.x, blockIdx.y, living_);
+    if (alive_ > 0) runners_.clear();  // discards the stuck threads
+    LW_CHECK(alive_ == 0 && "threads of a block wait for others", blockIdx.x, blockIdx.y, alive_);
   }
 
-  void leave() {
+  void yield() {
     const dim3 own = threadIdx;
     Stack& here = runners_[running_]->stack;
-    if (Stack& there = next(); &there != &here) go(here, there);
+    if (Stack& there = next(); &there != &here) switch_to(here, there);
     threadIdx = own;
   }
-  /// Who goes on: the launcher when there are threads to begin, or nothing is left to do, or no
-  /// thread has come forward in a round; else the next runner whose thread has not ended.
+  /// The stack to continue: the next runner with an unfinished thread; but the launcher if threads
+  /// have not started, if all have ended, or if a whole round made no progress.
   Stack& next() {
-    if (begun_ < threads_ || living_ == 0) return launcher_;
+    if (started_ < threads_ || alive_ == 0) return launcher_;
     do {
       running_ = (running_ + 1) % used_;
       if (running_ == 0 && std::exchange(steps_before_, steps_) == steps_) return launcher_;
@@ -156,52 +157,52 @@ class Multiprocessor {
     return runners_[running_]->stack;
   }
 
-  /// What a runner does, for ever.
+  /// The endless loop of a runner.
   static void serve() {
     Multiprocessor& self = get();
-    arrive(nullptr);
+    finish_switch(nullptr);
     for (;;) {
       Runner& runner = *self.runners_[self.running_];
       runner.idle = false;
-      while (self.begun_ < self.threads_) self.run_next();
+      while (self.started_ < self.threads_) self.run_next();
       runner.idle = true;
-      self.leave();
+      self.yield();
     }
   }
   void run_next() {
-    const int nth = begun_++;
+    const int nth = started_++;
     const auto thread = static_cast<unsigned>(descending_ ? threads_ - 1 - nth : nth);
     threadIdx = dim3(thread % blockDim.x, thread / blockDim.x);
     (*body_)();
-    --living_;
+    --alive_;
     ++steps_;
   }
 
-  /// Until `expected` have come, or, when negative, all threads that live.
+  /// Waits until `expected` threads have arrived; if negative, all threads that have not ended.
   void wait(Barrier& barrier, int expected) {
     const unsigned passed = barrier.passed;
     ++barrier.waiting;
     while (barrier.passed == passed) {
-      if (barrier.waiting >= (expected < 0 ? living_ : expected)) {
+      if (barrier.waiting >= (expected < 0 ? alive_ : expected)) {
         barrier.waiting = 0;
         ++barrier.passed;
         ++steps_;
         return;
       }
-      leave();
+      yield();
     }
   }
 
   const std::function<void()>* body_ = nullptr;
   std::vector<std::unique_ptr<Runner>> runners_;
-  std::size_t used_ = 0, running_ = 0;  // runners of the block; the one that runs
+  std::size_t used_ = 0, running_ = 0;  // number of runners of the block; index of the current one
   Stack launcher_;
-  int threads_ = 0, begun_ = 0, living_ = 0;
+  int threads_ = 0, started_ = 0, alive_ = 0;
   bool descending_ = false;
-  std::uint64_t steps_ = 0, steps_before_ = 0;  // of all threads, up to now and to the last round
+  std::uint64_t steps_ = 0, steps_before_ = 0;  // progress of all threads: now and one round ago
   Barrier block_;
   bool vote_ = false;
-  std::array<Warp, kMostThreads / kWarp> warps_;
+  std::array<Warp, kMaxThreads / kWarp> warps_;
 };
 
 }  // namespace
@@ -209,7 +210,7 @@ class Multiprocessor {
 void launch(dim3 blocks, dim3 threads, const std::function<void()>& body) {
   const unsigned count = threads.x * threads.y;
   if (blocks.x == 0 || blocks.y == 0 || blocks.y > 65535 || count == 0 ||
-      count > Multiprocessor::kMostThreads)
+      count > Multiprocessor::kMaxThreads)
     return keep_error(cudaErrorInvalidConfiguration);
   LW_CHECK(blocks.z == 1 && threads.z == 1, blocks.z, threads.z);  // no kernel uses it
   static std::mutex one_at_a_time;
@@ -225,7 +226,7 @@ bool any_of_block(bool mine) {
   return Multiprocessor::get().any_of_block(mine);
 }
 
-std::uint64_t from_lane(std::uint64_t mine, int lane) {
+std::uint64_t shuffle(std::uint64_t mine, int lane) {
   return Multiprocessor::get().exchange(mine)[static_cast<std::size_t>(lane)];
 }
 
@@ -237,8 +238,8 @@ unsigned ballot(bool mine) {
   return bits;
 }
 
-int own_lane() {
-  return Multiprocessor::own_thread() % kWarp;
+int lane_index() {
+  return Multiprocessor::thread_index() % kWarp;
 }
 
 }  // namespace leeway::emulation

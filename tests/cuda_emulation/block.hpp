@@ -1,42 +1,42 @@
 #pragma once
-// emulation: runs the kernels of kernels/cuda on the processor, block after block.
+// emulation: runs the kernels of kernels/cuda on the CPU, block by block.
 //
-// The threads of a block have stacks of their own and take turns: each runs until it waits for
-// others, in ascending order in one block and in descending order in the next. So barriers, votes
-// and shuffles do what CUDA says of them, and what a thread reads without waiting for its writer is
-// missing in one of the two orders. One launch runs at a time, to its end, in the calling thread.
+// Each thread of a block has its own stack and runs until it waits for others, in ascending order
+// in one block and in descending order in the next. So barriers, votes and shuffles work, and a
+// read that misses a barrier gives a wrong result in one of the two orders. Launches run one at a
+// time, on the calling thread.
 //
-// Not emulated: that work is done late (tests/support/fake_gpu.hpp does that), a memory of its own
-// for the device, and shared memory whose contents are arbitrary when a block begins.
+// Not emulated: asynchronous queues (see tests/support/fake_gpu.hpp), separate device memory, and
+// uninitialised shared memory.
 #include <cstdint>
 #include <functional>
 
-/// An extent, or a place in one.
+/// An extent or an index in one.
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
-/// Of the thread that runs.
+/// Indices and extents of the current thread.
 extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace leeway::emulation {
 
 constexpr int kWarp = 32;
 
-/// Calls body() as each thread of each block. A launch that CUDA would refuse is kept for
-/// cudaGetLastError. Throws CheckFailed when threads wait for others that do not come.
+/// Calls body() as each thread of each block. cudaGetLastError reports a launch that CUDA would
+/// refuse. Throws CheckFailed if threads wait at a barrier that others never reach.
 void launch(dim3 blocks, dim3 threads, const std::function<void()>& body);
 
-/// What the threads of a block do together. Those that have ended are not waited for.
+/// Barrier of the threads of the block that have not ended.
 void sync_block();
-/// Whether any of the block says yes.
+/// True if `mine` is true for any thread of the block.
 bool any_of_block(bool mine);
-/// What lane `lane` of the warp has brought. All lanes take part.
-std::uint64_t from_lane(std::uint64_t mine, int lane);
-/// Bit i is lane i's. All lanes take part.
+/// The `mine` of lane `lane` of the warp. All lanes must call it.
+std::uint64_t shuffle(std::uint64_t mine, int lane);
+/// Bit i is the `mine` of lane i. All lanes must call it.
 unsigned ballot(bool mine);
-/// This thread in its warp.
-int own_lane();
+/// Index of the thread in its warp.
+int lane_index();
 
 }  // namespace leeway::emulation

@@ -40,7 +40,7 @@ cublasStatus_t cublasSgemm_64(cublasHandle_t, cublasOperation_t op_a, cublasOper
   if (m < 0 || n < 0 || k < 0 || lda < least(turn_a ? k : m) || ldb < least(turn_b ? n : k) ||
       ldc < least(m))
     return CUBLAS_STATUS_INVALID_VALUE;
-  // Distances between neighbours of op(A) down a column and along a row, and of op(B).
+  // Strides of op(A) and op(B) down a column and along a row.
   const std::int64_t a_down = turn_a ? lda : 1, a_along = turn_a ? 1 : lda;
   const std::int64_t b_down = turn_b ? ldb : 1, b_along = turn_b ? 1 : ldb;
   for (std::int64_t column = 0; column < n; ++column)

@@ -1,6 +1,5 @@
 #pragma once
-// The part of cuBLAS that kernels/cuda uses, by its definition: this header takes the place of the
-// toolkit's. Names and meanings are cuBLAS's.
+// The part of cuBLAS that kernels/cuda uses, emulated: this header replaces the toolkit's.
 #include "tests/cuda_emulation/cuda_runtime.h"
 
 using cublasHandle_t = struct EmulatedBlas*;
@@ -19,8 +18,8 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
 
-/// C (m, n) = alpha op(A) op(B) + beta C, by columns: op(A) is (m, k), op(B) is (k, n). With beta
-/// 0, what C holds is not read. lda, ldb and ldc are the distances between columns.
+/// C (m, n) = alpha op(A) op(B) + beta C, column-major: op(A) is (m, k), op(B) is (k, n). If beta
+/// is 0, C is not read. lda, ldb and ldc are the distances between columns.
 cublasStatus_t cublasSgemm_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
                               std::int64_t m, std::int64_t n, std::int64_t k, const float* alpha,
                               const float* a, std::int64_t lda, const float* b, std::int64_t ldb,

@@ -1,6 +1,6 @@
 #pragma once
-// The part of CUDA that kernels/cuda uses, on the processor: this header takes the place of the
-// toolkit's. Names and meanings are CUDA's. Work is done before a call returns.
+// The part of CUDA that kernels/cuda uses, emulated on the CPU: this header replaces the toolkit's.
+// All work is done before a call returns.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #define __global__
 #define __device__
 #define __launch_bounds__(threads)
-/// Blocks run one after the other, so one copy serves them all.
+/// Blocks run one after the other and share one copy.
 #define __shared__ static
 
 struct alignas(16) float4 {
@@ -25,7 +25,7 @@ T min(T a, T b) {
   return b < a ? b : a;
 }
 using std::isfinite;
-/// One more than the place of the lowest bit; 0 when there is none.
+/// Index of the lowest bit plus 1; 0 if no bit is set.
 inline int __ffs(int bits) {
   return __builtin_ffs(bits);
 }
@@ -44,7 +44,7 @@ T __shfl_xor_sync(unsigned, T mine, int distance) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   std::memcpy(&bits, &mine, sizeof(T));
-  bits = leeway::emulation::from_lane(bits, leeway::emulation::own_lane() ^ distance);
+  bits = leeway::emulation::shuffle(bits, leeway::emulation::lane_index() ^ distance);
   std::memcpy(&mine, &bits, sizeof(T));
   return mine;
 }
@@ -68,16 +68,16 @@ enum cudaError_t {
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
 namespace leeway::emulation {
-/// What cudaGetLastError gives next.
+/// Sets the next result of cudaGetLastError.
 void keep_error(cudaError_t error);
 }  // namespace leeway::emulation
 
-/// There is one device.
+/// Always one device.
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 
-// Nothing is ever pending, so streams and events are but names.
+// Nothing is ever pending, so streams and events do nothing.
 using cudaStream_t = struct EmulatedStream*;
 using cudaEvent_t = struct EmulatedEvent*;
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
@@ -90,8 +90,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 
-/// Memory of the device is filled with NaN when it is made. A copy whose ends do not lie where its
-/// kind says, or reach beyond an allocation of the device, is refused.
+/// New device memory is filled with NaN. Copies are refused if a pointer belongs to the wrong
+/// memory for the kind of copy, or if the range exceeds a device allocation.
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
 enum { cudaHostAllocPortable = 1, cudaHostAllocMapped = 2 };

@@ -1,4 +1,4 @@
-// The emulation does what CUDA says, and lets the usual mistakes be seen.
+// The emulation behaves like CUDA and reveals common mistakes.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -8,7 +8,7 @@
 using namespace leeway;
 using emulation::launch;
 
-TEST_CASE("every thread of every block runs once, and knows its place", "[emulation]") {
+TEST_CASE("every thread of every block runs once with its own index", "[emulation]") {
   std::vector<int> runs(3 * 2 * 8 * 4);
   launch(dim3(3, 2), dim3(8, 4), [&] {
     const unsigned block = blockIdx.y * gridDim.x + blockIdx.x;
@@ -18,7 +18,7 @@ TEST_CASE("every thread of every block runs once, and knows its place", "[emulat
   CHECK(cudaGetLastError() == cudaSuccess);
 }
 
-TEST_CASE("what threads write before a barrier, all read after it", "[emulation]") {
+TEST_CASE("writes before a barrier are visible to all threads after it", "[emulation]") {
   int wrong = 0;
   launch(4, 100, [&] {
     __shared__ unsigned told[100];
@@ -33,7 +33,7 @@ TEST_CASE("what threads write before a barrier, all read after it", "[emulation]
   CHECK(wrong == 0);
 }
 
-TEST_CASE("without the barrier, what is read is wrong in one block of two neighbours",
+TEST_CASE("a missing barrier gives a wrong result in one of two neighbouring blocks",
           "[emulation]") {
   for (const unsigned neighbour : {1u, 31u}) {
     int wrong = 0;
@@ -46,7 +46,7 @@ TEST_CASE("without the barrier, what is read is wrong in one block of two neighb
   }
 }
 
-TEST_CASE("shuffles, ballots and votes give what all lanes have brought", "[emulation]") {
+TEST_CASE("shuffles, ballots and votes combine the values of all lanes", "[emulation]") {
   int wrong = 0;
   launch(2, 64, [&] {
     const int lane = static_cast<int>(threadIdx.x % 32);
@@ -59,7 +59,7 @@ TEST_CASE("shuffles, ballots and votes give what all lanes have brought", "[emul
   CHECK(__ffs(0x50) == 5);
 }
 
-TEST_CASE("threads that wait for others which never come are found out", "[emulation]") {
+TEST_CASE("a barrier that some threads never reach is reported", "[emulation]") {
   CHECK_THROWS_AS(launch(1, 64,
                          [] {
                            if (threadIdx.x % 32 < 16) __shfl_xor_sync(~0u, 1, 1);
@@ -73,7 +73,7 @@ TEST_CASE("threads that wait for others which never come are found out", "[emula
   CHECK(after == 64);
 }
 
-TEST_CASE("a launch that a GPU refuses is refused, once", "[emulation]") {
+TEST_CASE("an invalid launch is refused and reported once", "[emulation]") {
   const auto never = [] { FAIL("ran"); };
   for (const auto& [blocks, threads] :
        {std::pair<dim3, dim3>{0, 32}, {1, 0}, {1, 1025}, {dim3(1, 65536), 32}}) {
@@ -83,7 +83,7 @@ TEST_CASE("a launch that a GPU refuses is refused, once", "[emulation]") {
   }
 }
 
-TEST_CASE("copies whose ends do not lie where they should are refused", "[emulation]") {
+TEST_CASE("copies with pointers of the wrong memory are refused", "[emulation]") {
   void* device = nullptr;
   REQUIRE(cudaMalloc(&device, 64) == cudaSuccess);
   std::vector<std::byte> host(64);
@@ -91,7 +91,7 @@ TEST_CASE("copies whose ends do not lie where they should are refused", "[emulat
     return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
   };
   CHECK(copy(host.data(), device, 64, cudaMemcpyDeviceToHost) == cudaSuccess);
-  CHECK(host == std::vector<std::byte>(64, std::byte{0xff}));  // fresh memory is NaN
+  CHECK(host == std::vector<std::byte>(64, std::byte{0xff}));  // new memory is NaN
   CHECK(copy(device, host.data(), 64, cudaMemcpyHostToDevice) == cudaSuccess);
   CHECK(copy(device, host.data(), 65, cudaMemcpyHostToDevice) == cudaErrorInvalidValue);
   CHECK(copy(device, host.data(), 64, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
@@ -100,7 +100,7 @@ TEST_CASE("copies whose ends do not lie where they should are refused", "[emulat
   CHECK(cudaFree(device) == cudaSuccess);
 }
 
-TEST_CASE("a matrix product is by columns, and reads nothing that beta 0 replaces", "[emulation]") {
+TEST_CASE("a matrix product is column-major and does not read C if beta is 0", "[emulation]") {
   const float a[] = {1, 2, 3, 4, 5, 6};  // (3, 2), or (2, 3) with rows 1 3 5 and 2 4 6
   const float b[] = {1, -1, 2, 0};       // (2, 2): rows 1 2 and -1 0
   float c[6];

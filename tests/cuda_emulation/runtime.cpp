@@ -30,7 +30,8 @@ class DeviceMemory {
     }
     ::operator delete(memory, kAlignment);
   }
-  /// Whether `bytes` from `place` on lie in one allocation; `none` when not even the first does.
+  /// How much of the `bytes` at `place` lies in one allocation; `none` if not even the first byte
+  /// does.
   enum class Where { none, partly, whole };
   Where find(const void* place, std::size_t bytes) {
     std::lock_guard lock(mutex_);

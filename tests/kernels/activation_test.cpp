@@ -21,7 +21,7 @@ Floats forward(Executor& executor, Activation kind, const Floats& values) {
   return y.read();
 }
 
-/// What backward wants of x.
+/// The value that backward needs: x or y.
 Floats kept(Activation kind, const Floats& x) {
   if (kind == Activation::gelu) return x;
   Floats y;
@@ -38,7 +38,7 @@ Floats backward(Executor& executor, Activation kind, const Floats& dy_values, co
   return dx.read();
 }
 
-/// From -30 to 30, and close around 0.
+/// Numbers from -30 to 30, with many close to 0.
 Floats sweep() {
   Floats x;
   for (double at = -30; at < 30; at += 0.00371) x.push_back(static_cast<float>(at));
@@ -75,8 +75,7 @@ TEST_CASE("activations equal their definitions for any count, also in place", "[
   });
 }
 
-TEST_CASE("tanh and sigmoid are right relative to their size, near 0 and far below",
-          "[activation]") {
+TEST_CASE("tanh and sigmoid have a small relative error near 0 and far below it", "[activation]") {
   for_each_executor([](Executor& executor) {
     const Floats x = sweep();
     for (const Activation kind : {Activation::tanh, Activation::sigmoid}) {
@@ -91,15 +90,14 @@ TEST_CASE("tanh and sigmoid are right relative to their size, near 0 and far bel
   });
 }
 
-TEST_CASE("gelu is right to half a millionth of its size, until it vanishes for good",
-          "[activation]") {
+TEST_CASE("gelu has a relative error below 5e-7 until it underflows", "[activation]") {
   for_each_executor([](Executor& executor) {
     const Floats x = sweep(), y = forward(executor, Activation::gelu, x);
     double worst = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double at = static_cast<double>(x[i]);
       const double exact = reference::activation(Activation::gelu, at);
-      const double error = std::abs(static_cast<double>(y[i]) - exact) - 1e-38;  // no subnormals
+      const double error = std::abs(static_cast<double>(y[i]) - exact) - 1e-38;  // flushed to 0
       worst = std::max(worst, error / (std::abs(exact) * (1 + at * at) + 1e-300));
       if (at < 0) REQUIRE(y[i] <= 0);
     }
@@ -110,7 +108,7 @@ TEST_CASE("gelu is right to half a millionth of its size, until it vanishes for 
   });
 }
 
-TEST_CASE("activations do not hide a NaN, forward or backward", "[activation]") {
+TEST_CASE("activations propagate NaN, forward and backward", "[activation]") {
   for_each_executor([](Executor& executor) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
     for (const Activation kind : kAll) {
@@ -125,8 +123,7 @@ TEST_CASE("activations do not hide a NaN, forward or backward", "[activation]") 
   });
 }
 
-TEST_CASE("the slopes that activations are compared with are those of their definitions",
-          "[activation]") {
+TEST_CASE("the reference slopes of activations match finite differences", "[activation]") {
   for (const Activation kind : kAll)
     for (double x = -6; x < 6; x += 0.1) {
       const double step = 1e-5;

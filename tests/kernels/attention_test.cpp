@@ -41,7 +41,7 @@ TEST_CASE("attention equals its definition, forward and backward", "[attention]"
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const auto& s : attention_cases())
-      // Weights that are nearly alike, and such as leave most keys out.
+      // Nearly equal weights, and weights that are 0 for most keys.
       for (const double spread : {0.5, 4.0}) {
         CAPTURE(describe(s), spread);
         const Floats x = random_floats(rng, 3 * outputs_of(s), spread);
@@ -57,8 +57,7 @@ TEST_CASE("attention equals its definition, forward and backward", "[attention]"
   });
 }
 
-TEST_CASE("the gradients that attention is compared with are the slopes of its definition",
-          "[attention]") {
+TEST_CASE("the reference gradients of attention match finite differences", "[attention]") {
   Rng rng(2);
   for (const AttentionShape& s : {AttentionShape{2, 9, 2, 6}, AttentionShape{1, 1, 1, 4}}) {
     const reference::Attention definition{s};
@@ -69,14 +68,14 @@ TEST_CASE("the gradients that attention is compared with are the slopes of its d
   }
 }
 
-TEST_CASE("no token sees a later one, and no gradient reaches one", "[attention]") {
+TEST_CASE("neither values nor gradients depend on later tokens", "[attention]") {
   for_each_executor([](Executor& executor) {
     Rng rng(3);
     const AttentionShape s{1, 70, 2, 20};
     const Floats x = random_floats(rng, 3 * outputs_of(s));
     for (const std::int64_t last : {0, 31, 32, 50, 63, 64}) {
       CAPTURE(last);
-      // Tokens behind `last` are others, and of the outputs those up to it matter.
+      // Changes the tokens after `last`; only outputs up to `last` have a gradient.
       Floats changed = x, dy(static_cast<std::size_t>(outputs_of(s)));
       const auto end = static_cast<std::size_t>((last + 1) * s.features);
       for (std::size_t i = 3 * end; i < changed.size(); ++i) changed[i] = 1 - 2 * changed[i];
@@ -90,20 +89,20 @@ TEST_CASE("no token sees a later one, and no gradient reaches one", "[attention]
   });
 }
 
-TEST_CASE("attention survives logits as large as they come", "[attention]") {
+TEST_CASE("attention is finite for very large logits", "[attention]") {
   for_each_executor([](Executor& executor) {
     Rng rng(4);
     const AttentionShape s{1, 100, 1, 16};
     const Floats x = random_floats(rng, 3 * outputs_of(s), 200);
     const reference::Attention definition{s};
     const Outcome found = run(executor, x, Floats(static_cast<std::size_t>(outputs_of(s)), 1), s);
-    // Logits of ten thousands, each right to a unit in its last place, decide between few keys.
+    // Logits of ten thousands: nearly all weight is on few keys.
     REQUIRE(worst_error(found.log_sum, definition.forward(to_doubles(x)).log_sum) < 1e-5);
     for (const float value : found.dx) REQUIRE(std::isfinite(value));
   });
 }
 
-TEST_CASE("attention does not hide a NaN from those who see it", "[attention]") {
+TEST_CASE("attention propagates NaN to exactly the tokens that see it", "[attention]") {
   for_each_executor([](Executor& executor) {
     Rng rng(5);
     const AttentionShape s{1, 50, 2, 8};
@@ -118,7 +117,7 @@ TEST_CASE("attention does not hide a NaN from those who see it", "[attention]") 
   });
 }
 
-TEST_CASE("positions adds its table to every sample, whole and cut, also in place, and sums back",
+TEST_CASE("positions adds its table to every sample and sums gradients over the batch",
           "[positions]") {
   for_each_executor([](Executor& executor) {
     Rng rng(6);
@@ -136,8 +135,8 @@ TEST_CASE("positions adds its table to every sample, whole and cut, also in plac
       for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
         Array<float> x(executor, values);
         auto y = Array<float>::poisoned(executor, s.batch * sample);
-        const CutArray<const float> weight(executor, table, s.tokens, s.features, cut);
-        const CutArray<float> dweight(executor, poisoned(sample), s.tokens, s.features, cut);
+        const SlicedArray<const float> weight(executor, table, s.tokens, s.features, cut);
+        const SlicedArray<float> dweight(executor, poisoned(sample), s.tokens, s.features, cut);
         executor.positions_backward(dweight.slices(), x.data(), s);
         executor.positions_forward(y.data(), x.data(), weight.slices(), s);
         executor.positions_forward(x.data(), x.data(), weight.slices(), s);

@@ -6,7 +6,7 @@
 using namespace leeway;
 using namespace leeway::test;
 
-TEST_CASE("channels go last and first again, each number to its place", "[channels]") {
+TEST_CASE("to_channels_last and to_channels_first move each element to its place", "[channels]") {
   for_each_executor([](Executor& executor) {
     for (const auto& [batch, channels, pixels] : channels_cases()) {
       CAPTURE(batch, channels, pixels);

@@ -1,4 +1,3 @@
-#include <array>
 #include <catch2/catch.hpp>
 
 #include "tests/kernels/cases/conv2d.hpp"
@@ -32,7 +31,7 @@ Array<std::byte> scratch_of(Executor& executor, const kernels::Conv2dShape& shap
 }
 
 Array<std::byte> packed(Executor& executor, const Example& e, ConvPass pass, Rng* rng) {
-  const CutArray<const float> weight(executor, e.weight, e.shape.outputs, e.row_floats(), rng);
+  const SlicedArray<const float> weight(executor, e.weight, e.shape.outputs, e.row_floats(), rng);
   const kernels::PackForm form = executor.conv2d_form(e.shape, pass);
   auto out = Array<std::byte>::poisoned(executor, static_cast<std::int64_t>(form.bytes));
   executor.conv2d_pack(out.data(), weight.slices(), e.shape, pass);
@@ -59,8 +58,8 @@ Gradients backward(Executor& executor, const Example& e, bool with_dx, bool with
   const Array<float> x(executor, e.x), dy(executor, e.dy);
   auto dx = Array<float>::poisoned(executor, static_cast<std::int64_t>(e.x.size()));
   auto dbias = Array<float>::poisoned(executor, e.shape.outputs);
-  const CutArray<float> dweight(executor, poisoned(e.shape.weight_count()), e.shape.outputs,
-                                e.row_floats(), rng);
+  const SlicedArray<float> dweight(executor, poisoned(e.shape.weight_count()), e.shape.outputs,
+                                   e.row_floats(), rng);
   auto scratch = scratch_of(executor, e.shape);
   executor.conv2d_backward(with_dx ? dx.data() : nullptr, dweight.slices(),
                            with_bias ? dbias.data() : nullptr, dy.data(), x.data(),
@@ -70,7 +69,7 @@ Gradients backward(Executor& executor, const Example& e, bool with_dx, bool with
 
 }  // namespace
 
-TEST_CASE("conv2d equals its definition, whole and cut by rows", "[conv2d]") {
+TEST_CASE("conv2d equals its definition, with whole and with split parameters", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const auto& shape : conv2d_cases()) {
@@ -90,32 +89,7 @@ TEST_CASE("conv2d equals its definition, whole and cut by rows", "[conv2d]") {
   });
 }
 
-TEST_CASE("conv2d of few channels fills its outputs and writes nothing beside them", "[conv2d]") {
-  for_each_executor([](Executor& executor) {
-    Rng rng(7);
-    for (const std::int64_t channels : {1, 2, 3, 4})
-      for (const std::int64_t outputs : {1, 5, 6, 17, 70})
-        for (const auto& [height, width, kernel, padding] :
-             {std::array<std::int64_t, 4>{1, 1, 1, 0}, {3, 2, 3, 1}, {5, 4, 3, 1}, {6, 7, 5, 0}}) {
-          const kernels::Conv2dShape shape{2,      channels, height,  width, outputs,
-                                           kernel, 1,        padding, 1};
-          CAPTURE(describe(shape));
-          const Example e(shape, rng);
-          const Doubles x = to_doubles(e.x), weight = to_doubles(e.weight);
-          const auto y = reference::conv2d_forward(x, weight, to_doubles(e.bias), shape);
-          const auto g = reference::conv2d_backward(to_doubles(e.dy), x, weight, shape);
-          REQUIRE(worst_error(forward(executor, e, true, nullptr), y) < 1e-5);
-          for (const bool with_dx : {false, true}) {
-            const Gradients got = backward(executor, e, with_dx, true, nullptr);
-            if (with_dx) REQUIRE(worst_error(got.dx, g.dx) < 1e-5);
-            REQUIRE(worst_error(got.dweight, g.dweight) < 1e-5);
-            REQUIRE(worst_error(got.dbias, g.dbias) < 1e-5);
-          }
-        }
-  });
-}
-
-TEST_CASE("conv2d does without a bias, and leaves out gradients that nobody needs", "[conv2d]") {
+TEST_CASE("conv2d works without a bias and skips gradients that are not requested", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(2);
     for (const kernels::Conv2dShape& shape :
@@ -134,7 +108,7 @@ TEST_CASE("conv2d does without a bias, and leaves out gradients that nobody need
   });
 }
 
-TEST_CASE("conv2d's backward gives the same bits when it is asked for in halves", "[conv2d]") {
+TEST_CASE("conv2d's gradients have the same bits when computed one at a time", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(6);
     for (const auto& shape : conv2d_cases()) {
@@ -157,7 +131,7 @@ TEST_CASE("conv2d's backward gives the same bits when it is asked for in halves"
   });
 }
 
-TEST_CASE("a NaN in an image reaches the places whose window it is in, and no others", "[conv2d]") {
+TEST_CASE("a NaN in an image reaches exactly the outputs whose window contains it", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(3);
     for (const kernels::Conv2dShape& shape : {kernels::Conv2dShape{2, 3, 8, 9, 20, 3, 1, 1, 1},
@@ -176,7 +150,7 @@ TEST_CASE("a NaN in an image reaches the places whose window it is in, and no ot
   });
 }
 
-TEST_CASE("how weights are cut does not show in their packed form", "[conv2d]") {
+TEST_CASE("packed weights do not depend on how the parameter is split", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(4);
     for (const auto& shape : conv2d_cases())
@@ -189,7 +163,7 @@ TEST_CASE("how weights are cut does not show in their packed form", "[conv2d]") 
   });
 }
 
-TEST_CASE("weights packed for one batch serve every batch whose form is the same", "[conv2d]") {
+TEST_CASE("packed weights can be used for every batch size with the same form", "[conv2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(5);
     const kernels::Conv2dShape one{1, 16, 8, 8, 32, 3, 1, 1, 1};
@@ -208,7 +182,7 @@ TEST_CASE("weights packed for one batch serve every batch whose form is the same
   });
 }
 
-TEST_CASE("conv2d refuses slices that leave rows out, and channels that groups do not divide",
+TEST_CASE("conv2d refuses slices with gaps and channels that are no multiple of the groups",
           "[conv2d]") {
   for_each_executor([](Executor& executor) {
     const kernels::Conv2dShape shape{1, 4, 4, 4, 4, 3, 1, 1, 1};
@@ -222,8 +196,7 @@ TEST_CASE("conv2d refuses slices that leave rows out, and channels that groups d
   });
 }
 
-TEST_CASE("the gradients that conv2d is compared with are the slopes of its definition",
-          "[conv2d]") {
+TEST_CASE("the reference gradients of conv2d match finite differences", "[conv2d]") {
   Rng rng(6);
   for (const kernels::Conv2dShape& shape :
        {kernels::Conv2dShape{2, 3, 6, 5, 4, 3, 1, 1, 1}, {2, 4, 7, 7, 6, 3, 2, 0, 2}}) {

@@ -8,7 +8,7 @@ using namespace leeway::test;
 
 namespace {
 
-/// A type of 16 bits, by its definition: how many of them are fraction, and the exponent's bias.
+/// The definition of a 16-bit type: bits of the fraction and bias of the exponent.
 struct Narrow {
   DType type;
   int fraction;
@@ -58,8 +58,7 @@ Floats widened(Executor& executor, const Narrow& narrow, const std::vector<std::
 
 }  // namespace
 
-TEST_CASE("each of the 65536 patterns of bf16 and f16 widens to its value and narrows back",
-          "[convert]") {
+TEST_CASE("every bf16 and f16 pattern widens to its value and narrows back", "[convert]") {
   for_each_executor([](Executor& executor) {
     for (const Narrow& narrow : {kBf16, kF16}) {
       const auto patterns = all_patterns();
@@ -80,8 +79,7 @@ TEST_CASE("each of the 65536 patterns of bf16 and f16 widens to its value and na
   });
 }
 
-TEST_CASE("between any two neighbours of bf16 and f16, floats round to the nearer, ties to even",
-          "[convert]") {
+TEST_CASE("floats round to the nearest bf16 and f16, ties to even", "[convert]") {
   for_each_executor([](Executor& executor) {
     for (const Narrow& narrow : {kBf16, kF16}) {
       Floats middles, below, above;
@@ -92,7 +90,7 @@ TEST_CASE("between any two neighbours of bf16 and f16, floats round to the neare
           const double middle =
               (narrow.value(bits) + narrow.value(static_cast<std::uint16_t>(bits + 1))) / 2;
           lower.push_back(bits);
-          middles.push_back(static_cast<float>(middle));  // has one bit more: exact
+          middles.push_back(static_cast<float>(middle));  // exact: needs only one more bit
           below.push_back(std::nextafter(middles.back(), 0.0f));
           above.push_back(std::nextafter(middles.back(), sign ? -INFINITY : INFINITY));
         }
@@ -108,7 +106,7 @@ TEST_CASE("between any two neighbours of bf16 and f16, floats round to the neare
   });
 }
 
-TEST_CASE("floats too large for bf16 and f16 become infinite, those too small 0", "[convert]") {
+TEST_CASE("floats too large for bf16 and f16 become infinite, too small ones 0", "[convert]") {
   for_each_executor([](Executor& executor) {
     REQUIRE(narrowed(executor, kF16, {65504, 65519.99f, 65520, -65520, 1e30f, INFINITY}) ==
             std::vector<std::uint16_t>{0x7bff, 0x7bff, 0x7c00, 0xfc00, 0x7c00, 0x7c00});
@@ -116,13 +114,13 @@ TEST_CASE("floats too large for bf16 and f16 become infinite, those too small 0"
             std::vector<std::uint16_t>{0, 0x8000, 1, 0, 0x8000});
     REQUIRE(narrowed(executor, kBf16, {std::numeric_limits<float>::max(), -INFINITY, -0.0f}) ==
             std::vector<std::uint16_t>{0x7f80, 0xff80, 0x8000});
-    // A NaN whose bits are all in the half that is cut off.
+    // A NaN whose payload is only in the truncated half.
     const auto nan = narrowed(executor, kBf16, {std::bit_cast<float>(0x7f800001u)})[0];
     REQUIRE(kBf16.is_nan(nan));
   });
 }
 
-TEST_CASE("integers round to nearest, ties to even, and stop at their largest", "[convert]") {
+TEST_CASE("conversions to integers round to nearest, ties to even, and saturate", "[convert]") {
   for_each_executor([](Executor& executor) {
     const Floats x = {0.5f, 1.5f,  -0.5f, -1.5f,         2.4999f,       126.6f,         127.6f, 128,
                       -128, -129,  1e30f, -1e30f,        INFINITY,      -INFINITY,      NAN,    3,
@@ -143,7 +141,7 @@ TEST_CASE("every pair of types converts by way of f32, for any count", "[convert
     constexpr DType kAll[] = {DType::f32, DType::bf16, DType::f16, DType::i8, DType::i32};
     Rng rng(1);
     for (const std::int64_t count : {0, 1, 15, 1023, 1024, 1025, 3000}) {
-      Floats whole(static_cast<std::size_t>(count));  // numbers that all types have
+      Floats whole(static_cast<std::size_t>(count));  // exact in all types
       for (float& value : whole) value = static_cast<float>(rng.below(255)) - 127;
       for (const DType from_type : kAll)
         for (const DType to_type : kAll) {
@@ -161,7 +159,7 @@ TEST_CASE("every pair of types converts by way of f32, for any count", "[convert
           REQUIRE(back.read() == whole);
         }
     }
-    const std::vector<std::int32_t> large = {16777217, -2147483647};  // more than f32 has
+    const std::vector<std::int32_t> large = {16777217, -2147483647};  // not exact in f32
     REQUIRE(converted<std::int32_t>(executor, DType::i32, DType::i32, large) == large);
   });
 }

@@ -1,6 +1,6 @@
-// The GPU's kernels against the processor's, on random sizes: those that the other tests of
-// executors do not compare with their definition, and what two queues of a GPU must agree on.
-// Without a GPU the cases pass with a warning that says why.
+// Compares GPU kernels with CPU kernels on random sizes, where no other test compares them with
+// their definition, and checks the synchronisation of two queues. Without a GPU the tests pass with
+// a warning.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <iterator>
@@ -22,7 +22,7 @@ std::shared_ptr<Executor> gpu_or_none() {
   return *executor;
 }
 
-/// In [least, most].
+/// A random number in [least, most].
 std::int64_t any_of(Rng& rng, std::int64_t least, std::int64_t most) {
   return least + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
 }
@@ -36,7 +36,7 @@ bool same_bits(const Floats& a, const Floats& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
-/// As worst_error, but NaN equals NaN, and an infinity itself.
+/// Like worst_error, but NaN equals NaN, and infinities equal themselves.
 double distance(Floats found, Floats expected) {
   for (std::size_t i = 0; i < std::min(found.size(), expected.size()); ++i)
     if ((std::isnan(found[i]) && std::isnan(expected[i])) ||
@@ -45,10 +45,10 @@ double distance(Floats found, Floats expected) {
   return worst_error(found, expected);
 }
 
-/// All numbers that come out of a computation, which draws its inputs from the generator.
+/// Draws its inputs from the generator and returns all its outputs.
 using Computation = std::function<Floats(Executor&, Rng)>;
 
-/// Both compute the same, and the GPU the same bits each time.
+/// Requires that CPU and GPU agree and that the GPU repeats its bits.
 void compare(int rounds, double tolerance, const Computation& compute) {
   const auto gpu = gpu_or_none();
   if (!gpu) return;
@@ -68,11 +68,12 @@ Floats linear(Executor& executor, Rng rng) {
   const bool with_bias = rng.one_in(2);
   Rng* const cut = rng.one_in(2) ? &rng : nullptr;
   const Floats bs = random_floats(rng, s.outputs);
-  const CutArray<const float> weight(executor, random_floats(rng, s.outputs * s.inputs), s.outputs,
-                                     s.inputs, cut);
-  const CutArray<const float> bias(executor, bs, with_bias ? s.outputs : 0, 1, cut);
-  const CutArray<float> dweight(executor, poisoned(s.outputs * s.inputs), s.outputs, s.inputs, cut);
-  const CutArray<float> dbias(executor, poisoned(s.outputs), with_bias ? s.outputs : 0, 1, cut);
+  const SlicedArray<const float> weight(executor, random_floats(rng, s.outputs * s.inputs),
+                                        s.outputs, s.inputs, cut);
+  const SlicedArray<const float> bias(executor, bs, with_bias ? s.outputs : 0, 1, cut);
+  const SlicedArray<float> dweight(executor, poisoned(s.outputs * s.inputs), s.outputs, s.inputs,
+                                   cut);
+  const SlicedArray<float> dbias(executor, poisoned(s.outputs), with_bias ? s.outputs : 0, 1, cut);
   const Array<float> x(executor, random_floats(rng, s.batch * s.inputs));
   const Array<float> dy(executor, random_floats(rng, s.batch * s.outputs));
   auto y = Array<float>::poisoned(executor, s.batch * s.outputs);
@@ -89,9 +90,9 @@ Floats convolution(Executor& executor, Rng rng, const kernels::Conv2dShape& s) {
   const std::int64_t inputs = s.batch * s.channels * s.height * s.width;
   const std::int64_t outputs = s.batch * s.outputs * s.out_height() * s.out_width();
   const std::int64_t row = s.weight_count() / s.outputs;
-  const CutArray<const float> w(executor, random_floats(rng, s.weight_count()), s.outputs, row,
-                                nullptr);
-  const CutArray<float> dw(executor, poisoned(s.weight_count()), s.outputs, row, nullptr);
+  const SlicedArray<const float> w(executor, random_floats(rng, s.weight_count()), s.outputs, row,
+                                   nullptr);
+  const SlicedArray<float> dw(executor, poisoned(s.weight_count()), s.outputs, row, nullptr);
   const Array<float> x(executor, random_floats(rng, inputs));
   const Array<float> bias(executor, random_floats(rng, s.outputs));
   auto y = Array<float>::poisoned(executor, outputs), dx = Array<float>::poisoned(executor, inputs);
@@ -115,7 +116,7 @@ Floats convolution(Executor& executor, Rng rng, const kernels::Conv2dShape& s) {
   return all;
 }
 
-/// Also at addresses that no four floats begin at, and with NaN.
+/// Includes addresses that are not 16-byte aligned, and NaN.
 Floats elementwise(Executor& executor, Rng rng) {
   const std::int64_t count = any_of(rng, 0, 700), skip = any_of(rng, 0, 3);
   Floats values = random_floats(rng, skip + count, 6);
@@ -139,7 +140,7 @@ Floats elementwise(Executor& executor, Rng rng) {
   return all;
 }
 
-/// Logits with many equal ones and, at times, one that is not finite.
+/// Logits have many equal values and sometimes one that is not finite.
 Floats losses(Executor& executor, Rng rng) {
   const std::int64_t batch = any_of(rng, 0, 120), classes = any_of(rng, 1, 90);
   const std::int64_t count = batch * classes;
@@ -173,7 +174,7 @@ Floats losses(Executor& executor, Rng rng) {
   return all;
 }
 
-/// Every formula, in place and not, at addresses of both kinds.
+/// Every formula, in place and out of place, aligned and unaligned.
 Floats updates(Executor& executor, Rng rng) {
   const std::int64_t count = any_of(rng, 0, 400), skip = any_of(rng, 0, 1);
   const kernels::UpdateFormula formulas[] = {
@@ -206,12 +207,12 @@ Floats updates(Executor& executor, Rng rng) {
 
 }  // namespace
 
-TEST_CASE("linear on a GPU is the processor's, cut and whole, with a bias and without", "[cuda]") {
+TEST_CASE("linear on a GPU matches the CPU", "[cuda]") {
   compare(30, 1e-4, linear);
 }
 
-TEST_CASE("a convolution of many images takes them in parts on a GPU", "[cuda]") {
-  // 75 MiB of windows, more than are made at a time.
+TEST_CASE("a convolution on a GPU handles more images than fit into scratch memory", "[cuda]") {
+  // 75 MiB of windows, more than one call of im2col writes.
   const kernels::Conv2dShape shape{.batch = 9,
                                    .channels = 60,
                                    .height = 62,
@@ -222,28 +223,28 @@ TEST_CASE("a convolution of many images takes them in parts on a GPU", "[cuda]")
   compare(1, 1e-3, [&](Executor& executor, Rng rng) { return convolution(executor, rng, shape); });
 }
 
-TEST_CASE("what is done element by element on a GPU is the processor's, NaN included", "[cuda]") {
+TEST_CASE("elementwise kernels on a GPU match the CPU, also for NaN", "[cuda]") {
   compare(60, 1e-6, elementwise);
 }
 
-TEST_CASE("of many numbers that are not finite, a GPU finds the first", "[cuda]") {
+TEST_CASE("a GPU finds the first of many NaNs", "[cuda]") {
   const auto gpu = gpu_or_none();
   if (!gpu) return;
-  Floats values(1 << 21, NAN);  // several for every thread of a grid
+  Floats values(1 << 21, NAN);  // several per thread of the grid
   std::fill_n(values.begin(), 5, 1.0f);
   const Array<float> x(*gpu, values);
   CHECK(gpu->find_non_finite(x.data(), std::ssize(values)) == 5);
 }
 
-TEST_CASE("losses on a GPU are the processor's", "[cuda]") {
+TEST_CASE("losses on a GPU match the CPU", "[cuda]") {
   compare(15, 1e-5, losses);
 }
 
-TEST_CASE("updates on a GPU are the processor's, in place and not", "[cuda]") {
+TEST_CASE("updates on a GPU match the CPU, in place and out of place", "[cuda]") {
   compare(30, 1e-6, updates);
 }
 
-TEST_CASE("a label that is no class makes the loss NaN on a GPU", "[cuda]") {
+TEST_CASE("an invalid label makes the loss NaN on a GPU", "[cuda]") {
   const auto gpu = gpu_or_none();
   if (!gpu) return;
   for (const std::int32_t label : {-1, 3}) {
@@ -255,7 +256,7 @@ TEST_CASE("a label that is no class makes the loss NaN on a GPU", "[cuda]") {
   }
 }
 
-TEST_CASE("a blob of a GPU is fetched by the processor and by another queue", "[cuda]") {
+TEST_CASE("a GPU's blob can be fetched by the CPU and by another queue", "[cuda]") {
   const auto gpu = gpu_or_none();
   if (!gpu) return;
   const auto other = gpu_or_none();
@@ -276,7 +277,7 @@ TEST_CASE("a blob of a GPU is fetched by the processor and by another queue", "[
   CHECK(same_bits(read, values));
 }
 
-TEST_CASE("two queues of a GPU that say what they use agree with the host", "[cuda]") {
+TEST_CASE("two queues of a GPU that declare their reads and writes do not race", "[cuda]") {
   const auto one = gpu_or_none();
   if (!one) return;
   const auto two = gpu_or_none();
@@ -296,7 +297,7 @@ TEST_CASE("two queues of a GPU that say what they use agree with the host", "[cu
   for (int step = 0; step < 300; ++step) {
     Executor& gpu = *queues[rng.below(2)];
     const std::size_t from = rng.below(4), to = (from + 1 + rng.below(3)) % 4;
-    Blob next = gpu.floats(kFloats);  // likely one that the other queue still uses
+    Blob next = gpu.floats(kFloats);  // probably memory that the other queue still uses
     gpu.begin_read(blobs[from]);
     gpu.begin_read(blobs[to]);
     gpu.copy(next.mutable_data(), blobs[to].data(), next.size());

@@ -33,7 +33,7 @@ std::size_t count_kept(const Floats& y) {
 
 }  // namespace
 
-TEST_CASE("philox gives the words that its authors publish", "[dropout]") {
+TEST_CASE("philox reproduces the published test vectors", "[dropout]") {
   struct Known {
     reference::Words counter;
     std::array<std::uint32_t, 2> key;
@@ -55,7 +55,7 @@ TEST_CASE("philox gives the words that its authors publish", "[dropout]") {
   }
 }
 
-TEST_CASE("dropout keeps what the generator says, scaled up, also in place", "[dropout]") {
+TEST_CASE("dropout scales up the elements that the mask keeps, also in place", "[dropout]") {
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const auto& shape : dropout_cases()) {
@@ -81,7 +81,7 @@ TEST_CASE("dropout keeps what the generator says, scaled up, also in place", "[d
   });
 }
 
-TEST_CASE("dropout keeps its share, within five standard deviations", "[dropout]") {
+TEST_CASE("dropout keeps the expected share of elements", "[dropout]") {
   for_each_executor([](Executor& executor) {
     Rng rng(2);
     for (const float p : {0.1f, 0.5f, 0.9f}) {
@@ -95,7 +95,7 @@ TEST_CASE("dropout keeps its share, within five standard deviations", "[dropout]
   });
 }
 
-TEST_CASE("samples, and layers of other salts, have masks of their own", "[dropout]") {
+TEST_CASE("masks differ between samples and between salts", "[dropout]") {
   for_each_executor([](Executor& executor) {
     Rng rng(3);
     const std::vector<std::uint64_t> keys = random_keys(rng, 2);
@@ -116,7 +116,7 @@ TEST_CASE("samples, and layers of other salts, have masks of their own", "[dropo
   });
 }
 
-TEST_CASE("forward and backward, and any cut of a batch, have the same mask", "[dropout]") {
+TEST_CASE("forward, backward and every split of a batch use the same mask", "[dropout]") {
   for_each_executor([](Executor& executor) {
     Rng rng(4);
     const kernels::DropoutShape shape{5, 137, 0.4f, 9};
@@ -140,8 +140,7 @@ TEST_CASE("forward and backward, and any cut of a batch, have the same mask", "[
   });
 }
 
-TEST_CASE("dropout zeroes what it drops, be it NaN, and lets a NaN that it keeps through",
-          "[dropout]") {
+TEST_CASE("dropout zeroes a dropped NaN and propagates a kept one", "[dropout]") {
   for_each_executor([](Executor& executor) {
     const kernels::DropoutShape shape{1, 300, 0.5f, 0};
     const Floats x(300, std::numeric_limits<float>::quiet_NaN());

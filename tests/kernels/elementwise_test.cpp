@@ -10,9 +10,8 @@
 using namespace leeway;
 using namespace leeway::test;
 
-TEST_CASE("relu keeps what is positive, in place and not, and lets the gradient through there",
-          "[relu]") {
-  rc::prop("relu is right", [] {
+TEST_CASE("relu keeps positive elements and passes their gradients, also in place", "[relu]") {
+  rc::prop("relu equals its definition", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     const std::int64_t count = *rc::gen::inRange(0, 200);
     const Floats x = random_floats(rng, count), dy = random_floats(rng, count);
@@ -30,7 +29,7 @@ TEST_CASE("relu keeps what is positive, in place and not, and lets the gradient 
   });
 }
 
-TEST_CASE("relu does not hide a NaN", "[relu]") {
+TEST_CASE("relu propagates NaN", "[relu]") {
   Floats x(40, -1.0f);
   x[3] = x[39] = NAN;
   kernels::relu_forward(x.data(), x.data(), 40);
@@ -40,7 +39,7 @@ TEST_CASE("relu does not hide a NaN", "[relu]") {
 }
 
 TEST_CASE("accumulate assigns and adds scaled gradients", "[accumulate]") {
-  rc::prop("accumulate is right", [] {
+  rc::prop("accumulate equals its definition", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     const std::int64_t count = *rc::gen::inRange(0, 200);
     const Floats g1 = random_floats(rng, count), g2 = random_floats(rng, count);
@@ -55,7 +54,7 @@ TEST_CASE("accumulate assigns and adds scaled gradients", "[accumulate]") {
   });
 }
 
-TEST_CASE("accumulate gives the same bits however the floats are divided into calls",
+TEST_CASE("accumulate gives the same bits however the array is divided into calls",
           "[accumulate]") {
   rc::prop("pieces equal the whole", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
@@ -74,8 +73,8 @@ TEST_CASE("accumulate gives the same bits however the floats are divided into ca
   });
 }
 
-TEST_CASE("find_non_finite names the first NaN or infinity", "[finite]") {
-  rc::prop("the first is found", [] {
+TEST_CASE("find_non_finite finds the first NaN or infinity", "[finite]") {
+  rc::prop("find_non_finite returns the first index", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     const std::int64_t count = *rc::gen::inRange(1, 10000);
     Floats x = random_floats(rng, count, 1e38);

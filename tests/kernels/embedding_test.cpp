@@ -8,7 +8,7 @@ using namespace leeway::test;
 
 namespace {
 
-/// Some of them name no row, when asked for.
+/// With `with_bad`, some tokens are invalid.
 Floats random_tokens(Rng& rng, const kernels::EmbeddingShape& shape, bool with_bad) {
   const float vocabulary = static_cast<float>(shape.vocabulary);
   const float bad[] = {-1.0f, vocabulary, 0.5f, -0.25f, 1e30f, NAN, INFINITY, -INFINITY};
@@ -29,7 +29,7 @@ bool names_row(float token, const kernels::EmbeddingShape& shape) {
 Floats forward(Executor& executor, const Floats& token_values, const Floats& table,
                const kernels::EmbeddingShape& shape, Rng* rng) {
   const Array<float> tokens(executor, token_values);
-  const CutArray<const float> weight(executor, table, shape.vocabulary, shape.features, rng);
+  const SlicedArray<const float> weight(executor, table, shape.vocabulary, shape.features, rng);
   auto y = Array<float>::poisoned(executor, shape.tokens * shape.features);
   executor.embedding_forward(y.data(), tokens.data(), weight.slices(), shape);
   return y.read();
@@ -38,16 +38,15 @@ Floats forward(Executor& executor, const Floats& token_values, const Floats& tab
 Floats backward(Executor& executor, const Floats& gradient, const Floats& token_values,
                 const kernels::EmbeddingShape& shape, Rng* rng) {
   const Array<float> tokens(executor, token_values), dy(executor, gradient);
-  const CutArray<float> dweight(executor, poisoned(shape.vocabulary * shape.features),
-                                shape.vocabulary, shape.features, rng);
+  const SlicedArray<float> dweight(executor, poisoned(shape.vocabulary * shape.features),
+                                   shape.vocabulary, shape.features, rng);
   executor.embedding_backward(dweight.slices(), dy.data(), tokens.data(), shape);
   return dweight.read();
 }
 
 }  // namespace
 
-TEST_CASE("embedding looks up rows, of a table whole and cut, and NaN for tokens that name none",
-          "[embedding]") {
+TEST_CASE("embedding looks up rows, and NaN for invalid tokens", "[embedding]") {
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const auto& shape : embedding_cases())
@@ -70,8 +69,7 @@ TEST_CASE("embedding looks up rows, of a table whole and cut, and NaN for tokens
   });
 }
 
-TEST_CASE("embedding sums gradients by token in their order, and zeroes rows that none named",
-          "[embedding]") {
+TEST_CASE("embedding sums gradients by token, in order, and zeroes the other rows", "[embedding]") {
   for_each_executor([](Executor& executor) {
     Rng rng(2);
     for (const auto& shape : embedding_cases())

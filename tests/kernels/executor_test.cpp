@@ -7,7 +7,7 @@
 using namespace leeway;
 using namespace leeway::test;
 
-TEST_CASE("an executor uploads, copies, zeroes and downloads bytes, also none", "[executor]") {
+TEST_CASE("an executor uploads, copies, zeroes and downloads any number of bytes", "[executor]") {
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const std::int64_t count : {0, 1, 1000}) {
@@ -24,7 +24,7 @@ TEST_CASE("an executor uploads, copies, zeroes and downloads bytes, also none", 
   });
 }
 
-TEST_CASE("fetch gives a blob of the device itself, and the bytes of any other", "[executor]") {
+TEST_CASE("fetch returns a blob of the same device itself and copies other blobs", "[executor]") {
   for_each_executor([](Executor& executor) {
     std::vector<std::byte> bytes(1000);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
@@ -51,7 +51,8 @@ TEST_CASE("fetch gives a blob of the device itself, and the bytes of any other",
   });
 }
 
-TEST_CASE("linear through an executor equals its definition, whole and cut by rows", "[executor]") {
+TEST_CASE("linear on an executor equals its definition, with whole and with split parameters",
+          "[executor]") {
   for_each_executor([](Executor& executor) {
     Rng rng(2);
     const kernels::LinearShape shape{5, 7, 9};
@@ -71,9 +72,9 @@ TEST_CASE("linear through an executor equals its definition, whole and cut by ro
       }
     for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
       const Array<float> x(executor, xs), dy(executor, dys);
-      const CutArray<const float> weight(executor, ws, 9, 7, cut), bias(executor, bs, 9, 1, cut);
-      const CutArray<float> dweight(executor, poisoned(63), 9, 7, cut);
-      const CutArray<float> dbias(executor, poisoned(9), 9, 1, cut);
+      const SlicedArray<const float> weight(executor, ws, 9, 7, cut), bias(executor, bs, 9, 1, cut);
+      const SlicedArray<float> dweight(executor, poisoned(63), 9, 7, cut);
+      const SlicedArray<float> dbias(executor, poisoned(9), 9, 1, cut);
       auto out = Array<float>::poisoned(executor, 45), back = Array<float>::poisoned(executor, 35);
       executor.linear_forward(out.data(), x.data(), weight.slices(), bias.slices(), shape);
       executor.linear_backward(back.data(), dweight.slices(), dbias.slices(), dy.data(), x.data(),
@@ -82,8 +83,8 @@ TEST_CASE("linear through an executor equals its definition, whole and cut by ro
       REQUIRE(worst_error(back.read(), dx) < 1e-5);
       REQUIRE(worst_error(dweight.read(), dw) < 1e-5);
       REQUIRE(worst_error(dbias.read(), db) < 1e-5);
-      // In halves: the same bits.
-      const CutArray<float> dweight_alone(executor, poisoned(63), 9, 7, nullptr);
+      // One gradient at a time: the same bits.
+      const SlicedArray<float> dweight_alone(executor, poisoned(63), 9, 7, nullptr);
       auto back_alone = Array<float>::poisoned(executor, 35);
       executor.linear_backward(back_alone.data(), {}, {}, dy.data(), x.data(), weight.slices(),
                                shape);
@@ -95,7 +96,7 @@ TEST_CASE("linear through an executor equals its definition, whole and cut by ro
   });
 }
 
-TEST_CASE("losses, relu, accumulate and update through an executor do what they say",
+TEST_CASE("losses, relu, accumulate and update on an executor equal their definitions",
           "[executor]") {
   for_each_executor([](Executor& executor) {
     const Array<float> x(executor, {-1, 2, 0.5f, -3}), t(executor, {0, 2, 0.5f, -1});

@@ -1,5 +1,5 @@
 #pragma once
-// Executors under test, and arrays in their memory, so that one test serves every kind of device.
+// Executors under test and arrays in their memory, so that one test covers all devices.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -17,7 +17,7 @@ struct NamedExecutor {
   std::shared_ptr<Executor> executor;
 };
 
-/// One of each kind that this machine has, or that LEEWAY_CUDA_MODULE emulates.
+/// One executor of each kind of device that this machine has or that LEEWAY_CUDA_MODULE emulates.
 inline std::vector<NamedExecutor> executors() {
   std::vector<NamedExecutor> all;
   all.push_back({"cpu", make_cpu_executor()});
@@ -29,7 +29,7 @@ inline std::vector<NamedExecutor> executors() {
   return all;
 }
 
-/// Calls f(executor) for each, and says in a failure which it was.
+/// Calls f(executor) for each executor; a failure names it.
 template <class F>
 void for_each_executor(F f) {
   for (const auto& [name, executor] : executors()) {
@@ -38,8 +38,8 @@ void for_each_executor(F f) {
   }
 }
 
-/// Numbers in an executor's memory, between guards: a kernel that has written into those fails the
-/// test when the array ends. It belongs to one executor, which needs no fences for it.
+/// An array in an executor's memory between guards. The destructor fails the test if a kernel wrote
+/// into a guard. Only this executor may use it, so it needs no fences.
 template <class T>
 class Array {
  public:
@@ -56,7 +56,7 @@ class Array {
   ~Array() {
     if (blob_) CHECK(guards_are_untouched());
   }
-  /// All bits set, which is NaN in floats: an element that a kernel forgets to write is seen.
+  /// Sets all bits, which is NaN in floats and reveals elements that a kernel does not write.
   static Array poisoned(Executor& executor, std::int64_t count) {
     std::vector<T> values(static_cast<std::size_t>(count));
     if (count > 0) std::memset(static_cast<void*>(values.data()), 0xff, values.size() * sizeof(T));
@@ -90,15 +90,15 @@ class Array {
   Blob blob_;
 };
 
-/// A parameter in an executor's memory, cut by rows at random places, or whole without `rng`.
+/// A parameter in an executor's memory, split at random rows by `rng`, or whole if it is null.
 template <class T>
-class CutArray {
+class SlicedArray {
  public:
-  CutArray(Executor& executor, const Floats& whole, std::int64_t rows, std::int64_t row_floats,
-           Rng* rng) {
-    const auto cut = Cut<T>::of(whole, rows, row_floats, rng);
-    for (const Floats& part : cut.memory) memory_.emplace_back(executor, part);
-    slices_ = cut.slices;
+  SlicedArray(Executor& executor, const Floats& whole, std::int64_t rows, std::int64_t row_floats,
+              Rng* rng) {
+    const auto split = RandomSlices<T>::of(whole, rows, row_floats, rng);
+    for (const Floats& part : split.memory) memory_.emplace_back(executor, part);
+    slices_ = split.slices;
     for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].data = memory_[i].data();
   }
 
@@ -117,7 +117,7 @@ class CutArray {
   std::vector<RowSlice<T>> slices_;
 };
 
-/// A loss where executors may write it.
+/// Host memory for a loss.
 class LossResult {
  public:
   explicit LossResult(Executor& executor)

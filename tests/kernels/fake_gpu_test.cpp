@@ -10,7 +10,7 @@ using namespace leeway::test;
 
 namespace {
 
-/// `values` in memory of the executor's device, and back.
+/// Copies `values` to the executor's device.
 Blob uploaded(Executor& executor, const Floats& values) {
   Blob blob = executor.floats(static_cast<std::int64_t>(values.size()));
   executor.upload(blob.mutable_data(), values.data(), values.size() * sizeof(float));
@@ -28,7 +28,7 @@ bool all_nan(const Floats& values) {
   return true;
 }
 
-/// A convolution, its gradients and an update by them, on any executor: all numbers that come out.
+/// All results of a convolution, its gradients and an update.
 Floats small_step(Executor& executor) {
   Rng rng(7);
   const kernels::Conv2dShape shape{
@@ -68,7 +68,7 @@ Floats small_step(Executor& executor) {
   return all;
 }
 
-/// Blobs of one device, passed between two queues, and what they hold as the host works it out.
+/// Two queues exchange blobs of one device; the host computes the expected contents.
 struct Exchange {
   static constexpr std::int64_t kFloats = 300;
 
@@ -91,7 +91,7 @@ struct Exchange {
       expected[to][i] += 0.5f * expected[from][i];
   }
 
-  /// A blob anew, likely in memory that some queue still uses.
+  /// Replaces a blob, probably in memory that a queue still uses.
   void replace(std::size_t i, Executor& gpu) {
     blobs[i].reset();
     blobs[i] = gpu.floats(kFloats);
@@ -111,15 +111,14 @@ struct Exchange {
 
 }  // namespace
 
-TEST_CASE("a pretended GPU gives the processor's numbers, bit for bit", "[fake_gpu]") {
+TEST_CASE("a fake GPU computes the same bits as the CPU", "[fake_gpu]") {
   const auto gpu = make_fake_gpu(0, 3);
   const Floats expected = small_step(*make_cpu_executor());
   CHECK(worst_error(small_step(*gpu), expected) == 0);
   CHECK(gpu->device() == Device{Device::Kind::cuda, 90});
 }
 
-TEST_CASE("two queues that say what they read and write agree with one after the other",
-          "[fake_gpu]") {
+TEST_CASE("two queues that declare their reads and writes do not race", "[fake_gpu]") {
   Exchange exchange(11);
   for (int i = 0; i < 1000; ++i) {
     exchange.step();
@@ -130,7 +129,7 @@ TEST_CASE("two queues that say what they read and write agree with one after the
     CHECK(worst_error(on_host(exchange.blobs[i]), exchange.expected[i]) == 0);
 }
 
-TEST_CASE("who does not say that it reads does not see what was written", "[fake_gpu]") {
+TEST_CASE("an undeclared read does not see another queue's write", "[fake_gpu]") {
   const auto writer = make_fake_gpu(0, 1), reader = make_fake_gpu(0, 2);
   const Floats ones(100, 1.0f);
   Blob blob = writer->floats(100);
@@ -151,7 +150,7 @@ TEST_CASE("who does not say that it reads does not see what was written", "[fake
   CHECK(worst_error(patient, ones) == 0);
 }
 
-TEST_CASE("memory that is given back waits for its last reader", "[fake_gpu]") {
+TEST_CASE("reused memory is not overwritten before its last reader is done", "[fake_gpu]") {
   const auto reader = make_fake_gpu(1, 1), next = make_fake_gpu(1, 2);
   const Floats ones(1000, 1.0f);
   Blob blob = uploaded(*reader, ones);
@@ -162,7 +161,7 @@ TEST_CASE("memory that is given back waits for its last reader", "[fake_gpu]") {
   reader->download(read.data(), blob.data(), blob.size());
   reader->end_read(blob);
   blob.reset();
-  const Blob again = next->floats(1000);  // is filled with NaN
+  const Blob again = next->floats(1000);  // the queue fills it with NaN
   REQUIRE(again.data() == place);
   reader->release();
   next->synchronize();
@@ -170,20 +169,20 @@ TEST_CASE("memory that is given back waits for its last reader", "[fake_gpu]") {
   CHECK(worst_error(read, ones) == 0);
 }
 
-TEST_CASE("an upload takes what its source holds when the queue comes to it", "[fake_gpu]") {
+TEST_CASE("an upload reads its source when the queue runs it", "[fake_gpu]") {
   const auto gpu = make_fake_gpu(0, 1);
   Floats source(10, 1.0f), result(10);
   Blob blob = gpu->floats(10);
   gpu->hold();
   gpu->upload(blob.mutable_data(), source.data(), blob.size());
   gpu->download(result.data(), blob.data(), blob.size());
-  source.assign(10, 2.0f);  // too early
+  source.assign(10, 2.0f);  // before the upload runs
   gpu->release();
   gpu->synchronize();
   CHECK(result == source);
 }
 
-TEST_CASE("fresh memory holds NaN", "[fake_gpu]") {
+TEST_CASE("new memory holds NaN", "[fake_gpu]") {
   const auto gpu = make_fake_gpu(0, 1);
   Blob blob = uploaded(*gpu, Floats(77, 1.0f));
   blob.reset();
@@ -192,7 +191,7 @@ TEST_CASE("fresh memory holds NaN", "[fake_gpu]") {
   CHECK(all_nan(on_host(blob)));
 }
 
-TEST_CASE("a kernel that throws is heard of when one waits", "[fake_gpu]") {
+TEST_CASE("synchronize rethrows the exception of a kernel", "[fake_gpu]") {
   const auto gpu = make_fake_gpu(0, 1);
   const RowSlice<const float> gap{1, 1, nullptr};
   gpu->linear_forward(nullptr, nullptr, {&gap, 1}, {&gap, 1}, {1, 1, 2});

@@ -1,5 +1,5 @@
 #pragma once
-// Gradients by finite differences: what a reference's backward pass is checked by.
+// Finite differences check the backward pass of a reference.
 #include <cmath>
 #include <vector>
 
@@ -19,8 +19,8 @@ inline double dot(const Doubles& a, const Doubles& b) {
   return sum;
 }
 
-/// How far `gradient` is from the slope of loss(x) along a random direction, relative to 1 + the
-/// slope; the central difference is exact for a loss that is a polynomial of degree 2.
+/// Error of `gradient` against the slope of loss(x) along a random direction, relative to 1 + the
+/// slope. The central difference is exact for polynomials of degree 2.
 template <class Loss>
 double gradient_error(Loss loss, const Doubles& x, const Doubles& gradient, Rng& rng) {
   const double step = 1e-4;

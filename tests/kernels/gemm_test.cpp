@@ -13,7 +13,7 @@ using namespace leeway::test;
 
 namespace {
 
-/// The definition, in double.
+/// The definition, in double precision.
 std::vector<double> reference(const kernels::GemmShape& s, const Floats& c, const Floats& a,
                               const Floats& b, const Floats& bias) {
   std::vector<double> out(c.begin(), c.end());
@@ -33,10 +33,9 @@ std::vector<double> reference(const kernels::GemmShape& s, const Floats& c, cons
 
 }  // namespace
 
-TEST_CASE("gemm equals its definition for any extents, strides, transposes, bias and adding",
-          "[gemm]") {
+TEST_CASE("gemm equals its definition for any shape", "[gemm]") {
   kernels::use_one_compute_thread();
-  rc::prop("gemm is right", [] {
+  rc::prop("gemm equals its definition", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     kernels::GemmShape s;
     s.m = *rc::gen::inRange(0, 70);
@@ -53,7 +52,7 @@ TEST_CASE("gemm equals its definition for any extents, strides, transposes, bias
     const Floats a = random_floats(rng, (s.transpose_a ? s.k : s.m) * s.lda);
     const Floats b = random_floats(rng, (s.transpose_b ? s.n : s.k) * s.ldb);
     const Floats bias = random_floats(rng, s.n);
-    Floats c = random_floats(rng, s.m * s.ldc);  // what lies between the rows must stay as it is
+    Floats c = random_floats(rng, s.m * s.ldc);  // floats between the rows must not change
     const auto expected = reference(s, c, a, b, bias);
     if (!s.add)
       for (std::int64_t i = 0; i < s.m; ++i)
@@ -63,7 +62,7 @@ TEST_CASE("gemm equals its definition for any extents, strides, transposes, bias
   });
 }
 
-TEST_CASE("gemm gives the same bits for the same numbers wherever they lie", "[gemm]") {
+TEST_CASE("gemm gives the same bits at any address", "[gemm]") {
   kernels::use_one_compute_thread();
   Rng rng(5);
   const kernels::GemmShape shape{
@@ -81,7 +80,7 @@ TEST_CASE("gemm gives the same bits for the same numbers wherever they lie", "[g
   }
 }
 
-TEST_CASE("threads that compute at once do not disturb each other", "[gemm]") {
+TEST_CASE("gemm gives the same results on concurrent threads", "[gemm]") {
   Rng rng(6);
   const std::int64_t n = 40;
   const Floats a = random_floats(rng, n * n), b = random_floats(rng, n * n);
@@ -99,7 +98,7 @@ TEST_CASE("threads that compute at once do not disturb each other", "[gemm]") {
   REQUIRE(!std::isnan(results[0][0]));
 }
 
-TEST_CASE("gemm without a bias that its shape asks for is refused", "[gemm]") {
+TEST_CASE("gemm refuses a null bias if its shape has one", "[gemm]") {
   Floats a(1), b(1), c(1);
   const kernels::GemmShape shape{
       .m = 1, .n = 1, .k = 1, .lda = 1, .ldb = 1, .ldc = 1, .with_bias = true};

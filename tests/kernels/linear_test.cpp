@@ -10,7 +10,7 @@ using namespace leeway::test;
 
 namespace {
 
-/// One random layer, with everything computed in double.
+/// A random layer and its results in double precision.
 struct Example {
   Example(std::int64_t batch, std::int64_t inputs, std::int64_t outputs, Rng& rng)
       : shape{batch, inputs, outputs},
@@ -43,13 +43,14 @@ struct Example {
   std::vector<double> y, dx, dweight, dbias;
 };
 
-/// Runs forward and backward with parameters and gradients cut by `rng`, or whole, and compares.
+/// Compares forward and backward with the reference. Parameters and gradients are split by `rng`,
+/// or whole if it is null.
 void require_right(const Example& e, Rng* rng) {
   const auto [batch, inputs, outputs] = e.shape;
-  const auto weight = Cut<const float>::of(e.weight, outputs, inputs, rng);
-  const auto bias = Cut<const float>::of(e.bias, outputs, 1, rng);
-  const auto dweight = Cut<float>::of(poisoned(outputs * inputs), outputs, inputs, rng);
-  const auto dbias = Cut<float>::of(poisoned(outputs), outputs, 1, rng);
+  const auto weight = RandomSlices<const float>::of(e.weight, outputs, inputs, rng);
+  const auto bias = RandomSlices<const float>::of(e.bias, outputs, 1, rng);
+  const auto dweight = RandomSlices<float>::of(poisoned(outputs * inputs), outputs, inputs, rng);
+  const auto dbias = RandomSlices<float>::of(poisoned(outputs), outputs, 1, rng);
   Floats y = poisoned(batch * outputs), dx = poisoned(batch * inputs);
   kernels::linear_forward(y.data(), e.x.data(), weight.slices, bias.slices, e.shape);
   kernels::linear_backward(dx.data(), dweight.slices, dbias.slices, e.dy.data(), e.x.data(),
@@ -62,10 +63,9 @@ void require_right(const Example& e, Rng* rng) {
 
 }  // namespace
 
-TEST_CASE("linear equals its definition, whole and cut by rows, also for one sample and for none",
-          "[linear]") {
+TEST_CASE("linear equals its definition, with whole and with split parameters", "[linear]") {
   kernels::use_one_compute_thread();
-  rc::prop("linear is right", [] {
+  rc::prop("linear equals its definition", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     const Example example(*rc::gen::inRange(0, 20), *rc::gen::inRange(1, 60),
                           *rc::gen::inRange(1, 40), rng);
@@ -74,19 +74,19 @@ TEST_CASE("linear equals its definition, whole and cut by rows, also for one sam
   });
 }
 
-TEST_CASE("linear leaves out the data gradient when nobody needs it", "[linear]") {
+TEST_CASE("linear skips the gradient of its input if it is not requested", "[linear]") {
   kernels::use_one_compute_thread();
   Rng rng(2);
   const Example e(4, 3, 5, rng);
-  const auto weight = Cut<const float>::of(e.weight, 5, 3, nullptr);
-  const auto dweight = Cut<float>::of(poisoned(15), 5, 3, nullptr);
-  const auto dbias = Cut<float>::of(poisoned(5), 5, 1, nullptr);
+  const auto weight = RandomSlices<const float>::of(e.weight, 5, 3, nullptr);
+  const auto dweight = RandomSlices<float>::of(poisoned(15), 5, 3, nullptr);
+  const auto dbias = RandomSlices<float>::of(poisoned(5), 5, 1, nullptr);
   kernels::linear_backward(nullptr, dweight.slices, dbias.slices, e.dy.data(), e.x.data(),
                            weight.slices, e.shape);
   REQUIRE(worst_error(dweight.joined(), e.dweight) < 1e-6);
 }
 
-TEST_CASE("linear refuses a parameter whose slices leave rows out", "[linear]") {
+TEST_CASE("linear refuses a parameter whose slices have gaps", "[linear]") {
   Floats memory(8);
   const std::vector<RowSlice<const float>> gap = {{0, 1, memory.data()}, {2, 1, memory.data()}};
   const std::vector<RowSlice<const float>> whole = {{0, 3, memory.data()}};

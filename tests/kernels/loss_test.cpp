@@ -42,8 +42,8 @@ Reference softmax_reference(const Floats& logits, const std::vector<std::int32_t
 
 }  // namespace
 
-TEST_CASE("softmax cross entropy equals its definition, for logits small and large", "[loss]") {
-  rc::prop("softmax cross entropy is right", [] {
+TEST_CASE("softmax cross entropy equals its definition for small and large logits", "[loss]") {
+  rc::prop("softmax cross entropy equals its definition", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     const std::int64_t batch = *rc::gen::inRange(1, 20), classes = *rc::gen::inRange(1, 80);
     const double scale = *rc::gen::element(0.1, 3.0, 40.0, 300.0);
@@ -65,7 +65,7 @@ TEST_CASE("softmax cross entropy equals its definition, for logits small and lar
   });
 }
 
-TEST_CASE("softmax cross entropy of nothing is 0, and of a NaN is NaN", "[loss]") {
+TEST_CASE("softmax cross entropy is 0 for an empty batch and NaN for a NaN", "[loss]") {
   REQUIRE(kernels::softmax_cross_entropy(nullptr, nullptr, nullptr, 0, 10).loss == 0);
   const std::int32_t label = 0;
   for (const float bad : {NAN, INFINITY}) {
@@ -76,7 +76,7 @@ TEST_CASE("softmax cross entropy of nothing is 0, and of a NaN is NaN", "[loss]"
   }
 }
 
-TEST_CASE("probabilities are right to the last bits, down to those that vanish", "[loss]") {
+TEST_CASE("softmax probabilities are accurate down to the smallest normal float", "[loss]") {
   const std::int32_t label = 0;
   for (float x = 0; x < 86; x += 0.037f) {
     const float logits[] = {x, 0};
@@ -93,13 +93,13 @@ TEST_CASE("probabilities are right to the last bits, down to those that vanish",
   }
 }
 
-TEST_CASE("a label out of range is refused", "[loss]") {
+TEST_CASE("softmax cross entropy refuses a label out of range", "[loss]") {
   const float logits[] = {0, 1, 2};
   for (const std::int32_t label : {-1, 3})
     REQUIRE_THROWS_AS(kernels::softmax_cross_entropy(nullptr, logits, &label, 1, 3), CheckFailed);
 }
 
-TEST_CASE("of equal logits the first counts as the answer", "[loss]") {
+TEST_CASE("the first of several largest logits is the prediction", "[loss]") {
   const float logits[] = {1, 2, 2};
   const std::int32_t first = 1, second = 2;
   REQUIRE(kernels::softmax_cross_entropy(nullptr, logits, &first, 1, 3).correct == 1);
@@ -107,7 +107,7 @@ TEST_CASE("of equal logits the first counts as the answer", "[loss]") {
 }
 
 TEST_CASE("mean squared error equals its definition, also in place", "[loss]") {
-  rc::prop("mean squared error is right", [] {
+  rc::prop("mean squared error equals its definition", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     const std::int64_t count = *rc::gen::inRange(0, 3000);
     const Floats y = random_floats(rng, count, 5), t = random_floats(rng, count, 5);

@@ -70,8 +70,7 @@ void require_right(Executor& executor, Axis axis, const Example& e) {
   const Doubles x = to_doubles(e.x), gamma = to_doubles(e.gamma);
   const auto y = reference::norm_forward(axis, x, gamma, to_doubles(e.beta), e.shape);
   const auto g = reference::norm_backward(axis, to_doubles(e.dy), x, gamma, y, e.shape);
-  // A mean kept as a float is off by half a unit in its last place, which y shows in standard
-  // deviations.
+  // Rounding the mean to a float changes y by the rounding error over the standard deviation.
   const double tolerance =
       5e-6 + 1e-7 * e.largest * *std::max_element(y.inv_std.begin(), y.inv_std.end());
   const Forward got = forward(executor, axis, e, false);
@@ -91,7 +90,7 @@ void require_right(Executor& executor, Axis axis, const Example& e) {
 
 }  // namespace
 
-TEST_CASE("batch_norm equals its definition, also in place and far from a mean of 0", "[norm]") {
+TEST_CASE("batch_norm equals its definition, also in place and for a large mean", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const auto& c : norm_cases()) {
@@ -101,18 +100,18 @@ TEST_CASE("batch_norm equals its definition, also in place and far from a mean o
   });
 }
 
-TEST_CASE("layer_norm equals its definition, also in place and far from a mean of 0", "[norm]") {
+TEST_CASE("layer_norm equals its definition, also in place and for a large mean", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(2);
     for (const auto& c : norm_cases()) {
-      if (c.shape.columns < 3) continue;  // of two numbers the difference is 0 or all
+      if (c.shape.columns < 3) continue;  // two normalised numbers are always -1 and 1, or 0
       CAPTURE(describe(c));
       require_right(executor, Axis::rows, Example(c, rng));
     }
   });
 }
 
-TEST_CASE("batch_norm gives the running statistics the unbiased variance", "[norm]") {
+TEST_CASE("batch_norm_statistics returns the unbiased variance", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(3);
     for (const std::int64_t rows : {1, 2, 50}) {
@@ -134,7 +133,7 @@ TEST_CASE("batch_norm gives the running statistics the unbiased variance", "[nor
   });
 }
 
-TEST_CASE("batch_norm evaluates with the mean and the variance that it is given", "[norm]") {
+TEST_CASE("batch_norm_inference uses the given mean and variance", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(4);
     for (const std::int64_t columns : {1, 5, 64, 300}) {
@@ -152,7 +151,7 @@ TEST_CASE("batch_norm evaluates with the mean and the variance that it is given"
   });
 }
 
-TEST_CASE("norms of no rows have statistics of 0 and 1 and gradients of 0", "[norm]") {
+TEST_CASE("without rows, norms have mean 0, inverse deviation 1 and gradients 0", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(5);
     const Example e({{0, 300, 1e-5f}, 0, 1}, rng);
@@ -167,8 +166,7 @@ TEST_CASE("norms of no rows have statistics of 0 and 1 and gradients of 0", "[no
   });
 }
 
-TEST_CASE("norms do not hide a NaN: it spreads over what shares a mean with it, and no further",
-          "[norm]") {
+TEST_CASE("norms propagate NaN to exactly the elements that share its mean", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(6);
     for (const Axis axis : {Axis::columns, Axis::rows}) {
@@ -181,8 +179,7 @@ TEST_CASE("norms do not hide a NaN: it spreads over what shares a mean with it, 
   });
 }
 
-TEST_CASE("the gradients that norms are compared with are the slopes of their definition",
-          "[norm]") {
+TEST_CASE("the reference gradients of norms match finite differences", "[norm]") {
   Rng rng(7);
   for (const Axis axis : {Axis::columns, Axis::rows}) {
     const Example e({{9, 7, 1e-5f}, 0.3, 1}, rng);

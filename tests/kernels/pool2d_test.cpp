@@ -17,7 +17,7 @@ std::int64_t outputs_of(const kernels::Pool2dShape& s) {
   return static_cast<std::int64_t>(reference::pool2d_outputs(s));
 }
 
-/// Few distinct values, so that equal ones meet in a window.
+/// Has few distinct values, so that windows have ties.
 Floats with_ties(Rng& rng, std::int64_t count) {
   Floats values(static_cast<std::size_t>(count));
   for (float& value : values) value = static_cast<float>(rng.below(4)) - 2;
@@ -37,7 +37,7 @@ Pooled max_pool(Executor& executor, const Floats& values, const kernels::Pool2dS
   return {y.read(), from.read()};
 }
 
-/// Equal numbers, and NaN in the same places.
+/// Requires equal numbers, and NaN in the same places.
 void require_same(const Floats& got, const Doubles& expected) {
   REQUIRE(got.size() == expected.size());
   for (std::size_t i = 0; i < got.size(); ++i)
@@ -47,8 +47,7 @@ void require_same(const Floats& got, const Doubles& expected) {
 
 }  // namespace
 
-TEST_CASE("max_pool2d takes the largest, the first among equals, and sends its gradient back there",
-          "[pool2d]") {
+TEST_CASE("max_pool2d takes the first maximum and routes the gradient to its place", "[pool2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const auto& shape : pool2d_cases()) {
@@ -70,7 +69,7 @@ TEST_CASE("max_pool2d takes the largest, the first among equals, and sends its g
   });
 }
 
-TEST_CASE("max_pool2d without places computes the same", "[pool2d]") {
+TEST_CASE("max_pool2d computes the same outputs without places", "[pool2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(2);
     for (const auto& shape : pool2d_cases()) {
@@ -84,8 +83,7 @@ TEST_CASE("max_pool2d without places computes the same", "[pool2d]") {
   });
 }
 
-TEST_CASE("max_pool2d takes a NaN wherever there is one, the first of several, and minus infinity",
-          "[pool2d]") {
+TEST_CASE("max_pool2d propagates the first NaN and handles minus infinity", "[pool2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(3);
     for (const auto& shape : pool2d_cases()) {
@@ -104,11 +102,11 @@ TEST_CASE("max_pool2d takes a NaN wherever there is one, the first of several, a
   });
 }
 
-TEST_CASE("avg_pool2d is the mean of its windows, and shares its gradient among them", "[pool2d]") {
+TEST_CASE("avg_pool2d is the mean of its windows and spreads the gradient evenly", "[pool2d]") {
   for_each_executor([](Executor& executor) {
     Rng rng(4);
     auto cases = pool2d_cases();
-    cases.push_back({2, 3, 28, 28, 28, 28, 0});  // larger than max pooling has places for
+    cases.push_back({2, 3, 28, 28, 28, 28, 0});  // a window too large for max pooling
     for (const auto& shape : cases) {
       CAPTURE(describe(shape));
       const Floats values = random_floats(rng, inputs_of(shape));
@@ -126,8 +124,7 @@ TEST_CASE("avg_pool2d is the mean of its windows, and shares its gradient among 
   });
 }
 
-TEST_CASE("the gradients that pooling is compared with are the slopes of its definition",
-          "[pool2d]") {
+TEST_CASE("the reference gradients of pooling match finite differences", "[pool2d]") {
   Rng rng(5);
   const kernels::Pool2dShape shape{2, 3, 7, 6, 3, 2, 1};
   const Doubles x = to_doubles(random_floats(rng, inputs_of(shape)));
@@ -143,7 +140,7 @@ TEST_CASE("the gradients that pooling is compared with are the slopes of its def
   REQUIRE(gradient_error(of_avg, x, reference::avg_pool2d_backward(dy, shape), rng) < 1e-8);
 }
 
-TEST_CASE("pooling refuses a window that is larger than the image, and padding beyond half of it",
+TEST_CASE("pooling refuses windows larger than the image and padding above half a window",
           "[pool2d]") {
   for_each_executor([](Executor& executor) {
     auto x = Array<float>::poisoned(executor, 100), y = Array<float>::poisoned(executor, 100);

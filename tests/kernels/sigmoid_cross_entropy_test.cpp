@@ -34,7 +34,7 @@ Floats random_truths(Rng& rng, std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("sigmoid cross entropy equals its definition, for logits small and large", "[loss]") {
+TEST_CASE("sigmoid cross entropy equals its definition for small and large logits", "[loss]") {
   for_each_executor([](Executor& executor) {
     Rng rng(1);
     for (const std::int64_t count : elementwise_cases())
@@ -66,8 +66,7 @@ TEST_CASE("sigmoid cross entropy computes its gradient in place", "[loss]") {
   });
 }
 
-TEST_CASE("sigmoid cross entropy keeps what is small: sure and right answers cost little, not 0",
-          "[loss]") {
+TEST_CASE("the loss of a confident correct answer is small but not 0", "[loss]") {
   for_each_executor([](Executor& executor) {
     for (float y = 0; y < 80; y += 0.37f) {
       const double exact = std::log1p(std::exp(-static_cast<double>(y)));
@@ -77,7 +76,7 @@ TEST_CASE("sigmoid cross entropy keeps what is small: sure and right answers cos
   });
 }
 
-TEST_CASE("a logit above 0 says yes, and a truth above one half is yes", "[loss]") {
+TEST_CASE("a logit above 0 predicts 1, and a target above 0.5 counts as 1", "[loss]") {
   for_each_executor([](Executor& executor) {
     const Floats y = {1, 1, 1, 0, 0, 0, -1, -1, -1}, t = {0, 0.5f, 1, 0, 0.5f, 1, 0, 0.5f, 1};
     const std::int64_t right[] = {0, 0, 1, 1, 1, 0, 1, 1, 0};
@@ -86,7 +85,7 @@ TEST_CASE("a logit above 0 says yes, and a truth above one half is yes", "[loss]
   });
 }
 
-TEST_CASE("sigmoid cross entropy of nothing is 0, and of a NaN is NaN", "[loss]") {
+TEST_CASE("sigmoid cross entropy is 0 for an empty batch and NaN for a NaN", "[loss]") {
   for_each_executor([](Executor& executor) {
     const auto nothing = run(executor, {}, {}, true).loss;
     REQUIRE(nothing.loss == 0);
@@ -101,8 +100,7 @@ TEST_CASE("sigmoid cross entropy of nothing is 0, and of a NaN is NaN", "[loss]"
   });
 }
 
-TEST_CASE("the gradient that sigmoid cross entropy is compared with is the slope of its definition",
-          "[loss]") {
+TEST_CASE("the reference gradient of sigmoid cross entropy matches finite differences", "[loss]") {
   Rng rng(3);
   const Doubles y = to_doubles(random_floats(rng, 30, 4)), t = to_doubles(random_truths(rng, 30));
   const auto loss = [&](const Doubles& at) { return reference::sigmoid_cross_entropy(at, t).loss; };

@@ -1,5 +1,5 @@
 #pragma once
-// What kernel tests share: random and poisoned buffers, comparison, and cutting by rows.
+// Helpers for kernel tests: random and poisoned buffers, comparison, splits by rows.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -19,12 +19,12 @@ inline Floats random_floats(Rng& rng, std::int64_t count, double scale = 1) {
   return values;
 }
 
-/// NaN throughout, so that an element which a kernel forgets to write is seen.
+/// All NaN, which reveals elements that a kernel does not write.
 inline Floats poisoned(std::int64_t count) {
   return Floats(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
 }
 
-/// The largest |a - b| / (1 + |b|); infinite when the sizes differ or one is NaN.
+/// The largest |a - b| / (1 + |b|); infinite if the sizes differ or an element is NaN.
 template <class A, class B>
 double worst_error(const A& a, const B& b) {
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
@@ -38,25 +38,27 @@ double worst_error(const A& a, const B& b) {
   return worst;
 }
 
-/// Cuts `rows` rows of `row_floats` each at random places, each slice in memory of its own; or not
-/// at all.
+/// Splits `rows` rows of `row_floats` floats at random rows; each slice has its own memory. Without
+/// `rng` there is one slice.
 template <class T>
-struct Cut {
+struct RandomSlices {
   std::vector<Floats> memory;
   std::vector<RowSlice<T>> slices;
 
-  static Cut of(const Floats& whole, std::int64_t rows, std::int64_t row_floats, Rng* rng) {
-    Cut cut;
+  static RandomSlices of(const Floats& whole, std::int64_t rows, std::int64_t row_floats,
+                         Rng* rng) {
+    RandomSlices split;
     for (std::int64_t row = 0; row < rows;) {
       const auto left = static_cast<std::uint64_t>(rows - row);
       const auto take = static_cast<std::int64_t>(rng ? 1 + rng->below(left) : left);
-      cut.memory.emplace_back(whole.begin() + row * row_floats,
-                              whole.begin() + (row + take) * row_floats);
-      cut.slices.push_back({row, take, nullptr});
+      split.memory.emplace_back(whole.begin() + row * row_floats,
+                                whole.begin() + (row + take) * row_floats);
+      split.slices.push_back({row, take, nullptr});
       row += take;
     }
-    for (std::size_t i = 0; i < cut.slices.size(); ++i) cut.slices[i].data = cut.memory[i].data();
-    return cut;
+    for (std::size_t i = 0; i < split.slices.size(); ++i)
+      split.slices[i].data = split.memory[i].data();
+    return split;
   }
 
   Floats joined() const {

@@ -9,8 +9,8 @@ using namespace leeway::test;
 
 namespace {
 
-/// An update of `count` random floats by a formula, out of place, in place, and by the functor one
-/// element at a time.
+/// Updates `count` random floats out of place, in place and element by element, and requires equal
+/// results.
 template <class Formula>
 void require_streams_right(Formula formula, std::int64_t count, Rng& rng) {
   const Floats w = random_floats(rng, count), g = random_floats(rng, count);
@@ -51,8 +51,9 @@ void require_streams_right(Formula formula, std::int64_t count, Rng& rng) {
 
 }  // namespace
 
-TEST_CASE("an update is the same in place, out of place and element by element", "[update]") {
-  rc::prop("updates stream right", [] {
+TEST_CASE("an update gives the same result in place, out of place and element by element",
+          "[update]") {
+  rc::prop("an update equals its formula", [] {
     Rng rng(*rc::gen::arbitrary<std::uint64_t>());
     const std::int64_t count = *rc::gen::inRange(0, 150);
     require_streams_right(kernels::SgdFormula{0.1f, 0.01f}, count, rng);

@@ -14,7 +14,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Points = std::vector<std::pair<double, double>>;
 
-/// Empty if `text` is well-formed XML of the kind that is written here, else what is wrong.
+/// The first error in the subset of XML that pictures use; empty if there is none.
 std::string xml_problem(const std::string& text) {
   std::vector<std::string> open;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -60,7 +60,7 @@ std::string svg_of(const Chart& chart) {
   return svg({&chart, 1});
 }
 
-TEST_CASE("ticks are round, inside the range and about as many as asked for") {
+TEST_CASE("ticks are round, inside the range and about as many as requested") {
   CHECK(round_ticks(0, 10, 5) == std::vector<double>{0, 2, 4, 6, 8, 10});
   CHECK(round_ticks(-1, 1, 4) == std::vector<double>{-1, -0.5, 0, 0.5, 1});
   CHECK_THAT(round_ticks(0.13, 0.27, 4), Catch::Approx(std::vector<double>{0.15, 0.2, 0.25}));
@@ -77,7 +77,7 @@ TEST_CASE("ticks are round, inside the range and about as many as asked for") {
   });
 }
 
-TEST_CASE("tick labels are short and keep what tells them apart") {
+TEST_CASE("tick labels are short and distinct") {
   using Labels = std::vector<std::string>;
   CHECK(tick_labels({0, 0.25, 0.5}) == Labels{"0", "0.25", "0.50"});
   CHECK(tick_labels({0, 20'000, 40'000}) == Labels{"0", "20k", "40k"});
@@ -104,7 +104,7 @@ TEST_CASE("an axis maps its extent to pixels and widens to whole ticks") {
   CHECK_FALSE(decades.can_show(0));
 }
 
-TEST_CASE("thinning keeps ends and extremes, and leaves short lines alone") {
+TEST_CASE("thinning keeps ends and extremes, and does not change short lines") {
   Points points;
   for (int i = 0; i < 100'000; ++i) points.emplace_back(i, std::sin(i * 0.01));
   points[54'321].second = 50;
@@ -120,7 +120,7 @@ TEST_CASE("thinning keeps ends and extremes, and leaves short lines alone") {
   CHECK(thin(std::span(points).first(1000), 1000).size() == 1000);
 }
 
-TEST_CASE("a picture holds its charts, labels and lines") {
+TEST_CASE("a picture contains its charts, labels and lines") {
   Chart chart = chart_of({{0, 1}, {1, 0.5}, {2, 0.25}});
   chart.x_label = "epoch";
   chart.y_label = "mean loss";
@@ -135,7 +135,7 @@ TEST_CASE("a picture holds its charts, labels and lines") {
   CHECK(svg(charts, {2, 400, 300}) == picture);
 }
 
-TEST_CASE("a series that has the colour of an earlier one is dotted") {
+TEST_CASE("a series with the colour of an earlier one is dotted") {
   Chart chart = chart_of({{0, 0}, {1, 1}});
   while (chart.series.size() < 7) chart.series.push_back({"one more", {{0, 0}, {1, 1}}});
   CHECK(count_of(svg({&chart, 1}, {1, 400, 300}), "stroke-dasharray") == 0);
@@ -143,7 +143,7 @@ TEST_CASE("a series that has the colour of an earlier one is dotted") {
   CHECK(count_of(svg({&chart, 1}, {1, 400, 300}), "stroke-dasharray") == 2);
 }
 
-TEST_CASE("the legend stays above the plot, however many series there are") {
+TEST_CASE("the legend stays above the plot for any number of series") {
   Chart chart = chart_of({{0, 0}, {1, 1}});
   for (int i = 0; i < 9; ++i)
     chart.series.push_back({"a series with a long name " + std::to_string(i), {{0, 1}}, false});
@@ -158,7 +158,7 @@ TEST_CASE("the legend stays above the plot, however many series there are") {
   CHECK(y_of("long name 8") < plot_top);
 }
 
-TEST_CASE("text of any kind is escaped") {
+TEST_CASE("all text is escaped") {
   Chart chart = chart_of({{0, 1}, {1, 2}});
   chart.title = "a < b & \"c\" > d";
   CHECK_THAT(svg_of(chart), Contains("a &lt; b &amp; &quot;c&quot; &gt; d"));
@@ -170,7 +170,7 @@ TEST_CASE("text of any kind is escaped") {
   CHECK(svg_of(chart).size() < 20'000);
 }
 
-TEST_CASE("nothing that is not finite is printed, whatever the numbers") {
+TEST_CASE("a picture contains only finite numbers") {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   const double most = std::numeric_limits<double>::max();
   std::vector<Chart> charts{chart_of({}),
@@ -208,7 +208,7 @@ TEST_CASE("a gap breaks the line, and a single point is a dot") {
   CHECK_THAT(svg_of(chart_of({{3, 3}})), Contains("h0\" stroke=\"#0072b2\" stroke-width=\"6\""));
 }
 
-TEST_CASE("pictures of long runs stay small") {
+TEST_CASE("pictures of long runs are small") {
   std::vector<Chart> charts(4);
   for (Chart& chart : charts) {
     for (int s = 0; s < 6; ++s) {

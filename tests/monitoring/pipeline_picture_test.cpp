@@ -33,7 +33,7 @@ std::size_t count_of(const std::string& text, const std::string& what) {
   return count;
 }
 
-/// Without its colours.
+/// Removes the colours.
 std::string plain(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -49,7 +49,7 @@ std::string plain(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the picture of 1f1b is the one that everybody draws") {
+TEST_CASE("the picture of 1f1b matches the literature") {
   const auto [table, timeline] = played({"1f1b", 3, 3}, {1, 1, 0, 0});
   CHECK(pipeline_text(table, timeline) ==
         "stage 0  F0 F1 F2 ......B0 ...B1 ...B2|\n"
@@ -58,7 +58,7 @@ TEST_CASE("the picture of 1f1b is the one that everybody draws") {
   CHECK(pipeline_legend(table) == "F forward, B backward, | or U update, . idle");
 }
 
-TEST_CASE("operations are as wide as they take long, and pictures go on below") {
+TEST_CASE("operations are as wide as their duration, and long pictures are wrapped") {
   const auto [table, timeline] = played({"zero_bubble_h1", 2, 2}, {2, 4, 2, 2}, 1);
   CHECK(pipeline_text(table, timeline, {.columns = 36}) ==
         "time 0\n"
@@ -70,7 +70,7 @@ TEST_CASE("operations are as wide as they take long, and pictures go on below") 
         "stage 1   U1 .....\n");
 }
 
-TEST_CASE("chunks have letters, and versions are shown where there are several") {
+TEST_CASE("chunks have letters, and versions are shown if there are several") {
   const auto interleaved = played({"interleaved", 2, 2, 2});
   CHECK_THAT(pipeline_text(interleaved.table, interleaved.timeline),
              Contains("stage 0  F0a F1a F0b F1b"));
@@ -80,7 +80,7 @@ TEST_CASE("chunks have letters, and versions are shown where there are several")
   CHECK_THAT(pipeline_legend(stashing.table), Contains("v1 the version"));
 }
 
-TEST_CASE("colours change nothing but colours") {
+TEST_CASE("colours do not change the text") {
   const auto [table, timeline] = played({"interleaved", 3, 6, 2});
   const std::string coloured = pipeline_text(table, timeline, {.colours = true});
   CHECK_THAT(coloured, Contains("\x1b[30;48;5;75m") && Contains("\x1b[0m"));
@@ -92,7 +92,7 @@ TEST_CASE("colours change nothing but colours") {
   }
 }
 
-TEST_CASE("every operation is in the picture once, whatever the sizes and costs") {
+TEST_CASE("every operation appears exactly once, for any sizes and costs") {
   rc::prop("any", [] {
     const Spec spec{*rc::gen::element<std::string>("fill_drain", "1f1b", "zero_bubble_h1"),
                     *rc::gen::inRange(1, 6), *rc::gen::inRange(1, 9)};
@@ -113,7 +113,7 @@ TEST_CASE("every operation is in the picture once, whatever the sizes and costs"
   });
 }
 
-TEST_CASE("costs that are far apart make a picture of a bounded size") {
+TEST_CASE("very different costs give a picture of bounded size") {
   const auto [table, timeline] = played({"1f1b", 4, 4}, {1, 1'000'000'000, 0, 0});
   CHECK(pipeline_text(table, timeline).size() < 800'000);
   const std::string image = pipeline_svg(table, timeline, {.title = "wide"});
@@ -121,7 +121,7 @@ TEST_CASE("costs that are far apart make a picture of a bounded size") {
   CHECK(count_of(image, "<text") == count_of(image, "</text>"));
 }
 
-TEST_CASE("an SVG picture has a title, a legend, stages and an axis of time") {
+TEST_CASE("an SVG picture has a title, a legend, stages and a time axis") {
   const auto [table, timeline] = played({"2bw", 3, 3, 1, 2});
   const std::string image = pipeline_svg(table, timeline, {.title = "two versions"});
   for (const char* text : {">two versions<", ">forward<", ">backward<", ">update<", ">stage 2<",

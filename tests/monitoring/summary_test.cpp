@@ -1,4 +1,4 @@
-// What people read of a run: who takes part, who ended, who waited for whom.
+// The summary and the progress line of runs with workers and with pipelines.
 #include "monitoring/summary.hpp"
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ RunTotals totals_of(const Job& job) {
   return totals;
 }
 
-/// What the progress line says when worker 2 ends and comes back.
+/// The progress line's text when worker 2 ends and comes back.
 std::string eviction(const Job& job) {
   std::ostringstream out;
   ProgressLine line(job, out);
@@ -49,20 +49,20 @@ std::string eviction(const Job& job) {
 
 }  // namespace
 
-TEST_CASE("who takes part is said in workers, or in pipelines of stages") {
-  CHECK(crew(tiny_plan()) == "3 workers, 2 shards");
+TEST_CASE("actors are described as workers, or as pipelines of stages") {
+  CHECK(describe_actors(tiny_plan()) == "3 workers, 2 shards");
   Plan plan = piped_plan();
-  CHECK(crew(plan) == "2 pipelines of 2 stages (1f1b, 2 micro-batches), 2 shards");
+  CHECK(describe_actors(plan) == "2 pipelines of 2 stages (1f1b, 2 micro-batches), 2 shards");
   plan.workers = 2;
   plan.shards = 1;
   plan.micro_batches = 1;
   plan.pipeline.schedule = "interleaved";
   plan.pipeline.chunks = 2;
-  CHECK(crew(plan) ==
+  CHECK(describe_actors(plan) ==
         "1 pipeline of 2 stages (interleaved, 2 chunks each, 1 micro-batch), 1 shard");
 }
 
-TEST_CASE("a summary lists workers that train the whole model by their number") {
+TEST_CASE("a summary without pipelines lists workers by number") {
   const auto job = job_of(tiny_plan());
   const std::string text = summary(*job, totals_of(*job), "");
   CHECK_THAT(text, Contains("\n  worker  iterations     samples   computing     waiting\n") &&
@@ -72,7 +72,7 @@ TEST_CASE("a summary lists workers that train the whole model by their number") 
                                  Contains("worker 2 is back\n"));
 }
 
-TEST_CASE("a summary of pipelines names pipeline and stage of each worker") {
+TEST_CASE("a summary with pipelines names the pipeline and stage of each worker") {
   const auto job = job_of(piped_plan());
   const std::string text = summary(*job, totals_of(*job), "");
   CHECK_THAT(
@@ -93,7 +93,7 @@ TEST_CASE("a summary of pipelines names pipeline and stage of each worker") {
                                  Contains("pipeline 1 (workers 2 to 3) is back\n"));
 }
 
-TEST_CASE("result.json has pipeline and stage of workers that are stages, and of no others") {
+TEST_CASE("result.json has pipeline and stage only for workers of a pipeline") {
   const auto workers_of = [](const Plan& plan) {
     const auto job = job_of(plan);
     return nlohmann::json::parse(result_json(*job, totals_of(*job)))["workers"];
@@ -104,25 +104,26 @@ TEST_CASE("result.json has pipeline and stage of workers that are stages, and of
   CHECK(piped[3]["worker"] == 3);
   CHECK(piped[3]["pipeline"] == 1);
   CHECK(piped[3]["stage"] == 1);
-  CHECK(piped[2]["samples"] == 24);  // what the last stage has told
+  CHECK(piped[2]["samples"] == 24);  // reported by the last stage
   CHECK(piped[0]["samples"] == 0);
   CHECK(piped[3]["wait_for_stage_before_seconds"] == 0.007);
   CHECK(piped[3]["wait_for_stage_after_seconds"] == 0.001);
 }
 
-TEST_CASE("what ended a pipeline is said once") {
+TEST_CASE("the reason for the end of a pipeline is printed once") {
   const auto job = job_of(piped_plan());
   std::ostringstream out;
   ProgressLine line(*job, out);
   line.evicted(WorkerId(2), {WorkerId(2), "pipeline 1 ended: worker 3 (stage 1): boom", 12, true});
-  CHECK_THAT(out.str(), Contains("pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 "
-                                 "(stage 1): boom (12 samples go back, one push is partial)"));
+  CHECK_THAT(out.str(),
+             Contains("pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 "
+                      "(stage 1): boom (12 samples are leased again, one push is partial)"));
   line.evicted(WorkerId(0), {WorkerId(0), "it was asked to leave", 0, false});
   CHECK_THAT(out.str(),
              Contains("pipeline 0 (workers 0 to 1) ended and was evicted: it was asked"));
 }
 
-TEST_CASE("where no gradients are computed, nothing is said of losses and memory") {
+TEST_CASE("without gradients, losses and memory are not reported") {
   Plan plan = piped_plan();
   plan.simulated = plan::World{.cost_only = true};
   const auto job = job_of(plan);
@@ -142,7 +143,7 @@ TEST_CASE("where no gradients are computed, nothing is said of losses and memory
   CHECK_THAT(out.str(), Contains("samples/s") && !Contains("loss") && !Contains("test"));
 }
 
-TEST_CASE("sizes are printed in the unit that suits them") {
+TEST_CASE("sizes are printed in a suitable unit") {
   CHECK(size_text(0) == "0 B");
   CHECK(size_text(999) == "999 B");
   CHECK(size_text(1000) == "1.0 kB");

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kFirstIndex = 90;
 
-/// A place in a queue: set when the queue has come to it.
+/// A position in a queue; set when the queue reaches it.
 class Flag final : public Fence {
  public:
   void set() {
@@ -47,13 +47,13 @@ void wait_for(const std::vector<std::shared_ptr<const Fence>>& fences) {
   for (const auto& fence : fences) static_cast<const Flag&>(*fence).wait();
 }
 
-/// Memory of a pretended device. All of it is kept, since a queue may still use what is given back.
+/// Memory of a fake device. It is never freed, because a queue may still use released blobs.
 class FakePool final : public BlobPool {
  public:
   explicit FakePool(int index)
       : BlobPool({Device::Kind::cuda, index}, std::numeric_limits<std::size_t>::max() / 2, true) {}
   void read(std::byte* to, const Blob& blob) override {
-    wait_for(blob.fences()->ahead_of(0, false));
+    wait_for(blob.fences()->blocking(0, false));
     if (blob.size() > 0) std::memcpy(to, blob.data(), blob.size());
   }
 
@@ -78,7 +78,7 @@ QueueId next_queue() {
   return ++last;
 }
 
-/// Work done in order by a thread of its own, with an executor of the processor.
+/// A thread that runs work in order, with a CPU executor.
 class Queue {
  public:
   using Work = std::function<void(Executor& cpu)>;
@@ -108,7 +108,7 @@ class Queue {
     }
     changed_.notify_all();
   }
-  /// Throws what a kernel has thrown since the last time.
+  /// Rethrows the exception of a kernel, if any.
   void rethrow() {
     std::exception_ptr thrown;
     {
@@ -146,11 +146,11 @@ class Queue {
   std::exception_ptr thrown_;
   bool held_ = false;
   bool ending_ = false;
-  Rng rng_;  // of the thread
+  Rng rng_;  // used only by the thread
   std::thread thread_;
 };
 
-/// The slices themselves: a span refers to memory of the caller, who does not wait.
+/// Copies the slices, because the caller does not wait and may free the list.
 template <class T>
 std::vector<RowSlice<T>> kept(std::span<const RowSlice<T>> slices) {
   return {slices.begin(), slices.end()};
@@ -390,8 +390,8 @@ class QueuedGpu final : public FakeGpu {
   }
 
  private:
-  /// What the processor says about a convolution. The thread of the queue is asked once a shape:
-  /// the answers may depend on the thread, and whoever asks should not wait each time.
+  /// Forms and scratch bytes of a convolution on the CPU, computed once per shape by the queue's
+  /// thread, because they may depend on the thread.
   struct ConvFacts {
     kernels::Conv2dShape shape;
     kernels::PackForm form[2];
@@ -410,12 +410,12 @@ class QueuedGpu final : public FakeGpu {
     return conv_facts_.emplace_back(facts);
   }
 
-  /// The queue waits for the others that use `blob`; the caller does not.
+  /// Makes the queue, not the caller, wait for other queues that use `blob`.
   void wait_in_queue(const Blob& blob, bool also_readers) {
     if (!blob.fences()) return;
     LW_CHECK(blob.device() == device(), blob.device(), device());
     queue_.add(
-        [fences = blob.fences()->ahead_of(id_, also_readers)](Executor&) { wait_for(fences); });
+        [fences = blob.fences()->blocking(id_, also_readers)](Executor&) { wait_for(fences); });
   }
   std::shared_ptr<const Flag> flag() {
     auto flag = std::make_shared<Flag>();
@@ -427,7 +427,7 @@ class QueuedGpu final : public FakeGpu {
   const QueueId id_ = next_queue();
   std::shared_ptr<const Flag> mark_;
   std::deque<ConvFacts> conv_facts_;
-  Queue queue_;  // last: its thread ends before the rest
+  Queue queue_;  // last, so that its thread ends first
 };
 
 }  // namespace

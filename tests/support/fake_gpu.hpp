@@ -1,12 +1,12 @@
 #pragma once
-// FakeGpu: an executor that behaves like a GPU on a machine without one.
+// FakeGpu: an executor that is as asynchronous as a GPU, for tests of synchronisation.
 //
-// A thread works through its queue in order, a little late at random, and computes with the
-// processor's kernels, so results are those of the processor bit for bit. Memory is of a pool with
-// fences; what is allocated is filled with NaN when the queue comes to it; upload and download move
-// bytes when the queue comes to them, not when they are asked for. So whoever forgets to wait, or
-// to say what it reads and writes, gets NaN or another's numbers, and a race that the thread
-// sanitizer names.
+// A thread runs the queue in order with small random delays and computes with the CPU's kernels, so
+// results have the same bits as on the CPU. Allocations, uploads and downloads also wait in the
+// queue; new memory is filled with NaN. Code that forgets to wait, or to declare its reads and
+// writes, gets NaN or stale numbers, and the thread sanitizer reports a race.
+//
+// tests/cuda_emulation is its counterpart: it runs the CUDA kernels themselves, but synchronously.
 #include <cstdint>
 #include <memory>
 
@@ -16,12 +16,13 @@ namespace leeway::test {
 
 class FakeGpu : public Executor {
  public:
-  /// The queue stops before the next work, until it is released: what was asked for stays undone.
+  /// Stops the queue before its next work until release().
   virtual void hold() = 0;
   virtual void release() = 0;
 };
 
-/// On device cuda:90 + `index`. Executors of one index share its memory. `seed` draws the delays.
+/// An executor on device cuda:(90 + `index`). Executors of one index share its memory. `seed`
+/// determines the delays.
 std::shared_ptr<FakeGpu> make_fake_gpu(int index, std::uint64_t seed);
 
 }  // namespace leeway::test

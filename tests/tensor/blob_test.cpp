@@ -29,7 +29,7 @@ bool holds(const Blob& blob, std::uint8_t value) {
 
 }  // namespace
 
-TEST_CASE("blobs are aligned to 64 bytes and as large as asked, at any size") {
+TEST_CASE("a blob has the requested size and is aligned to 64 bytes") {
   rc::prop("size and alignment", [] {
     const auto size = *rc::gen::inRange<std::size_t>(0, 200'000);
     Blob blob = Blob::allocate(size);
@@ -37,7 +37,7 @@ TEST_CASE("blobs are aligned to 64 bytes and as large as asked, at any size") {
     RC_ASSERT(blob.size() == size);
     RC_ASSERT(reinterpret_cast<std::uintptr_t>(blob.data()) % 64 == 0u);
     RC_ASSERT(blob.device() == Device{});
-    fill(blob, 0x5a);  // under the address sanitizer, all of it is there
+    fill(blob, 0x5a);  // the address sanitizer checks that every byte is writable
     RC_ASSERT(holds(blob, 0x5a));
   });
 }
@@ -52,7 +52,7 @@ TEST_CASE("blobs in use never overlap") {
     CHECK(holds(blobs[i], static_cast<std::uint8_t>(i)));
 }
 
-TEST_CASE("a default blob holds nothing, and one of zero bytes is empty but there") {
+TEST_CASE("a default blob is null, and a blob of zero bytes is empty but not null") {
   const Blob none;
   CHECK_FALSE(none);
   CHECK(none.size() == 0);
@@ -68,14 +68,14 @@ TEST_CASE("a default blob holds nothing, and one of zero bytes is empty but ther
   CHECK_FALSE(empty.same_as(Blob::allocate(0)));
 }
 
-TEST_CASE("floats are counted in floats") {
+TEST_CASE("Blob::floats takes a count of floats") {
   Blob blob = Blob::floats(3);
   CHECK(blob.size() == 12);
   blob.mutable_floats()[2] = 1.5f;
   CHECK(blob.as_floats()[2] == 1.5f);
 }
 
-TEST_CASE("copies share the bytes, and the last holder is alone") {
+TEST_CASE("copies share the bytes, and the last copy is unique") {
   Blob first = Blob::floats(4);
   CHECK(first.unique());
   Blob second = first;
@@ -91,7 +91,7 @@ TEST_CASE("copies share the bytes, and the last holder is alone") {
   CHECK(third.unique());
 }
 
-TEST_CASE("assignment releases what was held, also to itself") {
+TEST_CASE("assignment releases the old bytes, and self-assignment keeps them") {
   Blob one = Blob::allocate(100);
   Blob two = Blob::allocate(100);
   const Blob also_two = two;
@@ -117,7 +117,7 @@ TEST_CASE("the second allocation of a size makes no system allocation") {
   }
 }
 
-TEST_CASE("sizes that differ a little share memory, and waste a fifth at most") {
+TEST_CASE("similar sizes reuse each other's memory and waste at most a fifth of it") {
   rc::prop("size classes", [] {
     const auto size = *rc::gen::inRange<std::size_t>(257, 1 << 20);
     const auto before = host_pool_counts().bytes_in_use;
@@ -132,7 +132,7 @@ TEST_CASE("sizes that differ a little share memory, and waste a fifth at most") 
   CHECK(host_pool_counts().system_allocations == before.system_allocations);
 }
 
-TEST_CASE("the pool's counts say what is in use and what is kept") {
+TEST_CASE("the pool counts the bytes in use and the bytes kept for reuse") {
   const auto before = host_pool_counts();
   Blob blob = Blob::allocate(1 << 16);
   const Blob copy = blob;
@@ -147,7 +147,7 @@ TEST_CASE("the pool's counts say what is in use and what is kept") {
   CHECK(now.bytes_kept == kept + (1 << 16));
 }
 
-TEST_CASE("random allocations, copies and releases keep every blob's bytes") {
+TEST_CASE("random allocations, copies and releases do not change a held blob") {
   rc::prop("a blob keeps its bytes while it is held", [](std::uint64_t seed) {
     Rng rng(seed);
     std::deque<std::pair<Blob, std::uint8_t>> held;
@@ -170,11 +170,11 @@ TEST_CASE("random allocations, copies and releases keep every blob's bytes") {
   });
 }
 
-TEST_CASE("many threads allocate, share and release") {
+TEST_CASE("threads allocate, share and release blobs concurrently") {
   constexpr int kThreads = 8;
   constexpr int kRounds = 2000;
   std::mutex mutex;
-  std::deque<std::pair<Blob, std::uint8_t>> shared;  // handed from thread to thread
+  std::deque<std::pair<Blob, std::uint8_t>> shared;  // passed between threads
   std::atomic<int> wrong{0};
   const auto before = host_pool_counts();
   {
@@ -201,13 +201,12 @@ TEST_CASE("many threads allocate, share and release") {
   shared.clear();
   const auto after = host_pool_counts();
   CHECK(after.bytes_in_use == before.bytes_in_use);
-  // At most 16 and a few a thread are held at any time: nearly all allocations are reuses.
+  // At most 16 blobs and a few per thread are held at a time: nearly all allocations are reuses.
   CHECK(after.reuses - before.reuses > kThreads * kRounds / 2);
 }
 
-TEST_CASE("whoever finds itself alone may write what the others have read") {
-  // The writer changes bytes that a reader has read without any other synchronisation than
-  // unique(): the thread sanitizer would name a race.
+TEST_CASE("a unique holder may overwrite bytes that former holders have read") {
+  // unique() is the only synchronisation: the thread sanitizer would report a race.
   Blob blob = Blob::allocate(256);
   for (int round = 0; round < 200; ++round) {
     const auto value = static_cast<std::uint8_t>(round);

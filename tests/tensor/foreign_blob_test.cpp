@@ -12,18 +12,18 @@ using namespace leeway;
 
 namespace {
 
-/// Somebody's memory.
+/// Owns the memory and counts how often it is released.
 struct Owner {
   alignas(64) std::byte bytes[256]{};
-  std::atomic<int> told{0};
+  std::atomic<int> releases{0};
   Blob blob() {
-    return foreign_blob(bytes, [this] { ++told; });
+    return foreign_blob(bytes, [this] { ++releases; });
   }
 };
 
 }  // namespace
 
-TEST_CASE("a foreign blob is read where it lies") {
+TEST_CASE("a foreign blob is read in place") {
   Owner owner;
   owner.bytes[255] = std::byte{9};
   const Blob blob = owner.blob();
@@ -36,28 +36,28 @@ TEST_CASE("a foreign blob is read where it lies") {
   CHECK(blob.on_host().same_as(blob));
 }
 
-TEST_CASE("the owner of foreign memory is told once, when the last reference goes") {
+TEST_CASE("foreign memory is released once, when the last reference goes") {
   Owner owner;
   {
     Blob first = owner.blob();
     Blob second = first;
     Blob third = std::move(second);
     first.reset();
-    CHECK(owner.told == 0);
+    CHECK(owner.releases == 0);
     third = Blob();
-    CHECK(owner.told == 1);
+    CHECK(owner.releases == 1);
   }
-  CHECK(owner.told == 1);
+  CHECK(owner.releases == 1);
   std::vector<std::jthread> threads;
   {
     const Blob blob = owner.blob();
     for (int t = 0; t < 8; ++t) threads.emplace_back([copy = blob]() mutable { copy.reset(); });
   }
   threads.clear();
-  CHECK(owner.told == 2);
+  CHECK(owner.releases == 2);
 }
 
-TEST_CASE("nobody may write foreign memory, not even who holds it alone") {
+TEST_CASE("foreign memory is not writable, even through its only reference") {
   Owner owner;
   Blob blob = owner.blob();
   CHECK_FALSE(blob.unique());
@@ -65,7 +65,7 @@ TEST_CASE("nobody may write foreign memory, not even who holds it alone") {
   CHECK_THROWS_AS(blob.mutable_floats(), CheckFailed);
 }
 
-TEST_CASE("foreign memory has nothing to do with the pool's") {
+TEST_CASE("the host pool does not count foreign memory") {
   Owner owner;
   const auto before = host_pool_counts();
   owner.blob().reset();

@@ -25,21 +25,21 @@ namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
 
-SharedMemory memory(std::size_t bytes) {
+SharedMemory new_memory(std::size_t bytes) {
   auto made = SharedMemory::create("leeway-test", bytes);
   REQUIRE(made);
   return std::move(*made);
 }
 
-/// Memory that the system has given for it.
-std::size_t taken(const SharedMemoryName& name) {
+/// Memory that the system has allocated for the file.
+std::size_t allocated_bytes(const SharedMemoryName& name) {
   struct stat status {};
   REQUIRE(::fstat(name.fd, &status) == 0);
   return static_cast<std::size_t>(status.st_blocks) * 512;
 }
 
-/// Of the mapping at an address, as /proc says: "rw-s".
-std::string rights(const std::byte* at) {
+/// Permissions of the mapping at an address as /proc prints them: "rw-s".
+std::string permissions(const std::byte* at) {
   std::ifstream maps("/proc/self/maps");
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   for (std::string line; std::getline(maps, line);) {
@@ -51,7 +51,7 @@ std::string rights(const std::byte* at) {
   return "";
 }
 
-bool refused(const SharedMemoryName& name) {
+bool is_refused(const SharedMemoryName& name) {
   const auto opened = SharedMemory::open(name);
   if (!opened) INFO(opened.error().text);
   return !opened && opened.error().text.starts_with("shared memory: ");
@@ -59,17 +59,17 @@ bool refused(const SharedMemoryName& name) {
 
 }  // namespace
 
-TEST_CASE("large blobs lie in the arena from when it is used on, small ones never") {
+TEST_CASE("once an arena is used, large blobs lie in it and small ones do not") {
   constexpr std::size_t kLarge = 3 * limits::kSharedBlobBytes;
   const Blob before = Blob::allocate(kLarge);
-  Blob::allocate(kLarge).reset();  // kept by the pool, elsewhere
+  Blob::allocate(kLarge).reset();  // the pool keeps a block outside the arena
   CHECK(shared_arena() == nullptr);
   CHECK_FALSE(arena_offset(before));
 
   REQUIRE(use_shared_arena());
   const SharedArena* const arena = shared_arena();
   REQUIRE(arena != nullptr);
-  REQUIRE(use_shared_arena());  // once is enough
+  REQUIRE(use_shared_arena());  // a second call does nothing
   CHECK(shared_arena() == arena);
   CHECK_FALSE(arena_offset(before));
   CHECK_FALSE(arena_offset(Blob()));
@@ -83,7 +83,7 @@ TEST_CASE("large blobs lie in the arena from when it is used on, small ones neve
   CHECK(*offset + kLarge <= arena->name().bytes);
   CHECK(arena_offset(Blob::allocate(limits::kSharedBlobBytes)));
 
-  // It is the memory that the name leads to.
+  // The arena's name opens the same memory.
   std::memset(large.mutable_data(), 0x5a, kLarge);
   const auto opened = SharedMemory::open(arena->name());
   REQUIRE(opened);
@@ -91,10 +91,10 @@ TEST_CASE("large blobs lie in the arena from when it is used on, small ones neve
   CHECK(std::memcmp(opened->data() + *offset, large.data(), kLarge) == 0);
 }
 
-TEST_CASE("blocks of an arena never overlap, and what is freed can be had again as a whole") {
+TEST_CASE("blocks of an arena never overlap, and freed neighbours merge") {
   static constexpr std::size_t kBytes = 16 * kMiB;
   rc::prop("blocks", [](std::uint64_t seed) {
-    SharedArena arena(memory(kBytes));
+    SharedArena arena(new_memory(kBytes));
     Rng rng(seed);
     std::map<std::size_t, std::pair<std::byte*, std::size_t>> held;  // by offset
     for (int i = 0; i < 200; ++i) {
@@ -126,21 +126,21 @@ TEST_CASE("blocks of an arena never overlap, and what is freed can be had again 
   });
 }
 
-TEST_CASE("an arena takes memory with a block, and gives it back to the system with it") {
-  SharedArena arena(memory(std::size_t{64} << 30));
-  const std::size_t idle = taken(arena.name());
+TEST_CASE("an arena takes memory for a block and returns it when the block is freed") {
+  SharedArena arena(new_memory(std::size_t{64} << 30));
+  const std::size_t idle = allocated_bytes(arena.name());
   CHECK(idle < kMiB);
   std::byte* const block = arena.allocate(32 * kMiB);
   REQUIRE(block);
-  CHECK(taken(arena.name()) >= 32 * kMiB);  // before it is written: writing cannot fail
+  CHECK(allocated_bytes(arena.name()) >= 32 * kMiB);  // already before the first write
   arena.free(block);
-  CHECK(taken(arena.name()) <= idle);
+  CHECK(allocated_bytes(arena.name()) <= idle);
 }
 
-TEST_CASE("an arena without room says so, and has room again when a block is freed") {
-  SharedArena arena(memory(4 * kMiB));
+TEST_CASE("a full arena returns null until a block is freed") {
+  SharedArena arena(new_memory(4 * kMiB));
   CHECK(arena.allocate(0) == nullptr);
-  CHECK(arena.allocate(4 * kMiB) == nullptr);  // its first page is taken
+  CHECK(arena.allocate(4 * kMiB) == nullptr);  // the first page is reserved
   CHECK(arena.allocate(~std::size_t{0}) == nullptr);
   std::byte* const block = arena.allocate(3 * kMiB);
   REQUIRE(block);
@@ -149,8 +149,8 @@ TEST_CASE("an arena without room says so, and has room again when a block is fre
   CHECK(arena.allocate(2 * kMiB) != nullptr);
 }
 
-TEST_CASE("threads share an arena") {
-  SharedArena arena(memory(256 * kMiB));
+TEST_CASE("threads allocate and free blocks of an arena concurrently") {
+  SharedArena arena(new_memory(256 * kMiB));
   std::atomic<int> wrong{0};
   {
     std::vector<std::jthread> threads;
@@ -171,69 +171,69 @@ TEST_CASE("threads share an arena") {
   CHECK(arena.bytes_in_use() == 0);
 }
 
-TEST_CASE("a reader sees what the owner writes, and can not write") {
-  SharedMemory owned = memory(kMiB);
+TEST_CASE("a reader sees the owner's writes and cannot write") {
+  SharedMemory owned = new_memory(kMiB);
   const auto read = SharedMemory::open(owned.name());
   REQUIRE(read);
   owned.mutable_data()[kMiB - 1] = std::byte{7};
   CHECK(read->data()[kMiB - 1] == std::byte{7});
-  CHECK(rights(owned.data()) == "rw-s");
-  CHECK(rights(read->data()) == "r--s");
+  CHECK(permissions(owned.data()) == "rw-s");
+  CHECK(permissions(read->data()) == "r--s");
   auto* const page = const_cast<std::byte*>(read->data());
   CHECK(::mprotect(page, kMiB, PROT_READ | PROT_WRITE) != 0);
   CHECK_THROWS_AS(const_cast<SharedMemory&>(*read).mutable_data(), CheckFailed);
 }
 
-TEST_CASE("nobody can change the size of shared memory") {
-  const SharedMemory owned = memory(kMiB);
+TEST_CASE("the size of shared memory cannot change") {
+  const SharedMemory owned = new_memory(kMiB);
   CHECK(::ftruncate(owned.name().fd, 0) != 0);
   CHECK(::ftruncate(owned.name().fd, 2 * kMiB) != 0);
 }
 
-TEST_CASE("a name that leads to other memory, to no memory or nowhere is refused") {
-  const SharedMemory owned = memory(kMiB), other = memory(kMiB);
+TEST_CASE("a name of different memory, of no memory or of no file is refused") {
+  const SharedMemory owned = new_memory(kMiB), other = new_memory(kMiB);
   const SharedMemoryName right = owned.name();
   REQUIRE(SharedMemory::open(right));
 
   SharedMemoryName name = right;
   name.nonce[1] ^= 1;
-  CHECK(refused(name));
+  CHECK(is_refused(name));
   name = right;
   name.fd = other.name().fd;
-  CHECK(refused(name));
+  CHECK(is_refused(name));
   name = right;
   name.pid = 1;
-  CHECK(refused(name));
+  CHECK(is_refused(name));
   for (const std::int32_t pid : {0, -1, INT32_MIN, INT32_MAX}) {
     name.pid = pid;
-    CHECK(refused(name));
+    CHECK(is_refused(name));
   }
   name = right;
   for (const std::int32_t fd : {-1, 1 << 20, INT32_MAX}) {
     name.fd = fd;
-    CHECK(refused(name));
+    CHECK(is_refused(name));
   }
   name = right;
   for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{4096}, right.bytes - 1,
                                     2 * right.bytes, ~std::uint64_t{0}, ~std::uint64_t{4095}}) {
     name.bytes = bytes;
-    CHECK(refused(name));
+    CHECK(is_refused(name));
   }
-  CHECK(refused({}));
+  CHECK(is_refused({}));
 }
 
-TEST_CASE("a pipe, a file in a folder and memory that can shrink are no shared memory") {
-  SharedMemory owned = memory(kMiB);
+TEST_CASE("a pipe, a file on disk and memory without seals are refused") {
+  SharedMemory owned = new_memory(kMiB);
   SharedMemoryName name = owned.name();
 
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
-  name.fd = ends[0];  // to open it would wait for a writer
-  CHECK(refused(name));
+  name.fd = ends[0];  // opening it would block until there is a writer
+  CHECK(is_refused(name));
   ::close(ends[0]);
   ::close(ends[1]);
 
-  const auto like = [&](int fd) {  // with the same size and the same first page
+  const auto imitate = [&](int fd) {  // same size and first page as shared memory
     REQUIRE(::ftruncate(fd, kMiB) == 0);
     REQUIRE(::pwrite(fd, owned.data(), SharedMemory::kFirst, 0) ==
             static_cast<ssize_t>(SharedMemory::kFirst));
@@ -243,29 +243,29 @@ TEST_CASE("a pipe, a file in a folder and memory that can shrink are no shared m
   char path[] = "/tmp/shared_arena_test_XXXXXX";
   const int file = ::mkstemp(path);
   REQUIRE(file >= 0);
-  CHECK(refused(like(file)));
+  CHECK(is_refused(imitate(file)));
   ::close(file);
   ::unlink(path);
 
-  const int open_ended = ::memfd_create("leeway-test", MFD_ALLOW_SEALING);
-  REQUIRE(open_ended >= 0);
-  CHECK(refused(like(open_ended)));
-  REQUIRE(::fcntl(open_ended, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
-  CHECK(SharedMemory::open(name));  // so it was the seals
-  ::close(open_ended);
+  const int unsealed = ::memfd_create("leeway-test", MFD_ALLOW_SEALING);
+  REQUIRE(unsealed >= 0);
+  CHECK(is_refused(imitate(unsealed)));
+  REQUIRE(::fcntl(unsealed, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
+  CHECK(SharedMemory::open(name));  // with seals it is accepted
+  ::close(unsealed);
 }
 
-TEST_CASE("a child made by fork has neither the memory of its parent nor what that reads") {
-  const SharedMemory owned = memory(kMiB);
+TEST_CASE("a forked child inherits neither its parent's shared memory nor its mappings") {
+  const SharedMemory owned = new_memory(kMiB);
   const auto read = SharedMemory::open(owned.name());
   REQUIRE(read);
   const pid_t child = ::fork();
   if (child == 0) {
-    unsigned char there = 0;
-    const auto gone = [&](const std::byte* at) {
-      return ::mincore(const_cast<std::byte*>(at), 4096, &there) != 0;
+    unsigned char resident = 0;
+    const auto is_unmapped = [&](const std::byte* at) {
+      return ::mincore(const_cast<std::byte*>(at), 4096, &resident) != 0;
     };
-    ::_exit(gone(owned.data()) && gone(read->data()) ? 0 : 1);
+    ::_exit(is_unmapped(owned.data()) && is_unmapped(read->data()) ? 0 : 1);
   }
   int status = -1;
   REQUIRE(::waitpid(child, &status, 0) == child);

@@ -1,5 +1,5 @@
 #pragma once
-// Shapes on which the order of channels is changed.
+// Shapes for tests of channels.
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Shapes on which convolution is tested: edges that were chosen, and some at random.
+// Shapes for tests of convolution: edge cases and random ones.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -38,19 +38,19 @@ inline kernels::Conv2dShape random_conv2d(Rng& rng) {
 
 inline std::vector<kernels::Conv2dShape> conv2d_cases() {
   std::vector<kernels::Conv2dShape> cases = {
-      {1, 1, 1, 1, 1, 1, 1, 0, 1},     // one number
+      {1, 1, 1, 1, 1, 1, 1, 0, 1},     // one element
       {0, 3, 8, 8, 4, 3, 1, 1, 1},     // no image
-      {2, 3, 5, 5, 4, 5, 1, 0, 1},     // one place for the kernel
+      {2, 3, 5, 5, 4, 5, 1, 0, 1},     // one window
       {2, 3, 2, 2, 4, 3, 1, 1, 1},     // an image smaller than the kernel
-      {3, 3, 32, 32, 16, 3, 1, 1, 1},  // of CIFAR-10
-      {2, 1, 28, 28, 6, 5, 1, 2, 1},   // of LeNet
+      {3, 3, 32, 32, 16, 3, 1, 1, 1},  // CIFAR-10
+      {2, 1, 28, 28, 6, 5, 1, 2, 1},   // LeNet
       {2, 6, 14, 14, 16, 5, 1, 0, 1},
       {2, 16, 12, 7, 33, 3, 2, 1, 1},
       {1, 64, 8, 8, 64, 1, 1, 0, 1},
       {1, 64, 8, 8, 96, 1, 2, 0, 1},
       {2, 64, 9, 9, 64, 3, 1, 1, 64},  // depthwise
       {2, 17, 9, 8, 17, 3, 2, 1, 17},
-      {2, 6, 9, 8, 12, 3, 1, 1, 6},  // depthwise, two outputs a channel
+      {2, 6, 9, 8, 12, 3, 1, 1, 6},  // depthwise, two outputs per channel
       {2, 34, 7, 7, 34, 3, 1, 1, 2},
       {2, 8, 7, 7, 4, 3, 3, 1, 4},
       {0, 16, 7, 7, 16, 3, 1, 1, 16},

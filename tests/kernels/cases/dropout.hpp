@@ -1,5 +1,5 @@
 #pragma once
-// Shapes on which dropout is tested.
+// Shapes for tests of dropout.
 #include <vector>
 
 #include "kernels/dropout.hpp"

@@ -1,5 +1,6 @@
 #pragma once
-// Counts that meet whole vectors, their rests and, beyond 1024, chunks of a sum.
+// Counts for tests of elementwise kernels: whole vectors, remainders and, above 1024, several
+// chunks of a sum.
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Shapes on which embedding is tested.
+// Shapes for tests of embedding.
 #include <vector>
 
 #include "kernels/embedding.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Shapes and data on which batch_norm and layer_norm are tested.
+// Shapes and data for tests of batch_norm and layer_norm.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace leeway::test {
 
 struct NormCase {
   kernels::NormShape shape;
-  double mean, spread;  // of the data: a mean far from 0 is where careless sums cancel
+  double mean, spread;  // of the data; naive sums cancel if the mean is large
 };
 
 inline std::string describe(const NormCase& c) {

@@ -1,5 +1,5 @@
 #pragma once
-// Shapes on which pooling is tested: edges that were chosen, and some at random.
+// Shapes for tests of pooling: edge cases and random ones.
 #include <string>
 #include <vector>
 
@@ -16,12 +16,12 @@ inline std::string describe(const kernels::Pool2dShape& s) {
 
 inline std::vector<kernels::Pool2dShape> pool2d_cases() {
   std::vector<kernels::Pool2dShape> cases = {
-      {2, 64, 8, 8, 2, 2, 0}, {2, 17, 7, 9, 2, 2, 0},  // tiles, and pixels left over
+      {2, 64, 8, 8, 2, 2, 0}, {2, 17, 7, 9, 2, 2, 0},  // tiles, with and without leftover pixels
       {2, 1, 9, 5, 2, 2, 0},  {2, 6, 9, 10, 3, 3, 0},
-      {0, 3, 4, 4, 2, 2, 0},  {2, 5, 8, 8, 8, 8, 0},   // all of an image
-      {1, 3, 7, 7, 7, 1, 0},  {2, 16, 9, 9, 3, 2, 1},  // windows that overlap
+      {0, 3, 4, 4, 2, 2, 0},  {2, 5, 8, 8, 8, 8, 0},   // one window per image
+      {1, 3, 7, 7, 7, 1, 0},  {2, 16, 9, 9, 3, 2, 1},  // overlapping windows
       {2, 3, 6, 6, 3, 1, 1},  {1, 20, 16, 15, 15, 3, 7},
-      {2, 4, 9, 9, 2, 3, 0},  // windows with gaps between
+      {2, 4, 9, 9, 2, 3, 0},  // windows with gaps
       {2, 4, 9, 9, 2, 2, 1},  {1, 1, 1, 1, 1, 1, 0},
   };
   Rng rng(12);

@@ -1,5 +1,5 @@
 #pragma once
-// Activations by the C library, in double.
+// Reference: activations by the C library, in double precision.
 #include <cmath>
 #include <numbers>
 

@@ -1,5 +1,5 @@
 #pragma once
-// attention by its definition, in double precision, with all weights there at once.
+// Reference: attention by its definition, in double precision, with all weights in memory.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -33,7 +33,7 @@ struct Attention {
   }
   double scale() const { return 1 / std::sqrt(static_cast<double>(s.head_features())); }
 
-  /// Of one query: its weights for keys 0 to t, and the logarithm of their sum.
+  /// The weights of query t for keys 0 to t, and the logarithm of their sum.
   Doubles weights(const Doubles& x, std::int64_t b, std::int64_t t, std::int64_t h,
                   double& log_sum) const {
     Doubles w;

@@ -1,5 +1,5 @@
 #pragma once
-// Convolution by its definition, in double.
+// Reference: convolution by its definition, in double precision.
 #include "kernels/conv2d.hpp"
 #include "tests/kernels/finite_difference.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-// batch_norm and layer_norm by their definitions, in double: one normalises columns, the other
-// rows.
+// Reference: batch_norm (normalises columns) and layer_norm (normalises rows) by their definitions,
+// in double precision.
 #include <cmath>
 
 #include "kernels/batch_norm.hpp"
@@ -8,7 +8,7 @@
 
 namespace leeway::test::reference {
 
-/// Which numbers share a mean.
+/// The elements that share a mean.
 enum class Axis { columns, rows };
 
 struct Norm {

@@ -1,5 +1,5 @@
 #pragma once
-// Philox4x32-10 and dropout's mask, written from their definitions.
+// Reference: Philox4x32-10 and dropout's mask by their definitions.
 #include <array>
 #include <cstdint>
 
@@ -21,7 +21,7 @@ inline Words philox(Words counter, std::array<std::uint32_t, 2> key) {
   return counter;
 }
 
-/// Whether dropout keeps element i of the sample with this key.
+/// True if dropout keeps element i of the sample with this key.
 inline bool kept(std::uint64_t key, std::int64_t i, const kernels::DropoutShape& shape) {
   const auto block = static_cast<std::uint64_t>(i / 4);
   const Words words = philox(

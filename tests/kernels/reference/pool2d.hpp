@@ -1,5 +1,5 @@
 #pragma once
-// Pooling by its definition, in double.
+// Reference: pooling by its definition, in double precision.
 #include <cmath>
 
 #include "kernels/pool2d.hpp"
@@ -7,8 +7,8 @@
 
 namespace leeway::test::reference {
 
-/// Calls f(element of x, place in the window, element of y) for each element of each window that is
-/// in the image, in the order of places.
+/// Calls f(element of x, place in the window, element of y) for each element of each window inside
+/// the image, in the order of places.
 template <class F>
 void for_each_in_window(const kernels::Pool2dShape& s, F f) {
   const std::int64_t oh = s.out_height(), ow = s.out_width();

@@ -1,5 +1,5 @@
 #pragma once
-// The loss for yes-or-no questions by its definition, in double.
+// Reference: sigmoid cross entropy by its definition, in double precision.
 #include <cmath>
 #include <cstdint>
 
