@@ -1,15 +1,15 @@
-// What pipelines gain and what they keep.
+// Speed, memory and idle time of pipelines.
 //
 //   pipeline_bench [speed] [memory] [bubble] [--rounds 5] [--seconds 2] [--model gpt]
 //
-// All three, if none is named. speed: samples a second of a transformer and of two convolutional
-// networks, cut into two stages on two cores where the times of their layers on this machine say,
-// against one worker on one core, interleaved; beside it what the cut allows, what one worker loses
-// to the same micro-batches, and what two whole workers do. memory: what the activations of
-// fill_drain, of 1f1b and of 1f1b with recompute come to by their shapes, and the largest memory of
-// a process that trains so. bubble: the share of their time in which the stages of a simulated
-// pipeline of equal layers idle, in a world without noise and latency, against the schedules'
-// closed forms.
+// Without arguments it runs all three.
+// speed: samples per second of a transformer and of two convolutional networks in two stages on two
+//   cores, split by measured layer times, interleaved with one worker on one core. Also prints the
+//   limit of the split, one worker with the same micro-batches, and two workers.
+// memory: activations of fill_drain, 1f1b and 1f1b with recompute, predicted from shapes, and the
+//   peak memory of a process that trains with each.
+// bubble: idle share of the stages of a simulated pipeline with equal layers, without noise and
+//   latency, compared with the schedules' closed forms.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
@@ -42,7 +42,7 @@ T must(Expected<T> value) {
   return std::move(*value);
 }
 
-/// Threads made from now on, and this one, run on cores 0 to count - 1.
+/// Pins this thread and its future threads to cores 0 to count - 1.
 void use_cores(int count) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -56,7 +56,7 @@ void register_random(const bench::Task& task) {
   register_data("random", [=](std::uint64_t) { return Expected<TrainTest>(TrainTest{data, few}); });
 }
 
-/// One worker that trains on noise until it has done so many iterations.
+/// One worker that trains on noise.
 Plan plan_of(const bench::Task& task, std::uint32_t batch, std::uint64_t iterations) {
   Plan plan;
   plan.name = "pipeline-bench";
@@ -72,14 +72,14 @@ Plan plan_of(const bench::Task& task, std::uint32_t batch, std::uint64_t iterati
   return plan;
 }
 
-void cut(Plan& plan, std::uint32_t stages, const std::string& schedule) {
+void split_into_stages(Plan& plan, std::uint32_t stages, const std::string& schedule) {
   plan.workers = stages;
   plan.micro_batches = kMicroBatches;
   plan.pipeline.stages = stages;
   plan.pipeline.schedule = schedule;
 }
 
-Result ran(const Plan& plan) {
+Result run_or_fail(const Plan& plan) {
   Result result = run(plan, {.quiet = true});
   if (!result.ok()) bench::fail(result.error.empty() ? "interrupted" : result.error);
   return result;
@@ -100,18 +100,18 @@ struct Row {
   std::string name;
   int cores;
   Plan plan;
-  double limit;  // by what its stages take by themselves and the bubble; 0: not known
+  double limit;  // speed-up that the stages' times and the bubble allow
   std::vector<double> figures;
 };
 
-/// A network, and the samples of an update: as many as make micro-batches worth while.
-struct Cut {
+/// A network, with a batch large enough for efficient micro-batches.
+struct Network {
   const char* model;
   std::uint32_t batch;
 };
-constexpr Cut kCuts[] = {{"gpt", 256}, {"resnet", 256}, {"vgg", 256}};
+constexpr Network kNetworks[] = {{"gpt", 256}, {"resnet", 256}, {"vgg", 256}};
 
-/// What each layer takes on one core of this machine, for a micro-batch of this plan.
+/// The measured time of each layer on one core, for a micro-batch of this plan.
 std::vector<LayerTime> times_of(const bench::Task& task, const Plan& plan) {
   const std::int64_t size = micro_batch_size(plan);
   const bench::RandomSamples data(task, size);
@@ -120,8 +120,8 @@ std::vector<LayerTime> times_of(const bench::Task& task, const Plan& plan) {
   return measured_times(must(task.model()), batch, make_cpu_executor());
 }
 
-/// Cuts the plan at the best place, and says how much faster than one core that can be at most.
-double cut_best(Plan& plan, const bench::Task& task, const std::vector<LayerTime>& times) {
+/// Sets the plan's best split; returns the largest speed-up over one core that it allows.
+double choose_split(Plan& plan, const bench::Task& task, const std::vector<LayerTime>& times) {
   const plan::Pipeline& wanted = plan.pipeline;
   const pipeline::Spec spec{.schedule = wanted.schedule,
                             .stages = static_cast<int>(wanted.stages),
@@ -136,7 +136,7 @@ double cut_best(Plan& plan, const bench::Task& task, const std::vector<LayerTime
   return static_cast<double>(alone * spec.micro_batches) / static_cast<double>(must(played).length);
 }
 
-std::vector<Row> rows_of(const Cut& of) {
+std::vector<Row> rows_of(const Network& of) {
   const bench::Task& task = task_of(of.model);
   const Plan whole = plan_of(task, of.batch, 8);
   Plan pieces = whole;
@@ -147,10 +147,10 @@ std::vector<Row> rows_of(const Cut& of) {
   const auto times = times_of(task, pieces);
   for (const char* schedule : {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1", "2bw"}) {
     Plan piped = whole;
-    cut(piped, 2, schedule);
+    split_into_stages(piped, 2, schedule);
     if (std::string_view(schedule) == "2bw") piped.consistency = ssp(1);
     piped.pipeline.chunks = static_cast<std::uint32_t>(pipeline::usual_chunks(schedule));
-    const double limit = cut_best(piped, task, times);
+    const double limit = choose_split(piped, task, times);
     rows.push_back({concat("2 stages, 2 cores, ", schedule), 2, piped, limit, {}});
   }
   Plan two = whole;
@@ -162,7 +162,7 @@ std::vector<Row> rows_of(const Cut& of) {
 
 double rate_of(const Row& row) {
   use_cores(row.cores);
-  return ran(row.plan).samples_per_second;
+  return run_or_fail(row.plan).samples_per_second;
 }
 
 void print(const std::vector<Row>& rows) {
@@ -182,7 +182,7 @@ void print(const std::vector<Row>& rows) {
 }
 
 void speed(const std::vector<std::string>& models, int rounds, double seconds) {
-  for (const Cut& of : kCuts) {
+  for (const Network& of : kNetworks) {
     if (!models.empty() && std::find(models.begin(), models.end(), of.model) == models.end())
       continue;
     use_cores(1);
@@ -213,13 +213,13 @@ constexpr Kept kKept[] = {{"fill_drain", "fill_drain", false},
 
 Plan memory_plan(std::uint32_t stages, const Kept& kept) {
   Plan plan = plan_of(task_of("vgg"), 16 * kMicroBatches, 3);
-  cut(plan, stages, kept.schedule);
+  split_into_stages(plan, stages, kept.schedule);
   for (std::uint32_t stage = 0; kept.recompute && stage < stages; ++stage)
     plan.pipeline.recompute.push_back(stage);
   return plan;
 }
 
-/// Bytes of activations that all stages keep at their worst moments, by shapes.
+/// Peak bytes of activations of all stages, predicted from shapes.
 std::int64_t predicted(const Plan& plan) {
   const auto job = must(make_job(plan, must(load_data(plan.data, plan.seed))));
   const Stages& stages = *job->stages;
@@ -229,25 +229,25 @@ std::int64_t predicted(const Plan& plan) {
   return bytes;
 }
 
-/// The most that this process has had resident, in bytes.
+/// Peak resident memory of this process, in bytes.
 double peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) * 1024;
-  bench::fail("no VmHWM in /proc/self/status");
+  bench::fail("/proc/self/status has no VmHWM");
 }
 
-/// What a process of its own does: trains, and tells its peak.
-void tell_peak(std::uint32_t stages, std::size_t kept) {
+/// Main function of a child process: trains and prints its peak memory.
+void print_peak(std::uint32_t stages, std::size_t kept) {
   register_random(task_of("vgg"));
-  ran(memory_plan(stages, kKept[kept]));
+  run_or_fail(memory_plan(stages, kKept[kept]));
   std::printf("%.0f\n", peak_bytes());
 }
 
 void memory(int rounds) {
   register_random(task_of("vgg"));
   std::printf("%-8s %-18s %16s   %s\n", "stages", "MB", "kept, by shapes",
-              "largest of the process: median (min to max)");
+              "peak of the process: median (min to max)");
   for (const std::uint32_t stages : {2u, 4u})
     for (std::size_t kept = 0; kept < std::size(kKept); ++kept) {
       std::vector<double> peaks;
@@ -265,7 +265,7 @@ void memory(int rounds) {
 
 constexpr std::uint32_t kLayers = 16, kWidth = 256, kUpdates = 20;
 
-/// "0-7,8-15": the layers in so many equal parts.
+/// A split of the layers into equal parts: "0-7,8-15".
 std::string equal_split(std::uint32_t parts) {
   std::string split;
   const std::uint32_t length = kLayers / parts;
@@ -274,7 +274,7 @@ std::string equal_split(std::uint32_t parts) {
   return split;
 }
 
-/// Where only computing takes time; updates take some, too.
+/// A plan in a world where only computation and updates take time.
 Plan bubble_plan(const pipeline::Spec& spec) {
   Plan plan;
   plan.name = "pipeline-bench";
@@ -303,7 +303,7 @@ Plan bubble_plan(const pipeline::Spec& spec) {
 }
 
 double idle_share(const Plan& plan) {
-  const Result result = ran(plan);
+  const Result result = run_or_fail(plan);
   double busy = 0;
   for (const auto& worker : result.totals.workers) busy += worker.compute.seconds();
   return 1 - busy / (result.seconds * plan.workers);
@@ -343,17 +343,17 @@ int main(int argc, char** argv) {
   std::vector<std::size_t> peak;
   int rounds = 5;
   double seconds = 2;
-  CLI::App app("What pipelines gain and what they keep.");
+  CLI::App app("Speed, memory and idle time of pipelines.");
   app.add_option("parts", parts, "speed, memory or bubble")
       ->check(CLI::IsMember({"speed", "memory", "bubble"}));
-  app.add_option("--model", models, "for speed alone: gpt, resnet or vgg [all]")
+  app.add_option("--model", models, "For speed: gpt, resnet or vgg [all]")
       ->check(CLI::IsMember({"gpt", "resnet", "vgg"}));
-  app.add_option("--rounds", rounds, "interleaved")->check(CLI::Range(1, 1000));
-  app.add_option("--seconds", seconds, "of each run")->check(CLI::PositiveNumber);
-  app.add_option("--peak", peak)->expected(2)->group("");  // for processes of its own
+  app.add_option("--rounds", rounds, "Interleaved rounds")->check(CLI::Range(1, 1000));
+  app.add_option("--seconds", seconds, "Seconds per run")->check(CLI::PositiveNumber);
+  app.add_option("--peak", peak)->expected(2)->group("");  // for child processes
   CLI11_PARSE(app, argc, argv);
   if (!peak.empty()) {
-    tell_peak(static_cast<std::uint32_t>(peak[0]), peak[1]);
+    print_peak(static_cast<std::uint32_t>(peak[0]), peak[1]);
     return 0;
   }
   const auto wanted = [&](const char* part) {

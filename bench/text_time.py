@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""What a text model has learned after a stated time: cut into stages, whole on one core, and whole twice.
+"""Test loss of a text model after a fixed time: in two stages, on one worker, and on two workers.
 
 usage: text_time.py [--seconds 30] [--rounds 3] [--build build/release] [--scenario pipeline-gpt]
 
-Each kind of run first says how fast it is; then it gets as many epochs as it can train in the time, so that its learning rate
-comes to the end of its schedule. All train the same batch an update. Prints, interleaved over the rounds, epochs, seconds and
-the loss a character on the text that was set aside. Let nothing else run meanwhile.
+A short run measures the speed of each kind; then it trains as many epochs as fit into the time, so that its lr schedule
+completes. All use the same batch per update. Prints epochs, seconds and the test loss per character of interleaved rounds.
+Needs an otherwise idle machine.
 """
 
 import argparse

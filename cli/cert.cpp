@@ -5,8 +5,8 @@
 namespace leeway::cli {
 namespace {
 
-/// As a shell takes it for one word.
-std::string for_shell(const std::string& word) {
+/// Quotes a word for the shell if necessary.
+std::string quote_for_shell(const std::string& word) {
   if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                              "./_-+=,@%") == std::string::npos)
     return word;
@@ -16,19 +16,18 @@ std::string for_shell(const std::string& word) {
 }
 
 void print(const MadeCertificates& made, const std::filesystem::path& folder) {
-  std::cout << (made.authority_is_new ? "Made " : "Used ") << "the CA in " << folder.string()
+  std::cout << (made.authority_is_new ? "Created " : "Used ") << "the CA in " << folder.string()
             << ", \"" << made.authority << "\", valid until " << made.authority_until << ".\n";
   if (made.authority_is_new)
     std::cout << "Its key, " << (folder / "ca.key").string()
-              << ", stays here: whoever has it can join the cluster.\n";
+              << ", must stay secret: its owner can join the cluster.\n";
   for (const auto& node : made.nodes)
-    std::cout << "Made " << node.folder.string() << ", valid until " << node.until << ".\n";
+    std::cout << "Created " << node.folder.string() << ", valid until " << node.until << ".\n";
   const auto& first = made.nodes.front().folder;
   std::cout << (made.nodes.size() == 1 ? "\nCopy it to its machine"
                                        : "\nCopy each to its machine, for example the first")
-            << ", and start the cluster's processes there with it:\n\n  scp -rp "
-            << for_shell(first.string()) << ' '
-            << (first.filename() == "node" ? "MACHINE" : first.filename().string())
+            << ", and start its processes with it:\n\n  scp -rp " << quote_for_shell(first.string())
+            << ' ' << (first.filename() == "node" ? "MACHINE" : first.filename().string())
             << ":leeway-tls\n  --tls leeway-tls\n";
 }
 

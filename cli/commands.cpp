@@ -18,20 +18,21 @@ namespace leeway::cli {
 namespace {
 
 void print_broken(const Found& found) {
-  for (const auto& text : found.broken) std::cerr << "leeway: passed over " << text << '\n';
+  for (const auto& text : found.broken) std::cerr << "leeway: ignored " << text << '\n';
 }
 
-std::string places_text(const std::vector<Place>& places) {
+std::string describe_places(const std::vector<Place>& places) {
   std::string out;
   for (const auto& place : places)
     if (std::filesystem::is_directory(place.manifests))
       out += "  " + place.manifests.string() + '\n';
   if (out.empty())
-    return "No folder share/leeway/scenarios stands beside this program or a folder of PATH.\n";
-  return "Looked in\n" + out;
+    return "There is no folder share/leeway/scenarios next to this program or next to a folder of "
+           "PATH.\n";
+  return "Searched in\n" + out;
 }
 
-/// The scenario of that name; otherwise says what is near and where it looked.
+/// Finds a scenario. If there is none, prints similar names and the searched folders.
 std::optional<Manifest> find(const std::string& name) {
   const auto places = search_places();
   const Found found = find_scenarios(places);
@@ -39,14 +40,14 @@ std::optional<Manifest> find(const std::string& name) {
     if (scenario.name == name) return scenario;
   std::vector<std::string> names;
   for (const auto& scenario : found.scenarios) names.push_back(scenario.name);
-  std::cerr << "leeway: there is no scenario \"" << name << '"'
+  std::cerr << "leeway: unknown scenario \"" << name << '"'
             << (names.empty() ? "" : suggest(name, names)) << '\n'
-            << places_text(places);
+            << describe_places(places);
   print_broken(found);
   return std::nullopt;
 }
 
-/// The argument vector of a program: pointers into `words`, and a null.
+/// An argument vector for exec: pointers into `words`, and a null.
 std::vector<char*> argument_vector(std::vector<std::string>& words) {
   std::vector<char*> out;
   for (auto& word : words) out.push_back(word.data());
@@ -66,17 +67,17 @@ int list() {
   const Found found = find_scenarios(places);
   print_broken(found);
   if (found.scenarios.empty()) {
-    std::cerr << "leeway: no scenarios are there\n" << places_text(places);
+    std::cerr << "leeway: no scenarios found\n" << describe_places(places);
     return kOk;
   }
   std::cout << list_text(found.scenarios);
   return kOk;
 }
 
-int describe(const std::string& name, bool plan_alone) {
+int describe(const std::string& name, bool plan_only) {
   const auto scenario = find(name);
   if (!scenario) return kBadUsage;
-  std::cout << (plan_alone ? plan_file_text(scenario->plan) : describe_text(*scenario));
+  std::cout << (plan_only ? plan_file_text(scenario->plan) : describe_text(*scenario));
   return kOk;
 }
 

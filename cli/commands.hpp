@@ -1,5 +1,5 @@
 #pragma once
-// The subcommands of `leeway`. Each prints, and returns the exit code.
+// The subcommands of `leeway`. Each prints its result and returns the exit code.
 #include <string>
 #include <vector>
 
@@ -14,20 +14,20 @@ inline constexpr int kBadUsage = 2;
 
 int list();
 
-/// With `plan_alone`, only the default plan, as a plan file.
-int describe(const std::string& name, bool plan_alone);
+/// With `plan_only`, prints only the default plan, as a plan file.
+int describe(const std::string& name, bool plan_only);
 
-/// `target` is a scenario's name or a plan file (.toml, .json); `args` are handed over as they are.
-/// A scenario's program takes the place of this one.
+/// Runs a scenario or a plan file (.toml, .json), passing `args` unchanged. A scenario's program
+/// replaces this process.
 int run(const std::string& target, const std::vector<std::string>& args);
 
-/// Searches runs of a scenario, or of a plan file, for violations; `args` begin with its name.
+/// Searches runs of a scenario or plan file for violations.
 int fuzz(const std::string& target, const std::string& seeds, const std::vector<std::string>& args);
 
-/// Writes what the text model of the run kept in `folder` makes of a prompt.
+/// Continues a prompt with the text model of the run in `folder`.
 int sample(const std::string& folder, const SampleOptions& options);
 
-/// Makes a cluster's CA, and the certificates of nodes.
+/// Creates a cluster's CA and the certificates of its nodes.
 int cert(const CertificateOptions& options);
 
 }  // namespace leeway::cli

@@ -11,10 +11,10 @@ std::string text_of(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Appends `path = value` for each value of the tree that is not a table with keys.
+/// Appends `path = value` for each leaf of the tree; an empty table is a leaf.
 void flatten(const std::string& path, const Json& value, std::vector<std::string>& lines);
 
-/// A value as it stands behind an equals sign or in a list.
+/// A value as TOML writes it after an equals sign or in a list.
 std::string inline_text(const Json& value) {
   if (!value.is_structured()) return text_of(value);
   std::vector<std::string> items;

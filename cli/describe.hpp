@@ -1,5 +1,5 @@
 #pragma once
-// What `leeway list` and `leeway describe` print.
+// The output of `leeway list` and `leeway describe`.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace leeway::cli {
 
-/// One aligned line a scenario: name and summary.
+/// One aligned line per scenario: name and summary.
 std::string list_text(const std::vector<Manifest>& scenarios);
 
-/// A plan's JSON as a plan file in TOML, one `key = value` a line, tables as dotted keys.
+/// Converts a plan's JSON to a TOML plan file with one `key = value` per line and dotted keys.
 std::string plan_file_text(const nlohmann::ordered_json& plan);
 
 /// Name, summary, description and default plan.

@@ -11,7 +11,7 @@
 namespace leeway::cli {
 namespace {
 
-/// A number with up to three digits behind the point, in thousandths; what comes behind is left in
+/// Reads a number with up to three digits after the point, in thousandths, and removes it from
 /// `text`.
 std::optional<std::int64_t> take_thousandths(std::string_view& text) {
   constexpr std::int64_t kMost = 1'000'000'000'000;
@@ -57,8 +57,8 @@ Expected<std::vector<std::int64_t>> parse_speeds(const std::string& text) {
   });
   if (speeds) return speeds;
   return Error{concat("--speeds: ", speeds.error().text,
-                      " is no speed; give one a stage, from 0.001 to 1000000 with up to three "
-                      "digits behind the point: --speeds 1,2,0.5")};
+                      " is no speed; give one per stage, from 0.001 to 1000000 with up to three "
+                      "digits after the point: --speeds 1,2,0.5")};
 }
 
 Expected<std::vector<std::int64_t>> parse_sizes(const std::string& text) {
@@ -74,7 +74,7 @@ Expected<std::vector<std::int64_t>> parse_sizes(const std::string& text) {
        {"GiB", 1 << 30}}};
   const auto sizes = parse_list(text, [&](std::string_view item) -> std::optional<std::int64_t> {
     using Wide = __int128;
-    // Plain bytes may be more than a number with digits behind the point.
+    // Bytes without a unit may exceed the range of numbers in thousandths.
     std::int64_t bytes = 0;
     const auto [end, failed] = std::from_chars(item.data(), item.data() + item.size(), bytes);
     if (failed == std::errc() && end == item.data() + item.size())

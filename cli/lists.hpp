@@ -1,5 +1,5 @@
 #pragma once
-// Lists of figures as flags have them: speeds and sizes of memory.
+// Parses flags that are lists of speeds or memory sizes.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace leeway::cli {
 
-/// "1,2,0.5" as thousandths, each 0.001 to 1000000; further digits are refused, since nothing may
-/// depend on how they are rounded. The error shows how to write it.
+/// "1,2,0.5" as thousandths, each 0.001 to 1000000. More digits are refused, so that results do not
+/// depend on rounding.
 Expected<std::vector<std::int64_t>> parse_speeds(const std::string& text);
 
 /// "512MB,2GiB,1000" as bytes; units are B, kB, MB, GB, KiB, MiB and GiB.

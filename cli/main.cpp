@@ -16,15 +16,15 @@ namespace {
 
 constexpr const char* kRunHelp =
     "Usage: leeway run NAME|FILE [ARGS...]\n\n"
-    "Runs the scenario NAME, or the plan in FILE (.toml or .json), and hands ARGS over to it.\n\n"
+    "Runs the scenario NAME, or the plan in FILE (.toml or .json), with ARGS.\n\n"
     "  leeway run fashion-mlp --workers 4\n"
-    "  leeway run fashion-mlp --help    the arguments that this scenario knows\n"
+    "  leeway run fashion-mlp --help    the arguments of this scenario\n"
     "  leeway run plan.toml\n";
 
-/// `leeway run` takes all that follows as it is, flags included, so its words are not parsed.
+/// `leeway run` passes all its words on, flags included, without parsing them.
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
-    std::cerr << "leeway: run what? give a scenario's name or a plan file\n\n" << kRunHelp;
+    std::cerr << "leeway: nothing to run; give a scenario's name or a plan file\n\n" << kRunHelp;
     return cli::kBadUsage;
   }
   if (words[0] == "--help" || words[0] == "-h") {
@@ -32,7 +32,7 @@ int run(const std::vector<std::string>& words) {
     return cli::kOk;
   }
   if (words[0].starts_with('-')) {
-    std::cerr << "leeway: " << words[0] << " stands before the scenario's name; put it behind\n\n"
+    std::cerr << "leeway: " << words[0] << ": options go after the scenario name; move it there\n\n"
               << kRunHelp;
     return cli::kBadUsage;
   }
@@ -42,12 +42,11 @@ int run(const std::vector<std::string>& words) {
 CLI::App* add_cert(CLI::App& app, leeway::CertificateOptions& options) {
   auto* cert = app.add_subcommand("cert", "Make a cluster's certificates, for --tls");
   cert->add_option("DIR", options.folder,
-                   "Folder of the cluster's certificate authority (CA), which is made unless it is "
-                   "there")
+                   "Folder of the cluster's certificate authority (CA); created if it is missing")
       ->required();
   cert->add_option("--node", options.nodes,
-                   "Name of a node (a host's name or address), which gets the folder DIR/NAME; "
-                   "can be given again")
+                   "Name of a node (host name or address), which gets the folder DIR/NAME; can be "
+                   "repeated")
       ->allow_extra_args(false)
       ->capture_default_str();
   cert->add_option("--days", options.days, "Days for which the nodes' certificates are valid")
@@ -56,25 +55,27 @@ CLI::App* add_cert(CLI::App& app, leeway::CertificateOptions& options) {
 }
 
 CLI::App* add_sample(CLI::App& app, std::string& folder, leeway::SampleOptions& options) {
-  auto* sample = app.add_subcommand("sample", "Let a text model go on with a prompt");
+  auto* sample = app.add_subcommand("sample", "Continue a prompt with a trained model");
   sample->add_option("RUN", folder, "Folder of a run on text, such as runs/char-gpt-...")
       ->required();
-  sample->add_option("--prompt", options.prompt, "Text to go on from [the beginning of a line]");
+  sample->add_option("--prompt", options.prompt, "Text to continue [the beginning of a line]");
   sample->add_option("--characters", options.characters, "Characters to write")
       ->capture_default_str();
   sample
-      ->add_option("--temperature", options.temperature,
-                   "1: as likely as learned; less: likely ones likelier; 0: always the likeliest")
+      ->add_option(
+          "--temperature", options.temperature,
+          "1 draws from the model's distribution, less prefers likely characters, 0 always "
+          "takes the likeliest")
       ->capture_default_str();
-  sample->add_option("--seed", options.seed, "Seed of what is drawn")->capture_default_str();
+  sample->add_option("--seed", options.seed, "Seed of the draws")->capture_default_str();
   return sample;
 }
 
-/// These read their words themselves. Returns their names.
+/// Adds the commands that parse their arguments themselves; returns their names.
 std::vector<std::string> add_cluster_commands(CLI::App& app) {
   app.add_subcommand("node", "Host workers and shards for programs that are given --nodes");
   app.add_subcommand("up", "Start several nodes on this host");
-  app.add_subcommand("join", "Host workers that a running program misses");
+  app.add_subcommand("join", "Host missing workers of a running program");
   app.add_subcommand("status", "Show a job that runs on nodes");
   return {"node", "up", "join", "status"};
 }
@@ -86,28 +87,28 @@ int parse_and_run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Exit codes: 0 ok, 1 the run failed, 2 bad usage, 130 interrupted.");
 
-  const auto* list = app.add_subcommand("list", "List the scenarios that are installed");
+  const auto* list = app.add_subcommand("list", "List the installed scenarios");
   std::string name;
-  bool plan_alone = false;
-  auto* describe = app.add_subcommand("describe", "Show what a scenario does, and its plan");
+  bool plan_only = false;
+  auto* describe = app.add_subcommand("describe", "Describe a scenario and show its plan");
   describe->add_option("NAME", name, "Name of the scenario, as `leeway list` prints it")
       ->required();
-  describe->add_flag("--plan", plan_alone, "Print the default plan alone, as a plan file");
+  describe->add_flag("--plan", plan_only, "Print only the default plan, as a plan file");
   auto* fuzz = app.add_subcommand(
-      "fuzz", "Simulate runs drawn from seeds, with faults, and look for one that goes wrong");
+      "fuzz", "Simulate runs drawn from seeds, with faults, and search for violations");
   std::string target, seeds = "1..2000", out;
   unsigned threads = 0;
   fuzz->add_option("SCENARIO", target, "Name of the scenario, or a plan file")->required();
-  fuzz->add_option("--seeds", seeds, "First and last, or one alone")->capture_default_str();
-  fuzz->add_option("--threads", threads, "How many runs at once; 0: one a core")
+  fuzz->add_option("--seeds", seeds, "First and last seed, or one seed")->capture_default_str();
+  fuzz->add_option("--threads", threads, "Concurrent runs; 0 is one per core")
       ->capture_default_str();
-  fuzz->add_option("--out", out, "Folder that keeps the plans that fail [this one]");
+  fuzz->add_option("--out", out, "Folder for the plans that fail [current folder]");
   auto* calibrate = app.add_subcommand(
-      "calibrate", "Measure this machine with a scenario's model, for simulations of it");
+      "calibrate", "Measure this machine with a scenario's model, for simulations");
   std::string model = "fashion-mlp", world = "world.toml";
   calibrate->add_option("SCENARIO", model, "Name of the scenario, or a plan file")
       ->capture_default_str();
-  calibrate->add_option("--out", world, "File for what is measured, to be read with --world @FILE")
+  calibrate->add_option("--out", world, "File for the measured world, for --world @FILE")
       ->capture_default_str();
   leeway::CertificateOptions certificates;
   const auto* cert = add_cert(app, certificates);
@@ -118,7 +119,7 @@ int parse_and_run(int argc, char** argv) {
   std::string run_folder;
   leeway::SampleOptions sampling;
   const auto* sample = add_sample(app, run_folder, sampling);
-  const auto of_clusters = add_cluster_commands(app);
+  const auto cluster_commands = add_cluster_commands(app);
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
 
@@ -127,13 +128,13 @@ int parse_and_run(int argc, char** argv) {
     return cli::kBadUsage;
   }
   const std::string first = argv[1];
-  if (std::find(of_clusters.begin(), of_clusters.end(), first) != of_clusters.end())
+  if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
   std::vector<std::string> known = {"list", "describe", "run",       "fuzz",  "calibrate",
                                     "cert", "schedule", "partition", "sample"};
-  known.insert(known.end(), of_clusters.begin(), of_clusters.end());
+  known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
-    std::cerr << "leeway: there is no command \"" << first << '"' << leeway::suggest(first, known)
+    std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
               << '\n';
     return cli::kBadUsage;
   }
@@ -143,7 +144,7 @@ int parse_and_run(int argc, char** argv) {
     return leeway::answer(app, error, "leeway");
   }
   if (list->parsed()) return cli::list();
-  if (describe->parsed()) return cli::describe(name, plan_alone);
+  if (describe->parsed()) return cli::describe(name, plan_only);
   if (fuzz->parsed()) {
     std::vector<std::string> args{"--threads", std::to_string(threads)};
     if (!out.empty()) args.insert(args.end(), {"--out", out});

@@ -1,6 +1,6 @@
 #pragma once
-// Scenario programs that the `leeway` command can find: each left a manifest beside its folder of
-// programs.
+// Finds scenario programs by their manifests, which the build installs next to the programs'
+// folder.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -18,22 +18,22 @@ struct Manifest {
   std::filesystem::path program;  // to run
 };
 
-/// A folder of programs, and the folder of the manifests that belong to them.
+/// A folder of programs and the folder of their manifests.
 struct Place {
   std::filesystem::path programs;
   std::filesystem::path manifests;
 };
 
-/// Where scenarios are looked for: beside the running program, then beside each folder of PATH.
+/// Places to search for scenarios: next to the running program, then next to each folder of PATH.
 std::vector<Place> search_places();
 
 struct Found {
-  std::vector<Manifest> scenarios;  // by name; of two with one name, the one that is found first
-  std::vector<std::string> broken;  // why a manifest was passed over
+  std::vector<Manifest> scenarios;  // sorted by name; the first found wins
+  std::vector<std::string> broken;  // errors of invalid manifests
 };
 Found find_scenarios(const std::vector<Place>& places);
 
-/// Reads {"name", "summary", "description", "plan"}. `program` is left empty.
+/// Reads {"name", "summary", "description", "plan"}; leaves `program` empty.
 Expected<Manifest> read_manifest(const std::filesystem::path& file);
 
 }  // namespace leeway::cli

@@ -1,4 +1,4 @@
-// `leeway partition`: shows how a model is best cut into the stages of a pipeline.
+// `leeway partition`: shows the best split of a model into pipeline stages.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iomanip>
@@ -21,8 +21,8 @@ namespace {
 
 using namespace pipeline;
 
-// Of a model that no plan has cut into stages.
-constexpr std::uint32_t kFewStages = 2;
+// For models without a plan.
+constexpr std::uint32_t kDefaultStages = 2;
 constexpr int kMicroBatches = 8;
 
 int refuse(const Error& error, int code = kBadUsage) {
@@ -39,7 +39,7 @@ std::string time_text(std::int64_t ns) {
   return fixed(static_cast<double>(ns) * 1e-6, 3) + " ms";
 }
 
-/// A micro-batch: the first samples of the data, or noise where there is none.
+/// A micro-batch: the first samples of the data, or noise without data.
 struct MeasuredBatch {
   MeasuredBatch(const PartitionModel& of, std::int64_t size)
       : x(static_cast<std::size_t>(size * of.model->input().count())),
@@ -75,12 +75,12 @@ struct MeasuredBatch {
   Batch batch;
 };
 
-/// Takes one figure for all stages, or one each.
-Status spread(const char* flag, std::vector<std::int64_t>& values, std::size_t stages) {
+/// Expands one value for all stages to one value per stage.
+Status expand(const char* flag, std::vector<std::int64_t>& values, std::size_t stages) {
   if (values.size() == 1) values.resize(stages, values[0]);
   if (values.size() == stages) return {};
   return Error{concat(flag, ": ", values.size(), " values for ", stages,
-                      stages == 1 ? " stage" : " stages", "; give one, or one a stage")};
+                      stages == 1 ? " stage" : " stages", "; give one, or one per stage")};
 }
 
 Expected<std::vector<DeviceSpec>> devices_of(const PartitionOptions& options,
@@ -98,25 +98,25 @@ Expected<std::vector<DeviceSpec>> devices_of(const PartitionOptions& options,
   }
   const int stages = options.stages.value_or(
       speeds.size() > 1 ? static_cast<int>(speeds.size())
-                        : static_cast<int>(std::max(planned.stages, kFewStages)));
+                        : static_cast<int>(std::max(planned.stages, kDefaultStages)));
   if (stages < 1 || stages > kMaxStages)
     return Error{concat("stages: ", stages, " is not allowed; give --stages 1 to ", kMaxStages)};
-  if (auto ok = spread("--speeds", speeds, static_cast<std::size_t>(stages)); !ok)
+  if (auto ok = expand("--speeds", speeds, static_cast<std::size_t>(stages)); !ok)
     return ok.error();
-  if (auto ok = spread("--memory", memory, static_cast<std::size_t>(stages)); !ok)
+  if (auto ok = expand("--memory", memory, static_cast<std::size_t>(stages)); !ok)
     return ok.error();
   std::vector<DeviceSpec> devices;
   for (std::size_t i = 0; i < speeds.size(); ++i) devices.push_back({speeds[i], memory[i]});
   return devices;
 }
 
-/// All that the command is about.
-struct Question {
+/// The parsed command line.
+struct Request {
   PartitionModel model;
   plan::World world;
   PartitionProblem problem;
-  std::string split;         // by hand; empty: the best
-  const char* split_from{};  // what says so
+  std::string split;         // empty for the best one
+  const char* split_from{};  // the flag or key that gives `split`, for errors
 };
 
 Spec spec_of(const PartitionOptions& options, const Plan& plan, std::size_t stages) {
@@ -132,39 +132,39 @@ Spec spec_of(const PartitionOptions& options, const Plan& plan, std::size_t stag
   return spec;
 }
 
-Expected<Question> question_of(const PartitionOptions& options) {
+Expected<Request> make_request(const PartitionOptions& options) {
   auto model = partition_model(options.target);
   if (!model) return model.error();
-  Question question{std::move(*model), {}, {}, {}, options.split ? "--split" : "pipeline.split"};
-  Plan& plan = question.model.plan;
+  Request request{std::move(*model), {}, {}, {}, options.split ? "--split" : "pipeline.split"};
+  Plan& plan = request.model.plan;
   const plan::Pipeline planned = plan.pipeline;
   auto devices = devices_of(options, planned);
   if (!devices) return devices.error();
-  question.world = plan.simulated.value_or(plan::World{});
+  request.world = plan.simulated.value_or(plan::World{});
   if (!options.world.empty()) {
-    const auto world = sim::parse_world(options.world, question.world);
+    const auto world = sim::parse_world(options.world, request.world);
     if (!world) return Error{concat("--", world.error().text)};
-    question.world = *world;
+    request.world = *world;
   }
   const Spec spec = spec_of(options, plan, devices->size());
   if (const auto valid = validate(spec); !valid) return valid.error();
   plan.micro_batches = static_cast<std::uint32_t>(spec.micro_batches);
   if (options.batch) plan.batch = *options.batch;
-  plan.chunk = 0;  // of leases, and there are none
+  plan.chunk = 0;  // the lease size is irrelevant here and must not be refused
   if (const auto valid = validate(plan); !valid) return valid.error();
-  // A split of another number of parts goes with them.
+  // The plan's split is valid only for its number of chunks.
   if (spec.stages == static_cast<int>(planned.stages) &&
       spec.chunks == static_cast<int>(planned.chunks))
-    question.split = planned.split;
-  if (options.split) question.split = *options.split == "none" ? "" : *options.split;
+    request.split = planned.split;
+  if (options.split) request.split = *options.split == "none" ? "" : *options.split;
   std::vector<LayerTime> times;
   if (options.measure) {
-    const MeasuredBatch batch(question.model, micro_batch_size(plan));
-    times = measured_times(question.model.model, batch.batch, make_cpu_executor());
+    const MeasuredBatch batch(request.model, micro_batch_size(plan));
+    times = measured_times(request.model.model, batch.batch, make_cpu_executor());
   }
-  question.problem = partition_problem(plan, *question.model.model, spec, question.world, times);
-  question.problem.devices = std::move(*devices);
-  return question;
+  request.problem = partition_problem(plan, *request.model.model, spec, request.world, times);
+  request.problem.devices = std::move(*devices);
+  return request;
 }
 
 void print_layers(const PartitionProblem& problem, const Partition& partition) {
@@ -185,7 +185,8 @@ void print_layers(const PartitionProblem& problem, const Partition& partition) {
           << microseconds(piece.ns.backward_input + piece.ns.backward_weights) << std::setw(10)
           << size_text(piece.output_bytes) << std::setw(10) << size_text(piece.weight_bytes)
           << std::setw(7) << stage
-          << (i + 1 == part.end && i + 1 < static_cast<int>(problem.pieces.size()) ? "  | cut" : "")
+          << (i + 1 == part.end && i + 1 < static_cast<int>(problem.pieces.size()) ? "  | split"
+                                                                                   : "")
           << '\n';
     }
   }
@@ -230,15 +231,15 @@ void print_memory(const PartitionProblem& problem, const Partition& partition) {
 
 void print_verdict(const PartitionProblem& problem, const Partition& partition) {
   const auto index = static_cast<std::size_t>(partition.slowest);
-  std::cout << "\nThe pace is " << time_text(partition.slowest_ns) << " a micro-batch, set by ";
+  std::cout << "\nThe pace is " << time_text(partition.slowest_ns) << " per micro-batch, set by ";
   const auto& layers = problem.pieces;
   const bool chunks = problem.spec.chunks > 1;
   if (partition.by_link && chunks)
-    std::cout << "the link behind stage " << partition.slowest << ", for all chunks.\n";
+    std::cout << "the link after stage " << partition.slowest << ", for all chunks.\n";
   else if (partition.by_link)
-    std::cout << "the link behind layer "
+    std::cout << "the link after layer "
               << layers[static_cast<std::size_t>(partition.parts[index].end) - 1].name
-              << ", an activation there and a gradient back.\n";
+              << ", an activation forward and a gradient back.\n";
   else
     std::cout << "stage " << partition.slowest << ", forward and backward of "
               << (chunks ? std::string("all its chunks")
@@ -264,58 +265,58 @@ void print_verdict(const PartitionProblem& problem, const Partition& partition) 
 
 CLI::App* add_partition(CLI::App& app, PartitionOptions& options) {
   auto* command =
-      app.add_subcommand("partition", "Show how a model is best cut into the stages of a pipeline");
+      app.add_subcommand("partition", "Show the best split of a model into pipeline stages");
   command
       ->add_option("MODEL", options.target,
                    "Plan file, scenario, or a model for images of 1x28x28: mlp, lenet5, vgg_like, "
                    "small_resnet or logistic_regression")
       ->required();
   command->add_option("--stages", options.stages,
-                      "Stages [those of the plan; 2, or one for each of --speeds]");
+                      "Stages [from the plan; else one per value of --speeds; else 2]");
   command->add_option("--schedule", options.schedule,
-                      "A name that `leeway schedule` lists [that of the plan; 1f1b]");
+                      "A schedule of `leeway schedule` [from the plan; else 1f1b]");
   command->add_option("--micro-batches", options.micro_batches,
-                      "Micro-batches of one update [those of a plan with stages; 8]");
+                      "Micro-batches per update [from a plan with stages; else 8]");
   command->add_option("--chunks", options.chunks,
-                      "Parts of the model on each stage, for interleaved [those of the plan; 2]");
-  command->add_option("--batch", options.batch, "Samples of all micro-batches [those of the plan]");
+                      "Chunks of the model per stage, for interleaved [from the plan; else 2]");
+  command->add_option("--batch", options.batch, "Samples of all micro-batches [from the plan]");
   command->add_option("--speeds", options.speeds,
-                      "Speeds of the stages' devices, in their order: 1,2,0.5");
+                      "Speeds of the stages' devices, in order: 1,2,0.5");
   command->add_option("--memory", options.memory,
-                      "Memory of a stage, for all or one each: 512MB,2GiB");
+                      "Memory of a stage, one value for all or one per stage: 512MB,2GiB");
   command->add_option("--world", options.world,
-                      "Speed, memory bandwidth and link of a device of speed 1, as scenarios take "
-                      "it: speed=100,memory=20,link=1 or @world.toml");
+                      "Speed, memory bandwidth and link of a device of speed 1, as for scenarios: "
+                      "speed=100,memory=20,link=1 or @world.toml");
   command->add_flag("--measure", options.measure,
-                    "Compute each layer on this machine, instead of estimating it by its shape");
+                    "Measure each layer on this machine instead of estimating it from its shape");
   command->add_option(
       "--split", options.split,
-      "Take this split instead of the best: 0-3,4-7, or layers by kind [that of the "
-      "plan; none searches the best]");
+      "Use this split instead of the best: 0-3,4-7, or layers by kind; none searches the best "
+      "[from the plan]");
   return command;
 }
 
 int partition(const PartitionOptions& options) {
-  const auto question = question_of(options);
-  if (!question) return refuse(question.error());
-  const PartitionProblem& problem = question->problem;
-  const auto answer = find_partition(problem, question->split, question->split_from);
+  const auto request = make_request(options);
+  if (!request) return refuse(request.error());
+  const PartitionProblem& problem = request->problem;
+  const auto answer = find_partition(problem, request->split, request->split_from);
   if (!answer) return refuse(answer.error());
-  const std::int64_t samples = micro_batch_size(question->model.plan);
-  const std::int64_t most = largest_micro_batch(question->model.plan);
-  std::cout << question->model.plan.name << " in micro-batches of " << samples
+  const std::int64_t samples = micro_batch_size(request->model.plan);
+  const std::int64_t most = largest_micro_batch(request->model.plan);
+  std::cout << request->model.plan.name << " in micro-batches of " << samples
             << (samples == 1 ? " sample" : " samples") << ", on " << problem.spec.stages
             << (problem.spec.stages == 1 ? " stage" : " stages") << ".\n";
   if (most > samples)
-    std::cout << "By speed, micro-batches have up to " << most
-              << " samples, and memory is for those.\n";
+    std::cout << "With batches by speed, micro-batches have up to " << most
+              << " samples; memory is for those.\n";
   std::cout << "Times are ";
   if (options.measure)
     std::cout << "measured on one core of this machine";
   else
-    std::cout << "estimated from shapes, at " << question->world.speed << " GFLOP/s and "
-              << question->world.memory << " GB/s";
-  std::cout << "; links have " << question->world.link << " Gbit/s.\n\n";
+    std::cout << "estimated from shapes, at " << request->world.speed << " GFLOP/s and "
+              << request->world.memory << " GB/s";
+  std::cout << "; links have " << request->world.link << " Gbit/s.\n\n";
   print_layers(problem, *answer);
   print_parts(problem, *answer);
   print_memory(problem, *answer);

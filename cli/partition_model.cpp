@@ -10,7 +10,7 @@
 namespace leeway::cli {
 namespace {
 
-/// Of Fashion-MNIST and MNIST.
+/// The image size of Fashion-MNIST and MNIST.
 const Shape kImage{1, 28, 28};
 constexpr int kClasses = 10;
 
@@ -32,7 +32,7 @@ bool is_file(const std::string& target) {
   return extension == ".toml" || extension == ".json";
 }
 
-/// The plan of a file or of a scenario.
+/// The plan of a plan file or scenario.
 Expected<Plan> find_plan(const std::string& target) {
   if (is_file(target)) return plan_from_file(target);
   std::vector<std::string> names;
@@ -41,16 +41,16 @@ Expected<Plan> find_plan(const std::string& target) {
     names.push_back(scenario.name);
   }
   for (const auto& named : models_by_name()) names.emplace_back(named.name);
-  return Error{concat("there is no scenario, plan file (.toml, .json) or model \"", target, '"',
+  return Error{concat("unknown scenario, plan file (.toml, .json) or model \"", target, '"',
                       suggest(target, names))};
 }
 
-/// Layers and data that a program brings along are known to it alone.
-Error explained(const Error& error, const Plan& plan) {
+/// Extends the error of a plan with custom layers or data, which only its program knows.
+Error explain_unknown_layers(const Error& error, const Plan& plan) {
   if (to_json(plan).find("\"custom\"") == std::string::npos) return error;
   return Error{concat(error.text,
-                      "; this command knows built-in layers and data alone, so give a "
-                      "plan of those with the same shapes")};
+                      "; this command knows only built-in layers and data, so give a plan with "
+                      "these and the same shapes")};
 }
 
 }  // namespace
@@ -69,11 +69,11 @@ Expected<PartitionModel> partition_model(const std::string& target) {
   if (!plan) return plan.error();
   if (const auto valid = validate(*plan); !valid) return valid.error();
   auto data = load_data(plan->data, plan->seed);
-  if (!data) return explained(data.error(), *plan);
+  if (!data) return explain_unknown_layers(data.error(), *plan);
   const Dataset& train = *data->train;
   auto model = Model::build(plan->model, plan->loss, train.sample_shape(), train.classes(),
                             train.target_count(), train.label_count());
-  if (!model) return explained(model.error(), *plan);
+  if (!model) return explain_unknown_layers(model.error(), *plan);
   return PartitionModel{std::move(*plan), *model, data->train};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What `leeway partition` cuts: the model of a plan file, of a scenario, or a whole model by name.
+// The model that `leeway partition` splits: of a plan file, of a scenario, or by name.
 #include <memory>
 #include <string>
 
@@ -13,10 +13,9 @@ namespace leeway::cli {
 struct PartitionModel {
   Plan plan;
   std::shared_ptr<const Model> model;
-  std::shared_ptr<const Dataset> data;  // null: of a model by name, which is for images of 1x28x28
+  std::shared_ptr<const Dataset> data;  // null for a model by name, which takes images of 1x28x28
 };
 
-/// The error says what would be right.
 Expected<PartitionModel> partition_model(const std::string& target);
 
 }  // namespace leeway::cli

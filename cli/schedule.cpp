@@ -1,4 +1,4 @@
-// `leeway schedule`: shows what each stage of a pipeline does when.
+// `leeway schedule`: shows the operations of each pipeline stage over time.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -63,7 +63,7 @@ Spec spec_of(const ScheduleOptions& options, const pipeline::Schedule& schedule)
   return spec;
 }
 
-/// Of the terminal, else of COLUMNS, else 100.
+/// The width of the terminal, else COLUMNS, else 100.
 int columns() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -90,12 +90,12 @@ void print_figures(const Spec& spec, const ScheduleOptions& options,
   if (theory)
     std::cout << theory->part << '/' << theory->whole << " = " << text_of(*theory)
               << (options.communication > 0 || options.costs.update > 0
-                      ? ", if messages and updates took no time"
+                      ? ", without the time of messages and updates"
                       : "");
   else
-    std::cout << "there is no closed form for these sizes";
-  if (schedule.asynchronous()) std::cout << "; the more updates, the less";
-  std::cout << ".\n\nstage  activations  versions  gradients late by  idle\n";
+    std::cout << "no closed form for these sizes";
+  if (schedule.asynchronous()) std::cout << "; less with more updates";
+  std::cout << ".\n\nstage  activations  versions   age of gradients  idle\n";
   for (int stage = 0; stage < spec.stages; ++stage) {
     const auto index = static_cast<std::size_t>(stage);
     const StageUse& use = checked.stages[index];
@@ -103,12 +103,12 @@ void print_figures(const Spec& spec, const ScheduleOptions& options,
               << use.versions << std::setw(19) << use.version_lag << std::setw(6)
               << timeline.length - timeline.busy[index] << '\n';
   }
-  std::cout << "\nActivations: of micro-batches" << (spec.chunks > 1 ? " and chunks" : "")
-            << ", kept at once. Versions: of the weights, kept at once. Late by: updates.\n"
-            << "Channels between stages hold " << checked.channel_bound
+  std::cout << "\nThe most activations (of micro-batches" << (spec.chunks > 1 ? " and chunks" : "")
+            << ") and versions of the weights that a stage keeps; age in updates.\n"
+            << "Channels between stages need room for " << checked.channel_bound
             << (checked.channel_bound == 1 ? " message" : " messages")
-            << " at least, or stages wait for ever; with " << std::max(1, timeline.most_in_channel)
-            << " none waits for a place.\n";
+            << " to avoid a deadlock, and for " << std::max(1, timeline.most_in_channel)
+            << " so that no stage waits for room.\n";
 }
 
 int write_svg(const std::string& path, const Table& table, const Timeline& timeline,
@@ -127,26 +127,26 @@ int write_svg(const std::string& path, const Table& table, const Timeline& timel
 
 CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
   auto* command = app.add_subcommand(
-      "schedule", "Show what the stages of a pipeline do when, and what it takes");
-  command->add_option("NAME", options.name, "Name of the schedule; without one, lists them");
+      "schedule", "Show the operations of pipeline stages over time, and their costs");
+  command->add_option("NAME", options.name, "Name of the schedule; without it, lists them");
   command->add_option("--stages", options.stages, "Stages of the pipeline")->capture_default_str();
-  command->add_option("--micro-batches", options.micro_batches, "Micro-batches of one update")
+  command->add_option("--micro-batches", options.micro_batches, "Micro-batches per update")
       ->capture_default_str();
   command->add_option("--chunks", options.chunks,
-                      "Parts of the model on each stage, for interleaved [2]");
+                      "Chunks of the model per stage, for interleaved [2]");
   command->add_option("--updates", options.updates,
-                      "Updates shown [1; 3 for schedules that are never emptied]");
+                      "Updates to show [1; 3 for schedules without flushes]");
   command
       ->add_option("--forward", options.costs.forward,
-                   "Time of a forward of one micro-batch through one chunk of a stage")
+                   "Time of the forward of a micro-batch through one chunk")
       ->capture_default_str();
   command
       ->add_option("--backward-input", options.costs.backward_input,
-                   "Time of the gradient for its inputs")
+                   "Time of the gradient of its inputs")
       ->capture_default_str();
   command
       ->add_option("--backward-weight", options.costs.backward_weights,
-                   "Time of the gradients for its weights")
+                   "Time of the gradients of its weights")
       ->capture_default_str();
   command->add_option("--update", options.costs.update, "Time of an update")->capture_default_str();
   command
@@ -164,7 +164,7 @@ CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
 int schedule(const ScheduleOptions& options) {
   if (options.name.empty() && !options.flags.empty())
     return refuse(Error{concat(options.flags.front(),
-                               " is of one schedule; give its name, as in leeway schedule 1f1b")});
+                               " needs a schedule; give its name, as in leeway schedule 1f1b")});
   if (options.name.empty()) return list_schedules();
   const auto found = find_schedule(options.name);
   if (!found) return refuse(found.error());
@@ -182,7 +182,7 @@ int schedule(const ScheduleOptions& options) {
              spec.chunks > 1 ? concat(spec.chunks, " chunks each, ") : "", spec.micro_batches,
              spec.micro_batches == 1 ? " micro-batch" : " micro-batches",
              (*found)->asynchronous() || spec.updates > 1
-                 ? concat(" an update, ", spec.updates, spec.updates == 1 ? " update" : " updates")
+                 ? concat(" per update, ", spec.updates, spec.updates == 1 ? " update" : " updates")
                  : "");
   std::cout << title << "\n\n";
   const bool drawn = count_ops(*table) <= kMaxPictureOps;
@@ -192,8 +192,8 @@ int schedule(const ScheduleOptions& options) {
               << '\n'
               << pipeline_legend(*table) << '\n';
   else
-    std::cout << "A table of " << grouped(count_ops(*table)) << " operations, more than the "
-              << grouped(kMaxPictureOps) << " that a picture shows.\n";
+    std::cout << "The table has " << grouped(count_ops(*table)) << " operations, more than the "
+              << grouped(kMaxPictureOps) << " of a picture.\n";
   print_figures(spec, options, **found, *timeline, *checked);
   if (options.svg.empty()) return kOk;
   if (!drawn)

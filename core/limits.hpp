@@ -1,5 +1,5 @@
 #pragma once
-// Every queue, table and message has a bound, and all the bounds stand here.
+// Bounds of queues, tables and messages.
 #include <cstddef>
 #include <cstdint>
 
@@ -7,67 +7,65 @@ namespace leeway::limits {
 
 inline constexpr std::uint32_t kMaxWorkers = 65536;
 inline constexpr std::uint32_t kMaxShards = 4096;
-/// Of one pipeline.
+/// Stages of one pipeline.
 inline constexpr std::uint32_t kMaxStages = 1024;
-/// Parts of a model on one stage; letters tell them apart.
+/// Chunks of a stage; schedules name them by letters.
 inline constexpr std::uint32_t kMaxChunks = 26;
-/// Of a cluster, the program's among them.
+/// Nodes of a cluster, including the program's.
 inline constexpr std::uint32_t kMaxNodes = 4096;
-/// Events of one batch from node to program.
+/// Events in one message from a node to the program.
 inline constexpr std::size_t kMaxEventBatch = 4096;
-/// Parts of one iteration that one shard is owed by one worker: at most one a layer.
+/// Buckets of one iteration that a worker pushes to one shard: at most one per layer.
 inline constexpr std::uint32_t kMaxBuckets = 4096;
-/// Messages of neighbours that a stage keeps until it has been started as they have.
+/// Messages of neighbouring stages that a stage keeps until it receives its Start.
 inline constexpr std::size_t kMaxEarlyMessages = 65536;
-/// Parts of an unfinished iteration that shards have applied, over all of them.
+/// Applied buckets of a partial iteration, over all shards.
 inline constexpr std::uint32_t kMaxAppliedBuckets = 1u << 20;
-/// Residual layers inside one another.
+/// Nested residual layers.
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
-/// Different characters of a text.
+/// Distinct characters of a text.
 inline constexpr std::size_t kMaxVocabulary = 1u << 16;
 inline constexpr std::uint32_t kMaxBlocks = 1u << 20;
 inline constexpr std::uint32_t kMaxRank = 8;
 /// Blobs of one message.
 inline constexpr std::uint32_t kMaxBlobs = 1u << 16;
-/// Header of one message, in bytes; tensor data travels in blobs.
+/// Bytes of a message's header; tensor data travels in blobs.
 inline constexpr std::size_t kMaxHeaderBytes = 16u << 20;
-/// Bytes of one blob, and of all blobs of one message, that a peer may announce.
+/// Bytes of one blob, and of all blobs of one message.
 inline constexpr std::uint64_t kMaxBlobBytes = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{64} << 30;
-/// Processes that one mesh is connected with, and those that are about to be.
+/// Processes that one mesh is connected to or is connecting to.
 inline constexpr std::size_t kMaxPeers = 4096;
-/// Messages of one peer that have begun to arrive: one of each pair of actors.
+/// Partly received messages of one peer, one per pair of actors.
 inline constexpr std::size_t kMaxArrivals = 1u << 16;
-/// A host name, a version, a reason: texts in the greetings of processes.
+/// Bytes of a text in a greeting: a host name, a version or a reason.
 inline constexpr std::size_t kMaxGreetingText = 1024;
-/// Pulls of one worker that one shard holds: the present one and one prefetch.
+/// Pulls of one worker that a shard holds: the current one and a prefetch.
 inline constexpr std::uint32_t kMaxPullsPerWorker = 2;
-/// Pairs of who waited for whom that one shard reports.
+/// Pairs of a waiting and a straggling worker that one shard reports.
 inline constexpr std::size_t kMaxWaits = 16384;
-/// A tensor above this is cut by rows into blocks of at most this size.
+/// Larger tensors are split by rows into blocks of at most this size.
 inline constexpr std::size_t kMaxBlockBytes = 4u << 20;
-/// Tensors of a layer below this share a block.
+/// Smaller tensors of a layer share a block.
 inline constexpr std::size_t kSmallTensorBytes = 16u << 10;
-/// Distinct version lags counted one by one; larger ones share the last bin.
+/// Bins of the histogram of version lags; the last one counts all larger lags.
 inline constexpr std::size_t kLagBins = 64;
-/// Memory that the host pool keeps for reuse.
+/// Free memory that the host pool keeps for reuse.
 inline constexpr std::size_t kPoolKeepBytes = std::size_t{4} << 30;
-/// A file of keys or certificates.
+/// Bytes of a file of keys or certificates.
 inline constexpr std::size_t kMaxCertificateBytes = 1u << 20;
 inline constexpr int kMaxCertificateDays = 36500;
-/// A node's name in its certificate; X.509 allows no more.
+/// Bytes of a node's name in its certificate, the limit of X.509.
 inline constexpr std::size_t kMaxNodeNameBytes = 64;
-/// Addresses of the memory that a process shares with others of its host; memory is taken as blobs
-/// need it.
+/// Address space of a process's shared arena; it takes memory only for its blobs.
 inline constexpr std::size_t kArenaBytes = std::size_t{256} << 30;
-/// Blobs from this size on lie there.
+/// Blobs of at least this size lie in the shared arena.
 inline constexpr std::size_t kSharedBlobBytes = 64u << 10;
-/// Blobs that a process has lent to one other at a time, and their bytes; what goes beyond is
-/// copied.
+/// Blobs, and their bytes, that a process lends to one peer at a time; it copies further blobs.
 inline constexpr std::uint32_t kMaxLoans = 4096;
 inline constexpr std::size_t kMaxLentBytes = std::size_t{1} << 30;
-/// Bytes of one lender that a process holds in place; it copies what goes beyond, so that a slow
-/// reader does not pin the memory of another process.
+/// Bytes that a process borrows from one peer at a time; it copies further blobs, so that a slow
+/// reader does not pin the peer's memory.
 inline constexpr std::size_t kMaxBorrowedBytes = std::size_t{256} << 20;
 
 }  // namespace leeway::limits

@@ -1,22 +1,20 @@
-// async-pipelines: is a pipeline that is never emptied worth its old gradients?
+// async-pipelines: when is a pipeline without flushes worth its older gradients?
 //
-// By 1f1b the pipeline runs empty at each update, and stages idle. Weight stashing (PipeDream) and
-// 2bw go on without a pause, and pay with gradients of weights that are some updates old. Which of
-// the two learns faster depends on how many micro-batches an update has. With one, stages of 1f1b
-// take turns, so there is much to gain; but then weight stashing computes on weights that are up to
-// three updates old, for a stage has begun the next batches before the gradient of the first is
-// back. With many the bubble is small, and the old weights buy little. And it depends on the
-// learning rate: what is old bears a smaller one.
+// 1f1b flushes the pipeline at each update, so stages idle. Weight stashing (PipeDream) and 2bw
+// never flush, but use gradients of weights that are several updates old. Which of them learns
+// faster depends on the number of micro-batches per update. With one, the stages of 1f1b take
+// turns, so there is much to gain, but weight stashing computes on weights that are up to three
+// updates old. With many, the bubble is small and old weights gain little. It also depends on the
+// learning rate: old gradients need a smaller one.
 //
-// The program trains the same network on the same batches by four schedules, at two rates, with
-// one, three and twelve micro-batches, and tells when each came to a test loss, in virtual seconds;
-// below each table, who was first. The loss is known after some of the updates, and taken to fall
-// evenly between two of them; when an update was done is known of all. Schedules that are emptied
-// make the same updates, so what one of them has after so many updates the other has as well: they
-// differ in time alone, and are compared at the same update.
+// The program trains the same network on the same batches by four schedules, at two learning rates,
+// with one, three and twelve micro-batches. It prints the virtual seconds until each run reaches a
+// test loss, and the first schedule to reach the lowest one. The loss is known after some updates
+// and interpolated between them; the time of each update is known exactly. Schedules with flushes
+// make the same updates, so their losses are the same at each update and only their times differ.
 //
-// All is simulated, with real gradients. Other seeds and other targets give other winners: look at
-// the curves (--out DIR) before you believe a row.
+// Everything is simulated, with real gradients. Other seeds and targets have other winners: look at
+// the curves (--out DIR) before you trust a row.
 #include <leeway/actors/stages.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
@@ -41,7 +39,7 @@ constexpr std::uint32_t kMicroBatches[] = {1, 3, 12};
 constexpr double kTargets[] = {1.0, 0.7, 0.6};  // test loss
 constexpr std::int64_t kTestSamples = 1000;
 
-/// Eight layers alike, of images of 14x14 pixels, and a small one.
+/// Eight equal linear layers on images of 14x14 pixels, and a small one.
 std::vector<plan::Layer> layers() {
   std::vector<plan::Layer> all = {avg_pool(2), flatten()};
   for (int i = 0; i < 8; ++i) {
@@ -52,19 +50,19 @@ std::vector<plan::Layer> layers() {
   return all;
 }
 
-/// The test loss after so many updates, in ascending order.
+/// (number of updates, test loss), in ascending order.
 using Losses = std::vector<std::pair<double, double>>;
 
-/// When the updates of a run were done, and which of them were evaluated.
+/// Records when the updates of a run finished and which of them were evaluated.
 class Updates {
  public:
-  void look(Instant at, const Event& event) {
-    // The last shard, and of each shard the last stage, count.
+  void observe(Instant at, const Event& event) {
+    // Later shards and stages overwrite earlier ones: an update is finished when the last one is.
     if (event.kind == Event::Kind::clock_moved) done_[event.value] = (at - Instant{}).seconds();
     if (event.kind == Event::Kind::snapshot_taken)
       snapshots_[event.value] = static_cast<double>(event.iteration.value());
   }
-  /// Cuts are evaluated in order, and at last the final weights.
+  /// Snapshots are evaluated in order, and the final weights last.
   Losses losses(const std::vector<EvaluationResult>& evaluations) const {
     Losses losses;
     auto snapshot = snapshots_.begin();
@@ -75,7 +73,7 @@ class Updates {
         losses.emplace_back(static_cast<double>(done_.rbegin()->first), evaluation.loss);
     return losses;
   }
-  /// Seconds until so many updates were done; between two of them, that share of the time.
+  /// Seconds until this number of updates was finished, interpolated.
   double seconds(double updates) const {
     const auto after = done_.lower_bound(static_cast<std::int64_t>(std::ceil(updates)));
     if (after == done_.end()) return done_.empty() ? 0 : done_.rbegin()->second;
@@ -87,11 +85,11 @@ class Updates {
   }
 
  private:
-  std::map<std::int64_t, double> done_;       // updates, and when the last block had had them
-  std::map<std::int64_t, double> snapshots_;  // of each cut how many updates its weights have had
+  std::map<std::int64_t, double> done_;       // seconds by number of updates
+  std::map<std::int64_t, double> snapshots_;  // updates by snapshot
 };
 
-/// Updates until the loss was at the target, taken to fall evenly between two evaluations.
+/// Updates until the loss reached the target, interpolated between two evaluations.
 std::optional<double> updates_to(double target, const Losses& losses) {
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const auto& [updates, loss] = losses[i];
@@ -103,7 +101,7 @@ std::optional<double> updates_to(double target, const Losses& losses) {
   return std::nullopt;
 }
 
-/// Updates between the weights of a gradient and those that it was applied to, on average.
+/// Average age of the gradients, in updates.
 double mean_lag(const Result& result) {
   double lag = 0, pushes = 0;
   for (std::size_t i = 0; i < result.totals.version_lags.size(); ++i) {
@@ -113,12 +111,12 @@ double mean_lag(const Result& result) {
   return lag / std::max(pushes, 1.0);
 }
 
-/// What is compared of a run.
+/// One row of a table.
 struct Trial {
   std::string schedule;
   Result result;
   Updates updates;
-  Losses losses;  // its own, or those of another run with the same updates
+  Losses losses;  // of this run, or of another run with the same updates
 };
 
 std::optional<double> seconds_to(double target, const Trial& trial) {
@@ -150,10 +148,10 @@ Series curve_of(const Trial& trial) {
   return curve;
 }
 
-/// The least target that anybody came to, and who was first.
-class First {
+/// The lowest target that a run reached, and the schedule that reached it first.
+class Winner {
  public:
-  void look(const Trial& trial) {
+  void observe(const Trial& trial) {
     for (std::size_t i = 0; i < std::size(kTargets); ++i) {
       const auto seconds = seconds_to(kTargets[i], trial);
       if (!seconds || (best_ && i < target_) || (best_ && i == target_ && *seconds >= *best_))
@@ -164,8 +162,8 @@ class First {
     }
   }
   std::string text() const {
-    if (!best_) return "Nobody came to any of these losses.\n";
-    return concat("First at ", fixed(kTargets[target_], 1), ": ", schedule_, ".\n");
+    if (!best_) return "No run reached any of these losses.\n";
+    return concat("First to ", fixed(kTargets[target_], 1), ": ", schedule_, ".\n");
   }
 
  private:
@@ -174,10 +172,10 @@ class First {
   std::string schedule_;
 };
 
-/// How far apart evaluations are, in updates.
+/// Distance between evaluations, in updates.
 class Spacing {
  public:
-  void look(const Losses& losses) {
+  void observe(const Losses& losses) {
     for (std::size_t i = 0; i < losses.size(); ++i) {
       const double gap = losses[i].first - (i == 0 ? 0 : losses[i - 1].first);
       least_ = std::min(least_, gap);
@@ -196,7 +194,7 @@ class Spacing {
 
 std::string title_of(std::uint32_t micro_batches, double rate) {
   return concat(micro_batches, micro_batches == 1 ? " micro-batch" : " micro-batches",
-                " an update, learning rate ", rate);
+                " per update, learning rate ", rate);
 }
 
 Plan plan_of(const Plan& base, std::uint32_t micro_batches, double rate,
@@ -208,7 +206,7 @@ Plan plan_of(const Plan& base, std::uint32_t micro_batches, double rate,
   return plan;
 }
 
-/// Whether the schedule allows so many micro-batches.
+/// True if the schedule allows the plan's number of micro-batches.
 bool is_allowed(const Plan& plan) {
   return bool(pipeline::validate(pipeline_spec(plan)));
 }
@@ -229,7 +227,7 @@ class Study {
  public:
   Study(Plan base, study::Report& report) : base_(std::move(base)), report_(report) {}
 
-  /// An exit code.
+  /// Returns the exit code.
   int run_all() {
     for (const std::uint32_t micro_batches : kMicroBatches)
       for (const double rate : kRates)
@@ -243,43 +241,43 @@ class Study {
     std::string head = concat('\n', title, "\n\n", cell(17, "schedule"), cell(9, "seconds"),
                               cell(8, "idle"), cell(6, "lag"));
     for (const double target : kTargets) head += cell(9, concat("to ", fixed(target, 1)));
-    report_.tell(head + cell(11, "test loss") + cell(10, "accuracy") + '\n');
+    report_.print(head + cell(11, "test loss") + cell(10, "accuracy") + '\n');
     charts_.push_back({.title = title, .x_label = "virtual seconds", .y_label = "test loss"});
     charts_.back().y_range = {0, 2.5};
-    First first;
+    Winner winner;
     Spacing spacing;
-    std::optional<Losses> of_emptied;
+    std::optional<Losses> of_flushing;
     for (const std::string schedule : kSchedules) {
       const Plan plan = plan_of(base_, micro_batches, rate, schedule);
       if (!is_allowed(plan)) {
-        report_.tell(concat(cell(17, schedule), "   needs more micro-batches\n"));
+        report_.print(concat(cell(17, schedule), "   needs more micro-batches\n"));
         continue;
       }
       Trial trial{.schedule = schedule};
       trial.result =
           run(plan, {.quiet = true, .on_event = [&](Address, Instant at, const Event& event) {
-                       trial.updates.look(at, event);
+                       trial.updates.observe(at, event);
                      }});
       const Result& result = trial.result;
       if (result.exit_code == 130 || !result.ran)
         return report_.failed(concat(title, ", ", schedule), result);
       trial.losses = trial.updates.losses(result.totals.evaluations);
-      spacing.look(trial.losses);
-      // Alone, a pipeline that is emptied makes the same updates by each schedule.
+      spacing.observe(trial.losses);
+      // A single pipeline makes the same updates by each schedule with flushes.
       const bool alone = plan.workers == plan.pipeline.stages;
       if (alone && !(*pipeline::find_schedule(schedule))->asynchronous() && result.ok()) {
-        if (!of_emptied) of_emptied = trial.losses;
-        trial.losses = *of_emptied;
+        if (!of_flushing) of_flushing = trial.losses;
+        trial.losses = *of_flushing;
       }
-      // A loss that is not finite ends a run: that is an answer, too.
-      report_.tell(result.ok() ? row(trial)
-                               : concat(cell(17, schedule), "   ",
-                                        result.error.substr(0, result.error.find(';')), '\n'));
-      if (result.ok()) first.look(trial);
+      // Divergence is a result, too.
+      report_.print(result.ok() ? row(trial)
+                                : concat(cell(17, schedule), "   ",
+                                         result.error.substr(0, result.error.find(';')), '\n'));
+      if (result.ok()) winner.observe(trial);
       charts_.back().series.push_back(curve_of(trial));
       report_.draw(charts_);
     }
-    report_.tell(concat('\n', first.text(), spacing.text()));
+    report_.print(concat('\n', winner.text(), spacing.text()));
     return 0;
   }
 
@@ -291,20 +289,16 @@ class Study {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Scenario scenario("async-pipelines",
-                    "Compare pipelines that are never emptied with those that are.");
+  Scenario scenario("async-pipelines", "Compare pipeline schedules with and without flushes.");
   scenario
       .description(
-          "A network of nine linear layers learns Fashion-MNIST, snapshot into four stages, in "
-          "virtual "
-          "time: by four\n"
-          "schedules, with 1, 3 and 12 micro-batches an update of 48 samples, at two rates. A run "
-          "whose loss is not\n"
-          "finite is told as such: at the larger rate that may happen to old gradients. \"Idle\": "
-          "the share of the\n"
-          "time in which stages compute nothing; \"lag\": how many updates old gradients are, on "
-          "average; \"to 0.7\":\n"
-          "seconds until the test loss was there, taken to fall evenly between two evaluations.")
+          "A network of nine linear layers learns Fashion-MNIST in virtual time, split into\n"
+          "four stages, by four schedules, at two learning rates, with 1, 3 and 12 micro-\n"
+          "batches per update of 48 samples. Runs whose loss is not finite are reported as\n"
+          "such; old gradients can cause that at the larger rate. \"idle\" is the share of time\n"
+          "in which stages compute nothing, \"lag\" the average age of gradients in updates, and\n"
+          "\"to 0.7\" the seconds until the test loss reached 0.7, interpolated between\n"
+          "evaluations.")
       .decides({"--schedule", "--chunks", "--micro-batches", "--lr", "--gradients"})
       .decides(study::kOfClusters)
       .decides(study::kOfRunFolders)
@@ -324,8 +318,8 @@ int main(int argc, char** argv) {
   study::Report report(line);
   const auto most = *std::max_element(std::begin(kMicroBatches), std::end(kMicroBatches));
   if (line.plan.batch < most)
-    return report.refuse(concat("--batch: ", line.plan.batch, " samples cannot be ", most,
-                                " micro-batches; give --batch ", most, " or more"));
+    return report.refuse(concat("--batch: ", line.plan.batch, " samples cannot be split into ",
+                                most, " micro-batches; give --batch ", most, " or more"));
   auto status = study::share_data(line.plan, kTestSamples);
   if (status) status = study::check(all_plans(line.plan));
   if (status) status = report.open();

@@ -1,14 +1,14 @@
-// bubble-study: how long the stages of a pipeline stand idle, by every schedule there is.
+// bubble-study: the idle time of pipeline stages under every schedule.
 //
-// At the beginning of an update the last stage waits for the first activation, and at its end the
-// first one for the last gradient: that is the bubble. Every schedule has a formula for it, which
-// takes all parts of the model for equally expensive, and messages and updates for free. Here the
-// same is measured with the actors that train for real, in virtual time, in a world where that is
-// so: the two agree to the last digit, and the last column says so. With --world latency=1ms one
-// sees what the formulas leave out: what messages between stages cost, and pulls and pushes.
+// At the start of an update the last stage waits for the first activation, and at its end the first
+// stage waits for the last gradient: this is the bubble. Each schedule has a formula for it, which
+// assumes stages of equal cost and free messages and updates. The program runs the real actors in
+// virtual time, in a world where these assumptions hold, and compares: the results agree to the
+// last digit. --world latency=1ms adds what the formulas leave out: the cost of messages, pulls and
+// pushes.
 //
-// The model is sixteen layers that take a millisecond each for one sample, so that each number of
-// stages cuts it evenly; nothing is computed, only counted (--gradients none).
+// The model has sixteen layers that take a millisecond per sample, so that every number of stages
+// splits it evenly. Costs are counted, not computed (--gradients none).
 #include <leeway/core/check.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
@@ -30,8 +30,7 @@ constexpr int kStages[] = {2, 4, 8};
 constexpr int kMicroBatches[] = {4, 8, 16, 32};
 constexpr int kUpdates = 30;
 
-/// A layer for counting: a million operations a sample, and a single weight, whose update costs
-/// next to nothing.
+/// A layer with a million operations per sample and a single weight, whose update is nearly free.
 class Unit final : public Layer {
  public:
   std::string_view kind() const override { return "unit"; }
@@ -45,7 +44,7 @@ class Unit final : public Layer {
   void backward(const BackwardArgs&) const override { LW_CHECK(false, "give --gradients none"); }
 };
 
-/// The layers in so many equal parts: "0-3,4-7,8-11,12-15".
+/// A split of the layers into equal parts: "0-3,4-7,8-11,12-15".
 std::string equal_split(std::uint32_t parts) {
   const std::uint32_t length = kLayers / parts;
   std::vector<std::string> all;
@@ -64,13 +63,13 @@ Plan plan_of(const Plan& base, const pipeline::Spec& spec) {
                    .chunks = chunks,
                    .split = equal_split(stages * chunks)};
   plan.micro_batches = static_cast<std::uint32_t>(spec.micro_batches);
-  plan.batch = plan.micro_batches;  // a sample each
+  plan.batch = plan.micro_batches;  // one sample each
   plan.consistency = ssp(stages);   // room for the versions that weight_stashing keeps
   plan.stop = {.epochs = 0, .iterations = kUpdates};
   return plan;
 }
 
-/// From the first forward's start to the last backward's end.
+/// The time from the start of the first forward to the end of the last backward.
 struct Span {
   std::optional<Instant> begin, end;
 
@@ -80,7 +79,7 @@ struct Span {
   }
 };
 
-/// The share of all stages' time in which they compute nothing.
+/// The share of the stages' time in which they compute nothing.
 double idle(const Result& result, const Span& span) {
   double busy = 0;
   for (const auto& worker : result.totals.workers) busy += worker.compute.seconds();
@@ -90,10 +89,10 @@ double idle(const Result& result, const Span& span) {
 
 struct Theory {
   double share = 0;
-  bool played = false;  // there is no formula for these sizes
+  bool played = false;  // no formula for these sizes
 };
 
-/// By the schedule's formula; where it has none for these sizes, its table is played.
+/// The result of the schedule's formula; without one for these sizes, of playing its table.
 Theory theory(const pipeline::Schedule& schedule, const pipeline::Spec& spec) {
   Theory theory;
   auto share = schedule.bubble(spec, {});
@@ -119,7 +118,7 @@ pipeline::Spec spec_of(const pipeline::CatalogueEntry& entry, int stages, int mi
           .updates = kUpdates};
 }
 
-/// All runs that the schedules allow.
+/// All plans that the schedules allow.
 std::vector<study::Named> all_plans(const Plan& base) {
   std::vector<study::Named> all;
   for (const auto& entry : pipeline::catalogue())
@@ -136,27 +135,27 @@ class Study {
  public:
   Study(Plan base, study::Report& report) : base_(std::move(base)), report_(report) {}
 
-  /// An exit code.
+  /// Returns the exit code.
   int run_all() {
     std::string head = "schedule    stages";
     for (const int micro_batches : kMicroBatches)
       head += cell(kWidth, concat(micro_batches, " micro-batches"));
-    report_.tell(head + cell(kWidth, "difference") + '\n');
+    report_.print(head + cell(kWidth, "difference") + '\n');
     for (const auto& entry : pipeline::catalogue())
       for (const int stages : kStages)
         if (const int code = measure(entry, stages)) return code;
-    report_.tell(concat("\nMeasured and expected differ by at most ", points(most_),
-                        " percentage points.\n",
-                        played_ ? "* There is no formula for these sizes: what the schedule's "
-                                  "table comes to when it is played.\n"
-                                : ""));
+    report_.print(concat("\nMeasured and expected differ by at most ", points(most_),
+                         " percentage points.\n",
+                         played_ ? "* No formula for these sizes: the result of playing the "
+                                   "schedule's table.\n"
+                                 : ""));
     return report_.end();
   }
 
  private:
   static constexpr std::size_t kWidth = 19;
 
-  /// The row of a schedule and a number of stages. An exit code.
+  /// Prints the row of a schedule and a number of stages. Returns the exit code.
   int measure(const pipeline::CatalogueEntry& entry, int stages) {
     std::string row = concat(entry.name, std::string(16 - entry.name.size(), ' '),
                              stages < 10 ? " " : "", stages);
@@ -181,7 +180,7 @@ class Study {
       row +=
           cell(kWidth, concat(percent(measured), " (", percent(expected), played ? "*" : "", ')'));
     }
-    report_.tell(row + cell(kWidth, points(difference)) + '\n');
+    report_.print(row + cell(kWidth, points(difference)) + '\n');
     most_ = std::max(most_, difference);
     return 0;
   }
@@ -199,20 +198,16 @@ int main(int argc, char** argv) {
     return std::unique_ptr<Layer>(std::make_unique<Unit>());
   });
   Scenario scenario("bubble-study",
-                    "Measure how long the stages of a pipeline idle, against the formulas.");
+                    "Compare the idle time of pipeline stages with the schedules' formulas.");
   scenario
       .description(
-          "Six schedules, 2 to 8 stages and 4 to 32 micro-batches an update, thirty updates each, "
-          "in virtual time\n"
-          "and without noise. In the table: the share of their time in which stages compute "
-          "nothing, in brackets what\n"
-          "the schedule's formula says, and last by how much the two differ in this row, in "
-          "percentage points.\n"
-          "* stands where there is no formula for the sizes, and the schedule's table is played "
-          "instead, - where the\n"
-          "schedule does not allow them; interleaved has two chunks a stage. --world latency=1ms "
-          "makes messages cost,\n"
-          "--slow 1:2x slows the second stage of each pipeline down.")
+          "Six schedules, 2 to 8 stages and 4 to 32 micro-batches per update, thirty updates\n"
+          "each, in virtual time and without noise. The table shows the share of time in which\n"
+          "stages compute nothing, in brackets the share by the schedule's formula, and the\n"
+          "largest difference in the row in percentage points. * marks sizes without a formula,\n"
+          "for which the schedule's table is played instead, and - sizes that the schedule does\n"
+          "not allow. interleaved has two chunks per stage. --world latency=1ms gives messages\n"
+          "a cost, --slow 1:2x slows down the second stage of each pipeline.")
       .decides({"--epochs", "--batch", "--micro-batches", "--iterations", "--seconds",
                 "--until-accuracy", "--evaluate-every", "--workers", "--staleness", "--balance",
                 "--gradients", "--fault", "--from"})

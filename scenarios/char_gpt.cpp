@@ -1,9 +1,9 @@
 // char-gpt: two workers teach a small transformer to write like the King James Bible, character by
 // character.
 //
-// The text is that of Debian's package bible-kjv; --data FILE takes another. A tenth of it is set
-// aside, and the loss there says how well the next character can be told: in bits, 1.44 times the
-// number. At the end the model writes a few lines of its own; `leeway sample RUN` asks for more.
+// The text comes from Debian's package bible-kjv; --data FILE takes another. A tenth of it is held
+// out for the test loss, the cross entropy per character (times 1.44 in bits). At the end the model
+// writes a few lines; `leeway sample RUN` writes more.
 #include <leeway/runtime/sample.hpp>
 #include <leeway/runtime/scenario.hpp>
 
@@ -12,15 +12,13 @@
 using namespace leeway;
 
 int main(int argc, char** argv) {
-  Scenario scenario("char-gpt", "Learn to write from a text, with a small transformer.");
+  Scenario scenario("char-gpt", "Train a small transformer to write text.");
   scenario
       .description(
-          "A GPT of two layers, four heads and width 128 sees 64 characters and tells the next; "
-          "AdamW with a\n"
-          "cosine schedule. The text is the King James Bible (apt-get install bible-kjv), or that "
-          "of --data FILE.\n"
-          "What it has learned is kept in the run folder: leeway sample RUN --prompt \"In the \" "
-          "writes more.")
+          "A GPT of two layers, four heads and width 128 predicts the next of 64 characters;\n"
+          "AdamW with a cosine lr schedule. The text is the King James Bible (apt-get install\n"
+          "bible-kjv), or that of --data FILE. The run folder keeps the model: leeway sample\n"
+          "RUN --prompt \"In the \" writes more.")
       .data(text(64))
       .model(gpt({.layers = 2, .width = 128, .heads = 4}))
       .loss(softmax_cross_entropy())
@@ -42,7 +40,7 @@ int main(int argc, char** argv) {
     std::cerr << "char-gpt: " << written.error().text << '\n';
     return 1;
   }
-  std::cout << "\nWhat it writes:\n\n" << *written << '\n';
-  if (!result.folder.empty()) std::cout << "\nMore of it: leeway sample " << result.folder << '\n';
+  std::cout << "\nGenerated text:\n\n" << *written << '\n';
+  if (!result.folder.empty()) std::cout << "\nFor more: leeway sample " << result.folder << '\n';
   return 0;
 }

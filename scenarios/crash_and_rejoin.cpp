@@ -1,10 +1,9 @@
-// crash-and-rejoin: what the loss of a worker costs, and what is not lost.
+// crash-and-rejoin: the cost of losing a worker.
 //
-// Four workers learn Fashion-MNIST twice: undisturbed, and with a worker that crashes and is
-// started again, one that stands still for a while, and one that joins late. Every sample is
-// trained once per epoch either way, so the accuracy is the same; what the crash costs is time. The
-// program fails if a sample was lost. With --simulate the same happens in virtual time, on nodes of
-// their own.
+// Four workers learn Fashion-MNIST twice: undisturbed, and with a worker that crashes and restarts,
+// one that freezes for a while, and one that joins late. Every sample is trained once per epoch in
+// both runs, so the accuracy is the same and only time is lost. The program fails if a sample is
+// lost. --simulate does the same in virtual time.
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/runtime/scenario.hpp>
@@ -28,7 +27,7 @@ std::string row(const std::string& name, const Result& result) {
   return text + '\n';
 }
 
-/// Flags may leave fewer workers than the program's own faults befall; then there must be others.
+/// Flags may remove workers that the program's own faults need; then other faults must be given.
 Status check_faults(const std::vector<plan::Fault>& own, const Plan& plan) {
   const auto left = std::ranges::count_if(own, [&](const plan::Fault& fault) {
     return std::ranges::find(plan.faults, fault) != plan.faults.end();
@@ -37,7 +36,7 @@ Status check_faults(const std::vector<plan::Fault>& own, const Plan& plan) {
   if (left == static_cast<std::ptrdiff_t>(own.size()) || faults > left) return {};
   const bool too_few = std::ranges::any_of(
       own, [&](const plan::Fault& fault) { return fault.actor.index >= plan.workers; });
-  return Error{concat("of the ", own.size(), " faults that this program is about ", left,
+  return Error{concat("of the program's ", own.size(), " faults ", left,
                       left == 1 ? " is left" : " are left", "; give ",
                       too_few ? "--workers 4 or more (with --stages 2: --pipelines 2), or " : "",
                       "faults such as --fault \"1:crash(1s)@150\"")};
@@ -46,15 +45,13 @@ Status check_faults(const std::vector<plan::Fault>& own, const Plan& plan) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Scenario scenario("crash-and-rejoin",
-                    "Lose a worker and get it back, in the middle of training.");
+  Scenario scenario("crash-and-rejoin", "Crash and restart a worker in the middle of training.");
   scenario
       .description(
-          "A 784-512-256-10 network on Fashion-MNIST, once undisturbed and once with the faults of "
-          "the plan\n"
-          "(--fault adds more): worker 2 crashes in iteration 150 and is started again a second "
-          "later, worker 1\n"
-          "stands still for half a second, worker 3 joins after half a second.")
+          "A 784-512-256-10 network on Fashion-MNIST, once undisturbed and once with the faults\n"
+          "of the plan (--fault adds more): worker 2 crashes in iteration 150 and restarts a\n"
+          "second later, worker 1 freezes for half a second, and worker 3 joins after half a\n"
+          "second.")
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())
@@ -75,7 +72,7 @@ int main(int argc, char** argv) {
   auto status = check_faults(scenario.plan().faults, line.plan);
   if (status) status = report.open();
   if (!status) return report.refuse(status.error().text);
-  report.tell(
+  report.print(
       "                    time     trained    partial   accuracy   samples of each worker\n");
   std::uint64_t trained = 0;
   for (const bool disturbed : {false, true}) {
@@ -87,10 +84,10 @@ int main(int argc, char** argv) {
     if (!options.folder.empty()) options.folder += "/" + name;
     const Result result = run(plan, options);
     if (!result.ok()) return report.failed(name, result);
-    report.tell(row(name, result));
+    report.print(row(name, result));
     if (disturbed && result.samples_trained != trained) {
-      std::cerr << "crash-and-rejoin: " << trained << " samples were to be trained, and "
-                << result.samples_trained << " were: that is a bug\n";
+      std::cerr << "crash-and-rejoin: trained " << result.samples_trained << " samples instead of "
+                << trained << "; this is a bug\n";
       return 1;
     }
     trained = result.samples_trained;

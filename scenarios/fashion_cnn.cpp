@@ -1,8 +1,8 @@
-// fashion-cnn: a convolutional network in the manner of VGG learns Fashion-MNIST with two workers.
+// fashion-cnn: two workers train a VGG-like convolutional network on Fashion-MNIST.
 //
-// Training images are turned and moved at random, anew in each epoch, so that the network does not
-// learn them by heart: try --augment none. A GPU does it faster, if there is one: --device cuda, or
-// --device workers=cuda to keep the parameters on the processor.
+// Training images are flipped and shifted at random in each epoch, against overfitting: compare
+// --augment none. To use a GPU, give --device cuda, or --device workers=cuda to keep the parameters
+// on the CPU.
 #include <leeway/runtime/scenario.hpp>
 
 using namespace leeway;
@@ -12,10 +12,9 @@ int main(int argc, char** argv) {
                     "Classify Fashion-MNIST with a convolutional network, two workers.");
   scenario
       .description(
-          "Two stages of 3x3 convolutions, 64 and 128 channels, then 256 hidden units; momentum "
-          "SGD with a\n"
-          "cosine schedule, images flipped and shifted at random (--augment). Reaches about 92% of "
-          "the test set.")
+          "Two blocks of 3x3 convolutions with 64 and 128 channels, then 256 hidden units;\n"
+          "momentum SGD with a cosine lr schedule, images flipped and shifted at random\n"
+          "(--augment). Reaches a test accuracy of about 92%.")
       .data(fashion_mnist())
       .model(vgg_like(10))
       .loss(softmax_cross_entropy())

@@ -1,8 +1,6 @@
-// fashion-lenet: LeNet-5, the small convolutional network of 1998, learns Fashion-MNIST with two
-// workers.
+// fashion-lenet: two workers train LeNet-5 (1998) on Fashion-MNIST.
 //
-// Its 62,000 weights are a fraction of those of fashion-cnn, and so is the time that an epoch
-// takes.
+// It has 62,000 weights, a fraction of fashion-cnn's, and trains much faster.
 #include <leeway/runtime/scenario.hpp>
 
 using namespace leeway;
@@ -11,9 +9,8 @@ int main(int argc, char** argv) {
   Scenario scenario("fashion-lenet", "Classify Fashion-MNIST with LeNet-5, two workers.");
   scenario
       .description(
-          "Two 5x5 convolutions of 6 and 16 channels, then 120 and 84 hidden units; momentum SGD "
-          "with a cosine\n"
-          "schedule, images flipped at random (--augment).")
+          "Two 5x5 convolutions with 6 and 16 channels, then 120 and 84 hidden units; momentum\n"
+          "SGD with a cosine lr schedule, images flipped at random (--augment).")
       .data(fashion_mnist())
       .model(lenet5(10))
       .loss(softmax_cross_entropy())

@@ -1,9 +1,9 @@
-// fashion-mlp: a multi-layer perceptron learns Fashion-MNIST with four workers, one of which is
-// slow in random bursts.
+// fashion-mlp: four workers train a multi-layer perceptron on Fashion-MNIST; one of them is slow in
+// random bursts.
 //
-// The workers may be up to three iterations ahead of the slowest, so the others go on working while
-// worker 3 has a slow spell, and catch it up when it is back. Try --staleness bsp to see everybody
-// wait, or --slow none for an even field.
+// Workers may run up to three iterations ahead of the slowest, so the others continue while worker
+// 3 is slow, and it catches up afterwards. With --staleness bsp all of them wait; --slow none
+// removes the straggler.
 #include <leeway/runtime/scenario.hpp>
 
 using namespace leeway;
@@ -14,10 +14,9 @@ int main(int argc, char** argv) {
       "Classify Fashion-MNIST with an MLP, four workers, one of them slow in bursts.");
   scenario
       .description(
-          "A 784-512-256-10 network, momentum SGD, two shards. Workers run ahead of the slowest by "
-          "at most three\n"
-          "iterations (--staleness), so that the slow spells of worker 3 (--slow) do not stop the "
-          "others.")
+          "A 784-512-256-10 network, momentum SGD, two shards. Workers run at most three\n"
+          "iterations ahead of the slowest (--staleness), so that the slow bursts of worker 3\n"
+          "(--slow) do not stop the others.")
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())

@@ -1,8 +1,6 @@
-// linear-regression: two workers find the line y = 3x + 2 in noisy samples. The smallest scenario
-// there is.
+// linear-regression: two workers fit the line y = 3x + 2 to noisy samples. The smallest scenario.
 //
-// It looks at its own result: the program fails when the line that was found is not the one that
-// was hidden.
+// The program checks its result and fails if it found another line.
 #include <leeway/runtime/scenario.hpp>
 
 #include <cmath>
@@ -29,6 +27,6 @@ int main(int argc, char** argv) {
   std::cout << "\nFound y = " << slope << " x + " << intercept << '\n';
   const bool found = std::abs(slope - 3) < 0.05 && std::abs(intercept - 2) < 0.05;
   if (!found)
-    std::cerr << "linear-regression: that is not y = 3 x + 2; train longer (--epochs 10)\n";
+    std::cerr << "linear-regression: this is not y = 3 x + 2; train longer (--epochs 10)\n";
   return found ? 0 : 1;
 }

@@ -1,14 +1,15 @@
-// pipeline-gpt: a small transformer, cut into two stages that train it together, learns to write
-// like the King James Bible, character by character.
+// pipeline-gpt: trains a small transformer in two pipeline stages to write like the King James
+// Bible, character by character.
 //
-// Each stage has its layers, its weights and a thread of its own. A batch goes through the pipeline
-// in micro-batches: while the second stage has one, the first has the next. By 1f1b nobody begins
-// an update before the one before has reached all stages, so what is learned is what one worker
-// would learn, but for the order of a few sums. The table of the embedding stands at both ends: the
-// last stage borrows it from the first, and each adds its part of the gradient.
+// Each stage has its own layers, weights and thread. A batch goes through the pipeline in
+// micro-batches: while the second stage computes one, the first computes the next. By 1f1b all
+// stages finish an update before the next begins, so the model learns what one worker would, except
+// for the order of a few sums. The embedding's table is tied: the last stage uses the first stage's
+// weights, and both contribute gradients.
 //
-// One sees the loss fall from 4.3 to 1.3 or so, how busy each stage was, and at the end a few lines
-// that the model writes. Try --schedule zero_bubble_h1, --stages 4, or --pipelines 2 --staleness 2.
+// The loss falls from about 4.3 to 1.3. The summary shows how busy each stage was, and at the end
+// the model writes a few lines. Try --schedule zero_bubble_h1, --stages 4, or --pipelines 2
+// --staleness 2.
 #include <leeway/monitoring/format.hpp>
 #include <leeway/runtime/sample.hpp>
 #include <leeway/runtime/scenario.hpp>
@@ -21,29 +22,26 @@ using namespace leeway;
 
 namespace {
 
-/// Of the first and the last samples whose loss was reported.
-void tell_loss(const Result& result) {
+/// Prints the first and the last reported training loss.
+void print_losses(const Result& result) {
   std::vector<double> losses;
   for (const Progress& progress : result.history)
     if (std::isfinite(progress.train_loss)) losses.push_back(progress.train_loss);
   if (losses.empty()) return;
-  std::cout << "\nTraining loss: " << fixed(losses.front(), 2) << " at first, "
+  std::cout << "\nTraining loss: " << fixed(losses.front(), 2) << " at the start, "
             << fixed(losses.back(), 2) << " at the end\n";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Scenario scenario("pipeline-gpt",
-                    "Learn to write from a text, with a transformer cut into stages.");
+  Scenario scenario("pipeline-gpt", "Train a transformer in pipeline stages to write text.");
   scenario
       .description(
-          "A GPT of four layers, four heads and width 64 sees 64 characters and tells the next; "
-          "AdamW with a\n"
-          "cosine schedule. Each of two stages has half of the layers, and a batch goes through "
-          "them in sixteen\n"
-          "micro-batches. The text is the King James Bible (apt-get install bible-kjv), or that "
-          "of --data FILE.")
+          "A GPT of four layers, four heads and width 64 predicts the next of 64 characters;\n"
+          "AdamW with a cosine lr schedule. Each of two stages has half of the layers, and a\n"
+          "batch goes through them in sixteen micro-batches. The text is the King James Bible\n"
+          "(apt-get install bible-kjv), or that of --data FILE.")
       .data(text(64))
       .model(gpt({.layers = 4, .width = 64, .heads = 4}))
       .loss(softmax_cross_entropy())
@@ -61,7 +59,7 @@ int main(int argc, char** argv) {
 
   const Result result = run(scenario, argc, argv);
   if (!result.ok()) return result.exit_code;
-  if (result.learned()) tell_loss(result);
+  if (result.learned()) print_losses(result);
   const std::uint32_t stages = result.plan.pipeline.stages;
   for (std::size_t i = 0; i < result.totals.workers.size(); ++i)
     std::cout << "Pipeline " << i / stages << ", stage " << i % stages << ": computed "
@@ -73,6 +71,6 @@ int main(int argc, char** argv) {
     std::cerr << "pipeline-gpt: " << written.error().text << '\n';
     return 1;
   }
-  std::cout << "\nWhat it writes:\n\n" << *written << '\n';
+  std::cout << "\nGenerated text:\n\n" << *written << '\n';
   return 0;
 }

@@ -1,11 +1,11 @@
-// stragglers: what a slow worker does to training under each policy.
+// stragglers: the effect of a slow worker on training under each policy.
 //
 // The same network learns Fashion-MNIST under bsp, backup with one spare worker, ssp with a bound
 // of 1, 2, 4 and 8, adaptive, and asp: once with four equal workers, and once with worker 3 slow in
-// random bursts. Prints a table and draws the test loss against time. Bounded staleness is no free
-// lunch: with equal workers nobody has to wait long, and the policies that apply every push on its
-// own do more work than bsp, which applies one sum a round. On few cores the workers share them;
-// --simulate gives each one a node of its own.
+// random bursts. Prints a table and plots the test loss over time. With equal workers bounded
+// staleness does not pay: waits are short, and policies that apply every push separately do more
+// work than bsp, which applies one sum per round. Workers share the machine's cores; --simulate
+// gives each worker its own node.
 #include <leeway/monitoring/format.hpp>
 #include <leeway/runtime/scenario.hpp>
 
@@ -23,7 +23,7 @@ struct Policy {
   plan::Consistency consistency;
 };
 
-/// Seconds until the test accuracy was first seen at the target.
+/// Seconds until an evaluation first reached the target accuracy.
 std::string time_to_target(const Result& result) {
   for (const auto& evaluation : result.totals.evaluations)
     if (evaluation.accuracy >= kTarget)
@@ -53,9 +53,8 @@ int main(int argc, char** argv) {
       "Compare bsp, backup, ssp and asp, with and without a worker that is slow in bursts.");
   scenario
       .description(
-          "Sixteen runs of a 784-512-256-10 network on Fashion-MNIST: eight policies, each with "
-          "equal workers and\n"
-          "with one that is slow.")
+          "Sixteen runs of a 784-512-256-10 network on Fashion-MNIST: eight policies, each with\n"
+          "equal workers and with one slow worker.")
       .decides({"--staleness", "--prefetch", "--no-prefetch"})
       .decides(study::kOfPipelines)
       .data(fashion_mnist())
@@ -82,10 +81,10 @@ int main(int argc, char** argv) {
   study::Report report(line);
   if (line.plan.stragglers.empty())
     return report.refuse(
-        "nobody is slow, so there is nothing to compare with equal workers; give --workers 4 or "
-        "more, or somebody with --slow 1:4x");
+        "no worker is slow, so both parts of the table would be equal; give --workers 4 or more, "
+        "or a slow worker with --slow 1:4x");
   if (line.plan.workers < 2)
-    return report.refuse("--workers: one alone has nobody to wait for; give --workers 2 or more");
+    return report.refuse("--workers: a single worker never waits; give --workers 2 or more");
   for (const auto& policy : policies) {
     Plan plan = line.plan;
     plan.consistency = policy.consistency;
@@ -93,7 +92,7 @@ int main(int argc, char** argv) {
       return report.refuse(policy.name + ": " + valid.error().text);
   }
   if (const auto opened = report.open(); !opened) return report.refuse(opened.error().text);
-  report.tell("       policy   workers     time  samples/s  waiting   gap  accuracy   to 85%\n");
+  report.print("       policy   workers     time  samples/s  waiting   gap  accuracy   to 85%\n");
   std::vector<Chart> charts;
   for (const std::string field : {"equal", "straggler"}) {
     charts.push_back({.title = field == "equal" ? "Equal workers" : "One worker slow in bursts",
@@ -112,7 +111,7 @@ int main(int argc, char** argv) {
       for (const auto& evaluation : result.totals.evaluations)
         curve.points.emplace_back((evaluation.now - Instant{}).seconds(), evaluation.loss);
       charts.back().series.push_back(std::move(curve));
-      report.tell(row(policy.name, field, result));
+      report.print(row(policy.name, field, result));
       report.draw(charts);
     }
   }

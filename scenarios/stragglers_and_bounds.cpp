@@ -1,11 +1,11 @@
-// stragglers-and-bounds: which staleness bound pays when.
+// stragglers-and-bounds: the best staleness bound for each kind of straggler.
 //
-// Eight workers learn Fashion-MNIST in five worlds - equal workers, one slow in bursts, one always
-// slow, a heavy tail for all, a slow network - under bsp, backup, ssp, adaptive and asp, and two of
-// them with batches by speed; each with five seeds. All of it is simulated, every node with a
-// processor of its own, so the times do not depend on this machine; gradients are real, so the
-// accuracies are those that such a cluster would reach. Prints a table for each world, and draws
-// the test loss against time. docs/scenarios.md tells what it found.
+// Eight workers learn Fashion-MNIST in five worlds (equal workers, one slow in bursts, one always
+// slow, a heavy tail for all, a slow network) under bsp, backup, ssp, adaptive and asp, two of them
+// also with batches by speed; each with five seeds. Times are simulated with a CPU per node, so
+// they do not depend on this machine; gradients are real, so a real cluster would reach the same
+// accuracies. Prints a table for each world and plots the test loss over time. docs/scenarios.md
+// discusses the results.
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/runtime/scenario.hpp>
@@ -28,19 +28,19 @@ using study::cell;
 
 namespace {
 
-// Test accuracies, for the columns "to 82%" and "to 85%".
+// Test accuracies of the columns "to 82%" and "to 85%".
 constexpr std::array<double, 2> kTargets = {0.82, 0.85};
 constexpr std::int64_t kTestSamples = 2000;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kSeeds = 5;
 
-/// What the workers have to cope with.
+/// A world: its name and its changes to the plan.
 struct Field {
   std::string name;
   void (*add)(Plan& plan);
 };
 
-/// The worker that is slow, where one is.
+/// The worker that is slow in worlds with one slow worker.
 std::uint32_t last_worker(const Plan& plan) {
   return plan.workers - 1;
 }
@@ -75,12 +75,12 @@ const Policy kPolicies[] = {{"bsp", bsp()},
                             {"adaptive(1,8)", adaptive(1, 8)},
                             {"asp", asp()}};
 
-/// What is kept of a run.
+/// The figures of a run.
 struct Outcome {
-  std::array<double, kTargets.size()> to_target;  // seconds until it was first seen
+  std::array<double, kTargets.size()> to_target;  // seconds until first reached
   double seconds = 0;
   double waiting = 0;  // share of the workers' time
-  double lag = 0;      // updates between the weights of a gradient and those it met, on average
+  double lag = 0;      // average age of gradients in updates
   double accuracy = 0;
   std::vector<std::pair<double, double>> losses;  // by time
 };
@@ -118,7 +118,7 @@ struct Trial {
   Outcome outcome;
 };
 
-/// Every policy with every seed, seeds side by side.
+/// Every policy with every seed; the seeds of a policy are adjacent.
 std::vector<Trial> every_trial(const Field& field, const Plan& base) {
   std::vector<Trial> trials;
   for (const auto& policy : kPolicies)
@@ -134,8 +134,8 @@ std::vector<Trial> every_trial(const Field& field, const Plan& base) {
   return trials;
 }
 
-/// Runs all, as many at once as there are cores. `tell` is called after each, by one thread at a
-/// time. Returns the exit code of the first that did not end well, and has `report` say why.
+/// Runs all trials, one per core at a time. Calls `tell` after each, from one thread at a time.
+/// Reports the first failed run and returns its exit code.
 int run_all(std::span<Trial> trials, study::Report& report,
             const std::function<void(std::size_t)>& tell) {
   std::atomic<std::size_t> next = 0;
@@ -157,11 +157,11 @@ int run_all(std::span<Trial> trials, study::Report& report,
   std::vector<std::jthread> threads;
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i)
     threads.emplace_back(work);
-  threads.clear();  // waits for them
+  threads.clear();  // joins them
   return exit_code;
 }
 
-/// The least, the median and the largest of a number of some runs.
+/// Minimum, median and maximum over the seeds.
 struct Spread {
   Spread(std::span<const Trial> trials, const std::function<double(const Outcome&)>& number) {
     std::vector<double> all;
@@ -179,8 +179,7 @@ std::span<const Trial> seeds_of(std::span<const Trial> trials, std::size_t polic
   return trials.subspan(policy * kSeeds, kSeeds);
 }
 
-/// A column of the times to a target: the median, its mark if no policy has a lesser one, and the
-/// spread.
+/// A column of the times to a target: the median with its spread, marked if it is the best.
 std::vector<std::string> times_to(std::size_t target, std::span<const Trial> trials) {
   const auto text = [](double seconds) { return seconds == kNever ? "never" : fixed(seconds, 2); };
   std::vector<Spread> spreads;
@@ -221,7 +220,7 @@ std::string table_of(const Field& field, std::span<const Trial> trials) {
   return table;
 }
 
-/// The curve of each policy's median seed: of the run that was in the middle at the first target.
+/// The curve of each policy's median seed, by the time to the first target.
 Chart chart_of(const Field& field, std::span<const Trial> trials) {
   Chart chart{.title = field.name, .x_label = "virtual seconds", .y_label = "test loss"};
   for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
@@ -243,14 +242,14 @@ class Study {
     for (const auto& field : kFields)
       for (auto& trial : every_trial(field, base)) trials_.push_back(std::move(trial));
   }
-  /// A seed's plans differ from the others' in nothing that could be refused.
+  /// Plans of one seed are enough: validity does not depend on the seed.
   std::vector<study::Named> plans_to_check() const {
     std::vector<study::Named> plans;
     for (std::size_t i = 0; i < trials_.size(); i += kSeeds)
       plans.push_back({trials_[i].name, trials_[i].plan});
     return plans;
   }
-  /// Tells and draws each field when the last run of it has ended. Returns the exit code.
+  /// Prints and plots each world when its last run has ended. Returns the exit code.
   int run(study::Report& report, bool quiet) {
     const bool terminal = !quiet && isatty(STDERR_FILENO) == 1;
     std::size_t done = 0;
@@ -261,7 +260,7 @@ class Study {
       if (terminal) std::cerr << "\r\x1b[K" << std::flush;
       for (std::size_t shown;
            (shown = charts.size()) < std::size(kFields) && missing[shown] == 0;) {
-        report.tell(table_of(kFields[shown], trials_of(shown)));
+        report.print(table_of(kFields[shown], trials_of(shown)));
         charts.push_back(chart_of(kFields[shown], trials_of(shown)));
         report.draw(charts, {.chart_height = 420});
       }
@@ -283,19 +282,15 @@ class Study {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Scenario scenario("stragglers-and-bounds",
-                    "Find which staleness bound pays when, in five simulated worlds.");
+  Scenario scenario("stragglers-and-bounds", "Compare staleness bounds in five simulated worlds.");
   scenario
       .description(
-          "225 runs of a 784-64-10 network on Fashion-MNIST, tested on 2,000 images: nine policies "
-          "in five\n"
-          "worlds, each with five seeds from --seed on. All times are virtual. A step of a worker "
-          "computes for\n"
-          "1.9 ms and is on the network for about one; on the slow network for about eight. In the "
-          "tables, * marks\n"
-          "the best; each number is the median of the seeds, and in brackets are the least and the "
-          "largest.\n"
-          "--slow, --fault and --world add to every world. --epochs 0.2 is a quick look.")
+          "225 runs of a 784-64-10 network on Fashion-MNIST, tested on 2,000 images: nine\n"
+          "policies in five worlds, each with five seeds starting at --seed. All times are\n"
+          "virtual. A worker's step computes for 1.9 ms and uses the network for about 1 ms, on\n"
+          "the slow network for about 8 ms. Each number is the median of the seeds, with their\n"
+          "minimum and maximum in brackets; * marks the best. --slow, --fault and --world apply\n"
+          "to every world in addition. --epochs 0.2 gives a quick look.")
       .decides({"--staleness", "--balance", "--prefetch", "--no-prefetch"})
       .decides(study::kOfPipelines)
       .decides(study::kOfClusters)
@@ -307,7 +302,7 @@ int main(int argc, char** argv) {
       .workers(8)
       .shards(2)
       .batch(32)
-      .chunk(64)  // short leases: an evaluation waits until no worker is beyond its own
+      .chunk(64)  // small leases, because an evaluation waits for the end of the current leases
       .evaluate_every(0.05)
       .epochs(2)
       .simulated({.cores = 4, .speed = 5});
@@ -316,7 +311,7 @@ int main(int argc, char** argv) {
   if (!line.plan.simulated) line.plan.simulated = plan::World{};
   study::Report report(line);
   if (line.plan.workers < 2)
-    return report.refuse("--workers: one alone has nobody to wait for; give --workers 2 or more");
+    return report.refuse("--workers: a single worker never waits; give --workers 2 or more");
   auto status = study::share_data(line.plan, kTestSamples);
   if (!status) return report.refuse(status.error().text);
   Study study(line.plan);

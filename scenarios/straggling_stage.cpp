@@ -1,17 +1,17 @@
-// straggling-stage: two pipelines of three stages over the same weights, and a stage that is slow.
+// straggling-stage: a slow stage in one of two pipelines that train the same weights.
 //
-// A pipeline goes at the pace of its slowest stage: nothing that a schedule does can help there.
-// What the other pipeline does is a matter of the bound. Under bsp it waits at every update. Under
-// ssp(3) it runs three updates ahead, and then it waits as well, for the slow stage is slow for
-// ever. What helps is to give less to whoever is slow: fewer samples to its pipeline (--balance
-// speed), or fewer layers to the stage (--split), where one knows beforehand which stage it will
-// be. Both pipelines are cut alike, so the stage of the other one has fewer layers, too.
+// A pipeline is as fast as its slowest stage, whatever its schedule. The staleness bound decides
+// what the other pipeline does. Under bsp it waits at every update. Under ssp(3) it runs three
+// updates ahead and then waits as well, because the stage stays slow. Less work for the slow stage
+// helps: fewer samples for its pipeline (--balance speed), or fewer layers for the stage (--split)
+// if it is known in advance. Both pipelines have the same split, so the same stage of the other
+// pipeline has fewer layers, too.
 //
-// Delays that come and go, here one stage's and then another's, are what a bound is for: the last
-// two rows. The last column says who waited at the shards for whom. A shard waits for the stage
-// that pushes an update last, which in 1f1b is stage 0, whoever has held it up.
+// A bound helps against temporary delays of changing stages, as in the last two rows. The last
+// column shows the longest wait at the shards. A shard waits for the stage that pushes an update
+// last, which in 1f1b is stage 0, even if another stage is slow.
 //
-// All is simulated: six nodes, virtual seconds, real gradients.
+// Everything is simulated: six nodes, virtual seconds, real gradients.
 #include <leeway/core/text.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/policies/pipeline/schedule.hpp>
@@ -30,12 +30,12 @@ namespace {
 constexpr std::uint32_t kStages = 3, kPipelines = 2;
 constexpr std::uint32_t kSlowWorker = 1 * kStages + 1;  // stage 1 of pipeline 1
 constexpr double kFactor = 3;
-constexpr std::int64_t kTestSamples = 10'000;  // all of them
-// Layers 0 and 1 are the pooling and its vector; then a linear layer and its relu, seven times.
-constexpr const char* kEven = "0-7,8-11,12-16";       // three, two and two of the linear layers
+constexpr std::int64_t kTestSamples = 10'000;  // the whole test set
+// Layers 0 and 1 are the pooling and the flatten; then a linear layer and its relu, seven times.
+constexpr const char* kEven = "0-7,8-11,12-16";       // three, two and two linear layers
 constexpr const char* kFewForSlow = "0-7,8-9,10-16";  // three, one and three
 
-/// Seven layers alike, of images of 14x14 pixels.
+/// Seven equal linear layers on images of 14x14 pixels.
 std::vector<plan::Layer> layers() {
   std::vector<plan::Layer> all = {avg_pool(2), flatten()};
   for (int i = 0; i < 6; ++i) {
@@ -61,10 +61,9 @@ std::string name_of(WorkerId worker) {
   return concat(worker.value() / kStages, '.', worker.value() % kStages);
 }
 
-/// What most of the waiting at the shards was for.
+/// The longest wait at the shards.
 std::string longest_wait(const Result& result) {
-  if (result.totals.waits.empty() || result.totals.waits.front().time.seconds() <= 0)
-    return "nobody";
+  if (result.totals.waits.empty() || result.totals.waits.front().time.seconds() <= 0) return "none";
   const auto& wait = result.totals.waits.front();
   return concat(name_of(wait.worker), " for ", name_of(wait.for_worker), ", ",
                 fixed(100 * wait.time.seconds() / result.seconds, 0), "% of the time");
@@ -94,7 +93,7 @@ Plan plan_of(const Plan& base, const Setting& setting) {
   return plan;
 }
 
-/// The study's splits are of one part a stage, and under bsp gradients are of the newest weights.
+/// The study's splits have one chunk per stage, and bsp allows no old gradients.
 Status check_schedule(const std::string& name) {
   std::vector<std::string> allowed;
   for (const auto& entry : pipeline::catalogue()) {
@@ -103,8 +102,8 @@ Status check_schedule(const std::string& name) {
     allowed.emplace_back(entry.name);
   }
   return Error{concat("--schedule: ", name,
-                      " is not for what is compared here, under bsp and with ",
-                      "one part of the model on each stage; give one of ", join(allowed, ", "))};
+                      " does not support bsp with one chunk per stage, which this program ",
+                      "compares; give one of ", join(allowed, ", "))};
 }
 
 std::string head() {
@@ -117,19 +116,15 @@ std::string head() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Scenario scenario("straggling-stage",
-                    "Slow one stage of one of two pipelines down, and see who waits for whom.");
+  Scenario scenario("straggling-stage", "Slow down one stage of one of two pipelines.");
   scenario
       .description(
-          "Nine runs of a network of eight layers on Fashion-MNIST, in virtual time: two pipelines "
-          "of three stages by\n"
-          "1f1b, eight micro-batches an update. \"Slow\": stage 1 of pipeline 1 always takes three "
-          "times as long.\n"
-          "\"Bursts\": every stage takes five times as long in a twentieth of its iterations, at "
-          "random. Columns 0.0 to\n"
-          "1.2: the share of the time, in percent, in which each stage computes; \"its part\": "
-          "what pipeline 1 had of\n"
-          "the samples.")
+          "Nine runs of a network of eight layers on Fashion-MNIST, in virtual time: two\n"
+          "pipelines of three stages by 1f1b, eight micro-batches per update. \"slow\": stage 1\n"
+          "of pipeline 1 always takes three times as long. \"bursts\": every stage takes five\n"
+          "times as long in a random twentieth of its iterations. Columns 0.0 to 1.2 show the\n"
+          "percentage of time in which each stage computes, \"its part\" the share of the samples\n"
+          "that pipeline 1 trained.")
       .decides({"--workers", "--staleness", "--balance", "--slow", "--stages", "--pipelines",
                 "--chunks", "--split", "--from"})
       .decides(study::kOfClusters)
@@ -158,8 +153,8 @@ int main(int argc, char** argv) {
   const auto straggler = slow(kSlowWorker, kFactor);
   const auto bursts = slow_in_bursts(all_workers, 5, 0.05, 1);
   const Setting settings[] = {
-      {"nobody slow, bsp", bsp(), {}},
-      {"nobody slow, ssp(3)", ssp(3), {}},
+      {"none slow, bsp", bsp(), {}},
+      {"none slow, ssp(3)", ssp(3), {}},
       {"slow, bsp", bsp(), straggler},
       {"slow, ssp(3)", ssp(3), straggler},
       {"slow, bsp, by speed", bsp(), straggler, plan::Balance::by_speed},
@@ -172,21 +167,22 @@ int main(int argc, char** argv) {
   auto status = study::check(plans);
   if (status) status = report.open();
   if (!status) return report.refuse(status.error().text);
-  report.tell(head());
+  report.print(head());
   std::vector<double> seconds;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Result result = run(plans[i].plan, {.quiet = true});
     if (!result.ok()) return report.failed(plans[i].name, result);
-    report.tell(row(settings[i], result));
+    report.print(row(settings[i], result));
     seconds.push_back(result.seconds);
   }
   const auto times = [&](std::size_t a, std::size_t b) {
     return fixed(seconds[a] / seconds[b], 2);
   };
-  report.tell(concat(
+  report.print(concat(
       "\nThe slow stage makes bsp take ", times(2, 0), " times as long, and ssp(3) ", times(3, 1),
-      " times: a bound does not help\nagainst what is always slow. By speed ", "it is ",
-      times(4, 0), " under bsp, and with fewer layers ", times(6, 0),
-      ". Where delays come and\ngo, bsp takes ", times(7, 8), " times as long as ssp(3).\n"));
+      " times: a bound does not help\nagainst a stage that is always slow. Batches by speed "
+      "reduce this to ",
+      times(4, 0), " under bsp, fewer layers to ", times(6, 0),
+      ".\nWith temporary delays, bsp takes ", times(7, 8), " times as long as ssp(3).\n"));
   return report.end();
 }

@@ -43,11 +43,11 @@ Status Report::open() {
   return folder_.empty() ? Status() : make_study_folder(folder_);
 }
 
-void Report::tell(const std::string& text) {
+void Report::print(const std::string& text) {
   if (!quiet_) std::cout << text << std::flush;
   if (folder_.empty()) return;
-  std::ofstream(folder_ + "/table.txt", told_ ? std::ios::app : std::ios::trunc) << text;
-  told_ = true;
+  std::ofstream(folder_ + "/table.txt", printed_ ? std::ios::app : std::ios::trunc) << text;
+  printed_ = true;
 }
 
 void Report::draw(std::span<const Chart> charts, const PictureOptions& options) {
@@ -59,7 +59,7 @@ void Report::draw(std::span<const Chart> charts, const PictureOptions& options) 
 int Report::failed(const std::string& run, const Result& result) {
   std::cerr << name_ << ": " << run << ": " << (result.error.empty() ? "interrupted" : result.error)
             << '\n';
-  if (told_) end(" so far");
+  if (printed_) end(" so far");
   return result.exit_code;
 }
 
@@ -69,7 +69,7 @@ int Report::refuse(const std::string& text) {
 }
 
 int Report::end(const std::string& more) {
-  if (told_)
+  if (printed_)
     std::cout << "\nKept in " << folder_ << ": table.txt" << (drawn_ ? ", loss.svg" : "") << more
               << std::endl;
   return 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What programs that run several plans and compare them have in common: a table that is shown and
-// kept as its rows come, data that is loaded once, and a look at all plans before the first runs.
+// Helpers for programs that compare several plans: data loaded once, a check of all plans before
+// the first run, and a table that is printed and stored row by row.
 #include <leeway/monitoring/picture.hpp>
 #include <leeway/runtime/scenario.hpp>
 
@@ -10,50 +10,49 @@
 
 namespace leeway::study {
 
-// Flags that make no sense where all is simulated, where workers train the whole model, and where
-// nothing but a table is kept: for Scenario::decides().
+// Flags for Scenario::decides(): without effect in programs that only simulate, that have no
+// pipelines, and that store only a table.
 const std::vector<std::string> kOfClusters = {"--nodes",     "--hosts", "--place",  "--port",
                                               "--transport", "--tls",   "--silence"};
 const std::vector<std::string> kOfPipelines = {"--stages", "--pipelines", "--schedule",
                                                "--chunks", "--split",     "--recompute"};
 const std::vector<std::string> kOfRunFolders = {"--trace", "--profile", "--check-determinism"};
 
-/// `text` at the end of so many columns, behind one space at least.
+/// `text` right-aligned in `width` columns, after at least one space.
 std::string cell(std::size_t width, const std::string& text);
 
-/// Loads the plan's data, which all of its copies share from then on; for runs in this process.
-/// Keeps at most so many of the test samples.
+/// Loads the plan's data, so that all copies of the plan in this process share it. Keeps at most
+/// `test_samples` test samples.
 Status share_data(Plan& plan, std::int64_t test_samples);
 
 struct Named {
   std::string name;
   Plan plan;
 };
-/// Whether all of them can run, so that a table does not end in the middle. Errors begin with the
-/// name of the first that cannot.
+/// Validates all plans, so that a study does not fail in the middle. The error begins with the name
+/// of the first invalid plan.
 Status check(std::span<const Named> plans);
 
-/// The table of a study. Where its command line names a folder, table.txt there has all that has
-/// been told, whatever becomes of the rest.
+/// Prints the table of a study, and appends it to table.txt in the command line's folder, if any.
 class Report {
  public:
   explicit Report(const CommandLine& line);
-  /// Makes the folder, if there is to be one.
+  /// Creates the folder, if any.
   Status open();
-  void tell(const std::string& text);
-  /// Writes loss.svg anew.
+  void print(const std::string& text);
+  /// Rewrites loss.svg.
   void draw(std::span<const Chart> charts, const PictureOptions& options = {});
-  /// Says which run did not end well, and why. Returns the exit code.
+  /// Reports a failed run. Returns the exit code.
   int failed(const std::string& run, const Result& result);
-  /// Says why nothing was run. Returns the exit code.
+  /// Reports why nothing runs. Returns the exit code.
   int refuse(const std::string& text);
-  /// Says what is kept, and `more` of it. Returns 0.
+  /// Prints the stored files and `more`. Returns 0.
   int end(const std::string& more = "");
 
  private:
   std::string name_, folder_;
   bool quiet_;
-  bool told_ = false, drawn_ = false;
+  bool printed_ = false, drawn_ = false;
 };
 
 }  // namespace leeway::study

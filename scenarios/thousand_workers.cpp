@@ -1,8 +1,8 @@
-// thousand-workers: what a staleness bound does among a thousand workers, in virtual time.
+// thousand-workers: a staleness bound with a thousand workers, in virtual time.
 //
-// Every worker and shard has a node of its own in a simulated network; every gradient is computed
-// for real, so the loss at the end is what such a cluster would reach. Try --staleness bsp,
-// --shards 1 to see the shard's link become the limit, or --gradients none for the times alone.
+// Every worker and shard has its own node in a simulated network. Gradients are real, so a real
+// cluster would reach the same loss. Try --staleness bsp, --shards 1 to make the shard's link the
+// bottleneck, or --gradients none to simulate only times.
 #include <leeway/runtime/scenario.hpp>
 
 using namespace leeway;
@@ -12,10 +12,9 @@ int main(int argc, char** argv) {
                     "Simulate a thousand workers that learn Fashion-MNIST, in virtual time.");
   scenario
       .description(
-          "A 784-32-10 network, plain SGD, batch 16, a hundred iterations of each worker. It is "
-          "always simulated,\n"
-          "with or without --simulate: a thousand threads would only wait for each other's "
-          "processors.")
+          "A 784-32-10 network, plain SGD, batch 16, a hundred iterations per worker. It is\n"
+          "always simulated, even without --simulate, because a thousand threads would mostly\n"
+          "wait for a core.")
       .data(fashion_mnist())
       .model(mlp({32}, 10))
       .loss(softmax_cross_entropy())

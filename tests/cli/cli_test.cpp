@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder that is removed at the end, laid out like an installed prefix.
+/// A temporary folder with the layout of an installed prefix.
 class Prefix {
  public:
   Prefix() {
@@ -34,7 +34,7 @@ class Prefix {
   fs::path manifests() const { return root_ / "share/leeway/scenarios"; }
   void write(const fs::path& file, const std::string& text) const { std::ofstream(file) << text; }
 
-  /// A scenario whose program prints its arguments and ends with exit code 7.
+  /// A scenario whose program prints its arguments and exits with code 7.
   void add_scenario(const std::string& name, const std::string& summary) const {
     nlohmann::ordered_json manifest = {{"name", name},
                                        {"summary", summary},
@@ -56,7 +56,7 @@ Result leeway_command(const Prefix& prefix, const std::string& arguments) {
 
 }  // namespace
 
-TEST_CASE("scenarios are found by their manifests, the first of a name wins") {
+TEST_CASE("scenarios are found by their manifests, and the first of a name wins") {
   Prefix first, second;
   first.add_scenario("mlp", "from the first");
   second.add_scenario("mlp", "from the second");
@@ -70,7 +70,7 @@ TEST_CASE("scenarios are found by their manifests, the first of a name wins") {
   CHECK(found.broken.empty());
 }
 
-TEST_CASE("a broken manifest is passed over by name") {
+TEST_CASE("a broken manifest is ignored and named") {
   Prefix prefix;
   prefix.add_scenario("good", "works");
   for (const char* text : {"", "[1]", "{\"name\": 3}", "{\"name\": \"x\", \"summary\": \"y\"}",
@@ -83,7 +83,7 @@ TEST_CASE("a broken manifest is passed over by name") {
   for (const auto& text : found.broken) CHECK_THAT(text, Contains("bad") && Contains("build"));
 }
 
-TEST_CASE("a described plan is a plan file that reads back as the same plan") {
+TEST_CASE("the described plan is a plan file that reads back unchanged") {
   Plan plan;
   plan.model = {plan::Flatten{}, plan::Linear{8}, plan::CustomLayer{"a \"b\"", "\n"}};
   plan.optimizer.kind = plan::AdamW{};
@@ -117,7 +117,7 @@ TEST_CASE("leeway describe shows summary, description and plan") {
         "workers = 3\nconsistency = \"bsp\"\n");
 }
 
-TEST_CASE("leeway run hands all arguments over and ends as the scenario ends") {
+TEST_CASE("leeway run passes all arguments on and returns the scenario's exit code") {
   Prefix prefix;
   prefix.add_scenario("test-mlp", "A small model.");
   const Result result = leeway_command(prefix, "run test-mlp --workers 3 --help -x");
@@ -134,19 +134,19 @@ TEST_CASE("a missing program is a failed run") {
   CHECK_THAT(result.output, Contains("cannot start") && Contains("No such file"));
 }
 
-TEST_CASE("an unknown scenario is answered with the nearest one and where it was looked for") {
+TEST_CASE("an unknown scenario is answered with a suggestion and the searched folders") {
   Prefix prefix;
   prefix.add_scenario("test-mlp", "A small model.");
   for (const char* command : {"run test-mpl", "describe test-mpl"}) {
     const Result result = leeway_command(prefix, command);
     CHECK(result.code == 2);
-    CHECK_THAT(result.output, Contains("there is no scenario \"test-mpl\"; did you mean "
+    CHECK_THAT(result.output, Contains("unknown scenario \"test-mpl\"; did you mean "
                                        "\"test-mlp\"?") &&
                                   Contains(prefix.manifests().string()));
   }
 }
 
-TEST_CASE("a plan file that is wrong is bad usage and named") {
+TEST_CASE("an invalid plan file is bad usage, and the error names the line") {
   Prefix prefix;
   const fs::path file = prefix.bin() / "plan.toml";
   prefix.write(file, "wrokers = 2\n");
@@ -155,7 +155,7 @@ TEST_CASE("a plan file that is wrong is bad usage and named") {
   CHECK_THAT(result.output, Contains(file.string() + ":1: wrokers: unknown key"));
 }
 
-TEST_CASE("leeway cert makes a CA and nodes, says until when, and how to go on") {
+TEST_CASE("leeway cert creates a CA and nodes and prints their validity and the next steps") {
   Prefix prefix;
   const std::string folder = (prefix.bin() / "my ca").string();
   const auto cert = [&](const std::string& rest) {
@@ -163,22 +163,22 @@ TEST_CASE("leeway cert makes a CA and nodes, says until when, and how to go on")
   };
   const Result first = cert("");
   CHECK(first.code == 0);
-  CHECK_THAT(first.output, Contains("Made the CA in " + folder + ", \"Leeway cluster CA ") &&
-                               Contains("valid until 20") && Contains("ca.key, stays here") &&
-                               Contains("Made " + folder + "/node, valid until 20") &&
+  CHECK_THAT(first.output, Contains("Created the CA in " + folder + ", \"Leeway cluster CA ") &&
+                               Contains("valid until 20") && Contains("ca.key, must stay secret") &&
+                               Contains("Created " + folder + "/node, valid until 20") &&
                                Contains("scp -rp '" + folder + "/node' MACHINE:leeway-tls\n") &&
                                Contains("--tls leeway-tls\n"));
   const Result more = cert("--node a.example --node 10.0.0.2");
   CHECK(more.code == 0);
-  CHECK_THAT(more.output, Contains("Used the CA in ") && !Contains("stays here") &&
-                              Contains("Made " + folder + "/a.example, ") &&
-                              Contains("Made " + folder + "/10.0.0.2, ") &&
+  CHECK_THAT(more.output, Contains("Used the CA in ") && !Contains("must stay secret") &&
+                              Contains("Created " + folder + "/a.example, ") &&
+                              Contains("Created " + folder + "/10.0.0.2, ") &&
                               Contains("/a.example' a.example:leeway-tls"));
   for (const char* name : {"node", "a.example", "10.0.0.2"})
     CHECK(fs::exists(fs::path(folder) / name / "node.key"));
 }
 
-TEST_CASE("leeway cert that cannot go on has made nothing, and says why") {
+TEST_CASE("leeway cert creates nothing if it fails") {
   Prefix prefix;
   const std::string folder = (prefix.bin() / "ca").string();
   const Result unnamed = leeway_command(prefix, "cert");
@@ -198,7 +198,7 @@ TEST_CASE("leeway cert that cannot go on has made nothing, and says why") {
                             "give another name with --node\n");
 }
 
-TEST_CASE("leeway sample says what a folder lacks, and what its flags are") {
+TEST_CASE("leeway sample refuses folders without a text model and documents its flags") {
   Prefix prefix;
   const std::string folder = prefix.bin().string();
   const Result nothing = leeway_command(prefix, "sample " + folder);
@@ -223,7 +223,7 @@ TEST_CASE("leeway sample says what a folder lacks, and what its flags are") {
     CHECK_THAT(help.output, Contains(flag));
 }
 
-TEST_CASE("bad usage has exit code 2, help and version 0") {
+TEST_CASE("bad usage exits with 2, help and version with 0") {
   Prefix prefix;
   for (const char* command : {"", "lst", "run", "run --workers 3", "describe", "list --all"})
     CHECK(leeway_command(prefix, command).code == 2);

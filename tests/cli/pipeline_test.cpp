@@ -28,7 +28,7 @@ std::string text_of(const fs::path& file) {
   return text.str();
 }
 
-/// A folder that is removed at the end.
+/// A temporary folder.
 class Folder {
  public:
   Folder() {
@@ -61,7 +61,7 @@ TEST_CASE("leeway schedule lists the schedules with their papers") {
     CHECK_THAT(result.output, Contains(text));
 }
 
-TEST_CASE("leeway schedule shows a table, its bubble beside theory, and what stages keep") {
+TEST_CASE("leeway schedule shows a table, its bubble, the theory and what stages keep") {
   const Result result = schedule("1f1b --stages 4 --micro-batches 8");
   CHECK(result.code == 0);
   CHECK_THAT(result.output,
@@ -73,22 +73,22 @@ TEST_CASE("leeway schedule shows a table, its bubble beside theory, and what sta
                  !Contains("\x1b"));
   const Result late = schedule("weight_stashing --stages 3 --micro-batches 1 --updates 9");
   CHECK_THAT(late.output, Contains("    0            3         3                  2     6\n") &&
-                              Contains("F8v6") && Contains("the more updates, the less"));
+                              Contains("F8v6") && Contains("less with more updates"));
   CHECK_THAT(schedule("2bw --stages 2 --micro-batches 3 --updates 1").output,
-             Contains("3 micro-batches an update, 1 update\n"));
+             Contains("3 micro-batches per update, 1 update\n"));
 }
 
-TEST_CASE("leeway schedule takes the costs that it is given") {
+TEST_CASE("leeway schedule uses the given costs") {
   CHECK_THAT(schedule("zero_bubble_h1 --forward 4 --backward-input 5 --backward-weight 3").output,
              Contains("in theory 18/114 = 15.79%."));
   CHECK_THAT(schedule("zero_bubble_h1 --backward-weight 3").output,
-             Contains("there is no closed form for these sizes"));
+             Contains("; in theory no closed form for these sizes"));
   CHECK_THAT(schedule("fill_drain --stages 2 --micro-batches 2 --communication 5").output,
-             Contains("Time 19, ") && Contains("if messages and updates took no time"));
+             Contains("Time 19, ") && Contains("without the time of messages and updates"));
   CHECK_THAT(schedule("1f1b --update 2").output, Contains("U7 "));
 }
 
-TEST_CASE("leeway schedule in a terminal shows colours, unless told not to") {
+TEST_CASE("leeway schedule uses colours in a terminal unless NO_COLOR is set") {
   const std::string in_terminal = "script -qec '" LEEWAY_COMMAND " schedule 1f1b' /dev/null";
   CHECK_THAT(run_line("env -u NO_COLOR " + in_terminal).output, Contains("\x1b[30;48;5;75mF0"));
   CHECK_THAT(run_line("NO_COLOR=1 " + in_terminal).output,
@@ -109,14 +109,14 @@ TEST_CASE("leeway schedule writes an SVG picture") {
   CHECK_THAT(nowhere.output, Contains("cannot be written; check the folder"));
 }
 
-TEST_CASE("leeway schedule draws no picture in which nothing could be seen, but the figures") {
+TEST_CASE("leeway schedule prints only figures if the picture would be too large") {
   const Result result = schedule("1f1b --stages 16 --micro-batches 2000");
   CHECK(result.code == 0);
   CHECK_THAT(result.output, Contains("64,016 operations") && Contains("in theory 15/2015"));
   CHECK(schedule("1f1b --stages 16 --micro-batches 2000 --svg /dev/null").code == 2);
 }
 
-TEST_CASE("leeway schedule refuses what cannot be, with what can") {
+TEST_CASE("leeway schedule refuses invalid options and suggests valid ones") {
   const auto refused = [](const std::string& arguments, const std::string& text) {
     check_refused(schedule(arguments), text);
   };
@@ -126,8 +126,8 @@ TEST_CASE("leeway schedule refuses what cannot be, with what can") {
   refused("1f1b --stages 0", "give --stages 1 to 1024");
   refused("1f1b --stages many",
           "leeway: --stages: \"many\" is not a number that it takes; give a whole number\n");
-  refused("--svg x.svg", "--svg is of one schedule; give its name");
-  refused("--stages 3", "--stages is of one schedule; give its name");
+  refused("--svg x.svg", "--svg needs a schedule; give its name");
+  refused("--stages 3", "--stages needs a schedule; give its name");
   refused("2bw --stages 4 --micro-batches 1", "2bw: 1 micro-batch an update is");
   refused("1f1b --forward -1", "--forward: -1 is not allowed");
   refused("1f1b --forward 0 --backward-input 0 --backward-weight 0", "give one of them 1");
@@ -137,25 +137,25 @@ TEST_CASE("leeway schedule refuses what cannot be, with what can") {
   CHECK_THAT(help.output, Contains("--micro-batches") && Contains("--communication"));
 }
 
-TEST_CASE("leeway partition shows a split, what sets its pace, and what stages keep") {
+TEST_CASE("leeway partition shows a split, its bottleneck and what stages keep") {
   const Result result = partition("small_resnet --stages 4");
   INFO(result.output);
   CHECK(result.code == 0);
   CHECK_THAT(result.output,
              Contains("small_resnet in micro-batches of 8 samples, on 4 stages.\n") &&
                  Contains("estimated from shapes, at 50 GFLOP/s and 20 GB/s; links have 10") &&
-                 Contains("3 residual") && Contains("| cut\n") && Contains("100.00%") &&
+                 Contains("3 residual") && Contains("| split\n") && Contains("100.00%") &&
                  Contains("set by stage 2, forward and backward of layers 7-9.") &&
                  Contains("with 1f1b takes") && Contains("bubble ") &&
                  Contains("The split: --split 0-3,4-6,7-9,10-17\n"));
 }
 
-TEST_CASE("leeway partition takes speeds, links, schedules and splits by hand") {
+TEST_CASE("leeway partition accepts speeds, links, schedules and splits") {
   CHECK_THAT(partition("mlp --speeds 1,1000").output,
              Contains("The split: --split 0,1-5\n") && Contains("1000.000"));
   CHECK_THAT(partition("mlp --split flatten-2,3-5").output, Contains("--split 0-2,3-5\n"));
   CHECK_THAT(partition("vgg_like --world link=0.001").output,
-             Contains("set by the link behind layer") && Contains("links have 0.001 Gbit/s"));
+             Contains("set by the link after layer") && Contains("links have 0.001 Gbit/s"));
   const auto with = [](const std::string& schedule) {
     return partition("mlp --split 0-2,3-5 --schedule " + schedule).output;
   };
@@ -183,7 +183,7 @@ TEST_CASE("leeway partition reads plans and their data, and measures layers") {
   CHECK_THAT(partition("mlp --measure").output, Contains("measured on one core"));
 }
 
-TEST_CASE("leeway partition takes what a plan says of its stages, unless a flag says otherwise") {
+TEST_CASE("leeway partition takes the stages from the plan unless a flag overrides them") {
   const Folder folder;
   const fs::path file = folder / "plan.toml";
   std::ofstream(file) << "name = \"mine\"\nbatch = 24\nmicro_batches = 6\nworkers = 6\n"
@@ -208,23 +208,25 @@ TEST_CASE("leeway partition takes what a plan says of its stages, unless a flag 
   CHECK_THAT(shown(" --micro-batches 3 --schedule 1f1b"),
              Contains("micro-batches of 8 samples") && Contains("3 micro-batches with 1f1b") &&
                  Contains("--split 0-2,3,4\n"));
-  // A split that makes no sense is that of who has given it.
+  // The error names the source of an invalid split.
   std::ofstream(folder / "wrong.toml")
       << text_of(file).replace(text_of(file).find("0-2,3,4"), 7, "0-1,3,4");
   const std::string wrong = (folder / "wrong.toml").string();
   check_refused(partition(wrong), "leeway: pipeline.split: ");
   check_refused(partition(file.string() + " --split 0-1,3,4"), "leeway: --split: ");
-  // Another number of parts is split anew.
+  // With another number of stages or chunks, the plan's split is ignored.
   CHECK_THAT(shown(" --stages 2"), Contains("on 2 stages") && Contains("with fill_drain takes"));
   CHECK_THAT(shown(" --speeds 1,2,3,4"), Contains("on 4 stages"));
   CHECK_THAT(shown(" --stages 2 --schedule interleaved"), Contains("of all its chunks.\n"));
-  CHECK_THAT(shown(""), !Contains("By speed"));
-  CHECK_THAT(shown("", "balance = \"by_speed\"\n"),
-             Contains("mine in micro-batches of 4 samples, on 3 stages.\n"
-                      "By speed, micro-batches have up to 32 samples, and memory is for those.\n"));
+  CHECK_THAT(shown(""), !Contains("by speed"));
+  CHECK_THAT(
+      shown("", "balance = \"by_speed\"\n"),
+      Contains(
+          "mine in micro-batches of 4 samples, on 3 stages.\n"
+          "With batches by speed, micro-batches have up to 32 samples; memory is for those.\n"));
 }
 
-TEST_CASE("leeway partition knows scenarios, but not what their programs bring along") {
+TEST_CASE("leeway partition knows scenarios, but not their custom layers and data") {
   const Folder folder;
   fs::create_directories(folder / "bin");
   const fs::path manifests = folder / "share/leeway/scenarios";
@@ -243,10 +245,10 @@ TEST_CASE("leeway partition knows scenarios, but not what their programs bring a
   CHECK_THAT(known.output, Contains("usual in micro-batches") && Contains("--split 0,1\n"));
   const Result own = scenario("own", R"({"custom": {"name": "mine", "arguments": ""}})");
   CHECK(own.code == 2);
-  CHECK_THAT(own.output, Contains("\"mine\"") && Contains("knows built-in layers and data alone"));
+  CHECK_THAT(own.output, Contains("\"mine\"") && Contains("knows only built-in layers and data"));
 }
 
-TEST_CASE("leeway partition refuses what does not fit, with what does") {
+TEST_CASE("leeway partition refuses invalid options and suggests valid ones") {
   const auto refused = [](const std::string& arguments, const std::string& text) {
     check_refused(partition(arguments), text);
   };
@@ -269,14 +271,14 @@ TEST_CASE("leeway partition refuses what does not fit, with what does") {
   CHECK(partition("--help").code == 0);
 }
 
-TEST_CASE("docs/pipelines.md shows schedules as they are") {
+TEST_CASE("the pictures in docs/pipelines.md are up to date") {
   std::istringstream lines(text_of(LEEWAY_SOURCE "/docs/pipelines.md"));
   const std::string command = "    leeway schedule ", stage = "    stage ";
   std::string output;
   int pictures = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(command)) {
-      // Without comments, and without files.
+      // Drops comments and --svg.
       const std::string shown = line.substr(0, std::min(line.find('#'), line.find(" --svg")));
       const Result result =
           run_line("COLUMNS=160 " LEEWAY_COMMAND + shown.substr(shown.find(" schedule ")));

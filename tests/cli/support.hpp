@@ -1,5 +1,5 @@
 #pragma once
-// What tests of the command share: running it, and looking at what it printed.
+// Runs the command in a shell, for tests.
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>

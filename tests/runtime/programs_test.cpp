@@ -57,7 +57,7 @@ TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with 
                                 "3", "--slow", "1:3x", "--out", folder / "run"});
   INFO(ran.out << ran.err);
   REQUIRE(ran.code == 0);
-  CHECK(contains(ran.out, "What it writes:"));
+  CHECK(contains(ran.out, "Generated text:"));
   const auto result = read_json(folder / "run/result.json");
   CHECK(result["test_loss"] < 2.6);  // a guess has 3.3
   CHECK(result["test_accuracy"] < 1);
@@ -105,7 +105,7 @@ TEST_CASE("pipeline-gpt learns the same on threads, in virtual time and on nodes
     REQUIRE(ran.code == 0);
     CHECK(contains(ran.out, "1 pipeline of 2 stages (1f1b, 16 micro-batches)"));
     CHECK(contains(ran.out, "Pipeline 0, stage 1: computed "));
-    CHECK(contains(ran.out, "What it writes:"));
+    CHECK(contains(ran.out, "Generated text:"));
     const auto result = read_json(out + "/result.json");
     CHECK(result["test_loss"] < 3);  // a guess has 3.3
     CHECK(result["samples_trained"] == 30 * 32);
@@ -178,7 +178,7 @@ TEST_CASE("studies refuse at once what would have no effect, or fail in the midd
       {{"async-pipelines", "--batch", "5"}, "give --batch 12 or more"},
       {{"async-pipelines", "--staleness", "bsp"}, "weight_stashing"},
       {{"stragglers", "--stages", "2"}, "--stages: "},
-      {{"stragglers", "--workers", "2"}, "give --workers 4 or more, or somebody with --slow"},
+      {{"stragglers", "--workers", "2"}, "give --workers 4 or more, or a slow worker with --slow"},
       {{"stragglers", "--workers", "1", "--slow", "0:4x"}, "give --workers 2 or more"},
       {{"stragglers-and-bounds", "--staleness", "3"}, "--staleness: "},
       {{"crash-and-rejoin", "--stages", "2"}, "give --workers 4 or more"},
@@ -205,7 +205,7 @@ TEST_CASE("without gradients nothing is said of what was learned") {
     INFO(ran.out << ran.err);
     CHECK(ran.code == 0);
     CHECK(contains(ran.out, "samples trained"));
-    for (const char* text : {"loss", "accuracy", "What it writes", "Memory of a stage"})
+    for (const char* text : {"loss", "accuracy", "Generated text", "Memory of a stage"})
       CHECK_FALSE(contains(ran.out, text));
   }
 }
@@ -220,7 +220,7 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
   CHECK(contains(stage_table, "slow, bsp, fewer layers "));
   CHECK(contains(stage.out, stage_table));
   for (const char* row :
-       {"nobody slow, bsp ", "nobody slow, ssp(3) ", "slow, bsp ", "slow, ssp(3), by speed ",
+       {"none slow, bsp ", "none slow, ssp(3) ", "slow, bsp ", "slow, ssp(3), by speed ",
         "slow, bsp, fewer layers ", "bursts, ssp(3) ", "The slow stage makes bsp take "})
     CHECK(contains(stage.out, row));
   const auto async = run_program({kBin + "/async-pipelines", "--epochs", "0.03", "--evaluate-every",
@@ -231,7 +231,7 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
   CHECK(contains(async_table, "weight_stashing "));
   CHECK(contains(async.out, async_table));
   for (const char* words :
-       {"1 micro-batch an update, learning rate 0.01", "12 micro-batches an update",
+       {"1 micro-batch per update, learning rate 0.01", "12 micro-batches per update",
         "zero_bubble_h1 ", "weight_stashing ", "2bw   needs more micro-batches"})
     CHECK(contains(async.out, words));
   CHECK(contains(read_text(folder / "async/loss.svg"), "<svg"));
