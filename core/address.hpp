@@ -1,5 +1,5 @@
 #pragma once
-// Address: the name by which actors send to each other, wherever they run.
+// Address: names an actor as the receiver of messages, on any node.
 #include <compare>
 #include <cstdint>
 #include <ostream>
@@ -43,7 +43,7 @@ constexpr Address address_of(ShardId id) {
 }
 inline constexpr Address kScheduler{RoleKind::scheduler, 0};
 inline constexpr Address kMonitor{RoleKind::monitor, 0};
-/// The host itself: the source of interrupts.
+/// The host itself, which sends interrupts.
 inline constexpr Address kHost{RoleKind::host, 0};
 
 inline std::ostream& operator<<(std::ostream& out, Address address) {
@@ -53,9 +53,9 @@ inline std::ostream& operator<<(std::ostream& out, Address address) {
   return out;
 }
 
-/// As plans and flags spell it: "worker2", "shard0", "scheduler".
+/// The spelling of plans and flags: "worker2", "shard0", "scheduler".
 std::string spelled(Address address);
-/// The same back; a number alone is a worker. The error says what would be right.
+/// Parses that spelling; a plain number is a worker.
 Expected<Address> parse_address(std::string_view text);
 
 }  // namespace leeway

@@ -54,9 +54,9 @@ enum class Mutant : std::uint8_t {
   dropped_samples_lost,       // samples of a dropped push are not leased again
   applied_buckets_forgotten,  // a partial iteration is leased again without its applied buckets
   no_data_not_sent,           // no worker is notified that there are no samples
-  lease_not_asked_again,
-  start_not_sent_again,
-  stop_not_sent_again,
+  lease_not_asked_again,      // a lease request lost with a connection is not repeated
+  start_not_sent_again,       // a Start lost with a connection is not sent again
+  stop_not_sent_again,        // a Stop lost with a connection is not sent again
   count_,
 };
 

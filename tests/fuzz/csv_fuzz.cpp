@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto table = leeway::parse_csv(text, "fuzz.csv", format);
     if (!table) continue;
     LW_CHECK(table->x.size() == table->labels.size() * table->features.size());
-    // What serves as training data serves as its own test data.
+    // Valid training data is also valid test data.
     LW_CHECK(leeway::parse_csv(text, "fuzz.csv", {"label", regression, &*table}).has_value());
   }
   return 0;

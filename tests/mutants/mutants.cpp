@@ -1,10 +1,10 @@
-// Plants one bug after the other, and has the search look for it: which check finds it, and how
-// many runs it takes.
+// Plants each bug in turn and lets the search find it; reports the check that found it and the
+// number of runs. Fails if a bug is not found, or if a run without a bug fails.
 //
-//   mutants_test                  all of them; fails when one is not found, or a run without fails
-//   mutants_test fence_forgotten  these alone
-//   mutants_test --seeds 5000     gives up later
-//   mutants_test --markdown       the table as it stands in docs/simulator.md
+//   mutants_test                  all mutants
+//   mutants_test fence_forgotten  only these
+//   mutants_test --seeds 5000     more runs per mutant
+//   mutants_test --markdown       prints the table of docs/simulator.md
 #include <charconv>
 #include <cstdio>
 #include <iterator>
@@ -21,8 +21,9 @@
 namespace leeway {
 namespace {
 
-/// Around which plan the search draws. A third of what it draws around `tiny` has pipelines, and
-/// all around the others. `tied` is a transformer whose first and last stage share a table.
+/// The plan around which the search draws runs. A third of the runs around `tiny` have pipelines,
+/// and all runs around the others. `tied` is a transformer with tied weights in its first and last
+/// stage.
 enum class Base { tiny, piped, tied };
 
 struct Described {
@@ -36,58 +37,63 @@ constexpr Described kMutants[] = {
   { Mutant::name, #name, breaks }
 #define LEEWAY_MUTANT_IN(base, name, breaks) \
   { Mutant::name, #name, breaks, Base::base }
-    LEEWAY_MUTANT(one_iteration_too_far, "a pull is let through one iteration beyond the bound"),
-    LEEWAY_MUTANT(own_pushes_not_awaited, "a pull does not wait for its own worker's pushes"),
-    LEEWAY_MUTANT(parked_pull_forgotten, "a pull that has to wait is lost"),
-    LEEWAY_MUTANT(waits_for_the_evicted, "who is out still counts in the minimum"),
-    LEEWAY_MUTANT(waits_for_the_idle, "who has no samples still counts in the minimum"),
-    LEEWAY_MUTANT(clock_counted_twice, "a push moves the clock by two"),
-    LEEWAY_MUTANT(repeat_applied, "a push that comes again is applied again"),
-    LEEWAY_MUTANT(acknowledged_too_early, "a repeat is acknowledged before the first is applied"),
-    LEEWAY_MUTANT(push_not_sent_again, "a push that is lost with its connection stays lost"),
-    LEEWAY_MUTANT(round_applied_early, "a round is applied when the first has pushed it"),
-    LEEWAY_MUTANT(dropped_push_applied, "a round takes the pushes that it was closed without"),
-    LEEWAY_MUTANT(round_closed_too_early, "of backup workers, one more is not waited for"),
+    LEEWAY_MUTANT(one_iteration_too_far, "a pull is answered one iteration beyond the bound"),
+    LEEWAY_MUTANT(own_pushes_not_awaited,
+                  "a pull does not wait for the earlier pushes of its own worker"),
+    LEEWAY_MUTANT(parked_pull_forgotten, "a parked pull is never answered"),
+    LEEWAY_MUTANT(waits_for_the_evicted, "an evicted worker still counts in min_clock"),
+    LEEWAY_MUTANT(waits_for_the_idle, "an idle worker still counts in min_clock"),
+    LEEWAY_MUTANT(clock_counted_twice, "a push advances the clock by two"),
+    LEEWAY_MUTANT(repeat_applied, "a repeated push is applied again"),
+    LEEWAY_MUTANT(acknowledged_too_early,
+                  "a repeated push is acknowledged before the first is applied"),
+    LEEWAY_MUTANT(push_not_sent_again, "a push lost with a connection is not sent again"),
+    LEEWAY_MUTANT(round_applied_early, "under bsp, a round is applied after its first push"),
+    LEEWAY_MUTANT(dropped_push_applied, "a round takes pushes that arrive after it was closed"),
+    LEEWAY_MUTANT(round_closed_too_early,
+                  "backup: the lead shard closes a round one push too early"),
     LEEWAY_MUTANT(bound_falls_behind, "an adaptive bound falls for iterations that have begun"),
     LEEWAY_MUTANT(straggling_push_not_in_snapshot,
-                  "a fork misses the late pushes that belong to it"),
-    LEEWAY_MUTANT(gradient_of_other_weights, "a push names other weights than it is of"),
+                  "a snapshot misses later pushes of earlier iterations"),
+    LEEWAY_MUTANT(gradient_of_other_weights,
+                  "a worker reports another version of the weights than it used"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_applied_alone,
-                     "a stage's half is applied without that of the other"),
+                     "one stage's gradient is applied without the other's"),
     LEEWAY_MUTANT_IN(tied, tied_gradient_lost,
-                     "a half that waits for an evicted stage is forgotten"),
+                     "a gradient that waits for an evicted stage is dropped"),
     LEEWAY_MUTANT_IN(tied, sibling_not_awaited,
-                     "a pull does not wait for the stage that shares a block"),
+                     "a pull does not wait for the other stage's pushes"),
     LEEWAY_MUTANT_IN(piped, backward_on_newer_weights,
-                     "a backward takes other weights than its forward"),
-    LEEWAY_MUTANT_IN(piped, micro_batch_twice, "a micro-batch goes through a stage again"),
-    LEEWAY_MUTANT_IN(piped, stale_start_taken, "messages of an earlier Start are taken"),
+                     "a backward uses the newest version, not its forward's"),
+    LEEWAY_MUTANT_IN(piped, micro_batch_twice, "an activation goes through the stage twice"),
+    LEEWAY_MUTANT_IN(piped, stale_start_taken, "messages of an earlier Start are accepted"),
     LEEWAY_MUTANT_IN(piped, pulled_too_early,
-                     "a pull leaves out later iterations that go forward on it"),
-    LEEWAY_MUTANT_IN(piped, own_updates_left_out, "a pull does not wait for the stage's update"),
-    LEEWAY_MUTANT_IN(piped, stops_in_the_middle, "a stage stops with iterations unfinished"),
-    LEEWAY_MUTANT_IN(piped, links_of_stages_forgotten,
-                     "what is lost between two stages stays lost"),
+                     "a pull ignores the later iterations that go forward on it"),
+    LEEWAY_MUTANT_IN(piped, own_updates_left_out,
+                     "a pull requests weights without the stage's last update"),
+    LEEWAY_MUTANT_IN(piped, stops_in_the_middle,
+                     "a stage stops without finishing started micro-batches"),
+    LEEWAY_MUTANT_IN(piped, links_of_stages_forgotten, "stages continue after a broken link"),
     LEEWAY_MUTANT_IN(piped, applied_buckets_pushed_again,
-                     "what has the samples of an iteration gets them again"),
-    LEEWAY_MUTANT(fence_forgotten, "pushes of an evicted worker are still taken"),
-    LEEWAY_MUTANT(old_incarnation_accepted, "pushes of an earlier incarnation are taken"),
-    LEEWAY_MUTANT(admitted_behind, "a worker is admitted behind the minimum"),
-    LEEWAY_MUTANT(admission_left_uneven, "a worker starts where the shards do not agree"),
+                     "a lease's list of applied buckets is ignored"),
+    LEEWAY_MUTANT(fence_forgotten, "pushes of an evicted worker are accepted until it is removed"),
+    LEEWAY_MUTANT(old_incarnation_accepted, "pushes of an earlier incarnation are accepted"),
+    LEEWAY_MUTANT(admitted_behind, "a worker is admitted behind min_clock"),
+    LEEWAY_MUTANT(admission_left_uneven, "a worker starts although the shards' iterations differ"),
     LEEWAY_MUTANT(started_too_early, "a worker starts before all shards know it"),
-    LEEWAY_MUTANT(partial_push_counted_as_trained, "what only some shards have counts as trained"),
-    LEEWAY_MUTANT(leaver_not_awaited, "who is asked to leave is forgotten before it has stopped"),
+    LEEWAY_MUTANT(partial_push_counted_as_trained, "a partial push counts as trained"),
+    LEEWAY_MUTANT(leaver_not_awaited, "a leaving worker is removed in the middle of an iteration"),
     LEEWAY_MUTANT_IN(piped, stage_joins_alone,
-                     "a pipeline is admitted before all its stages are there"),
-    LEEWAY_MUTANT(leased_twice, "samples that come back are leased to two"),
-    LEEWAY_MUTANT(trained_leased_again, "what a dead worker has trained is leased again"),
-    LEEWAY_MUTANT(dropped_samples_lost, "what a late worker was to train is forgotten"),
+                     "a pipeline is admitted before all its stages have joined"),
+    LEEWAY_MUTANT(leased_twice, "returned samples are leased to two workers"),
+    LEEWAY_MUTANT(trained_leased_again, "a dead worker's trained samples are leased again"),
+    LEEWAY_MUTANT(dropped_samples_lost, "samples of a dropped push are not leased again"),
     LEEWAY_MUTANT(applied_buckets_forgotten,
-                  "what has the samples of a partial push gets them again"),
-    LEEWAY_MUTANT(no_data_not_sent, "nobody is told that there are no samples"),
-    LEEWAY_MUTANT(lease_not_asked_again, "a lease that is lost with its connection stays lost"),
-    LEEWAY_MUTANT(start_not_sent_again, "a Start that is lost with its connection stays lost"),
-    LEEWAY_MUTANT(stop_not_sent_again, "so does a Stop"),
+                  "a partial iteration is leased again without its applied buckets"),
+    LEEWAY_MUTANT(no_data_not_sent, "no worker is notified that there are no samples"),
+    LEEWAY_MUTANT(lease_not_asked_again, "a lease request lost with a connection is not repeated"),
+    LEEWAY_MUTANT(start_not_sent_again, "a Start lost with a connection is not sent again"),
+    LEEWAY_MUTANT(stop_not_sent_again, "a Stop lost with a connection is not sent again"),
 #undef LEEWAY_MUTANT_IN
 #undef LEEWAY_MUTANT
 };
@@ -176,7 +182,7 @@ int run(const Arguments& arguments) {
   for (const Base base : {Base::tiny, Base::tied})
     if (arguments.names.empty() && !sound(arguments, base)) return 1;
   if (arguments.markdown) {
-    std::printf("| planted | what it breaks | found by | seed |\n|---|---|---|---|\n");
+    std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");
   }
   int missed = 0;
   for (const Described& mutant : kMutants) {

@@ -1,5 +1,5 @@
 #pragma once
-// What nearly every test includes, compiled once.
+// Precompiled header of the tests.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <functional>

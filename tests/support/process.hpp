@@ -18,7 +18,7 @@
 
 namespace leeway::test {
 
-/// A folder of its own, removed at the end.
+/// A temporary folder.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -86,7 +86,7 @@ std::string first_folder(std::string_view path) {
   return std::string(path.substr(0, path.find('/')));
 }
 
-/// What stands between the quotes or brackets of an #include line.
+/// The path in an #include line.
 std::optional<std::string> included(const std::string& line) {
   const std::size_t hash = line.find_first_not_of(' ');
   if (hash == std::string::npos || line.compare(hash, 8, "#include") != 0) return std::nullopt;
