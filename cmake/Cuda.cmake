@@ -1,12 +1,12 @@
-# Whether Leeway is built with its module for GPUs: sets LEEWAY_WITH_CUDA. Nothing else of Leeway needs CUDA.
+# Sets LEEWAY_WITH_CUDA: whether to build the module for GPUs, the only code that needs CUDA.
 #
-# AUTO builds it when nvcc and cuBLAS are there; ON insists; OFF does not look. Sanitizers and fuzzers do not look either
-# unless told: they watch the processor's side.
+# AUTO builds it if nvcc and cuBLAS are found, ON requires them, OFF does not search. Builds with sanitizers or fuzzers only
+# search with ON, because they check the CPU code.
 set(LEEWAY_CUDA AUTO CACHE STRING "Build the module for GPUs: AUTO, ON or OFF")
 set_property(CACHE LEEWAY_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(LEEWAY_WITH_CUDA OFF)
 
-# leeway_without_cuda(WHY): the end of the search; an error if the module was asked for.
+# leeway_without_cuda(WHY): ends the search; an error if the module is required.
 function(leeway_without_cuda why)
   if(LEEWAY_CUDA STREQUAL "AUTO")
     message(STATUS "GPUs: no module, CPU only (${why})")

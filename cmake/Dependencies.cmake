@@ -1,4 +1,4 @@
-# All that Leeway needs from elsewhere is found here. On Debian 12, scripts/packages.txt names the packages.
+# Finds all dependencies. On Debian 12, scripts/packages.txt names the packages.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(dnnl REQUIRED)

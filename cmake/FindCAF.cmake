@@ -1,5 +1,5 @@
-# The C++ Actor Framework as Debian ships it (0.17, no CMake configuration of its own).
-# Defines CAF::core, CAF::io and CAF::openssl. A newer CAF brings CAFConfig.cmake, which is used when it is there.
+# The C++ Actor Framework as Debian ships it (0.17, without a CMake configuration).
+# Defines CAF::core, CAF::io and CAF::openssl. Uses the CAFConfig.cmake of a newer CAF if there is one.
 find_package(CAF CONFIG QUIET)
 if(TARGET CAF::core)
   if(NOT TARGET CAF::io OR NOT TARGET CAF::openssl)

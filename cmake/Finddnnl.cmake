@@ -1,5 +1,5 @@
-# oneDNN. Debian's own CMake configuration asks for OpenCL's development files, which nothing here uses: so the library is
-# found by its header and name. Defines DNNL::dnnl.
+# oneDNN, found by its header and name, because Debian's CMake configuration needs OpenCL's development files. Defines
+# DNNL::dnnl.
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 include(FindPackageHandleStandardArgs)

@@ -1,10 +1,10 @@
-# `cmake --install`: headers, libraries, programs and their manifests, and a CMake package that a user's project finds with
-# find_package(Leeway). Included last, when all targets are known.
+# `cmake --install`: headers, libraries, programs and their manifests, and a CMake package for find_package(Leeway).
+# Included last, when all targets are known.
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY LEEWAY_LIBRARIES)
 
-# Leeway::leeway of the package: the runtime, and through it all that it uses.
+# Leeway::leeway of the package: the runtime and everything that it uses.
 add_library(leeway INTERFACE)
 target_link_libraries(leeway INTERFACE leeway_runtime)
 

@@ -1,8 +1,7 @@
-# leeway_add_scenario(NAME SOURCES file...): a scenario program, built into bin/, and its manifest, by which the `leeway`
-# command finds it: share/leeway/scenarios/NAME.json beside bin/. Both are installed. A user's project has this function from
-# find_package(Leeway).
+# leeway_add_scenario(NAME SOURCES file...): builds and installs a scenario program in bin/ and its manifest
+# share/leeway/scenarios/NAME.json, by which the `leeway` command finds it. find_package(Leeway) provides this function.
 #
-# Run as a script (cmake -DPROGRAM=... -DMANIFEST=... -P), this file asks a built program for its manifest.
+# Run as a script (cmake -DPROGRAM=... -DMANIFEST=... -P), this file writes the manifest of a built program.
 if(CMAKE_SCRIPT_MODE_FILE)
   execute_process(COMMAND ${PROGRAM} --describe-json
     OUTPUT_VARIABLE manifest ERROR_VARIABLE errors RESULT_VARIABLE result)

@@ -29,7 +29,7 @@ if(MOLD AND NOT LEEWAY_SANITIZE)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# -ffp-contract=off: the same sums everywhere; kernels that want fused multiply-add ask for it.
+# -ffp-contract=off gives the same sums everywhere; kernels enable fused multiply-add themselves.
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
 if(LEEWAY_SANITIZE)
   # GCC warns of uninitialised values in its own headers when it instruments them.

@@ -25,7 +25,7 @@ function(leeway_library name)
   set_property(GLOBAL APPEND PROPERTY LEEWAY_LIBRARIES leeway_${name})
 endfunction()
 
-# Of the tests' own code, which takes longer to optimize than it ever runs; what is tested is compiled as it ships.
+# Test code is compiled with -O1, because optimising it takes longer than running it.
 set(LEEWAY_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 # leeway_test(NAME SOURCES file... [USES library...]): one Catch2 program of tests, known to ctest as NAME.

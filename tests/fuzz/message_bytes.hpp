@@ -1,6 +1,6 @@
 #pragma once
-// A message from a fuzzer's bytes. First byte: how many blobs, then a byte for the size of each in
-// units of 4 bytes; the rest is the header.
+// Builds a message from a fuzzer's bytes. The first byte is the number of blobs, then comes a byte
+// for the size of each in units of 4 bytes; the rest is the header.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace leeway::fuzz {
 
-/// Nothing when there are too few bytes for the sizes.
+/// nullopt if there are too few bytes for the sizes.
 inline std::optional<Message> message_of(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return std::nullopt;
   const std::size_t blob_count = data[0] % 8;

@@ -1,7 +1,7 @@
-// No message, from whoever it claims to be, is a bug of a worker or a stage. The bytes are read as
-// a plan, a place in it, and a sequence of messages, answers of honest peers and losses of links,
-// so that much is under way when a hostile message comes. A participant that is refused by a peer
-// ends by an exception, as it should; a CheckFailed is a crash here: a bug.
+// No message, whatever its claimed sender, triggers a bug in a worker or a stage. The bytes select
+// a plan, a participant, and a sequence of messages, answers of honest peers and broken links, so
+// that hostile messages arrive in the middle of work. A participant that a peer refuses correctly
+// ends with an exception; a CheckFailed is a bug.
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -57,12 +57,12 @@ const std::shared_ptr<const Job>& job(std::uint8_t choice) {
   return jobs[choice % jobs.size()];
 }
 
-/// Keeps what was said, until it is answered.
+/// Keeps the sent messages until they are answered.
 class PeersOutbox final : public NullOutbox {
  public:
   void send(Address to, Message message) override {
     auto said = decode(message);
-    if (!said) return;  // of an iteration beyond all limits, where a hostile Start began
+    if (!said) return;  // the iteration is beyond all limits, because of a hostile Start
     if (std::holds_alternative<msg::Join>(said->body)) incarnation = said->incarnation;
     if (said_.size() < 1000) said_.emplace_back(to, std::move(*said));
   }
@@ -79,12 +79,12 @@ class PeersOutbox final : public NullOutbox {
   std::deque<std::pair<Address, Envelope>> said_;
 };
 
-/// Everybody else, honest.
+/// The participant's honest peers.
 class Peers {
  public:
   Peers(std::shared_ptr<const Job> job, WorkerId id) : job_(std::move(job)), id_(id) {}
 
-  /// Answers what the participant has said first, if that wants an answer.
+  /// Answers the participant's oldest message if it needs an answer.
   void answer(Role& role, PeersOutbox& out) {
     const auto said = out.next();
     if (!said) return;
@@ -188,7 +188,7 @@ void run(std::span<const std::uint8_t> input) {
     } else {
       role->on_link(bytes.address(), out);
     }
-    if (choice % 8 < 7) out.do_work(*role);  // else it is still under way
+    if (choice % 8 < 7) out.do_work(*role);  // else the work remains unfinished
   }
 }
 
@@ -199,7 +199,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     leeway::test::run({data, size});
   } catch (const std::runtime_error&) {
-    // It was refused, and ends.
+    // The participant was refused.
   }
   return 0;
 }

@@ -1,5 +1,4 @@
-// Any text is a plan or an error, as JSON and as TOML; a plan that was read is written and read
-// again unchanged.
+// Any text is a plan or an error, as JSON and as TOML; a parsed plan survives a round trip.
 #include <cstddef>
 #include <cstdint>
 #include <string>

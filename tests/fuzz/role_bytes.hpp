@@ -1,5 +1,5 @@
 #pragma once
-// What the fuzz programs of roles have in common: messages out of bytes, and an outbox.
+// Helpers for fuzz programs of roles: messages from bytes, and an outbox.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +18,7 @@
 
 namespace leeway::test {
 
-/// Values out of bytes: mostly small ones, which mean something to a role, and the ends of ranges.
+/// Reads values from bytes: mostly small ones, which are meaningful to roles, and extremes.
 class Bytes {
  public:
   Bytes(std::span<const std::uint8_t> bytes, std::vector<std::int64_t> block_sizes)
@@ -108,7 +108,7 @@ class Bytes {
   std::vector<std::int64_t> sizes_;
 };
 
-/// Sends nowhere; keeps the work.
+/// Drops messages; keeps the work.
 class NullOutbox : public Outbox {
  public:
   Instant now() const override { return now_; }

@@ -1,6 +1,6 @@
-// No message, from whoever it claims to be, ends a shard, the scheduler or the monitor. The bytes
-// are read as a plan and a sequence of messages, timers and ends of actors; the role is asked to do
-// one after the other, and its work is done at once. A CheckFailed is a crash here: a bug.
+// No message, whatever its claimed sender, ends a shard, the scheduler or the monitor. The bytes
+// select a plan and a sequence of messages, timers and ends of actors, which the role handles in
+// order; its work is done at once. A CheckFailed is a bug.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,7 +16,7 @@
 namespace leeway::test {
 namespace {
 
-/// All whole models first, then two pipelines of two stages by every schedule.
+/// Plans without pipelines first, then two pipelines of two stages by every schedule.
 std::vector<std::shared_ptr<const Job>> make_jobs() {
   std::vector<std::shared_ptr<const Job>> made;
   for (const plan::Consistency& consistency :
@@ -51,7 +51,7 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
   return made;
 }
 
-/// Of a byte: bits 0 to 2 and 4 are the job, bit 3 the shard.
+/// Bits 0 to 2 and 4 of a byte select the job, bit 3 the shard.
 const std::shared_ptr<const Job>& job(std::uint8_t choice) {
   static const auto jobs = make_jobs();
   LW_CHECK(jobs.size() == 16, jobs.size());

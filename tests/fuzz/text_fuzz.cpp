@@ -1,5 +1,5 @@
-// Any bytes are a text in windows or an error, and any text a list of characters or an error; what
-// was read is written and read again unchanged.
+// Any bytes are a text in windows or an error, and any text is a list of characters or an error;
+// parsed data survives a round trip.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-# Installs the build into a prefix of its own, builds a user's project against it, and runs what came of it.
+# Installs the build into a new prefix, builds a user's project against it, and runs the result.
 function(run expected)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND")
   execute_process(COMMAND ${arg_COMMAND} WORKING_DIRECTORY ${WORK} TIMEOUT 240
@@ -23,7 +23,7 @@ set(prefix ${WORK}/prefix)
 set(mine ${WORK}/mine)
 run(0 COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
-# The project finds the package by the prefix alone, and compiles with the sanitizers of the build.
+# The project finds the package only by the prefix, and compiles with the sanitizers of the build.
 set(flags "")
 if(SANITIZE)
   set(flags -fsanitize=${SANITIZE})
@@ -34,7 +34,7 @@ run(0 COMMAND ${CMAKE_COMMAND} -S ${PROJECT} -B ${mine} -G ${GENERATOR}
 run(0 COMMAND ${CMAKE_COMMAND} --build ${mine})
 run(0 COMMAND ${mine}/bin/mine)
 
-# The installed command finds the installed scenarios beside itself, and the project's through PATH.
+# The installed command finds the installed scenarios next to itself, and the project's through PATH.
 set(ENV{PATH} "${mine}/bin:$ENV{PATH}")
 set(leeway ${prefix}/bin/leeway)
 run(0 COMMAND ${leeway} list)
@@ -46,7 +46,7 @@ run(0 COMMAND ${leeway} run mine --workers 3)
 run(2 COMMAND ${leeway} run mnie)
 expect_in_output("did you mean \"mine\"?")
 
-# What the project installs is found there, too.
+# It also finds the scenarios that the project installs.
 run(0 COMMAND ${CMAKE_COMMAND} --install ${mine} --prefix ${prefix})
 set(ENV{PATH} "/usr/bin:/bin")
 run(0 COMMAND ${leeway} run mine --quiet)

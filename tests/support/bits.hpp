@@ -1,5 +1,5 @@
 #pragma once
-// Comparing weights bit for bit.
+// Compares weights bit for bit.
 #include <cstring>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace leeway::test {
 
-/// All numbers of some blobs of floats, those on a GPU included.
+/// The concatenated floats of blobs on any device.
 inline std::vector<float> floats_of(const std::vector<Blob>& blobs) {
   std::vector<float> all;
   for (const auto& blob : blobs) {

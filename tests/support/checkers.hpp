@@ -1,5 +1,5 @@
 #pragma once
-// A TestHost that all checkers of the simulator watch.
+// Attaches all checkers of the simulator to a TestHost.
 #include "sim/checkers/catalogue.hpp"
 #include "tests/support/test_host.hpp"
 

@@ -25,7 +25,7 @@ class Images final : public Dataset {
   Shape shape_;
 };
 
-/// Registers the rows of a source as images under a name, and gives the source of those.
+/// Registers the rows of a source as images under a name and returns their source.
 inline plan::DataSource images_of(const std::string& name, const plan::DataSource& rows,
                                   const Shape& shape) {
   register_data(name, [rows, shape](std::uint64_t seed) -> Expected<TrainTest> {

@@ -1,5 +1,5 @@
 #pragma once
-// Meshes of one process, connected by memory alone: for tests of what is spoken over a mesh.
+// MemoryMesh: meshes of one process, connected through memory, for tests of protocols over a mesh.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -54,7 +54,7 @@ class MemoryMesh final : public Mesh {
     std::lock_guard lock(net_->mutex);
     const auto found = net_->meshes.find(port);
     if (found == net_->meshes.end() || found->second == this)
-      return Error{concat(host, ':', port, ": nobody listens there; ", advice)};
+      return Error{concat(host, ':', port, ": no process listens there; ", advice)};
     MemoryMesh* const other = found->second;
     for (const auto& [peer, known] : peers_)
       if (known.mesh == other) return peer;
@@ -81,14 +81,14 @@ class MemoryMesh final : public Mesh {
     peers_.erase(found);
   }
 
-  /// The other end of the connection is told that this one is silent.
+  /// Reports to the other end that this one is silent.
   void fall_silent(PeerId peer) {
     std::lock_guard lock(net_->mutex);
     const auto [mesh, id] = peers_.at(peer);
     mesh->push([mesh, id] { mesh->events_.on_silent(id); });
   }
 
-  /// The connection does not stand here for now, though what is said still arrives.
+  /// Makes is_connected() false on this side, although messages still arrive.
   void hold_connection(PeerId peer, bool lost) {
     std::lock_guard lock(net_->mutex);
     const auto [mesh, id] = peers_.at(peer);
@@ -108,9 +108,9 @@ class MemoryMesh final : public Mesh {
  private:
   struct Other {
     MemoryMesh* mesh;
-    PeerId id;  // of this one, there
+    PeerId id;  // of this mesh at the other one
   };
-  /// Under the net's mutex.
+  /// Requires the net's mutex.
   void lose(PeerId peer, const std::string& reason) {
     if (peers_.erase(peer) > 0) push([this, peer, reason] { events_.on_gone(peer, reason); });
   }
@@ -139,7 +139,7 @@ class MemoryMesh final : public Mesh {
   const MeshEvents events_;
   std::uint16_t port_ = 0;
   std::map<PeerId, Other> peers_;  // under the net's mutex
-  std::set<PeerId> lost_;          // those of them whose connection does not stand
+  std::set<PeerId> lost_;          // peers without a connection
   std::uint32_t last_peer_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;

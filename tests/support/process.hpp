@@ -46,8 +46,7 @@ inline nlohmann::json read_json(const std::string& path) {
   return nlohmann::json::parse(read_text(path));
 }
 
-/// A child process with its output in files. Ends with its parent's test: killed when still
-/// running.
+/// A child process with its output in files. The destructor kills it if it still runs.
 class Process {
  public:
   explicit Process(std::vector<std::string> arguments) {
@@ -80,14 +79,14 @@ class Process {
     siginfo_t info;
     waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
   }
-  /// Exit code, or 128 plus the signal's number.
+  /// Waits; returns the exit code, or 128 plus the signal's number.
   int wait() {
     int status = 0;
     waitpid(pid_, &status, 0);
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  /// The same; nothing if it is still running after `limit`.
+  /// Like wait(), but nullopt if the process runs longer than `limit`.
   std::optional<int> wait_up_to(std::chrono::milliseconds limit) {
     const auto until = std::chrono::steady_clock::now() + limit;
     int status = 0;

@@ -70,7 +70,7 @@ void TestHost::guarded(Address address, Handler handler) {
   try {
     handler(*found->second.role, *found->second.box);
   } catch (const CheckFailed&) {
-    throw;  // a bug, of a role or found by a checker
+    throw;  // a bug in a role, or a violation found by a checker
   } catch (const std::exception& error) {
     kill(address);
   }
@@ -92,8 +92,8 @@ void TestHost::suspect(WorkerId worker) {
 }
 
 void TestHost::break_link(Address worker, Address peer) {
-  // What is sent while the link is being made again is kept: so the first messages are lost, or
-  // all. News of an end come from the host, and are not lost.
+  // Messages sent while the link is restored survive, so either the first messages are lost or all.
+  // Reports of an actor's end come from the host and are never lost.
   for (const auto& channel : {std::pair(worker, peer), std::pair(peer, worker)}) {
     const auto found = channels_.find(channel);
     if (found == channels_.end()) continue;
@@ -166,7 +166,7 @@ bool TestHost::act() {
 
 void TestHost::deliver(Address from, Address to) {
   auto& channel = channels_.at({from, to});
-  // A pull may overtake what was sent before it; nothing else may.
+  // Only a pull may overtake earlier messages.
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < channel.size() && i < 4; ++i) {
     if (!channel[i].letter) break;
@@ -187,7 +187,7 @@ void TestHost::compute(Address address) {
   auto& queue = actors_.at(address).work;
   const auto [work, part] = queue.front();
   queue.pop_front();
-  // The parts of one work stay in order; other work of the same actor may come between them.
+  // The parts of one work stay in order; other work of the same actor may run between them.
   if (part + 1 < work->parts()) queue.emplace_back(work, part + 1);
   guarded(address, [&, work = work, part = part](Role& role, Outbox& box) {
     work->run(part);
@@ -212,7 +212,7 @@ bool TestHost::run_some(int actions) {
 }
 
 RunTotals TestHost::run() {
-  constexpr int kPatience = 5000;  // actions in which nobody but the monitor is told anything
+  constexpr int kPatience = 5000;  // actions that only report to the monitor
   std::uint64_t busy = 0;
   int idle = 0;
   while (run_some(1)) {

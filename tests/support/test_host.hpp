@@ -1,10 +1,10 @@
 #pragma once
 // TestHost: runs the roles without CAF, one action at a time, in an order drawn from a seed.
 //
-// Each ordered pair of actors has a channel that keeps its order, except that a pull may overtake
-// pushes. Computations are actions like deliveries. Time is virtual and moves only when nothing
-// else is left to do. A worker may be killed, suspected wrongly (evicted while it lives), or have
-// its link to a shard broken.
+// Each ordered pair of actors has a channel that keeps the order of messages, except that a pull
+// may overtake pushes. Deliveries and computations are actions. Time is virtual and advances only
+// when no action is possible. Workers can be killed, suspected (evicted while alive), or lose a
+// link.
 #include <deque>
 #include <map>
 #include <memory>
@@ -22,11 +22,11 @@
 namespace leeway::test {
 
 struct Trouble {
-  // Chances, one in so many actions; 0: never.
+  // Each fault happens once in this many actions on average; 0 disables it.
   std::uint64_t kill_one_in = 0;
   std::uint64_t suspect_one_in = 0;
-  std::uint64_t break_link_one_in = 0;  // of a worker; of a stage also to a stage beside it
-  std::uint64_t garbage_one_in = 0;     // a message of random bytes, from anybody to anybody
+  std::uint64_t break_link_one_in = 0;  // from a worker to a shard or a neighbouring stage
+  std::uint64_t garbage_one_in = 0;     // a message of random bytes between random actors
   std::uint32_t workers_to_keep = 1;
 };
 
@@ -36,19 +36,20 @@ class TestHost : public Audience {
   ~TestHost() override;
 
   void observe(std::shared_ptr<sim::Observer> observer) { observers_.add(std::move(observer)); }
-  /// Runs to the end, and lets observers look at it. Throws CheckFailed when nothing is left to do
-  /// before it, naming who waits for whom.
+  /// Runs to the end and calls the observers. Throws CheckFailed on a deadlock, with the waiting
+  /// actors.
   RunTotals run();
-  /// Runs up to `actions` further actions; false when the run has ended.
+  /// Runs up to `actions` further actions. Returns false when the run has ended.
   bool run_some(int actions);
 
   void kill(Address actor);
   void suspect(WorkerId worker);
-  /// Loses what is on its way between the two, or the first of it, and tells them.
+  /// Drops all messages in flight between the two, or the first of them, and reports the broken
+  /// link to both.
   void break_link(Address worker, Address peer);
   void inject(Address from, Address to, Message message) { enqueue(from, to, std::move(message)); }
 
-  /// Of every action in order: equal for equal seeds.
+  /// Hash of all actions in order; equal for equal seeds.
   std::uint64_t trace_hash() const { return hash_; }
   const std::optional<RunTotals>& totals() const { return totals_; }
   const Shard& shard(std::uint32_t index) const;
@@ -69,7 +70,7 @@ class TestHost : public Audience {
     TimerToken token;
     auto operator<=>(const Timer&) const = default;
   };
-  /// What waits in a channel: a message, or the news that an actor has ended.
+  /// An entry of a channel: a message, or the report that an actor has ended.
   struct Parcel {
     std::optional<sim::Letter> letter;
     Address down;
@@ -81,7 +82,7 @@ class TestHost : public Audience {
   void enqueue(Address from, Address to, Message message);
   bool act();
   void make_trouble();
-  /// Somebody that the worker has a link to.
+  /// A random actor that the worker has a link to.
   Address any_peer(WorkerId worker);
   void deliver(Address from, Address to);
   void compute(Address address);
@@ -103,7 +104,7 @@ class TestHost : public Audience {
   std::uint64_t next_timer_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t actions_ = 0;
-  std::uint64_t busy_actions_ = 0;  // those that were not only reports
+  std::uint64_t busy_actions_ = 0;  // actions other than reports to the monitor
   std::optional<RunTotals> totals_;
 };
 

@@ -1,12 +1,12 @@
 #pragma once
-// A small text and a transformer that learns it: labels for every place, and a table used twice.
+// A small text and a transformer that learns it, with a label per token and tied weights.
 #include "models/datasets/text.hpp"
 #include "runtime/models.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
 
-/// 72 windows of 9 characters to train on: whole rounds of 2, 3 and 4 workers.
+/// 72 training windows of 9 characters: whole rounds for 2, 3 and 4 workers.
 inline Plan text_plan() {
   register_data("small text", [](std::uint64_t) {
     std::string text;

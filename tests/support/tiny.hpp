@@ -23,7 +23,7 @@ inline Plan tiny_plan() {
   return plan;
 }
 
-/// Throws with the reason when the plan is refused.
+/// Throws with the reason if the plan is refused.
 inline std::shared_ptr<const Job> job_of(const Plan& plan) {
   auto data = load_data(plan.data, plan.seed);
   LW_CHECK(bool(data), data ? std::string() : data.error().text);
