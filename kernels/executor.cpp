@@ -11,8 +11,8 @@ bool is_host_memory(Device device) {
 }  // namespace
 
 Blob Executor::fetch(const Blob& blob) {
-  const bool both_on_processor = is_host_memory(blob.device()) && is_host_memory(device());
-  if (!blob || both_on_processor || blob.device() == device()) {
+  const bool both_in_host_memory = is_host_memory(blob.device()) && is_host_memory(device());
+  if (!blob || both_in_host_memory || blob.device() == device()) {
     begin_read(blob);
     return blob;
   }

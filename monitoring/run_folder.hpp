@@ -1,15 +1,15 @@
 #pragma once
 // RunFolder: stores the plan, metrics, result, weights and curves of a run.
 //
-//   plan.json            the plan
-//   metrics.jsonl        JSON lines: {"seconds", "train_loss", ...} a few times per second,
-//                        {"seconds", "test_loss", ...} at evaluations
-//   result.json          the result
-//   weights.safetensors  the trained weights, named as PyTorch names them
-//   last-cut.safetensors of a run that failed: the weights that were evaluated last
-//   vocabulary.json      for text: its characters in the order of their tokens
-//   curves.svg           loss and accuracy over time
-//   events.jsonl         every event, with --trace
+//   plan.json                  the plan
+//   metrics.jsonl              JSON lines: {"seconds", "train_loss", ...} a few times per second,
+//                              {"seconds", "test_loss", ...} at evaluations
+//   result.json                the result
+//   weights.safetensors        the trained weights, with PyTorch's names
+//   last-snapshot.safetensors  if the run failed: the weights of the last evaluation
+//   vocabulary.json            for text: its characters in the order of their tokens
+//   curves.svg                 loss and accuracy over time
+//   events.jsonl               every event, with --trace
 #include <fstream>
 #include <memory>
 #include <string>
@@ -35,7 +35,7 @@ class RunFolder final : public Audience {
   void came_back(WorkerId worker) override;
   void ended(const RunTotals& totals) override;
 
-  /// Writes the weights at an iteration that a run which has failed evaluated last.
+  /// Writes the weights that a failed run evaluated last, at `iteration`.
   Status keep_last_snapshot(const std::vector<NamedTensor>& weights, Iteration iteration);
   /// Writes the result, the weights unless empty, and the curves.
   Status finish(const std::string& result_json, const std::vector<NamedTensor>& weights,

@@ -80,12 +80,12 @@ void embedding_forward(On on, float* y, const float* tokens, ConstSlices weight,
   const std::int64_t features = shape.features, vocabulary = shape.vocabulary;
   bool first = true;
   for_each_table(weight, [&](const Table<const float>& table) {
-    const bool say_nan = std::exchange(first, false);
+    const bool write_nan = std::exchange(first, false);
     for_each(on, shape.tokens * features, [=] __device__(std::int64_t i) {
       const auto [n, d] = divide(i, features);
       const std::int64_t row = row_of(tokens[n], vocabulary);
       if (row < 0) {
-        if (say_nan) y[i] = nanf("");
+        if (write_nan) y[i] = nanf("");
       } else if (const float* const from = table.find(row, features)) {
         y[i] = from[d];
       }

@@ -14,7 +14,7 @@ constexpr unsigned kMostParts = 512;
 static_assert(kMostParts * sizeof(ClassLoss) <= On::kScratchBytes);
 
 /// parts[block] = sum over the threads of this block.
-__device__ void leave_part(ClassLoss* parts, double loss, std::int64_t correct) {
+__device__ void store_part(ClassLoss* parts, double loss, std::int64_t correct) {
   loss = block_sum(loss);
   correct = block_sum(correct);
   if (threadIdx.x == 0) {
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kThreads)
                      : static_cast<double>(NAN);
     correct += largest.place == label;
   }
-  leave_part(parts, loss, correct);
+  store_part(parts, loss, correct);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
     correct += at.correct;
     if (dy) dy[i] = share * at.gradient;
   }
-  leave_part(parts, loss, correct);
+  store_part(parts, loss, correct);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads)
     loss += static_cast<double>(difference) * static_cast<double>(difference);
     if (dy) dy[i] = scale * difference;
   }
-  leave_part(parts, loss, 0);
+  store_part(parts, loss, 0);
 }
 
 }  // namespace

@@ -35,14 +35,14 @@ cublasStatus_t cublasSgemm_64(cublasHandle_t, cublasOperation_t op_a, cublasOper
                               std::int64_t m, std::int64_t n, std::int64_t k, const float* alpha,
                               const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
                               const float* beta, float* c, std::int64_t ldc) {
-  const bool turn_a = op_a == CUBLAS_OP_T, turn_b = op_b == CUBLAS_OP_T;
+  const bool transpose_a = op_a == CUBLAS_OP_T, transpose_b = op_b == CUBLAS_OP_T;
   const auto least = [](std::int64_t rows) { return std::max<std::int64_t>(1, rows); };
-  if (m < 0 || n < 0 || k < 0 || lda < least(turn_a ? k : m) || ldb < least(turn_b ? n : k) ||
-      ldc < least(m))
+  if (m < 0 || n < 0 || k < 0 || lda < least(transpose_a ? k : m) ||
+      ldb < least(transpose_b ? n : k) || ldc < least(m))
     return CUBLAS_STATUS_INVALID_VALUE;
   // Strides of op(A) and op(B) down a column and along a row.
-  const std::int64_t a_down = turn_a ? lda : 1, a_along = turn_a ? 1 : lda;
-  const std::int64_t b_down = turn_b ? ldb : 1, b_along = turn_b ? 1 : ldb;
+  const std::int64_t a_down = transpose_a ? lda : 1, a_along = transpose_a ? 1 : lda;
+  const std::int64_t b_down = transpose_b ? ldb : 1, b_along = transpose_b ? 1 : ldb;
   for (std::int64_t column = 0; column < n; ++column)
     for (std::int64_t row = 0; row < m; ++row) {
       double sum = 0;

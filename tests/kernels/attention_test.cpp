@@ -132,11 +132,11 @@ TEST_CASE("positions adds its table to every sample and sums gradients over the 
         expected[i] += table[i % table.size()];
         sums[i % table.size()] += values[i];
       }
-      for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
+      for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
         Array<float> x(executor, values);
         auto y = Array<float>::poisoned(executor, s.batch * sample);
-        const SlicedArray<const float> weight(executor, table, s.tokens, s.features, cut);
-        const SlicedArray<float> dweight(executor, poisoned(sample), s.tokens, s.features, cut);
+        const SlicedArray<const float> weight(executor, table, s.tokens, s.features, split);
+        const SlicedArray<float> dweight(executor, poisoned(sample), s.tokens, s.features, split);
         executor.positions_backward(dweight.slices(), x.data(), s);
         executor.positions_forward(y.data(), x.data(), weight.slices(), s);
         executor.positions_forward(x.data(), x.data(), weight.slices(), s);

@@ -78,9 +78,9 @@ TEST_CASE("conv2d equals its definition, with whole and with split parameters", 
       const Doubles x = to_doubles(e.x), weight = to_doubles(e.weight);
       const auto y = reference::conv2d_forward(x, weight, to_doubles(e.bias), shape);
       const auto g = reference::conv2d_backward(to_doubles(e.dy), x, weight, shape);
-      for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
-        REQUIRE(worst_error(forward(executor, e, true, cut), y) < 1e-5);
-        const Gradients got = backward(executor, e, true, true, cut);
+      for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
+        REQUIRE(worst_error(forward(executor, e, true, split), y) < 1e-5);
+        const Gradients got = backward(executor, e, true, true, split);
         REQUIRE(worst_error(got.dx, g.dx) < 1e-5);
         REQUIRE(worst_error(got.dweight, g.dweight) < 3e-5);  // sums of up to 3072 terms
         REQUIRE(worst_error(got.dbias, g.dbias) < 3e-5);
@@ -114,9 +114,9 @@ TEST_CASE("conv2d's gradients have the same bits when computed one at a time", "
     for (const auto& shape : conv2d_cases()) {
       CAPTURE(describe(shape));
       const Example e(shape, rng);
-      for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
-        const Gradients whole = backward(executor, e, true, true, cut);
-        const auto weight = packed(executor, e, ConvPass::backward, cut);
+      for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
+        const Gradients whole = backward(executor, e, true, true, split);
+        const auto weight = packed(executor, e, ConvPass::backward, split);
         const Array<float> x(executor, e.x), dy(executor, e.dy);
         auto dx = Array<float>::poisoned(executor, static_cast<std::int64_t>(e.x.size()));
         auto scratch = scratch_of(executor, shape);

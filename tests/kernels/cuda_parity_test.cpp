@@ -66,14 +66,15 @@ Floats linear(Executor& executor, Rng rng) {
   const std::int64_t batch = rng.one_in(5) ? 0 : any_of(rng, 1, 300);
   const kernels::LinearShape s{batch, any_of(rng, 1, 40), any_of(rng, 1, 50)};
   const bool with_bias = rng.one_in(2);
-  Rng* const cut = rng.one_in(2) ? &rng : nullptr;
+  Rng* const split = rng.one_in(2) ? &rng : nullptr;
   const Floats bs = random_floats(rng, s.outputs);
   const SlicedArray<const float> weight(executor, random_floats(rng, s.outputs * s.inputs),
-                                        s.outputs, s.inputs, cut);
-  const SlicedArray<const float> bias(executor, bs, with_bias ? s.outputs : 0, 1, cut);
+                                        s.outputs, s.inputs, split);
+  const SlicedArray<const float> bias(executor, bs, with_bias ? s.outputs : 0, 1, split);
   const SlicedArray<float> dweight(executor, poisoned(s.outputs * s.inputs), s.outputs, s.inputs,
-                                   cut);
-  const SlicedArray<float> dbias(executor, poisoned(s.outputs), with_bias ? s.outputs : 0, 1, cut);
+                                   split);
+  const SlicedArray<float> dbias(executor, poisoned(s.outputs), with_bias ? s.outputs : 0, 1,
+                                 split);
   const Array<float> x(executor, random_floats(rng, s.batch * s.inputs));
   const Array<float> dy(executor, random_floats(rng, s.batch * s.outputs));
   auto y = Array<float>::poisoned(executor, s.batch * s.outputs);

@@ -54,8 +54,8 @@ TEST_CASE("embedding looks up rows, and NaN for invalid tokens", "[embedding]") 
         CAPTURE(shape.tokens, shape.vocabulary, shape.features, with_bad);
         const Floats tokens = random_tokens(rng, shape, with_bad);
         const Floats table = random_floats(rng, shape.vocabulary * shape.features);
-        for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
-          const Floats y = forward(executor, tokens, table, shape, cut);
+        for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
+          const Floats y = forward(executor, tokens, table, shape, split);
           for (std::size_t i = 0; i < y.size(); ++i) {
             const auto features = static_cast<std::size_t>(shape.features);
             const float token = tokens[i / features];
@@ -84,8 +84,8 @@ TEST_CASE("embedding sums gradients by token, in order, and zeroes the other row
           if (names_row(token, shape))
             expected[static_cast<std::size_t>(token) * features + i % features] += dy[i];
         }
-        for (Rng* cut : {static_cast<Rng*>(nullptr), &rng})
-          REQUIRE(backward(executor, dy, tokens, shape, cut) == expected);
+        for (Rng* split : {static_cast<Rng*>(nullptr), &rng})
+          REQUIRE(backward(executor, dy, tokens, shape, split) == expected);
       }
   });
 }

@@ -70,11 +70,12 @@ TEST_CASE("linear on an executor equals its definition, with whole and with spli
           dw[o * 7 + i] += d * static_cast<double>(xs[b * 7 + i]);
         }
       }
-    for (Rng* cut : {static_cast<Rng*>(nullptr), &rng}) {
+    for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
       const Array<float> x(executor, xs), dy(executor, dys);
-      const SlicedArray<const float> weight(executor, ws, 9, 7, cut), bias(executor, bs, 9, 1, cut);
-      const SlicedArray<float> dweight(executor, poisoned(63), 9, 7, cut);
-      const SlicedArray<float> dbias(executor, poisoned(9), 9, 1, cut);
+      const SlicedArray<const float> weight(executor, ws, 9, 7, split),
+          bias(executor, bs, 9, 1, split);
+      const SlicedArray<float> dweight(executor, poisoned(63), 9, 7, split);
+      const SlicedArray<float> dbias(executor, poisoned(9), 9, 1, split);
       auto out = Array<float>::poisoned(executor, 45), back = Array<float>::poisoned(executor, 35);
       executor.linear_forward(out.data(), x.data(), weight.slices(), bias.slices(), shape);
       executor.linear_backward(back.data(), dweight.slices(), dbias.slices(), dy.data(), x.data(),
@@ -84,14 +85,13 @@ TEST_CASE("linear on an executor equals its definition, with whole and with spli
       REQUIRE(worst_error(dweight.read(), dw) < 1e-5);
       REQUIRE(worst_error(dbias.read(), db) < 1e-5);
       // One gradient at a time: the same bits.
-      const SlicedArray<float> dweight_alone(executor, poisoned(63), 9, 7, nullptr);
-      auto back_alone = Array<float>::poisoned(executor, 35);
-      executor.linear_backward(back_alone.data(), {}, {}, dy.data(), x.data(), weight.slices(),
-                               shape);
-      executor.linear_backward(nullptr, dweight_alone.slices(), {}, dy.data(), x.data(),
+      const SlicedArray<float> only_dweight(executor, poisoned(63), 9, 7, nullptr);
+      auto only_dx = Array<float>::poisoned(executor, 35);
+      executor.linear_backward(only_dx.data(), {}, {}, dy.data(), x.data(), weight.slices(), shape);
+      executor.linear_backward(nullptr, only_dweight.slices(), {}, dy.data(), x.data(),
                                weight.slices(), shape);
-      REQUIRE(back_alone.read() == back.read());
-      if (!cut) REQUIRE(dweight_alone.read() == dweight.read());
+      REQUIRE(only_dx.read() == back.read());
+      if (!split) REQUIRE(only_dweight.read() == dweight.read());
     }
   });
 }
