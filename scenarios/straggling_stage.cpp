@@ -153,8 +153,8 @@ int main(int argc, char** argv) {
   const auto straggler = slow(kSlowWorker, kFactor);
   const auto bursts = slow_in_bursts(all_workers, 5, 0.05, 1);
   const Setting settings[] = {
-      {"none slow, bsp", bsp(), {}},
-      {"none slow, ssp(3)", ssp(3), {}},
+      {"no slow stage, bsp", bsp(), {}},
+      {"no slow stage, ssp(3)", ssp(3), {}},
       {"slow, bsp", bsp(), straggler},
       {"slow, ssp(3)", ssp(3), straggler},
       {"slow, bsp, by speed", bsp(), straggler, plan::Balance::by_speed},

@@ -220,7 +220,7 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
   CHECK(contains(stage_table, "slow, bsp, fewer layers "));
   CHECK(contains(stage.out, stage_table));
   for (const char* row :
-       {"none slow, bsp ", "none slow, ssp(3) ", "slow, bsp ", "slow, ssp(3), by speed ",
+       {"no slow stage, bsp ", "none slow, ssp(3) ", "slow, bsp ", "slow, ssp(3), by speed ",
         "slow, bsp, fewer layers ", "bursts, ssp(3) ", "The slow stage makes bsp take "})
     CHECK(contains(stage.out, row));
   const auto async = run_program({kBin + "/async-pipelines", "--epochs", "0.03", "--evaluate-every",
