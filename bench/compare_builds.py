@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Runs the same benchmarks of two builds interleaved, and compares their medians.
+
+    bench/compare_builds.py OLD/build/release build/release --rounds 5
+    bench/compare_builds.py OLD/build/release build/release --json bench/baselines/MACHINE.json
+
+Each round runs every benchmark of the first build and then of the second. Printed are the medians and
+the ratio new/old of neighbouring runs, median (min to max): above 1 the new build is faster. --json
+keeps the figures of the second build with machine, date and compiler. Run nothing else meanwhile.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+# name: command below the build folder, pattern of its figure, whether a larger figure is better
+FIGURES = {
+    "runtime, 1 worker": ("bench/runtime_bench 1", r"1 worker, a second core free +(\d+)", True),
+    "runtime, 2 workers": ("bench/runtime_bench 1", r"2 workers, two cores +(\d+)", True),
+    "runtime, cycles of 4 workers": ("bench/runtime_bench 1", r"4 workers, blocking each +(\d+)", True),
+    "simulator, steps/s": ("bench/sim_bench --rounds 1 --iterations 100000", r"off +\d+ +[\d.]+ +(\d+)", True),
+    "simulator with checkers": ("bench/sim_bench --rounds 1 --iterations 100000", r"on +\d+ +[\d.]+ +(\d+)", True),
+    "mesh, TCP, GB/s": ("bench/mesh_bench --rounds 1 --megabytes 128 --stopped 0", r"mesh, TCP +([\d.]+)", True),
+    "mesh, shared memory, GB/s": (
+        "bench/mesh_bench --rounds 1 --megabytes 128 --stopped 0", r"mesh, shared memory +([\d.]+)", True),
+    "mesh, round trip, us": (
+        "bench/mesh_bench --rounds 1 --megabytes 128 --stopped 0", r"round trip[^$]*?mesh, TCP +([\d.]+)", False),
+    "pipeline, 1f1b": ("bench/pipeline_bench speed --rounds 1 --seconds 1 --model resnet", r"1f1b +(\d+)", True),
+}
+
+
+def figures_of(build):
+    """One round: each command runs once, and gives the figures that name it."""
+    figures, outputs = {}, {}
+    for name, (command, pattern, _) in FIGURES.items():
+        if command not in outputs:
+            program, *arguments = command.split()
+            done = subprocess.run([build / program, *arguments], capture_output=True, text=True,
+                                  env={**os.environ, "OMP_NUM_THREADS": "1"})
+            if done.returncode != 0:
+                sys.exit(f"{build / program} ended with code {done.returncode}:\n{done.stderr}")
+            outputs[command] = done.stdout
+        found = re.search(pattern, outputs[command])
+        if not found:
+            sys.exit(f"{command} prints no line like {pattern}:\n{outputs[command]}")
+        figures[name] = float(found[1])
+    return figures
+
+
+def machine():
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    return {"processor": model[1] if model else platform.machine(), "cores": os.cpu_count(),
+            "system": platform.platform(), "compiler": compiler, "date": datetime.date.today().isoformat()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="file that keeps the figures of the second build")
+    options = parser.parse_args()
+    rounds = []
+    for number in range(options.rounds):
+        rounds.append((figures_of(options.old), figures_of(options.new)))
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+    kept = {}
+    print(f"{'':32}{'old':>12}{'new':>12}   new/old: median (min to max)")
+    for name, (_, _, larger_is_better) in FIGURES.items():
+        old, new = [o[name] for o, _ in rounds], [n[name] for _, n in rounds]
+        ratios = sorted((n / o if larger_is_better else o / n) for o, n in zip(old, new))
+        print(f"{name:32}{statistics.median(old):12.5g}{statistics.median(new):12.5g}   "
+              f"{statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})")
+        kept[name] = {"median": statistics.median(new), "min": min(new), "max": max(new)}
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps({**machine(), "rounds": options.rounds, "figures": kept}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
