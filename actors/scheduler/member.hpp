@@ -1,5 +1,21 @@
 #pragma once
-// Member: what the scheduler knows of one pipeline, which is a worker where there is one stage.
+// Member: what the scheduler knows about one pipeline. With one stage, a pipeline is a worker.
+//
+// The states of a member, one arrow a line:
+//
+// - absent -- Join of all stages --> joined -- all members have joined --> admitting
+//
+// - admitting -- all shards know all stages --> running
+//
+// - running -- Idle of all stages --> idle -- samples came back --> admitting
+//
+// - any of these -- a stage ends --> fencing -- all shards answered for all stages --> gone
+//
+// - gone -- Join of all stages, under new incarnations --> joined
+//
+// - any but fencing and gone -- Stopped of all stages, after Stop --> stopped
+//
+// - the same -- Stopped of all stages, after the Stop of a Leave --> gone
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -25,18 +41,18 @@ struct Member {
     stopped
   };
 
-  /// One of its workers.
+  /// One worker of the pipeline.
   struct Stage {
     Incarnation incarnation{1};
-    bool joined = false;                    // under that, and may be admitted
-    std::optional<Incarnation> comes_back;  // joined again before its old life was settled
-    bool heard = true;                      // something came of it since it was told to start
-    bool idle = false;                      // has said so since
-    bool stopped = false;                   // has said so, and was asked to
-    Clock clock;                            // acknowledged by its shards, when it said that
-    bool ended = false;                     // and nothing was heard of a new life
-    std::string end_reason;                 // of that
-    std::optional<std::uint32_t> leaves;    // the life in which it was asked to
+    bool joined = false;                  // under this incarnation, and may be admitted
+    std::optional<Incarnation> rejoins;   // joined again while its earlier incarnation is fenced
+    bool heard = true;                    // has sent something since the last Start
+    bool idle = false;                    // has sent Idle since the last Start
+    bool stopped = false;                 // has sent Stopped after a Stop
+    Clock clock;                          // acknowledged by its shards, as of Idle or Stopped
+    bool ended = false;                   // has ended, and no later incarnation has joined
+    std::string end_reason;               // of its last end
+    std::optional<std::uint32_t> leaves;  // the life in which it was asked to leave
 
     bool leaving() const { return leaves == life_of(incarnation); }
   };
@@ -44,21 +60,22 @@ struct Member {
   State state = State::absent;
   std::vector<Stage> stages;
   Clock clock;                // acknowledged to all stages, as far as known
-  std::size_t missing = 0;    // answers of shards to Admit or Fence
+  std::size_t missing = 0;    // answers of shards to the last Admit or Fence
   View admitted_by;           // of the last Admit
-  Iteration start;            // largest clock that a shard admitted a stage at
+  Iteration start;            // largest clock at which a shard admitted a stage
   bool uneven = false;        // shards admitted its stages at different clocks
-  std::uint64_t starts = 0;   // that it was told, over all its lives: each has a number of its own
-  Iteration late;             // backup: the round that it was told to go on with
-  PartialIterations partial;  // what shards have of it, as they answer to Fence
+  bool ready = false;         // admitting, and all shards have answered
+  std::uint64_t starts = 0;   // Starts sent so far: each has a number of its own
+  Iteration resume_round;     // backup: the round after its last dropped push
+  PartialIterations partial;  // what the shards have of its iterations, by their Fenced
   bool took_part = false;     // had started when it was evicted
   std::string end_reason;
 
-  /// True when all of it is there.
+  /// True when all stages have joined.
   bool complete() const {
-    const auto there = [](const Stage& stage) { return stage.joined; };
-    return planted(Mutant::stage_joins_alone) ? std::any_of(stages.begin(), stages.end(), there)
-                                              : std::all_of(stages.begin(), stages.end(), there);
+    const auto joined = [](const Stage& stage) { return stage.joined; };
+    return planted(Mutant::stage_joins_alone) ? std::any_of(stages.begin(), stages.end(), joined)
+                                              : std::all_of(stages.begin(), stages.end(), joined);
   }
   bool leaving() const {
     return std::any_of(stages.begin(), stages.end(),
@@ -71,13 +88,14 @@ struct Member {
     return std::all_of(stages.begin(), stages.end(),
                        [](const Stage& stage) { return stage.stopped; });
   }
-  /// By what its stages said when they became idle, or stopped.
+  /// Over the clocks that its stages sent with Idle or Stopped.
   Clock least_clock() const {
     Clock least = stages.front().clock;
     for (const Stage& stage : stages) least = std::min(least, stage.clock);
     return least;
   }
   bool has_started() const { return state == State::running || state == State::idle; }
+  bool is_out() const { return state == State::fencing || state == State::gone; }
 };
 
 }  // namespace leeway

@@ -1,11 +1,10 @@
 #include "actors/scheduler/scheduler.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "core/mutant.hpp"
 #include "core/text.hpp"
-#include "plan/fault_queries.hpp"
 
 namespace leeway {
 namespace {
@@ -14,52 +13,20 @@ constexpr Duration kSchedulerReportInterval = milliseconds(200);
 constexpr TimerToken kReportTimer = 1;
 constexpr TimerToken kTimeLimit = 2;
 
-LeaseBook::Limits limits_of(const Job& job) {
-  const Plan& plan = job.plan;
-  LeaseBook::Limits limits;
-  limits.data_size = job.data.train->size();
-  if (plan.stop.epochs > 0)
-    limits.total_samples = std::max<std::int64_t>(
-        1, std::llround(plan.stop.epochs * static_cast<double>(limits.data_size)));
-  limits.total_iterations = plan.stop.iterations;
-  limits.batch = plan.batch;
-  limits.chunk = plan.chunk > 0 ? plan.chunk : 8 * plan.batch;
-  limits.by_rounds = job.consistency->by_rounds();
-  if (const auto* backup = std::get_if<plan::Backup>(&plan.consistency))
-    limits.spare = backup->spare;
-  return limits;
-}
-
 }  // namespace
 
 Scheduler::Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& later)
     : job_(std::move(job)),
-      balance_(make_balance(job_->plan)),
-      leases_(limits_of(*job_), balance_),
-      next_evaluation_(job_->plan.evaluate_every * static_cast<double>(job_->data.train->size())) {
-  if (const auto* adaptive = std::get_if<plan::Adaptive>(&job_->plan.consistency))
-    bound_.emplace(adaptive->low, adaptive->high);
-  const Stages& stages = *job_->stages;
-  for (std::uint32_t stage = 0; stage < stages.count(); ++stage)
-    pairs_ += stages.share(stage).shards.size();
-  for (std::uint32_t index = 0; index < stages.pipelines(); ++index) {
-    const WorkerId lead(index * stages.count());
-    auto& member = members_[lead];
-    member.stages.resize(stages.count());
-    const auto is_later = [&](WorkerId worker) {
-      return later.contains(worker) || joins_later(job_->faults, address_of(worker));
-    };
-    const auto workers = workers_of(lead);
-    const bool comes_later = std::any_of(workers.begin(), workers.end(), is_later);
-    // Those that join later are like ones that have gone, before their first life.
-    enter(lead, comes_later ? State::gone : State::absent);
-    if (!comes_later) continue;
-    for (const WorkerId worker : workers) {
-      stage_of(worker).incarnation = Incarnation(0);
-      stage_of(worker).ended = is_later(worker);
-    }
-  }
-}
+      roster_(*job_, later),
+      mailer_(*job_, roster_),
+      leases_(*job_, roster_, mailer_),
+      bound_(*job_, roster_, mailer_),
+      snapshots_(*job_, mailer_),
+      run_(*job_, roster_, mailer_, leases_.book(), bound_),
+      admission_(*job_, roster_, mailer_, leases_, run_),
+      evictions_(*job_, roster_, mailer_),
+      departures_(*job_, roster_, mailer_, leases_, bound_, run_),
+      rounds_(roster_, mailer_, leases_, run_) {}
 
 void Scheduler::on_start(Outbox& out) {
   for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker)
@@ -72,94 +39,54 @@ void Scheduler::on_start(Outbox& out) {
 }
 
 void Scheduler::on_timer(TimerToken token, Outbox& out) {
-  if (phase_ == Phase::ended) return;
+  if (run_.phase() == Phase::ended) return;
   if (token == kTimeLimit) {
-    stop(msg::RunEnded::Reason::finished, "the time limit was reached", out);
+    run_.stop(msg::RunEnded::Reason::finished, "the time limit was reached", out);
   } else {
-    report(out);
+    run_.report(out);
     out.after(kSchedulerReportInterval, kReportTimer);
   }
 }
 
-std::vector<WorkerId> Scheduler::workers_of(WorkerId lead) const {
-  std::vector<WorkerId> workers;
-  for (std::uint32_t stage = 0; stage < job_->stages->count(); ++stage)
-    workers.push_back(job_->stages->worker(lead, stage));
-  return workers;
-}
-
-void Scheduler::to_worker(WorkerId worker, Body body, Outbox& out) {
-  out.send(address_of(worker),
-           encode({.incarnation = stage_of(worker).incarnation, .body = std::move(body)}));
-}
-
-void Scheduler::to_stages(WorkerId lead, const Body& body, Outbox& out) {
-  for (const WorkerId worker : workers_of(lead)) to_worker(worker, body, out);
-}
-
-void Scheduler::to_shards(const Body& body, Outbox& out) {
-  const Message message = encode({.body = body});
-  for (std::uint32_t shard = 0; shard < job_->layout->shards(); ++shard)
-    out.send(address_of(ShardId(shard)), message);
-}
-
-void Scheduler::to_shards_of(WorkerId worker, const Body& body, Outbox& out) {
-  const Message message = encode({.body = body});
-  for (const ShardId shard : job_->stages->share_of(worker).shards)
-    out.send(address_of(shard), message);
-}
-
-void Scheduler::enter(WorkerId lead, State state) {
-  auto& member = members_.at(lead);
-  in_state_[static_cast<std::size_t>(member.state)].erase(lead);
-  in_state_[static_cast<std::size_t>(state)].insert(lead);
-  const auto has_part = [](State one) { return one == State::running || one == State::admitting; };
-  taking_part_changed_ |= has_part(member.state) != has_part(state);
-  known_.erase(lead);
-  member.state = state;
-}
-
-std::vector<WorkerId> Scheduler::members_in(std::initializer_list<State> states) const {
-  std::vector<WorkerId> found;
-  for (const State state : states) {
-    const auto& members = in_state_[static_cast<std::size_t>(state)];
-    found.insert(found.end(), members.begin(), members.end());
+void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
+  if (run_.phase() == Phase::ended) return;
+  if (knows(actor)) {
+    const WorkerId worker(actor.index);
+    auto& stage = roster_.stage_of(worker);
+    stage.ended = true;
+    stage.end_reason = reason;
+    stage.rejoins.reset();  // that incarnation has ended as well
+    evict(worker, reason, out);
+    stage.joined = false;
+    // The run may have gone on for this worker only.
+    if (roster_.member_of(worker).state == State::gone)
+      run_.fail_if_alone(job_->stages->lead_of(worker), out);
+  } else if (actor.kind == RoleKind::shard) {
+    run_.fail_at_once(concat(actor, " ended: ", reason, "; its part of the weights is lost"), out);
   }
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
-std::size_t Scheduler::count_in(std::initializer_list<State> states) const {
-  std::size_t count = 0;
-  for (const State state : states) count += in_state_[static_cast<std::size_t>(state)].size();
-  return count;
+void Scheduler::on_link(Address peer, Outbox& out) {
+  if (!knows(peer)) return;
+  const WorkerId worker(peer.index);
+  admission_.send_again(worker, out);
+  rounds_.send_again(worker, out);
+  departures_.send_again(worker, out);
 }
 
-const std::vector<WorkerId>& Scheduler::taking_part() {
-  if (taking_part_changed_) taking_part_ = members_in({State::running, State::admitting});
-  taking_part_changed_ = false;
-  return taking_part_;
-}
+// ---- dispatch ----
 
 void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
-  if (from.kind == RoleKind::worker && knows(WorkerId(from.index)))
-    return on_worker(WorkerId(from.index), envelope, out);
+  if (knows(from)) return on_worker(WorkerId(from.index), envelope, out);
   if (from.kind == RoleKind::shard && from.index < job_->layout->shards())
     return on_shard(from, envelope, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
-    return stop(msg::RunEnded::Reason::interrupted, "somebody asked it to stop", out);
-  if (const auto* leaves = std::get_if<msg::Leave>(&envelope.body);
-      leaves && from == kHost && knows(leaves->worker))
-    return leave(leaves->worker, out);
-  if (const auto* evaluated = std::get_if<msg::Evaluated>(&envelope.body);
-      evaluated && from == kMonitor) {
-    if (snapshot_ && snapshot_->id == evaluated->snapshot) snapshot_.reset();
-    const double target = job_->plan.stop.accuracy;
-    if (target > 0 && evaluated->accuracy >= target)
-      stop(msg::RunEnded::Reason::target_reached,
-           concat("reached a test accuracy of ", evaluated->accuracy), out);
-    return;
-  }
+    return run_.stop(msg::RunEnded::Reason::interrupted, "somebody asked it to stop", out);
+  if (const auto* asked = std::get_if<msg::Leave>(&envelope.body);
+      asked && from == kHost && roster_.has(asked->worker))
+    return leave(asked->worker, out);
+  if (const auto* sent = std::get_if<msg::Evaluated>(&envelope.body); sent && from == kMonitor)
+    return evaluated(*sent, out);
   refuse_malformed(
       from, {}, concat("a ", name_of(envelope.body), " from ", from, " is not for the scheduler"),
       out);
@@ -168,41 +95,32 @@ void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 void Scheduler::on_worker(WorkerId worker, Envelope& envelope, Outbox& out) {
   if (std::holds_alternative<msg::Join>(envelope.body))
     return join(worker, envelope.incarnation, out);
-  auto& stage = stage_of(worker);
-  if (phase_ == Phase::ended) return;                     // what was trained has been said
-  if (envelope.incarnation != stage.incarnation) return;  // of an earlier life
+  auto& stage = roster_.stage_of(worker);
+  if (run_.phase() == Phase::ended) return;               // the totals have been reported
+  if (envelope.incarnation != stage.incarnation) return;  // of an earlier incarnation
   if (std::holds_alternative<msg::Refused>(envelope.body)) return;
-  const State state = member_of(worker).state;
-  if (state == State::fencing || state == State::gone) {
-    // One that waits for the other stages has nothing to say, but that it has stopped.
-    if (!stage.joined) refuse_evicted(worker, out);
+  const auto& member = roster_.member_of(worker);
+  if (member.is_out()) {
+    // A stage that waits for the others sends nothing but Stopped.
+    if (!stage.joined) mailer_.refuse_evicted(worker, out);
     return;
   }
   const auto* idle = std::get_if<msg::Idle>(&envelope.body);
-  stage.heard |= !idle || idle->start == member_of(worker).starts;
+  stage.heard |= !idle || idle->start == member.starts;
   on_member(worker, envelope.body, out);
 }
 
 void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
   if (const auto* want = std::get_if<msg::WantLease>(&body)) {
-    const std::uint32_t stage = job_->stages->stage_of(worker);
-    if (stage > 0)
-      return refuse_malformed(address_of(worker), want->next,
-                              concat("want lease: worker ", worker, " is stage ", stage,
-                                     " of its pipeline, and the first stage asks for all"),
-                              out);
     lease(worker, *want, out);
-  } else if (const auto* said = std::get_if<msg::Idle>(&body)) {
-    idle(worker, *said, out);
+  } else if (const auto* idle = std::get_if<msg::Idle>(&body)) {
+    if (!departures_.idle(worker, *idle, out)) return;
+    samples_came_back(out);
+    run_.finish_if_done(out);
   } else if (const auto* done = std::get_if<msg::Stopped>(&body)) {
     stopped(worker, *done, out);
-  } else if (const auto* diverged = std::get_if<msg::Diverged>(&body)) {
-    stop(msg::RunEnded::Reason::failed,
-         concat(job_->stages->name_of(worker), ": the loss became ",
-                std::isnan(diverged->loss) ? "NaN" : "infinite", " in iteration ",
-                diverged->iteration, ", first seen at ", diverged->layer,
-                "; lower the learning rate (--lr) or the staleness, or look at the data"),
-         out);
+  } else if (const auto* sent = std::get_if<msg::Diverged>(&body)) {
+    diverged(worker, *sent, out);
   } else {
     refuse_malformed(address_of(worker), {},
                      concat("a ", name_of(body), " is not for the scheduler"), out);
@@ -211,88 +129,126 @@ void Scheduler::on_member(WorkerId worker, Body& body, Outbox& out) {
 
 void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   if (const auto* answer = std::get_if<msg::Admitted>(&envelope.body)) {
-    admitted(*answer, out);
+    if (roster_.has(answer->worker) && admission_.admitted(*answer, out)) start_ready(out);
   } else if (const auto* fence = std::get_if<msg::Fenced>(&envelope.body)) {
-    fenced(ShardId(from.index), *fence, out);
+    if (roster_.has(fence->worker)) fenced(ShardId(from.index), *fence, out);
   } else if (const auto* vote = std::get_if<msg::SnapshotVote>(&envelope.body)) {
-    voted(*vote, out);
-  } else if (const auto* closed = std::get_if<msg::RoundClosed>(&envelope.body);
-             closed && from == address_of(ShardId(0)) && job_->consistency->drops_stragglers()) {
-    close_round(*closed, out);
+    snapshots_.voted(*vote, leases_.book(), out);
+  } else if (const auto* proposed = std::get_if<msg::RoundClosed>(&envelope.body);
+             proposed && from == address_of(ShardId(0)) && job_->consistency->drops_stragglers()) {
+    if (rounds_.close(*proposed, out)) samples_came_back(out);
   } else if (!std::holds_alternative<msg::Refused>(envelope.body)) {
     refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " is not for the scheduler"),
                      out);
   }
 }
 
-// ---- the end ----
+// ---- what one component's decision calls for ----
 
-void Scheduler::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out) {
-  if (phase_ == Phase::stopping || phase_ == Phase::ended) return;
-  phase_ = Phase::stopping;
-  end_.reason = reason;
-  end_.text = std::move(text);
-  for (const auto& [lead, member] : members_) {
-    if (member.state == State::fencing || member.state == State::stopped) continue;
-    // Of a pipeline that is gone, those who wait for the others.
-    for (const WorkerId worker : workers_of(lead))
-      if (member.state != State::gone || stage_of(worker).joined)
-        to_worker(worker, msg::Stop{}, out);
+void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
+  if (admission_.join(worker, incarnation, out)) return;
+  evict(worker, "a new life of it has begun", out);
+  roster_.stage_of(worker).rejoins = incarnation;
+}
+
+void Scheduler::evict(WorkerId worker, const std::string& reason, Outbox& out) {
+  if (!evictions_.evict(worker, reason, out)) return;
+  // Others may have waited for it.
+  admission_.begin_if_gathered(out);
+  start_ready(out);
+}
+
+void Scheduler::fenced(ShardId shard, const msg::Fenced& answer, Outbox& out) {
+  const auto partial = evictions_.fenced(shard, answer);
+  if (!partial) return;
+  const WorkerId lead = job_->stages->lead_of(answer.worker);
+  departures_.part_with(lead, *partial, out);
+  for (const WorkerId worker : roster_.workers_of(lead))
+    if (const auto incarnation = std::exchange(roster_.stage_of(worker).rejoins, std::nullopt))
+      join(worker, *incarnation, out);
+  run_.fail_if_alone(lead, out);
+  samples_came_back(out);
+  run_.finish_if_done(out);
+}
+
+void Scheduler::leave(WorkerId worker, Outbox& out) {
+  if (roster_.stage_of(worker).incarnation == Incarnation(0)) return;  // has not come yet
+  const WorkerId lead = job_->stages->lead_of(worker);
+  const auto& member = roster_.at(lead);
+  if (!departures_.leave(worker, out)) {
+    run_.fail_if_alone(lead, out);  // the run may have gone on for this member only
+  } else if (planted(Mutant::leaver_not_awaited) && member.state != State::fencing) {
+    for (const WorkerId one : roster_.workers_of(lead))
+      stopped(one, {member.clock, member.starts}, out);
   }
-  finish_if_done(out);
 }
 
-void Scheduler::finish_if_done(Outbox& out) {
-  if (phase_ == Phase::training && leases_.all_trained() && count_in({State::fencing}) == 0)
-    return stop(msg::RunEnded::Reason::finished,
-                leases_.at_last_iteration()
-                    ? concat("all ", job_->plan.stop.iterations, " iterations are trained")
-                    : "all epochs are trained",
-                out);
-  if (phase_ != Phase::stopping) return;
-  if (count_in({State::stopped, State::gone}) == members_.size()) finish(out);
-}
-
-void Scheduler::finish(Outbox& out) {
-  phase_ = Phase::ended;
-  report(out);
-  end_.samples_trained = leases_.samples_trained();
-  end_.partial_pushes = partial_pushes_;
-  end_.dropped_pushes = dropped_pushes_;
-  out.send(kMonitor, encode({.body = end_}));
-  to_shards(msg::Finish{}, out);
-}
-
-std::string Scheduler::describe() const {
-  constexpr std::string_view kPhases[] = {"gathering", "training", "stopping", "ended"};
-  constexpr std::string_view kStates[] = {"absent", "joined",  "admitting", "running",
-                                          "idle",   "fencing", "gone",      "stopped"};
-  std::string text = concat("scheduler ", kPhases[static_cast<std::size_t>(phase_)]);
-  for (const auto& [lead, member] : members_) {
-    text += concat(", worker ", lead, ' ', kStates[static_cast<std::size_t>(member.state)]);
-    if (!job_->stages->piped()) continue;
-    for (const WorkerId worker : workers_of(lead)) {
-      const auto& stage = member.stages[job_->stages->stage_of(worker)];
-      const bool waits = stage.joined && !member.has_started();
-      text += concat(worker == lead ? " (stages" : "", worker == lead ? " " : ", ",
-                     stage.ended     ? "ended"
-                     : stage.stopped ? "stopped"
-                     : stage.idle    ? "idle"
-                     : waits         ? "waits"
-                                     : "there");
-    }
-    text += ')';
+void Scheduler::stopped(WorkerId worker, const msg::Stopped& sent, Outbox& out) {
+  switch (departures_.stopped(worker, sent, out)) {
+    case Departures::AfterStopped::waits:
+      return;
+    case Departures::AfterStopped::start_lost:
+      return evict(worker, "it was told to stop before it had heard that it starts", out);
+    case Departures::AfterStopped::stopped:
+      return run_.finish_if_done(out);
+    case Departures::AfterStopped::left:
+      admission_.begin_if_gathered(out);
+      start_ready(out);
+      run_.fail_if_alone(job_->stages->lead_of(worker), out);
+      samples_came_back(out);
+      run_.finish_if_done(out);
   }
-  return text;
 }
 
-void Scheduler::report(Outbox& out) {
-  const auto live = count_in({State::joined, State::admitting, State::running, State::idle}) *
-                    job_->stages->count();
-  const auto bound = static_cast<std::uint32_t>(bound_ ? bound_->bound() : 0);
-  out.send(kMonitor, encode({.body = msg::SchedulerReport{
-                                 leases_.epoch(), leases_.samples_trained(), partial_pushes_,
-                                 static_cast<std::uint32_t>(live), bound}}));
+void Scheduler::lease(WorkerId lead, const msg::WantLease& want, Outbox& out) {
+  if (const std::uint32_t stage = job_->stages->stage_of(lead); stage > 0)
+    return refuse_malformed(address_of(lead), want.next,
+                            concat("want lease: worker ", lead, " is stage ", stage,
+                                   " of its pipeline, and the first stage asks for all"),
+                            out);
+  const auto& member = roster_.at(lead);
+  if (member.state != State::running) return;
+  // It has leases for all iterations before that, or was started there.
+  if (want.next > leases_.farthest(member))
+    return refuse_malformed(address_of(lead), want.next,
+                            concat("want lease: no lease has come near iteration ", want.next),
+                            out);
+  leases_.confirm(lead, want.clock, out);
+  leases_.measured(lead, want);
+  bound_.measured(lead, want, out);
+  leases_.withdraw(lead);
+  if (run_.is_training() && leases_.answer(lead, want, out))
+    snapshots_.start_if_due(leases_.book(), out);
+}
+
+void Scheduler::diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out) {
+  run_.stop(msg::RunEnded::Reason::failed,
+            concat(job_->stages->name_of(worker), ": the loss became ",
+                   std::isnan(sent.loss) ? "NaN" : "infinite", " in iteration ", sent.iteration,
+                   ", first seen at ", sent.layer,
+                   "; lower the learning rate (--lr) or the staleness, or look at the data"),
+            out);
+}
+
+void Scheduler::evaluated(const msg::Evaluated& sent, Outbox& out) {
+  snapshots_.evaluated(sent.snapshot);
+  const double target = job_->plan.stop.accuracy;
+  if (target > 0 && sent.accuracy >= target)
+    run_.stop(msg::RunEnded::Reason::target_reached,
+              concat("reached a test accuracy of ", sent.accuracy), out);
+}
+
+void Scheduler::start_ready(Outbox& out) {
+  admission_.start_ready(out);
+  if (leases_.has_waiting()) samples_came_back(out);  // shares of rounds before a start may have
+}
+
+void Scheduler::samples_came_back(Outbox& out) {
+  if (!run_.is_training()) return;
+  for (const auto& [lead, want] : leases_.take_waiting()) lease(lead, want, out);
+  if (!leases_.book().anything_to_lease()) return;
+  for (const WorkerId lead : roster_.in({State::idle}))
+    if (!roster_.at(lead).leaving()) admission_.admit(lead, out);
 }
 
 }  // namespace leeway

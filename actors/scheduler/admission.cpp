@@ -1,0 +1,137 @@
+#include "actors/scheduler/admission.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/mutant.hpp"
+
+namespace leeway {
+
+bool Admission::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
+  const auto& member = roster_.member_of(worker);
+  auto& stage = roster_.stage_of(worker);
+  const bool is_new = incarnation > stage.incarnation;
+  if (member.state == State::fencing) {
+    // It waits until its earlier incarnation is settled.
+    if (is_new && incarnation > stage.rejoins.value_or(Incarnation(0))) stage.rejoins = incarnation;
+    return true;
+  }
+  if (member.state != State::absent && member.state != State::gone) return !is_new;  // or a repeat
+  if (!is_new && stage.joined) return true;  // a repeat, while it waits for other stages
+  if (member.state == State::gone && incarnation < stage.incarnation) return true;
+  if (member.state == State::gone && !run_.is_over() && incarnation == stage.incarnation &&
+      !stage.leaving()) {
+    // Evicted before it started: the shards have fenced this incarnation.
+    mailer_.refuse_evicted(worker, out);
+    return true;
+  }
+  take_in(worker, incarnation, out);
+  return true;
+}
+
+void Admission::take_in(WorkerId worker, Incarnation incarnation, Outbox& out) {
+  const WorkerId lead = stages_->lead_of(worker);
+  const auto& member = roster_.at(lead);
+  auto& stage = roster_.stage_of(worker);
+  stage.incarnation = incarnation;
+  stage.heard = true;
+  stage.ended = stage.idle = stage.stopped = false;
+  const bool to_stop = run_.is_over() || stage.leaving();
+  if (to_stop && member.state == State::gone)  // no other stage waits for it
+    return mailer_.to_worker(worker, msg::Stop{}, out);
+  stage.joined = true;
+  out.watch(address_of(worker));  // the end of an earlier life may have been reported already
+  if (to_stop) mailer_.to_worker(worker, msg::Stop{}, out);
+  if (!member.complete()) return;
+  roster_.enter(lead, State::joined);
+  if (to_stop || member.leaving()) return;
+  if (run_.phase() == RunControl::Phase::gathering) return begin_if_gathered(out);
+  admit(lead, out);
+}
+
+void Admission::begin_if_gathered(Outbox& out) {
+  if (run_.phase() != RunControl::Phase::gathering || roster_.count({State::absent}) > 0) return;
+  const auto joined = roster_.in({State::joined});
+  if (joined.empty()) return;
+  run_.begin_training();
+  for (const WorkerId lead : joined) admit(lead, out);
+}
+
+void Admission::admit(WorkerId lead, Outbox& out) {
+  roster_.enter(lead, State::admitting);
+  auto& member = roster_.at(lead);
+  member.missing = planted(Mutant::started_too_early) ? 1 : mailer_.stage_shard_pairs();
+  member.start = {};
+  member.uneven = false;
+  // By rounds: beyond the last round with shares. Else where the last running member stands.
+  Iteration at(member.clock.value());
+  if (by_rounds_) {
+    at = std::max(at, leases_.book().horizon());
+  } else {
+    std::optional<Clock> least;
+    for (const WorkerId other : roster_.in({State::running}))
+      least = std::min(least.value_or(roster_.at(other).clock), roster_.at(other).clock);
+    if (least) at = std::max(at, Iteration(least->value()));
+  }
+  member.admitted_by = roster_.next_view();
+  mailer_.for_each_stage(
+      lead,
+      [&](WorkerId worker) {
+        return msg::Admit{worker, roster_.stage_of(worker).incarnation, at, member.admitted_by};
+      },
+      out);
+}
+
+bool Admission::admitted(const msg::Admitted& answer, Outbox& out) {
+  const WorkerId lead = stages_->lead_of(answer.worker);
+  auto& member = roster_.at(lead);
+  if (member.state != State::admitting || member.missing == 0) return false;
+  if (answer.view != member.admitted_by) return false;  // of an earlier incarnation
+  member.uneven |= member.missing < mailer_.stage_shard_pairs() && answer.iteration != member.start;
+  member.start = std::max(member.start, answer.iteration);
+  if (--member.missing > 0) return false;
+  if (member.uneven && !planted(Mutant::admission_left_uneven)) {
+    const View view = roster_.next_view();
+    mailer_.for_each_stage(
+        lead,
+        [&](WorkerId worker) {
+          return msg::Raise{worker, member.start, view};
+        },
+        out);
+  }
+  member.clock = std::max(member.clock, Clock(member.start.value()));
+  member.ready = true;
+  return true;
+}
+
+void Admission::start_ready(Outbox& out) {
+  const auto admitting = roster_.in({State::admitting});
+  std::vector<WorkerId> ready;
+  for (const WorkerId lead : admitting)
+    if (roster_.at(lead).ready) ready.push_back(lead);
+  // The first members start together, so that none runs ahead of one that the shards do not know
+  // yet.
+  const bool first = roster_.count({State::running, State::idle, State::stopped}) == 0;
+  if (first && ready.size() < admitting.size()) return;
+  for (const WorkerId lead : ready) {
+    auto& member = roster_.at(lead);
+    member.ready = false;
+    // A stage that has heard the Stop would not hear the Start.
+    if (!run_.is_training() || member.leaving()) continue;
+    roster_.enter(lead, State::running);
+    leases_.skip_to(lead, member.start);
+    for (auto& stage : member.stages) stage.heard = stage.idle = false;
+    mailer_.to_stages(lead, msg::Start{member.start, ++member.starts}, out);
+  }
+}
+
+void Admission::send_again(WorkerId worker, Outbox& out) const {
+  const auto& member = roster_.member_of(worker);
+  const auto& stage = roster_.stage_of(worker);
+  // A stage in the middle of a pipeline may never send anything that could be refused.
+  if (member.is_out() && !stage.joined && stages_->piped()) mailer_.refuse_evicted(worker, out);
+  if (member.state == State::running && !stage.heard && !planted(Mutant::start_not_sent_again))
+    mailer_.to_worker(worker, msg::Start{member.start, member.starts}, out);
+}
+
+}  // namespace leeway

@@ -1,0 +1,50 @@
+#pragma once
+// Admission: takes members into the run, from their Join to their Start (docs/staleness.md, "Who
+// takes part").
+#include <memory>
+
+#include "actors/scheduler/leases.hpp"
+#include "actors/scheduler/mailer.hpp"
+#include "actors/scheduler/run_control.hpp"
+
+namespace leeway {
+
+class Admission {
+ public:
+  Admission(const Job& job, Roster& roster, const Mailer& mailer, Leases& leases, RunControl& run)
+      : stages_(job.stages),
+        by_rounds_(job.consistency->by_rounds()),
+        roster_(roster),
+        mailer_(mailer),
+        leases_(leases),
+        run_(run) {}
+
+  /// A worker wants to take part under this incarnation. False if an earlier incarnation of it
+  /// takes part: that one has ended, and is to be evicted first.
+  bool join(WorkerId worker, Incarnation incarnation, Outbox& out);
+  /// Begins the training once no member is awaited.
+  void begin_if_gathered(Outbox& out);
+  /// Proposes an iteration to start at to the shards.
+  void admit(WorkerId lead, Outbox& out);
+  /// A shard's answer. True when all have answered for the member: start_ready() may start it.
+  bool admitted(const msg::Admitted& answer, Outbox& out);
+  /// Starts the members for which all shards have answered.
+  void start_ready(Outbox& out);
+  /// The link to a worker works again: it may not have heard its Start, or that it is evicted.
+  void send_again(WorkerId worker, Outbox& out) const;
+
+ private:
+  using State = Member::State;
+
+  /// Under a new incarnation, of a member that does not take part.
+  void take_in(WorkerId worker, Incarnation incarnation, Outbox& out);
+
+  std::shared_ptr<const Stages> stages_;
+  bool by_rounds_;
+  Roster& roster_;
+  const Mailer& mailer_;
+  Leases& leases_;
+  RunControl& run_;
+};
+
+}  // namespace leeway

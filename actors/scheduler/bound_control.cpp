@@ -1,0 +1,45 @@
+#include "actors/scheduler/bound_control.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace leeway {
+namespace {
+
+/// No run counts or takes as much; a message that claims more counts as this much.
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
+
+}  // namespace
+
+BoundControl::BoundControl(const Job& job, const Roster& roster, const Mailer& mailer)
+    : roster_(roster), mailer_(mailer) {
+  const auto low = job.consistency->bound(Iteration());
+  const auto high = job.consistency->largest_bound();
+  if (low < high) bound_.emplace(low, high);
+}
+
+void BoundControl::measured(WorkerId lead, const msg::WantLease& want, Outbox& out) {
+  if (!bound_) return;
+  auto& time = interval_[lead];
+  time.iterations = std::min(time.iterations + want.iterations, kMostCounted);
+  time.waited_us = std::min(time.waited_us + want.waited.ns / 1000, kMostCounted);
+  time.computed_us = std::min(time.computed_us + want.computed.ns / 1000, kMostCounted);
+  decide(out);
+}
+
+void BoundControl::decide(Outbox& out) {
+  std::vector<WorkerTime> times;
+  Clock largest;
+  for (const WorkerId lead : roster_.in({Member::State::running})) {
+    const auto time = interval_.find(lead);
+    if (time == interval_.end() || time->second.iterations == 0) return;
+    times.push_back(time->second);
+    largest = std::max(largest, roster_.at(lead).clock);
+  }
+  interval_.clear();
+  const std::int64_t before = bound_->bound();
+  if (const std::int64_t now = bound_->next(times); now != before)
+    mailer_.to_shards(msg::Bound{Iteration(largest.value()), static_cast<std::uint32_t>(now)}, out);
+}
+
+}  // namespace leeway

@@ -1,0 +1,106 @@
+#include "actors/scheduler/leases.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/mutant.hpp"
+
+namespace leeway {
+namespace {
+
+/// No run has as many samples; a message that claims more counts as this many.
+constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 60;
+
+LeaseBook::Limits limits_of(const Job& job) {
+  const Plan& plan = job.plan;
+  LeaseBook::Limits limits;
+  limits.data_size = job.data.train->size();
+  if (plan.stop.epochs > 0)
+    limits.total_samples = std::max<std::int64_t>(
+        1, std::llround(plan.stop.epochs * static_cast<double>(limits.data_size)));
+  limits.total_iterations = plan.stop.iterations;
+  limits.batch = plan.batch;
+  limits.chunk = plan.chunk > 0 ? plan.chunk : 8 * plan.batch;
+  limits.by_rounds = job.consistency->by_rounds();
+  if (const auto* backup = std::get_if<plan::Backup>(&plan.consistency))
+    limits.spare = backup->spare;
+  return limits;
+}
+
+void emit(Event::Kind kind, WorkerId lead, const SampleRange& range, Outbox& out) {
+  out.emit({.kind = kind,
+            .worker = lead,
+            .value = range.begin,
+            .value2 = range.end,
+            .epoch = range.epoch});
+}
+
+}  // namespace
+
+Leases::Leases(const Job& job, Roster& roster, const Mailer& mailer)
+    : roster_(roster),
+      mailer_(mailer),
+      balance_(make_balance(job.plan)),
+      book_(limits_of(job), balance_) {}
+
+void Leases::measured(WorkerId lead, const msg::WantLease& want) {
+  const auto samples = static_cast<std::int64_t>(std::min(want.samples, kMostSamples));
+  balance_->measured(lead, {want.iterations, samples, want.computed.ns});
+}
+
+bool Leases::answer(WorkerId lead, const msg::WantLease& want, Outbox& out) {
+  const auto lease = book_.grant(lead, want.next, roster_.taking_part());
+  if (!lease && book_.may_come_back(lead)) {
+    // Without what it has measured, which counts once.
+    waiting_.emplace(lead, msg::WantLease{.next = want.next, .clock = want.clock});
+    return false;
+  }
+  if (!lease) {
+    if (!planted(Mutant::no_data_not_sent)) mailer_.to_worker(lead, msg::NoData{want.next}, out);
+    return false;
+  }
+  out.emit({.kind = Event::Kind::lease_granted,
+            .worker = lead,
+            .iteration = lease->first_iteration,
+            .value = lease->begin,
+            .value2 = lease->end,
+            .epoch = lease->epoch});
+  mailer_.to_worker(lead, *lease, out);
+  return true;
+}
+
+void Leases::confirm(WorkerId lead, Clock clock, Outbox& out) {
+  auto& member = roster_.at(lead);
+  // A worker may claim any clock; none is beyond all leases.
+  clock = std::min(clock, Clock(farthest(member).value()));
+  member.clock = std::max(member.clock, clock);
+  for (const auto& range : book_.confirm(lead, clock)) emit(Event::Kind::trained, lead, range, out);
+}
+
+std::uint64_t Leases::take_back(WorkerId lead, const PartialIterations& partial, Outbox& out) {
+  withdraw(lead);
+  const auto taken = book_.take_back(lead, partial);
+  for (const auto& range : taken.trained) emit(Event::Kind::trained, lead, range, out);
+  std::uint64_t returned = 0;
+  for (const auto& range : taken.back) {
+    returned += static_cast<std::uint64_t>(range.count());
+    emit(Event::Kind::lease_returned, lead, range, out);
+  }
+  return returned;
+}
+
+bool Leases::suffices(Iteration round, const std::vector<WorkerId>& contributors) const {
+  return book_.suffice(round, contributors, roster_.in({Member::State::running}));
+}
+
+std::uint64_t Leases::close(Iteration round, const std::vector<WorkerId>& contributors,
+                            Outbox& out) {
+  std::uint64_t dropped = 0;
+  for (const auto& share : book_.close(round, contributors)) {
+    emit(Event::Kind::lease_returned, share.worker, share.samples, out);
+    ++dropped;
+  }
+  return dropped;
+}
+
+}  // namespace leeway

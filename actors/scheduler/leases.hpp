@@ -1,0 +1,56 @@
+#pragma once
+// Leases: answers requests for samples from the lease book, and keeps the requests that have to
+// wait (docs/staleness.md, "Data").
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "actors/scheduler/lease_book.hpp"
+#include "actors/scheduler/mailer.hpp"
+#include "policies/balance/balance.hpp"
+
+namespace leeway {
+
+class Leases {
+ public:
+  Leases(const Job& job, Roster& roster, const Mailer& mailer);
+
+  const LeaseBook& book() const { return book_; }
+  /// The iteration that the member may stand at, at most.
+  Iteration farthest(const Member& member) const { return std::max(book_.horizon(), member.start); }
+
+  /// Takes in what the member has computed since its last request.
+  void measured(WorkerId lead, const msg::WantLease& want);
+  /// Leases samples, reports that there are none, or keeps the request: under backup, samples may
+  /// still come back from rounds that are open. True if samples were leased.
+  bool answer(WorkerId lead, const msg::WantLease& want, Outbox& out);
+  /// The requests that had to wait, which are no longer kept.
+  std::map<WorkerId, msg::WantLease> take_waiting() { return std::exchange(waiting_, {}); }
+  bool has_waiting() const { return !waiting_.empty(); }
+  /// Forgets the member's waiting request.
+  void withdraw(WorkerId lead) { waiting_.erase(lead); }
+
+  /// Iterations of the member below `clock` are trained.
+  void confirm(WorkerId lead, Clock clock, Outbox& out);
+  /// All leases of the member end: untrained samples go back. Returns how many.
+  std::uint64_t take_back(WorkerId lead, const PartialIterations& partial, Outbox& out);
+  /// The member starts at `iteration`: its shares of earlier rounds go back.
+  void skip_to(WorkerId lead, Iteration iteration) { book_.skip_to(lead, iteration); }
+  /// The member's pace is no longer known.
+  void forget_pace(WorkerId lead) { balance_->forget(lead); }
+
+  /// Backup: true when these pushes make a round.
+  bool suffices(Iteration round, const std::vector<WorkerId>& contributors) const;
+  /// Backup: closes a round. The shares of all others go back; returns how many.
+  std::uint64_t close(Iteration round, const std::vector<WorkerId>& contributors, Outbox& out);
+
+ private:
+  Roster& roster_;
+  const Mailer& mailer_;
+  std::shared_ptr<Balance> balance_;
+  LeaseBook book_;
+  std::map<WorkerId, msg::WantLease> waiting_;
+};
+
+}  // namespace leeway

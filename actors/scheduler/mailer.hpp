@@ -1,0 +1,42 @@
+#pragma once
+// Mailer: addresses the scheduler's messages to workers, under their present incarnations, and to
+// shards.
+#include <memory>
+
+#include "actors/job.hpp"
+#include "actors/outbox.hpp"
+#include "actors/scheduler/roster.hpp"
+#include "messages/envelope.hpp"
+
+namespace leeway {
+
+class Mailer {
+ public:
+  Mailer(const Job& job, const Roster& roster);
+
+  void to_worker(WorkerId worker, Body body, Outbox& out) const;
+  /// To all stages of a member.
+  void to_stages(WorkerId lead, const Body& body, Outbox& out) const;
+  void to_shards(const Body& body, Outbox& out) const;
+  /// To the shards that have parameters of the worker's stage.
+  void to_shards_of(WorkerId worker, const Body& body, Outbox& out) const;
+  /// For each stage of a member, body_of(worker) to the shards that have parameters of it.
+  template <class BodyOf>
+  void for_each_stage(WorkerId lead, BodyOf body_of, Outbox& out) const {
+    for (const WorkerId worker : roster_.workers_of(lead))
+      to_shards_of(worker, body_of(worker), out);
+  }
+  /// Messages that for_each_stage() sends: one for each pair of a stage and a shard with parameters
+  /// of it.
+  std::size_t stage_shard_pairs() const { return stage_shard_pairs_; }
+  /// Tells a worker that its incarnation is evicted and that it may join under the next.
+  void refuse_evicted(WorkerId worker, Outbox& out) const;
+
+ private:
+  std::shared_ptr<const Stages> stages_;
+  std::shared_ptr<const Layout> layout_;
+  const Roster& roster_;
+  std::size_t stage_shard_pairs_ = 0;
+};
+
+}  // namespace leeway

@@ -1,0 +1,105 @@
+#include "actors/scheduler/run_control.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+RunControl::RunControl(const Job& job, const Roster& roster, const Mailer& mailer,
+                       const LeaseBook& book, const BoundControl& bound)
+    : roster_(roster),
+      mailer_(mailer),
+      book_(book),
+      bound_(bound),
+      stages_(job.stages),
+      faults_(job.faults),
+      most_iterations_(job.plan.stop.iterations) {}
+
+void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out) {
+  if (is_over()) return;
+  data_.phase = Phase::stopping;
+  data_.end.reason = reason;
+  data_.end.text = std::move(text);
+  for (const auto& [lead, member] : roster_.members()) {
+    if (member.state == State::fencing || member.state == State::stopped) continue;
+    // Of a pipeline that is gone, the stages that wait for the others.
+    for (const WorkerId worker : roster_.workers_of(lead))
+      if (member.state != State::gone || roster_.stage_of(worker).joined)
+        mailer_.to_worker(worker, msg::Stop{}, out);
+  }
+  finish_if_done(out);
+}
+
+void RunControl::finish_if_done(Outbox& out) {
+  if (is_training() && book_.all_trained() && roster_.count({State::fencing}) == 0)
+    return stop(msg::RunEnded::Reason::finished,
+                book_.at_last_iteration()
+                    ? concat("all ", most_iterations_, " iterations are trained")
+                    : "all epochs are trained",
+                out);
+  if (phase() != Phase::stopping) return;
+  if (roster_.count({State::stopped, State::gone}) == roster_.size()) finish(out);
+}
+
+void RunControl::finish(Outbox& out) {
+  data_.phase = Phase::ended;
+  report(out);
+  data_.end.samples_trained = book_.samples_trained();
+  data_.end.partial_pushes = data_.partial_pushes;
+  data_.end.dropped_pushes = data_.dropped_pushes;
+  out.send(kMonitor, encode({.body = data_.end}));
+  mailer_.to_shards(msg::Finish{}, out);
+}
+
+void RunControl::fail_at_once(std::string text, Outbox& out) {
+  data_.end.reason = msg::RunEnded::Reason::failed;
+  data_.end.text = std::move(text);
+  finish(out);
+}
+
+void RunControl::fail_if_alone(WorkerId last, Outbox& out) {
+  if (roster_.count({State::gone}) < roster_.size() || book_.all_trained()) return;
+  const auto returns = [&](const auto& entry) { return may_return(entry.first); };
+  if (std::any_of(roster_.members().begin(), roster_.members().end(), returns)) return;
+  const std::string& reason = roster_.at(last).end_reason;
+  stop(msg::RunEnded::Reason::failed,
+       stages_->piped()
+           ? concat("no worker is left to make a pipeline of; the last to end was that of worker ",
+                    last, ": ", reason)
+           : concat("no worker is left; the last to end was worker ", last, ": ", reason),
+       out);
+}
+
+bool RunControl::may_return(WorkerId lead) const {
+  for (const WorkerId worker : roster_.workers_of(lead)) {
+    const auto& stage = roster_.stage_of(worker);
+    if (stage.leaving()) return false;
+    const auto brings = [&](const plan::Fault& fault) {
+      if (fault.actor != address_of(worker)) return false;
+      if (std::holds_alternative<plan::Joins>(fault.kind))
+        return stage.incarnation == Incarnation(0);
+      // A crash for good has another reason, also after one that it came back from.
+      return std::holds_alternative<plan::Crash>(fault.kind) &&
+             stage.end_reason == plan::kPlannedCrash;
+    };
+    if (stage.ended && std::none_of(faults_.begin(), faults_.end(), brings)) return false;
+  }
+  return true;
+}
+
+void RunControl::report(Outbox& out) const {
+  const auto live = roster_.count({State::joined, State::admitting, State::running, State::idle}) *
+                    stages_->count();
+  out.send(kMonitor, encode({.body = msg::SchedulerReport{
+                                 book_.epoch(), book_.samples_trained(), data_.partial_pushes,
+                                 static_cast<std::uint32_t>(live), bound_.bound()}}));
+}
+
+std::string RunControl::describe() const {
+  constexpr std::string_view kPhases[] = {"gathering", "training", "stopping", "ended"};
+  return concat("scheduler ", kPhases[static_cast<std::size_t>(phase())], roster_.describe());
+}
+
+}  // namespace leeway
