@@ -1,0 +1,98 @@
+#pragma once
+// RecordingOutbox: an Outbox that delivers nothing and keeps what a role sends and emits, until a
+// test takes it.
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/outbox.hpp"
+#include "core/check.hpp"
+#include "messages/envelope.hpp"
+
+namespace leeway::test {
+
+using Workers = std::vector<std::uint32_t>;
+
+/// A stage and a shard that has parameters of it.
+using Pairs = std::set<std::pair<WorkerId, ShardId>>;
+
+template <class T>
+struct Sent {
+  Address to;
+  Incarnation incarnation;
+  T body;
+};
+
+class RecordingOutbox : public Outbox {
+ public:
+  /// The messages of that kind since they were last taken, in order.
+  template <class T>
+  std::vector<Sent<T>> take() {
+    std::vector<Sent<T>> taken;
+    std::erase_if(sent_, [&](auto& letter) {
+      auto* body = std::get_if<T>(&letter.second.body);
+      if (body) taken.push_back({letter.first, letter.second.incarnation, std::move(*body)});
+      return body != nullptr;
+    });
+    return taken;
+  }
+  /// The workers that messages of that kind were sent to, in order.
+  template <class T>
+  Workers told() {
+    Workers workers;
+    for (const auto& sent : take<T>())
+      if (sent.to.kind == RoleKind::worker) workers.push_back(sent.to.index);
+    return workers;
+  }
+  /// For messages to shards that are about a worker: each worker and shard. Throws if a pair
+  /// repeats.
+  template <class T>
+  Pairs pairs() {
+    Pairs pairs;
+    for (const auto& sent : take<T>())
+      LW_CHECK(pairs.emplace(sent.body.worker, ShardId(sent.to.index)).second, "sent twice");
+    return pairs;
+  }
+  bool says_nothing() const { return sent_.empty(); }
+  void forget() { sent_.clear(); }
+
+  std::vector<Event> events(Event::Kind kind) {
+    std::vector<Event> taken;
+    std::erase_if(events_, [&](const Event& event) {
+      if (event.kind == kind) taken.push_back(event);
+      return event.kind == kind;
+    });
+    return taken;
+  }
+  /// The workers of events of that kind.
+  Workers happened(Event::Kind kind) {
+    Workers workers;
+    for (const auto& event : events(kind)) workers.push_back(event.worker.value());
+    return workers;
+  }
+  /// How often the role asked to hear of the worker's end.
+  std::size_t watched(std::uint32_t worker) const {
+    return watched_.count(address_of(WorkerId(worker)));
+  }
+
+ private:
+  Instant now() const final { return {}; }
+  Rng& random() final { return rng_; }
+  void send(Address to, Message message) final {
+    auto envelope = decode(message);
+    LW_CHECK(bool(envelope), envelope ? std::string() : envelope.error().text);
+    sent_.emplace_back(to, std::move(*envelope));
+  }
+  void after(Duration, TimerToken) final {}
+  void compute(std::shared_ptr<Work>) final { LW_CHECK(false); }
+  void watch(Address actor) final { watched_.insert(actor); }
+  void emit(const Event& event) final { events_.push_back(event); }
+
+  Rng rng_{1};
+  std::vector<std::pair<Address, Envelope>> sent_;
+  std::vector<Event> events_;
+  std::multiset<Address> watched_;
+};
+
+}  // namespace leeway::test

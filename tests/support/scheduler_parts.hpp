@@ -1,0 +1,60 @@
+#pragma once
+// SchedulerParts: the components of a scheduler, for tests that call one of them directly.
+#include <set>
+
+#include "actors/scheduler/scheduler.hpp"
+#include "tests/support/recording_outbox.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+
+struct SchedulerParts {
+  explicit SchedulerParts(const Plan& plan, const std::set<WorkerId>& later = {})
+      : job(job_of(plan)),
+        roster(*job, later),
+        mailer(*job, roster),
+        leases(*job, roster, mailer),
+        bound(*job, roster, mailer),
+        snapshots(*job, mailer),
+        run(*job, roster, mailer, leases.book(), bound),
+        admission(*job, roster, mailer, leases, run),
+        evictions(*job, roster, mailer),
+        departures(*job, roster, mailer, leases, bound, run),
+        rounds(roster, mailer, leases, run) {}
+
+  Member& member(std::uint32_t lead) { return roster.at(WorkerId(lead)); }
+  /// These members run, without a message: they start at iteration 0.
+  void runs(const Workers& leads) {
+    run.begin_training();
+    for (const std::uint32_t lead : leads) {
+      member(lead).starts = 1;
+      roster.enter(WorkerId(lead), Member::State::running);
+    }
+  }
+  bool leases_to(std::uint32_t lead, Iteration next) {
+    return leases.answer(WorkerId(lead), {.next = next}, out);
+  }
+
+  std::shared_ptr<const Job> job;
+  Roster roster;
+  Mailer mailer;
+  Leases leases;
+  BoundControl bound;
+  SnapshotProposals snapshots;
+  RunControl run;
+  Admission admission;
+  Evictions evictions;
+  Departures departures;
+  RoundCloser rounds;
+  RecordingOutbox out;
+};
+
+/// One-stage pipelines.
+inline Plan workers_plan(std::uint32_t workers, plan::Consistency consistency = plan::Ssp{1}) {
+  Plan plan = tiny_plan();
+  plan.workers = workers;
+  plan.consistency = consistency;
+  return plan;
+}
+
+}  // namespace leeway::test
