@@ -50,8 +50,8 @@ elseif(LEEWAY_CUDA)
 endif()
 
 if(LEEWAY_WITH_CUDA)
-  # Machine code for Hopper, where Leeway's figures come from; for older and newer GPUs, code of generation 80 that the driver
-  # translates once. Each further kind would add its share to the time of the build.
+  # Machine code for Hopper, on which Leeway is measured; other GPUs use PTX of generation 80, which the driver compiles once.
+  # Every further architecture lengthens the build.
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 90-real 80-virtual)
   endif()

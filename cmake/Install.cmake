@@ -10,8 +10,8 @@ target_link_libraries(leeway INTERFACE leeway_runtime)
 
 install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-# Headers keep their folders under include/leeway. wire.hpp and schema_text.hpp belong to messages/*.cpp alone, onednn.hpp
-# to kernels/*.cpp, x509.hpp to cluster/*.cpp.
+# Headers keep their folders under include/leeway. Only messages/*.cpp may include wire.hpp and schema_text.hpp, kernels/*.cpp
+# onednn.hpp, and cluster/*.cpp x509.hpp.
 foreach(folder core tensor kernels messages plan models policies actors monitoring cluster sim runtime)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leeway
     FILES_MATCHING PATTERN "*.hpp"

@@ -16,7 +16,7 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/leeway SYMBOLIC)
 
-# Looked for once: if a later search found it, every compile command would change and everything would be compiled again.
+# Searched only once: a later find would change every compile command and recompile everything.
 if(NOT DEFINED LEEWAY_CCACHE)
   find_program(LEEWAY_CCACHE ccache)
   mark_as_advanced(LEEWAY_CCACHE)
@@ -32,7 +32,7 @@ endif()
 # -ffp-contract=off gives the same sums everywhere; kernels enable fused multiply-add themselves.
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
 if(LEEWAY_SANITIZE)
-  # GCC warns of uninitialised values in its own headers when it instruments them.
+  # Instrumented, GCC warns about uninitialised values in its own headers.
   add_compile_options(-fsanitize=${LEEWAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${LEEWAY_SANITIZE})
