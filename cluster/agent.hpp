@@ -3,8 +3,8 @@
 //
 //   free --Ask--> reserved --Start--> linking --Begin--> running --End--> free
 //
-// It belongs to one program at a time; another one is told whose job it is and since when. A
-// program that is gone, or silent for long, ends the job here.
+// It belongs to one program at a time. Its answer to another program names the owner and the time
+// since when it hosts that job. The job ends here when its program is gone or silent for too long.
 #include <ctime>
 #include <functional>
 #include <map>
@@ -12,7 +12,7 @@
 #include <shared_mutex>
 #include <string>
 
-#include "cluster/data_shelf.hpp"
+#include "cluster/data_cache.hpp"
 #include "cluster/job_node.hpp"
 #include "cluster/mesh.hpp"
 #include "cluster/mesh_events.hpp"
@@ -21,32 +21,32 @@
 
 namespace leeway {
 
-/// After which an agent gives up a program of which nothing is heard.
+/// An agent ends the job of a program that is silent for longer.
 inline constexpr Duration kProgramSilence = seconds(15);
 
 struct AgentOptions {
   MeshOptions mesh;
-  std::string join;                             // a program to offer itself to; empty: none
-  std::function<void(const std::string&)> say;  // one line of what it does
-  Duration program_silence = kProgramSilence;   // after which its job is given up
-  Duration leave_limit = seconds(10);           // for workers to stop
+  std::string join;                             // program to join; empty: none
+  std::function<void(const std::string&)> say;  // logs one line
+  Duration program_silence = kProgramSilence;
+  Duration leave_limit = seconds(10);  // for workers to stop
   OpenMesh open = open_mesh;
 };
 
 class Agent {
  public:
-  /// Listens. With `join`, also calls that program and offers itself.
+  /// Listens. With `join`, also calls that program and offers to host workers.
   static Expected<std::unique_ptr<Agent>> open(AgentOptions options);
   ~Agent();
 
   /// "127.0.0.1:4242".
   std::string name() const;
   /// Serves until `interrupted`, then lets its workers stop. An agent that joined a job ends with
-  /// it. The error says why it was not taken.
+  /// it. The error gives the reason for which the program refused it.
   Status run(const std::function<bool()>& interrupted);
 
  private:
-  struct Session;
+  struct HostedJob;
   explicit Agent(AgentOptions options);
   Status offer();
   void say(const std::string& text) const { options_.say(text); }
@@ -56,16 +56,16 @@ class Agent {
   void handle(PeerId peer, std::uint64_t job, node::Body& body);
   void on_ask(PeerId peer, std::uint64_t job, node::Ask& ask);
   void on_offer(PeerId peer);
-  /// The connection to the program is lost: it is gone, as will be known soon, or comes back.
+  /// Whether the connection to the program is lost, and has been neither restored nor given up.
   bool program_in_doubt() const;
   void on_chunk(node::Chunk& chunk);
   void on_start();
-  Status start_session();
+  Status start_job();
   void link(NodeIndex node, PeerId peer, const std::string& name);
   void on_here(PeerId peer, std::uint64_t job, const node::Here& here);
   void linked_if_complete();
-  void end_session(const std::string& why);
-  /// Says to the program that this node cannot go on, and why.
+  void end_job(const std::string& why);
+  /// Ends the job here, and sends the program the reason.
   void give_up(const std::string& why);
   node::Status status() const;
 
@@ -75,11 +75,11 @@ class Agent {
 
   AgentOptions options_;
   MeshInbox inbox_;
-  std::shared_mutex node_mutex_;      // of the pointer, for the mesh's threads
-  std::shared_ptr<JobNode> node_;     // null: no job, or one that has not started
-  std::unique_ptr<Session> session_;  // null: free
-  DataShelf shelf_;
-  /// Of other programs, the last of each, while the present one is in doubt.
+  std::shared_mutex node_mutex_;       // guards the pointer, which the mesh's threads read
+  std::shared_ptr<JobNode> node_;      // null: no job, or one that has not started
+  std::unique_ptr<HostedJob> hosted_;  // null: free
+  DataCache data_cache_;
+  /// The last request of each other program, while the present one is in doubt.
   std::map<PeerId, std::pair<std::uint64_t, node::Ask>> waiting_;
   std::optional<PeerId> offered_to_;
   std::int64_t offered_at_ = 0;

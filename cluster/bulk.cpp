@@ -24,10 +24,10 @@ Expected<std::unique_ptr<BulkSocket>> open_bulk(const std::string& host, std::ui
   };
   std::byte answer{};
   std::span missing(&answer, 1);
-  // The hello finds an empty buffer, and so does not block.
+  // The hello fits into the empty buffer, so this does not block.
   if (!go_on([&] { return socket->shake_hands(); }) || !socket->write(&hello, sizeof hello) ||
       !go_on([&] { return socket->read_some(missing); }))
-    return Error{"it ended the call, or did not answer"};
+    return Error{"it closed the connection, or did not answer"};
   socket->block(0);
   return socket;
 }

@@ -1,11 +1,10 @@
 #pragma once
-// Bulk: the connections on which the bytes of large blobs travel between two meshes, beside that of
-// CAF, on which letters and everything else do.
+// Bulk: connections for messages with large blobs, beside CAF's connection for all others.
 //
-// Whoever called the other opens two, one for each direction, when there is something to send. He
-// names a token that the called gave him, who believes him by that and answers with a byte. Then
-// messages with large blobs follow, each letter and each chunk behind its head. Where the way is
-// barred, by a firewall for example, they go on travelling with all others.
+// The mesh that called the other opens two, one for each direction, before the first large blob.
+// Its hello contains the token that the called mesh has given it; the answer is one byte. Then
+// letters and chunks follow, each after its head. If a firewall bars the port, large blobs stay on
+// CAF's connection.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -21,33 +20,32 @@
 
 namespace leeway::cluster {
 
-/// What a caller says first.
+/// The first bytes of a caller.
 struct BulkHello {
   std::uint64_t magic = 0x314b4c55424c45ull;  // "ELBULK1"
   Token token = 0;
-  std::uint64_t to_caller =
-      0;  // 1: bytes will go from the called to the caller; else the other way
+  std::uint64_t to_caller = 0;  // 1: the called mesh sends; 0: the caller sends
 };
 
-/// What stands before the bytes of a chunk, or of a letter, which are as on the other connection.
+/// Precedes the bytes of a letter or a chunk, which are the same as on CAF's connection.
 struct BulkHead {
   std::uint64_t number = kLetter;  // of the chunk's message
   std::uint64_t bytes = 0;
   static constexpr std::uint64_t kLetter = ~std::uint64_t{0};
 };
 
-/// Opens a connection to where bulk connections are taken. Blocks; the error says what happened.
+/// Opens a bulk connection. Blocks. The error gives the reason of the failure.
 Expected<std::unique_ptr<BulkSocket>> open_bulk(const std::string& host, std::uint16_t port,
                                                 const BulkTls* tls, const BulkHello& hello,
                                                 Duration limit);
 
-/// The sending end: frames wait here as references, until a thread that may block has sent them.
+/// The sending end: a queue of frames, and the loop of the thread that sends them.
 class BulkOut {
  public:
   explicit BulkOut(std::unique_ptr<BulkSocket> socket) : socket_(std::move(socket)) {}
-  /// A letter or a chunk. From any thread; does not block.
+  /// Adds a letter or a chunk. From any thread; does not block.
   void put(Frame frame);
-  /// Sends until the connection ends or is cut, and tells of each frame that has been sent.
+  /// Sends until the connection ends or is cut; calls back after each sent frame.
   void run(const std::function<void()>& on_sent);
   void cut();
 
@@ -60,16 +58,16 @@ class BulkOut {
   bool cut_ = false;
 };
 
-/// Takes bulk connections. Strangers get no answer and little time.
+/// Takes bulk connections. Unknown callers get no answer and little time.
 class BulkListener {
  public:
   struct Handlers {
     std::function<bool(Token)> knows;
-    /// A connection, greeted. It may be refused still, by dropping it.
+    /// Takes a greeted connection, or refuses it by dropping it.
     std::function<void(const BulkHello&, std::unique_ptr<BulkSocket>)> take;
-    std::function<void(const std::string&)> note;  // something to log
+    std::function<void(const std::string&)> note;  // logs one line
   };
-  /// At `address`, at any port that is free.
+  /// Listens at `address`, at a free port.
   static Expected<std::unique_ptr<BulkListener>> open(const std::string& address,
                                                       std::shared_ptr<const BulkTls> tls,
                                                       Handlers handlers);
@@ -93,7 +91,7 @@ class BulkListener {
   const std::uint16_t port_;
   const std::shared_ptr<const BulkTls> tls_;
   const Handlers handlers_;
-  // Of the thread:
+  // Only for the thread:
   std::deque<Caller> callers_;
   std::int64_t accept_after_ = 0;  // on the steady clock
   Refusals refusals_{"a bulk connection"};

@@ -1,4 +1,4 @@
-// Whoever calls is greeted without blocking, so that those who say nothing keep nobody waiting.
+// Callers are greeted without blocking, so that a silent caller does not delay the others.
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -19,12 +19,12 @@
 namespace leeway::cluster {
 namespace {
 
-/// Callers that have not been greeted. When there are as many the oldest goes, if it had some time.
+/// Callers without a greeting. At this number the oldest is dropped, after it had some time.
 constexpr std::size_t kMaxCallers = 64;
 constexpr std::int64_t kCallerNs = 5'000'000'000, kLeastCallerNs = 500'000'000;
-/// When no more can be taken, or the system has no memory or descriptor for another.
+/// Pause when the system has no memory or descriptor for another connection.
 constexpr std::int64_t kPauseNs = 100'000'000;
-/// For one byte, into a buffer that is empty.
+/// For one byte into an empty buffer.
 constexpr int kAnswerMs = 1000;
 
 std::uint16_t port_of(int socket) {
@@ -56,7 +56,7 @@ Expected<std::unique_ptr<BulkListener>> BulkListener::open(const std::string& ad
   if (const int error = getaddrinfo(address.c_str(), "0", &hints, &found); error != 0)
     return Error{concat(address, ": ", gai_strerror(error))};
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, freeaddrinfo);
-  const addrinfo* chosen = found;  // IPv4 if there is such an address
+  const addrinfo* chosen = found;  // prefer IPv4
   for (const addrinfo* each = found; each; each = each->ai_next)
     if (chosen->ai_family != AF_INET && each->ai_family == AF_INET) chosen = each;
   Socket made(socket(chosen->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -98,7 +98,7 @@ void BulkListener::run() {
     for (std::size_t i = callers_.size(); i-- > 0;) {
       const bool done = polled[i + 2].revents != 0 && advance(callers_[i]);
       const bool late = !done && steady_ns() - callers_[i].since > kCallerNs;
-      if (late) refuse("it did not say whose it is");
+      if (late) refuse("it sent no greeting in time");
       if (done || late) callers_.erase(callers_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     if (polled[1].revents != 0) accept_one();
@@ -108,7 +108,7 @@ void BulkListener::run() {
 bool BulkListener::has_room() {
   if (callers_.size() < kMaxCallers) return true;
   if (steady_ns() - callers_.front().since < kLeastCallerNs) return false;
-  refuse("too many did not say whose they are");
+  refuse("too many callers without a greeting");
   callers_.pop_front();
   return true;
 }
@@ -129,7 +129,7 @@ void BulkListener::refuse(const char* why) {
   if (const std::string note = refusals_.note(why); !note.empty()) handlers_.note(note);
 }
 
-/// True: there is nothing more to be done for it here.
+/// True if the caller is done here.
 bool BulkListener::advance(Caller& caller) {
   using Progress = BulkSocket::Progress;
   const auto wait_or_refuse = [&](Progress progress, const char* why) {
@@ -148,7 +148,7 @@ bool BulkListener::advance(Caller& caller) {
   const Progress progress = caller.socket->read_some(missing);
   caller.taken = caller.hello.size() - missing.size();
   if (progress != Progress::done)
-    return wait_or_refuse(progress, "it ended without saying whose it is");
+    return wait_or_refuse(progress, "it closed the connection without a greeting");
   welcome(caller);
   return true;
 }
@@ -157,7 +157,7 @@ void BulkListener::welcome(Caller& caller) {
   BulkHello hello;
   std::memcpy(&hello, caller.hello.data(), sizeof hello);
   if (hello.magic != BulkHello{}.magic || !handlers_.knows(hello.token))
-    return refuse("it is nobody's");
+    return refuse("no matching connection");
   const char answer = 1;
   caller.socket->block(kAnswerMs);
   if (!caller.socket->write(&answer, sizeof answer)) return;

@@ -23,10 +23,10 @@ namespace leeway::cluster {
 namespace {
 
 constexpr int kKeepAliveSeconds = 10;
-/// For so long a peer may be stopped, or take nothing, before a connection is given up.
+/// A connection is given up when the peer reads nothing for this time.
 constexpr int kUnheardMs = 60'000;
 
-/// OpenSSL writes to sockets as to files, which ends a process that has not said otherwise.
+/// OpenSSL writes to sockets with write(), so a closed peer would raise SIGPIPE.
 void block_sigpipe() {
   thread_local const bool done = [] {
     sigset_t pipe;
@@ -67,13 +67,13 @@ BulkSocket::BulkSocket(Socket socket, Side side, const BulkTls* tls)
     : socket_(std::move(socket)), tls_(tls ? SSL_new(tls->context()) : nullptr) {
   const int yes = 1;
   setsockopt(number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  // What lies on the way may forget a connection on which nothing is said, and what is sent then.
+  // A firewall on the way may forget an idle connection.
   setsockopt(number(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
   setsockopt(number(), IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAliveSeconds, sizeof kKeepAliveSeconds);
   setsockopt(number(), IPPROTO_TCP, TCP_KEEPINTVL, &kKeepAliveSeconds, sizeof kKeepAliveSeconds);
   setsockopt(number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnheardMs, sizeof kUnheardMs);
   if (!tls_) return;
-  SSL_set_info_callback(tls_, nullptr);  // that of CAF's connections
+  SSL_set_info_callback(tls_, nullptr);  // the callback of CAF's connections
   SSL_set_fd(tls_, number());
   side == Side::called ? SSL_set_accept_state(tls_) : SSL_set_connect_state(tls_);
 }

@@ -1,10 +1,9 @@
 #pragma once
 // BulkSocket: a TCP connection for the bytes of large blobs, plain or over mutual TLS.
 //
-// CAF copies what it sends into a buffer, and what it has received out of one, on one thread for
-// all connections. These bytes go from the blob to the system and from the system to the blob.
-// Each connection carries one direction, so that TLS, which serves one thread at a time, lets bytes
-// go both ways at once.
+// CAF copies sent and received bytes through a buffer, on one thread for all connections. A
+// BulkSocket copies between blob and system only. Each connection has one direction, because a TLS
+// connection serves one thread at a time.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -18,10 +17,10 @@ struct ssl_st;
 
 namespace leeway::cluster {
 
-/// The certificates of a process, as its bulk sockets show them.
+/// The certificates of a process for its bulk sockets.
 class BulkTls {
  public:
-  /// Of a folder of `leeway cert`; null for "", without TLS.
+  /// Reads a folder of `leeway cert`. Null for "": no TLS.
   static Expected<std::shared_ptr<const BulkTls>> read(const std::string& folder);
   BulkTls(const BulkTls&) = delete;
   BulkTls& operator=(const BulkTls&) = delete;
@@ -36,36 +35,36 @@ class BulkTls {
 class BulkSocket {
  public:
   enum class Side : std::uint8_t { called, caller };
-  /// What became of a call on a socket that does not block.
+  /// The result of a call that does not block.
   enum class Progress : std::uint8_t { done, wants_read, wants_write, ended };
 
-  /// `socket` is connected and does not block. `tls`: null without.
+  /// Requires a connected, non-blocking `socket`. `tls` is null without TLS.
   BulkSocket(Socket socket, Side side, const BulkTls* tls);
   ~BulkSocket();
   BulkSocket(const BulkSocket&) = delete;
   BulkSocket& operator=(const BulkSocket&) = delete;
 
   int number() const { return socket_.number(); }
-  /// As far as it goes without blocking.
+  /// Continues the handshake as far as possible without blocking.
   Progress shake_hands();
-  /// Takes out of `missing` what has come, as far as it goes without blocking.
+  /// Reads available bytes into `missing`, and shrinks it. Does not block.
   Progress read_some(std::span<std::byte>& missing);
 
-  /// Until the socket lets what was wanted go on; false: not by then, on the steady clock.
+  /// Waits until the socket is ready for the last operation. False: not by `until` (steady clock).
   bool wait(Progress wants, std::int64_t until_ns) const;
 
-  /// From now on calls block, for `limit_ms` at most; 0: without a limit.
+  /// From now on calls block, at most `limit_ms`; 0: without a limit.
   void block(int limit_ms);
-  /// All of it, or false: the connection has ended, or the limit has passed. `more` will follow.
+  /// Sends all bytes. False: the connection has ended, or the limit has passed. `more` will follow.
   bool write(const void* bytes, std::size_t count, bool more = false);
   bool read(void* bytes, std::size_t count);
-  /// Ends the connection: who reads or writes on another thread returns.
+  /// Ends the connection; reads and writes of other threads return.
   void cut();
 
  private:
   Progress progress_of(int result) const;
   const Socket socket_;
-  ssl_st* const tls_;  // null without
+  ssl_st* const tls_;  // null without TLS
 };
 
 }  // namespace leeway::cluster

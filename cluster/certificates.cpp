@@ -35,7 +35,7 @@ Key make_key() {
   return key;
 }
 
-/// So long that no two certificates of a CA have the same, without a list of those there are.
+/// Random, and long enough to be unique in a CA without a list.
 void give_random_serial(X509& certificate) {
   const std::unique_ptr<BIGNUM, FreedBy<BN_free>> number(BN_new());
   require_openssl(
@@ -77,7 +77,7 @@ Certificate make_certificate(const std::string& name, EVP_PKEY& key, std::time_t
   return certificate;
 }
 
-/// "Leeway cluster CA 3f9a1c2b": two clusters can be told apart by name.
+/// "Leeway cluster CA 3f9a1c2b": the number distinguishes clusters.
 std::string new_authority_name() {
   std::array<unsigned char, 4> bytes{};
   const std::unique_ptr<BIGNUM, FreedBy<BN_free>> number(BN_new());
@@ -129,7 +129,7 @@ Expected<Certificate> make_node(const std::string& name, EVP_PKEY& key, const Au
   return made;
 }
 
-/// Writes a file that is not there yet; leaves none behind when that fails.
+/// Writes a new file; leaves none behind on failure.
 Status write_new(const fs::path& file, const std::string& text, ::mode_t mode) {
   const auto broken = [&] {
     return Error{concat(file.string(), " cannot be written: ", std::strerror(errno),
@@ -171,11 +171,11 @@ Status write_authority(const fs::path& folder, const Authority& authority) {
 
 Error already_there(const fs::path& node) {
   return Error{concat(node.string(),
-                      " is there already and is kept; remove it to make it anew, or give another "
+                      " exists already and is kept; remove it to make a new one, or give another "
                       "name with --node")};
 }
 
-/// All of it appears at once, or nothing.
+/// The folder appears complete, or not at all.
 Status write_node(const fs::path& folder, const Authority& authority, X509& certificate,
                   EVP_PKEY& key) {
   std::string draft = (folder.parent_path() / ".leeway-cert-XXXXXX").string();
@@ -196,13 +196,13 @@ bool is_there(const fs::path& path) {
   return fs::exists(fs::symlink_status(path, error));
 }
 
-/// The CA of the folder, which has one or a part of one.
+/// Reads the CA of a folder that has at least one of its files.
 Expected<Authority> read_authority(const CertificateOptions& options) {
   const fs::path file = options.folder / "ca.pem";
   const fs::path key_file = options.folder / "ca.key";
   if (!is_there(key_file))
-    return Error{concat(file.string(), " is there and ", key_file.string(),
-                        " is not; run this where the CA was made, or name a new folder")};
+    return Error{concat(file.string(), " exists, but ", key_file.string(),
+                        " does not; run this where the CA was made, or name a new folder")};
   constexpr const char* kAnother = "; bring the CA's files back, or name a new folder";
   auto certificates = read_certificates(file);
   if (!certificates) return Error{certificates.error().text + kAnother};
@@ -247,9 +247,8 @@ Status check(const CertificateOptions& options) {
   if (options.folder.empty()) return Error{"the folder has no name; give one for the CA"};
   if (options.nodes.empty()) return Error{"no node is named; give one with --node"};
   if (options.days < 1 || options.days > limits::kMaxCertificateDays)
-    return Error{concat(options.days,
-                        " days are no time that a certificate is valid for; give 1 to ",
-                        limits::kMaxCertificateDays)};
+    return Error{
+        concat(options.days, " days are no valid period; give 1 to ", limits::kMaxCertificateDays)};
   std::set<std::string> seen;
   for (const auto& name : options.nodes) {
     if (auto good = check_name(name); !good) return good;

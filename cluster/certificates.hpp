@@ -1,14 +1,13 @@
 #pragma once
-// Certificates: what the processes of a cluster need to trust each other, and nobody else, by TLS.
+// Certificates: mutual TLS between the processes of a cluster.
 //
-// A cluster has a certificate authority (CA) of its own, in a folder that stays where it was made:
+// Each cluster has a certificate authority (CA), in a folder that stays where it was made:
 //
-//   FOLDER/ca.pem, ca.key                    the CA: with ca.key, anybody can make a node
-//   FOLDER/NODE/ca.pem, node.pem, node.key   a TLS folder: what the processes of one machine need
+//   FOLDER/ca.pem, ca.key                    the CA; its owner can make nodes
+//   FOLDER/NODE/ca.pem, node.pem, node.key   a TLS folder, for the processes of one machine
 //
-// Whoever shows a certificate of the CA is trusted, for as long as that is valid; the names in it
-// are for people. Private keys are of mode 0600, folders of mode 0700. Times are seconds since
-// 1970.
+// A process trusts every valid certificate of the CA; the names in it are for people. Private keys
+// have mode 0600, folders 0700. Times are seconds since 1970.
 #include <ctime>
 #include <filesystem>
 #include <string>
@@ -18,18 +17,18 @@
 
 namespace leeway {
 
-/// Days for which a node's certificate is valid, and a CA's at least.
+/// Validity of a node's certificate in days; a CA's is at least as long.
 inline constexpr int kCertificateDays = 825;
 inline constexpr int kAuthorityDays = 3650;
 
 struct CertificateOptions {
   std::filesystem::path folder;
   std::vector<std::string> nodes = {"node"};  // also folders: host names, addresses
-  int days = kCertificateDays;                // of the nodes, which do not outlive their CA
-  std::time_t now = std::time(nullptr);       // valid from a day before: clocks differ
+  int days = kCertificateDays;                // of the nodes; at most until their CA expires
+  std::time_t now = std::time(nullptr);       // valid from a day earlier, as clocks differ
 };
 
-/// What is now there; `until` is the day on which it expires, as in "2029-02-24".
+/// The made files; `until` is the day of expiry, "2029-02-24".
 struct MadeCertificates {
   struct Node {
     std::filesystem::path folder;
@@ -41,19 +40,18 @@ struct MadeCertificates {
   std::vector<Node> nodes;
 };
 
-/// Whether names and days can be used.
+/// Checks names and days.
 Status check(const CertificateOptions& options);
 
-/// Makes the nodes, and before them the CA unless the folder has one. Nothing that is there is
-/// overwritten: if one of the nodes is, none is made.
+/// Makes the nodes, and before them the CA unless the folder has one. Overwrites nothing: if one of
+/// the nodes exists, none is made.
 Expected<MadeCertificates> make_certificates(const CertificateOptions& options);
 
-/// Whether a process can use the TLS folder: its files are there and can be read, the key fits the
-/// certificate, that is of the CA beside it, and both are valid now.
+/// Checks a TLS folder: the files are readable, the key fits the certificate, the CA has signed it,
+/// and both are valid now.
 Status check_tls_folder(const std::filesystem::path& folder, std::time_t now = std::time(nullptr));
 
-/// What is unwise about a TLS folder that can be used: a key that others may read, an end that is
-/// near.
+/// Warnings about a usable TLS folder: a key that others may read, an expiry that is near.
 std::vector<std::string> tls_folder_warnings(const std::filesystem::path& folder,
                                              std::time_t now = std::time(nullptr));
 

@@ -19,7 +19,7 @@ constexpr const char* kRenewNode =
 constexpr const char* kRenewAuthority =
     "; make a CA in a new folder with leeway cert, and copy its nodes' folders to all machines";
 
-/// What is found when the folder is not one of a node.
+/// The error if the folder is no node's folder.
 Status check_is_node(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
@@ -33,7 +33,7 @@ Status check_is_node(const fs::path& folder) {
   return {};
 }
 
-/// Why the chain that ends in `context` is refused.
+/// The reason for which the chain in `context` is refused.
 Error refusal(const fs::path& folder, const X509& node, const X509& authority,
               X509_STORE_CTX& context) {
   const int code = X509_STORE_CTX_get_error(&context);
@@ -54,7 +54,7 @@ Error refusal(const fs::path& folder, const X509& node, const X509& authority,
 
 using Chain = std::vector<Certificate>;
 
-/// As OpenSSL checks it when a connection is made: trusted is what stands in ca.pem alone.
+/// Checks the chain as OpenSSL does for a connection, which trusts only ca.pem.
 Status check_chain(const fs::path& folder, const Chain& node, const Chain& authorities, int purpose,
                    std::time_t now) {
   const std::unique_ptr<X509_STORE, FreedBy<X509_STORE_free>> store(X509_STORE_new());
@@ -93,7 +93,7 @@ Status check_tls_folder(const fs::path& folder, std::time_t now) {
   if (X509_check_private_key(node->front().get(), key->get()) != 1)
     return Error{concat((folder / "node.key").string(), " is not the key of ",
                         (folder / "node.pem").string(), kCopyAgain)};
-  // A process both calls and is called.
+  // A process is client and server.
   for (const int purpose : {X509_PURPOSE_SSL_SERVER, X509_PURPOSE_SSL_CLIENT})
     if (auto good = check_chain(folder, *node, *authorities, purpose, now); !good) return good;
   return {};

@@ -1,7 +1,7 @@
 #pragma once
-// The only header that includes CAF. Written against CAF 0.17 and 1.x; what differs between them is
-// kept here, side by side under the same names. The other files of this folder use these names, and
-// of CAF's own only those that both have.
+// The only header that includes CAF. Leeway was built and tested with CAF 0.17.6 and 1.1.0. This
+// file has both versions of differing code, under the same names. Other files of this folder use
+// these names, and only those names of CAF that both versions have.
 #include <caf/actor_companion.hpp>
 #include <caf/all.hpp>
 #include <caf/io/all.hpp>
@@ -31,9 +31,8 @@
 
 namespace leeway::cluster {
 
-/// What happened before handing_over(x) on one thread has happened before taking_over(x) on
-/// another. CAF orders the two by its mailboxes, which the thread sanitizer cannot see into; in
-/// other builds these do nothing.
+/// handing_over(x) on one thread happens before taking_over(x) on another. CAF's mailboxes
+/// guarantee that, but the thread sanitizer does not see it. In other builds these do nothing.
 inline void handing_over([[maybe_unused]] const void* receiver) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_release(const_cast<void*>(receiver));
@@ -45,14 +44,14 @@ inline void taking_over([[maybe_unused]] const void* receiver) {
 #endif
 }
 
-// What the generic actor is sent. All of it stays inside the process.
+// Messages to the generic actor, inside the process.
 
 /// A message from one role to another.
 struct Delivery {
   Address from;
   Message message;
 };
-/// All actors of the host are there: begin.
+/// All actors of the host exist: begin.
 struct Begin {};
 /// Compute part `part` on the actor's own thread.
 struct RunPart {
@@ -71,31 +70,31 @@ struct PartFailed {
 struct Tick {
   TimerToken token = 0;
 };
-/// Do nothing for so long, as if the process had been stopped.
+/// Stop for `time`, as if the process had been stopped.
 struct Freeze {
   Duration time;
 };
-/// An actor of another host has ended, or seems to have.
+/// An actor of another host has ended, or is unreachable.
 struct Down {
   Address ended;
   std::string reason;
 };
-/// The link to an actor of another host was broken, and works again.
+/// The link to an actor of another host was lost and made again.
 struct Linked {
   Address peer;
 };
 
-// What travels between processes: frames alone.
+// Between processes, only frames travel.
 
-/// An actor here or elsewhere, by which frames reach it.
+/// The address of an actor in this process or another, for frames.
 using Route = caf::strong_actor_ptr;
 
 #if CAF_MAJOR_VERSION >= 1
-/// The actor at a route that is watched has ended. Stays inside the process.
+/// The actor at a watched route has ended. Stays inside the process.
 struct RouteLost {
   const caf::actor_control_block* route = nullptr;
 };
-/// Loads and saves frames. One that is none is loaded as broken, so that the receiver can tell.
+/// Loads and saves frames. Malformed input is loaded with `broken` set.
 template <class Inspector>
 bool inspect(Inspector& inspector, Frame& frame) {
   if constexpr (!Inspector::is_loading) {
@@ -124,7 +123,7 @@ bool inspect(Inspector& inspector, Frame& frame) {
   }
 }
 #else
-/// Loads and saves frames. One that is none is loaded as broken, so that the receiver can tell.
+/// Loads and saves frames. Malformed input is loaded with `broken` set.
 inline caf::error inspect(caf::serializer& serializer, Frame& frame) {
   struct To final : Sink {
     explicit To(caf::serializer& serializer) : out(serializer) {}
@@ -188,7 +187,7 @@ namespace leeway::cluster {
 
 #if CAF_MAJOR_VERSION >= 1
 
-/// Tells CAF the types of messages: before the first configuration, and never while CAF runs.
+/// Registers message types: before the first configuration, never while CAF runs.
 inline void init_caf_types() {
   [[maybe_unused]] static const bool once = [] {
     caf::init_global_meta_objects<caf::id_block::leeway>();
@@ -198,14 +197,14 @@ inline void init_caf_types() {
     return true;
   }();
 }
-/// What precedes the names of CAF's options.
+/// Prefix of the names of CAF's options.
 inline constexpr const char* kCafOptions = "caf.";
 /// A name or a word among CAF's options.
 inline std::string caf_word(const char* word) {
   return word;
 }
 inline void add_frames(caf::actor_system_config&) {}
-/// After the module has been loaded.
+/// Requires the loaded module.
 inline void set_tls(caf::actor_system_config& config, const std::string& certificate_path,
                     const std::string& key_path, const std::string& authority_path) {
   config.set("caf.openssl.certificate", certificate_path);
@@ -227,7 +226,7 @@ T* content_as(caf::mailbox_element& element) {
   auto& content = element.payload;
   return content.match_elements<T>() ? &content.get_mutable_as<T>(0) : nullptr;
 }
-/// The companion `gate` is told when the actor at `route` has ended.
+/// The companion `gate` receives a message when the actor at `route` ends; see lost_route().
 inline void watch_route(const caf::actor& gate, const Route& route) {
   route->get()->attach_functor([gate = gate.address(), ended = route.get()] {
     if (const auto to = caf::actor_cast<Route>(gate))
@@ -235,12 +234,12 @@ inline void watch_route(const caf::actor& gate, const Route& route) {
                   nullptr);
   });
 }
-/// Null when `element` says something else than watch_route() lets it.
+/// The ended route; null if `element` is another message.
 inline const caf::actor_control_block* lost_route(caf::mailbox_element& element) {
   const auto* const lost = content_as<RouteLost>(element);
   return lost ? lost->route : nullptr;
 }
-/// Asks a middleman for the actor that is published there, and waits.
+/// Gets the actor that is published there from a middleman. Blocks.
 template <class OnRoute, class OnError>
 void connect_by(caf::scoped_actor& self, const caf::io::middleman_actor& middleman,
                 const std::string& host, std::uint16_t port, std::chrono::nanoseconds limit,
@@ -254,7 +253,7 @@ void connect_by(caf::scoped_actor& self, const caf::io::middleman_actor& middlem
 class WatchingActor : public caf::event_based_actor {
  protected:
   explicit WatchingActor(caf::actor_config& config) : caf::event_based_actor(config) {}
-  /// Of one that is watched.
+  /// A watched actor has ended.
   virtual void on_end_of(const caf::actor_addr& ended) = 0;
   void watch_actor(const caf::actor& other) {
     monitor(other, [this, ended = other.address()](const caf::error&) { on_end_of(ended); });
@@ -273,9 +272,9 @@ class WatchingActor : public caf::event_based_actor {
 
 #else
 
-/// The configuration itself is told the types of messages.
+/// Nothing here: the configuration registers message types.
 inline void init_caf_types() {}
-/// What precedes the names of CAF's options.
+/// Prefix of the names of CAF's options.
 inline constexpr const char* kCafOptions = "";
 /// A name or a word among CAF's options.
 inline caf::atom_value caf_word(const char* word) {
@@ -305,17 +304,17 @@ T* content_as(caf::mailbox_element& element) {
   auto& content = element.content();
   return content.match_elements<T>() ? &content.get_mutable_as<T>(0) : nullptr;
 }
-/// The companion `gate` is told when the actor at `route` has ended.
+/// The companion `gate` receives a message when the actor at `route` ends; see lost_route().
 inline void watch_route(const caf::actor& gate, const Route& route) {
   static_cast<caf::actor_companion*>(caf::actor_cast<caf::abstract_actor*>(gate))
       ->monitor(caf::actor_cast<caf::actor_addr>(route));
 }
-/// Null when `element` says something else than watch_route() lets it.
+/// The ended route; null if `element` is another message.
 inline const caf::actor_control_block* lost_route(caf::mailbox_element& element) {
   const auto* const down = content_as<caf::down_msg>(element);
   return down ? down->source.get() : nullptr;
 }
-/// Asks a middleman for the actor that is published there, and waits.
+/// Gets the actor that is published there from a middleman. Blocks.
 template <class OnRoute, class OnError>
 void connect_by(caf::scoped_actor& self, const caf::io::middleman_actor& middleman,
                 const std::string& host, std::uint16_t port, std::chrono::nanoseconds limit,
@@ -330,7 +329,7 @@ class WatchingActor : public caf::event_based_actor {
   explicit WatchingActor(caf::actor_config& config) : caf::event_based_actor(config) {
     set_down_handler([this](caf::down_msg& down) { on_end_of(down.source); });
   }
-  /// Of one that is watched.
+  /// A watched actor has ended.
   virtual void on_end_of(const caf::actor_addr& ended) = 0;
   void watch_actor(const caf::actor& other) { monitor(other); }
   template <class T>
@@ -348,7 +347,7 @@ class WatchingActor : public caf::event_based_actor {
 struct CafTypes {
   CafTypes() { init_caf_types(); }
 };
-/// CAF's configuration, made when CAF knows our messages.
+/// CAF's configuration, made after the registration of our messages.
 class CafConfig : private CafTypes, public caf::actor_system_config {
  protected:
   template <class T>

@@ -13,15 +13,15 @@
 namespace leeway {
 namespace {
 
-/// For others to tell of their problems, when one is known.
+/// After the first problem, for the other nodes to report theirs.
 constexpr Duration kHurry = seconds(2);
-/// For a node that is silent to end its actors.
+/// For a silent node to end its actors.
 constexpr Duration kSilentEnd = seconds(2);
 constexpr Duration kPollTime = milliseconds(20);
 constexpr int kPings = 5;
-/// Pieces of data under way to one node.
+/// Chunks of data in flight to one node.
 constexpr std::int64_t kChunksAhead = 8;
-/// Between two lines about data that is being sent.
+/// Between two progress lines.
 constexpr Duration kShowEvery = seconds(2);
 
 std::string size_text(double bytes) {
@@ -30,8 +30,8 @@ std::string size_text(double bytes) {
                 large ? " GB" : " MB");
 }
 
-/// Who listens on all addresses of the host can be called at the one from which the nodes are: the
-/// host's name may say nothing to other machines.
+/// A program that listens on all addresses names the one from which it reaches the nodes: other
+/// machines may not know the host's name.
 std::string reachable_at(const std::string& address, const std::vector<std::string>& nodes) {
   if (!cluster::is_any(address)) return address;
   std::string host;
@@ -73,7 +73,7 @@ Driver::~Driver() {
   if (!finished_)
     for (const Node& node : nodes_)
       if (node.step != Step::none && node.step != Step::gone)
-        tell(node, node::End{"the program ends"});
+        send(node, node::End{"the program ends"});
   std::shared_ptr<JobNode> node;
   {
     std::lock_guard lock(node_mutex_);
@@ -87,7 +87,7 @@ std::string Driver::name() const {
   return concat(host_, ':', mesh_->port());
 }
 
-void Driver::tell(const Node& node, node::Body body) {
+void Driver::send(const Node& node, node::Body body) {
   mesh_->send(node.peer, kHost, kHost, encode(NodeEnvelope{number_, std::move(body)}));
 }
 
@@ -147,7 +147,7 @@ void Driver::ask(std::size_t index) {
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i)
     ask.workers.push_back((lost.contains(WorkerId(i)) ? kNowhere : placement_.workers[i]).value());
   nodes_[index].step = Step::asked;
-  tell(nodes_[index], std::move(ask));
+  send(nodes_[index], std::move(ask));
 }
 
 void Driver::await(const std::set<Step>& steps, Duration limit, const std::string& what) {
@@ -156,7 +156,7 @@ void Driver::await(const std::set<Step>& steps, Duration limit, const std::strin
     return node.problem.empty() && steps.contains(node.step);
   };
   const auto has_problem = [](const Node& node) { return !node.problem.empty(); };
-  std::int64_t hurry = until;  // when the cause is known it is told soon, and nobody else is blamed
+  std::int64_t hurry = until;  // soon after the first problem, so that no other node is blamed
   while (std::any_of(nodes_.begin() + 1, nodes_.end(), waiting)) {
     if (options_.interrupted && options_.interrupted()) return;
     if (steady_ns() > hurry) return;
@@ -167,8 +167,8 @@ void Driver::await(const std::set<Step>& steps, Duration limit, const std::strin
   }
   for (Node& node : nodes_)
     if (waiting(node))
-      node.problem = concat("has not given ", what, " within ", limit.seconds(),
-                            " s; see what it says on its terminal");
+      node.problem = concat("has not sent ", what, " within ", limit.seconds(),
+                            " s; look at the node's terminal");
 }
 
 Status Driver::problems() {
@@ -193,7 +193,7 @@ void Driver::ship(Node& node) {
     const bool test = node.sent >= mark.train_samples;
     auto chunk = chunk_of(data_, mark, test, test ? node.sent - mark.train_samples : node.sent);
     node.sent += chunk.samples;
-    tell(node, std::move(chunk));
+    send(node, std::move(chunk));
   }
 }
 
@@ -217,7 +217,7 @@ Status Driver::ship_all() {
       if (!shipping(node)) continue;
       if (stuck)
         node.problem = concat("has taken no data for ", options_.answer_limit.seconds(),
-                              " s; see what it says on its terminal");
+                              " s; look at the node's terminal");
       if (show) say(concat("sent to ", node.name, ": ", 100 * node.stored / all, "%"));
     }
   }
@@ -249,13 +249,13 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     node_->link(NodeIndex(static_cast<std::uint32_t>(i)), nodes_[i].peer, nodes_[i].name);
     nodes_[i].step = Step::linking;
-    tell(nodes_[i], node::Start{});
+    send(nodes_[i], node::Start{});
   }
-  await({Step::linking}, options_.answer_limit, "word that its connections stand");
+  await({Step::linking}, options_.answer_limit, "the confirmation of its connections");
   if (const auto linked = problems(); !linked) return linked;
   node_->begin();
   begun_ = true;
-  for (std::size_t i = 1; i < nodes_.size(); ++i) tell(nodes_[i], node::Begin{});
+  for (std::size_t i = 1; i < nodes_.size(); ++i) send(nodes_[i], node::Begin{});
   return {};
 }
 
@@ -265,9 +265,9 @@ void Driver::finish() {
     return node.step != Step::none && node.step != Step::gone && node.step != Step::ended;
   };
   for (const Node& node : nodes_)
-    if (ending(node)) tell(node, node::End{"the run has ended"});
+    if (ending(node)) send(node, node::End{"the run has ended"});
   const std::int64_t began = steady_ns();
-  // Who stands still is not waited for as long as who is at work.
+  // A silent node gets less time than a node that answers.
   const auto awaited = [&](const Node& node) {
     const std::int64_t now = steady_ns();
     const bool silent = node.silent_since != 0 && now - began > kSilentEnd.ns;
@@ -278,14 +278,13 @@ void Driver::finish() {
     if (!ending(node)) continue;
     say(concat("node ", node.name,
                node.silent_since != 0
-                   ? std::string(" is not heard, and may still have its actors, which end "
-                                 "when it goes on")
-                   : concat(" has not said that it ended its actors within ",
-                            options_.end_limit.seconds(), " s; see what it says on its terminal")));
+                   ? std::string(" is silent; its actors end when it continues")
+                   : concat(" has not confirmed the end of its actors within ",
+                            options_.end_limit.seconds(), " s; look at the node's terminal")));
   }
 }
 
-// ---- what is said ----
+// ---- messages ----
 
 void Driver::poll(Duration limit) {
   for (auto item = inbox_.take(limit); item; item = inbox_.take({})) handle(*item);
@@ -300,9 +299,9 @@ void Driver::handle(MeshInbox::Item& item) {
          (nodes_[index].peer != item.peer || nodes_[index].step == Step::none))
     ++index;
   const bool known = index < nodes_.size();
-  if (item.kind == Kind::said) {
-    if (known && item.said->job == number_) return handle(index, item.said->body);
-    return on_stranger(item.peer, item.said->job, item.said->body);
+  if (item.kind == Kind::message) {
+    if (known && item.message->job == number_) return handle(index, item.message->body);
+    return on_unknown_peer(item.peer, item.message->job, item.message->body);
   }
   if (!known) return;
   if (item.kind == Kind::gone) return on_gone(index, item.text);
@@ -345,16 +344,16 @@ void Driver::handle(std::size_t index, node::Body& body) {
   if (!node_) return;
   if (const auto* ended = std::get_if<node::Ended>(&body)) return node_->ended(*ended);
   if (const auto* moved = std::get_if<node::Moved>(&body)) return on_moved(index, *moved);
-  on_stranger(node.peer, number_, body);
+  on_unknown_peer(node.peer, number_, body);
 }
 
-void Driver::on_stranger(PeerId peer, std::uint64_t job, const node::Body& body) {
+void Driver::on_unknown_peer(PeerId peer, std::uint64_t job, const node::Body& body) {
   if (const auto* offer = std::get_if<node::Offer>(&body)) return on_offer(peer, *offer);
   if (std::holds_alternative<node::Ask>(body)) {
     node::Answer answer;
     answer.version = leeway_version();
-    answer.problems = {concat("is a program, that of ", options_.who,
-                              ", not a node; give the addresses of nodes")};
+    answer.problems = {
+        concat("is the program of ", options_.who, ", not a node; give the addresses of nodes")};
     mesh_->send(peer, kHost, kHost, encode(NodeEnvelope{job, std::move(answer)}));
   }
   if (!std::holds_alternative<node::StatusRequest>(body)) return;
@@ -371,16 +370,15 @@ void Driver::on_answer(std::size_t index, const node::Answer& answer) {
   if (node.step != Step::asked) return;
   std::vector<std::string> problems = answer.problems;
   if (!answer.busy.empty())
-    problems.push_back(concat("is busy: ", answer.busy, "; wait for that, or give other nodes"));
+    problems.push_back(concat("is busy: ", answer.busy, "; wait for its end, or give other nodes"));
   if (problems.empty() && answer.version != leeway_version())
     problems.push_back(concat("it has Leeway ", answer.version, ", this program has ",
                               leeway_version(), "; use the same version everywhere"));
   node.problem = join(problems, "; ");
   if (!node.problem.empty()) {
-    // One that is busy, or cannot, has kept nothing.
     if (node.joins) {
       say(concat("node ", node.name, " cannot join: ", node.problem));
-      tell(node, node::Refused{node.problem});
+      send(node, node::Refused{node.problem});
     }
     node.step = node.joins ? Step::gone : Step::none;
     return;
@@ -391,7 +389,7 @@ void Driver::on_answer(std::size_t index, const node::Answer& answer) {
   node.wants_data = answer.wants_data;
   if (!options_.trace) return next_step(index);
   node.step = Step::asking_clock;
-  tell(node, node::Ping{steady_ns()});
+  send(node, node::Ping{steady_ns()});
 }
 
 void Driver::on_pong(std::size_t index, const node::Pong& pong) {
@@ -403,7 +401,7 @@ void Driver::on_pong(std::size_t index, const node::Pong& pong) {
     node.round_trip = round_trip;
     node.clock_ahead = pong.clock_ns - (pong.ns + round_trip / 2);
   }
-  if (++node.pings < kPings) return tell(node, node::Ping{steady_ns()});
+  if (++node.pings < kPings) return send(node, node::Ping{steady_ns()});
   next_step(index);
 }
 
@@ -420,7 +418,7 @@ void Driver::next_step(std::size_t index) {
   node.step = Step::ready;
   if (!node.joins) return;
   node.step = Step::linking;
-  tell(node, node::Start{});
+  send(node, node::Start{});
 }
 
 void Driver::on_events(const Node& node, const node::Events& events) {

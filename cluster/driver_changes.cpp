@@ -19,16 +19,16 @@ void Driver::on_leaving(std::size_t index) {
   }
   for (const WorkerId worker : node.leaving)
     host().send(kScheduler, encode(Envelope{.body = msg::Leave{worker}}));
-  if (node.leaving.empty()) tell(node, node::Left{});
+  if (node.leaving.empty()) send(node, node::Left{});
 }
 
 void Driver::on_left(WorkerId worker) {
   left_.insert(worker);
   for (Node& node : nodes_)
-    if (node.leaving.erase(worker) > 0 && node.leaving.empty()) tell(node, node::Left{});
+    if (node.leaving.erase(worker) > 0 && node.leaving.empty()) send(node, node::Left{});
 }
 
-/// Workers that no node has: theirs is gone, or they were placed `later`.
+/// Workers without a node: their node is gone, or they were placed `later`.
 std::set<WorkerId> Driver::missing() const {
   std::set<WorkerId> workers;
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
@@ -53,12 +53,12 @@ void Driver::on_offer(PeerId peer, const node::Offer& offer) {
   auto workers = missing();
   if (workers.empty())
     return refuse(concat("the job of ", options_.who, " has all its ", plan_.workers,
-                         " workers; join when one is missing, or start it with --place "
+                         " workers; join when one is missing, or start the job with --place "
                          "worker",
                          plan_.workers - 1, "=later"));
   if (nodes_.size() >= limits::kMaxNodes)
     return refuse(concat("the job of ", options_.who, " has had ", nodes_.size(),
-                         " nodes, and takes no more"));
+                         " nodes, which is the limit; start another job"));
   say(concat("node ", offer.name, " joins"));
   nodes_.push_back({.name = offer.name, .peer = peer, .joins = true});
   ask(nodes_.size() - 1);
@@ -69,13 +69,13 @@ void Driver::on_joined(std::size_t index) {
   Node& node = nodes_[index];
   const NodeIndex self(static_cast<std::uint32_t>(index));
   node_->link(self, node.peer, node.name);
-  tell(node, node::Begin{});
-  // Where workers are by now that began elsewhere, or have come back.
+  send(node, node::Begin{});
+  // The places of workers that have moved or come back since the start.
   for (std::uint32_t i = 0; i < plan_.workers; ++i) {
     const std::uint32_t life = host().life_of(WorkerId(i));
     const NodeIndex there = placement_.workers[i];
     if (life >= 1 && there != kNowhere && !node.takes.contains(WorkerId(i)))
-      tell(node, node::Moved{WorkerId(i), there.value(), life});
+      send(node, node::Moved{WorkerId(i), there.value(), life});
   }
   const auto taken = std::exchange(node.takes, {});
   for (const WorkerId worker : stopped_with(taken))
@@ -84,8 +84,8 @@ void Driver::on_joined(std::size_t index) {
   finish_moves();
 }
 
-/// Of pipelines with workers that are taken, the stages elsewhere that have left with them: they
-/// have stopped for good, and take part again in their next lives alone.
+/// Stages on other nodes whose pipeline has a worker in `taken`, and which left with that worker:
+/// they have stopped, and take part again only in their next lives.
 std::set<WorkerId> Driver::stopped_with(const std::set<WorkerId>& taken) const {
   std::set<WorkerId> workers;
   const std::uint32_t stages = plan_.pipeline.stages;
@@ -111,7 +111,7 @@ void Driver::begin_move(WorkerId worker, NodeIndex node) {
   for (std::size_t other = 1; other < nodes_.size(); ++other) {
     if (other == node.value() || nodes_[other].step != Step::running) continue;
     move.unaware.insert(other);
-    tell(nodes_[other], move.moved);
+    send(nodes_[other], move.moved);
   }
   moves_.push_back(std::move(move));
 }
@@ -122,7 +122,7 @@ void Driver::on_moved(std::size_t index, const node::Moved& moved) {
     if (move.moved.worker == moved.worker && move.moved.life == moved.life)
       answer = move.unaware.erase(index) > 0 || answer;
   if (answer) return finish_moves();
-  // A life that the node has begun by itself.
+  // The node has begun this life by itself.
   if (moved.node == index && moved.worker.value() < placement_.workers.size() &&
       placement_.workers[moved.worker.value()].value() == index)
     node_->moved(moved);
@@ -131,12 +131,12 @@ void Driver::on_moved(std::size_t index, const node::Moved& moved) {
 void Driver::finish_moves() {
   std::erase_if(moves_, [&](const Move& move) {
     if (!move.unaware.empty()) return false;
-    // All others know where its messages come from now.
+    // All other nodes know the new place, and accept messages from it.
     if (NodeIndex(move.moved.node) == kProgramNode)
       node_->moved(move.moved);
     else
-      tell(nodes_[move.moved.node], move.moved);
-    say(concat("worker ", move.moved.worker, " goes on at node ", nodes_[move.moved.node].name));
+      send(nodes_[move.moved.node], move.moved);
+    say(concat("worker ", move.moved.worker, " continues at node ", nodes_[move.moved.node].name));
     return true;
   });
 }

@@ -12,7 +12,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "frames are little-endian");
 
 constexpr std::uint64_t kMagic = 0x315941574545'4cull;  // "LEEWAY1"
-constexpr std::uint64_t kFrameCost = 64;                // of a frame that has no bytes
+constexpr std::uint64_t kFrameCost = 64;                // of a frame without bytes
 
 template <class T>
 bool put(Sink& sink, const T& value) {
@@ -66,7 +66,7 @@ bool take(Source& source, Greeting& greeting) {
          take(source, greeting.arena);
 }
 
-// In the letter, of each blob: its size, and in the upper bits how it travels.
+// The letter has a word for each blob: its size, and in the upper bits its BlobWay.
 constexpr int kWayShift = 56;
 
 bool put_letter(Sink& sink, const Frame& frame) {
@@ -86,7 +86,7 @@ bool put_letter(Sink& sink, const Frame& frame) {
   return good;
 }
 
-/// The blobs of a letter, in the order of their sizes.
+/// The blobs in a letter, in order.
 bool take_blobs(Source& source, Arrival& arrival, const std::vector<std::uint64_t>& marks) {
   std::uint64_t within = 0, lent = 0;
   for (std::size_t i = 0; i < marks.size(); ++i) {
@@ -148,7 +148,7 @@ bool put_chunk(Sink& sink, const Frame& frame) {
       [&](const std::byte* bytes, std::uint64_t count) { return sink.put(bytes, count); });
 }
 
-/// Straight into the blobs.
+/// Loads straight into the blobs.
 bool take_chunk(Source& source, Frame& frame) {
   if (!take(source, frame.number) || !take(source, frame.bytes)) return false;
   frame.arrival = frame.inbound->find(frame.number);
@@ -254,7 +254,7 @@ bool load(Frame& frame, Source& source) {
   try {
     if (frame.kind == FrameKind::letter) return take_letter(source, frame);
     if (frame.kind == FrameKind::chunk) return take_chunk(source, frame);
-  } catch (const std::bad_alloc&) {  // it announced more than this host has
+  } catch (const std::bad_alloc&) {  // it announced more memory than this host has
     return false;
   }
   if (frame.kind == FrameKind::offer) {

@@ -1,13 +1,12 @@
 #pragma once
-// Frame: what processes send each other over a connection, and its bytes.
+// Frame: the unit that processes exchange over a connection, and its bytes.
 //
-// A message travels as one letter (addresses, header, sizes of blobs, small blobs) and, when it has
-// larger blobs, as chunks of these behind it: all on a bulk connection when there is one. On that
-// of CAF a sender copies bytes out of the blobs once, a receiver copies them into theirs once: a
-// chunk is loaded where it belongs.
+// A message is one letter (addresses, header, sizes of blobs, small blobs), followed by chunks of
+// its large blobs; all on a bulk connection if there is one. On CAF's connection, sender and
+// receiver copy the bytes once each: a chunk is loaded into its place in the blob.
 //
-// Whoever loads a frame believes nothing of it: sizes are compared with what is there and with
-// core/limits.hpp before memory is taken.
+// Loading trusts nothing: it checks sizes against the available bytes and core/limits.hpp before it
+// takes memory.
 #include <algorithm>
 #include <compare>
 #include <cstdint>
@@ -21,69 +20,68 @@
 
 namespace leeway::cluster {
 
-/// Raised when frames or their meaning change: processes of different protocols do not talk.
+/// Increases with every change of frames. Processes of different protocols refuse each other.
 inline constexpr std::uint32_t kProtocolVersion = 1;
 /// Blobs of a message up to this many bytes together travel inside the letter.
 inline constexpr std::size_t kInlineBytes = 64u << 10;
 
-/// A mesh, drawn at random: another one even when it listens where an earlier one did.
+/// Identifies a mesh: random, so a later mesh at the same address is another.
 struct MeshId {
   std::uint64_t high = 0, low = 0;
   auto operator<=>(const MeshId&) const = default;
 };
 
 enum class FrameKind : std::uint8_t {
-  hello,     // who calls
-  welcome,   // who is called; the caller knows by it that it is known
-  confirm,   // the caller has heard the welcome: the connection is made
-  refuse,    // and why
+  hello,     // of the caller
+  welcome,   // the answer to hello
+  confirm,   // the caller's answer to welcome: the connection is made
+  refuse,    // with the reason
   letter,    // a message, or the beginning of one
   chunk,     // the next bytes of its blobs
-  credit,    // bytes that have been put in place
-  alive,     // nothing else was to be said
+  credit,    // received bytes
+  alive,     // a sign of life
   bye,       // no more will be sent
   farewell,  // the answer to bye
-  offer,     // of shared memory, and whether that of the receiver can be read
-  bulk,      // at which port bulk connections are taken; 0: where does the receiver take them?
-  unknown,   // the answer to a frame of a connection that the receiver has forgotten; its token
+  offer,     // of shared memory, and whether the receiver's is readable
+  bulk,      // the port for bulk connections; 0: asks for the receiver's
+  unknown,   // the answer to a frame of an unknown connection; its token
 };
 
-/// How processes greet. The first four fields are read by every protocol, the others by the same
-/// one alone.
+/// The content of a greeting. Every protocol reads the first four fields; the others may change.
 struct Greeting {
   std::uint32_t protocol = kProtocolVersion;
   std::string version;     // of Leeway
-  std::uint64_t call = 0;  // of the caller; comes back in the answer
+  std::uint64_t call = 0;  // the caller's number, repeated in the answer
   std::string refusal;
   MeshId mesh;
-  MeshId expected;  // the caller lost a connection to this one; zero: it calls for the first time
-  Token token = 0;  // frames to the greeter carry it
+  MeshId expected;  // the mesh to which the caller lost a connection; zero: first call
+  Token token = 0;  // for frames to the greeter
   std::string host;
   std::uint16_t port = 0;  // where the greeter listens
   std::uint64_t window_bytes = 0;
-  std::string arena;  // what blobs may be lent from; empty: they are not
+  std::string arena;  // the memory of lent blobs; empty: none
 };
 
-/// How a blob travels.
+/// How one blob travels.
 enum class BlobWay : std::uint8_t { none, in_letter, in_chunks, lent, in_bulk };
 
-/// How all blobs of a message travel.
+/// How the blobs of a message travel.
 struct Packing {
   std::vector<BlobWay> ways;
-  std::vector<Loan> loans;      // of size zero for a blob that is not lent; or none at all
-  std::uint64_t in_letter = 0;  // bytes in the letter or with it
-  std::uint64_t behind = 0;     // bytes that follow it
-  BlobWay behind_way = BlobWay::in_chunks;  // all of these
+  std::vector<Loan> loans;                  // size zero: not lent; empty if no blob is lent
+  std::uint64_t in_letter = 0;              // bytes in the letter
+  std::uint64_t behind = 0;                 // bytes after the letter
+  BlobWay behind_way = BlobWay::in_chunks;  // of all these bytes
 
   bool bulk() const { return behind > 0 && behind_way == BlobWay::in_bulk; }
 };
-/// Small blobs go into the letter while there is room; of the others those are lent that `lender`
-/// can lend. Null: there is none.
+/// Small blobs go into the letter while there is room. Others are lent if `lender` can lend them;
+/// it may be null.
 Packing pack(const Message& message, Lender* lender, bool bulk);
-/// The place behind the next `bytes` of those that follow the letter.
+/// The place `bytes` after `place`, in the blobs that follow the letter.
 BlobPlace advanced(const Message& message, const Packing& packing, BlobPlace place,
                    std::uint64_t bytes);
-/// The bytes of a chunk, piece by piece.
+/// The pieces of a chunk.
 template <class Piece>
 bool for_each_piece(const Message& message, const Packing& packing, BlobPlace place,
                     std::uint64_t bytes, Piece&& piece) {
@@ -100,7 +98,7 @@ bool for_each_piece(const Message& message, const Packing& packing, BlobPlace pl
 
 struct Frame {
   FrameKind kind = FrameKind::unknown;
-  Token token = 0;                     // of the connection: the receiver chose it
+  Token token = 0;                     // of the connection, chosen by the receiver
   std::shared_ptr<Greeting> greeting;  // hello to refuse
   std::uint64_t number = 0;            // letter, chunk: of the message; unknown: the token; bulk:
                                        // the port; offer: 1 if the receiver's memory can be read;
@@ -111,22 +109,21 @@ struct Frame {
   std::shared_ptr<const Packing> packing;  // letter, chunk: to send
   bool bulk = false;                       // letter, chunk: to send on a bulk connection
   BlobPlace place;                         // chunk to send: where its bytes begin
-  std::uint64_t bytes = 0;                 // chunk: so many; credit: so many
+  std::uint64_t bytes = 0;                 // chunk, credit: number of bytes
 
   LoanOffer offer;
 
-  // What loading makes.
-  std::shared_ptr<Inbound> inbound;  // null when nobody knows the token
+  // Results of loading.
+  std::shared_ptr<Inbound> inbound;  // null: unknown token
   std::shared_ptr<Arrival> arrival;  // letter, chunk
-  bool broken = false;               // it is none
+  bool broken = false;               // malformed
 };
 
-/// What a frame costs of the window, alike for sender and receiver: about the bytes it has, and
-/// those that it lends.
+/// The cost of a frame in the window, equal for sender and receiver: about its own and lent bytes.
 std::uint64_t letter_cost(std::size_t header_words, std::size_t blobs, std::uint64_t bytes);
 std::uint64_t chunk_cost(std::uint64_t bytes);
 
-/// Where the bytes of frames go to and come from: CAF's serializers.
+/// Destination and source of a frame's bytes: CAF's serializers.
 class Sink {
  public:
   virtual bool put(const void* bytes, std::size_t count) = 0;
@@ -144,8 +141,7 @@ class Source {
 };
 
 bool save(const Frame& frame, Sink& sink);
-/// False: what is there is no frame. A frame for a connection that nobody knows is loaded as far as
-/// its token.
+/// False: malformed. A frame of an unknown connection is loaded only up to its token.
 bool load(Frame& frame, Source& source);
 
 }  // namespace leeway::cluster

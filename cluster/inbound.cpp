@@ -9,8 +9,8 @@
 namespace leeway::cluster {
 namespace {
 
-/// Of letters that have come and wait for others, or for the bytes behind them: a pair of actors
-/// has one of the latter at most, of some kilobytes, and the window is small beside this.
+/// Most bytes of letters that wait for earlier ones or for their chunks. A pair of actors has at
+/// most one of the latter, of some kilobytes, and the window is small beside this.
 constexpr std::uint64_t kMaxQueuedBytes = 1u << 30;
 
 }  // namespace
@@ -90,7 +90,7 @@ struct All {
   std::map<Token, std::shared_ptr<Inbound>> by_token;
 };
 All& all() {
-  static All* const everything = new All;  // connections may end after main() has
+  static All* const everything = new All;  // connections may outlive main()
   return *everything;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
-// Inbound: the messages of one connection that have begun to arrive, the place of each of their
-// bytes, and the order in which they are delivered.
+// Inbound: incomplete messages of one connection, the place of their next bytes, and the order of
+// delivery.
 //
-// Messages on a bulk connection overtake others and are overtaken by them: one waits here for those
-// that the same actor sent to the same actor before it.
+// Messages on a bulk connection and others overtake each other. A message waits here for earlier
+// ones from the same actor to the same actor.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,32 +17,32 @@
 
 namespace leeway::cluster {
 
-/// Names a connection to those whom it joins: drawn at random by the receiver of what carries it,
-/// who believes nothing that comes without.
+/// Identifies a connection in frames. The receiver draws it at random and ignores frames without
+/// it.
 using Token = std::uint64_t;
 
-/// A byte in the blobs that travel in chunks.
+/// The place of a byte in the blobs that travel in chunks.
 struct BlobPlace {
   std::uint32_t blob = 0;
   std::uint64_t offset = 0;
 };
 
-/// A message that has come as far as its letter.
+/// A message whose letter has arrived.
 struct Arrival {
   Address from, to;
-  std::uint64_t order = 0;  // messages before it from the same to the same
+  std::uint64_t order = 0;  // earlier messages of the pair
   std::vector<std::uint64_t> header;
-  std::vector<Blob> blobs;           // those in chunks are null until their first byte comes
+  std::vector<Blob> blobs;           // blobs in chunks are null until their first byte
   std::vector<std::uint64_t> sizes;  // of blobs in chunks; zero for all others
-  std::vector<std::pair<std::uint32_t, Loan>> loans;  // of those that are lent; null until borrowed
+  std::vector<std::pair<std::uint32_t, Loan>> loans;  // lent blobs, null until borrowed
   std::uint64_t behind = 0;                           // bytes that follow the letter
-  std::uint64_t left = 0;                             // those that are still to come
+  std::uint64_t left = 0;                             // bytes still missing
   bool bulk = false;                                  // on a bulk connection
   std::uint64_t cost = 0;                             // of the letter
-  std::uint64_t held = 0;                             // the same without what is lent
+  std::uint64_t held = 0;                             // the same without lent bytes
   BlobPlace next;
 
-  /// Where the next bytes belong, `most` at most; requires that as many are left.
+  /// The place of the next bytes, at most `most`. Requires that this many are missing.
   std::span<std::byte> next_piece(std::uint64_t most);
   Message message();
 };
@@ -52,15 +52,15 @@ class Inbound {
   explicit Inbound(Token token) : token_(token) {}
   Token token() const { return token_; }
 
-  /// A letter came. False: it has come already, or too much waits.
+  /// Adds a letter. False: it is known already, or too many wait.
   bool begin(std::uint64_t number, std::shared_ptr<Arrival> arrival);
-  /// Null when no such message waits for bytes.
+  /// Null if no such message waits for bytes.
   std::shared_ptr<Arrival> find(std::uint64_t number) const;
-  /// All its bytes have come.
+  /// All bytes of the message have arrived.
   void end(std::uint64_t number);
-  /// The next message from the one to the other, once; null: it has not come whole.
+  /// Removes the next message of the pair; null if it is incomplete.
   std::shared_ptr<Arrival> take(Address from, Address to);
-  /// How often take() gave one.
+  /// Number of messages that take() has returned.
   std::uint64_t taken() const;
 
  private:
@@ -75,14 +75,14 @@ class Inbound {
 
   const Token token_;
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::shared_ptr<Arrival>> begun_;  // that wait for bytes
+  std::map<std::uint64_t, std::shared_ptr<Arrival>> begun_;  // by number; wait for bytes
   std::map<std::pair<Address, Address>, Queue> queues_;
   std::uint64_t queued_bytes_ = 0;  // of letters
   std::uint64_t taken_ = 0;
 };
 
-/// All connections of the process, of every mesh: frames are loaded where nothing but their token
-/// tells whose they are. Calls may come from any thread.
+/// All connections of all meshes of this process, by token: CAF loads frames without knowing their
+/// mesh. Thread-safe.
 namespace inbounds {
 std::shared_ptr<Inbound> open(Token token);
 std::shared_ptr<Inbound> find(Token token);

@@ -19,10 +19,10 @@ JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audienc
     if (const auto peer = peer_of(node)) mesh_.send(*peer, from, to, std::move(message));
   };
   host.on_end = [this](Address actor, std::uint32_t life, const std::string& reason) {
-    tell_all(node::Ended{actor, life, reason});
+    broadcast(node::Ended{actor, life, reason});
   };
   host.on_life = [this](WorkerId worker, std::uint32_t life) {
-    tell_all(node::Moved{worker, options_.self.value(), life});
+    broadcast(node::Moved{worker, options_.self.value(), life});
   };
   host_ = std::make_unique<NodeHost>(job_, std::move(audience), std::move(host));
 }
@@ -100,7 +100,7 @@ void JobNode::moved(const node::Moved& moved) {
   host_->moved(moved.worker, NodeIndex(moved.node), moved.life);
 }
 
-void JobNode::tell_all(const node::Body& body) {
+void JobNode::broadcast(const node::Body& body) {
   const Message message = encode(NodeEnvelope{options_.number, body});
   std::shared_lock lock(mutex_);
   for (const auto& [node, link] : links_)

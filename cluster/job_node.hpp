@@ -1,8 +1,6 @@
 #pragma once
-// JobNode: one node's part of a job, on a mesh: its actors, the connections to the other nodes, and
-// what is known of both.
-//
-// What comes from a peer is taken only when that peer is a node of the job.
+// JobNode: one node's part of a job: its actors, its connections to the other nodes, and the status
+// of both. It ignores messages from peers that are no node of the job.
 #include <atomic>
 #include <map>
 #include <memory>
@@ -26,24 +24,24 @@ class JobNode {
     Placement placement;
     NodeIndex self;
     std::vector<std::string> names;  // of all nodes
-    Duration silence = seconds(2);   // as the mesh has it
-    bool trace = false;              // events are kept for take_events()
-    /// Called for every event here, from many threads at once; may be empty.
+    Duration silence = seconds(2);   // of the mesh
+    bool trace = false;              // keep events for take_events()
+    /// Called for every event of this node, from many threads at once; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
   };
   /// The mesh outlives it.
   JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
           Options options);
 
-  /// The connection to that node stands, also one that was not there when the job began.
+  /// Adds the connection to a node, which may have joined after the start.
   void link(NodeIndex node, PeerId peer, const std::string& name);
   bool is_linked(NodeIndex node) const;
-  /// That of the node, where it is linked and not gone.
+  /// The node's peer, if the node is linked and not gone.
   std::optional<PeerId> peer_of(NodeIndex node) const;
   std::optional<NodeIndex> node_of(PeerId peer) const;
   void begin();
 
-  // From the mesh's threads.
+  // Called by the mesh's threads.
   void on_message(PeerId peer, Address from, Address to, Message message);
   void on_silent(PeerId peer);
   void on_heard(PeerId peer);
@@ -52,14 +50,14 @@ class JobNode {
 
   void ended(const node::Ended& ended) { host_->ended(ended.actor, ended.life, ended.reason); }
   void moved(const node::Moved& moved);
-  /// To all linked nodes.
-  void tell_all(const node::Body& body);
+  /// Sends to all linked nodes.
+  void broadcast(const node::Body& body);
 
   NodeHost& host() { return *host_; }
   const Placement& placement() const { return options_.placement; }
-  /// By the steady clock, when begin() was called.
+  /// Time of begin() on the steady clock.
   std::int64_t began_ns() const { return began_ns_; }
-  /// Those that came since the last call, with times of the steady clock.
+  /// Events since the last call, with times of the steady clock.
   std::vector<node::Events::Event> take_events();
   void fill(node::Status& status) const;
 
@@ -70,7 +68,7 @@ class JobNode {
     bool gone = false;
   };
   void on_event(Address actor, Instant at, const Event& event);
-  /// Marks the link's state; the node when it is one of the job's.
+  /// Sets the state of the peer's link. Returns the node if it is one of the job's.
   std::optional<NodeIndex> mark(PeerId peer, const char* state, bool gone);
 
   Mesh& mesh_;
@@ -79,7 +77,7 @@ class JobNode {
   StatusBook book_;
   std::atomic<std::int64_t> began_ns_ = 0;
 
-  mutable std::shared_mutex mutex_;  // of the links
+  mutable std::shared_mutex mutex_;  // guards the links
   std::map<NodeIndex, Link> links_;
   std::mutex events_mutex_;
   std::vector<node::Events::Event> events_;

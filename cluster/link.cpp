@@ -7,16 +7,16 @@
 namespace leeway::cluster {
 namespace {
 
-/// Small enough that a chunk is still in the cache when CAF, having copied it, hands it to the
-/// system: 1 MiB is slower (mesh_bench).
+/// A chunk must still be in the cache when CAF passes its copy to the system: 1 MiB is slower
+/// (mesh_bench).
 constexpr std::uint64_t kChunkBytes = 256u << 10;
-/// Signs of life to a peer that is silent: each takes memory of the connection until it reads.
+/// Most signs of life to a silent peer: each takes memory until the peer reads.
 constexpr std::uint32_t kUnansweredMax = 1000;
-/// How long who leaves waits for what is queued, and for the answer.
+/// Time for a leaving link to send its queue and receive the farewell.
 constexpr std::int64_t kLeaveNs = 2'000'000'000;
 
-constexpr const char* kNoFrame = "it sent what is no frame";
-/// Of header, sizes, small blobs and loans.
+constexpr const char* kInvalidFrame = "it sent an invalid frame";
+/// Header, sizes, small blobs and loans.
 constexpr std::uint64_t kMaxLetterBytes =
     limits::kMaxHeaderBytes + kInlineBytes + limits::kMaxBlobs * 64 + 1024;
 
@@ -80,7 +80,7 @@ PeerCounts Link::counts() const {
           .bulk = bulk_out_ != nullptr};
 }
 
-// Sending. All of it under mutex_.
+// Sending, under mutex_.
 
 void Link::send(Address from, Address to, Message message) {
   for (const Blob& blob : message.blobs()) {
@@ -115,7 +115,7 @@ void Link::post(Frame frame) {
   context_.post.send(connection_.route, std::move(frame));
 }
 
-/// Once a connection, when there is something for it.
+/// Once for each connection, before the first large blob.
 void Link::ask_for_bulk() {
   if (!context_.options.bulk || std::exchange(bulk_asked_, true)) return;
   Frame frame = bare(FrameKind::bulk);
@@ -163,7 +163,7 @@ void Link::end() {
 // The connection.
 
 void Link::made(Connection connection) {
-  std::lock_guard telling(telling_);
+  std::lock_guard event_lock(event_mutex_);
   const Route route = connection.route;
   bool first = false;
   {
@@ -181,11 +181,11 @@ void Link::made(Connection connection) {
     std::lock_guard lock(mutex_);
     pump();
   }
-  context_.post.watch(route);  // tells at once when it is lost already
+  context_.post.watch(route);  // reports at once if it is lost already
 }
 
 bool Link::lose(std::optional<Token> token) {
-  std::lock_guard telling(telling_);
+  std::lock_guard event_lock(event_mutex_);
   std::lock_guard lock(mutex_);
   if (token && !is_up_by(*token)) return false;
   if (state_ == State::leaving) end();
@@ -194,7 +194,7 @@ bool Link::lose(std::optional<Token> token) {
   connection_.route = nullptr;
   out_.restart();
   end_bulk();
-  out_.lend_by(nullptr);  // until the peer is there again
+  out_.lend_by(nullptr);  // until the peer is back
   offered_ = false;
   if (borrower_) borrower_->reconnect();
   inbounds::close(inbound_->token());
@@ -203,7 +203,7 @@ bool Link::lose(std::optional<Token> token) {
 }
 
 void Link::gone(const std::string& reason) {
-  std::lock_guard telling(telling_);
+  std::lock_guard event_lock(event_mutex_);
   {
     std::lock_guard lock(mutex_);
     if (state_ == State::ended) return;
@@ -212,18 +212,18 @@ void Link::gone(const std::string& reason) {
   if (!mute_.exchange(true)) context_.events.on_gone(id_, reason);
 }
 
-// What comes.
+// Receiving.
 
 void Link::heard() {
   heard_at_ = steady_ns();
   if (!silent_) return;
-  std::lock_guard telling(telling_);
+  std::lock_guard event_lock(event_mutex_);
   if (silent_.exchange(false) && !mute_) context_.events.on_heard(id_);
 }
 
 void Link::on_frame(Frame& frame) {
-  if (!frame.inbound || state_ == State::ended) return;  // of a connection that is lost meanwhile
-  if (frame.broken) return broken(*frame.inbound, kNoFrame);
+  if (!frame.inbound || state_ == State::ended) return;  // the connection is lost
+  if (frame.broken) return broken(*frame.inbound, kInvalidFrame);
   heard();
   switch (frame.kind) {
     case FrameKind::letter:
@@ -249,7 +249,7 @@ void Link::on_frame(Frame& frame) {
   }
 }
 
-/// Once all has come that was sent before the bye: on a bulk connection it may come later.
+/// After all messages from before the bye; those on a bulk connection may arrive later.
 void Link::take_leave(const Inbound& inbound) {
   if (inbound.taken() < bye_after_) return;
   {
@@ -261,7 +261,7 @@ void Link::take_leave(const Inbound& inbound) {
 
 void Link::on_letter(Frame& frame) {
   const auto& arrival = frame.arrival;
-  if (!borrow(*arrival)) return broken(*frame.inbound, "it lent what it does not have");
+  if (!borrow(*arrival)) return broken(*frame.inbound, "it lent a blob that it does not have");
   const auto [from, to, cost] = std::tuple(arrival->from, arrival->to, arrival->cost);
   const bool whole = arrival->left == 0, bulk = arrival->bulk;
   if (!frame.inbound->begin(frame.number, arrival))
@@ -272,8 +272,8 @@ void Link::on_letter(Frame& frame) {
     owe(cost);
 }
 
-// Shared memory: each side offers its own, attaches the other's, and says when it can read that;
-// from then on the other lends.
+// Shared memory: each side offers its own and attaches the other's. When one confirms that it can
+// read, the other lends.
 
 void Link::post_offer(bool readable) {
   if (!borrower_) return;
@@ -318,12 +318,12 @@ void Link::on_chunk(Frame& frame) {
   owe(chunk_cost(frame.bytes));
 }
 
-/// Those that are whole, in their order.
+/// Delivers complete messages in order.
 void Link::deliver(const std::shared_ptr<Inbound>& inbound, Address from, Address to) {
-  std::lock_guard telling(telling_);
+  std::lock_guard event_lock(event_mutex_);
   {
     std::lock_guard lock(mutex_);
-    if (inbound != inbound_) return;  // of a connection that was lost
+    if (inbound != inbound_) return;  // the connection was lost
   }
   while (const auto arrival = inbound->take(from, to)) {
     ++messages_in_;
@@ -336,7 +336,7 @@ void Link::deliver(const std::shared_ptr<Inbound>& inbound, Address from, Addres
   take_leave(*inbound);
 }
 
-// Bulk: whoever was called says where it takes such connections, and the caller makes them.
+// Bulk: the called side names its port, and the caller opens the connections.
 
 void Link::on_bulk(std::uint64_t port) {
   bool open = false;
@@ -389,8 +389,8 @@ bool Link::read_from(const std::shared_ptr<BulkSocket>& socket, Token token) {
 bool Link::load_from(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound) {
   try {
     return load_one(bulk, inbound);
-  } catch (const std::bad_alloc&) {  // it announced more than this host has
-    broken(*inbound, kNoFrame);
+  } catch (const std::bad_alloc&) {  // it announced more memory than this host has
+    broken(*inbound, kInvalidFrame);
     return false;
   }
 }
@@ -398,24 +398,23 @@ bool Link::load_from(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound) 
 bool Link::load_one(BulkSocket& bulk, const std::shared_ptr<Inbound>& inbound) {
   BulkHead head;
   if (!bulk.read(&head, sizeof head)) return false;
-  const auto no_frame = [&] {
-    broken(*inbound, kNoFrame);
+  const auto invalid = [&] {
+    broken(*inbound, kInvalidFrame);
     return false;
   };
   if (head.number == BulkHead::kLetter) {
-    if (head.bytes > kMaxLetterBytes) return no_frame();
+    if (head.bytes > kMaxLetterBytes) return invalid();
     Bytes bytes(head.bytes);
     Frame frame;
     if (!bulk.read(bytes.all.data(), bytes.all.size())) return false;
     if (!load(frame, bytes) || frame.kind != FrameKind::letter || frame.inbound != inbound ||
         !frame.arrival->bulk)
-      return no_frame();
+      return invalid();
     on_letter(frame);
     return true;
   }
   const auto arrival = inbound->find(head.number);
-  if (!arrival || !arrival->bulk || head.bytes == 0 || head.bytes > arrival->left)
-    return no_frame();
+  if (!arrival || !arrival->bulk || head.bytes == 0 || head.bytes > arrival->left) return invalid();
   for (std::uint64_t left = head.bytes; left > 0;) {
     const auto piece = arrival->next_piece(left);
     if (!bulk.read(piece.data(), piece.size())) return false;
@@ -436,13 +435,13 @@ void Link::owe(std::uint64_t cost) {
   post(std::move(frame));
 }
 
-/// Unless the connection, of which `inbound` is, has been lost meanwhile.
+/// Ignored if the connection of `inbound` has been lost.
 void Link::broken(const Inbound& inbound, const char* what) {
   {
     std::lock_guard lock(mutex_);
     if (inbound_.get() != &inbound || state_ == State::lost || state_ == State::ended) return;
   }
-  context_.events.on_note(concat(name(), ": ", what, "; the connection to it is ended"));
+  context_.events.on_note(concat(name(), ": ", what, "; closed the connection"));
   gone(what);
 }
 
@@ -462,7 +461,7 @@ void Link::tick(std::int64_t now, bool fresh) {
     if (lender_) lender_->reap();
   }
   if (now - heard_at_ <= silence || silent_) return;
-  std::lock_guard telling(telling_);
+  std::lock_guard event_lock(event_mutex_);
   if (state_ == State::ended || now - heard_at_ <= silence || silent_.exchange(true) || mute_)
     return;
   context_.events.on_silent(id_);

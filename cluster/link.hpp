@@ -1,5 +1,5 @@
 #pragma once
-// Link: one peer of a mesh, what is sent to it and what comes from it.
+// Link: one peer of a mesh: its connection, outgoing and incoming messages.
 //
 //          made()            lose()
 //   (new) -------> up ------------------> lost
@@ -8,9 +8,9 @@
 //                  v  gone(), lose()       v
 //               leaving ---------------> ended
 //
-// What is told of the peer is told one after the other, under `telling_`; a state that is told
-// changes under it too, so that news comes in the order in which it happened. `mutex_` guards what
-// sending needs and is never held while something is told.
+// Events of the peer are reported one after the other under `event_mutex_`. The reported states
+// change under it too, so events keep their order. `mutex_` guards the state for sending, and is
+// never held while an event is reported.
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -26,14 +26,14 @@ namespace leeway::cluster {
 
 class Link;
 
-/// What all links of a mesh share. It outlives them.
+/// Shared by all links of a mesh, which it outlives.
 struct LinkContext {
   Post& post;
-  const MeshEvents& events;  // none of them empty
+  const MeshEvents& events;  // none is empty
   const MeshOptions& options;
-  /// Where this process takes bulk connections; 0: nowhere.
+  /// Port at which this process takes bulk connections; 0: none.
   const std::atomic<std::uint16_t>& bulk_port;
-  /// Opens one to the peer, who takes them at `port`. Does not block.
+  /// Opens a bulk connection to the peer's `port`. Does not block.
   const std::function<void(PeerId, std::uint16_t port)>& open_bulk;
 };
 
@@ -43,12 +43,12 @@ class Link {
   /// A connection to the peer.
   struct Connection {
     Route route;
-    Token token = 0;  // frames to the peer carry it
+    Token token = 0;  // of frames to the peer
     std::uint64_t window_bytes = 0;
     std::string host;
     std::uint16_t port = 0;
     bool called = false;     // by this process
-    std::uint64_t call = 0;  // the greeting that led to it
+    std::uint64_t call = 0;  // number of its greeting
   };
 
   Link(PeerId id, MeshId mesh, Token token, LinkContext context);
@@ -59,35 +59,35 @@ class Link {
   PeerId id() const { return id_; }
   MeshId mesh() const { return mesh_; }
   State state() const { return state_.load(); }
-  Token token() const;  // frames from the peer carry it
+  Token token() const;  // of frames from the peer
   Connection connection() const;
   std::string name() const;
   PeerCounts counts() const;
 
   void send(Address from, Address to, Message message);
   void leave();
-  /// Ends without another word.
+  /// Ends at once, without a bye.
   void give_up();
 
-  /// A connection has been made, for the first time or again.
+  /// Takes a new connection, the first or a later one.
   void made(Connection connection);
-  /// It is lost, if `token` is of it or none is given. True: it is to be made again, under the new
-  /// token.
+  /// The connection is lost, unless `token` belongs to another. True: the caller must make it
+  /// again, with the new token.
   bool lose(std::optional<Token> token = {});
-  /// For good.
+  /// The peer is gone for good.
   void gone(const std::string& reason);
-  /// A frame that carries this link's token.
+  /// Handles a frame with this link's token.
   void on_frame(Frame& frame);
-  /// Whether it is up, by the connection of which this is one of the two tokens.
+  /// Whether the link is up, and `token` is one of its connection's two tokens.
   bool is_connected_by(Token token) const;
-  /// From now on large blobs leave by `bulk`. False: `token` is of another connection, or there is
-  /// one already.
+  /// Sends large blobs by `bulk` from now on. False: `token` belongs to another connection, or the
+  /// link has a bulk connection already.
   bool send_by(const std::shared_ptr<BulkOut>& bulk, Token token);
-  /// A frame has left by it.
+  /// `bulk` has sent a frame.
   void bulk_sent(const BulkOut& bulk);
-  /// Reads frames until the connection ends. Blocks. False at once as above.
+  /// Reads frames until the connection ends. Blocks. False at once as in send_by().
   bool read_from(const std::shared_ptr<BulkSocket>& socket, Token token);
-  /// Called often. `fresh`: this process was stopped, so silence begins anew.
+  /// Called periodically. `fresh`: this process was stopped, so the peer's silence starts now.
   void tick(std::int64_t now, bool fresh);
 
  private:
@@ -117,10 +117,10 @@ class Link {
   std::atomic<State> state_{State::fresh};
   std::atomic<std::int64_t> heard_at_, sent_at_{0};
   std::atomic<bool> silent_{false};
-  std::atomic<std::uint64_t> bye_after_{~std::uint64_t{0}};  // messages, that the peer has sent
+  std::atomic<std::uint64_t> bye_after_{~std::uint64_t{0}};  // messages that the peer has sent
   std::atomic<std::uint64_t> messages_in_{0}, bytes_in_{0};
 
-  mutable std::recursive_mutex telling_;
+  mutable std::recursive_mutex event_mutex_;
   std::atomic<bool> mute_{false};
 
   mutable std::mutex mutex_;
@@ -129,13 +129,13 @@ class Link {
   Outbound out_;
   std::optional<Borrower> borrower_;  // set once, if at all
   std::optional<Lender> lender_;
-  std::shared_ptr<BulkOut> bulk_out_;    // when there is one
-  std::shared_ptr<BulkSocket> bulk_in_;  // when somebody reads
-  bool bulk_opening_ = false;            // likewise
+  std::shared_ptr<BulkOut> bulk_out_;    // null: none
+  std::shared_ptr<BulkSocket> bulk_in_;  // null: none
+  bool bulk_opening_ = false;            // to the peer
   bool bulk_asked_ = false;              // on this connection
-  bool offered_ = false;                 // on this connection, that its memory can be read
-  std::uint64_t owed_ = 0;               // credit that the peer has not been given
-  std::uint32_t unanswered_ = 0;         // signs of life since something was heard
+  bool offered_ = false;                 // on this connection: "your memory is readable"
+  std::uint64_t owed_ = 0;               // credit not yet sent
+  std::uint32_t unanswered_ = 0;         // signs of life since the last frame of the peer
   bool bye_sent_ = false;
   std::int64_t left_at_ = 0;
 };

@@ -21,11 +21,11 @@ namespace leeway {
 
 namespace {
 
-/// Of a borrower that takes no more loans.
+/// The connection of a closed borrower.
 constexpr std::uint64_t kNoConnection = ~std::uint64_t{0};
 
-/// What a borrower writes and its lender reads, behind the first page of the memory. A generation
-/// in `taken` or `returned` is that of the last loan of the slot of which this is true.
+/// The borrower writes this after the first page of its memory, and the lender reads it. `taken`
+/// and `returned` are the generation of the slot's last taken and last returned loan.
 struct Returns {
   struct Slot {
     std::atomic<std::uint64_t> taken, returned;
@@ -33,7 +33,7 @@ struct Returns {
   std::atomic<std::uint64_t> connection;
   std::atomic<std::uint64_t> count;  // grows with every return
   std::uint64_t unused[6];
-  Slot slots[1];  // as many as there is memory for
+  Slot slots[1];  // as many as the memory has
 
   static std::size_t bytes(std::uint32_t loans) {
     const std::size_t end = SharedMemory::kFirst + sizeof(Returns) + loans * sizeof(Slot);
@@ -58,7 +58,7 @@ SharedMemoryName name_of(const std::uint64_t* words) {
           {words[2], words[3]}};
 }
 
-/// A process that can be asked whether it has ended, though its number may go to another.
+/// A process, by a pidfd: its number may be reused after its end.
 class Process {
  public:
   explicit Process(std::int32_t pid)
@@ -95,7 +95,7 @@ Loan::Words Loan::words() const {
 }
 
 Loan Loan::of(const Words& words) {
-  // A slot that does not fit is as wrong as the largest one.
+  // A slot that does not fit becomes the largest one, which is refused.
   return {words[0], words[1], words[2], words[3],
           words[4] > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(words[4])};
 }
@@ -117,9 +117,9 @@ struct Borrower::State {
     return *reinterpret_cast<Returns*>(marks.mutable_data() + SharedMemory::kFirst);
   }
 
-  /// What is wrong with a loan; null when nothing is.
+  /// The fault of a loan; null if it is valid.
   const char* trouble(const Loan& loan) const {
-    if (!arena) return "comes before the memory is known";
+    if (!arena) return "arrives before the memory is known";
     if (loan.connection != connection || connection == kNoConnection)
       return "is of an earlier connection";
     if (loan.slot >= slots.size()) return "has no such slot";
@@ -132,7 +132,7 @@ struct Borrower::State {
     return nullptr;
   }
 
-  /// Whoever read the bytes has done so.
+  /// The last reader has dropped the blob.
   void give_back(std::uint32_t slot, std::uint64_t generation, std::size_t bytes) {
     std::lock_guard lock(mutex);
     slots[slot].held = false;
@@ -255,8 +255,8 @@ struct Lender::State {
     return *reinterpret_cast<const Returns*>(marks.data() + SharedMemory::kFirst);
   }
 
-  /// What has come back since, of which the caller drops the references after it has unlocked.
-  /// Looks at each loan only with `each`, or if something was returned.
+  /// Returned blobs; the caller drops them after it has unlocked. Looks at all loans if `each`, or
+  /// if a loan was returned.
   std::vector<Blob> come_back(bool each) {
     std::vector<Blob> back;
     const auto count = returns().count.load(std::memory_order_acquire);
@@ -282,7 +282,7 @@ struct Lender::State {
     return back;
   }
 
-  /// True when nothing is lent any more.
+  /// True if no loan is left.
   bool reap() {
     std::vector<Blob> back;
     std::lock_guard lock(mutex);
@@ -303,7 +303,7 @@ struct Lender::State {
   bool ended = false;
 };
 
-/// Loans of lenders that are gone, to borrowers that may still read.
+/// Loans of destroyed lenders, to borrowers that may still read.
 class Lender::Orphans {
  public:
   static Orphans& of_process() {
@@ -335,7 +335,8 @@ Lender::~Lender() {
 }
 
 Expected<Lender> Lender::create(const LoanOffer& offer, const LoanLimits& limits) {
-  // In this order: that the process still runs after its memory was found says that it is the one.
+  // In this order: if the process still runs after its memory was opened, the pidfd is of that
+  // process.
   Process process(offer.returns.pid);
   if (!process.known()) return Error{concat("shared memory: pidfd_open: ", std::strerror(errno))};
   auto memory = SharedMemory::open(offer.returns);

@@ -1,20 +1,20 @@
 #pragma once
-// Loans: blobs that a process lends to another of the same host, which reads them where they lie.
+// Loans: blobs that a process lends to another of the same host, which reads them in place.
 //
-// A lender's blobs lie in its SharedArena, which the borrower maps for reading. A loan is a few
-// words that travel in a message; the lender keeps a reference until the borrower has returned it.
-// Returns are marks in memory that the borrower owns and the lender maps for reading: they cost no
-// message, and no broken connection loses one. Where the borrower keeps too much, it copies.
+// A lender's blobs are in its SharedArena, which the borrower maps for reading. A loan is a few
+// words in a message; the lender keeps a reference until the borrower has returned it. Returns are
+// marks in memory of the borrower, which the lender maps for reading: they cost no message, and
+// survive a broken connection. A borrower that holds too much makes a copy.
 //
-// How two processes come to that: each has a Borrower for the other and sends its offer in the
-// first words that they exchange; each attaches what the other offers, which fails when they share
-// no host, no user or no view of /proc, and tells the other that it can read; and who is told so
-// makes a Lender. Nothing stays behind a process that is killed.
+// Setup: each process has a Borrower for the other, and sends its offer in the first frames. Each
+// attaches the other's offer, and confirms if it can read; this fails without a common host, user
+// or view of /proc. A process whose memory is readable makes a Lender. A killed process leaves
+// nothing.
 //
-// A loan whose message was lost would never come back. So connections are numbered, by the
-// borrower: with the next one it renounces all loans of earlier ones that it has not taken. What a
-// borrower has taken is not written before it is returned, or the borrower's process has ended, if
-// only stopped: also when Lender and connection are long gone.
+// A loan whose message was lost would never be returned. So the borrower numbers the connections:
+// with a new one it renounces all untaken loans of earlier ones. A taken blob is not reused before
+// it is returned or the borrower's process has ended. A stopped process still holds it, even when
+// lender and connection are gone.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,16 +29,16 @@
 
 namespace leeway {
 
-/// What a process tells of itself.
+/// A process's shared memory, for its peer.
 struct LoanOffer {
-  SharedMemoryName arena;    // what it lends from
-  SharedMemoryName returns;  // where it marks what it has returned
+  SharedMemoryName arena;    // of the blobs that it lends
+  SharedMemoryName returns;  // of its marks for returned loans
   std::uint64_t connection = 0;
 
   static constexpr std::size_t kWords = 9;
   using Words = std::array<std::uint64_t, kWords>;
   Words words() const;
-  /// Of any words; what they say is checked where it is used.
+  /// Reads any words; they are checked where they are used.
   static LoanOffer of(const Words& words);
 };
 
@@ -46,9 +46,9 @@ struct LoanOffer {
 struct Loan {
   std::uint64_t offset = 0;  // in the lender's arena
   std::uint64_t size = 0;
-  std::uint64_t generation = 0;  // no two loans of a lender have the same
-  std::uint64_t connection = 0;  // on which it travels
-  std::uint32_t slot = 0;        // where its return is marked
+  std::uint64_t generation = 0;  // unique in the lender
+  std::uint64_t connection = 0;  // of its message
+  std::uint32_t slot = 0;        // of the mark for its return
 
   static constexpr std::size_t kWords = 5;
   using Words = std::array<std::uint64_t, kWords>;
@@ -56,37 +56,36 @@ struct Loan {
   static Loan of(const Words& words);
 };
 
-/// The bounds of core/limits.hpp; others are for tests.
+/// The bounds of core/limits.hpp. Tests use others.
 struct LoanLimits {
   std::uint32_t loans = limits::kMaxLoans;
   std::size_t lent_bytes = limits::kMaxLentBytes;
   std::size_t borrowed_bytes = limits::kMaxBorrowedBytes;
 };
 
-/// Of one process that lends to this one. Any thread.
+/// Takes the loans of one other process. Thread-safe.
 class Borrower {
  public:
-  /// Requires use_shared_arena(): the offer tells of both.
+  /// Requires use_shared_arena(), as the offer contains the arena.
   static Expected<Borrower> create(const LoanLimits& limits = {});
   Borrower(Borrower&&) noexcept;
   Borrower& operator=(Borrower&&) noexcept;
-  /// Renounces what is lent and not taken. Blobs that were borrowed live on.
+  /// Renounces untaken loans. Borrowed blobs stay valid.
   ~Borrower();
 
   LoanOffer offer() const;
-  /// What it does when it ends: nothing can be borrowed any more.
+  /// As the destructor: no loan can be taken any more.
   void close();
-  /// The connection was lost: loans of it that still arrive are refused, and the lender may have
-  /// them back. Changes the offer.
+  /// The connection was lost: refuses its later loans, and gives them back. Changes the offer.
   void reconnect();
 
-  /// Maps what the other process lends from. `offer` may be anything.
+  /// Maps the other process's arena. `offer` may be hostile.
   Status attach(const LoanOffer& offer);
-  /// Takes a loan, which may say anything: nothing outside the lender's arena is read. The blob
-  /// returns it when the last reference goes; or it is a copy, and the loan has been returned.
+  /// Takes a loan, which may be hostile: reads only inside the lender's arena. The blob's last
+  /// reference returns the loan; or the blob is a copy, and the loan is returned already.
   Expected<Blob> borrow(const Loan& loan);
 
-  /// Of blobs that are read in place.
+  /// Bytes of the blobs that are read in place.
   std::size_t borrowed_bytes() const;
 
  private:
@@ -95,29 +94,27 @@ class Borrower {
   std::shared_ptr<State> state_;
 };
 
-/// Of one process that borrows from this one. Any thread.
+/// Lends to one other process. Thread-safe.
 class Lender {
  public:
-  /// To the process that made `offer`, which may say anything.
+  /// Lends to the process that made `offer`, which may be hostile.
   static Expected<Lender> create(const LoanOffer& offer, const LoanLimits& limits = {});
   Lender(Lender&&) noexcept;
   Lender& operator=(Lender&&) noexcept;
-  /// Loans that have been taken still hold their blobs.
+  /// Taken loans still hold their blobs.
   ~Lender();
 
-  /// A new connection to the same borrower, of which it offers `offer`; an error when this is
-  /// another.
+  /// Continues with the offer of a new connection. Error if it is of another borrower.
   Status reconnect(const LoanOffer& offer);
 
-  /// Nothing when the blob does not lie in the arena, as many loans are out as may be, or the
-  /// borrower's process has ended: then it has to be copied.
+  /// Nothing if the blob is outside the arena, too much is lent, or the borrower's process has
+  /// ended. The caller must copy the blob then.
   std::optional<Loan> lend(const Blob& blob);
-  /// Takes back what has been returned, renounced, or left by a borrower that has ended; for
-  /// lenders that are gone too. lend() does so when something was returned; who lends nothing for a
-  /// while calls this from time to time.
+  /// Takes back loans that were returned or renounced, or whose borrower has ended. lend() does
+  /// this after a return; without calls of lend(), call this periodically.
   void reap();
 
-  /// What reap() does for lenders that are gone.
+  /// The same for destroyed lenders.
   static void reap_gone();
 
   std::uint32_t loans() const;

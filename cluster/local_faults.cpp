@@ -18,8 +18,9 @@ bool is_ours(const plan::Fault& fault) {
 
 }  // namespace
 
-LocalFaults::LocalFaults(const std::vector<plan::Fault>& faults, Agenda& agenda, MakeRole make_role)
-    : agenda_(agenda), make_role_(std::move(make_role)) {
+LocalFaults::LocalFaults(const std::vector<plan::Fault>& faults, PendingOrders& orders,
+                         MakeRole make_role)
+    : orders_(orders), make_role_(std::move(make_role)) {
   for (const auto& fault : faults)
     if (is_ours(fault)) faults_.emplace_back(fault);
   for (const auto& waiting : faults_)
@@ -31,8 +32,8 @@ void LocalFaults::start(LocalHost& host) {
   host_ = &host;
   for (const auto& waiting : faults_)
     if (const auto* seconds = std::get_if<double>(&waiting.fault.at))
-      agenda_.after(of_seconds(*seconds), [this, &waiting] { begin(waiting.fault); });
-  agenda_.begin();
+      orders_.after(of_seconds(*seconds), [this, &waiting] { begin(waiting.fault); });
+  orders_.begin();
 }
 
 void LocalFaults::on_event(Address actor, const Event& event) {
@@ -42,7 +43,7 @@ void LocalFaults::on_event(Address actor, const Event& event) {
     if (!iteration || waiting.fault.actor != actor || event.iteration.value() < *iteration ||
         waiting.begun.exchange(true))
       continue;
-    agenda_.after({}, [this, &waiting] { begin(waiting.fault); });
+    orders_.after({}, [this, &waiting] { begin(waiting.fault); });
   }
 }
 
@@ -52,7 +53,7 @@ void LocalFaults::begin(const plan::Fault& fault) {
     const bool lived = host_->lives(worker);
     host_->kill(worker, plan::reason_of(*crash));
     if (lived && crash->back > 0)
-      agenda_.after(of_seconds(crash->back), [this, worker] { begin_life(worker); });
+      orders_.after(of_seconds(crash->back), [this, worker] { begin_life(worker); });
   } else if (const auto* freeze = std::get_if<plan::Freeze>(&fault.kind)) {
     host_->freeze(worker, of_seconds(freeze->seconds));
   } else if (std::holds_alternative<plan::Leaves>(fault.kind)) {

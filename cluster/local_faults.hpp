@@ -1,29 +1,29 @@
 #pragma once
-// LocalFaults: brings the faults of a plan upon workers on threads of this process, each at its
-// time or iteration.
+// LocalFaults: causes a plan's faults in the workers of this process, each at its time or
+// iteration.
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
 #include <vector>
 
-#include "cluster/agenda.hpp"
 #include "cluster/local_host.hpp"
+#include "cluster/pending_orders.hpp"
 
 namespace leeway {
 
 class LocalFaults {
  public:
-  /// How the host gets the role of a worker's life, counted from 1; null: none begins here.
+  /// Makes the role of a worker's life, counted from 1. Null: the life does not begin here.
   using MakeRole = std::function<std::shared_ptr<Role>(Address, std::uint32_t life)>;
 
-  /// Of the faults, those that a host of threads can cause: crash, joins, leaves and freeze. The
-  /// worker itself sees to throws and killed. They happen on the agenda's thread.
-  LocalFaults(const std::vector<plan::Fault>& faults, Agenda& agenda, MakeRole make_role);
+  /// Causes the faults crash, joins, leaves and freeze, on the thread of the orders. The worker
+  /// itself causes throws and killed.
+  LocalFaults(const std::vector<plan::Fault>& faults, PendingOrders& orders, MakeRole make_role);
 
-  /// Its time begins. The host lives until the agenda is stopped.
+  /// Starts the time of the faults. The host outlives the orders' thread.
   void start(LocalHost& host);
-  /// Told of every event, from many threads at once.
+  /// Takes every event, from many threads at once.
   void on_event(Address actor, const Event& event);
 
  private:
@@ -35,11 +35,11 @@ class LocalFaults {
   void begin(const plan::Fault& fault);
   void begin_life(Address worker);
 
-  Agenda& agenda_;
+  PendingOrders& orders_;
   MakeRole make_role_;
   std::deque<Waiting> faults_;
   LocalHost* host_ = nullptr;
-  std::map<Address, std::uint32_t> lives_;  // of the agenda's thread alone
+  std::map<Address, std::uint32_t> lives_;  // of only on the thread of the orders
 };
 
 }  // namespace leeway

@@ -27,61 +27,61 @@ struct LocalHost::State {
   explicit State(Options options)
       : configuration(threads_of(options)),
         system(configuration),
-        hood(std::make_shared<cluster::Neighbourhood>()) {
-    hood->options = std::move(options);
+        host(std::make_shared<cluster::HostState>()) {
+    host->options = std::move(options);
   }
   /// Puts an actor under the address, in place of one that has ended.
   caf::actor spawn(Address address, std::shared_ptr<Role> role);
 
   Configuration configuration;
   caf::actor_system system;
-  std::shared_ptr<cluster::Neighbourhood> hood;
+  std::shared_ptr<cluster::HostState> host;
 };
 
 LocalHost::LocalHost(Options options) : state_(std::make_unique<State>(std::move(options))) {}
 
 LocalHost::~LocalHost() {
-  auto& hood = *state_->hood;
+  auto& host = *state_->host;
   {
-    std::lock_guard lock(hood.closing_mutex);
-    hood.closing = true;
+    std::lock_guard lock(host.closing_mutex);
+    host.closing = true;
   }
-  hood.closing_changed.notify_all();
+  host.closing_changed.notify_all();
   {
-    std::shared_lock lock(hood.mutex);
-    for (const auto& [address, actor] : hood.actors)
+    std::shared_lock lock(host.mutex);
+    for (const auto& [address, actor] : host.actors)
       caf::anon_send_exit(actor, caf::exit_reason::kill);
   }
   state_->system.await_all_actors_done();
-  cluster::taking_over(state_->hood.get());
-  // Nobody is there to look them up any more; the lock says so to the thread sanitizer. What they
-  // held ends outside of it.
-  decltype(hood.actors) actors;
-  std::lock_guard lock(hood.mutex);
-  actors.swap(hood.actors);
-  hood.addresses.clear();
+  cluster::taking_over(state_->host.get());
+  // No actor is left to look them up; the lock informs the thread sanitizer. The actors end outside
+  // of it.
+  decltype(host.actors) actors;
+  std::lock_guard lock(host.mutex);
+  actors.swap(host.actors);
+  host.addresses.clear();
 }
 
 caf::actor LocalHost::State::spawn(Address address, std::shared_ptr<Role> role) {
   const caf::actor actor =
       address.kind == RoleKind::worker
-          ? system.spawn<cluster::RoleActor, caf::detached>(hood, address, std::move(role), true)
-          : system.spawn<cluster::RoleActor>(hood, address, std::move(role), false);
-  std::lock_guard lock(hood->mutex);
-  hood->actors[address] = actor;
-  hood->addresses[actor->address()] = address;
-  hood->end_reasons.erase(address);
+          ? system.spawn<cluster::RoleActor, caf::detached>(host, address, std::move(role), true)
+          : system.spawn<cluster::RoleActor>(host, address, std::move(role), false);
+  std::lock_guard lock(host->mutex);
+  host->actors[address] = actor;
+  host->addresses[actor->address()] = address;
+  host->end_reasons.erase(address);
   return actor;
 }
 
 void LocalHost::add(Address address, std::shared_ptr<Role> role) {
-  LW_CHECK(!state_->hood->actors.contains(address), address);
+  LW_CHECK(!state_->host->actors.contains(address), address);
   if (role) state_->spawn(address, std::move(role));
 }
 
 void LocalHost::start() {
-  state_->hood->began = std::chrono::steady_clock::now();
-  for (const auto& [address, actor] : state_->hood->actors) cluster::mail(actor, cluster::Begin{});
+  state_->host->began = std::chrono::steady_clock::now();
+  for (const auto& [address, actor] : state_->host->actors) cluster::mail(actor, cluster::Begin{});
 }
 
 void LocalHost::send(Address to, Message message) {
@@ -89,23 +89,23 @@ void LocalHost::send(Address to, Message message) {
 }
 
 void LocalHost::deliver(Address from, Address to, Message message) {
-  state_->hood->send(from, to, std::move(message));
+  state_->host->send(from, to, std::move(message));
 }
 
-void LocalHost::tell_down(Address watcher, Address ended, const std::string& reason) {
-  state_->hood->mail_to(watcher, cluster::Down{ended, reason});
+void LocalHost::report_down(Address watcher, Address ended, const std::string& reason) {
+  state_->host->mail_to(watcher, cluster::Down{ended, reason});
 }
 
-void LocalHost::tell_link(Address actor, Address peer) {
-  state_->hood->mail_to(actor, cluster::Linked{peer});
+void LocalHost::report_link(Address actor, Address peer) {
+  state_->host->mail_to(actor, cluster::Linked{peer});
 }
 
 void LocalHost::kill(Address worker, const std::string& reason) {
-  auto& hood = *state_->hood;
-  std::lock_guard lock(hood.mutex);
-  const auto found = hood.actors.find(worker);
-  if (found == hood.actors.end() || hood.end_reasons.contains(worker)) return;
-  hood.note_end(worker, reason);
+  auto& host = *state_->host;
+  std::lock_guard lock(host.mutex);
+  const auto found = host.actors.find(worker);
+  if (found == host.actors.end() || host.end_reasons.contains(worker)) return;
+  host.note_end(worker, reason);
   caf::anon_send_exit(found->second, caf::exit_reason::kill);
 }
 
@@ -117,29 +117,29 @@ void LocalHost::restart(Address worker, std::shared_ptr<Role> role) {
 void LocalHost::forget(Address worker, const std::string& reason) {
   LW_CHECK(worker.kind == RoleKind::worker, worker);
   kill(worker, reason);
-  std::lock_guard lock(state_->hood->mutex);
-  state_->hood->actors.erase(worker);
-  state_->hood->end_reasons.erase(worker);
+  std::lock_guard lock(state_->host->mutex);
+  state_->host->actors.erase(worker);
+  state_->host->end_reasons.erase(worker);
 }
 
 void LocalHost::freeze(Address worker, Duration time) {
   LW_CHECK(worker.kind == RoleKind::worker, worker);  // others share their threads
-  state_->hood->mail_to(worker, cluster::Freeze{time});
+  state_->host->mail_to(worker, cluster::Freeze{time});
 }
 
 bool LocalHost::lives(Address actor) const {
-  std::shared_lock lock(state_->hood->mutex);
-  return state_->hood->actors.contains(actor) && !state_->hood->end_reasons.contains(actor);
+  std::shared_lock lock(state_->host->mutex);
+  return state_->host->actors.contains(actor) && !state_->host->end_reasons.contains(actor);
 }
 
 Instant LocalHost::now() const {
-  return state_->hood->now();
+  return state_->host->now();
 }
 
 std::string LocalHost::end_reason(Address address) const {
-  std::shared_lock lock(state_->hood->mutex);
-  const auto found = state_->hood->end_reasons.find(address);
-  return found == state_->hood->end_reasons.end() ? std::string() : found->second;
+  std::shared_lock lock(state_->host->mutex);
+  const auto found = state_->host->end_reasons.find(address);
+  return found == state_->host->end_reasons.end() ? std::string() : found->second;
 }
 
 }  // namespace leeway

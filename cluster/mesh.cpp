@@ -10,16 +10,15 @@ namespace cluster {
 
 Expected<std::unique_ptr<Mesh>> open_mesh_of(const MeshOptions& options, MeshEvents events,
                                              const Protocol& protocol) {
-  // A packet of 32 bytes from anybody makes a plain port of CAF 0.17.6 crash, and a header that
-  // claims 4 GB makes it wait for ever; so only processes of this host may reach one. Behind mutual
-  // TLS nobody gets that far without a certificate of the cluster.
+  // 32 arbitrary bytes crash a plain port of CAF 0.17.6, and a header that claims 4 GB makes it
+  // wait for ever. So a plain port is only on loopback; mutual TLS keeps out other processes.
   if (const std::string why = unresolved(options.address); !why.empty())
     return Error{concat("cannot listen on ", options.address, ": ", why,
                         "; give an address or a name of this machine, as in 127.0.0.1:4242")};
   if (options.tls.empty() && !is_loopback(options.address))
     return Error{
         concat("cannot listen on ", options.address,
-               " without TLS, since anybody could send to it; make certificates with "
+               " without TLS, since any host could send to it; make certificates with "
                "`leeway cert DIR --node NAME`, bring DIR/NAME to each node, and give it --tls "
                "with that folder")};
   if (options.window_bytes < 1024)

@@ -1,11 +1,9 @@
 #pragma once
-// Mesh: the connections of this process to others, over which actors of one send to those of the
-// other.
+// Mesh: connections of this process to others, for messages between their actors.
 //
-// A peer is one process, for as long as that lives; one that is started again is another peer. A
-// connection carries messages in the order in which they were sent from one actor to another;
-// small ones of other actors do not wait behind the tensors of a large one. What is under way to a
-// peer is bounded: when it does not read, messages wait here as references, not as copies.
+// A peer is one process; after a restart it is another peer. Messages from one actor to another
+// arrive in the order of sending, and small ones do not wait behind tensors of other actors. The
+// bytes in flight to a peer are bounded: further messages wait here as references, not as copies.
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,55 +16,56 @@
 
 namespace leeway {
 
-/// Of this process alone; never used again for another.
+/// Identifies a peer in this process; never reused.
 using PeerId = Id<struct PeerTag>;
 
-/// How blobs reach a peer.
+/// How blobs travel to a peer.
 enum class Transport : std::uint8_t {
   automatic,      // through shared memory to processes of the same host, over TCP to others
   tcp,            // always over TCP
   shared_memory,  // a peer on another host is refused
 };
 
-/// What a mesh tells, from threads of its own: one call at a time for a peer. Calls return soon,
-/// since nothing else is read meanwhile, and do not throw; they may send and leave, not connect.
+/// Callbacks of a mesh, on its threads, one at a time for a peer. They must return soon, because
+/// the mesh reads nothing else meanwhile, and must not throw. They may send and leave, but not
+/// connect.
 struct MeshEvents {
   std::function<void(PeerId, Address from, Address to, Message)> on_message;
-  /// A peer is there: it called, or was called.
+  /// A peer is connected: it called, or was called.
   std::function<void(PeerId)> on_up;
-  /// Nothing has been heard of the peer for the time that a mesh waits; what is sent to it may
-  /// still arrive. on_heard follows when it gives a sign of life.
+  /// The peer has sent nothing for `silence`; messages to it may still arrive. on_heard follows its
+  /// next sign of life.
   std::function<void(PeerId)> on_silent;
   std::function<void(PeerId)> on_heard;
-  /// The connection was lost, with what was under way, and has been made again.
+  /// The connection was lost, with the messages in flight, and has been made again.
   std::function<void(PeerId)> on_reconnected;
-  /// The peer is gone for good, and why: its process has ended, or the connection to it could not
-  /// be made again within the time that a mesh waits. Nothing is heard of it any more.
+  /// The peer is gone for good: its process has ended, or the connection could not be made again in
+  /// time. No other callback follows.
   std::function<void(PeerId, const std::string& reason)> on_gone;
-  /// Something to log: a stranger who was refused, for example.
+  /// A line to log, for example about a refused caller.
   std::function<void(const std::string&)> on_note;
 };
 
 struct MeshOptions {
-  std::string address = "127.0.0.1";  // to listen on; without TLS a loopback address alone
-  std::uint16_t port = 0;             // 0: any that is free
+  std::string address = "127.0.0.1";  // to listen on; without TLS only loopback
+  std::uint16_t port = 0;             // 0: any free port
   std::string tls;                    // folder of `leeway cert`; empty: no TLS
-  Duration silence = seconds(2);      // without a sign of life: the peer is silent
+  Duration silence = seconds(2);      // without a sign of life, a peer is silent
   Transport transport = Transport::automatic;
-  /// Under way to one peer, at most. More fills CAF's buffers beyond the caches, which is slower;
+  /// Most bytes in flight to one peer. More fills CAF's buffers beyond the caches, which is slower;
   /// less does not fill a network: 2 MiB are 0.8 ms of 20 Gbit/s.
   std::size_t window_bytes = 2u << 20;
-  unsigned threads = 0;  // 0: as few as serve
-  bool bulk = true;      // large blobs on connections of their own, where these can be made
+  unsigned threads = 0;  // 0: the fewest
+  bool bulk = true;      // separate connections for large blobs, if possible
 };
 
-/// Of one peer, since it is there.
+/// Traffic of one peer since its connection.
 struct PeerCounts {
   std::uint64_t messages_out = 0, messages_in = 0;
-  std::uint64_t bytes_out = 0, bytes_in = 0;  // of blobs and headers, however they travelled
-  std::uint64_t waiting = 0;                  // messages that wait here for the peer to read
+  std::uint64_t bytes_out = 0, bytes_in = 0;  // of blobs and headers, by all ways
+  std::uint64_t waiting = 0;                  // messages that wait in this process
   bool shared_memory = false;
-  bool bulk = false;  // large blobs leave on a connection of their own
+  bool bulk = false;  // large blobs use a bulk connection
 };
 
 inline constexpr const char* kCheckAddress = "check the address, and that its process runs";
@@ -74,28 +73,27 @@ inline constexpr const char* kCheckAddress = "check the address, and that its pr
 class Mesh {
  public:
   virtual ~Mesh() = default;
-  /// Where others can call this process: the port is the one it has.
+  /// Address and actual port of this process.
   virtual std::string address() const = 0;
   virtual std::uint16_t port() const = 0;
-  /// Calls a process. Returns the peer it is, also when there is a connection already; the error
-  /// names the address, what happened and what to do, which is `advice` when nobody is reached
-  /// there. on_up is called before it returns. Not from an event.
+  /// Calls a process and returns its peer, also if it is connected already. on_up is called before
+  /// this returns. The error gives the address, the cause and what to do: `advice`, if no process
+  /// was reached. Not from a callback.
   virtual Expected<PeerId> connect(const std::string& host, std::uint16_t port, Duration limit,
                                    const std::string& advice = kCheckAddress) = 0;
-  /// From any thread; never blocks. What is for a peer that is gone is lost.
+  /// From any thread; never blocks. A message for a peer that is gone is lost.
   virtual void send(PeerId to_peer, Address from, Address to, Message message) = 0;
-  /// Sends what waits, ends the connection, and tells nothing more of the peer.
+  /// Sends waiting messages and ends the connection; no callback follows for the peer.
   virtual void leave(PeerId peer) = 0;
-  /// The connection stands. False: it was lost, and is being made again or will be given up; or the
-  /// peer is gone.
+  /// False if the connection is lost, whether or not it will be made again, or the peer is gone.
   virtual bool is_connected(PeerId peer) const = 0;
   virtual PeerCounts counts(PeerId peer) const = 0;
   /// "10.0.0.2:4242": where the peer listens.
   virtual std::string name(PeerId peer) const = 0;
 };
 
-/// Listens, over the middleman of CAF. The error says what to change: a port that is taken, an
-/// address that needs TLS, a certificate that cannot be read.
+/// Listens, over CAF's middleman. Errors: a port in use, an address that needs TLS, an unreadable
+/// certificate; each with what to change.
 Expected<std::unique_ptr<Mesh>> open_mesh(const MeshOptions& options, MeshEvents events);
 
 }  // namespace leeway

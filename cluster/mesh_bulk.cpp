@@ -1,4 +1,4 @@
-// Bulk connections, as the mesh makes and takes them.
+// MeshNode: opens and takes bulk connections.
 #include <chrono>
 
 #include "cluster/mesh_node.hpp"
@@ -7,10 +7,10 @@ namespace leeway::cluster {
 namespace {
 
 constexpr Duration kOpenLimit = milliseconds(1000);
-/// A host that is busy, or has many callers, gets another chance.
+/// A busy host gets another chance.
 constexpr int kOpenTries = 3;
 constexpr std::chrono::seconds kOpenPause{3};
-/// When the process of a peer ends, its other connection tells so; this one waits for that.
+/// The peer's other connection reports the end of its process; this one waits for it.
 constexpr std::chrono::milliseconds kGrace{300};
 
 }  // namespace
@@ -60,7 +60,7 @@ void MeshNode::open_bulk(const LinkPointer& link, std::uint16_t port) {
   });
 }
 
-/// Waits; false: this mesh is closing, or the connection is another.
+/// Waits. False: this mesh is closing, or the link has another connection.
 bool MeshNode::still_connected(const LinkPointer& link, Token token,
                                std::chrono::milliseconds time) {
   std::unique_lock lock(call_mutex_);
@@ -84,7 +84,7 @@ void MeshNode::run_bulk(const LinkPointer& link, Token token, bool sends,
   });
 }
 
-/// What it carried is lost, and so the connection is.
+/// Its messages are lost, so the whole connection is lost.
 void MeshNode::end_of_bulk(const LinkPointer& link, Token token) {
   if (still_connected(link, token, kGrace)) lose(link, token);
 }

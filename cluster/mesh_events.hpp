@@ -1,6 +1,6 @@
 #pragma once
-// What an agent or a driver lets a mesh call: actors' messages go to the job's node at once, the
-// rest into the inbox.
+// The mesh events of an agent or a driver: messages for actors go to the job's node at once, all
+// others into the inbox.
 #include <functional>
 #include <memory>
 #include <shared_mutex>
@@ -10,7 +10,7 @@
 
 namespace leeway {
 
-/// open_mesh, or what stands for it in a test.
+/// open_mesh, or a test's replacement.
 using OpenMesh =
     std::function<Expected<std::unique_ptr<Mesh>>(const MeshOptions& options, MeshEvents events)>;
 

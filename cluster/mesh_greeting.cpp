@@ -1,4 +1,4 @@
-// The greeting of processes, and what of a mesh depends on it.
+// MeshNode: the greeting of two meshes, and the checks that depend on it.
 #include <cstring>
 
 #include "cluster/mesh_node.hpp"
@@ -13,7 +13,7 @@ std::string text_of(const SharedMemoryName& arena) {
   const auto words = LoanOffer{.arena = arena, .returns = {}}.words();
   return {reinterpret_cast<const char*>(words.data()), sizeof words};
 }
-/// Of any text; what leads nowhere is refused where it is opened.
+/// Reads any text. Opening a wrong name fails.
 SharedMemoryName arena_of(const std::string& text) {
   LoanOffer::Words words{};
   if (text.size() == sizeof words) std::memcpy(words.data(), text.data(), sizeof words);
@@ -28,7 +28,8 @@ Protocol own_protocol() {
 
 void MeshNode::on_frame(const Route& from, Frame& frame) {
   if (frame.kind <= FrameKind::refuse) {
-    if (!from || frame.broken) return events_.on_note("a stranger was not understood");
+    if (!from || frame.broken)
+      return events_.on_note("ignored a malformed greeting from an unknown peer");
     const Greeting& greeting = *frame.greeting;
     if (frame.kind == FrameKind::hello) return on_hello(from, greeting);
     if (frame.kind == FrameKind::welcome) return on_welcome(from, greeting);
@@ -37,7 +38,7 @@ void MeshNode::on_frame(const Route& from, Frame& frame) {
   }
   if (const auto link = find_token(frame.token)) return link->on_frame(frame);
   if (frame.kind != FrameKind::unknown) {
-    // The peer takes for made a connection that is not: it shall call again.
+    // The peer believes in a connection that this mesh does not have: it must call again.
     if (!from || frame.broken) return;
     Frame answer;
     answer.number = frame.token;
@@ -87,13 +88,13 @@ Link::Connection MeshNode::connection_of(const Route& route, const Greeting& gre
           .call = greeting.call};
 }
 
-/// Empty: its memory can be read, or need not be.
+/// Why its memory cannot be read, if it must be; empty: no objection.
 std::string MeshNode::too_far(const Greeting& other) const {
   if (options_.transport != Transport::shared_memory) return "";
   const auto arena = SharedMemory::open(arena_of(other.arena));
   if (arena) return "";
-  return concat("blobs shall go through shared memory alone, and there is none with ", other.host,
-                ":", other.port, " (", arena.error().text,
+  return concat("blobs must use only shared memory, and there is none with ", other.host, ":",
+                other.port, " (", arena.error().text,
                 "); run both on one host as one user, or let them use TCP");
 }
 
@@ -102,7 +103,7 @@ bool MeshNode::is_greeted(MeshId mesh) const {
   return greeted_.contains(mesh);
 }
 
-/// Empty: welcome.
+/// Why the caller is refused; empty: it is welcome.
 std::string MeshNode::refusal_of(const Greeting& hello, LinkPointer& link) {
   if (!speaks(hello)) return mismatch(hello);
   if (hello.mesh == id_) return "this is the calling process itself";
@@ -115,7 +116,7 @@ std::string MeshNode::refusal_of(const Greeting& hello, LinkPointer& link) {
     return full && !link ? "it has as many peers as it can" : "";
   }
   if (hello.expected != id_) return "another process listens there now";
-  // The connection may have been lost before its confirmation came.
+  // The connection may have been lost before its confirmation arrived.
   if (!link && is_greeted(hello.mesh)) return "";
   if (!link || link->state() == Link::State::leaving) return "it has given up on this process";
   return "";
@@ -133,7 +134,7 @@ void MeshNode::on_hello(const Route& from, const Greeting& hello) {
   LinkPointer link;
   const std::string why = refusal_of(hello, link);
   if (!why.empty()) return refuse(from, hello, why);
-  // The caller noticed first; unless it said this hello again before the welcome came.
+  // The caller noticed the loss first, unless it repeated this hello before the welcome arrived.
   if (link && hello.expected == id_ && link->connection().call != hello.call) lose(link);
   Greeting welcome = greeting(hello.call);
   welcome.token = token_for(hello.mesh);
@@ -147,7 +148,7 @@ void MeshNode::on_welcome(const Route& from, const Greeting& welcome) {
   {
     std::lock_guard lock(call_mutex_);
     const auto found = calls_.find(welcome.call);
-    if (found == calls_.end()) return;  // it came too late
+    if (found == calls_.end()) return;  // too late
     connection.host = found->second->host;
     connection.port = found->second->port;
     own_host = found->second->own_host;
@@ -158,12 +159,12 @@ void MeshNode::on_welcome(const Route& from, const Greeting& welcome) {
   const LinkPointer link = link_for(welcome.mesh);
   if (link->state() == Link::State::leaving)
     return finish(welcome.call, Error{"this process is leaving it"}, Answer::again);
-  // The peer knows no more of the connection that is taken for made.
+  // The peer has forgotten this connection.
   if (link->state() == Link::State::up && link->connection().token != welcome.token) lose(link);
   Greeting confirm = greeting(welcome.call);
   confirm.token = link->token();
   if (is_any(options_.address)) confirm.host = own_host;
-  // Before all that is sent because of it.
+  // Before all frames that depend on it.
   greet(from, FrameKind::confirm, std::move(confirm), welcome.token);
   link->made(std::move(connection));
   finish(welcome.call, link->id(), Answer::welcome);

@@ -1,6 +1,5 @@
 #pragma once
-// MeshInbox: what a mesh tells about the conversation between hosts, for one thread that takes it
-// in its own time.
+// MeshInbox: a queue of the messages between hosts and of the mesh's events, for one thread.
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -18,18 +17,18 @@ class MeshInbox {
  public:
   struct Item {
     enum class Kind : std::uint8_t {
-      said,
+      message,
       silent,
       heard,
       gone,
       note,
-      left,  // a worker, as it was asked to
+      left,  // a worker has left on request
     };
     Kind kind{};
     PeerId peer;
-    std::unique_ptr<NodeEnvelope> said;  // null but for that kind
-    std::string text;                    // why a peer is gone, or a note
-    WorkerId worker;                     // who left
+    std::unique_ptr<NodeEnvelope> message;  // only for Kind::message
+    std::string text;                       // reason of `gone`, or the note
+    WorkerId worker;                        // of `left`
   };
 
   void push(Item item) {
@@ -39,15 +38,16 @@ class MeshInbox {
     }
     changed_.notify_one();
   }
-  /// A message from host to host; one that cannot be read becomes a note.
+  /// Adds a message between hosts. A malformed message becomes a note.
   void push_message(PeerId peer, const Message& message) {
-    auto said = decode_node(message);
-    if (said)
-      push({Item::Kind::said, peer, std::make_unique<NodeEnvelope>(std::move(*said)), {}, {}});
+    auto decoded = decode_node(message);
+    if (decoded)
+      push(
+          {Item::Kind::message, peer, std::make_unique<NodeEnvelope>(std::move(*decoded)), {}, {}});
     else
-      push({Item::Kind::note, peer, {}, said.error().text, {}});
+      push({Item::Kind::note, peer, {}, decoded.error().text, {}});
   }
-  /// The next, waiting for it up to `limit`.
+  /// The next item; waits for it up to `limit`.
   std::optional<Item> take(Duration limit) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::nanoseconds(limit.ns), [&] { return !items_.empty(); });

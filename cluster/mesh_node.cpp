@@ -8,7 +8,7 @@
 namespace leeway::cluster {
 namespace {
 
-/// So often refused, one soon after the other: nobody listens there any more.
+/// After this many refused calls in a row, the process has ended.
 constexpr int kRefusedMax = 3;
 constexpr Duration kRefusedPause = milliseconds(120);
 constexpr Duration kCallPause = milliseconds(200);
@@ -22,7 +22,7 @@ std::chrono::nanoseconds chrono(Duration time) {
   return std::chrono::nanoseconds(time.ns);
 }
 
-/// None of them empty.
+/// Replaces empty callbacks.
 MeshEvents complete(MeshEvents events) {
   if (!events.on_message) events.on_message = [](PeerId, Address, Address, const Message&) {};
   for (auto* event : {&events.on_up, &events.on_silent, &events.on_heard, &events.on_reconnected})
@@ -46,7 +46,7 @@ MeshNode::MeshNode(const MeshOptions& options, MeshEvents events, Protocol proto
 Status MeshNode::listen() {
   if (!options_.tls.empty())
     failed_handshakes_.emplace([this](const std::string& note) { events_.on_note(note); });
-  // Bulk connections first: who calls may ask for them at once.
+  // Bulk connections first: a caller may ask for them at once.
   const Status bulk = options_.bulk ? listen_for_bulk() : Status();
   if (!bulk) return bulk;
   const Status status =
@@ -64,7 +64,7 @@ MeshNode::~MeshNode() {
   closing_ = true;
   closing_since_ = steady_ns();
   call_changed_.notify_all();
-  // The clock goes on: it ends those that do not answer.
+  // The clock still runs: it ends links that do not answer.
   const auto all_ended = [&] {
     for (const auto& link : all_links())
       if (link->state() != Link::State::ended) return false;
@@ -76,13 +76,13 @@ MeshNode::~MeshNode() {
   call_changed_.wait(lock, [&] { return background_ == 0; });
   lock.unlock();
   if (clock_.joinable()) clock_.join();
-  if (post_) post_->close();  // while handlers run they find it
+  if (post_) post_->close();  // running handlers still use it
   post_.reset();
   failed_handshakes_.reset();
   for (const auto& [mesh, greeted] : greeted_) inbounds::close(greeted.token);
 }
 
-// What a program asks for.
+// The interface of Mesh.
 
 Expected<PeerId> MeshNode::connect(const std::string& host, std::uint16_t port, Duration limit,
                                    const std::string& advice) {
@@ -95,8 +95,8 @@ Expected<PeerId> MeshNode::connect(const std::string& host, std::uint16_t port, 
     const Duration left = limit - nanoseconds(steady_ns() - began);
     auto peer = call(calling, std::max(milliseconds(1), left));
     if (peer) return peer;
-    // Of two processes that call each other at once, CAF in each may end the connection that the
-    // other keeps. They call again, not at once.
+    // If two processes call each other at once, each CAF may end the connection that the other
+    // keeps. Both call again, after a random pause.
     const auto pause = milliseconds(5 + static_cast<std::int64_t>(random_word() % 60));
     if (calling.answer != Answer::again || left < pause) return Error{there + peer.error().text};
     std::this_thread::sleep_for(chrono(pause));
@@ -144,7 +144,7 @@ Expected<PeerId> MeshNode::call(Call& call, Duration limit) {
   std::unique_lock lock(call_mutex_);
   std::int64_t again = 0;
   while (!call.result && !closing_ && steady_ns() < until) {
-    // Over TLS, CAF may leave what has come for the next time that something does.
+    // Over TLS, CAF may handle received bytes only when more arrive.
     if (steady_ns() >= again) {
       again = steady_ns() + kHelloAgain.ns;
       lock.unlock();
@@ -174,7 +174,7 @@ void MeshNode::on_lost(const caf::actor_control_block* route) {
     std::lock_guard lock(call_mutex_);
     for (auto& [number, call] : calls_) {
       if (call->route.get() != route || call->result) continue;
-      call->result.emplace(Error{"it ended the connection"});
+      call->result.emplace(Error{"it closed the connection"});
       call->answer = Answer::again;
       call_changed_.notify_all();
     }
@@ -200,7 +200,7 @@ bool MeshNode::rest(const LinkPointer& link, Duration time) {
   return !closing_ && link->state() == Link::State::lost;
 }
 
-/// Whoever called first calls again. The other looks whether the process is still there.
+/// The side that called first calls again. The other probes whether the process still listens.
 void MeshNode::call_again(const LinkPointer& link) {
   const Link::Connection lost = link->connection();
   const std::int64_t until = steady_ns() + 5 * options_.silence.ns;
@@ -235,9 +235,9 @@ void MeshNode::in_background(std::function<void()> work) {
       --background_;
       call_changed_.notify_all();
     }).detach();
-    ++background_;  // before the thread can be done: it needs the lock
+    ++background_;  // the thread needs the lock to end
   } catch (const std::system_error& failed) {
-    events_.on_note(concat("this process can have no more threads: ", failed.what()));
+    events_.on_note(concat("this process cannot start a thread: ", failed.what()));
   }
 }
 
@@ -306,7 +306,7 @@ void MeshNode::run_clock() {
       call_changed_.wait_for(lock, closing_ ? std::chrono::milliseconds(2) : chrono(period));
     }
     const std::int64_t now = steady_ns();
-    // Who slept may not accuse others of silence.
+    // After a pause of this process, the peers' silence does not count.
     const bool fresh = now - before > period.ns + options_.silence.ns / 4;
     before = now;
     bool all_ended = true;

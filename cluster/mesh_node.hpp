@@ -1,11 +1,10 @@
 #pragma once
-// MeshNode: the mesh itself. It greets, keeps the links, calls again those that were lost, and
-// looks at the clock.
+// MeshNode: implements Mesh: greetings, links, new calls for lost connections, and the clock.
 //
-// A greeting has three steps. The caller's hello names its mesh; the welcome of the called names
-// its own and a token, by which it will believe frames of this caller; the confirmation brings the
-// caller's token. Tokens belong to pairs of meshes and not to calls, so two processes that call
-// each other at once agree.
+// A greeting has three steps. The caller's hello contains its mesh. The welcome contains the other
+// mesh and a token, which it expects in the caller's frames. The confirmation contains the caller's
+// token. A token belongs to a pair of meshes, not to a call, so two processes that call each other
+// at once agree.
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -18,14 +17,14 @@
 
 namespace leeway::cluster {
 
-/// What a process says it speaks.
+/// The protocol that a process claims to speak.
 struct Protocol {
   std::uint32_t number = kProtocolVersion;
   std::string version;
 };
 Protocol own_protocol();
 
-/// Like open_mesh(), and claims to speak `protocol`.
+/// Like open_mesh(), but claims to speak `protocol`.
 Expected<std::unique_ptr<Mesh>> open_mesh_of(const MeshOptions& options, MeshEvents events,
                                              const Protocol& protocol);
 
@@ -51,26 +50,26 @@ class MeshNode final : public Mesh {
   enum class Answer : std::uint8_t {
     none,
     welcome,
-    refused,  // by a process of Leeway: there is no use in calling again
-    again,    // the connection ended, or one to the same process is about to end
+    refused,  // by a Leeway process: calling again is useless
+    again,    // the connection ended, or another to the same process is about to end
   };
-  /// A hello that waits for its answer.
+  /// A hello that waits for an answer.
   struct Call {
     std::string host;
     std::uint16_t port = 0;
-    std::string own_host;  // as the called can call this process
+    std::string own_host;  // address at which the called process reaches this one
     MeshId expected;
     Route route;
     std::optional<Expected<PeerId>> result;
     Answer answer = Answer::none;
   };
-  /// Where a token stands that was given to a mesh which is not a peer yet.
+  /// The token that was sent to a mesh which is not a peer yet.
   struct Greeted {
     Token token = 0;
     std::int64_t at = 0;
   };
 
-  // Greeting, on the thread of the sockets.
+  // Greeting, on the sockets' thread.
   void on_frame(const Route& from, Frame& frame);
   void on_hello(const Route& from, const Greeting& hello);
   void on_welcome(const Route& from, const Greeting& welcome);
@@ -87,7 +86,7 @@ class MeshNode final : public Mesh {
   std::string too_far(const Greeting& other) const;
   std::string mismatch(const Greeting& other) const;
 
-  // Calling, on threads that may wait.
+  // Calling, on threads that may block.
   Expected<PeerId> call(Call& call, Duration limit);
   void finish(std::uint64_t number, Expected<PeerId> result, Answer answer);
   void lose(const LinkPointer& link, std::optional<Token> token = {});
@@ -122,7 +121,7 @@ class MeshNode final : public Mesh {
   std::atomic<std::uint16_t> bulk_port_{0};
   const std::function<void(PeerId, std::uint16_t)> open_bulk_;
 
-  mutable std::shared_mutex mutex_;  // of the links and of greeted_
+  mutable std::shared_mutex mutex_;  // guards the links and greeted_
   std::vector<LinkPointer> peers_;   // by id
   std::map<MeshId, LinkPointer> by_mesh_;
   std::map<Token, LinkPointer> by_token_;
@@ -131,7 +130,7 @@ class MeshNode final : public Mesh {
   std::mutex call_mutex_;
   std::condition_variable call_changed_;
   std::map<std::uint64_t, Call*> calls_;
-  unsigned background_ = 0;  // threads at work
+  unsigned background_ = 0;  // running threads
   bool closing_ = false;
   std::int64_t closing_since_ = 0;
   std::thread clock_;

@@ -28,7 +28,7 @@ NodeHost::NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audien
                options_.placement.workers.size() == job_->plan.workers,
            "a placement of another job");
   LW_CHECK(options_.self.value() < options_.placement.nodes, options_.self);
-  faults_.emplace(faults_on(*job_, options_), agenda_, [this](Address worker, std::uint32_t) {
+  faults_.emplace(faults_on(*job_, options_), orders_, [this](Address worker, std::uint32_t) {
     return node_of(worker) == options_.self ? next_life(WorkerId(worker.index)) : nullptr;
   });
   host_ = std::make_unique<LocalHost>(host_options());
@@ -36,7 +36,7 @@ NodeHost::NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audien
 }
 
 NodeHost::~NodeHost() {
-  agenda_.stop();
+  orders_.stop();
 }
 
 LocalHost::Options NodeHost::host_options() {
@@ -77,11 +77,11 @@ void NodeHost::add_roles(std::vector<Audience*> audience) {
 
 void NodeHost::start() {
   host_->start();
-  // What comes meanwhile must not overtake what came before.
+  // Messages that arrive now must not overtake earlier ones.
   for (std::vector<Letter> early; take_early(early); early.clear())
     for (auto& letter : early) host_->deliver(letter.from, letter.to, std::move(letter.message));
   faults_->start(*host_);
-  agenda_.begin();
+  orders_.begin();
 }
 
 bool NodeHost::take_early(std::vector<Letter>& early) {
@@ -102,7 +102,7 @@ void NodeHost::send_out(Address from, Address to, Message message) {
   {
     std::shared_lock lock(mutex_);
     node = options_.placement.node_of(to);
-    // One that should be here has not come yet.
+    // An actor of this node has not joined yet.
     if (node == kNowhere || node == options_.self ||
         nodes_[node.value()].state == Node::State::gone)
       return;
@@ -132,7 +132,7 @@ void NodeHost::deliver(NodeIndex from_node, Address from, Address to, Message me
   host_->deliver(from, to, std::move(message));
 }
 
-// ---- who has ended ----
+// ---- actors that have ended ----
 
 std::string NodeHost::name_of(NodeIndex node) const {
   return node.value() < options_.names.size() ? concat("node ", options_.names[node.value()])
@@ -140,21 +140,22 @@ std::string NodeHost::name_of(NodeIndex node) const {
 }
 
 template <class Concerns>
-std::vector<NodeHost::News> NodeHost::news_of(Concerns concerns, const std::string& reason) const {
-  std::vector<News> news;
+std::vector<NodeHost::DownReport> NodeHost::down_reports(Concerns concerns,
+                                                         const std::string& reason) const {
+  std::vector<DownReport> reports;
   for (const auto& [actor, watchers] : watchers_) {
     if (!concerns(actor)) continue;
-    for (const Address watcher : watchers) news.push_back({watcher, actor, reason});
+    for (const Address watcher : watchers) reports.push_back({watcher, actor, reason});
   }
-  return news;
+  return reports;
 }
 
-void NodeHost::tell(const std::vector<News>& news) {
-  for (const auto& one : news) host_->tell_down(one.watcher, one.actor, one.reason);
+void NodeHost::report(const std::vector<DownReport>& reports) {
+  for (const auto& one : reports) host_->report_down(one.watcher, one.actor, one.reason);
 }
 
 void NodeHost::watch_out(Address watcher, Address watched) {
-  std::vector<News> news;
+  std::vector<DownReport> reports;
   {
     std::lock_guard lock(mutex_);
     if (is_here(watched)) return;  // not yet; it will be watched when it has joined
@@ -162,12 +163,12 @@ void NodeHost::watch_out(Address watcher, Address watched) {
     const NodeIndex node = options_.placement.node_of(watched);
     const auto ended = ended_.find(watched);
     if (ended != ended_.end()) {
-      news.push_back({watcher, watched, ended->second});
+      reports.push_back({watcher, watched, ended->second});
     } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone) {
-      news.push_back({watcher, watched, nodes_[node.value()].reason});
+      reports.push_back({watcher, watched, nodes_[node.value()].reason});
     }
   }
-  tell(news);
+  report(reports);
 }
 
 void NodeHost::note_end(Address actor, const std::string& reason) {
@@ -177,13 +178,13 @@ void NodeHost::note_end(Address actor, const std::string& reason) {
     if (actor.kind == RoleKind::worker) life = here_[WorkerId(actor.index)];
     ended_here_[actor] = {life, reason};
   }
-  // The host holds a lock now, and others may hold theirs when they call it.
+  // The host holds a lock here; other nodes hold theirs when they call this host.
   if (options_.on_end)
-    agenda_.after({}, [this, actor, life, reason] { options_.on_end(actor, life, reason); });
+    orders_.after({}, [this, actor, life, reason] { options_.on_end(actor, life, reason); });
 }
 
 void NodeHost::ended(Address actor, std::uint32_t life, const std::string& reason) {
-  std::vector<News> news;
+  std::vector<DownReport> reports;
   {
     std::lock_guard lock(mutex_);
     if (is_here(actor) || options_.placement.node_of(actor) == kNowhere) return;
@@ -193,33 +194,33 @@ void NodeHost::ended(Address actor, std::uint32_t life, const std::string& reaso
       if (life > known) ended_.erase(actor);
       known = life;
     }
-    if (!ended_.emplace(actor, reason).second) return;  // told before
-    news = news_of([&](Address one) { return one == actor; }, reason);
+    if (!ended_.emplace(actor, reason).second) return;  // known before
+    reports = down_reports([&](Address one) { return one == actor; }, reason);
   }
-  tell(news);
+  report(reports);
 }
 
 // ---- connections ----
 
 void NodeHost::silent(NodeIndex node) {
-  std::vector<News> news;
+  std::vector<DownReport> reports;
   {
     std::lock_guard lock(mutex_);
     auto& there = nodes_.at(node.value());
     if (there.state != Node::State::up) return;
     there.state = Node::State::silent;
     begin_absence(node);
-    news = news_of(
+    reports = down_reports(
         [&](Address one) {
           return options_.placement.node_of(one) == node && !ended_.contains(one);
         },
         concat("no sign of life of ", name_of(node), " for ", options_.silence.seconds(), " s"));
   }
-  tell(news);
+  report(reports);
 }
 
 void NodeHost::gone(NodeIndex node, const std::string& reason) {
-  std::vector<News> news;
+  std::vector<DownReport> reports;
   {
     std::lock_guard lock(mutex_);
     auto& there = nodes_.at(node.value());
@@ -227,14 +228,14 @@ void NodeHost::gone(NodeIndex node, const std::string& reason) {
     if (there.state == Node::State::up) begin_absence(node);
     there.state = Node::State::gone;
     there.reason = concat(name_of(node), " is gone: ", reason);
-    agenda_.after({}, [this] { go_on_waiting(); });  // not for its workers any more
-    news = news_of(
+    orders_.after({}, [this] { go_on_waiting(); });  // its workers are missed no more
+    reports = down_reports(
         [&](Address one) {
           return options_.placement.node_of(one) == node && !ended_.contains(one);
         },
         there.reason);
   }
-  tell(news);
+  report(reports);
 }
 
 void NodeHost::heard(NodeIndex node) {
@@ -247,11 +248,11 @@ void NodeHost::come_back(NodeIndex node) {
   if (there.state != Node::State::silent) return;
   there.state = Node::State::up;
   there.absence = 0;
-  agenda_.after({}, [this] { go_on_waiting(); });
+  orders_.after({}, [this] { go_on_waiting(); });
 }
 
 void NodeHost::reconnected(NodeIndex node) {
-  std::vector<News> news;
+  std::vector<DownReport> reports;
   std::vector<std::pair<Address, Address>> links;
   {
     std::lock_guard lock(mutex_);
@@ -271,13 +272,14 @@ void NodeHost::reconnected(NodeIndex node) {
         for (const WorkerId other : job_->stages->neighbours(WorkerId(worker.index)))
           if (is_there(address_of(other))) links.emplace_back(worker, address_of(other));
     }
-    news = news_of([&](Address one) { return one.kind == RoleKind::shard && is_there(one); },
-                   concat("the connection to ", name_of(node),
-                          " was lost and made again, and with it what was said meanwhile"));
+    reports =
+        down_reports([&](Address one) { return one.kind == RoleKind::shard && is_there(one); },
+                     concat("the connection to ", name_of(node),
+                            " was lost and made again, and messages were lost with it"));
   }
-  for (const auto& [actor, peer] : links) host_->tell_link(actor, peer);
-  tell(news);
-  agenda_.after({}, [this] { repeat_ends(); });
+  for (const auto& [actor, peer] : links) host_->report_link(actor, peer);
+  report(reports);
+  orders_.after({}, [this] { repeat_ends(); });
 }
 
 void NodeHost::repeat_ends() {
@@ -298,7 +300,7 @@ std::optional<Address> NodeHost::missed_at(NodeIndex node, WorkerId worker) cons
   const auto& shards = options_.placement.shards;
   for (std::uint32_t i = 0; i < shards.size(); ++i)
     if (shards[i] == node) return address_of(ShardId(i));
-  // Of a node that is gone, workers go on elsewhere or never.
+  // Workers of a node that is gone continue on another node or never.
   if (state == Node::State::gone) return std::nullopt;
   for (const WorkerId other : job_->stages->neighbours(worker))
     if (options_.placement.node_of(address_of(other)) == node) return address_of(other);
@@ -307,7 +309,7 @@ std::optional<Address> NodeHost::missed_at(NodeIndex node, WorkerId worker) cons
 
 void NodeHost::begin_absence(NodeIndex node) {
   const std::uint64_t absence = nodes_[node.value()].absence = ++absences_;
-  agenda_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
+  orders_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
 }
 
 void NodeHost::give_up_waiting(NodeIndex node, std::uint64_t absence) {
@@ -315,9 +317,9 @@ void NodeHost::give_up_waiting(NodeIndex node, std::uint64_t absence) {
   {
     std::lock_guard lock(mutex_);
     if (nodes_[node.value()].absence != absence) return;
-    // Without the scheduler there is nobody to come back to.
+    // Without the scheduler no worker can come back.
     if (nodes_[kProgramNode.value()].state != Node::State::up) {
-      agenda_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
+      orders_.after(options_.patience, [this, node, absence] { give_up_waiting(node, absence); });
       return;
     }
     for (const auto& [worker, life] : here_) {
@@ -342,13 +344,13 @@ void NodeHost::go_on_waiting() {
   std::set<WorkerId> workers;
   {
     std::lock_guard lock(mutex_);
-    const auto misses_somebody = [&](WorkerId worker) {
+    const auto misses_an_actor = [&](WorkerId worker) {
       for (std::uint32_t node = 0; node < nodes_.size(); ++node)
         if (missed_at(NodeIndex(node), worker)) return true;
       return false;
     };
     for (const WorkerId worker : waiting_)
-      if (!misses_somebody(worker)) workers.insert(worker);
+      if (!misses_an_actor(worker)) workers.insert(worker);
     for (const WorkerId worker : workers) waiting_.erase(worker);
   }
   for (const WorkerId worker : workers) begin_life(worker);
@@ -379,13 +381,13 @@ void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
   LW_CHECK(worker.value() < options_.placement.workers.size() && node.value() < nodes_.size(),
            worker, node);
   auto& there = options_.placement.workers[worker.value()];
-  if (life < lives_[worker] || (life == lives_[worker] && there == node)) return;  // told before
+  if (life < lives_[worker] || (life == lives_[worker] && there == node)) return;  // known before
   there = node;
   lives_[worker] = life;
   ended_.erase(address);
   waiting_.erase(worker);
   const bool here = node == options_.self;
-  agenda_.after({}, [this, worker, address, life, here] {
+  orders_.after({}, [this, worker, address, life, here] {
     host_->forget(address, "its next life has begun");
     {
       std::lock_guard later(mutex_);
@@ -395,7 +397,7 @@ void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
     }
     host_->restart(address, make_participant(job_, worker, life));
   });
-  agenda_.after({}, [this] { go_on_waiting(); });  // not where it was
+  orders_.after({}, [this] { go_on_waiting(); });  // it has left its old node
 }
 
 void NodeHost::add_node(NodeIndex node, const std::string& name) {

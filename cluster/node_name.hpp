@@ -1,5 +1,5 @@
 #pragma once
-// Names of nodes as people give them: "HOST:PORT".
+// Names of nodes: "HOST:PORT".
 #include <cstdint>
 #include <string>
 
@@ -12,10 +12,10 @@ struct NodeName {
   std::uint16_t port = 0;
 };
 
-/// "10.0.0.2:4242", "[::1]:4242". The error says what would be right.
+/// Reads "10.0.0.2:4242" or "[::1]:4242". The error gives the correct form.
 Expected<NodeName> parse_node(const std::string& text);
 
-/// Of this program's Leeway.
+/// The version of this program's Leeway.
 std::string leeway_version();
 
 }  // namespace leeway

@@ -9,7 +9,7 @@ namespace leeway::cluster {
 namespace {
 
 constexpr std::uint64_t kBulkChunkBytes = 1u << 20;
-/// So that whoever sends them has always one more.
+/// Frames given ahead, so that the sending thread always has a next one.
 constexpr int kBulkAhead = 3;
 
 }  // namespace
@@ -33,8 +33,8 @@ void Outbound::put(Address from, Address to, Message message) {
 }
 
 bool Outbound::room_for(std::uint64_t cost) const {
-  // The peer gives credit when it owes a quarter of the window; what is larger than the other three
-  // quarters, a huge header, would wait for ever if it counted in full.
+  // The peer sends credit for each quarter of the window. A frame larger than three quarters, with
+  // a huge header, would wait for ever if it counted in full.
   return under_way_ + std::min(cost, window_ - window_ / 4) <= window_;
 }
 
@@ -62,7 +62,7 @@ std::optional<Frame> Outbound::next_bulk() {
   return pair.begun ? chunk(pair, kBulkChunkBytes) : letter(pair);
 }
 
-/// False: there is no room for its letter.
+/// False: the window has no room for its letter.
 bool Outbound::pack_first(Pair& pair) {
   const Message& message = pair.messages.front();
   const auto cost = [&](const Packing& packing) {
@@ -70,7 +70,7 @@ bool Outbound::pack_first(Pair& pair) {
   };
   Packing packing = pack(message, nullptr, bulk_);
   if (!packing.bulk() && !room_for(cost(packing))) return false;
-  // What is lent takes no room in the connection, and so waits for none.
+  // Lent bytes take no room in the connection.
   if (lender_) packing = pack(message, lender_, bulk_);
   if (!packing.bulk()) under_way_ += cost(packing);
   pair.packing = std::make_shared<const Packing>(std::move(packing));

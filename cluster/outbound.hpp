@@ -1,11 +1,10 @@
 #pragma once
-// Outbound: what waits to be sent to one peer, and whose turn it is.
+// Outbound: the messages that wait for one peer, and the order of their frames.
 //
-// Messages of one pair of actors leave in order; pairs take turns, a frame each, so that a small
-// message waits for no tensors but those of its own pair. Frames that the peer has not credited are
-// under way; next() gives none that would bring them above the window. On a bulk connection the
-// window is TCP's: of frames for it a few are given ahead of those that have been sent. Not safe
-// for many threads.
+// Messages of one pair of actors leave in order. Pairs take turns, one frame each, so a small
+// message waits only for tensors of its own pair. Frames without credit from the peer are in
+// flight, and next() keeps them within the window. A bulk connection uses TCP's window: next()
+// gives its frames a few ahead of the sent ones. Not thread-safe.
 #include <deque>
 #include <map>
 #include <optional>
@@ -17,28 +16,28 @@ namespace leeway::cluster {
 
 class Outbound {
  public:
-  /// Chunks are of `chunk_bytes`, or of a quarter of the window when that is smaller.
+  /// A chunk has `chunk_bytes`, or a quarter of the window if that is less.
   Outbound(std::uint64_t window_bytes, std::uint64_t chunk_bytes);
 
-  /// From now on large blobs are lent where that is possible; null: none is.
+  /// Lends large blobs from now on, if possible; null: lends none.
   void lend_by(Lender* lender) { lender_ = lender; }
-  /// Whether large blobs of messages that begin from now on travel on a bulk connection.
+  /// Whether new messages with large blobs use a bulk connection.
   void use_bulk(bool use) { bulk_ = use; }
-  /// Blobs are where the processor can read them.
+  /// Requires blobs in host memory.
   void put(Address from, Address to, Message message);
-  /// The next frame that may go, without its token.
+  /// The next frame to send, without its token.
   std::optional<Frame> next();
-  /// The peer has put so many bytes in place.
+  /// The peer has received `bytes`.
   void credited(std::uint64_t bytes);
   /// A frame for the bulk connection has been sent.
   void bulk_sent() { --bulk_ahead_; }
-  /// The connection was lost: nothing is under way, and of what had begun the rest is not sent.
+  /// The connection was lost: drops the rest of begun messages; nothing is in flight.
   void restart();
-  /// Forgets all.
+  /// Drops all messages.
   void clear();
 
   bool empty() const { return waiting_ == 0; }
-  /// Messages of which not all has been given by next().
+  /// Messages that next() has not completed.
   std::uint64_t waiting() const { return waiting_; }
   std::uint64_t under_way() const { return under_way_; }
   std::uint64_t messages() const { return messages_; }
@@ -51,9 +50,9 @@ class Outbound {
     Address from, to;
     std::deque<Message> messages;
     std::uint64_t next_order = 0;
-    // Of the first:
-    std::shared_ptr<const Packing> packing;  // null until it is its turn
-    // And once its letter is gone:
+    // Of the first message:
+    std::shared_ptr<const Packing> packing;  // null until its turn
+    // After its letter:
     bool begun = false;
     std::uint64_t number = 0;
     std::uint64_t left = 0;
@@ -73,8 +72,7 @@ class Outbound {
   Lender* lender_ = nullptr;
   bool bulk_ = false;
   std::map<std::pair<Address, Address>, Pair> pairs_;
-  // Those with messages; in bulk_turns_ if the first of these travels, or will, on the bulk
-  // connection.
+  // Pairs with messages; in bulk_turns_ if the first message uses the bulk connection.
   std::deque<Pair*> turns_, bulk_turns_;
   int bulk_ahead_ = 0;
   std::uint64_t next_number_ = 0;

@@ -28,7 +28,7 @@ std::vector<NodeIndex> spread(std::uint32_t count, const std::vector<NodeIndex>&
   return of_each;
 }
 
-/// In the order of the actors, as many on each node as on the others, or one more on the first.
+/// In order: each node has equally many actors, the first nodes one more.
 std::vector<NodeIndex> in_rows(std::uint32_t count, const std::vector<NodeIndex>& nodes) {
   const auto all = static_cast<std::uint32_t>(nodes.size());
   std::vector<NodeIndex> of_each;
@@ -37,7 +37,7 @@ std::vector<NodeIndex> in_rows(std::uint32_t count, const std::vector<NodeIndex>
   return of_each;
 }
 
-/// What one item says: actors of one kind, and where they are.
+/// One item of --place: actors of one kind, and their nodes.
 struct Item {
   bool workers = false;
   bool all = false;
@@ -124,12 +124,12 @@ Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const s
     else
       placement.shards = spread(plan.shards, item->nodes);
   }
-  // What is said of one goes before what is said of all, wherever it stands.
+  // An item for one actor overrides an item for all, in any order.
   for (const auto& item : single)
     (item.workers ? placement.workers : placement.shards)[item.index] = item.nodes.front();
   if (std::count(placement.workers.begin(), placement.workers.end(), kNowhere) ==
       static_cast<std::ptrdiff_t>(placement.workers.size()))
-    return Error{"--place: all workers come later; leave one that is there from the beginning"};
+    return Error{"--place: all workers come later; place at least one on a node"};
   return placement;
 }
 

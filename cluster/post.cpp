@@ -18,7 +18,7 @@ class Config final : public CafConfig {
     set_option("scheduler.max-threads", std::max<std::size_t>(1, options.threads));
     // Frames are loaded on the thread that reads them, in their order.
     set_option("middleman.workers", std::size_t{0});
-    // The mesh gives its own signs of life, which overtake what waits.
+    // The mesh sends its own signs of life, ahead of waiting frames.
     set_option("middleman.heartbeat-interval", caf::timespan{0});
     set_option("middleman.app-identifiers", std::vector<std::string>{"leeway-mesh"});
     if (!tls_files) return;
@@ -36,7 +36,7 @@ struct Post::State {
         tls_files(std::move(files)),
         config(options, tls_files.get()),
         system(config) {
-    // The gate ends with the post, not when all actors have.
+    // Do not wait for the gate: it ends with the post.
     system.await_actors_before_shutdown(false);
   }
   caf::actor_companion& companion() {
@@ -89,8 +89,8 @@ Status Post::listen(Handlers handlers) {
   return {};
 }
 
-/// CAF ends a connection when all has been sent, which a peer that is stopped does not let happen.
-/// Whoever leaves has waited before; what is still there now is given up.
+/// CAF closes a connection only after it has sent everything, which a stopped peer prevents. A link
+/// that leaves has waited before, so the rest is dropped.
 void Post::cut_connections() {
   const auto broker =
       state_->system.middleman().named_broker<caf::io::basp_broker>(caf_word("BASP"));
@@ -111,7 +111,7 @@ void Post::close() {
   if (state_->closed) return;
   state_->closed = true;
   cut_connections();
-  state_->companion().on_enqueue(nullptr);  // waits for the handler that runs
+  state_->companion().on_enqueue(nullptr);  // waits for the running handler
   state_->companion().cleanup(caf::exit_reason::user_shutdown, nullptr);
 }
 
@@ -131,11 +131,12 @@ Expected<Route> Post::call(const std::string& host, std::uint16_t port, Duration
         if (route) result = route;
       },
       [&](const caf::error& error) {
-        result = error == caf::sec::request_timeout
-                     ? Error{"it takes calls, and does not answer; is it stopped?"}
-                     : Error{
-                           "it ended the call; give both sides --tls with certificates of the "
-                           "same cluster, or neither, and see that a Leeway process is there"};
+        result =
+            error == caf::sec::request_timeout
+                ? Error{"it takes calls but does not answer; is it stopped?"}
+                : Error{
+                      "it closed the connection; give both sides --tls with certificates of the "
+                      "same cluster, or neither, and check that a Leeway process listens there"};
       });
   return result;
 }

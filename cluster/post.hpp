@@ -1,9 +1,8 @@
 #pragma once
-// Post: CAF's middleman as a mesh uses it, one actor system with one actor, the gate, at a port.
+// Post: CAF's middleman for a mesh: one actor system with one actor, the gate, at a port.
 //
-// Frames and losses are handed over on the thread that reads the sockets, one after the other, and
-// nothing else is read meanwhile: that saves a hop to another thread for each frame, and the place
-// of a message's first chunk is known before the chunk is loaded.
+// Handlers run on the thread that reads the sockets. This saves a change of threads for each frame,
+// and the place of a message's first chunk is known before the chunk is loaded.
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,7 +16,7 @@ namespace leeway::cluster {
 struct PostOptions {
   std::string address;
   std::uint16_t port = 0;
-  std::string tls;  // folder; empty: none
+  std::string tls;  // folder; empty: no TLS
   unsigned threads = 1;
 };
 
@@ -25,27 +24,27 @@ class Post {
  public:
   struct Handlers {
     std::function<void(const Route& from, Frame&)> on_frame;
-    std::function<void(const caf::actor_control_block*)> on_lost;  // of a route that is watched
+    std::function<void(const caf::actor_control_block*)> on_lost;  // a watched route is lost
   };
 
   /// Reads the certificates.
   static Expected<std::unique_ptr<Post>> open(const PostOptions& options);
-  /// Closes, and ends all threads.
+  /// Closes, and joins all threads.
   ~Post();
   Post(const Post&) = delete;
   Post& operator=(const Post&) = delete;
 
-  /// Begins to listen. Handlers are called from now on.
+  /// Begins to listen; calls handlers from now on.
   Status listen(Handlers handlers);
   std::uint16_t port() const;
-  /// The gate that listens there. Blocks; not from a handler.
+  /// Returns the gate that listens there. Blocks; not from a handler.
   Expected<Route> call(const std::string& host, std::uint16_t port, Duration limit);
   bool is_own(const Route& route) const;
-  /// From any thread; does not block. What is for a lost connection is lost.
+  /// From any thread; does not block. A frame for a lost connection is lost.
   void send(const Route& to, Frame frame);
   void watch(const Route& route);
-  /// Closes all connections, and hands nothing over any more: waits for the handler that runs,
-  /// which may send meanwhile. Not from a handler.
+  /// Closes all connections and calls no handler any more. Waits for the running handler, which may
+  /// still send. Not from a handler.
   void close();
 
  private:

@@ -26,7 +26,7 @@ std::string local_host_of(int socket) {
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-/// Null, and why, when there are none.
+/// Null, and the reason in `why`, if there are none.
 Addresses addresses_of(const std::string& host, std::uint16_t port, int type, std::string& why) {
   addrinfo* found = nullptr;
   addrinfo hints{};
@@ -52,7 +52,7 @@ Probe probe_one(const addrinfo& address, Duration limit) {
     socklen_t size = sizeof error;
     getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size);
   }
-  if (error == ECONNREFUSED) return {.reach = Reach::refused, .why = "nobody listens there"};
+  if (error == ECONNREFUSED) return {.reach = Reach::refused, .why = "no process listens there"};
   if (error != 0) return {.why = std::strerror(error)};
   return {.reach = Reach::listens, .local_host = local_host_of(number), .socket = std::move(made)};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Refusals: strangers who are refused, as a log bears to hear of them.
+// Refusals: log lines about refused callers, at most one a second for each reason.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,10 +12,10 @@ namespace leeway::cluster {
 
 class Refusals {
  public:
-  /// `what` names that which was refused. A reason is told once a second at most.
+  /// `what` names the refused thing: "a call".
   explicit Refusals(std::string what) : what_(std::move(what)) {}
 
-  /// What is to be noted; "" for nothing.
+  /// The line to log; "" for none.
   std::string note(const std::string& why) {
     constexpr std::int64_t kOftenNs = 1'000'000'000;
     Reason& reason = reasons_[why];
@@ -31,7 +31,7 @@ class Refusals {
  private:
   struct Reason {
     std::int64_t noted_at = 0;
-    std::uint64_t times = 0;  // since then
+    std::uint64_t times = 0;  // since noted_at
   };
   const std::string what_;
   std::map<std::string, Reason> reasons_;

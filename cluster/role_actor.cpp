@@ -13,32 +13,32 @@ void use_one_compute_thread_here() {
 
 }  // namespace
 
-RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood,
-                     Address address, std::shared_ptr<Role> role, bool own_thread)
+RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<HostState> host, Address address,
+                     std::shared_ptr<Role> role, bool own_thread)
     : WatchingActor(config),
-      hood_(std::move(hood)),
+      host_(std::move(host)),
       address_(address),
       role_(std::move(role)),
       own_thread_(own_thread),
-      random_(Rng::stream(hood_->options.seed, static_cast<std::uint64_t>(address.kind) + 1,
+      random_(Rng::stream(host_->options.seed, static_cast<std::uint64_t>(address.kind) + 1,
                           address.index)) {
   if (address.kind == RoleKind::worker)
-    straggler_ = StragglerModel(hood_->options.stragglers, address.index, hood_->options.seed);
+    straggler_ = StragglerModel(host_->options.stragglers, address.index, host_->options.seed);
 }
 
 void RoleActor::on_end_of(const caf::actor_addr& actor) {
   Address ended;
   std::string reason;
   {
-    std::shared_lock lock(hood_->mutex);
-    const auto found = hood_->addresses.find(actor);
-    if (found == hood_->addresses.end()) return;
+    std::shared_lock lock(host_->mutex);
+    const auto found = host_->addresses.find(actor);
+    if (found == host_->addresses.end()) return;
     ended = found->second;
-    // The end of a life that is no longer the present one is news to nobody.
-    const auto present = hood_->actors.find(ended);
-    if (present == hood_->actors.end() || present->second->address() != actor) return;
-    const auto told = hood_->end_reasons.find(ended);
-    if (told != hood_->end_reasons.end()) reason = told->second;
+    // The end of an earlier life changes nothing.
+    const auto present = host_->actors.find(ended);
+    if (present == host_->actors.end() || present->second->address() != actor) return;
+    const auto noted = host_->end_reasons.find(ended);
+    if (noted != host_->end_reasons.end()) reason = noted->second;
   }
   guarded([&] { role_->on_down(ended, reason, *this); });
 }
@@ -66,7 +66,7 @@ void RoleActor::guarded(Handler handler) {
   taking_over(static_cast<caf::abstract_actor*>(this));
   try {
     handler();
-    // Its results may ask for more, so this is a queue and not a loop over a fixed list.
+    // Results may ask for more work, so this is a queue.
     while (!small_work_.empty()) {
       const auto work = std::move(small_work_.front());
       small_work_.erase(small_work_.begin());
@@ -77,23 +77,23 @@ void RoleActor::guarded(Handler handler) {
   } catch (const std::exception& error) {
     end(error.what());
   }
-  // To the thread that handles the next one, which may be CAF's own and come with nobody's mail.
+  // For the thread that handles the next message, which CAF itself may send.
   handing_over(static_cast<caf::abstract_actor*>(this));
 }
 
 void RoleActor::end(const std::string& reason) {
   {
-    std::lock_guard lock(hood_->mutex);
-    const auto self = hood_->actors.find(address_);
-    // Unless the next life has begun.
-    const bool present = self != hood_->actors.end() && self->second->address() == address();
-    if (present && !hood_->end_reasons.contains(address_)) hood_->note_end(address_, reason);
+    std::lock_guard lock(host_->mutex);
+    const auto self = host_->actors.find(address_);
+    // The next life may have begun.
+    const bool present = self != host_->actors.end() && self->second->address() == address();
+    if (present && !host_->end_reasons.contains(address_)) host_->note_end(address_, reason);
   }
   quit(caf::make_error(caf::sec::runtime_error, reason));
 }
 
 void RoleActor::send(Address to, Message message) {
-  hood_->send(address_, to, std::move(message));
+  host_->send(address_, to, std::move(message));
 }
 
 void RoleActor::after(Duration delay, TimerToken token) {
@@ -102,24 +102,24 @@ void RoleActor::after(Duration delay, TimerToken token) {
 
 void RoleActor::watch(Address actor) {
   {
-    std::shared_lock lock(hood_->mutex);
-    const auto found = hood_->actors.find(actor);
-    if (found != hood_->actors.end()) {
+    std::shared_lock lock(host_->mutex);
+    const auto found = host_->actors.find(actor);
+    if (found != host_->actors.end()) {
       if (watched_.insert(found->second->address()).second) watch_actor(found->second);
       return;
     }
   }
-  if (hood_->options.watch_out) hood_->options.watch_out(address_, actor);
+  if (host_->options.watch_out) host_->options.watch_out(address_, actor);
 }
 
 void RoleActor::freeze(Duration time) {
-  std::unique_lock lock(hood_->closing_mutex);
-  hood_->closing_changed.wait_for(lock, std::chrono::nanoseconds(time.ns),
-                                  [&] { return hood_->closing; });
+  std::unique_lock lock(host_->closing_mutex);
+  host_->closing_changed.wait_for(lock, std::chrono::nanoseconds(time.ns),
+                                  [&] { return host_->closing; });
 }
 
 void RoleActor::emit(const Event& event) {
-  if (hood_->options.on_event) hood_->options.on_event(address_, now(), event);
+  if (host_->options.on_event) host_->options.on_event(address_, now(), event);
 }
 
 void RoleActor::compute(std::shared_ptr<Work> work) {
@@ -144,7 +144,7 @@ void RoleActor::run_part(const RunPart& job) {
   }
   PartDone finished{job.work, job.part};
   if (slow_down_ == Slowdown{}) return part_done(finished);
-  // A slow worker takes its time without taking the processor from the others.
+  // A straggler is slow without taking the processor from the others.
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   auto delay = std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_.factor - 1));
   if (job.part == 0) delay += std::chrono::nanoseconds(slow_down_.extra.ns);
@@ -153,8 +153,7 @@ void RoleActor::run_part(const RunPart& job) {
 
 void RoleActor::part_done(const PartDone& finished) {
   taking_over(static_cast<caf::abstract_actor*>(this));
-  // The next part waits its turn in the mailbox, so that messages are not kept waiting by long
-  // work.
+  // The next part waits its turn in the mailbox, so that long work does not delay messages.
   const bool more = finished.part + 1 < finished.work->parts();
   if (more && own_thread_) mail_self(RunPart{finished.work, finished.part + 1});
   if (more && !own_thread_) run_on_pool(finished.work, finished.part + 1);
@@ -162,8 +161,8 @@ void RoleActor::part_done(const PartDone& finished) {
 }
 
 void RoleActor::run_on_pool(std::shared_ptr<Work> work, int part) {
-  // The role is kept alive with the work, which may point into it. The work is an argument, as CAF
-  // takes a reference through the pointer to a function's arguments, which is null without any.
+  // The work may point into the role, so the function keeps both. The work is an argument because
+  // CAF dereferences the pointer to a function's arguments, which is null without any.
   handing_over(work.get());
   system().spawn(
       [part, role = role_,

@@ -14,22 +14,22 @@
 
 namespace leeway::cluster {
 
-/// What the actors of a process share.
-struct Neighbourhood {
+/// The state that all actors of a host share.
+struct HostState {
   LocalHost::Options options;
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 
-  /// Of the three below: a worker that comes back is a new CAF actor.
+  /// Guards the next three. A worker that comes back is a new CAF actor.
   mutable std::shared_mutex mutex;
-  std::map<Address, caf::actor> actors;  // of the present lives
+  std::map<Address, caf::actor> actors;  // in their present lives
   std::map<caf::actor_addr, Address> addresses;
-  std::map<Address, std::string> end_reasons;  // of those whose last life is over
+  std::map<Address, std::string> end_reasons;  // of actors whose last life is over
 
   std::mutex closing_mutex;
   std::condition_variable closing_changed;
-  bool closing = false;  // nobody may stay frozen
+  bool closing = false;  // ends all freezes
 
-  /// False when nobody has been there; then `message` is as it was.
+  /// False if `to` has never been here; then `message` is unchanged.
   template <class T>
   bool mail_to(Address to, T&& message) const {
     std::shared_lock lock(mutex);
@@ -43,7 +43,7 @@ struct Neighbourhood {
     if (!mail_to(to, std::move(delivery)) && options.send_out)
       options.send_out(from, to, std::move(delivery.message));
   }
-  /// Under the lock of `mutex`.
+  /// Requires the lock of `mutex`.
   void note_end(Address address, const std::string& reason) {
     end_reasons[address] = reason;
     if (options.on_end) options.on_end(address, reason);
@@ -58,16 +58,16 @@ struct Neighbourhood {
 
 class RoleActor final : public WatchingActor, private Outbox {
  public:
-  RoleActor(caf::actor_config& config, std::shared_ptr<Neighbourhood> hood, Address address,
+  RoleActor(caf::actor_config& config, std::shared_ptr<HostState> host, Address address,
             std::shared_ptr<Role> role, bool own_thread);
 
  private:
   caf::behavior make_behavior() override;
-  void on_exit() override { handing_over(hood_.get()); }
+  void on_exit() override { handing_over(host_.get()); }
   void on_end_of(const caf::actor_addr& actor) override;
 
   // Outbox.
-  Instant now() const override { return hood_->now(); }
+  Instant now() const override { return host_->now(); }
   Rng& random() override { return random_; }
   void send(Address to, Message message) override;
   void after(Duration delay, TimerToken token) override;
@@ -75,7 +75,7 @@ class RoleActor final : public WatchingActor, private Outbox {
   void watch(Address actor) override;
   void emit(const Event& event) override;
 
-  /// Runs a handler of the role, then the small work that it asked for. Whatever it throws ends the
+  /// Runs a handler of the role, then the small work that it asked for. An exception ends the
   /// actor.
   template <class Handler>
   void guarded(Handler handler);
@@ -85,7 +85,7 @@ class RoleActor final : public WatchingActor, private Outbox {
   void end(const std::string& reason);
   void freeze(Duration time);
 
-  std::shared_ptr<Neighbourhood> hood_;
+  std::shared_ptr<HostState> host_;
   Address address_;
   std::shared_ptr<Role> role_;
   bool own_thread_;

@@ -1,5 +1,5 @@
 #pragma once
-// Socket: a socket of the system, owned.
+// Socket: owns a socket.
 #include <utility>
 
 namespace leeway::cluster {

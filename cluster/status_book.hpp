@@ -1,6 +1,6 @@
 #pragma once
-// StatusBook: what can be read from the events of a node about the workers' clocks, about who is
-// parked behind whom, and about what stages of pipelines have done last.
+// StatusBook: the status of a node's actors, collected from its events: clocks of workers, parked
+// pulls and the workers that delay them, and the last operation of each stage.
 #include <map>
 #include <mutex>
 #include <vector>
@@ -12,16 +12,15 @@ namespace leeway {
 
 class StatusBook {
  public:
-  /// Told of every event, from many threads at once.
+  /// Takes every event of the node, from many threads at once.
   void on_event(Address actor, const Event& event);
-  /// Writes clocks and parked pulls as the shards of this node see them, and its stages' last
-  /// operations.
+  /// Adds the clocks and parked pulls of this node's shards, and its stages' last operations.
   void fill(node::Status& status) const;
 
  private:
   struct Shard {
     std::map<WorkerId, std::int64_t> clocks;
-    std::map<WorkerId, std::int64_t> parked;  // with which iteration
+    std::map<WorkerId, std::int64_t> parked;  // iteration of the pull
   };
   struct Did {
     Event::Kind kind;
@@ -29,7 +28,7 @@ class StatusBook {
   };
   mutable std::mutex mutex_;
   std::map<std::uint32_t, Shard> shards_;
-  std::map<WorkerId, Did> did_;  // stages here: the last operation
+  std::map<WorkerId, Did> did_;  // last operation of each stage
 };
 
 }  // namespace leeway

@@ -1,17 +1,17 @@
 #pragma once
-// What the system tells a process: its clock, its name, randomness that no seed repeats.
+// The system's clock, host name and random numbers.
 #include <cstdint>
 #include <string>
 
 namespace leeway {
 
-/// Nanoseconds of this machine's steady clock.
+/// Nanoseconds of the steady clock.
 std::int64_t steady_ns();
 
-/// By which others may find this machine; "" when it has no name.
+/// "" if the host has no name.
 std::string host_name();
 
-/// To tell processes and jobs apart, never zero. What a run computes is from the plan's seed.
+/// Identifies processes and jobs; never zero. Runs draw from the plan's seed instead.
 std::uint64_t random_word();
 
 }  // namespace leeway

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<const char*, 3> kNames = {"ca.pem", "node.pem", "node.key"};
 
-/// The bytes as a file of this process alone, or -1.
+/// A memory file with these bytes, or -1.
 int in_memory(const std::string& name, const std::string& bytes) {
   const int file = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (file < 0) return -1;
@@ -33,38 +33,37 @@ int in_memory(const std::string& name, const std::string& bytes) {
   return file;
 }
 
-/// Those that live.
+/// All live FailedHandshakes.
 struct Watching {
   std::mutex mutex;
   std::set<FailedHandshakes*> all;
 };
 Watching& watching() {
-  static Watching* const everything = new Watching;  // connections may end after main() has
+  static Watching* const everything = new Watching;  // connections may outlive main()
   return *everything;
 }
 
-/// Of a handshake that goes on when more has come: CAF does not wait for it.
+/// Whether the handshake continues when more bytes arrive. CAF does not wait for them.
 bool goes_on(const SSL* connection) {
   return SSL_want(connection) != SSL_NOTHING && BIO_should_retry(SSL_get_rbio(connection)) != 0;
 }
 
 std::string reason_of_failure() {
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  return concat("its TLS handshake failed (", reason ? reason : "it ended the connection",
-                "); has it a certificate of this cluster?");
+  return concat("its TLS handshake failed (", reason ? reason : "it closed the connection",
+                "); does it have a certificate of this cluster?");
 }
 
 void on_handshake(const SSL* connection, int where, int result) {
   if (where != SSL_CB_ACCEPT_EXIT && where != SSL_CB_CONNECT_EXIT) return;
   if (where == SSL_CB_ACCEPT_EXIT && result <= 0 && !goes_on(connection))
-    FailedHandshakes::tell_all(reason_of_failure());
+    FailedHandshakes::report_all(reason_of_failure());
   ERR_clear_error();
 }
 
-/// OpenSSL keeps the errors of all connections of a thread in one list, and takes what one of them
-/// has left there for an error of the next. CAF does not clear it: a stranger whose handshake fails
-/// would end the connection that is read after him. So it is cleared when a handshake ends, and
-/// when a connection is freed.
+/// OpenSSL has one error list for all connections of a thread, and CAF does not clear it: after a
+/// failed handshake, the connection that is read next would fail too. So the list is cleared when a
+/// handshake ends and when a connection is freed.
 void forget_errors_of_others() {
   static const int index = SSL_get_ex_new_index(
       0, nullptr,
@@ -112,7 +111,7 @@ FailedHandshakes::~FailedHandshakes() {
   watching().all.erase(this);
 }
 
-void FailedHandshakes::tell_all(const std::string& why) {
+void FailedHandshakes::report_all(const std::string& why) {
   std::lock_guard lock(watching().mutex);
   for (FailedHandshakes* const each : watching().all)
     if (const std::string note = each->refusals_.note(why); !note.empty()) each->tell_(note);

@@ -1,9 +1,9 @@
 #pragma once
-// TlsFiles: what a process shows others over TLS, read once from a folder of `leeway cert`.
+// TlsFiles: the certificates and key of a process, read once from a folder of `leeway cert`.
 //
-// CAF reads the files anew for each connection, and throws on the thread of all sockets when one is
-// not there. So they are checked at the start and kept in memory, under paths of this process:
-// whoever moves the folder away later does no harm.
+// CAF reads the files again for each connection, and throws on the sockets' thread if one is
+// missing. So they are checked at the start and kept in memory files: the folder may be moved
+// later.
 #include <array>
 #include <functional>
 #include <memory>
@@ -32,8 +32,8 @@ class TlsFiles {
   std::array<int, 3> files_ = {-1, -1, -1};
 };
 
-/// Tells of callers of this process whose TLS handshakes with CAF fail, while it lives. The reader
-/// of the sockets waits meanwhile.
+/// While it lives, reports callers whose TLS handshake with CAF fails. Called on the sockets'
+/// thread.
 class FailedHandshakes {
  public:
   using Tell = std::function<void(const std::string& note)>;
@@ -42,8 +42,8 @@ class FailedHandshakes {
   FailedHandshakes(const FailedHandshakes&) = delete;
   FailedHandshakes& operator=(const FailedHandshakes&) = delete;
 
-  /// Of all that live.
-  static void tell_all(const std::string& why);
+  /// Reports to every live object.
+  static void report_all(const std::string& why);
 
  private:
   const Tell tell_;

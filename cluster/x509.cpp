@@ -105,7 +105,7 @@ Expected<Key> read_key(const fs::path& file) {
   const auto text = read_file(file);
   if (!text) return text.error();
   bool asked = false;
-  // Without a function of one's own OpenSSL asks for the passphrase at the terminal.
+  // Without this callback, OpenSSL asks for the passphrase at the terminal.
   const auto passphrase = [](char*, int, int, void* was_asked) {
     *static_cast<bool*>(was_asked) = true;
     return -1;

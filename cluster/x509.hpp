@@ -1,6 +1,6 @@
 #pragma once
-// Keys and certificates of OpenSSL, owned, and their files. For sources alone: other headers name
-// no type of OpenSSL.
+// X509: owning pointers to OpenSSL's keys and certificates, and their files. Only for .cpp files:
+// no other header names a type of OpenSSL.
 #include <openssl/asn1.h>
 #include <openssl/evp.h>
 #include <openssl/x509.h>
@@ -26,8 +26,8 @@ struct FreedBy {
 using Key = std::unique_ptr<EVP_PKEY, FreedBy<EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, FreedBy<X509_free>>;
 
-/// Takes from this thread's queue of OpenSSL errors what is put there during its life: whoever
-/// reads from a TLS connection later would take it for its own.
+/// Removes the OpenSSL errors that this thread's queue receives during its life. A later read from
+/// a TLS connection would report them.
 class ErrorsForgotten {
  public:
   ErrorsForgotten();
@@ -36,18 +36,18 @@ class ErrorsForgotten {
   ErrorsForgotten& operator=(const ErrorsForgotten&) = delete;
 };
 
-/// Throws unless `done`, with the reason that OpenSSL gives: out of memory, no random numbers.
+/// Throws OpenSSL's reason unless `done`: out of memory, no random numbers.
 void require_openssl(bool done, const char* what);
 
 std::string pem_of(EVP_PKEY& key);
 std::string pem_of(X509& certificate);
 
-/// The errors of the two name file and reason; they do not say what to do.
+/// The errors of the next two give file and reason; the caller adds what to do.
 Expected<Key> read_key(const std::filesystem::path& file);
-/// All of the file, in its order, at least one.
+/// All certificates of the file, at least one.
 Expected<std::vector<Certificate>> read_certificates(const std::filesystem::path& file);
 
-/// The common name, "" if there is none.
+/// The common name, or "".
 std::string subject_of(const X509& certificate);
 std::string issuer_of(const X509& certificate);
 
@@ -55,7 +55,7 @@ std::string issuer_of(const X509& certificate);
 std::string day_of(const ASN1_TIME& time);
 std::string day_of(std::time_t time);
 
-/// Which bits of the mode let others than the owner in; 0 also if the file is not there.
+/// The mode's bits for group and others; 0 if the file is missing.
 unsigned open_to_others(const std::filesystem::path& file);
 /// "0644"
 std::string mode_of(const std::filesystem::path& file);

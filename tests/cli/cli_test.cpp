@@ -194,7 +194,7 @@ TEST_CASE("leeway cert creates nothing if it fails") {
   const Result again = leeway_command(prefix, "cert " + folder);
   CHECK(again.code == 1);
   CHECK(again.output == "leeway: " + folder +
-                            "/node is there already and is kept; remove it to make it anew, or "
+                            "/node exists already and is kept; remove it to make a new one, or "
                             "give another name with --node\n");
 }
 

@@ -1,4 +1,4 @@
-// Agents and a driver in one process, on meshes of memory.
+// Agents and a driver in one process, on in-memory meshes.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
@@ -23,7 +23,7 @@ OpenMesh on(const std::shared_ptr<MemoryNet>& net) {
   };
 }
 
-/// An agent on a thread of its own.
+/// An agent on its own thread.
 class RunningAgent {
  public:
   explicit RunningAgent(const std::shared_ptr<MemoryNet>& net, const std::string& join = {}) {
@@ -34,7 +34,7 @@ class RunningAgent {
     options.leave_limit = seconds(60);
     options.say = [this](const std::string& line) {
       std::lock_guard lock(mutex_);
-      said_ += line + '\n';
+      log_ += line + '\n';
     };
     auto agent = Agent::open(std::move(options));
     REQUIRE(agent);
@@ -51,19 +51,19 @@ class RunningAgent {
   void interrupt() { interrupted_ = true; }
   bool has_ended() const { return ended_.wait_for(milliseconds(0)) == std::future_status::ready; }
   Status outcome() { return ended_.get(); }
-  std::string said() const {
+  std::string log() const {
     std::lock_guard lock(mutex_);
-    return said_;
+    return log_;
   }
-  bool says(const std::string& text) const {
-    return comes_true([&] { return said().find(text) != std::string::npos; });
+  bool logs(const std::string& text) const {
+    return comes_true([&] { return log().find(text) != std::string::npos; });
   }
 
  private:
   std::string name_;
   std::atomic<bool> interrupted_ = false;
   mutable std::mutex mutex_;
-  std::string said_;
+  std::string log_;
   std::future<Status> ended_;
 };
 
@@ -95,7 +95,7 @@ class Program {
     options.place = place;
     options.who = "the test";
     options.trace = true;
-    options.say = [this](const std::string& line) { said += line + '\n'; };
+    options.say = [this](const std::string& line) { log += line + '\n'; };
     options.call_limit = options.answer_limit = options.end_limit = seconds(60);
     options.open = on(net);
     auto driver = Driver::open(std::move(options), plan);
@@ -122,7 +122,7 @@ class Program {
       return condition();
     });
   }
-  /// To the end.
+  /// Runs to the end.
   const RunTotals& go_on() {
     REQUIRE(poll_until([&] { return end_.has_come(); }));
     driver_->finish();
@@ -138,7 +138,7 @@ class Program {
 
   std::atomic<std::int64_t> trained = 0;
   std::atomic<int> steps = 0;
-  std::string said;
+  std::string log;
 
  private:
   std::shared_ptr<const Job> job_;
@@ -153,7 +153,7 @@ Plan long_plan() {
   return plan;
 }
 
-/// A job that nobody begins.
+/// A request for a job that no program starts.
 node::Ask ask_of(const std::string& who, const std::string& program, const std::string& agent) {
   const Plan plan = tiny_plan();
   node::Ask ask;
@@ -168,17 +168,17 @@ node::Ask ask_of(const std::string& who, const std::string& program, const std::
   return ask;
 }
 
-/// A mesh that answers whatever it is asked, and keeps what it is told.
+/// A mesh with scripted answers to messages between hosts.
 class FakePeer {
  public:
   using Answering = std::function<std::optional<node::Body>(const node::Body&)>;
   FakePeer(const std::shared_ptr<MemoryNet>& net, Answering answer) : answer_(std::move(answer)) {
     MeshEvents events;
     events.on_message = [this](PeerId peer, Address, Address, const Message& message) {
-      const auto said = decode_node(message);
-      if (!said) return;
-      if (const auto body = answer_(said->body))
-        mesh->send(peer, kHost, kHost, encode(NodeEnvelope{said->job, *body}));
+      const auto envelope = decode_node(message);
+      if (!envelope) return;
+      if (const auto body = answer_(envelope->body))
+        mesh->send(peer, kHost, kHost, encode(NodeEnvelope{envelope->job, *body}));
     };
     events.on_up = [](PeerId) {};
     events.on_gone = [](PeerId, const std::string&) {};
@@ -224,14 +224,14 @@ TEST_CASE("a job on two agents trains every sample, and leaves them free for the
                          totals.weights[i].bytes().begin()));
     weights = totals.weights;
   }
-  CHECK_THAT(one.said(), Contains("began the job of the test: shard 0, worker 0, worker 2") &&
-                             Contains("ended the job of the test: the run has ended; free"));
+  CHECK_THAT(one.log(), Contains("began the job of the test: shard 0, worker 0, worker 2") &&
+                            Contains("ended the job of the test: the run has ended; free"));
 }
 
-TEST_CASE("data that an agent cannot have is sent to it, once") {
+TEST_CASE("data that an agent cannot load is sent to it once") {
   register_data("brought along", [](std::uint64_t seed) {
     static int calls = 0;
-    // The first is the program's; at the agent there is nothing of the kind.
+    // The first call is the program's; the agent's fails.
     if (calls++ % 2 == 1) return Expected<TrainTest>(Error{"not here"});
     return load_data(plan::Synthetic{60, 20, plan::Clusters{3, 4, 3}}, seed);
   });
@@ -241,14 +241,14 @@ TEST_CASE("data that an agent cannot have is sent to it, once") {
   plan.data = plan::CustomData{"brought along"};
   Program program(net, {agent.name()}, plan);
   CHECK(program.run().end.samples_trained == 120);
-  CHECK_THAT(program.said, Contains("sending the data to " + agent.name() + ": 80 samples"));
-  CHECK_THAT(agent.said(), Contains("received the data"));
+  CHECK_THAT(program.log, Contains("sending the data to " + agent.name() + ": 80 samples"));
+  CHECK_THAT(agent.log(), Contains("received the data"));
   Program again(net, {agent.name()}, tiny_plan());
   CHECK(again.run().end.samples_trained == 120);
-  CHECK_THAT(again.said, !Contains("sending the data"));
+  CHECK_THAT(again.log, !Contains("sending the data"));
 }
 
-TEST_CASE("all that keeps nodes from a job is told at once") {
+TEST_CASE("one error lists all reasons for which nodes cannot take part") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent good(net);
   FakePeer old(net, [](const node::Body& body) -> std::optional<node::Body> {
@@ -257,7 +257,7 @@ TEST_CASE("all that keeps nodes from a job is told at once") {
     answer.version = "0.0.1";
     return answer;
   });
-  SECTION("nodes that are not there") {
+  SECTION("missing nodes") {
     Program program(net, {good.name(), "127.0.0.1:1", "127.0.0.1:2"}, tiny_plan());
     CHECK_THAT(program.prepare(), Contains("2 of 3 nodes") && Contains("127.0.0.1:1") &&
                                       Contains("127.0.0.1:2") &&
@@ -267,18 +267,18 @@ TEST_CASE("all that keeps nodes from a job is told at once") {
     Program program(net, {good.name(), good.name()}, tiny_plan());
     CHECK_THAT(program.prepare(), Contains("same node") && Contains("name it once"));
   }
-  SECTION("another version, and a device that is not there") {
+  SECTION("another version") {
     Plan plan = tiny_plan();
     Program program(net, {old.name()}, plan);
     CHECK_THAT(program.prepare(), Contains("it has Leeway 0.0.1, this program has") &&
                                       Contains("the same version everywhere"));
   }
-  // The good one was given back.
+  // The good agent is free again.
   Program program(net, {good.name()}, tiny_plan());
   CHECK(program.run().end.samples_trained == 120);
 }
 
-TEST_CASE("a second job at once is told whose job the agent has") {
+TEST_CASE("the refusal of a second job names the owner of the first") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);
   Program first(net, {agent.name()}, long_plan());
@@ -287,12 +287,12 @@ TEST_CASE("a second job at once is told whose job the agent has") {
   Program second(net, {agent.name()}, tiny_plan());
   CHECK_THAT(second.prepare(), Contains("is busy: it has been hosting the job of the test since"));
   first.vanish();
-  REQUIRE(agent.says("free"));
+  REQUIRE(agent.logs("free"));
   Program third(net, {agent.name()}, tiny_plan());
   CHECK(third.run().end.samples_trained == 120);
 }
 
-TEST_CASE("workers of an agent that leaves stop, and the run goes on without them") {
+TEST_CASE("workers of an agent that leaves stop, and the run continues without them") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent one(net);
   auto two = std::make_unique<RunningAgent>(net);
@@ -303,12 +303,12 @@ TEST_CASE("workers of an agent that leaves stop, and the run goes on without the
   two->interrupt();
   REQUIRE(program.poll_until([&] { return two->has_ended(); }));
   CHECK(two->outcome());
-  CHECK_THAT(two->said(), Contains("the workers here have left it"));
+  CHECK_THAT(two->log(), Contains("the workers here have left it"));
   std::unique_ptr<RunningAgent> three;  // ends with the job
   SECTION("until another one joins") {
     three = std::make_unique<RunningAgent>(net, program.driver().name());
     REQUIRE(program.poll_until([&] {
-      return program.said.find("goes on at node " + three->name()) != std::string::npos;
+      return program.log.find("continues at node " + three->name()) != std::string::npos;
     }));
     const int before = program.steps;
     REQUIRE(program.poll_until([&] { return program.steps > before + 20; }));
@@ -316,15 +316,15 @@ TEST_CASE("workers of an agent that leaves stop, and the run goes on without the
     REQUIRE(program.poll_until([&] { return four.has_ended(); }));
     CHECK_THAT(four.outcome().error().text, Contains("has all its 3 workers"));
   }
-  // Its shards are here: it stays.
+  // An agent with shards stays.
   one.interrupt();
-  CHECK(one.says("to end now would lose the job"));
+  CHECK(one.logs("ending now would lose the job"));
   program.driver().host().send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
   CHECK(program.go_on().end.reason == msg::RunEnded::Reason::interrupted);
   CHECK(comes_true([&] { return one.has_ended(); }));  // with the job
 }
 
-TEST_CASE("an agent gives up a program that is silent for long") {
+TEST_CASE("an agent ends the job of a program that is silent for too long") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);
   FakePeer program(net, [](const node::Body&) { return std::nullopt; });
@@ -333,10 +333,10 @@ TEST_CASE("an agent gives up a program that is silent for long") {
   Program second(net, {agent.name()}, tiny_plan());
   CHECK_THAT(second.prepare(), Contains("the job of the silent one"));
   program.mesh->fall_silent(peer);
-  CHECK(agent.says("gave back the job of the silent one: no sign of life"));
+  CHECK(agent.logs("gave back the job of the silent one: no sign of life"));
 }
 
-TEST_CASE("while an agent does not know whether its program lives, the next one waits") {
+TEST_CASE("while the connection to the program is lost, the next program's request waits") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);
   FakePeer program(net, [](const node::Body&) { return std::nullopt; });
@@ -358,21 +358,23 @@ TEST_CASE("while an agent does not know whether its program lives, the next one 
   program.mesh->hold_connection(old_job, true);
   next.say(new_job, 6, ask_of("the new one", next.name(), agent.name()));
   next.say(new_job, 6, node::Ping{});
-  REQUIRE(comes_true([&] { return pongs == 1; }));  // it has read the question before
+  REQUIRE(comes_true([&] { return pongs == 1; }));  // it has read the request before
   CHECK_FALSE(answered());
-  SECTION("until it is gone, and then has the node") {
+  SECTION("and is granted when the first program is gone") {
     program.mesh->leave(old_job);
     REQUIRE(comes_true(answered));
     CHECK(busy.front().empty());
   }
-  SECTION("until it is there again, and then is refused") {
+  SECTION("and is refused when the first program is back") {
     program.mesh->hold_connection(old_job, false);
     REQUIRE(comes_true(answered));
     CHECK_THAT(busy.front(), Contains("it has been hosting the job of the old one since"));
   }
 }
 
-TEST_CASE("a program that is taken for a node, and a node for a program, say what they are") {
+TEST_CASE(
+    "a program that is called as a node, and a node that is called as a program, name the "
+    "mistake") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);
   Program first(net, {agent.name()}, long_plan());
@@ -383,12 +385,12 @@ TEST_CASE("a program that is taken for a node, and a node for a program, say wha
   REQUIRE(first.poll_until(
       [&] { return prepared.wait_for(milliseconds(0)) == std::future_status::ready; }));
   CHECK_THAT(prepared.get(),
-             Contains(first.driver().name() + ": is a program, that of the test, not a node"));
+             Contains(first.driver().name() + ": is the program of the test, not a node"));
   RunningAgent lost(net, agent.name());
   REQUIRE(first.poll_until([&] { return lost.has_ended(); }));
   CHECK_THAT(lost.outcome().error().text,
              Contains(agent.name() + " is a node, not a program") &&
-                 Contains("for the job that is here " + first.driver().name()));
+                 Contains("the program of its job is at " + first.driver().name()));
 }
 
 }  // namespace leeway::test

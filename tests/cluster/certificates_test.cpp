@@ -1,5 +1,5 @@
-// Certificates: what is made serves in a handshake, the openssl command agrees, and what would not
-// serve is refused with a text that helps.
+// Certificates: made ones pass handshakes and the openssl command's checks; wrong ones are refused
+// with a remedy.
 #include "cluster/certificates.hpp"
 
 #include <sys/stat.h>
@@ -77,7 +77,7 @@ TEST_CASE("the openssl command finds nothing wrong with CA and nodes, as server 
   CHECK(openssl({"verify", "-CAfile", clusters.c + "/ca.pem", clusters.a + "/node.pem"}).code != 0);
 }
 
-TEST_CASE("certificates say what they are for, and whose they are") {
+TEST_CASE("certificates contain their purpose and owner") {
   TemporaryFolder folder;
   const auto made = make(options_of(folder / "ca", {"gpu-1.example", "10.0.0.7"}));
   const auto text_of = [&](const std::string& file) {
@@ -135,7 +135,7 @@ TEST_CASE("a certificate is valid from a day ago, for the days asked for, within
   CHECK(make(options).authority_until == "2136-10-30");
 }
 
-TEST_CASE("private keys are the owner's alone, whatever the umask") {
+TEST_CASE("only the owner can read private keys, with any umask") {
   TemporaryFolder folder;
   const ::mode_t before = ::umask(0);
   make(options_of(folder / "deep/er/ca/", {"a"}));
@@ -146,7 +146,7 @@ TEST_CASE("private keys are the owner's alone, whatever the umask") {
   CHECK(mode_of(folder / "deep/er/ca/a/node.key") == 0600);
 }
 
-TEST_CASE("a node that is added later is of the CA that is there") {
+TEST_CASE("a node that is added later uses the existing CA") {
   TemporaryFolder folder;
   const auto first = make(options_of(folder / "ca", {"a"}));
   const auto second = make(options_of(folder / "ca", {"b"}));
@@ -156,19 +156,19 @@ TEST_CASE("a node that is added later is of the CA that is there") {
   CHECK(handshake(folder / "ca/a", folder / "ca/b") == "");
 }
 
-TEST_CASE("a node that is there is kept, and nothing is made beside it") {
+TEST_CASE("an existing node is kept, and no other is made with it") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const std::string key = read_text(folder / "ca/a/node.key");
   CHECK_THAT(refusal_of(options_of(folder / "ca", {"b", "a"})),
-             Contains(folder / "ca/a is there already") && Contains("remove it"));
+             Contains(folder / "ca/a exists already") && Contains("remove it"));
   CHECK(read_text(folder / "ca/a/node.key") == key);
   CHECK_FALSE(fs::exists(folder / "ca/b"));
   const auto entries = std::distance(fs::directory_iterator(folder / "ca"), {});
   CHECK(entries == 3);  // the CA's two files and a
 }
 
-TEST_CASE("a CA that cannot make nodes is named, with what to do") {
+TEST_CASE("a CA that cannot make nodes is named, with a remedy") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const auto refused_after = [&](const std::string& change) {
@@ -199,7 +199,7 @@ TEST_CASE("a folder that cannot be made is refused") {
                Contains("cannot be made: ") && Contains("name a folder"));
 }
 
-TEST_CASE("names that are no host's name, and days that are none, are refused") {
+TEST_CASE("invalid host names and invalid numbers of days are refused") {
   TemporaryFolder folder;
   for (const std::string name :
        {"", "a/b", "..", ".", "-a", "a b", "a,DNS:b", "h\xc3\xa4", "ca.key", "ca.pem"})
@@ -215,7 +215,8 @@ TEST_CASE("names that are no host's name, and days that are none, are refused") 
   CHECK(refusal_of(options_of(folder / "ca", {std::string(64, 'a')})) == "");
 }
 
-TEST_CASE("two nodes of one CA talk, and each refuses a stranger who calls or is called") {
+TEST_CASE(
+    "two nodes of one CA connect, and each refuses a process without a certificate of that CA") {
   TwoClusters clusters;
   CHECK(handshake(clusters.a, clusters.b) == "");
   CHECK(handshake(clusters.a, clusters.a) == "");  // a node's folder may be shared
@@ -224,16 +225,16 @@ TEST_CASE("two nodes of one CA talk, and each refuses a stranger who calls or is
   CHECK_THAT(handshake(clusters.a, ""), Contains("peer did not return a certificate"));
 }
 
-TEST_CASE("whom one end alone trusts is refused by the other") {
+TEST_CASE("a certificate that only one end trusts is refused by the other") {
   TwoClusters clusters;
-  const std::string spy = clusters.folder / "spy";  // knows our CA, but has no certificate of it
+  const std::string spy = clusters.folder / "spy";  // trusts our CA, but has no certificate of it
   copy(clusters.c, spy);
   fs::copy_file(clusters.a + "/ca.pem", spy + "/ca.pem", fs::copy_options::overwrite_existing);
   CHECK(handshake(clusters.a, spy) == "the server: certificate verify failed");
   CHECK(handshake(spy, clusters.a) == "the client: certificate verify failed");
 }
 
-TEST_CASE("a node that has expired is refused by the others, and before that by its own check") {
+TEST_CASE("an expired node is refused by its own check and by the others") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   auto options = options_of(folder / "ca", {"old"}, -5 * kDay);
@@ -244,7 +245,7 @@ TEST_CASE("a node that has expired is refused by the others, and before that by 
              Contains("ca/old/node.pem expired on ") && Contains("make it anew with leeway cert"));
 }
 
-TEST_CASE("a TLS folder that serves passes the check, and one that does not is told why") {
+TEST_CASE("a valid TLS folder passes the check, and an invalid one is refused with the reason") {
   TwoClusters clusters;
   CHECK(refusal_of(clusters.a) == "");
   CHECK(refusal_of(clusters.c) == "");
@@ -278,7 +279,7 @@ TEST_CASE("a TLS folder that serves passes the check, and one that does not is t
   CHECK_THAT(refusal_of(""), Contains("\"\" is not a folder"));
 }
 
-/// What the openssl command makes of a root, a CA between, and a node: a TLS folder `node`.
+/// Makes a root, an intermediate CA and a node with the openssl command: a TLS folder `node`.
 constexpr const char* kOtherOrigin = R"(set -e
 exec >log 2>&1
 mkdir node
@@ -295,7 +296,7 @@ cat node.pem mid.pem >node/node.pem
 cp root.pem node/ca.pem
 )";
 
-TEST_CASE("certificates of another origin do as well if they serve both ends of a connection") {
+TEST_CASE("certificates from another tool work if they allow both ends of a connection") {
   for (const char* uses : {"serverAuth,clientAuth", "serverAuth", "clientAuth"}) {
     TemporaryFolder folder;
     std::ofstream(folder / "make.sh") << "cd " << folder / ""
@@ -320,7 +321,7 @@ TEST_CASE("a ca.pem of two CAs trusts the nodes of both") {
   CHECK(handshake(clusters.a, clusters.c) == "");
 }
 
-TEST_CASE("a check before the first day or after the CA's last one says which clock or file") {
+TEST_CASE("a check outside the period of validity names the clock or the file") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const auto text_at = [&](std::time_t later) {
@@ -334,7 +335,7 @@ TEST_CASE("a check before the first day or after the CA's last one says which cl
   CHECK_THAT(text_at(11 * kYear), Contains("a/ca.pem expired on ") && Contains("to all machines"));
 }
 
-TEST_CASE("a key that others may read, and an end that is near, are warned of") {
+TEST_CASE("a key that others may read, and a near expiry, give warnings") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const std::string a = folder / "ca/a";
@@ -349,7 +350,7 @@ TEST_CASE("a key that others may read, and an end that is near, are warned of") 
   CHECK_THAT(late[1], Contains("a/node.pem expires on "));
 }
 
-TEST_CASE("what fails here leaves no error in OpenSSL's queue for a connection to find") {
+TEST_CASE("failures leave no error in OpenSSL's queue for the next connection") {
   TwoClusters clusters;
   fs::copy_file(clusters.b + "/node.key", clusters.a + "/node.key",
                 fs::copy_options::overwrite_existing);

@@ -1,4 +1,4 @@
-// `leeway` and its commands for clusters: what they show, and what they answer to what is wrong.
+// The commands of `leeway` for clusters: their output, and their answers to mistakes.
 #include <filesystem>
 #include <utility>
 
@@ -14,17 +14,17 @@ std::vector<bool> answering(const nlohmann::json& status) {
   return answers;
 }
 
-/// What `leeway status` says, on the terminal and as JSON, once just these nodes answer: on a
-/// machine under load one may miss the limit.
+/// Errors and JSON of `leeway status`, once exactly these nodes answer: on a loaded machine, one
+/// may miss the limit.
 std::pair<std::string, nlohmann::json> status_of(const std::string& name,
                                                  const std::vector<bool>& answers) {
-  std::pair<std::string, nlohmann::json> said;
+  std::pair<std::string, nlohmann::json> printed;
   comes_true([&] {
     const auto status = run_program({kBin + "/leeway", "status", name, "--json"});
-    said = {status.err, nlohmann::json::parse(status.out, nullptr, false)};
-    return answering(said.second) == answers;
+    printed = {status.err, nlohmann::json::parse(status.out, nullptr, false)};
+    return answering(printed.second) == answers;
   });
-  return said;
+  return printed;
 }
 
 std::vector<pid_t> children_of(pid_t parent) {
@@ -47,7 +47,7 @@ std::vector<pid_t> children_of(pid_t parent) {
 
 }  // namespace
 
-TEST_CASE("status shows actors, clocks and links, whoever is asked") {
+TEST_CASE("every node's status shows actors, clocks and links") {
   TemporaryFolder folder;
   Nodes nodes(2);
   CHECK_THAT(run_program({kBin + "/leeway", "status", nodes[0].name()}).out, Contains("free"));
@@ -67,7 +67,7 @@ TEST_CASE("status shows actors, clocks and links, whoever is asked") {
   }
   CHECK_THAT(run_program({kBin + "/leeway", "status", program.name()}).out,
              Contains("shard 0, worker 0, worker 2"));
-  // One that stands still is named, and the others are shown.
+  // A stopped node is named, and the others are shown.
   nodes[1].process().signal(SIGSTOP);
   const auto [error, json] = status_of(program.name(), {true, true, false});
   nodes[1].process().signal(SIGCONT);
@@ -77,7 +77,7 @@ TEST_CASE("status shows actors, clocks and links, whoever is asked") {
   check_ends(program.process(), 130);
 }
 
-TEST_CASE("addresses that lead nowhere are answered with what would be right") {
+TEST_CASE("wrong addresses are refused with a remedy") {
   const auto run_leeway = [](std::vector<std::string> words) {
     words.insert(words.begin(), kBin + "/leeway");
     return run_program(words);
@@ -92,10 +92,10 @@ TEST_CASE("addresses that lead nowhere are answered with what would be right") {
       {{"join", "nonsense"}, 2, "\"nonsense\" is not a node; give HOST:PORT"},
       {{"status", "127.0.0.1:1"},
        1,
-       "127.0.0.1:1: nobody listens there; give the address of a node"},
+       "127.0.0.1:1: no process listens there; give the address of a node"},
       {{"join", "127.0.0.1:1"},
        2,
-       "nobody listens there; give the address that the program prints"},
+       "no process listens there; give the address that the program prints"},
       {{"node", "--listen", "127.0.0.1:99999"}, 2, "give 65535 at most"},
       {{"node", "--listen", "no-such-host.invalid:1"},
        2,
@@ -119,7 +119,7 @@ TEST_CASE("addresses that lead nowhere are answered with what would be right") {
                  Contains("linear-regression join PROGRAM:PORT") && Contains("\nExit codes: 0 "));
 }
 
-TEST_CASE("leeway up starts nodes, tells how to use them, and ends them") {
+TEST_CASE("leeway up starts nodes, prints how to use them, and ends them") {
   Process up({kBin + "/leeway", "up", "2"});
   REQUIRE(comes_true([&] { return up.out().find("Ctrl-C") != std::string::npos; }));
   const std::string text = up.out();
@@ -135,7 +135,7 @@ TEST_CASE("leeway up starts nodes, tells how to use them, and ends them") {
                            Contains(") has ended\n"));
 }
 
-TEST_CASE("leeway up names a node that was killed, and the others go on") {
+TEST_CASE("leeway up names a killed node, and the others continue") {
   Process up({kBin + "/leeway", "up", "2"});
   REQUIRE(comes_true([&] { return up.out().find("Ctrl-C") != std::string::npos; }));
   const auto nodes = children_of(up.pid());

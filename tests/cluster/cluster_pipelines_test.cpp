@@ -1,4 +1,4 @@
-// Pipelines over real processes: their weights, and what becomes of them when processes end.
+// Pipelines over real processes: their weights, and the effects of processes that end.
 #include <optional>
 #include <set>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 2000;
 
-/// A plan of two pipelines of two stages: workers 0 and 1, 2 and 3. Its file.
+/// Writes a plan of two pipelines of two stages, workers 0 and 1, 2 and 3. Returns its file.
 std::string plan_in(const TemporaryFolder& folder) {
   const std::string file = folder / "plan.toml";
   std::ofstream(file) << "name = \"piped\"\nworkers = 4\nshards = 2\nbatch = 16\n"
@@ -23,8 +23,8 @@ std::string plan_in(const TemporaryFolder& folder) {
   return file;
 }
 
-/// With a millisecond an operation. The shards are at node 1, and so is pipeline 0; pipeline 1 has
-/// its first stage at node 2 and its second at node 3.
+/// Each operation takes a millisecond. The shards are at node 1, and so is pipeline 0; pipeline 1
+/// has its first stage at node 2 and its second at node 3.
 std::vector<std::string> slow_pipelines(Nodes& nodes, const TemporaryFolder& folder) {
   return {kBin + "/leeway",
           "run",
@@ -88,15 +88,15 @@ TEST_CASE(
   Listener program(slow_pipelines(nodes, folder));
   REQUIRE(gets_going(folder));
   nodes[2].process().signal(SIGKILL);
-  REQUIRE(
-      program.says("pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 (stage 1): node " +
-                   nodes[2].name() + " is gone"));
+  REQUIRE(program.prints(
+      "pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 (stage 1): node " +
+      nodes[2].name() + " is gone"));
   std::optional<Listener> joined;
   if (joins) {
     joined.emplace(std::vector<std::string>{kBin + "/leeway", "join", program.name(), "--listen",
                                             "127.0.0.1:0"});
-    CHECK(program.says("worker 3 goes on at node " + joined->name()));
-    CHECK(program.says("pipeline 1 (workers 2 to 3) is back"));
+    CHECK(program.prints("worker 3 continues at node " + joined->name()));
+    CHECK(program.prints("pipeline 1 (workers 2 to 3) is back"));
   }
   interrupt_later(program.process(), folder / "run", kSamples);
   if (joined) check_ends(joined->process(), 0);
@@ -106,7 +106,7 @@ TEST_CASE(
   CHECK(lead.contains("ended") != joins);
 }
 
-TEST_CASE("a pipeline of which a node leaves comes back with the node that joins for it") {
+TEST_CASE("a pipeline whose node leaves comes back when another node joins") {
   TemporaryFolder folder;
   Nodes nodes(3);
   Listener program(slow_pipelines(nodes, folder));
@@ -115,10 +115,10 @@ TEST_CASE("a pipeline of which a node leaves comes back with the node that joins
   check_ends(nodes[2].process(), 0);
   CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
-  CHECK(program.says("worker 3 goes on at node " + joined.name()));
-  // The stage before it has stopped with it, and begins its next life where it is.
-  CHECK(program.says("worker 2 goes on at node " + nodes[1].name()));
-  CHECK(program.says("pipeline 1 (workers 2 to 3) is back"));
+  CHECK(program.prints("worker 3 continues at node " + joined.name()));
+  // The other stage has stopped with it, and begins its next life on the same node.
+  CHECK(program.prints("worker 2 continues at node " + nodes[1].name()));
+  CHECK(program.prints("pipeline 1 (workers 2 to 3) is back"));
   interrupt_later(program.process(), folder / "run", kSamples);
   check_ends(joined.process(), 0);
   check_trained_once(folder / "run", kSamples);

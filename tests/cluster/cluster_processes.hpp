@@ -1,6 +1,5 @@
 #pragma once
-// Clusters of real processes on loopback, for tests of what a user does and of what happens to the
-// processes.
+// Clusters of real processes on loopback.
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
@@ -40,7 +39,7 @@ class Listener {
     comes_true([&] { return !find().empty(); });
     return find();
   }
-  bool says(const std::string& text) {
+  bool prints(const std::string& text) {
     return comes_true([&] { return process_.err().find(text) != std::string::npos; });
   }
   Process& process() { return process_; }
@@ -66,7 +65,7 @@ class Nodes {
   }
   Listener& operator[](std::size_t index) { return *nodes_[index]; }
   std::size_t size() const { return nodes_.size(); }
-  /// The last line of each says that it is free.
+  /// The last line of each reports that it is free.
   bool all_free() {
     return comes_true([&] {
       for (const auto& node : nodes_)

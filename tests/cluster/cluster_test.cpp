@@ -1,4 +1,4 @@
-// Runs on clusters of real processes: what a user does, and what happens to the processes.
+// Runs on clusters of real processes: a user's actions, and faults of processes.
 #include "tests/cluster/cluster_processes.hpp"
 
 namespace leeway::test {
@@ -31,7 +31,7 @@ TEST_CASE("runs on three nodes, one after the other, give the weights of a run i
   }
 }
 
-TEST_CASE("a second program is told whose job the nodes have, and a missing node is named") {
+TEST_CASE("a second program is refused with the name of the first, and a missing node is named") {
   TemporaryFolder folder;
   Nodes nodes(2);
   Process first(slow_run(nodes, folder / "first"));
@@ -49,7 +49,7 @@ TEST_CASE("a second program is told whose job the nodes have, and a missing node
   CHECK(nodes.all_free());
 }
 
-TEST_CASE("data that a node does not find is sent to it") {
+TEST_CASE("data that a node cannot find is sent to it") {
   TemporaryFolder folder;
   {
     std::ofstream csv(folder / "data.csv");
@@ -60,7 +60,7 @@ TEST_CASE("data that a node does not find is sent to it") {
             "model = [{ linear.outputs = 2 }]\ndata.csv.train = \"data.csv\"\n";
   }
   Nodes nodes(1);
-  // From where the node is, the path leads to nothing.
+  // The path does not exist in the node's folder.
   const auto run =
       run_program({"/bin/sh", "-c",
                    "cd " + (folder / "") + " && exec " + kBin + "/leeway run plan.toml --out run " +
@@ -71,7 +71,7 @@ TEST_CASE("data that a node does not find is sent to it") {
   CHECK(read_json(folder / "run/result.json")["samples_trained"] == 800);
 }
 
-TEST_CASE("a run goes on when a node with workers dies, and trains every sample once") {
+TEST_CASE("when a node with workers dies, the run continues and trains every sample once") {
   TemporaryFolder folder;
   Nodes nodes(3);
   Process program(slow_run(nodes, folder / "run", "5"));
@@ -83,7 +83,8 @@ TEST_CASE("a run goes on when a node with workers dies, and trains every sample 
   check_trained_once(folder / "run", kSamples, 5);
 }
 
-TEST_CASE("workers of a node that stood still come back, and every sample is trained once") {
+TEST_CASE(
+    "workers of a stopped node come back when it continues, and every sample is trained once") {
   TemporaryFolder folder;
   const std::string silence = "2s";
   Nodes nodes(3, silence);
@@ -101,7 +102,7 @@ TEST_CASE("workers of a node that stood still come back, and every sample is tra
   CHECK(nodes.all_free());
 }
 
-TEST_CASE("Ctrl-C at a node lets its workers leave, and another one can join for them") {
+TEST_CASE("Ctrl-C at a node lets its workers leave, and another node can take them over") {
   TemporaryFolder folder;
   Nodes nodes(3);
   Listener program(slow_run(nodes, folder / "run"));
@@ -111,9 +112,9 @@ TEST_CASE("Ctrl-C at a node lets its workers leave, and another one can join for
   CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
   // A node with a shard stays.
   nodes[0].process().signal(SIGINT);
-  CHECK(nodes[0].says("to end now would lose the job"));
+  CHECK(nodes[0].prints("ending now would lose the job"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
-  CHECK(program.says("worker 2 goes on at node " + joined.name()));
+  CHECK(program.prints("worker 2 continues at node " + joined.name()));
   const auto late = run_program({kBin + "/leeway", "join", program.name()});
   CHECK(late.code == 2);
   CHECK_THAT(late.err, Contains("has all its 3 workers"));
@@ -123,21 +124,21 @@ TEST_CASE("Ctrl-C at a node lets its workers leave, and another one can join for
   check_trained_once(folder / "run", kSamples);
 }
 
-TEST_CASE("a worker that was placed later comes with the node that joins") {
+TEST_CASE("a worker that was placed later starts on the node that joins") {
   TemporaryFolder folder;
   Nodes nodes(2);
   Listener program(slow_run(nodes, folder / "run") +
                    std::vector<std::string>{"--place", "worker2=later"});
   REQUIRE(gets_going(folder / "run"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
-  CHECK(program.says("worker 2 goes on at node " + joined.name()));
-  CHECK(joined.says("worker 2 of the job of linear-regression"));
+  CHECK(program.prints("worker 2 continues at node " + joined.name()));
+  CHECK(joined.prints("worker 2 of the job of linear-regression"));
   interrupt_later(program.process(), folder / "run", kSamples);
   check_ends(joined.process(), 0);
   check_trained_once(folder / "run", kSamples);
 }
 
-TEST_CASE("a run whose shard's node dies fails, names it, and leaves the other nodes free") {
+TEST_CASE("when a shard's node dies, the run fails and names it, and the other nodes are free") {
   TemporaryFolder folder;
   Nodes nodes(2);
   Process program(slow_run(nodes, folder / "run"));
@@ -146,7 +147,7 @@ TEST_CASE("a run whose shard's node dies fails, names it, and leaves the other n
   nodes[0].process().signal(SIGKILL);
   check_ends(program, 1);
   CHECK_THAT(program.err(), Contains("shard 0") && Contains(name));
-  CHECK(nodes[1].says("free"));
+  CHECK(nodes[1].prints("free"));
 }
 
 TEST_CASE("nodes are free when their program dies, and when it is interrupted") {
@@ -158,7 +159,7 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
     program.signal(SIGKILL);
     program.wait();
   }
-  // The next one need not wait until they are.
+  // The next program need not wait for that.
   Process program(slow_run(nodes, folder / "interrupted"));
   REQUIRE(gets_going(folder / "interrupted"));
   program.signal(SIGINT);
@@ -172,7 +173,7 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
   }
 }
 
-TEST_CASE("with certificates of one authority nodes talk over TLS, and without one they do not") {
+TEST_CASE("nodes connect over TLS with certificates of one authority only") {
   TemporaryFolder folder;
   for (const char* keys : {"ours", "theirs"})
     REQUIRE(run_program({kBin + "/leeway", "cert", folder / keys, "--node", "127.0.0.1"}).code ==
@@ -187,14 +188,14 @@ TEST_CASE("with certificates of one authority nodes talk over TLS, and without o
   };
   for (const auto& flags : {std::vector<std::string>{},
                             std::vector<std::string>{"--tls", folder / "theirs/127.0.0.1"}}) {
-    const auto stranger = run_with(flags);
-    CHECK(stranger.code == 2);
-    CHECK_THAT(stranger.err, Contains("2 of 2 nodes cannot take part"));
+    const auto unknown = run_with(flags);
+    CHECK(unknown.code == 2);
+    CHECK_THAT(unknown.err, Contains("2 of 2 nodes cannot take part"));
   }
   const auto run = run_with({"--tls", folder / "ours/127.0.0.1"});
   INFO(run.err);
   CHECK(run.code == 0);
-  // It listens on all addresses, and names the one at which these nodes can call it.
+  // It listens on all addresses, and prints the one at which these nodes reach it.
   CHECK_THAT(run.err, Contains("listening on 127.0.0.1:"));
   CHECK(nodes.all_free());
 }

@@ -1,4 +1,4 @@
-// Frames and what waits to be sent, without a network: their bytes, hostile ones, turns, windows.
+// Frames and outgoing queues without a network: bytes, hostile bytes, turns, windows.
 #include <catch2/catch.hpp>
 
 #include "core/limits.hpp"
@@ -31,10 +31,10 @@ struct Bytes final : Sink, Source {
   std::size_t at = 0;
 };
 
-/// A receiver of frames, as a link is one.
+/// Receives frames as a link does.
 struct Receiver {
   ~Receiver() { inbounds::close(inbound->token()); }
-  /// False: it was no frame.
+  /// False: malformed.
   bool receive(Frame frame) {
     frame.token = inbound->token();
     Bytes bytes;
@@ -54,7 +54,7 @@ struct Receiver {
       come.push_back({PeerId(), whole->from, whole->to, whole->message()});
     return true;
   }
-  /// Of a bulk connection: chunks come without a frame around them.
+  /// From a bulk connection: chunks have no frame.
   bool receive_bulk(const Frame& frame) {
     if (frame.kind == FrameKind::letter) return receive(frame);
     const auto arrival = inbound->find(frame.number);
@@ -81,7 +81,8 @@ struct Receiver {
   std::vector<Received> come;
 };
 
-TEST_CASE("what next() gives rebuilds every message in the order of its pair, within the window") {
+TEST_CASE(
+    "the frames of next() rebuild every message in the order of its pair, within the window") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     Rng random(seed);
@@ -99,7 +100,7 @@ TEST_CASE("what next() gives rebuilds every message in the order of its pair, wi
     while (!out.empty()) {
       if (auto frame = out.next()) {
         REQUIRE(receiver.receive(std::move(*frame)));
-        // Letters may be larger than the window; then no other is under way with them.
+        // A letter may be larger than the window; then no other frame is in flight.
         REQUIRE(out.under_way() <= std::max(window, window / 4 + kInlineBytes + 4096));
         REQUIRE(out.under_way() == receiver.cost);
       } else {
@@ -115,7 +116,7 @@ TEST_CASE("what next() gives rebuilds every message in the order of its pair, wi
   }
 }
 
-TEST_CASE("messages of a pair come in order, whichever of two connections is faster") {
+TEST_CASE("messages of a pair arrive in order over two connections of any speed") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     Rng random(seed);
@@ -151,7 +152,7 @@ TEST_CASE("messages of a pair come in order, whichever of two connections is fas
   }
 }
 
-TEST_CASE("bytes of a bulk connection do not come on the other, nor the other way round") {
+TEST_CASE("frames of the bulk connection are refused on the other, and the reverse") {
   Receiver receiver;
   Outbound out(1u << 20, 50'000);
   out.use_bulk(GENERATE(true, false));
@@ -171,7 +172,7 @@ TEST_CASE("pairs take turns") {
   for (std::size_t i = 0; i < numbers.size(); ++i) CHECK(numbers[i] == i % 2);
 }
 
-TEST_CASE("after a restart the rest of what had begun is not sent, and all else is") {
+TEST_CASE("after a restart, begun messages are dropped and all others are sent") {
   Outbound out(4u << 20, 1u << 20);
   Receiver before, after;
   out.put(kWorker0, kShard0, message_of(0, {3u << 20}));
@@ -235,11 +236,10 @@ TEST_CASE("a frame that is cut short or changed is refused or harmless") {
   }
 }
 
-TEST_CASE("what a letter announces takes no memory before it comes") {
+TEST_CASE("announced bytes take no memory before they arrive") {
   Receiver receiver;
   Bytes bytes = saved(letter(receiver.inbound->token(), message_of(1, {70'000})));
-  // The size of the blob stands behind kind, token, number, order, two addresses, two counts,
-  // header.
+  // The size of the blob follows kind, token, number, order, two addresses, two counts, header.
   const std::size_t at = 1 + 8 + 8 + 8 + 5 + 5 + 4 + 4 + 16;
   std::uint64_t mark = 0;
   std::memcpy(&mark, bytes.all.data() + at, 8);
@@ -257,7 +257,7 @@ TEST_CASE("what a letter announces takes no memory before it comes") {
   CHECK(host_pool_counts().bytes_in_use == before);
 }
 
-TEST_CASE("a chunk of no message, or of more than is left, is refused") {
+TEST_CASE("a chunk of an unknown message, or with too many bytes, is refused") {
   Receiver receiver;
   Outbound out(1u << 20, 50'000);
   out.put(kWorker0, kShard0, message_of(3, {120'000}));
@@ -272,7 +272,7 @@ TEST_CASE("a chunk of no message, or of more than is left, is refused") {
   CHECK_FALSE(receiver.receive(second));  // it has ended
 }
 
-TEST_CASE("a frame of a connection that nobody knows is not looked into") {
+TEST_CASE("a frame of an unknown connection is loaded only up to its token") {
   Bytes bytes = saved(letter(12345, message_of(1, {100})));
   Frame loaded;
   REQUIRE(load(loaded, bytes));

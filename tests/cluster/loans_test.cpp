@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
 
-/// Another process with a Borrower, which does what it is asked.
+/// Another process with a Borrower, which follows requests.
 class Peer {
  public:
   explicit Peer(const LoanLimits& limits = {}) {
@@ -124,7 +124,7 @@ Blob filled(std::size_t bytes, int value) {
   return blob;
 }
 
-/// Memory of the whole system that is shared.
+/// Shared memory of the whole system.
 std::size_t shared_bytes() {
   std::ifstream info("/proc/meminfo");
   for (std::string word; info >> word;)
@@ -139,7 +139,7 @@ std::size_t shared_bytes() {
 
 }  // namespace
 
-TEST_CASE("another process reads a loan where it lies, and its return costs no message") {
+TEST_CASE("another process reads a loan in place, and its return costs no message") {
   Pair pair;
   Blob blob = filled(kMiB, 3);
   const Loan loan = pair.lend(blob);
@@ -153,7 +153,7 @@ TEST_CASE("another process reads a loan where it lies, and its return costs no m
   REQUIRE(taken.ok);
   CHECK(taken.words[0] == 3 * kMiB);
   CHECK(taken.words[1] == 1);  // in place
-  // Against the rule, to see that there is one copy of the bytes.
+  // Breaks the rule on purpose: there is only one copy of the bytes.
   blob.mutable_data()[5] = std::byte{4};
   CHECK(pair.peer.ask(Ask::sum, 0) == 3 * kMiB + 1);
 
@@ -167,7 +167,7 @@ TEST_CASE("another process reads a loan where it lies, and its return costs no m
   CHECK(pair.peer.ask(Ask::borrowed, 0) == 0);
 }
 
-TEST_CASE("a blob is not written anew while a stopped borrower may read it") {
+TEST_CASE("a blob is not reused while a stopped borrower may read it") {
   Pair pair;
   Blob blob = filled(kMiB, 3);
   const std::byte* const bytes = blob.data();
@@ -189,7 +189,7 @@ TEST_CASE("a blob is not written anew while a stopped borrower may read it") {
   CHECK(Blob::allocate(kMiB).data() == bytes);  // the pool hands out what came last
 }
 
-TEST_CASE("what lies outside the arena or is empty is not lent") {
+TEST_CASE("blobs outside the arena and empty blobs are not lent") {
   Pair pair;
   CHECK_FALSE(pair.lender.lend(Blob()));
   CHECK_FALSE(pair.lender.lend(Blob::allocate(0)));
@@ -197,7 +197,7 @@ TEST_CASE("what lies outside the arena or is empty is not lent") {
   CHECK(pair.lender.loans() == 0);
 }
 
-TEST_CASE("a loan that says anything else than what was lent is refused") {
+TEST_CASE("a changed loan is refused") {
   Pair pair({.loans = 8, .lent_bytes = 4 * kMiB});
   const Loan loan = pair.lend(filled(kMiB, 3));
   const std::uint64_t end = shared_arena()->name().bytes;
@@ -238,7 +238,7 @@ TEST_CASE("loans before the lender's memory is known are refused") {
   CHECK(peer.refuses({4096, 4096, 1, 1, 0}));
 }
 
-TEST_CASE("an offer that leads elsewhere makes neither a lender nor a borrower") {
+TEST_CASE("an offer with a wrong address makes neither a lender nor a borrower") {
   REQUIRE(use_shared_arena());
   Peer peer;
   auto borrower = Borrower::create();
@@ -271,7 +271,7 @@ TEST_CASE("an offer that leads elsewhere makes neither a lender nor a borrower")
   CHECK_FALSE(Lender::create(right));
 }
 
-TEST_CASE("a borrower that keeps too much copies, and returns at once") {
+TEST_CASE("a borrower that holds too much makes a copy and returns the loan at once") {
   Pair pair({.borrowed_bytes = 2 * kMiB});
   REQUIRE(pair.peer.borrow(pair.lend(filled(kMiB, 1)), 0).words[1] == 1);
   REQUIRE(pair.peer.borrow(pair.lend(filled(kMiB, 2)), 1).words[1] == 1);
@@ -287,7 +287,7 @@ TEST_CASE("a borrower that keeps too much copies, and returns at once") {
   CHECK(pair.peer.ask(Ask::sum, 2) == 3 * kMiB);
 }
 
-TEST_CASE("a lender lends no more blobs and bytes than it may") {
+TEST_CASE("a lender keeps its limits of blobs and bytes") {
   Pair few({.loans = 2});
   const Blob blob = filled(kMiB, 1);
   const Loan first = few.lend(blob);
@@ -308,7 +308,7 @@ TEST_CASE("a lender lends no more blobs and bytes than it may") {
   CHECK(small.lender.lent_bytes() == 2 * kMiB);
 }
 
-TEST_CASE("loans whose messages were lost with a connection come back with the next one") {
+TEST_CASE("loans whose messages were lost come back with the next connection") {
   Pair pair;
   Blob lost = filled(kMiB, 1), taken = filled(kMiB, 2);
   const Loan late = pair.lend(lost);
@@ -336,7 +336,7 @@ TEST_CASE("loans whose messages were lost with a connection come back with the n
   CHECK_FALSE(pair.lender.reconnect(other));
 }
 
-TEST_CASE("a borrower that is given up renounces what it has not taken, and returns the rest") {
+TEST_CASE("a destroyed borrower renounces untaken loans and returns the others") {
   Pair pair;
   Blob lost = filled(kMiB, 1), taken = filled(kMiB, 2);
   pair.lend(lost);
@@ -365,7 +365,7 @@ TEST_CASE("kill -9 of a borrower ends its loans") {
   CHECK_FALSE(pair.lender.lend(blob));
 }
 
-TEST_CASE("kill -9 of a lender leaves what was borrowed readable, and then nothing behind") {
+TEST_CASE("after kill -9 of a lender, borrowed blobs stay readable, and no memory is left later") {
   REQUIRE(use_shared_arena());
   constexpr std::size_t kLarge = 256 * kMiB;
   Peer peer({.borrowed_bytes = kLarge});

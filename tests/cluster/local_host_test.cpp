@@ -1,4 +1,4 @@
-// The local host: the same roles as in the small test host, on real threads.
+// The local host: roles on real threads.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
@@ -43,7 +43,7 @@ class Echo final : public Role {
   int count_ = 0;
 };
 
-/// Throws when told anything; the other end watches it.
+/// Throws at every message; a Watcher watches it.
 class Fragile final : public Role {
  public:
   void on_message(Address, const Message&, Outbox&) override {
@@ -105,7 +105,7 @@ TEST_CASE("messages between actors arrive") {
   CHECK(done.get_future().wait_for(kPatience) == std::future_status::ready);
 }
 
-TEST_CASE("a role that throws ends, and whoever watches it is told why") {
+TEST_CASE("a role that throws ends, and its watcher gets the reason") {
   std::promise<std::string> reason;
   LocalHost host({});
   host.add(address_of(ShardId(0)), std::make_shared<Fragile>());
@@ -155,7 +155,7 @@ TEST_CASE(
   CHECK(same_bits(flat(first), tested));
 }
 
-TEST_CASE("the bound holds on real threads, and every sample is trained once") {
+TEST_CASE("the staleness bound holds on real threads, and every sample is trained once") {
   for (const std::uint32_t bound : {0u, 1u, 3u}) {
     Plan plan = tiny_plan();
     plan.consistency = plan::Ssp{bound};
@@ -172,7 +172,7 @@ TEST_CASE("the bound holds on real threads, and every sample is trained once") {
   }
 }
 
-TEST_CASE("on real threads, a bound that moves keeps its range beside a worker that is slow") {
+TEST_CASE("on real threads, an adaptive bound stays in its range with a slow worker") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Adaptive{1, 4};
   plan.workers = 4;
@@ -190,7 +190,7 @@ TEST_CASE("on real threads, a bound that moves keeps its range beside a worker t
   CHECK(result.totals.last.refused == 0);
 }
 
-TEST_CASE("on real threads, a worker that is slow computes fewer samples by speed, all once") {
+TEST_CASE("on real threads, a slow worker gets fewer samples by speed, and each is trained once") {
   Plan plan = tiny_plan();
   plan.consistency = GENERATE(plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}));
   plan.data = plan::Synthetic{4000, 20, plan::Clusters{10, 64, 3}};
@@ -241,12 +241,11 @@ TEST_CASE("workers that throw or are killed are evicted, and every sample is sti
   CHECK_FALSE(result.totals.workers[2].end.empty());
 }
 
-TEST_CASE(
-    "workers crash and come back, join late and stand still, and every sample is trained once") {
+TEST_CASE("workers crash and come back, join late and freeze, and every sample is trained once") {
   Plan plan = tiny_plan();
   plan.workers = 4;
   plan.stop.epochs = 60;
-  // So that the run is long enough for all of it.
+  // Makes the run long enough for all faults.
   plan.stragglers = {{0, true, plan::Pauses{2, 1u}}};
   plan.faults = {{address_of(WorkerId(1)), std::int64_t{5}, 0, plan::Crash{0.05}},
                  {address_of(WorkerId(2)), 0.02, 0, plan::Joins{}},
@@ -261,14 +260,14 @@ TEST_CASE(
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 60 * 60);
   CHECK(result.totals.last.malformed == 0);
-  // The lives of a worker are told together.
+  // Totals include all lives of a worker.
   for (const auto& worker : result.totals.workers) CHECK(worker.samples > 100);
   CHECK(result.totals.workers[1].end == "fault of the plan: crash");
   CHECK(result.totals.workers[1].back);
   CHECK(result.totals.workers[2].end.empty());
 }
 
-TEST_CASE("in its steady state a run takes no memory from the system for tensors") {
+TEST_CASE("in its steady state, a run allocates no tensor memory from the system") {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{2000, 20, plan::Clusters{10, 64, 3}};
   plan.model = {plan::Linear{256}, plan::Relu{}, plan::Linear{10}};
@@ -287,15 +286,15 @@ TEST_CASE("in its steady state a run takes no memory from the system for tensors
   plan.batch = 8;
   plan.prefetch = true;
   plan.stop.epochs = 4;
-  // The first run fills the pool, the second lives on it.
+  // The first runs fill the pool.
   REQUIRE(run(plan, kQuiet).ok());
   REQUIRE(run(plan, kQuiet).ok());
   const auto before = host_pool_counts();
   REQUIRE(run(plan, kQuiet).ok());
   const auto after = host_pool_counts();
   CHECK(after.reuses - before.reuses > 1000);
-  // How many buffers are alive at once depends on the threads' timing, so a few more may be needed:
-  // not one an iteration.
+  // The number of live buffers depends on timing, so some allocations may remain: far fewer than
+  // one for each of the 1000 iterations.
   CHECK(after.system_allocations - before.system_allocations < 100);
 }
 

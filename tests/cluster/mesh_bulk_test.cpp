@@ -1,5 +1,4 @@
-// Bulk connections: what travels on them, what happens when they cannot be made or are lost, and
-// strangers who call where they are taken.
+// Bulk connections: their traffic, failures to make them, their loss, and unknown callers.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -19,7 +18,7 @@ using namespace leeway::cluster;
 constexpr Address kWorker0{RoleKind::worker, 0}, kShard0{RoleKind::shard, 0};
 constexpr MeshOptions kTcp{.transport = Transport::tcp};
 
-/// Sends large messages, one after the other, until they leave on a bulk connection; how many.
+/// Sends large messages until they use a bulk connection. Returns their number.
 std::uint64_t send_until_bulk(Station& a, PeerId peer, Station& b, std::uint64_t sent = 0) {
   while (!a.mesh().counts(peer).bulk && sent < 1000) {
     a.mesh().send(peer, kWorker0, kShard0, message_of(sent++, {1u << 20}));
@@ -38,7 +37,7 @@ void check_in_order(const std::vector<Received>& received) {
   }
 }
 
-/// Connections of this process that are none of the two meshes' own, from both ends.
+/// Both ends of the connections of this process other than the two meshes' own.
 std::vector<int> bulk_sockets(std::uint16_t one, std::uint16_t other) {
   const auto port = [](int socket, auto* name) {
     sockaddr_in address{};
@@ -58,10 +57,10 @@ std::vector<int> bulk_sockets(std::uint16_t one, std::uint16_t other) {
   return found;
 }
 
-TEST_CASE("large blobs leave on a bulk connection, from the caller and from the called") {
+TEST_CASE("large blobs use bulk connections in both directions") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
-  REQUIRE(b.told("up 0"));
+  REQUIRE(b.logged("up 0"));
   CHECK_FALSE(a.mesh().counts(to_b).bulk);
   send_until_bulk(a, to_b, b);
   send_until_bulk(b, PeerId(0), a);
@@ -81,31 +80,31 @@ TEST_CASE("small messages and large ones of a pair keep their order on two conne
   check_in_order(received);
 }
 
-TEST_CASE("who leaves is gone after all that it had sent on both connections") {
+TEST_CASE("a peer that leaves is gone after its messages of both connections") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
   const std::uint64_t begun = send_until_bulk(a, to_b, b);
   for (std::uint64_t i = begun; i < begun + 20; ++i)
     a.mesh().send(to_b, kWorker0, kShard0, message_of(i, {1u << 20}));
   a.mesh().leave(to_b);
-  REQUIRE(b.told("gone 0: left"));
+  REQUIRE(b.logged("gone 0: left"));
   const auto received = b.received(1);
   REQUIRE(received.size() == begun + 20);
   check_in_order(received);
 }
 
-TEST_CASE("when bulk connections alone are cut, the whole connection is made again") {
+TEST_CASE("when only bulk connections are cut, the whole connection is made again") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
   const std::uint64_t begun = send_until_bulk(a, to_b, b);
   for (const int socket : bulk_sockets(a.mesh().port(), b.mesh().port()))
     shutdown(socket, SHUT_RDWR);
-  REQUIRE(a.told("reconnected 0"));
-  REQUIRE(b.told("reconnected 0"));
+  REQUIRE(a.logged("reconnected 0"));
+  REQUIRE(b.logged("reconnected 0"));
   send_until_bulk(a, to_b, b, begun);
 }
 
-TEST_CASE("bulk connections that are cut while all kinds of messages come do no harm") {
+TEST_CASE("cuts of bulk connections under mixed traffic are repaired") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
   std::uint64_t sent = send_until_bulk(a, to_b, b);
@@ -120,10 +119,10 @@ TEST_CASE("bulk connections that are cut while all kinds of messages come do no 
           shutdown(socket, SHUT_RDWR);
     }
     const auto reconnected = [&](Station& station) {
-      return std::ranges::count(station.news(), "reconnected 0") >= cuts;
+      return std::ranges::count(station.log(), "reconnected 0") >= cuts;
     };
     REQUIRE(comes_true([&] { return reconnected(a) && reconnected(b); }));
-    // The connection carries what is sent now.
+    // The new connection works.
     b.forget();
     REQUIRE(comes_true([&] {
       a.mesh().send(to_b, kWorker0, kShard0, message_of(0, {1u << 20}));
@@ -132,12 +131,12 @@ TEST_CASE("bulk connections that are cut while all kinds of messages come do no 
   }
 }
 
-TEST_CASE("bulk connections that both sides ask for at once are made once") {
+TEST_CASE("bulk connections that both sides request at once are made once") {
   for (int i = 0; i < 20; ++i) {
     INFO("round " << i);
     Station a(kTcp), b(kTcp);
     const PeerId to_b = a.must_call(b.mesh().port());
-    REQUIRE(b.told("up 0"));
+    REQUIRE(b.logged("up 0"));
     std::thread other(
         [&] { b.mesh().send(PeerId(0), kWorker0, kShard0, message_of(0, {1u << 20})); });
     a.mesh().send(to_b, kWorker0, kShard0, message_of(0, {1u << 20}));
@@ -148,14 +147,14 @@ TEST_CASE("bulk connections that both sides ask for at once are made once") {
     b.mesh().send(PeerId(0), kWorker0, kShard0, message_of(1, {1u << 20}));
     REQUIRE(a.received(2).size() == 2);
     REQUIRE(b.received(2).size() == 2);
-    // A connection that was closed at one end would be noticed after a while.
+    // A half-closed connection would be noticed after a while.
     std::this_thread::sleep_for(std::chrono::milliseconds(i == 19 ? 500 : 0));
-    CHECK(a.told_of_peers() == std::vector<std::string>{"up 0"});
-    CHECK(b.told_of_peers() == std::vector<std::string>{"up 0"});
+    CHECK(a.log_of_peers() == std::vector<std::string>{"up 0"});
+    CHECK(b.log_of_peers() == std::vector<std::string>{"up 0"});
   }
 }
 
-TEST_CASE("where bulk connections are not taken, large blobs travel with all others") {
+TEST_CASE("without bulk connections, large blobs use the ordinary connection") {
   MeshOptions without = kTcp;
   without.bulk = false;
   const bool caller = GENERATE(true, false);
@@ -169,7 +168,7 @@ TEST_CASE("where bulk connections are not taken, large blobs travel with all oth
   CHECK_FALSE(a.mesh().counts(to_b).bulk);
 }
 
-// Strangers.
+// Unknown callers.
 
 struct Taken {
   explicit Taken(const std::string& folder = "") {
@@ -209,26 +208,26 @@ struct Taken {
   std::unique_ptr<BulkListener> listener;
 };
 
-TEST_CASE("a bulk connection is taken from those who know the token") {
+TEST_CASE("a bulk connection is taken only with a known token") {
   Taken here;
   CHECK(here.lets_in());
   CHECK(here.has_taken(1));
   CHECK_FALSE(open_bulk("127.0.0.1", here.listener->port(), nullptr, {.token = 8}, seconds(60)));
-  CHECK(here.noted("it is nobody's"));
+  CHECK(here.noted("no matching connection"));
   CHECK(here.taken == 1);
 }
 
-TEST_CASE("garbage and a hundred callers who say nothing keep nobody from being let in") {
+TEST_CASE("garbage and a hundred silent callers do not block a valid caller") {
   Taken here;
   std::vector<Socket> idle;
   for (int i = 0; i < 100; ++i) idle.push_back(connect_to(here.listener->port()));
   connect_to(here.listener->port()).write("GET / HTTP/1.1\r\nHost: leeway.example\r\n\r\n");
-  CHECK(here.noted("it is nobody's"));
-  CHECK(here.noted("too many did not say"));
+  CHECK(here.noted("no matching connection"));
+  CHECK(here.noted("too many callers without a greeting"));
   CHECK(here.lets_in());
 }
 
-TEST_CASE("over TLS a bulk connection is taken from processes of the same cluster alone") {
+TEST_CASE("over TLS, a bulk connection is taken only from processes of the same cluster") {
   const TemporaryFolder folder;
   for (const std::string cluster : {"own", "other"})
     REQUIRE(make_certificates({.folder = folder / cluster, .nodes = {"node"}}));
@@ -250,7 +249,7 @@ TEST_CASE("large blobs travel over TLS on bulk connections, both ways") {
   const MeshOptions options{.tls = folder / "tls/node", .transport = Transport::tcp};
   Station a(options), b(options);
   const PeerId to_b = a.must_call(b.mesh().port());
-  REQUIRE(b.told("up 0"));
+  REQUIRE(b.logged("up 0"));
   std::uint64_t there = send_until_bulk(a, to_b, b), back = send_until_bulk(b, PeerId(0), a);
   for (int i = 0; i < 20; ++i) {
     a.mesh().send(to_b, kWorker0, kShard0, message_of(there++, {5u << 20}));

@@ -1,6 +1,5 @@
 #pragma once
-// What the tests of the mesh share: a mesh that writes down what it tells, and messages of known
-// bytes.
+// For the tests of the mesh: a mesh that logs its callbacks, and messages of known bytes.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -47,8 +46,8 @@ struct Received {
   Message message;
 };
 
-/// A mesh and what it told, in order: "up 0", "silent 0", "gone 0: left", "note: ...". An echo
-/// sends messages back and prints what it is told.
+/// A mesh and the log of its callbacks: "up 0", "silent 0", "gone 0: left", "note: ...". An echo
+/// sends messages back and prints its log.
 class Station {
  public:
   explicit Station(const MeshOptions& options = {}, bool echo = false)
@@ -62,12 +61,12 @@ class Station {
       received_.push_back({peer, from, to, std::move(message)});
       changed_.notify_all();
     };
-    events.on_up = [this](PeerId peer) { tell("up", peer); };
-    events.on_silent = [this](PeerId peer) { tell("silent", peer); };
-    events.on_heard = [this](PeerId peer) { tell("heard", peer); };
-    events.on_reconnected = [this](PeerId peer) { tell("reconnected", peer); };
+    events.on_up = [this](PeerId peer) { write_event("up", peer); };
+    events.on_silent = [this](PeerId peer) { write_event("silent", peer); };
+    events.on_heard = [this](PeerId peer) { write_event("heard", peer); };
+    events.on_reconnected = [this](PeerId peer) { write_event("reconnected", peer); };
     events.on_gone = [this](PeerId peer, const std::string& reason) {
-      tell("gone", peer, ": " + reason);
+      write_event("gone", peer, ": " + reason);
     };
     events.on_note = [this](const std::string& note) { write("note: " + note); };
     auto opened = cluster::open_mesh_of(options, std::move(events), protocol);
@@ -92,33 +91,33 @@ class Station {
     return *peer;
   }
 
-  /// False: it was not told in time.
-  bool told(const std::string& beginning, std::chrono::nanoseconds patience = kPatience) {
+  /// Waits for a line with this beginning. False: none in time.
+  bool logged(const std::string& beginning, std::chrono::nanoseconds patience = kPatience) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, patience, [&] {
       return std::ranges::any_of(
-          news_, [&](const std::string& piece) { return piece.starts_with(beginning); });
+          log_, [&](const std::string& piece) { return piece.starts_with(beginning); });
     });
   }
-  std::vector<std::string> news() {
+  std::vector<std::string> log() {
     std::lock_guard lock(mutex_);
-    return news_;
+    return log_;
   }
-  /// What was told of peers: a bulk connection may be refused of one who has just left, or has not.
-  std::vector<std::string> told_of_peers() {
-    auto all = news();
+  /// The log without refusals of bulk connections, which depend on timing when a peer leaves.
+  std::vector<std::string> log_of_peers() {
+    auto all = log();
     std::erase_if(all, [](const std::string& piece) {
       return piece.starts_with("note: refused a bulk connection");
     });
     return all;
   }
-  /// Those received, when there are as many; fewer when they do not come in time.
+  /// Waits for `count` received messages. Fewer if they do not arrive in time.
   std::vector<Received> received(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kPatience, [&] { return received_.size() >= count; });
     return {received_.begin(), received_.end()};
   }
-  /// What was received is held no more.
+  /// Drops the received messages.
   void forget() {
     std::lock_guard lock(mutex_);
     received_.clear();
@@ -127,20 +126,20 @@ class Station {
   std::string error;
 
  private:
-  void tell(const char* what, PeerId peer, const std::string& more = "") {
+  void write_event(const char* what, PeerId peer, const std::string& more = "") {
     write(concat(what, " ", peer, more));
   }
   void write(std::string piece) {
     std::lock_guard lock(mutex_);
     if (prints_) std::fprintf(stderr, "%s\n", piece.c_str());
-    news_.push_back(std::move(piece));
+    log_.push_back(std::move(piece));
     changed_.notify_all();
   }
 
   const bool prints_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::string> news_;
+  std::vector<std::string> log_;
   std::deque<Received> received_;
   std::unique_ptr<Mesh> mesh_;
 };

@@ -1,4 +1,4 @@
-// The mesh between processes of one host: large blobs are lent, and nothing else is different.
+// The mesh between processes of one host, which lend each other large blobs.
 #include <catch2/catch.hpp>
 
 #include "tensor/shared_arena.hpp"
@@ -30,7 +30,7 @@ struct Echo {
 
 }  // namespace
 
-TEST_CASE("messages of any size are intact over every transport, also to another process") {
+TEST_CASE("messages of any size arrive intact over every transport, also from another process") {
   const auto transport = GENERATE(Transport::automatic, Transport::tcp, Transport::shared_memory);
   Station a({.transport = transport});
   Echo echo;
@@ -54,7 +54,7 @@ TEST_CASE("messages of any size are intact over every transport, also to another
   CHECK(a.mesh().counts(peer).bytes_in == bytes);
 }
 
-TEST_CASE("a large blob is read where its sender has it, and is the sender's again afterwards") {
+TEST_CASE("a large blob is read in the sender's memory, and returned afterwards") {
   Station a, b;
   const PeerId peer = a.must_call(b.mesh().port());
   REQUIRE(lend(a, b));
@@ -69,7 +69,7 @@ TEST_CASE("a large blob is read where its sender has it, and is the sender's aga
     CHECK(large.data() != sent.data());
     CHECK_FALSE(arena_offset(large));
     CHECK_THROWS_AS(large.mutable_data(), CheckFailed);
-    // Against the rule, to see that there is one copy of the bytes.
+    // Breaks the rule on purpose: there is only one copy of the bytes.
     sent.mutable_data()[77] ^= std::byte{1};
     CHECK(large.bytes()[77] == sent.bytes()[77]);
   }
@@ -78,7 +78,7 @@ TEST_CASE("a large blob is read where its sender has it, and is the sender's aga
   CHECK(comes_true([&] { return sent.unique(); }));
 }
 
-TEST_CASE("blobs whose messages were lost with a connection are the sender's again") {
+TEST_CASE("blobs whose messages were lost with a connection return to the sender") {
   Station a, b;
   TcpProxy proxy(b.mesh().port());
   const PeerId peer = a.must_call(proxy.port());
@@ -94,11 +94,11 @@ TEST_CASE("blobs whose messages were lost with a connection are the sender's aga
     a.mesh().send(peer, kWorker0, kShard0, message);
   }
   proxy.cut();
-  REQUIRE(a.told("reconnected 0"));
+  REQUIRE(a.logged("reconnected 0"));
   a.mesh().send(peer, kWorker0, kShard0, message_of(12));
   REQUIRE(comes_true([&] { return number_of(b.received(5).back().message) == 12; }));
   auto received = b.received(5);
-  CHECK(received.size() < 13);  // of thirteen, some were on their way
+  CHECK(received.size() < 13);  // some of the thirteen were lost
   for (const auto& [from_peer, from, to, message] : received)
     if (!message.blobs().empty())
       CHECK(same_bytes(message, message_of(number_of(message), {1 << 20})));
@@ -109,7 +109,7 @@ TEST_CASE("blobs whose messages were lost with a connection are the sender's aga
   CHECK(lend(a, b));
 }
 
-TEST_CASE("what a process that was killed had borrowed is the sender's again") {
+TEST_CASE("blobs that a killed process had borrowed return to the sender") {
   Station a({.silence = milliseconds(300)});
   Echo echo;
   const PeerId peer = a.must_call(echo.port);
@@ -121,25 +121,25 @@ TEST_CASE("what a process that was killed had borrowed is the sender's again") {
     sent.push_back(message.blobs()[0]);
     a.mesh().send(peer, kWorker0, kShard0, message);
   }
-  // No more is lent than the window, and a message.
+  // At most the window and one message are lent.
   CHECK(a.mesh().counts(peer).bytes_out <= (9u << 20) + 1024);
-  REQUIRE(a.told("silent 0"));
+  REQUIRE(a.logged("silent 0"));
   CHECK(std::ranges::none_of(sent, &Blob::unique));
   echo.process.signal(SIGKILL);
-  REQUIRE(a.told("gone 0"));
+  REQUIRE(a.logged("gone 0"));
   CHECK(comes_true([&] { return std::ranges::all_of(sent, &Blob::unique); }));
 }
 
-TEST_CASE("who wants shared memory alone refuses a peer that has none for it") {
+TEST_CASE("a mesh that uses only shared memory refuses a peer without it") {
   Station a({.transport = Transport::shared_memory}), b({.transport = Transport::tcp});
   const auto called = a.call(b.mesh().port());
   REQUIRE_FALSE(called);
-  CHECK(called.error().text.find("shared memory alone") != std::string::npos);
+  CHECK(called.error().text.find("only shared memory") != std::string::npos);
   const auto calls = b.call(a.mesh().port());
   REQUIRE_FALSE(calls);
-  CHECK(calls.error().text.find("shared memory alone") != std::string::npos);
-  CHECK(a.told("note: refused a call"));
-  CHECK_FALSE(a.told("up", std::chrono::milliseconds(1)));
+  CHECK(calls.error().text.find("only shared memory") != std::string::npos);
+  CHECK(a.logged("note: refused a call"));
+  CHECK_FALSE(a.logged("up", std::chrono::milliseconds(1)));
 }
 
 }  // namespace leeway::test

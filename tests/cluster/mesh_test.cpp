@@ -1,4 +1,4 @@
-// The mesh between meshes of this process, over real sockets: what arrives, and how calls end.
+// Meshes of this process over real sockets: messages and calls.
 #include <catch2/catch.hpp>
 
 #include "core/limits.hpp"
@@ -11,11 +11,11 @@ namespace {
 constexpr Address kWorker0{RoleKind::worker, 0}, kWorker1{RoleKind::worker, 1};
 constexpr Address kShard0{RoleKind::shard, 0}, kShard1{RoleKind::shard, 1};
 
-TEST_CASE("processes that call each other send messages of any size, intact") {
+TEST_CASE("messages of any size arrive intact") {
   Station a, b;
   const PeerId peer = a.must_call(b.mesh().port());
-  REQUIRE(a.told_of_peers() == std::vector<std::string>{"up 0"});
-  REQUIRE(b.told("up 0"));
+  REQUIRE(a.log_of_peers() == std::vector<std::string>{"up 0"});
+  REQUIRE(b.logged("up 0"));
   CHECK(a.mesh().name(peer) == concat("127.0.0.1:", b.mesh().port()));
   CHECK(b.mesh().name(PeerId(0)) == concat("127.0.0.1:", a.mesh().port()));
 
@@ -48,7 +48,7 @@ TEST_CASE("processes that call each other send messages of any size, intact") {
   CHECK(in.bytes_in == out.bytes_out);
 }
 
-TEST_CASE("messages of a pair of actors arrive in order, whatever others send meanwhile") {
+TEST_CASE("messages of a pair of actors arrive in order beside other traffic") {
   Station a, b;
   const PeerId peer = a.must_call(b.mesh().port());
   constexpr std::uint64_t kEach = 500;
@@ -73,7 +73,7 @@ TEST_CASE("messages of a pair of actors arrive in order, whatever others send me
   CHECK(intact);
 }
 
-TEST_CASE("who leaves is gone at the other side, after all that it had sent") {
+TEST_CASE("a peer that leaves is gone after all its messages") {
   Station b;
   {
     Station a;
@@ -81,9 +81,9 @@ TEST_CASE("who leaves is gone at the other side, after all that it had sent") {
     for (std::uint64_t i = 0; i < 10; ++i)
       a.mesh().send(peer, kWorker0, kShard0, message_of(i, {3 << 20}));
   }
-  REQUIRE(b.told("gone 0: left"));
+  REQUIRE(b.logged("gone 0: left"));
   CHECK(b.received(10).size() == 10);
-  CHECK(b.told_of_peers() == std::vector<std::string>{"up 0", "gone 0: left"});
+  CHECK(b.log_of_peers() == std::vector<std::string>{"up 0", "gone 0: left"});
 }
 
 TEST_CASE("a small message overtakes a large one of another pair") {
@@ -102,7 +102,7 @@ TEST_CASE("a small message overtakes a large one of another pair") {
   CHECK(number_of(received[2].message) == 1);
 }
 
-TEST_CASE("a window of any size lets messages of any size pass") {
+TEST_CASE("messages of any size pass through a window of any size") {
   const std::size_t window = GENERATE(1024, 5000, 100'000);
   Station a({.window_bytes = window}), b({.window_bytes = 4096});
   const PeerId peer = a.must_call(b.mesh().port());
@@ -114,18 +114,18 @@ TEST_CASE("a window of any size lets messages of any size pass") {
   for (std::size_t i = 0; i < sent.size(); ++i) CHECK(same_bytes(received[i].message, sent[i]));
 }
 
-TEST_CASE("who calls a peer again, or is called back by it, gets the same peer") {
+TEST_CASE("a second call in either direction gives the same peer") {
   Station a, b;
   const PeerId peer = a.must_call(b.mesh().port());
   CHECK(a.must_call(b.mesh().port()) == peer);
-  REQUIRE(b.told("up 0"));
+  REQUIRE(b.logged("up 0"));
   CHECK(b.must_call(a.mesh().port()) == PeerId(0));
   a.mesh().send(peer, kWorker0, kShard0, message_of(5));
   b.mesh().send(PeerId(0), kShard0, kWorker0, message_of(6));
   CHECK(b.received(1).size() == 1);
   CHECK(a.received(1).size() == 1);
-  CHECK(a.told_of_peers() == std::vector<std::string>{"up 0"});
-  CHECK(b.told_of_peers() == std::vector<std::string>{"up 0"});
+  CHECK(a.log_of_peers() == std::vector<std::string>{"up 0"});
+  CHECK(b.log_of_peers() == std::vector<std::string>{"up 0"});
 }
 
 TEST_CASE("processes that call each other at the same time have one connection") {
@@ -138,8 +138,8 @@ TEST_CASE("processes that call each other at the same time have one connection")
     b.mesh().send(PeerId(0), kShard0, kWorker0, message_of(2, {100'000}));
     CHECK(b.received(1).size() == 1);
     CHECK(a.received(1).size() == 1);
-    CHECK(a.told_of_peers() == std::vector<std::string>{"up 0"});
-    CHECK(b.told_of_peers() == std::vector<std::string>{"up 0"});
+    CHECK(a.log_of_peers() == std::vector<std::string>{"up 0"});
+    CHECK(b.log_of_peers() == std::vector<std::string>{"up 0"});
   }
 }
 
@@ -147,17 +147,17 @@ TEST_CASE("a peer that has left and is called again is another peer") {
   Station a, b;
   const PeerId first = a.must_call(b.mesh().port());
   a.mesh().leave(first);
-  REQUIRE(b.told("gone 0: left"));
+  REQUIRE(b.logged("gone 0: left"));
   const PeerId second = a.must_call(b.mesh().port());
   CHECK(second == PeerId(1));
-  REQUIRE(b.told("up 1"));
+  REQUIRE(b.logged("up 1"));
   a.mesh().send(second, kWorker0, kShard0, message_of(5));
   a.mesh().send(first, kWorker0, kShard0, message_of(6));  // lost
   const auto received = b.received(1);
   REQUIRE(received.size() == 1);
   CHECK(received[0].peer == PeerId(1));
   CHECK(number_of(received[0].message) == 5);
-  CHECK(a.told_of_peers() == std::vector<std::string>{"up 0", "up 1"});
+  CHECK(a.log_of_peers() == std::vector<std::string>{"up 0", "up 1"});
 }
 
 TEST_CASE("processes of different protocols refuse each other and name both") {
@@ -171,12 +171,12 @@ TEST_CASE("processes of different protocols refuse each other and name both") {
         std::string::npos);
   CHECK(back.error().text.find("Leeway " + own + " there speaks protocol 1, and Leeway 9.8.7") !=
         std::string::npos);
-  CHECK(a.told("note: refused a call"));
-  CHECK(b.told("note: refused a call"));
-  CHECK_FALSE(a.told("up", std::chrono::milliseconds(1)));
+  CHECK(a.logged("note: refused a call"));
+  CHECK(b.logged("note: refused a call"));
+  CHECK_FALSE(a.logged("up", std::chrono::milliseconds(1)));
 }
 
-TEST_CASE("a call that cannot be made says why and what to do") {
+TEST_CASE("the error of a failed call gives the cause and a remedy") {
   Station a;
   const auto self = a.call(a.mesh().port());
   REQUIRE_FALSE(self);
@@ -189,19 +189,19 @@ TEST_CASE("a call that cannot be made says why and what to do") {
   }
   const auto nobody = a.call(free_port);
   REQUIRE_FALSE(nobody);
-  CHECK(nobody.error().text.find("nobody listens there") != std::string::npos);
+  CHECK(nobody.error().text.find("no process listens there") != std::string::npos);
   CHECK(nobody.error().text.find(kCheckAddress) != std::string::npos);
   const auto advised = a.mesh().connect("127.0.0.1", free_port, seconds(60), "start it");
   REQUIRE_FALSE(advised);
   CHECK(advised.error().text ==
-        concat("127.0.0.1:", free_port, ": nobody listens there; start it"));
+        concat("127.0.0.1:", free_port, ": no process listens there; start it"));
 
   const auto unknown = a.mesh().connect("no-such-host.invalid", 1, seconds(60));
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().text.find("no-such-host.invalid:1: ") == 0);
 }
 
-TEST_CASE("a port that is taken, and an address that needs TLS, are refused with what to do") {
+TEST_CASE("a port in use, and an address that needs TLS, are refused with a remedy") {
   Station a;
   const Station taken({.port = a.mesh().port()});
   CHECK(taken.error.find("cannot listen on 127.0.0.1:") == 0);

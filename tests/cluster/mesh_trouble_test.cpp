@@ -1,4 +1,4 @@
-// The mesh in trouble: processes that are stopped or killed, connections that are cut, strangers.
+// Faults of the mesh: stopped and killed processes, cut connections, unknown callers.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -33,8 +33,8 @@ class EchoProcess {
     const std::string text = process_.out();
     return text.ends_with('\n') ? static_cast<std::uint16_t>(std::stoi(text)) : 0;
   }
-  /// What its mesh told.
-  std::string news() const { return process_.err(); }
+  /// The log of its mesh.
+  std::string log() const { return process_.err(); }
   void signal(int number) { process_.signal(number); }
   void stop() { process_.stop(); }
 
@@ -49,13 +49,15 @@ TEST_CASE("a process that is killed is gone without waiting for its silence") {
   EchoProcess echo(calls ? std::vector<std::string>{}
                          : std::vector<std::string>{std::to_string(a.mesh().port())});
   if (calls) a.must_call(echo.port());
-  REQUIRE(a.told("up 0"));
+  REQUIRE(a.logged("up 0"));
   echo.signal(SIGKILL);
-  REQUIRE(a.told("gone 0"));
-  CHECK(a.news().back().find("its process has ended") != std::string::npos);
+  REQUIRE(a.logged("gone 0"));
+  CHECK(a.log().back().find("its process has ended") != std::string::npos);
 }
 
-TEST_CASE("to a process that is stopped no more is under way than the window, and it goes on") {
+TEST_CASE(
+    "at most the window is in flight to a stopped process, and the rest follows when it "
+    "continues") {
   constexpr std::size_t kWindow = 4u << 20;
   const Duration silence = seconds(2);
   Station a({.silence = silence, .transport = Transport::tcp, .window_bytes = kWindow});
@@ -64,7 +66,7 @@ TEST_CASE("to a process that is stopped no more is under way than the window, an
   echo.stop();
   const Message message = message_of(7, {4 << 20});
   for (int i = 0; i < 40; ++i) a.mesh().send(peer, kWorker0, kShard0, message);
-  REQUIRE(a.told("silent 0"));
+  REQUIRE(a.logged("silent 0"));
   const PeerCounts stopped = a.mesh().counts(peer);
   CHECK(stopped.bytes_out <= kWindow);
   CHECK(stopped.waiting >= 39);
@@ -72,23 +74,23 @@ TEST_CASE("to a process that is stopped no more is under way than the window, an
   CHECK(a.mesh().counts(peer).bytes_out == stopped.bytes_out);
 
   echo.signal(SIGCONT);
-  REQUIRE(a.told("heard 0"));
+  REQUIRE(a.logged("heard 0"));
   const auto received = a.received(40);
   REQUIRE(received.size() == 40);
   CHECK(same_bytes(received.back().message, message));
-  CHECK(a.told_of_peers() == std::vector<std::string>{"up 0", "silent 0", "heard 0"});
-  // Who slept accuses nobody.
-  CHECK(echo.news() == "up 0\n");
+  CHECK(a.log_of_peers() == std::vector<std::string>{"up 0", "silent 0", "heard 0"});
+  // The stopped process does not report the other as silent.
+  CHECK(echo.log() == "up 0\n");
 }
 
-TEST_CASE("who has nothing to say is not silent") {
+TEST_CASE("an idle peer is not silent") {
   Station a({.silence = seconds(1)}), b({.silence = seconds(1)});
   a.must_call(b.mesh().port());
-  CHECK_FALSE(a.told("silent", std::chrono::seconds(3)));
-  CHECK_FALSE(b.told("silent", std::chrono::milliseconds(1)));
+  CHECK_FALSE(a.logged("silent", std::chrono::seconds(3)));
+  CHECK_FALSE(b.logged("silent", std::chrono::milliseconds(1)));
 }
 
-TEST_CASE("a connection that is cut is made again, and what waited arrives in order") {
+TEST_CASE("a cut connection is made again, and waiting messages arrive in order") {
   Station a, b;
   TcpProxy proxy(b.mesh().port());
   const PeerId peer = a.must_call(proxy.port());
@@ -98,8 +100,8 @@ TEST_CASE("a connection that is cut is made again, and what waited arrives in or
     a.mesh().send(peer, kWorker0, kShard0, message_of(i, {1 << 20}));
     a.mesh().send(peer, kWorker1, kShard0, message_of(i));
   }
-  REQUIRE(a.told("reconnected 0"));
-  REQUIRE(b.told("reconnected 0"));
+  REQUIRE(a.logged("reconnected 0"));
+  REQUIRE(b.logged("reconnected 0"));
   a.mesh().send(peer, kWorker0, kShard0, message_of(kCount, {9}));
   std::map<Address, std::uint64_t> next;
   std::uint64_t intact = 0, count = 0;
@@ -107,7 +109,7 @@ TEST_CASE("a connection that is cut is made again, and what waited arrives in or
     const auto received = b.received(++count);
     REQUIRE(received.size() >= count);
     const auto& [from_peer, from, to, message] = received[count - 1];
-    REQUIRE(number_of(message) >= next[from]);  // none twice, none too late
+    REQUIRE(number_of(message) >= next[from]);  // in order, none twice
     next[from] = number_of(message) + 1;
     last = number_of(message) == kCount;
     std::vector<std::size_t> sizes;
@@ -118,38 +120,38 @@ TEST_CASE("a connection that is cut is made again, and what waited arrives in or
   CHECK(count > kCount);
   b.mesh().send(PeerId(0), kShard0, kWorker0, message_of(1, {200'000}));
   CHECK(a.received(1).size() == 1);
-  CHECK_FALSE(a.told("gone", std::chrono::milliseconds(1)));
+  CHECK_FALSE(a.logged("gone", std::chrono::milliseconds(1)));
 }
 
-TEST_CASE("a connection that is cut again and again is made again each time") {
+TEST_CASE("a connection that is cut repeatedly is made again each time") {
   Station a, b;
   TcpProxy proxy(b.mesh().port());
   const PeerId peer = a.must_call(proxy.port());
   for (std::uint64_t round = 0; round < 5; ++round) {
     proxy.cut();
-    const auto made_again = [&] { return std::ranges::count(a.news(), "reconnected 0"); };
+    const auto made_again = [&] { return std::ranges::count(a.log(), "reconnected 0"); };
     comes_true([&] { return made_again() > static_cast<int>(round); });
-    CAPTURE(a.news(), b.news());
+    CAPTURE(a.log(), b.log());
     REQUIRE(made_again() == static_cast<int>(round + 1));
     a.mesh().send(peer, kWorker0, kShard0, message_of(round, {70'000}));
     REQUIRE(b.received(round + 1).size() == round + 1);
   }
 }
 
-TEST_CASE("a peer whose address another process has taken is gone") {
+TEST_CASE("a peer is gone when another process listens at its address") {
   Station a({.silence = kLongSilence}), b({.silence = milliseconds(300)}), c;
   TcpProxy proxy(b.mesh().port());
   a.must_call(proxy.port());
-  REQUIRE(b.told("up 0"));
+  REQUIRE(b.logged("up 0"));
   proxy.turn_to(c.mesh().port());
   proxy.cut();
-  REQUIRE(a.told("gone 0: the connection was lost, and another process listens there now"));
-  // The other waits to be called.
-  REQUIRE(b.told("gone 0: the connection was lost and could not be made again within 1.5 s"));
-  CHECK_FALSE(c.told("up", std::chrono::milliseconds(1)));
+  REQUIRE(a.logged("gone 0: the connection was lost, and another process listens there now"));
+  // The called side waits for the caller.
+  REQUIRE(b.logged("gone 0: the connection was lost and could not be made again within 1.5 s"));
+  CHECK_FALSE(c.logged("up", std::chrono::milliseconds(1)));
 }
 
-/// Certificates of an authority of its own.
+/// A certificate authority with one node.
 class Authority {
  public:
   Authority() {
@@ -179,7 +181,7 @@ TEST_CASE("over TLS any address may listen, and a process of the same cluster is
   CHECK(same_bytes(received[0].message, message));
 }
 
-TEST_CASE("over TLS strangers are refused and disturb nobody") {
+TEST_CASE("over TLS, unknown callers are refused and other connections continue") {
   Authority authority, other;
   Station a({.tls = authority.folder()});
   const std::uint16_t port = a.mesh().port();
@@ -203,20 +205,20 @@ TEST_CASE("over TLS strangers are refused and disturb nobody") {
     INFO(peer.error().text);
     CHECK(peer.error().text.find("certificates of the same cluster") != std::string::npos);
   }
-  // The folder may go, and those who belong here are still let in.
+  // Later changes of the folder do not affect the process.
   std::filesystem::remove(authority.folder() + "ca.pem");
   Station late({.tls = authority.folder()});
   CHECK(late.error.find("ca.pem") != std::string::npos);
-  CHECK(a.told("note: refused a call: its TLS handshake failed (wrong version number)"));
-  for (const std::string& piece : a.news()) CHECK(piece.starts_with("note: refused a call"));
+  CHECK(a.logged("note: refused a call: its TLS handshake failed (wrong version number)"));
+  for (const std::string& piece : a.log()) CHECK(piece.starts_with("note: refused a call"));
 }
 
-TEST_CASE("strangers whose handshakes fail do not end the connections of others") {
+TEST_CASE("failed handshakes of unknown callers do not end other connections") {
   Authority authority;
   Station a({.tls = authority.folder()}),
       b({.tls = authority.folder(), .transport = Transport::tcp});
   const PeerId peer = b.must_call(a.mesh().port());
-  // Large messages come in pieces, and between two of them the strangers are read.
+  // Large messages arrive in pieces; unknown callers are read between two of them.
   constexpr std::size_t kMessages = 40;
   for (std::size_t i = 0; i < kMessages; ++i) {
     b.mesh().send(peer, kWorker0, kShard0, message_of(i, {4'000'000}));
@@ -224,13 +226,13 @@ TEST_CASE("strangers whose handshakes fail do not end the connections of others"
       connect_to(a.mesh().port()).write("not a word of TLS, and then nothing");
   }
   CHECK(a.received(kMessages).size() == kMessages);
-  CHECK(a.told("up 0"));
-  for (const std::string& piece : a.news())
+  CHECK(a.logged("up 0"));
+  for (const std::string& piece : a.log())
     CHECK((piece == "up 0" || piece.starts_with("note: refused a call")));
-  CHECK(b.told("up 0"));
+  CHECK(b.logged("up 0"));
 }
 
-TEST_CASE("while strangers hold connections, a process of the cluster is let in over TLS") {
+TEST_CASE("a process of the cluster can connect over TLS while unknown callers hold connections") {
   Authority authority;
   Station a({.tls = authority.folder()}), b({.tls = authority.folder()});
   std::filesystem::remove(authority.folder() + "ca.pem");

@@ -1,4 +1,4 @@
-// One job on several nodes: what is lost, silent and back, and what comes of it.
+// One job on several nodes that are lost, silent and back.
 #include "cluster/node_host.hpp"
 
 #include <catch2/catch.hpp>
@@ -16,8 +16,7 @@ using Catch::Contains;
 constexpr Address kShard0{RoleKind::shard, 0};
 constexpr WorkerId kWorker0{0}, kWorker1{1}, kWorker2{2}, kWorker3{3};
 
-/// Four workers that take two milliseconds an iteration, so that there is time for things to
-/// happen.
+/// Four workers whose iterations take two milliseconds, so that faults happen during the run.
 Plan slow_plan(double epochs = 60) {
   Plan plan = tiny_plan();
   plan.workers = 4;
@@ -59,7 +58,7 @@ TEST_CASE("a bsp run over three nodes gives the weights of one process, bit for 
   CHECK(same_bits(floats_of(there.weights), floats_of(here.totals.weights)));
 }
 
-TEST_CASE("a node with workers is lost, and the others train what those had not finished") {
+TEST_CASE("when a node with workers is lost, the other workers train its unfinished samples") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
@@ -70,7 +69,7 @@ TEST_CASE("a node with workers is lost, and the others train what those had not 
   CHECK(cluster.evicted_for(kWorker0).empty());
 }
 
-TEST_CASE("workers of a lost node go on in their next lives on another") {
+TEST_CASE("workers of a lost node continue on another node in their next lives") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
@@ -84,7 +83,7 @@ TEST_CASE("workers of a lost node go on in their next lives on another") {
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("a worker that a node brings later is not waited for, and takes its part") {
+TEST_CASE("the run does not wait for a worker whose node joins later, and the worker takes part") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0));
@@ -94,7 +93,7 @@ TEST_CASE("a worker that a node brings later is not waited for, and takes its pa
   CHECK(cluster.evicted_for(kWorker3).empty());
 }
 
-TEST_CASE("a node that is silent loses its workers, which come back by themselves") {
+TEST_CASE("workers of a silent node are evicted and come back by themselves") {
   Plan plan = slow_plan(100);
   plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}));
   Cluster cluster(plan, {.place = "shards=1,workers=1+2"});
@@ -107,7 +106,7 @@ TEST_CASE("a node that is silent loses its workers, which come back by themselve
   }
   REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker1));
   REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker3));
-  // The others go on without them.
+  // The other workers continue.
   const int so_far = cluster.count(address_of(kWorker0), Kind::step_finished, kWorker0);
   REQUIRE(cluster.wait_for(address_of(kWorker0), Kind::step_finished, kWorker0, so_far + 10));
   for (const std::uint32_t other : {0u, 1u}) {
@@ -121,7 +120,7 @@ TEST_CASE("a node that is silent loses its workers, which come back by themselve
   CHECK(cluster.host(2).life_of(kWorker1) == 1);
 }
 
-TEST_CASE("what a lost connection takes with it is said again") {
+TEST_CASE("messages that were lost with a connection are repeated") {
   Plan plan = slow_plan();
   plan.prefetch = GENERATE(false, true);
   Cluster cluster(plan, {.place = "shards=1,workers=1+2"});
@@ -131,7 +130,7 @@ TEST_CASE("what a lost connection takes with it is said again") {
     const std::uint64_t lost = cluster.lost();
     for (const std::uint32_t other : {0u, 1u}) cluster.lose(2, other);
     REQUIRE(comes_true([&] { return cluster.lost() >= lost + 4; }));
-    // What goes over the new connection before the actors are told of it comes after a gap.
+    // Messages on the new connection arrive after a gap until the actors learn of the loss.
     for (const std::uint32_t other : {0u, 1u}) cluster.release(2, other);
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     for (const std::uint32_t other : {0u, 1u}) {
@@ -183,7 +182,8 @@ TEST_CASE("without an evaluation there is no last snapshot") {
   CHECK(totals.last_snapshot.empty());
 }
 
-TEST_CASE("workers that do not hear a shard's node are ended, and begin anew when they do") {
+TEST_CASE(
+    "workers that miss a shard's node are ended, and begin their next lives when it is back") {
   Cluster cluster(slow_plan(100),
                   {.agents = 3, .place = "shards=1+3,workers=3+2", .patience = milliseconds(20)});
   cluster.start();
@@ -255,7 +255,7 @@ TEST_CASE("a worker that has left may come back in its next life") {
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("when the last worker has left the run fails and says so") {
+TEST_CASE("when the last worker has left, the run fails and names it") {
   Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=1+2"});
   cluster.start();
   for (const WorkerId worker : {kWorker0, kWorker1, kWorker2, kWorker3}) {
@@ -269,7 +269,7 @@ TEST_CASE("when the last worker has left the run fails and says so") {
   CHECK_FALSE(totals.weights.empty());
 }
 
-TEST_CASE("a plan's faults befall workers on the node where they are") {
+TEST_CASE("a plan's faults happen on the nodes of their workers") {
   Plan plan = slow_plan();
   plan.faults = {{address_of(kWorker0), std::int64_t{10}, 0, plan::Throws{}},
                  {address_of(kWorker1), std::int64_t{10}, 0, plan::Crash{0.03}},
@@ -286,7 +286,7 @@ TEST_CASE("a plan's faults befall workers on the node where they are") {
   CHECK(cluster.count(kScheduler, Kind::left, kWorker3) == 1);
 }
 
-TEST_CASE("a message from an actor that is not where it comes from is refused and counted") {
+TEST_CASE("a message from a node without its sender is refused and counted") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0, 5));
@@ -295,12 +295,12 @@ TEST_CASE("a message from an actor that is not where it comes from is refused an
   host.deliver(NodeIndex(2), address_of(kWorker0), kScheduler, join);  // it is on node 1
   host.deliver(NodeIndex(1), address_of(kWorker0), kShard0, join);     // which is not here
   host.deliver(NodeIndex(1), kScheduler, kMonitor, join);              // it is here
-  host.deliver(NodeIndex(9), address_of(kWorker0), kScheduler, join);  // there is none
+  host.deliver(NodeIndex(9), address_of(kWorker0), kScheduler, join);  // no such node
   CHECK(host.refused() == 4);
-  check_all_trained(cluster.wait_for_end());  // nobody has diverged
+  check_all_trained(cluster.wait_for_end());  // no worker has diverged
 }
 
-TEST_CASE("the end of a life that is over is news to nobody") {
+TEST_CASE("the end of an earlier life changes nothing") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));

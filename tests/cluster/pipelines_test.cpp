@@ -1,5 +1,4 @@
-// Pipelines in the hosts: on threads of one process, in a simulation, and over nodes that are lost,
-// silent, and back.
+// Pipelines on threads, in a simulation, and over nodes that are lost, silent and back.
 #include <catch2/catch.hpp>
 
 #include "runtime/scenario.hpp"
@@ -32,8 +31,8 @@ Plan piped_plan(std::uint32_t stages, const char* schedule = "1f1b", std::uint32
   return plan;
 }
 
-/// Two pipelines of two stages in which each operation takes a millisecond, so that there is time
-/// for things to happen. Workers 0 and 1 are pipeline 0, 2 and 3 pipeline 1.
+/// Two pipelines of two stages whose operations take a millisecond, so that faults happen during
+/// the run. Workers 0 and 1 are pipeline 0, 2 and 3 pipeline 1.
 Plan slow_plan(double epochs = 40) {
   Plan plan = piped_plan(2);
   plan.consistency = plan::Ssp{2};
@@ -48,7 +47,7 @@ constexpr WorkerId kWorker0{0}, kWorker1{1}, kWorker2{2}, kWorker3{3};
 constexpr const char* kApart = "shards=0,worker0=1,worker1=1,worker2=2,worker3=2";
 /// Both pipelines are on both nodes:
 constexpr const char* kAcross = "shards=0,worker0=1,worker1=2,worker2=1,worker3=2";
-/// Worker 3 is alone on its node.
+/// Only worker 3 is on node 2.
 constexpr const char* kAlone = "shards=0,workers=1,worker3=2";
 
 bool has_finished(Cluster& cluster, WorkerId worker, int iterations) {
@@ -133,7 +132,7 @@ TEST_CASE("a stage that crashes and comes back brings its pipeline back, and not
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 40 * 60);
   CHECK(result.totals.last.malformed == 0);
-  // Of a pipeline the first stage has the reason, and the last the samples.
+  // The pipeline's first stage has the reason, and its last the samples.
   CHECK(result.totals.workers[2].end ==
         "pipeline 1 ended: worker 3 (stage 1): fault of the plan: crash");
   CHECK(result.totals.workers[2].back);
@@ -141,7 +140,7 @@ TEST_CASE("a stage that crashes and comes back brings its pipeline back, and not
   CHECK(result.totals.workers[0].end.empty());
 }
 
-TEST_CASE("stages throw, stand still and join late, and every sample is trained once") {
+TEST_CASE("stages throw, freeze and join late, and every sample is trained once") {
   Plan plan = slow_plan();
   plan.workers = 6;
   plan.faults = {{address_of(kWorker1), std::int64_t{5}, 0, plan::Throws{}},
@@ -157,7 +156,7 @@ TEST_CASE("stages throw, stand still and join late, and every sample is trained 
   CHECK(result.totals.workers[5].samples > 0);
 }
 
-TEST_CASE("a node with one stage is lost: its pipeline ends, the other goes on") {
+TEST_CASE("when a node with one stage is lost, its pipeline ends and the other continues") {
   Cluster cluster(slow_plan(), {.place = kAlone});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
@@ -168,7 +167,7 @@ TEST_CASE("a node with one stage is lost: its pipeline ends, the other goes on")
   CHECK(cluster.evicted_for(kWorker0).empty());
 }
 
-TEST_CASE("a pipeline starts again when its lost stage goes on elsewhere") {
+TEST_CASE("a pipeline starts again when its lost stage continues on another node") {
   Cluster cluster(slow_plan(), {.place = kAlone});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
@@ -178,18 +177,18 @@ TEST_CASE("a pipeline starts again when its lost stage goes on elsewhere") {
   for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker3, NodeIndex(1), 2);
   REQUIRE(has_finished(cluster, kWorker3, before + 10));
   REQUIRE(has_finished(cluster, kWorker2, before2 + 10));
-  CHECK(cluster.host(0).life_of(kWorker2) == 1);  // it has been there all the time
+  CHECK(cluster.host(0).life_of(kWorker2) == 1);  // it has never ended
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("stages whose connection was made again begin again together") {
+TEST_CASE("stages whose connection was made again start again together") {
   Cluster cluster(slow_plan(), {.place = kAcross});
   cluster.start();
   for (int times = 1; times <= 5; ++times) {
     REQUIRE(has_finished(cluster, kWorker1, 4 * times));
     const std::uint64_t lost = cluster.lost();
     cluster.lose(1, 2);
-    // Both pipelines stand still when each has lost something.
+    // Both pipelines have lost a message and wait.
     REQUIRE(comes_true([&] { return cluster.lost() >= lost + 2; }));
     cluster.release(1, 2);
     cluster.host(1).reconnected(NodeIndex(2));
@@ -198,7 +197,7 @@ TEST_CASE("stages whose connection was made again begin again together") {
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("stages that do not hear each other are ended, and begin anew when they do") {
+TEST_CASE("stages that miss each other are ended, and begin their next lives when both are back") {
   Cluster cluster(slow_plan(), {.agents = 3,
                                 .place = "shards=0,workers=3,worker2=1,worker3=2",
                                 .patience = milliseconds(20)});
@@ -209,7 +208,7 @@ TEST_CASE("stages that do not hear each other are ended, and begin anew when the
   cluster.host(1).silent(NodeIndex(2));
   cluster.host(2).silent(NodeIndex(1));
   REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker2));
-  // The other pipeline goes on alone.
+  // The other pipeline continues.
   REQUIRE(has_finished(cluster, kWorker1, finished(cluster, kWorker1) + 10));
   CHECK(cluster.host(0).life_of(kWorker0) == 1);
   const int before = finished(cluster, kWorker3);
@@ -221,7 +220,7 @@ TEST_CASE("stages that do not hear each other are ended, and begin anew when the
   CHECK_THAT(cluster.evicted_for(kWorker2), Contains("has not been heard for 2.02 s"));
 }
 
-TEST_CASE("a stage that waits for one on a node that is gone is left alone") {
+TEST_CASE("a stage that waits for a stage of a lost node is not ended") {
   Cluster cluster(slow_plan(), {.place = kAlone, .patience = milliseconds(5)});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
@@ -248,7 +247,7 @@ TEST_CASE("a pipeline leaves as one, with nothing partial, and all its stages ma
   CHECK(totals.end.partial_pushes == 0);
 }
 
-TEST_CASE("a stage that a node brings later is waited for by its pipeline alone") {
+TEST_CASE("only its own pipeline waits for a stage whose node joins later") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker0, 5));

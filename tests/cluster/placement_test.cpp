@@ -1,4 +1,4 @@
-// Which node each actor of a job is on.
+// The placement of a job's actors on nodes.
 #include "cluster/placement.hpp"
 
 #include <catch2/catch.hpp>
@@ -78,7 +78,7 @@ TEST_CASE("items place single actors and all of a kind, the single ones before a
   CHECK(placed(2, "worker3=later").workers.back() == kNowhere);
 }
 
-TEST_CASE("each stage of a pipeline has a node of its own where there are as many") {
+TEST_CASE("with enough nodes, each stage of a pipeline has its own") {
   CHECK(piped(3, 1, 3) == nodes({1, 2, 3}));
   CHECK(piped(5, 1, 3) == nodes({1, 2, 3}));
   CHECK(piped(4, 2, 2) == nodes({1, 2, 3, 4}));
@@ -118,7 +118,7 @@ TEST_CASE("items place stages as they place workers, in rows over several nodes"
   CHECK(piped(2, 2, 2, "worker3=later").back() == kNowhere);
 }
 
-TEST_CASE("an item that places nothing is refused with what would be right") {
+TEST_CASE("an invalid item is refused with a remedy") {
   using Catch::Contains;
   CHECK_THAT(error_of("scheduler=1"), Contains("\"scheduler=1\" begins with neither shard nor"));
   CHECK_THAT(error_of("worker=1"), Contains("has no number after \"worker\""));

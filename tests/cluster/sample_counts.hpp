@@ -1,6 +1,6 @@
 #pragma once
-// SampleCounts: that a run over several nodes trained each sample once, by what their events alone
-// tell. Who sees all messages has the SampleChecker.
+// SampleCounts: checks by events that a run over several nodes trained each sample once. Hosts that
+// see all messages use SampleChecker.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -39,9 +39,9 @@ class SampleCounts final : public sim::Checker {
   void on_run_ended(const RunTotals& totals) override {
     if (totals.end.samples_trained != trained_.count())
       violated({kScheduler}, "it counts ", totals.end.samples_trained,
-               " samples, and has said that ", trained_.count(), " were trained");
+               " samples, but its events have ", trained_.count(), " trained ones");
     if (totals.end.reason == msg::RunEnded::Reason::failed) return;
-    // What is partial when the run stops is completed no more.
+    // Partial pushes are not completed after the run stops.
     const auto most = partial_ ? static_cast<std::uint64_t>(leased_) : trained_.count();
     for (const auto& [name, count] : applied_) {
       const auto& [shard, stage, part] = name;

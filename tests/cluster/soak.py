@@ -3,13 +3,14 @@
 
 usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S]
 
-Each run has a cluster and a seed of its own. From the seed all is drawn: the model (linear-regression, or a small MLP with
-several shards), how many nodes and workers, the transport, TLS or not, the staleness, and what happens to which node when. The node with
-the shards and worker 0 is left in peace, as a run does not outlive it. Every run must train each sample of each epoch once
-and end by itself, and then all agents must be free and end when told to; no process may be left, and nothing in /dev/shm.
+Each run has its own cluster and seed. The seed determines the model (linear-regression, or a small MLP with two shards),
+the numbers of nodes and workers, the transport, TLS, the staleness, and the faults with their times and nodes. Node 1, with
+the shards and worker 0, has no fault, because a run does not survive its loss. Each run must train each sample of each epoch
+once and end by itself. Then all agents must be free and end on a signal. No process and no file in /dev/shm may be left.
 
-Goes on for so many minutes, or for N runs, and prints a line for each. The first that fails ends the soak with exit code 1:
-its seed, what every process said and its folder, which is kept. `--runs 1 --seed S` repeats it, as far as processes repeat.
+Repeats for the given minutes or N runs, and prints a line for each. The first failure ends the soak with exit code 1, and
+prints the seed, the log of every process and the folder, which is kept. `--runs 1 --seed S` repeats the run, except for the
+timing of processes.
 """
 import argparse
 import itertools
@@ -31,12 +32,12 @@ PLAN = """name = "soak"
 model = [{ linear.outputs = 16 }, "relu", { linear.outputs = 2 }]
 data.csv.train = "data.csv"
 """
-SILENCE = 2.0  # seconds; that of a node with shards ends a run, and a busy machine makes silent
-PATIENCE = 90  # seconds for what takes one or two where nothing else runs
+SILENCE = 4.0  # seconds without a sign of life, after which a node is silent
+PATIENCE = 90  # seconds; enough on a machine under full load
 MARK = "LEEWAY_SOAK"  # in the environment of every process of a soak
 LISTENING = re.compile(r"listening on ([^\s:]+:\d+)")
-# Why a node that joins may be turned away: no worker is missing as far as the program knows, or the run is over.
-TURNED_AWAY = re.compile(r"has all its \d+ workers|the job of .* has ended|is gone: |nobody listens there")
+# Valid reasons to refuse a node that joins: the program knows of no missing worker, or the run is over.
+REFUSED = re.compile(r"has all its \d+ workers|the job of .* has ended|is gone: |no process listens there")
 
 
 class Failed(Exception):
@@ -57,25 +58,25 @@ def shared_memory():
 
 
 class Process:
-    """A program whose words go to a file. What a soak did to it decides how it may end."""
+    """A program whose output goes to a file. The signals that it got determine its valid exit codes."""
 
     def __init__(self, name, arguments, folder, mark, cwd):
         self.name = name
         self.log = folder / f"{name}.log"
         self.joins = name.startswith("joins")
-        self.killed = self.told_to_end = False
+        self.killed = self.interrupted = False
         self.resume_at = None
         with self.log.open("w") as log:
             self.popen = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=cwd,
                                           env={**os.environ, MARK: mark})
 
-    def words(self):
+    def output(self):
         return self.log.read_text(errors="replace")
 
     def address(self):
-        """Where it listens; None when it says no such thing."""
-        comes_true(lambda: LISTENING.search(self.words()) or self.has_ended())
-        found = LISTENING.search(self.words())
+        """Where it listens; None if it does not print it."""
+        comes_true(lambda: LISTENING.search(self.output()) or self.has_ended())
+        found = LISTENING.search(self.output())
         return found and found[1]
 
     def has_ended(self):
@@ -99,15 +100,15 @@ class Process:
             self.signal(signal.SIGCONT)
 
     def end(self):
-        self.told_to_end = True
+        self.interrupted = True
         self.signal(signal.SIGINT)
 
     def codes(self):
-        """The exit codes that are no fault."""
+        """The valid exit codes."""
         codes = {-signal.SIGKILL} if self.killed else {0}
-        if self.joins:  # it may have ended with the job, or been turned away, just before a signal
-            codes |= {0, 2} if TURNED_AWAY.search(self.words()) else {0}
-            codes |= {-signal.SIGINT} if self.told_to_end else set()
+        if self.joins:  # it may have ended with the job, or been refused, just before a signal
+            codes |= {0, 2} if REFUSED.search(self.output()) else {0}
+            codes |= {-signal.SIGINT} if self.interrupted else set()
         return codes
 
     def must_end(self):
@@ -119,7 +120,7 @@ class Process:
 
 
 class Run:
-    """One cluster and one job on it. `story` tells what was drawn and what happened."""
+    """One cluster and one job on it. `story` describes the drawn values and the faults."""
 
     def __init__(self, bin_folder, seed, folder):
         self.bin = bin_folder
@@ -133,7 +134,7 @@ class Run:
         pick = self.random
         self.node_count = pick.randint(2, 4)
         self.workers = pick.randint(2, 5)
-        self.shards = pick.randint(1, 2)  # linear-regression has but one block
+        self.shards = pick.randint(1, 2)  # linear-regression has one block
         self.epochs = pick.randint(2, 4)
         self.transport = pick.choice(["auto", "tcp", "shm"])
         self.tls = pick.random() < 0.25
@@ -144,7 +145,7 @@ class Run:
             place[-1] = f"worker{self.workers - 1}=later"
         self.flags = ["--workers", str(self.workers), "--shards", str(self.shards), "--epochs", str(self.epochs),
                       "--staleness", staleness, "--place", ",".join(place), "--batch", "16", "--slow", "all:pauses(4ms/1)"]
-        # When so much of all samples has been trained, in percent; at most 80, so that there is still something to disturb.
+        # Faults and their times, in percent of all samples; at most 80, so that they happen during the run.
         kinds = ["kill", "stop", "blink", "leave", "join", "join"]
         self.due = sorted((pick.uniform(5, 80), pick.choice(kinds)) for _ in range(pick.randint(2, 8)))
         self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}"]
@@ -152,7 +153,7 @@ class Run:
     def start(self, name, *arguments):
         if self.tls:
             arguments += ("--tls", self.folder / "keys/node")
-        # From where agents are, the plan's path to its data leads to nothing: it is sent to them.
+        # The plan's data file does not exist in the agents' folder, so the program sends the data.
         process = Process(name, [self.bin / arguments[0], *arguments[1:]], self.folder, self.mark,
                           cwd=self.folder if name == "program" else "/")
         self.processes.append(process)
@@ -165,14 +166,14 @@ class Run:
         self.agents = [self.start(f"node{i + 1}", "leeway", "node", *listen) for i in range(self.node_count)]
         addresses = [agent.address() for agent in self.agents]
         if None in addresses:
-            raise Failed("a node agent does not say where it listens")
+            raise Failed("a node agent does not print where it listens")
         scenario = ["linear-regression"] if self.shards == 1 else ["leeway", "run", self.write_plan()]
         self.joining = ["leeway", "join", None, *listen]
         self.program = self.start("program", *scenario, "--nodes", ",".join(addresses), "--silence", f"{SILENCE}s",
                                   "--transport", self.transport, *self.flags, "--trace", "--out", self.folder / "run")
         self.joining[2] = self.program.address()
         if self.joining[2] is None:
-            raise Failed("the program does not say where it listens")
+            raise Failed("the program does not print where it listens")
 
     def write_plan(self):
         rows = (f"{i % 7},{i % 5},{int(i % 7 > 3)}\n" for i in range(SAMPLES * 5 // 4))  # a fifth is for testing
@@ -186,16 +187,16 @@ class Run:
         found = re.findall(r'"samples": ?(\d+)', metrics.read_text()) if metrics.exists() else []
         return 100 * max(map(int, found), default=0) / (self.epochs * SAMPLES)
 
-    def trouble(self, kind):
-        """Something happens to a node that has no shard, or another one comes."""
+    def cause(self, kind):
+        """Causes a fault of a node without a shard, or starts a node that joins."""
         if kind == "join":
             joined = self.start(f"joins{len(self.agents)}", *self.joining)
             self.agents.append(joined)
-            joined.address()  # from when on it knows what to do with a signal
+            joined.address()  # from then on it handles signals
             return kind
-        able = [agent for agent in self.agents[1:] if not (agent.has_ended() or agent.killed or agent.told_to_end)]
+        able = [agent for agent in self.agents[1:] if not (agent.has_ended() or agent.killed or agent.interrupted)]
         if not able:
-            return f"nobody to {kind}"
+            return f"no node to {kind}"
         agent = self.random.choice(able)
         if kind == "kill":
             agent.kill()
@@ -212,14 +213,14 @@ class Run:
                 process.resume_when_due()
             percent = self.percent()
             while self.due and self.due[0][0] <= percent:
-                self.story.append(f"{self.trouble(self.due.pop(0)[1])} at {percent:.0f}%")
+                self.story.append(f"{self.cause(self.due.pop(0)[1])} at {percent:.0f}%")
             if time.monotonic() > until:
                 raise Failed(f"the program has not ended within {4 * PATIENCE} s")
             time.sleep(0.01)
         self.program.must_end()
 
     def check_trained_once(self):
-        """By the events of all nodes: each sample of each epoch once."""
+        """By the events of all nodes, each sample of each epoch was trained once."""
         ranges = {}
         for line in (self.folder / "run/events.jsonl").read_text().splitlines():
             event = json.loads(line)
@@ -242,8 +243,8 @@ class Run:
             process.resume_at = process.resume_at and 0.001
             process.resume_when_due()
         for agent in self.agents:
-            if not (agent.joins or agent.killed or agent.told_to_end):
-                if not comes_true(lambda: agent.words().endswith("free\n")):
+            if not (agent.joins or agent.killed or agent.interrupted):
+                if not comes_true(lambda: agent.output().endswith("free\n")):
                     raise Failed(f"{agent.name} is not free after the run")
                 agent.signal(signal.SIGTERM)
             agent.must_end()
@@ -259,7 +260,7 @@ class Run:
         return left
 
     def end(self):
-        """However the run went: no process stays."""
+        """Kills all processes that are left."""
         for process in self.processes:
             process.kill()
             process.popen.wait()
@@ -287,7 +288,7 @@ def run_once(bin_folder, seed):
     except (Failed, subprocess.CalledProcessError, OSError) as failure:
         print(f"seed {seed}: {'; '.join(run.story)}: FAILED: {failure}", flush=True)
         for process in run.processes:
-            print(f"--- {process.name}\n{process.words()}", end="", flush=True)
+            print(f"--- {process.name}\n{process.output()}", end="", flush=True)
         print(f"kept: {folder}", flush=True)
         return False
     finally:
@@ -300,9 +301,9 @@ def run_once(bin_folder, seed):
 def main():
     parser = argparse.ArgumentParser(description="Runs on clusters of local processes while nodes fail, leave and join.")
     parser.add_argument("programs", type=Path, help="folder with leeway and linear-regression, such as build/release/bin")
-    parser.add_argument("--minutes", type=float, default=3, help="no run begins after that [3]")
-    parser.add_argument("--runs", type=int, help="so many runs, however long they take")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first run, 1 more for each next")
+    parser.add_argument("--minutes", type=float, default=3, help="no run starts later [3]")
+    parser.add_argument("--runs", type=int, help="number of runs, instead of minutes")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first run; each next one adds 1")
     arguments = parser.parse_args()
     bin_folder = arguments.programs.resolve()
     until = time.monotonic() + 60 * arguments.minutes

@@ -1,5 +1,5 @@
 #pragma once
-// TcpProxy: passes connections on to a port of this host, until it is told to cut them.
+// TcpProxy: forwards connections to a port of this host; can hold and cut them.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -66,7 +66,7 @@ class TcpProxy {
     while (!holding_) std::this_thread::yield();
   }
   void release() { hold_ = false; }
-  /// Ends all connections, with what they hold.
+  /// Ends all connections and drops their bytes.
   void cut() {
     cut_ = true;
     while (cut_) std::this_thread::yield();

@@ -24,7 +24,7 @@ class TlsEnd {
                                                SSL_FILETYPE_PEM) == 1 &&
                    SSL_CTX_load_verify_locations(context, file("ca.pem").c_str(), nullptr) == 1,
                folder);
-    // Who has no folder is a stranger who trusts everybody.
+    // An end without a folder has no certificate and trusts every other end.
     SSL_CTX_set_verify(
         context,
         folder.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
@@ -67,8 +67,8 @@ class TlsEnd {
   std::string reason_;
 };
 
-/// "" if a byte passes in both directions, otherwise who refuses and why. A folder "" is a stranger
-/// without a certificate.
+/// "" if a byte passes in both directions, otherwise which end refuses and why. With folder "", an
+/// end has no certificate.
 inline std::string handshake(const std::string& server_folder, const std::string& client_folder) {
   BIO *server_wire = nullptr, *client_wire = nullptr;
   LW_CHECK(BIO_new_bio_pair(&server_wire, 0, &client_wire, 0) == 1);

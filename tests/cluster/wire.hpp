@@ -1,6 +1,6 @@
 #pragma once
-// A cluster in one process: nodes that are joined by a wire of functions, which can be cut, held
-// and made to lose, and told of each other as the owner of a real node would be.
+// A cluster in one process: nodes that are joined by wires of functions, which can hold and lose
+// messages. Tests report the state of the wires to the nodes.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -27,7 +27,7 @@ class Cluster : public Audience {
     Duration patience = seconds(100);
   };
 
-  /// Every node has a job of its own, as every process has.
+  /// Each node has its own Job, as in separate processes.
   Cluster(const Plan& plan, const Options& options) : checker_(job_of(plan)) {
     const auto placement = place_actors(options.agents, plan, options.place);
     LW_CHECK(bool(placement), placement ? std::string() : placement.error().text);
@@ -48,25 +48,24 @@ class Cluster : public Audience {
   }
   NodeHost& host(std::uint32_t node) { return *hosts_[node]; }
 
-  // ---- what befalls the wire ----
+  // ---- faults ----
 
-  /// What the two send each other waits.
+  /// Messages between the two wait.
   void hold(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::held); }
   void release(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::open); }
-  /// What the two send each other is lost.
+  /// Messages between the two are lost.
   void lose(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::losing); }
   std::uint64_t lost() const { return lost_; }
-  /// The node's process dies, and all others are told.
+  /// The node's process dies, and all others notice.
   void kill_node(std::uint32_t node) {
     end_process(node);
     for (std::uint32_t other = 0; other < hosts_.size(); ++other)
       if (hosts_[other]) hosts_[other]->gone(NodeIndex(node), "its process ended");
   }
 
-  // ---- what has happened ----
+  // ---- events ----
 
-  /// Waits until `actor` has said so often that this happened to `worker`; false when the limit is
-  /// over before.
+  /// Waits until `actor` has reported this event of `worker` that often. False: not in time.
   bool wait_for(Address actor, Event::Kind kind, WorkerId worker, int times = 1) {
     return wait([&] { return count_locked(actor, kind, worker) >= times; });
   }
@@ -77,7 +76,7 @@ class Cluster : public Audience {
   bool wait_for_evaluation() {
     return wait([&] { return evaluations_ > 0; });
   }
-  /// Of the whole run; its checks are part of every test.
+  /// The totals of the run, after the checks of its events.
   RunTotals wait_for_end() {
     const bool ended_in_time = wait([&] { return totals_.has_value(); });
     LW_CHECK(ended_in_time, "the run did not end in time");

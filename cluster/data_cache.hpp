@@ -1,6 +1,5 @@
 #pragma once
-// DataShelf: the data sets that a node agent has at hand, so that the next job of the same data
-// need not wait for them.
+// DataCache: the last data sets of a node agent. The next job with the same data starts sooner.
 #include <list>
 #include <optional>
 
@@ -10,12 +9,11 @@
 
 namespace leeway {
 
-class DataShelf {
+class DataCache {
  public:
-  /// The data of that mark, when it is on the shelf, or when this machine can load or make it as
-  /// the plan says.
+  /// The data with that mark, if it is cached, or if this machine can load or make it by the plan.
   std::optional<TrainTest> find(const Plan& plan, const node::DataMark& mark);
-  /// Keeps data that was sent.
+  /// Adds data that the program has sent.
   void keep(const node::DataMark& mark, TrainTest data);
 
  private:
@@ -23,7 +21,7 @@ class DataShelf {
     node::DataMark mark;
     TrainTest data;
   };
-  std::list<Entry> entries_;  // the newest first
+  std::list<Entry> entries_;  // newest first
 };
 
 }  // namespace leeway

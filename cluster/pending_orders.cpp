@@ -1,20 +1,20 @@
-#include "cluster/agenda.hpp"
+#include "cluster/pending_orders.hpp"
 
 namespace leeway {
 
-void Agenda::begin() {
+void PendingOrders::begin() {
   std::lock_guard lock(mutex_);
   if (!thread_.joinable() && !stopping_) thread_ = std::thread([this] { run(); });
 }
 
-void Agenda::after(Duration delay, Action action) {
+void PendingOrders::after(Duration delay, Order order) {
   std::lock_guard lock(mutex_);
   due_.emplace(std::chrono::steady_clock::now() + std::chrono::nanoseconds(delay.ns),
-               std::move(action));
+               std::move(order));
   changed_.notify_all();
 }
 
-void Agenda::stop() {
+void PendingOrders::stop() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -23,7 +23,7 @@ void Agenda::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Agenda::run() {
+void PendingOrders::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (due_.empty()) {
@@ -31,10 +31,10 @@ void Agenda::run() {
     } else if (const Time next = due_.begin()->first; next > std::chrono::steady_clock::now()) {
       changed_.wait_until(lock, next);
     } else {
-      const Action action = std::move(due_.begin()->second);
+      const Order order = std::move(due_.begin()->second);
       due_.erase(due_.begin());
       lock.unlock();
-      action();
+      order();
       lock.lock();
     }
   }

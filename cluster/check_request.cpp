@@ -1,4 +1,4 @@
-#include "cluster/judge.hpp"
+#include "cluster/check_request.hpp"
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace leeway {
 namespace {
 
-/// Those that the driver shows, whether its module is installed or not.
+/// GPUs that the NVIDIA driver lists.
 std::uint32_t count_gpus() {
   std::error_code error;
   std::uint32_t count = 0;
@@ -52,10 +52,10 @@ std::string actors_text(const node::Ask& ask) {
   };
   add(ask.shards, RoleKind::shard);
   add(ask.workers, RoleKind::worker);
-  return actors.empty() ? "no actor is here yet" : join(actors, ", ");
+  return actors.empty() ? "no actor yet" : join(actors, ", ");
 }
 
-std::optional<Plan> judge(const node::Ask& ask, std::vector<std::string>& problems) {
+std::optional<Plan> check_request(const node::Ask& ask, std::vector<std::string>& problems) {
   if (ask.version != leeway_version()) {
     problems.push_back(concat("it has Leeway ", leeway_version(), ", the program has ", ask.version,
                               "; use the same version everywhere"));
@@ -73,7 +73,7 @@ std::optional<Plan> judge(const node::Ask& ask, std::vector<std::string>& proble
                               " and ", plan->workers, "; use the same version everywhere"));
   if (const auto there = check_files(plan->stragglers); !there)
     problems.push_back(there.error().text);
-  // The program sends these along.
+  // The request contains the initial weights.
   plan->init_from.clear();
   if (problems.empty()) {
     const auto job = make_job(

@@ -1,4 +1,4 @@
-#include "cluster/data_shelf.hpp"
+#include "cluster/data_cache.hpp"
 
 #include "models/datasets/load.hpp"
 #include "models/datasets/shipped.hpp"
@@ -10,21 +10,21 @@ constexpr std::size_t kMostSets = 2;
 
 }  // namespace
 
-std::optional<TrainTest> DataShelf::find(const Plan& plan, const node::DataMark& mark) {
+std::optional<TrainTest> DataCache::find(const Plan& plan, const node::DataMark& mark) {
   for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (!(it->mark == mark)) continue;
     entries_.splice(entries_.begin(), entries_, it);
     return entries_.front().data;
   }
-  // Whatever keeps this machine from it - no such file, another file, a data set that only the
-  // program brings along - the program sends it then.
+  // If this machine has no such file, another file, or does not know the data set, the program
+  // sends the data.
   auto data = load_data(plan.data, plan.seed);
   if (!data || !(mark_of(*data) == mark)) return std::nullopt;
   keep(mark, *data);
   return std::move(*data);
 }
 
-void DataShelf::keep(const node::DataMark& mark, TrainTest data) {
+void DataCache::keep(const node::DataMark& mark, TrainTest data) {
   entries_.push_front({mark, std::move(data)});
   if (entries_.size() > kMostSets) entries_.pop_back();
 }
