@@ -53,6 +53,17 @@ using BlockId = Id<struct BlockTag>;
 using LeaseId = Id<struct LeaseTag, std::uint64_t>;
 /// Distinguishes restarts of an actor: each restart has a higher incarnation.
 using Incarnation = Id<struct IncarnationTag>;
+
+/// An evicted worker that is still alive comes back under the next incarnation of its life.
+inline constexpr std::uint32_t kIncarnationsOfALife = 1u << 16;
+/// Lives and incarnations count from 1.
+constexpr Incarnation first_incarnation(std::uint32_t life) {
+  return Incarnation((life - 1) * kIncarnationsOfALife + 1);
+}
+constexpr std::uint32_t life_of(Incarnation incarnation) {
+  return (incarnation.value() + kIncarnationsOfALife - 1) / kIncarnationsOfALife;
+}
+
 /// Version of the membership; each admission, idling and eviction starts a new view.
 using View = Id<struct ViewTag, std::uint64_t>;
 

@@ -13,6 +13,10 @@ inline constexpr std::uint32_t kMaxStages = 1024;
 inline constexpr std::uint32_t kMaxChunks = 26;
 /// Nodes of a cluster, including the program's.
 inline constexpr std::uint32_t kMaxNodes = 4096;
+/// Actors of a run: workers, shards, scheduler and monitor.
+inline constexpr std::uint32_t kMaxActors = kMaxWorkers + kMaxShards + 2;
+/// Reasons that a node gives for refusing its part of a job.
+inline constexpr std::size_t kMaxProblems = 1000;
 /// Events in one message from a node to the program.
 inline constexpr std::size_t kMaxEventBatch = 4096;
 /// Buckets of one iteration that a worker pushes to one shard: at most one per layer.

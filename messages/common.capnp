@@ -3,24 +3,46 @@
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::msg");
+$Cpp.include("core/ids.hpp");
+$Cpp.include("core/time.hpp");
+$Cpp.include("messages/tensors.hpp");
+$Cpp.support("messages/wire.hpp");
+using import "/messages/generator/annotations.capnp".mapped;
 
-struct TensorRef {
+# ---- C++ types of numbers ----
+
+const worker :Cpp.Type = (name = "WorkerId", below = "kMaxWorkers");
+const shard :Cpp.Type = (name = "ShardId", below = "kMaxShards");
+const block :Cpp.Type = (name = "BlockId", below = "kMaxBlocks");
+const lease :Cpp.Type = (name = "LeaseId");
+const incarnation :Cpp.Type = (name = "Incarnation");
+const view :Cpp.Type = (name = "View");
+const iteration :Cpp.Type = (name = "Iteration");
+const clock :Cpp.Type = (name = "Clock");
+const version :Cpp.Type = (name = "Version");
+const epoch :Cpp.Type = (name = "Epoch");
+const duration :Cpp.Type = (name = "Duration");
+const shape :Cpp.Type = (name = "Shape", wholeList = true);
+
+struct TensorRef $mapped(type = "msg::StageTensor", blobs = true) {
   # Names tensor data that travels in a blob beside the header.
-  blob @0 :UInt32;              # index among the message's blobs
+  blob @0 :UInt32;  # index among the message's blobs
   dtype @1 :DType;
   shape @2 :List(Int64);
   layout @3 :Layout;
   codec @4 :Codec;
   codecParameters @5 :Data;
 
-  enum DType { f32 @0; bf16 @1; f16 @2; i8 @3; i32 @4; }
-  enum Layout { plain @0; }     # row-major
+  enum DType $mapped(type = "DType") { f32 @0; bf16 @1; f16 @2; i8 @3; i32 @4; }
+  enum Layout { plain @0; }  # row-major
   enum Codec { none @0; }
 }
 
-struct BlockRef {
+struct BlockRef $mapped(type = "msg::BlockData", blobs = true) {
   # A block's weights, or its gradient.
   block @0 :UInt32;
-  version @1 :Int64;            # of the weights; for a gradient, of the weights it was computed on
-  tensor @2 :TensorRef;         # absent for an empty push
+  version @1 :Int64;  # of the weights; for a gradient, of the weights it was computed on
+  tensor @2 :TensorRef;  # absent in an empty push
 }

@@ -1,20 +1,31 @@
 @0x8d5a1f3e90c47b06;
-# The header of every message. Protocol versions must be equal to talk.
+# The header of every message between actors. Sender and receiver need the same protocol version.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway");
+$Cpp.include("core/expected.hpp");
+$Cpp.include("messages/message.hpp");
+using import "/messages/generator/annotations.capnp".constant;
+using import "/messages/generator/annotations.capnp".initially;
+using import "/messages/generator/annotations.capnp".root;
+using import "/messages/generator/annotations.capnp".type;
+using Common = import "common.capnp";
 using Data = import "worker_shard.capnp";
 using Work = import "worker_scheduler.capnp";
 using Control = import "scheduler_shard.capnp";
 using Watch = import "monitor.capnp";
 using Along = import "stage_stage.capnp";
 
-struct Envelope {
-  protocol @0 :UInt16;
-  incarnation @1 :UInt32;       # of the worker that speaks or is spoken to; stale lives are told apart by it
-  placement @2 :UInt32;         # number of the block placement that sender goes by
-  shardIncarnation @3 :UInt32;  # of the shard, in messages to and from one
-  body :union {
+struct Envelope $root(decode = "decode") {
+  protocol @0 :UInt16 $constant("kProtocolVersion");
+  incarnation @1 :UInt32 $type(Common.incarnation) $initially("1");
+  # Of the worker that sends or receives the message: it tells its lives apart.
+  placement @2 :UInt32 $initially("1");  # number of the sender's block placement
+  shardIncarnation @3 :UInt32 $type(Common.incarnation) $initially("1");
+  # Of the shard, in messages to and from one.
+  body :union $type(name = "Body") {
     none @4 :Void;
     pull @5 :Data.Pull;
     weights @6 :Data.Weights;

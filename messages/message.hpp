@@ -17,6 +17,9 @@
 
 namespace leeway {
 
+/// Of all messages. Programs of different versions do not understand each other.
+inline constexpr std::uint16_t kProtocolVersion = 1;
+
 class Message {
  public:
   Message() = default;
@@ -42,6 +45,12 @@ class Message {
   ~Message() {
     if (content_ && content_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
       Content::end(content_);
+  }
+
+  /// The same header, and references to the same blobs.
+  bool operator==(const Message& other) const {
+    return std::ranges::equal(header(), other.header()) &&
+           std::ranges::equal(blobs(), other.blobs());
   }
 
   std::span<const std::uint64_t> header() const {

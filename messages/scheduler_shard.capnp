@@ -1,95 +1,113 @@
 @0xb48a7d02c19e4f04;
-# Membership as the shards see it, and consistent cuts. `view` grows with every change of the membership; a shard refuses an
-# older one.
+# Membership as the shards see it, and consistent snapshots. `view` grows with every change of the
+# membership; a shard refuses an order of an older view.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::msg");
+using import "/messages/generator/annotations.capnp".ascending;
+using import "/messages/generator/annotations.capnp".checked;
+using import "/messages/generator/annotations.capnp".limit;
+using import "/messages/generator/annotations.capnp".range;
+using import "/messages/generator/annotations.capnp".type;
 using Common = import "common.capnp";
 
 struct Admit {
-  # scheduler -> shard. Insert the worker at max(iteration, own min_clock), which pins the minimum. Answered with Admitted.
-  worker @0 :UInt32;
-  incarnation @1 :UInt32;
-  iteration @2 :Int64;
-  view @3 :UInt64;
+  # scheduler -> shard. Insert the worker at max(iteration, own min_clock), which pins the minimum.
+  # Answered with Admitted.
+  worker @0 :UInt32 $type(Common.worker);
+  incarnation @1 :UInt32 $type(Common.incarnation);
+  iteration @2 :Int64 $type(Common.iteration);
+  view @3 :UInt64 $type(Common.view);
 }
 
 struct Admitted {
   # shard -> scheduler.
-  worker @0 :UInt32;
-  iteration @1 :Int64;          # the clock at which the worker stands here
-  view @2 :UInt64;              # of the Admit that it answers
+  worker @0 :UInt32 $type(Common.worker);
+  iteration @1 :Int64 $type(Common.iteration);  # the worker's clock here
+  view @2 :UInt64 $type(Common.view);  # of the Admit that it answers
 }
 
 struct Raise {
   # scheduler -> shard. The worker starts at `iteration`, the largest that any shard answered.
-  worker @0 :UInt32;
-  iteration @1 :Int64;
-  view @2 :UInt64;
+  worker @0 :UInt32 $type(Common.worker);
+  iteration @1 :Int64 $type(Common.iteration);
+  view @2 :UInt64 $type(Common.view);
 }
 
 struct Fence {
   # scheduler -> shard. Accept nothing more of this worker's incarnation. Answered with Fenced.
-  worker @0 :UInt32;
-  view @1 :UInt64;
+  worker @0 :UInt32 $type(Common.worker);
+  view @1 :UInt64 $type(Common.view);
 }
 
 struct Fenced {
-  # shard -> scheduler. What the shard has of the worker.
-  worker @0 :UInt32;
-  clock @1 :Int64;              # iterations it has whole
-  applied @2 :List(UInt32);     # parts of iteration `clock` that it has applied as well, or will. Ascending
+  # shard -> scheduler. What the shard has received of the worker.
+  worker @0 :UInt32 $type(Common.worker);
+  clock @1 :Int64 $type(Common.clock);  # whole iterations
+  applied @2 :List(UInt32) $range(below = "kMaxBuckets") $limit("kMaxBuckets") $ascending;
+  # Buckets of iteration `clock` that it has applied as well, or will apply.
 }
 
 struct Remove {
   # scheduler -> shard. The worker leaves the minimum: evicted, idle or stopped.
-  worker @0 :UInt32;
-  view @1 :UInt64;
+  worker @0 :UInt32 $type(Common.worker);
+  view @1 :UInt64 $type(Common.view);
 }
 
 struct Bound {
-  # scheduler -> shard. The staleness bound for iterations from `from` on; unanswered. The bound of an iteration that the shard
-  # has let somebody into stays as it is.
-  from @0 :Int64;
+  # scheduler -> shard. The staleness bound for iterations from `from` on. It does not change the
+  # bound of an iteration that the shard has already permitted to a worker. Unanswered.
+  from @0 :Int64 $type(Common.iteration);
   staleness @1 :UInt32;
 }
 
 struct RoundClosed {
-  # shard 0 -> scheduler. Under backup: the pushes that suffice for `round` are whole here; they are of these workers.
-  round @0 :Int64;
-  contributors @1 :List(UInt32);  # ascending
-  view @2 :UInt64;              # that shard 0 goes by: of an older one, the scheduler ignores it, and shard 0 decides again
+  # shard 0 -> scheduler. Under backup: proposes to close `round` with the pushes of the
+  # contributors, which are whole here.
+  round @0 :Int64 $type(Common.iteration);
+  contributors @1 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
+  view @2 :UInt64 $type(Common.view);
+  # Shard 0's present view. The scheduler ignores a proposal of an older view, and shard 0 proposes
+  # again.
 }
 
 struct CloseRound {
-  # scheduler -> shard. Apply `round` as soon as the contributors' pushes are whole here; those of the others are late and dropped.
-  round @0 :Int64;
-  contributors @1 :List(UInt32);  # ascending
-  view @2 :UInt64;
+  # scheduler -> shard. Apply `round` as soon as the contributors' pushes are whole here, and drop
+  # the pushes of all other workers.
+  round @0 :Int64 $type(Common.iteration);
+  contributors @1 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
+  view @2 :UInt64 $type(Common.view);
 }
 
 struct Snapshot {
-  # scheduler -> shard. Proposes a consistent cut of all pushes below `iteration`. Answered with SnapshotVote.
+  # scheduler -> shard. Proposes a consistent snapshot of all pushes below `iteration`. Answered
+  # with SnapshotVote.
   snapshot @0 :UInt64;
-  iteration @1 :Int64;
-  immediate @2 :Bool;            # no cut: the present weights, unanswered. For asp, where a cut would wait for the slowest without a bound
+  iteration @1 :Int64 $type(Common.iteration);
+  immediate @2 :Bool;
+  # The present weights, without a vote: under asp, a consistent snapshot would wait for the slowest
+  # worker without a bound.
 }
 
 struct SnapshotVote {
   # shard -> scheduler.
   snapshot @0 :UInt64;
-  iteration @1 :Int64;          # of the Cut that it answers
-  largest @2 :Int64;            # the largest iteration seen here; the cut is armed iff it is not beyond `iteration`
+  iteration @1 :Int64 $type(Common.iteration);  # of the Snapshot that it answers
+  largest @2 :Int64 $type(Common.iteration);
+  # The largest iteration seen here. The snapshot is armed iff it is not beyond `iteration`.
 }
 
 struct Finish {
-  # scheduler -> shard. No worker will push again: send the final state and the final report to the monitor.
+  # scheduler -> shard. No worker pushes again: send the final state and the final report to the
+  # monitor.
 }
 
-struct SnapshotState {
-  # shard -> monitor. The shard's blocks at the cut.
+struct SnapshotState $checked {
+  # shard -> monitor. The shard's blocks at the snapshot.
   snapshot @0 :UInt64;
-  iteration @1 :Int64;
+  iteration @1 :Int64 $type(Common.iteration);
   final @2 :Bool;
-  blocks @3 :List(Common.BlockRef);
+  blocks @3 :List(Common.BlockRef) $limit("kMaxBlocks");
 }

@@ -1,54 +1,69 @@
 @0xc36e18d54fb07a09;
-# Along a pipeline: a stage sends activations of micro-batches to the next one, and their gradients to the one before.
+# Along a pipeline: a stage sends activations of micro-batches to the next stage, and their
+# gradients to the stage before.
 #
-# `start` is the number of the Start that the pipeline goes by. Of an earlier one, a message is stale and is dropped; of a later one,
-# it waits until its receiver has been started too. `part` counts the parts that the model is cut into, in the order in which a
-# micro-batch goes through them.
+# `start` is the number of the Start that the pipeline follows. A message of an earlier Start is
+# stale and dropped. A message of a later Start waits until its receiver has been started too.
+# `chunk` numbers the chunks of the model in the order in which a micro-batch passes them.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::msg");
+using import "/messages/generator/annotations.capnp".ascending;
+using import "/messages/generator/annotations.capnp".checked;
+using import "/messages/generator/annotations.capnp".count;
+using import "/messages/generator/annotations.capnp".initially;
+using import "/messages/generator/annotations.capnp".limit;
+using import "/messages/generator/annotations.capnp".range;
+using import "/messages/generator/annotations.capnp".type;
 using Common = import "common.capnp";
 using Work = import "worker_scheduler.capnp";
 
-struct MiniBatch {
-  # stage -> the next one: `iteration` has these samples. The first stage says so when it has been leased them, and all others pass
-  # it on.
+struct MiniBatch $checked {
+  # stage -> next stage. The samples of `iteration`. The first stage sends it when it has leased
+  # them, and each stage forwards it.
   start @0 :UInt64;
-  iteration @1 :Int64;
-  epoch @2 :Int64;
-  begin @3 :Int64;              # positions [begin, end) of the epoch's permutation; begin == end: an iteration without samples
-  end @4 :Int64;
-  roundSamples @5 :UInt32;      # of one round of all live pipelines: the denominator of a push's weight
-  applied @6 :List(Work.AppliedBucket);  # as in the Lease
+  iteration @1 :Int64 $type(Common.iteration);
+  epoch @2 :Int64 $type(Common.epoch);
+  begin @3 :Int64 $count;
+  end @4 :Int64 $count;
+  # Positions [begin, end) of the epoch's permutation; begin == end: an iteration without samples.
+  roundSamples @5 :UInt32 $range(least = "1") $initially("1");
+  # Of one round of all live pipelines: the denominator of a push's weight.
+  applied @6 :List(Work.AppliedBucket) $limit("kMaxAppliedBuckets") $ascending;  # as in the Lease
 }
 
 struct NoMore {
-  # stage -> the next one: there is no iteration from this one on. Passed on like MiniBatch.
+  # stage -> next stage. There is no iteration from this one on. Forwarded like MiniBatch.
   start @0 :UInt64;
-  iteration @1 :Int64;
+  iteration @1 :Int64 $type(Common.iteration);
 }
 
 struct Activation {
-  # stage -> the next one: the output of part `part` - 1.
+  # stage -> next stage. The output of chunk `chunk` - 1.
   start @0 :UInt64;
-  iteration @1 :Int64;
-  microBatch @2 :UInt32;        # within the iteration
-  chunk @3 :UInt32;              # that reads it
+  iteration @1 :Int64 $type(Common.iteration);
+  microBatch @2 :UInt32;  # within the iteration
+  chunk @3 :UInt32;  # that reads it
   tensor @4 :Common.TensorRef;  # (samples, output)
 }
 
 struct OutputGradient {
-  # stage -> the one before: the gradient of the output of part `part`, or that it has gone back, where nobody wants it.
+  # stage -> stage before. The gradient of an Activation. Sent also where no layer before has
+  # weights: then its tensor is empty.
   start @0 :UInt64;
-  iteration @1 :Int64;
+  iteration @1 :Int64 $type(Common.iteration);
   microBatch @2 :UInt32;
-  chunk @3 :UInt32;              # that reads it
-  tensor @4 :Common.TensorRef;  # (samples, output); empty where no layer before has weights
-  clock @5 :Int64;              # iterations below it are acknowledged to the sender, and to all behind it
+  chunk @3 :UInt32;  # that has read the activation
+  tensor @4 :Common.TensorRef;  # (samples, output)
+  clock @5 :Int64 $type(Common.clock);
+  # The shards have acknowledged all iterations below it to the sender and to the stages behind it.
 }
 
 struct GivenUp {
-  # stage -> the one before: the loss of `iteration` is not finite. Neither that nor a later one will be pushed.
+  # stage -> stage before. The loss of `iteration` is not finite. The pipeline pushes neither this
+  # nor a later iteration.
   start @0 :UInt64;
-  iteration @1 :Int64;
+  iteration @1 :Int64 $type(Common.iteration);
 }

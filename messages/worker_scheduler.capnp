@@ -3,86 +3,107 @@
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::msg");
+using import "/messages/generator/annotations.capnp".ascending;
+using import "/messages/generator/annotations.capnp".checked;
+using import "/messages/generator/annotations.capnp".count;
+using import "/messages/generator/annotations.capnp".limit;
+using import "/messages/generator/annotations.capnp".method;
+using import "/messages/generator/annotations.capnp".ordered;
+using import "/messages/generator/annotations.capnp".range;
+using import "/messages/generator/annotations.capnp".type;
+using Common = import "common.capnp";
 
 struct Join {
-  # worker -> scheduler. Wants to take part. Answered with Start once all shards know the worker, or Refused when this
-  # incarnation was evicted. A stage waits for the others of its pipeline, and repeats it meanwhile.
+  # worker -> scheduler. Answered with Start once all shards have admitted the worker, or with
+  # Refused if this incarnation was evicted. A stage waits for the other stages of its pipeline and
+  # repeats its Join meanwhile.
 }
 
 struct Start {
-  # scheduler -> worker. Go on with `iteration`; also sent to an idle worker that comes back.
-  iteration @0 :Int64;
-  number @1 :UInt64;            # counts the Starts of the worker, or of its pipeline, through all its lives, from 1: one that was heard before changes nothing
+  # scheduler -> worker. Continue with `iteration`. Also sent to an idle worker when samples return.
+  iteration @0 :Int64 $type(Common.iteration);
+  number @1 :UInt64;
+  # Counts the Starts of the worker, or of its pipeline, through all its lives, from 1. A Start
+  # whose number is known changes nothing.
 }
 
 struct WantLease {
-  # worker -> scheduler. Has no samples beyond its iteration `next` - 1. Answered with Lease or NoData. Repeating it is harmless.
-  next @0 :Int64;
-  clock @1 :Int64;              # iterations below it are acknowledged by all shards, to all stages as far as the first one knows
-  iterations @2 :UInt32;        # with samples, finished since the last WantLease; so are the three below
+  # worker -> scheduler. The worker has no samples from iteration `next` on. Answered with Lease or
+  # NoData. A repeat is harmless.
+  next @0 :Int64 $type(Common.iteration);
+  clock @1 :Int64 $type(Common.clock);
+  # All shards have acknowledged the iterations below it, to all stages as far as the first one
+  # knows.
+  iterations @2 :UInt32;  # with samples, finished since the last WantLease; so are the next three
   samples @3 :UInt64;
-  waitedNs @4 :Int64;           # between two computations, for whatever reason
-  computedNs @5 :Int64;
+  waitedNs @4 :Int64 $type(Common.duration);  # between two computations, for whatever reason
+  computedNs @5 :Int64 $type(Common.duration);
 }
 
-struct Lease {
-  # scheduler -> worker. Positions [begin, end) of the epoch's permutation, `batch` of them an iteration, from `firstIteration` on.
-  # begin == end: one iteration without samples (the short last round under bsp).
-  lease @0 :UInt64;
-  epoch @1 :Int64;
-  begin @2 :Int64;
-  end @3 :Int64;
-  firstIteration @4 :Int64;
-  batch @5 :UInt32;
-  roundSamples @6 :UInt32;      # of one round of all live workers: the denominator of a push's weight
-  applied @7 :List(AppliedBucket);  # what has these samples already: pushed as empty. Ascending
+struct Lease $checked $method("std::int64_t iterations() const;") {
+  # scheduler -> worker. Positions [begin, end) of the epoch's permutation, `batch` of them in each
+  # iteration, from `firstIteration` on. begin == end: one iteration without samples (the short last
+  # round under bsp).
+  lease @0 :UInt64 $type(Common.lease);
+  epoch @1 :Int64 $type(Common.epoch);
+  begin @2 :Int64 $count;
+  end @3 :Int64 $count;
+  firstIteration @4 :Int64 $type(Common.iteration);
+  batch @5 :UInt32 $range(least = "1");
+  roundSamples @6 :UInt32 $range(least = "1");
+  # Of one round of all live workers: the denominator of a push's weight.
+  applied @7 :List(AppliedBucket) $limit("kMaxAppliedBuckets") $ascending;
+  # Buckets that contain these samples already: the worker pushes them as empty.
 }
 
-struct AppliedBucket {
-  # A part of a push that a shard has applied, or will, of an iteration that was not finished: its samples are trained again for the
-  # parts that are missing alone.
+struct AppliedBucket $ordered {
+  # A bucket that a shard has applied, or will apply, of a partial push. Its samples are trained
+  # again for the missing buckets only.
   stage @0 :UInt16;
   shard @1 :UInt16;
-  bucket @2 :UInt32;              # as in a Push of that stage to that shard
+  bucket @2 :UInt32;  # as in a Push of that stage to that shard
 }
 
 struct NoData {
-  # scheduler -> worker. Nothing to lease now: finish, then say Idle.
-  next @0 :Int64;               # of the WantLease that it answers
+  # scheduler -> worker. No samples at present: finish, then send Idle.
+  next @0 :Int64 $type(Common.iteration);  # of the WantLease that it answers
 }
 
 struct PushDropped {
-  # scheduler -> worker. Under backup: all rounds below `next` are closed, the last of them without this worker. Go on with
-  # `next`, and throw away what is computed of an earlier one; its samples are leased again.
-  next @0 :Int64;
+  # scheduler -> worker. Under backup: all rounds below `next` are closed, the last of them without
+  # this worker. The worker discards its computation of an earlier round and continues with `next`.
+  # The samples are leased again.
+  next @0 :Int64 $type(Common.iteration);
 }
 
 struct Idle {
-  # worker -> scheduler. All its pushes are acknowledged and it has no lease.
-  clock @0 :Int64;              # of this worker; a pipeline is idle when all its stages are
-  start @1 :UInt64;             # number of the Start that it ends
+  # worker -> scheduler. All its pushes are acknowledged, and it has no lease.
+  clock @0 :Int64 $type(Common.clock);  # of this worker; a pipeline is idle when all stages are
+  start @1 :UInt64;  # number of the Start that it ends
 }
 
 struct Diverged {
   # worker -> scheduler. The loss became NaN or infinite; the iteration was not pushed.
-  iteration @0 :Int64;
+  iteration @0 :Int64 $type(Common.iteration);
   loss @1 :Float64;
   layer @2 :Text;
 }
 
 struct Stop {
-  # scheduler -> worker. Finish the iteration that is being computed, or all that the first stage has told the next of, then say
-  # Stopped.
+  # scheduler -> worker. Finish the present iteration (a stage: all iterations that the first stage
+  # has announced), then send Stopped.
 }
 
 struct Leave {
-  # host -> scheduler. The worker is to take part no longer, while the run goes on without it: it is told to Stop, and once it has
-  # Stopped, what it was leased goes back. Repeating it is harmless.
-  worker @0 :UInt32;
+  # host -> scheduler. The worker leaves while the run goes on: the scheduler sends it Stop and, on
+  # Stopped, returns its leases. A repeat is harmless.
+  worker @0 :UInt32 $type(Common.worker);
 }
 
 struct Stopped {
-  # worker -> scheduler. Nothing of it is on its way any more.
-  clock @0 :Int64;
-  start @1 :UInt64;             # number of the last Start that it has heard
+  # worker -> scheduler. None of its messages is on the way any more.
+  clock @0 :Int64 $type(Common.clock);
+  start @1 :UInt64;  # number of the last Start that it received
 }

@@ -3,58 +3,69 @@
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::msg");
+using import "/messages/generator/annotations.capnp".checked;
+using import "/messages/generator/annotations.capnp".limit;
+using import "/messages/generator/annotations.capnp".range;
+using import "/messages/generator/annotations.capnp".type;
 using Common = import "common.capnp";
 
-struct Pull {
-  # worker -> shard. Asks for those of the shard's blocks that the worker trains, all or its stage's, to start `iteration`. Answered with Weights once the staleness rule
-  # allows it, parked until then; Refused when the worker is not admitted.
-  iteration @0 :Int64;
-  ownClock @1 :Int64;           # iterations this worker has pushed: the answer must contain them, and of blocks of two stages the other's half
+struct Pull $checked {
+  # worker -> shard. Asks for the blocks on this shard that the worker or stage trains, to start
+  # `iteration`. The shard parks the pull until the staleness rule allows it and answers with
+  # Weights. It answers with Refused if the worker is not admitted.
+  iteration @0 :Int64 $type(Common.iteration);
+  ownClock @1 :Int64 $type(Common.clock);
+  # Iterations that this worker has pushed. The answer contains them and, for tied weights, the
+  # other stage's gradients of the same iterations.
   dtype @2 :Common.TensorRef.DType;
 }
 
-struct Weights {
-  # shard -> worker. The blocks that were asked for; the blobs are shared with the shard and never change.
-  iteration @0 :Int64;
-  blocks @1 :List(Common.BlockRef);
+struct Weights $checked {
+  # shard -> worker. The blocks of a Pull. The worker shares the blobs with the shard; they never
+  # change.
+  iteration @0 :Int64 $type(Common.iteration);
+  blocks @1 :List(Common.BlockRef) $limit("kMaxBlocks");
 }
 
-struct Push {
-  # worker -> shard. One part of an iteration's contribution. Answered with Pushed when it has been applied, or when its round
-  # was closed without it; a repeat is acknowledged and not applied; a gap is Refused.
-  iteration @0 :Int64;
+struct Push $checked {
+  # worker -> shard. One bucket of an iteration. Answered with Pushed when the shard has applied it,
+  # or has closed its round without it. A repeat is acknowledged and not applied; a gap is Refused.
+  iteration @0 :Int64 $type(Common.iteration);
   bucket @1 :UInt32;
-  bucketCount @2 :UInt32;         # parts that this shard is owed for the iteration
+  bucketCount @2 :UInt32 $range(least = "1", most = "kMaxBuckets");
+  # Buckets that the worker pushes to this shard in the iteration.
   kind @3 :Kind;
-  weight @4 :Float64;           # samples / samples of one round of all live workers
+  weight @4 :Float64 $range(least = "0");  # samples / samples of one round of all live workers
   samples @5 :UInt32;
-  blocks @6 :List(Common.BlockRef);
-  rows @7 :List(UInt32);        # row set of a sparse push; empty: all rows
+  blocks @6 :List(Common.BlockRef) $limit("kMaxBlocks");
+  rows @7 :List(UInt32);  # row set of a sparse push; empty: all rows
 
   enum Kind { gradient @0; delta @1; empty @2; }
 }
 
 struct Pushed {
-  # shard -> worker. The part may be forgotten.
-  iteration @0 :Int64;
-  bucket @1 :UInt32;
+  # shard -> worker. The worker may forget the bucket.
+  iteration @0 :Int64 $type(Common.iteration);
+  bucket @1 :UInt32 $range(below = "kMaxBuckets");
   durability @2 :Durability;
-  repeat @3 :Bool;              # not applied now: it had been before, or its round was closed without it
+  repeat @3 :Bool;  # the shard had applied it before, or closed its round without it
 
   enum Durability { applied @0; durable @1; }
 }
 
 struct Refused {
-  # Any role -> sender of a message that it will not act on.
+  # Any role -> sender of a message that it does not act on.
   reason @0 :Reason;
   text @1 :Text;
-  iteration @2 :Int64;
+  iteration @2 :Int64 $type(Common.iteration);
 
   enum Reason {
-    malformed @0;               # it could not be decoded, or contradicts the model
-    unknownWorker @1;           # not admitted here, or evicted
-    staleView @2;               # a control message of an older membership
-    tooStale @3;                # the gradient is older than the policy takes
-    gap @4;                     # parts before this one are missing
+    malformed @0;      # cannot be decoded, or contradicts the model
+    unknownWorker @1;  # not admitted here, or evicted
+    staleView @2;      # an order of an older membership
+    tooStale @3;       # the gradient is older than the policy accepts
+    gap @4;            # earlier buckets are missing
   }
 }

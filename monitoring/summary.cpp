@@ -16,20 +16,6 @@
 namespace leeway {
 namespace {
 
-std::string_view name_of(msg::RunEnded::Reason reason) {
-  switch (reason) {
-    case msg::RunEnded::Reason::finished:
-      return "finished";
-    case msg::RunEnded::Reason::interrupted:
-      return "interrupted";
-    case msg::RunEnded::Reason::target_reached:
-      return "target_reached";
-    case msg::RunEnded::Reason::failed:
-      return "failed";
-  }
-  return "?";
-}
-
 /// Null if the run computed no gradients or was never evaluated.
 const EvaluationResult* final_evaluation(const Job& job, const RunTotals& totals) {
   if (job.cost_only || totals.evaluations.empty() || !totals.evaluations.back().final)
@@ -180,9 +166,7 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   const auto& plan = job.plan;
   const double time = (totals.last.now - Instant{}).seconds();
   const auto bound = job.consistency->largest_bound();
-  std::string reason(name_of(totals.end.reason));
-  std::replace(reason.begin(), reason.end(), '_', ' ');
-  out << '\n' << plan.name << ": " << reason;
+  out << '\n' << plan.name << ": " << name_of(totals.end.reason);
   if (!totals.end.text.empty()) out << " (" << totals.end.text << ')';
   out << "\n\n";
   if (const auto* last = final_evaluation(job, totals)) {
@@ -240,7 +224,9 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   const auto bound = job.consistency->largest_bound();
   nlohmann::ordered_json json;
   json["name"] = plan.name;
-  json["reason"] = name_of(totals.end.reason);
+  std::string reason(name_of(totals.end.reason));
+  std::replace(reason.begin(), reason.end(), ' ', '_');
+  json["reason"] = reason;
   json["text"] = totals.end.text;
   json["seed"] = plan.seed;
   if (const auto* last = final_evaluation(job, totals)) {

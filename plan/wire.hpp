@@ -5,11 +5,21 @@
 #include <variant>
 #include <vector>
 
-#include "messages/wire.hpp"
+#include "messages/generator/wire.hpp"
 #include "plan.capnp.h"
 #include "plan/plan.hpp"
 
 namespace leeway::wire {
+
+inline std::string read_text(capnp::Text::Reader in) {
+  return {in.begin(), in.size()};
+}
+template <class To, class From>
+To read_enum(From from, To last, const char* field) {
+  To out;
+  read_enum(out, from, last, field);
+  return out;
+}
 
 template <class Which>
 [[noreturn]] void unknown_arm(const char* field, Which which) {

@@ -52,6 +52,8 @@ class Blob {
     return block_ && block_->references.load(std::memory_order_acquire) == 1 && !block_->foreign;
   }
   bool same_as(const Blob& other) const { return block_ == other.block_; }
+  /// The same bytes in memory, as for pointers.
+  bool operator==(const Blob& other) const { return same_as(other); }
 
   const std::byte* data() const { return block_ ? block_->bytes : nullptr; }
   const float* as_floats() const { return reinterpret_cast<const float*>(data()); }

@@ -14,7 +14,7 @@
 #include "actors/outbox.hpp"
 #include "core/check.hpp"
 #include "messages/envelope.hpp"
-#include "tests/messages/message_fields.hpp"
+#include "tests/messages/fields_envelope.hpp"
 
 namespace leeway::test {
 

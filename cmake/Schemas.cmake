@@ -1,0 +1,32 @@
+# leeway_schemas(SOURCES schema... [STEM name]): generates C++ from the schemas of this folder into generated/ of the build
+# folder, and sets SOURCES to what a library compiles. messages/generator/README.md lists the files. STEM is the schema's
+# $stem.
+set(LEEWAY_GENERATED ${PROJECT_BINARY_DIR}/generated)
+
+function(leeway_schemas sources)
+  cmake_parse_arguments(arg "" "STEM" "" ${ARGN})
+  set(annotations ${PROJECT_SOURCE_DIR}/messages/generator/annotations.capnp)
+  set(all)
+  foreach(schema ${arg_UNPARSED_ARGUMENTS})
+    cmake_path(RELATIVE_PATH schema BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+    cmake_path(GET path PARENT_PATH folder)
+    cmake_path(GET path STEM name)
+    set(capnp ${LEEWAY_GENERATED}/${folder}/${name}.capnp)
+    if(arg_STEM)
+      set(name ${arg_STEM})
+    endif()
+    set(stem ${LEEWAY_GENERATED}/${folder}/${name})
+    add_custom_command(VERBATIM
+      OUTPUT ${capnp}.c++ ${stem}.cpp ${capnp}.h ${stem}.wire.hpp ${stem}.hpp
+        ${LEEWAY_GENERATED}/tests/${folder}/any_${name}.hpp
+        ${LEEWAY_GENERATED}/tests/${folder}/fields_${name}.hpp
+      COMMAND ${CAPNP_EXECUTABLE} compile --src-prefix=${PROJECT_SOURCE_DIR} -I${PROJECT_SOURCE_DIR}
+        -I${CAPNP_INCLUDE_DIRECTORY} -o${CAPNPC_CXX_EXECUTABLE}:${LEEWAY_GENERATED}
+        -o$<TARGET_FILE:leeway_generator>:${LEEWAY_GENERATED} ${schema}
+      DEPENDS leeway_generator ${annotations} ${arg_UNPARSED_ARGUMENTS}
+      COMMENT "Generating C++ from ${path}")
+    list(APPEND all ${capnp}.c++ ${stem}.cpp)
+  endforeach()
+  file(MAKE_DIRECTORY ${LEEWAY_GENERATED})
+  set(${sources} ${all} PARENT_SCOPE)
+endfunction()

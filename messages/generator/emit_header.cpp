@@ -1,0 +1,203 @@
+// The plain structs and enums of a schema file.
+#include <set>
+
+#include "messages/generator/emit.hpp"
+
+namespace leeway::generator {
+namespace {
+
+constexpr std::size_t kColumns = 100;
+
+class HeaderEmitter {
+ public:
+  explicit HeaderEmitter(const File& file) : file_(file) {}
+
+  std::string emit() {
+    begin_file(code_, file_, true);
+    if (!file_.comment.empty()) code_.line("//");
+    code_.comment("// ", file_.comment);
+    includes();
+    for (const Enum& one : file_.enums) {
+      enter(one.name);
+      declare(one, "");
+      declare_name_of(one.name);
+    }
+    for (const Struct* one : file_.structs)
+      if (one->recursive) {
+        enter(one->name);
+        code_.line("struct ", within(space_, one->name), ';');
+      }
+    for (const Struct* one : file_.structs) top(*one);
+    return std::move(code_).finish();
+  }
+
+ private:
+  void includes() {
+    for (const char* one : {"compare", "cstdint", "optional", "ostream", "span", "string",
+                            "string_view", "variant", "vector"})
+      code_.line("#include <", one, '>');
+    code_.line();
+    for (const std::string& one : file_.includes) code_.line("#include \"", one, '"');
+    for (const std::string& one : file_.imports) code_.line("#include \"", stem_of(one), ".hpp\"");
+  }
+
+  void enter(const std::string& name) {
+    space_ = namespace_of(name);
+    code_.enter(space_);
+    code_.line();
+  }
+
+  void declare(const Enum& in, const std::string& indent) {
+    std::string values = join(in.values, ", ");
+    code_.line(indent, "enum class ", in.name.substr(in.name.rfind(':') + 1), " : std::uint8_t { ",
+               values, " };");
+  }
+  void declare_name_of(const std::string& type) {
+    code_.line("std::string_view name_of(", within(space_, type), " value);");
+  }
+
+  std::string variant_of(const Union& in) const {
+    std::string out;
+    for (const Arm& arm : in.arms)
+      if (!arm.absent) out += (out.empty() ? "" : ", ") + within(space_, arm.type.name);
+    return (in.optional ? "std::optional<" : "std::variant<") + out + '>';
+  }
+  /// Breaks a long list of arms into lines.
+  void declare_variant(const std::string& before, const Union& in, const std::string& after) {
+    std::string text = before + variant_of(in) + after;
+    while (text.size() > kColumns) {
+      const std::size_t end = text.rfind(", ", kColumns);
+      if (end == std::string::npos) break;
+      code_.line(text.substr(0, end + 1));
+      text = "    " + text.substr(end + 2);
+    }
+    code_.line(text);
+  }
+  /// The name of the union that a field holds.
+  void alias(const Field& field, bool body) {
+    enter(field.type.name);
+    const std::string name = within(space_, field.type.name);
+    code_.comment("/// ", field.comment);
+    declare_variant(concat("using ", name, " = "), *field.type.choice, ";");
+    if (!body) return;
+    code_.line("/// In words; for errors and logs.");
+    declare_name_of("const " + name + '&');
+  }
+
+  void top(const Struct& in) {
+    if (!in.only_choice)
+      for (const Field& field : in.fields)
+        if (field.type.choice) alias(field, !in.decode.empty());
+    enter(in.name);
+    structure(in, "");
+    complete_.insert(&in);
+    if (in.recursive) {
+      for (const std::string& name : not_comparable_)
+        code_.line("inline bool ", name, "::operator==(const ", name, "&) const = default;");
+      not_comparable_.clear();
+    }
+    functions(in);
+    for (const Struct* inner : in.inner) functions(*inner);
+  }
+
+  void structure(const Struct& in, const std::string& indent) {
+    const std::string name = in.name.substr(in.name.rfind(':') + 1);
+    code_.comment(indent + "/// ", in.comment);
+    if (in.only_choice) {
+      const Union& choice = *in.fields.front().type.choice;
+      if (!in.recursive) return declare_variant(concat(indent, "using ", name, " = "), choice, ";");
+      declare_variant(concat(indent, "struct ", name, " : "), choice, " {");
+      code_.line(indent, "  using variant::variant;");
+      code_.line(indent, "};");
+      return;
+    }
+    code_.line(indent, "struct ", name, " {");
+    for (const Enum& one : in.enums) declare(one, indent + "  ");
+    for (const Struct* inner : in.inner) structure(*inner, indent + "  ");
+    for (const Field& field : in.fields) member(field, "leeway::" + in.name, indent + "  ");
+    for (const std::string& blob : in.blob_members) code_.line(indent, "  Blob ", blob, ';');
+    if (!in.all_blobs.empty()) code_.line(indent, "  std::vector<Blob> ", in.all_blobs, ';');
+    for (const std::string& method : in.methods) code_.line(indent, "  ", method);
+    if (in.ordered) code_.line(indent, "  auto operator<=>(const ", name, "&) const = default;");
+    const bool later = holds_incomplete(in);
+    if (later) not_comparable_.push_back(within(space_, in.name));
+    code_.line(indent, "  bool operator==(const ", name, "&) const", later ? ";" : " = default;");
+    code_.line(indent, "};");
+  }
+
+  /// A union begins with its first arm. A struct has its own values, a number needs one.
+  static std::string first_value(const Union& in) {
+    const Arm& first = in.arms.front();
+    const bool zero = first.initially.empty() || first.initially == "0";
+    return first.type.structure || zero ? ""
+                                        : concat(" = ", first.type.name, '{', first.initially, '}');
+  }
+
+  void member(const Field& field, const std::string& scope, const std::string& indent) {
+    if (!field.constant.empty()) return;
+    std::string type = within(space_, within(scope, field.type.name));
+    if (field.list && !field.whole_list) type = "std::vector<" + type + '>';
+    std::string text = concat(indent, type, ' ', field.name);
+    if (field.type.choice && !field.type.choice->optional)
+      text += first_value(*field.type.choice);
+    else if (!field.initially.empty())
+      text += field.type.strong ? '{' + field.initially + '}'
+                                : " = " + within(space_, within(scope, field.initially));
+    text += ';';
+    // The comment of a union stands at its own name.
+    const std::string comment = field.type.choice ? "" : std::string(trimmed(field.comment));
+    if (comment.find('\n') != std::string::npos || text.size() + 4 + comment.size() > kColumns)
+      code_.comment(indent + "/// ", comment);
+    else if (!comment.empty())
+      text += "  // " + comment;
+    code_.line(text);
+  }
+
+  /// Lists of a struct that is not complete yet cannot be compared where they are declared.
+  bool holds_incomplete(const Struct& in) const {
+    for (const Field& field : in.fields)
+      if (field.list && field.type.structure && field.type.structure->recursive &&
+          !complete_.contains(field.type.structure))
+        return true;
+    return false;
+  }
+
+  void functions(const Struct& in) {
+    for (const Enum& one : in.enums) declare_name_of(one.name);
+    const std::string name = within(space_, in.name);
+    if (in.ordered)
+      code_.line("std::ostream& operator<<(std::ostream& out, const ", name, "& in);");
+    if (in.checked) {
+      code_.line("/// Hand-written: throws wire::Malformed if fields contradict each other.");
+      code_.line("void check(const ", name, "& message);");
+    }
+    if (in.decode.empty()) return;
+    code_.line();
+    if (in.words) {
+      code_.line("std::vector<std::uint64_t> encode(const ", name, "& in);");
+      code_.line(
+          "/// Validates sizes, enums and the numbers of items as if the sender were hostile.");
+      code_.line("Expected<", name, "> ", in.decode, "(std::span<const std::uint64_t> words);");
+      return;
+    }
+    code_.line("Message encode(const ", name, "& in);");
+    code_.line(
+        "/// Validates as if the sender were hostile. The error names the message, the field,");
+    code_.line("/// the value found and what is allowed.");
+    code_.line("Expected<", name, "> ", in.decode, "(const Message& message);");
+  }
+
+  const File& file_;
+  Code code_;
+  std::string space_;
+  std::set<const Struct*> complete_;
+  std::vector<std::string> not_comparable_;  // structs whose equality follows
+};
+
+}  // namespace
+
+std::string emit_header(const File& file) {
+  return HeaderEmitter(file).emit();
+}
+
+}  // namespace leeway::generator
