@@ -133,7 +133,7 @@ TEST_CASE("an invalid item is refused with a remedy") {
   CHECK_THAT(error_of("workers=later"), Contains("only single workers can"));
   CHECK_THAT(error_of("worker1=1,worker1=2"), Contains("worker1 is given twice"));
   CHECK_THAT(error_of("worker0=later,worker1=later,worker2=later,worker3=later"),
-             Contains("leave one that is there"));
+             Contains("place at least one on a node"));
 }
 
 TEST_CASE("without agents a node is asked for") {
