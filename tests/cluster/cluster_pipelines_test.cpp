@@ -126,7 +126,7 @@ TEST_CASE("a pipeline whose node leaves comes back when another node joins") {
 }
 
 TEST_CASE(
-    "status names the pipeline and stage of each worker, and the trace the parts of the model") {
+    "status names the pipeline and stage of each worker, and the trace the chunks of the model") {
   TemporaryFolder folder;
   Nodes nodes(3);
   Listener program(slow_pipelines(nodes, folder));
@@ -148,13 +148,13 @@ TEST_CASE(
   CHECK_THAT(json["workers"][3]["did"].get<std::string>(), Contains(" of iteration "));
   program.process().signal(SIGINT);
   check_ends(program.process(), 130);
-  std::set<std::int64_t> parts;
+  std::set<std::int64_t> chunks;
   std::istringstream lines(read_text(folder / "run/events.jsonl"));
   for (std::string line; std::getline(lines, line);) {
     const auto event = nlohmann::json::parse(line);
-    if (event["event"] == "forward") parts.insert(event["part"].get<std::int64_t>());
+    if (event["event"] == "forward") chunks.insert(event.at("chunk").get<std::int64_t>());
   }
-  CHECK(parts == std::set<std::int64_t>{0, 1});
+  CHECK(chunks == std::set<std::int64_t>{0, 1});
 }
 
 }  // namespace leeway::test
