@@ -87,8 +87,7 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
   LW_CHECK(chunks_.size() == stages * static_cast<std::size_t>(spec_.chunks), chunks_.size());
   pipelines_ = plan.workers / stages;
   shares_.resize(stages);
-  for (std::size_t i = 0; i < chunks_.size(); ++i)
-    shares_[i % stages].chunks.push_back(chunks_[i]);
+  for (std::size_t i = 0; i < chunks_.size(); ++i) shares_[i % stages].chunks.push_back(chunks_[i]);
   for (const std::uint32_t stage : plan.pipeline.recompute)
     if (stage < stages) shares_[stage].recompute = true;
   owners_.resize(layout.shards());

@@ -33,7 +33,7 @@ endif()
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -ffp-contract=off)
 if(LEEWAY_SANITIZE)
   # Instrumented, GCC warns about uninitialised values in its own headers.
-  add_compile_options(-fsanitize=${LEEWAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+  add_compile_options(-O1 -g1 -fsanitize=${LEEWAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${LEEWAY_SANITIZE})
 endif()

@@ -1,7 +1,7 @@
 # leeway_group_sources(TARGET): compiles the target's sources in groups (LEEWAY_UNITY). Names in the anonymous namespaces of
 # one folder must therefore differ.
 function(leeway_group_sources target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LEEWAY_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LEEWAY_UNITY} UNITY_BUILD_BATCH_SIZE 24)
   if(LEEWAY_UNITY)
     # GCC takes a source file that it meets as an #include for a header.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
@@ -26,17 +26,21 @@ function(leeway_library name)
 endfunction()
 
 # Test code is compiled with -O1, because optimising it takes longer than running it.
-set(LEEWAY_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+set(LEEWAY_TEST_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O1>)
 
-# leeway_test(NAME SOURCES file... [USES library...]): one Catch2 program of tests, known to ctest as NAME.
+# leeway_test(NAME [GROUPED] SOURCES file... [USES library...]): one Catch2 program of tests, known to ctest as NAME. GROUPED: as
+# leeway_group_sources.
 function(leeway_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(arg "GROUPED" "" "SOURCES;USES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     POSITION_INDEPENDENT_CODE OFF)
   target_link_libraries(${name} PRIVATE leeway_test_main ${arg_USES})
   target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})
   target_precompile_headers(${name} REUSE_FROM leeway_test_main)
+  if(arg_GROUPED)
+    leeway_group_sources(${name})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   if(LEEWAY_SANITIZE MATCHES thread)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT

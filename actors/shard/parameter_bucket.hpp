@@ -25,9 +25,9 @@ struct Contribution {
   WorkerId worker;
   Incarnation incarnation;
   Iteration iteration;
-  std::uint32_t bucket = 0;   // as the worker numbers them
-  std::uint32_t group = 0;  // as the shard does
-  double weight = 0;        // samples / samples of one round
+  std::uint32_t bucket = 0;  // as the worker numbers them
+  std::uint32_t group = 0;   // as the shard does
+  double weight = 0;         // samples / samples of one round
   std::uint32_t samples = 0;
   /// Of blocks that several stages of a pipeline own, the samples count when the first stage's
   /// gradient of them is applied.

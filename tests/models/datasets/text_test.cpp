@@ -18,7 +18,7 @@ struct Windows {
   std::vector<std::int32_t> labels;
 };
 
-Windows all_of(const Dataset& data) {
+Windows whole_split(const Dataset& data) {
   std::vector<std::int64_t> samples(static_cast<std::size_t>(data.size()));
   std::iota(samples.begin(), samples.end(), 0);
   const auto places = samples.size() * static_cast<std::size_t>(data.sample_shape().count());
@@ -58,7 +58,7 @@ TEST_CASE("a text becomes windows that follow each other, each character the lab
   REQUIRE(vocabulary);
   CHECK(data->train->classes() == vocabulary->size());
   CHECK(data->test->vocabulary() == vocabulary);
-  const Windows train = all_of(*data->train), test = all_of(*data->test);
+  const Windows train = whole_split(*data->train), test = whole_split(*data->test);
   CHECK(written(*vocabulary, train.x) == text.substr(0, 20));
   CHECK(written(*vocabulary, train.labels) == text.substr(1, 20));
   CHECK(written(*vocabulary, test.x) == text.substr(24, 4));
@@ -131,9 +131,9 @@ TEST_CASE("the King James Bible begins with the first day and ends with the book
   CHECK(data->test->size() > 5'000);
   CHECK(data->train->classes() > 60);
   const auto vocabulary = data->train->vocabulary();
-  const std::string begin = written(*vocabulary, all_of(*data->train).x).substr(0, 200);
+  const std::string begin = written(*vocabulary, whole_split(*data->train).x).substr(0, 200);
   CHECK_THAT(begin, Contains("In the beginning God created the heaven and the earth."));
-  const std::string end = written(*vocabulary, all_of(*data->test).x);
+  const std::string end = written(*vocabulary, whole_split(*data->test).x);
   CHECK_THAT(end.substr(end.size() - 300), Contains("the book of life"));
 }
 
@@ -169,7 +169,7 @@ TEST_CASE("a text that was shipped in pieces keeps its labels") {
   for (const auto& [one, other] :
        {std::pair{data->train, arrived->train}, {data->test, arrived->test}}) {
     CHECK(other->label_count() == 16);
-    CHECK(all_of(*other).x == all_of(*one).x);
-    CHECK(all_of(*other).labels == all_of(*one).labels);
+    CHECK(whole_split(*other).x == whole_split(*one).x);
+    CHECK(whole_split(*other).labels == whole_split(*one).labels);
   }
 }
