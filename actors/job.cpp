@@ -17,8 +17,7 @@ namespace leeway {
 
 namespace {
 
-/// Versions of packed weights that are kept for the next who asks; what is in use lives as long as
-/// it is.
+/// Versions of packed weights that the cache keeps. Older ones live as long as they are in use.
 constexpr std::size_t kPackedVersions = 3;
 
 Status check_devices(const Job& job, const std::function<bool(Address)>& here) {
@@ -37,7 +36,7 @@ Status check_devices(const Job& job, const std::function<bool(Address)>& here) {
   return check(job.devices.shards(), RoleKind::shard);
 }
 
-/// Those that were handed over.
+/// Checks weights that the caller gives.
 Expected<std::vector<Blob>> take_weights(std::vector<Blob> weights, const Model& model) {
   const auto& parameters = model.parameters();
   if (weights.size() != parameters.size())
@@ -53,10 +52,10 @@ Expected<std::vector<Blob>> take_weights(std::vector<Blob> weights, const Model&
   return weights;
 }
 
-/// Batch norm of flat samples needs more than one of them at a time.
+/// Batch norm of flat samples needs at least two samples in each micro-batch.
 Status check_batch_norm(const Model& model, const Plan& plan) {
-  // By speed, any number of samples is divided into pieces of that size at most: of two, the last
-  // piece of an odd number would have one.
+  // With balance by speed an iteration can have any number of samples. With micro-batches of two,
+  // the last one of an odd number would have one.
   const std::int64_t least = plan.balance == plan::Balance::by_speed ? 3 : 2;
   if (micro_batch_size(plan) >= least) return {};
   for (int i = 0; i < model.layers(); ++i)
@@ -68,18 +67,18 @@ Status check_batch_norm(const Model& model, const Plan& plan) {
   return {};
 }
 
-/// Zeros for the largest micro-batch between any two parts of the model.
+/// Zeros for the largest micro-batch between any two chunks of the model.
 Blob no_activations(const Job& job) {
   std::int64_t most = 0;
-  for (const ModelChunk& part : job.stages->chunks())
-    if (part.first > 0) most = std::max(most, job.model->output_of(part.first - 1).count());
+  for (const ModelChunk& chunk : job.stages->chunks())
+    if (chunk.first > 0) most = std::max(most, job.model->output_of(chunk.first - 1).count());
   most *= largest_micro_batch(job.plan);
   Blob zeros = Blob::floats(most);
   std::fill_n(zeros.mutable_floats(), most, 0.0f);
   return zeros;
 }
 
-/// The faults, with what their spread adds to when they begin.
+/// The plan's faults, with the spread of their begin drawn.
 std::vector<plan::Fault> drawn_faults(const Plan& plan) {
   constexpr std::uint64_t kFaultStream = 0x6661756c74;
   std::vector<plan::Fault> faults = plan.faults;
@@ -133,12 +132,11 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->plan = plan;
   job->data = std::move(data);
   job->model = *model;
-  // Blocks small enough to spread evenly: a shard's fair part, or the usual size if that is
-  // smaller.
+  // Blocks small enough to balance the shards: a shard's share, or the usual size if smaller.
   const auto bytes = static_cast<std::size_t>((*model)->parameter_count()) * sizeof(float);
-  const auto fair = std::max<std::size_t>(bytes / plan.shards, limits::kSmallTensorBytes);
+  const auto share = std::max<std::size_t>(bytes / plan.shards, limits::kSmallTensorBytes);
   job->layout =
-      std::make_shared<Layout>(**model, plan.shards, std::min(limits::kMaxBlockBytes, fair));
+      std::make_shared<Layout>(**model, plan.shards, std::min(limits::kMaxBlockBytes, share));
   for (std::uint32_t shard = 0; shard < plan.shards; ++shard) {
     if (!job->layout->blocks_of(ShardId(shard)).empty()) continue;
     const auto blocks = job->layout->blocks().size();
@@ -151,7 +149,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!stages) return stages.error();
   job->stages = std::move(*stages);
   job->optimizer = make_optimizer(plan.optimizer);
-  job->schedule = make_schedule(plan.schedule);
+  job->lr_schedule = make_lr_schedule(plan.lr_schedule);
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);
   auto devices = parse_devices(plan.device, plan.workers, plan.shards);
   if (!devices) return devices.error();

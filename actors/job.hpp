@@ -1,5 +1,5 @@
 #pragma once
-// Job: what all roles of a run share and none changes.
+// Job: what all roles of a run share, and no role changes.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -14,12 +14,12 @@
 #include "plan/devices.hpp"
 #include "plan/plan.hpp"
 #include "policies/consistency/consistency.hpp"
+#include "policies/lr_schedule/lr_schedule.hpp"
 #include "policies/optimizer/optimizer.hpp"
-#include "policies/schedule/schedule.hpp"
 
 namespace leeway {
 
-/// How an actor gets an executor of its own.
+/// Makes the executor of one actor.
 using ExecutorFactory = std::function<Expected<std::shared_ptr<Executor>>(Device)>;
 
 struct Job {
@@ -30,23 +30,23 @@ struct Job {
   std::shared_ptr<const Consistency> consistency;
   std::shared_ptr<const Stages> stages;
   std::shared_ptr<const Optimizer> optimizer;
-  std::shared_ptr<const Schedule> schedule;
+  std::shared_ptr<const LrSchedule> lr_schedule;
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;
-  std::shared_ptr<PackCache> packed;  // of all workers of this process
-  std::shared_ptr<Profile> profile;   // null: nothing is timed
-  std::vector<plan::Fault> faults;    // of the plan, what their spread adds drawn from the seed
+  std::shared_ptr<PackCache> packed;  // shared by all workers of this process
+  std::shared_ptr<Profile> profile;   // null: no profile
+  std::vector<plan::Fault> faults;    // of the plan, with their spread drawn from the seed
   std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
-  /// Nothing is computed and all gradients are zero: see plan::World.
+  /// Nothing is computed, and all gradients are zero: see plan::World.
   bool cost_only = false;
-  std::vector<Blob> no_gradients;  // per block, then; shared by all
-  Blob no_activations;             // as large as any that goes from stage to stage; likewise
+  std::vector<Blob> no_gradients;  // with cost_only: zeros per block
+  Blob no_activations;             // with cost_only: zeros for the largest activation
 
-  /// An executor on `device`. make_job has seen that there is one; throws if there no longer is.
+  /// An executor on `device`. make_job has checked that the device exists; throws if it does no
+  /// longer.
   std::shared_ptr<Executor> executor(Device device) const;
-  /// Of a job that is cost_only: so many zeros, a part of no_activations. A message counts its own
-  /// bytes, and none of them is written.
+  /// With cost_only: `floats` zeros of no_activations, without a copy.
   Blob zeros(std::int64_t floats) const;
   /// Writes the weights that the run starts from. out: the parameter's shape, row-major.
   void initial_values(int parameter, float* out) const;
@@ -54,15 +54,15 @@ struct Job {
 
 struct JobOptions {
   ExecutorFactory executors;         // empty: make_executor
-  std::shared_ptr<Profile> profile;  // null: nothing is timed
-  /// Whether an actor is on this machine, which must have its device then; empty: all are.
+  std::shared_ptr<Profile> profile;  // null: no profile
+  /// Whether an actor is on this machine, which then needs its device; empty: all actors are.
   std::function<bool(Address)> here;
-  /// Per parameter, for a plan whose weights come from a file that is not read here; may be empty.
+  /// Per parameter: replaces the plan's file of initial weights; can be empty.
   std::vector<Blob> initial_weights;
 };
 
-/// Builds everything that follows from the plan and the data, and checks that they fit. The error
-/// says what to change.
+/// Builds what follows from the plan and the data, and checks that they fit. The error says what to
+/// change.
 Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
                                               JobOptions options = {});
 

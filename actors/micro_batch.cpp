@@ -8,7 +8,7 @@ namespace leeway {
 
 namespace {
 
-/// Writes samples with their augmentation, and what is to be said of them.
+/// Writes samples with their augmentation, and labels or targets.
 void read(const Job& job, std::span<const std::int64_t> samples,
           std::span<const std::uint64_t> keys, float* x, std::int32_t* labels, float* targets) {
   const Dataset& data = *job.data.train;
@@ -50,10 +50,10 @@ Batch GatheredBatch::gather_keys(const Job& job, Epoch epoch,
 Batch GatheredBatch::gather_labels(const Job& job, Epoch epoch,
                                    std::span<const std::int64_t> samples) {
   Batch batch = gather_keys(job, epoch, samples);
-  auto* const told = labels(job);
+  auto* const classes = labels(job);
   auto* const numbers = targets(job);
-  job.data.train->gather_labels(samples, told, numbers);
-  batch.labels = told;
+  job.data.train->gather_labels(samples, classes, numbers);
+  batch.labels = classes;
   batch.targets = numbers;
   return batch;
 }
@@ -61,11 +61,11 @@ Batch GatheredBatch::gather_labels(const Job& job, Epoch epoch,
 Batch GatheredBatch::gather(const Job& job, Epoch epoch, std::span<const std::int64_t> samples) {
   Batch batch = gather_keys(job, epoch, samples);
   auto* const x = array<float>(x_, job.model->input().count());
-  auto* const told = labels(job);
+  auto* const classes = labels(job);
   auto* const numbers = targets(job);
-  read(job, samples, batch.sample_keys, x, told, numbers);
+  read(job, samples, batch.sample_keys, x, classes, numbers);
   batch.x = x;
-  batch.labels = told;
+  batch.labels = classes;
   batch.targets = numbers;
   return batch;
 }
@@ -77,7 +77,7 @@ Blob gather_samples(const Job& job, Executor& on, std::span<const std::int64_t> 
     return on.allocate_host(samples.size() * static_cast<std::size_t>(of_each) * sizeof(float));
   };
   Blob x = floats(job.model->input().count());
-  // A data set writes these, too, and nobody reads them here.
+  // The data set also writes these, but no caller reads them.
   static_assert(sizeof(std::int32_t) == sizeof(float));
   Blob labels = data.classes() > 0 ? floats(data.label_count()) : Blob();
   Blob targets = data.target_count() > 0 ? floats(data.target_count()) : Blob();
@@ -89,8 +89,8 @@ Blob gather_samples(const Job& job, Executor& on, std::span<const std::int64_t> 
 std::int64_t gathered_bytes(const Model& model, bool last, std::int64_t samples) {
   const auto keys = static_cast<std::int64_t>(sizeof(std::uint64_t));
   const bool by_class = model.loss() == plan::Loss::softmax_cross_entropy;
-  const std::int64_t told = by_class ? model.labels() : model.output().count();
-  return samples * (keys + (last ? told * static_cast<std::int64_t>(sizeof(float)) : 0));
+  const std::int64_t each = by_class ? model.labels() : model.output().count();
+  return samples * (keys + (last ? each * static_cast<std::int64_t>(sizeof(float)) : 0));
 }
 
 }  // namespace leeway

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/address.hpp"
+#include "core/end_reason.hpp"
 #include "core/ids.hpp"
 #include "core/rng.hpp"
 #include "core/time.hpp"
@@ -128,7 +129,7 @@ class Role {
   }
   virtual void on_timer(TimerToken, Outbox&) {}
   virtual void on_part(Work&, int /*part*/, Outbox&) {}
-  virtual void on_down(Address, const std::string& /*reason*/, Outbox&) {}
+  virtual void on_down(Address, const EndReason& /*reason*/, Outbox&) {}
   /// The link to `peer` was broken and works again: what was sent to it lately may be lost. Links
   /// of workers may break; one between the scheduler and a shard that does ends the run.
   virtual void on_link(Address /*peer*/, Outbox&) {}

@@ -11,15 +11,15 @@
 namespace leeway {
 namespace {
 
-/// The layer of a stage that finishes the gradient of a shard's part: its own, or one that borrows
-/// a parameter of that. kNone where the stage has neither.
-int finishing_layer(const Model& model, const StageShare& share, const Bucket& part) {
+/// The layer of a stage that completes the gradients of a bucket: the bucket's own layer, or one
+/// that borrows a parameter of it. kNone if the stage has neither.
+int completing_layer(const Model& model, const StageShare& share, const Bucket& bucket) {
   for (const ModelChunk& chunk : share.chunks) {
-    if (chunk.has(part.layer)) return part.layer;
+    if (chunk.has(bucket.layer)) return bucket.layer;
     for (int layer = chunk.first; layer < chunk.end; ++layer) {
       const int borrowed = model.borrowed_parameter(layer);
       if (borrowed != Model::kNone &&
-          model.parameters()[static_cast<std::size_t>(borrowed)].layer == part.layer)
+          model.parameters()[static_cast<std::size_t>(borrowed)].layer == bucket.layer)
         return layer;
     }
   }
@@ -29,48 +29,49 @@ int finishing_layer(const Model& model, const StageShare& share, const Bucket& p
 StageShare::AtShard share_at(const Model& model, const Layout& layout, const StageShare& share,
                              ShardId shard) {
   StageShare::AtShard at;
-  struct Owed {
-    Bucket part;
-    std::uint32_t group;
+  struct Pushed {
+    Bucket bucket;
+    std::uint32_t layout_index;
   };
-  std::vector<Owed> owed;
-  for (const Bucket& part : layout.buckets(shard)) {
-    const int layer = finishing_layer(model, share, part);
+  std::vector<Pushed> pushed;
+  for (const Bucket& bucket : layout.buckets(shard)) {
+    const int layer = completing_layer(model, share, bucket);
     if (layer == Model::kNone) continue;
-    owed.push_back({{0, layer, part.blocks}, part.index});
-    at.blocks.insert(at.blocks.end(), part.blocks.begin(), part.blocks.end());
+    pushed.push_back({{0, layer, bucket.blocks}, bucket.index});
+    at.blocks.insert(at.blocks.end(), bucket.blocks.begin(), bucket.blocks.end());
   }
-  std::stable_sort(owed.begin(), owed.end(),
-                   [](const Owed& a, const Owed& b) { return a.part.layer > b.part.layer; });
-  for (auto& one : owed) {
-    one.part.index = static_cast<std::uint32_t>(at.parts.size());
-    at.parts.push_back(std::move(one.part));
-    at.groups.push_back(one.group);
+  std::stable_sort(pushed.begin(), pushed.end(), [](const Pushed& a, const Pushed& b) {
+    return a.bucket.layer > b.bucket.layer;
+  });
+  for (auto& one : pushed) {
+    one.bucket.index = static_cast<std::uint32_t>(at.buckets.size());
+    at.buckets.push_back(std::move(one.bucket));
+    at.shard_buckets.push_back(one.layout_index);
   }
   std::sort(at.blocks.begin(), at.blocks.end());
   return at;
 }
 
-Expected<std::vector<ModelChunk>> snapshot(const Plan& plan, const Model& model,
-                                           const pipeline::Spec& spec) {
+Expected<std::vector<ModelChunk>> split(const Plan& plan, const Model& model,
+                                        const pipeline::Spec& spec) {
   if (spec.stages == 1) return std::vector<ModelChunk>{ModelChunk::whole(model)};
   const plan::World world = plan.simulated.value_or(plan::World{});
   const auto problem = partition_problem(plan, model, spec, world);
   const auto partition = find_partition(problem, plan.pipeline.split, "pipeline.split");
   if (!partition) {
     if (!plan.pipeline.split.empty()) return partition.error();
-    // "stages: ..." or "chunks: ...", of what there is no split at all.
+    // "stages: ..." or "chunks: ...": no split exists.
     return Error{concat("pipeline.", partition.error().text)};
   }
   const auto pieces = pieces_of(model, 1, *make_cpu_executor());
-  std::vector<ModelChunk> parts;
-  for (const pipeline::Part& part : partition->parts)
-    parts.push_back({pieces[static_cast<std::size_t>(part.first)].first,
-                     pieces[static_cast<std::size_t>(part.end) - 1].end});
-  return parts;
+  std::vector<ModelChunk> chunks;
+  for (const pipeline::PieceRange& range : partition->chunks)
+    chunks.push_back({pieces[static_cast<std::size_t>(range.first)].first,
+                      pieces[static_cast<std::size_t>(range.end) - 1].end});
+  return chunks;
 }
 
-/// Whether there is such a schedule. Of workers that train the whole model only the name matters.
+/// Checks the schedule; without stages only its name.
 Status check_schedule(const pipeline::Spec& spec) {
   auto valid = spec.stages > 1 ? pipeline::validate(spec) : Status();
   if (const auto found = pipeline::find_schedule(spec.schedule); !found) valid = found.error();
@@ -81,8 +82,8 @@ Status check_schedule(const pipeline::Spec& spec) {
 }  // namespace
 
 Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipeline::Spec spec,
-               std::vector<ModelChunk> parts)
-    : spec_(std::move(spec)), chunks_(std::move(parts)) {
+               std::vector<ModelChunk> chunks)
+    : spec_(std::move(spec)), chunks_(std::move(chunks)) {
   const auto stages = static_cast<std::uint32_t>(spec_.stages);
   LW_CHECK(chunks_.size() == stages * static_cast<std::size_t>(spec_.chunks), chunks_.size());
   pipelines_ = plan.workers / stages;
@@ -97,9 +98,9 @@ Stages::Stages(const Plan& plan, const Model& model, const Layout& layout, pipel
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
       StageShare& share = shares_[stage];
       share.at.push_back(share_at(model, layout, share, shard));
-      if (!share.at.back().parts.empty()) share.shards.push_back(shard);
-      for (const std::uint32_t group : share.at.back().groups)
-        owners_[index][group].push_back(stage);
+      if (!share.at.back().buckets.empty()) share.shards.push_back(shard);
+      for (const std::uint32_t bucket : share.at.back().shard_buckets)
+        owners_[index][bucket].push_back(stage);
     }
   }
   if (stages == 1) return;
@@ -137,7 +138,7 @@ std::string Stages::name_of_member(WorkerId lead) const {
 }
 
 pipeline::Spec pipeline_spec(const Plan& plan) {
-  return {.schedule = plan.pipeline.schedule,
+  return {.schedule = pipeline::current_name(plan.pipeline.schedule),
           .stages = static_cast<int>(plan.pipeline.stages),
           .micro_batches = static_cast<int>(plan.micro_batches),
           .chunks = static_cast<int>(plan.pipeline.chunks)};
@@ -148,18 +149,17 @@ Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Mode
                                                     const Consistency& consistency) {
   const pipeline::Spec spec = pipeline_spec(plan);
   if (auto valid = check_schedule(spec); !valid) return valid.error();
-  auto parts = snapshot(plan, model, spec);
-  if (!parts) return parts.error();
-  auto stages = std::make_shared<Stages>(plan, model, layout, spec, std::move(*parts));
+  auto chunks = split(plan, model, spec);
+  if (!chunks) return chunks.error();
+  auto stages = std::make_shared<Stages>(plan, model, layout, spec, std::move(*chunks));
   const std::int64_t room = consistency.bound(Iteration());
   if (room != kUnbounded && stages->version_lag() > room)
     return Error{concat("pipeline.schedule: ", spec.schedule, " on ", spec.stages,
-                        " stages computes on weights that are older by up to ",
+                        " stages computes gradients on weights that are older by up to ",
                         stages->version_lag(), stages->version_lag() == 1 ? " update" : " updates",
                         ", and the staleness bound is ", room, "; give --staleness ",
                         stages->version_lag(),
-                        " or more, or a schedule that empties the pipeline, "
-                        "such as 1f1b")};
+                        " or more, or a schedule with a flush, such as 1f1b")};
   return std::shared_ptr<const Stages>(std::move(stages));
 }
 

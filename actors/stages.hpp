@@ -1,9 +1,9 @@
 #pragma once
-// Stages: which part of the model each worker trains, and which blocks it shares with shards.
+// Stages: which chunks of the model each worker trains, and which blocks it exchanges with shards.
 //
-// Workers come in pipelines of `count()` stages: workers 0 to count() - 1 are the stages of the
-// first pipeline, and so on. With one stage every worker trains the whole model. The first worker
-// of a pipeline is its lead: it leases the samples, and the scheduler knows the pipeline by it.
+// A pipeline has `count()` stages: workers 0 to count() - 1 are the stages of the first pipeline,
+// and so on. With one stage each worker trains the whole model. The first worker of a pipeline is
+// its lead: it leases the samples, and identifies the pipeline to the scheduler.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,31 +17,32 @@
 
 namespace leeway {
 
-/// What the workers that are this stage of their pipelines train.
+/// The chunks that a stage trains, and its blocks.
 struct StageShare {
-  /// Of the blocks, those on one shard.
+  /// The stage's blocks on one shard.
   struct AtShard {
-    /// What the shard is owed for an iteration, in the order in which backward finishes it; `index`
-    /// counts from 0. The layer of a borrowed parameter's blocks is the one that borrows it.
-    std::vector<Bucket> parts;
-    std::vector<std::uint32_t> groups;  // of each part, its index in Layout::buckets(shard)
-    std::vector<BlockId> blocks;        // in id order
+    /// The buckets that the stage pushes to the shard in each iteration, in the order in which
+    /// backward completes them; `index` counts from 0. The layer of a bucket with borrowed
+    /// parameters is the layer that borrows them.
+    std::vector<Bucket> buckets;
+    std::vector<std::uint32_t> shard_buckets;  // per bucket: its index in Layout::buckets(shard)
+    std::vector<BlockId> blocks;               // in id order
   };
-  std::vector<ModelChunk> chunks;  // parts of the model, in the order of the schedule's chunks
+  std::vector<ModelChunk> chunks;  // in the order of the schedule's chunks
   bool recompute = false;
   std::vector<AtShard> at;      // by shard
-  std::vector<ShardId> shards;  // those with blocks of it, in order
+  std::vector<ShardId> shards;  // those with blocks of the stage, in order
 };
 
 class Stages {
  public:
-  /// `parts`: of the model, stages * chunks of them (see pipeline::Table).
+  /// `chunks`: all model chunks, in the order of pipeline::Table.
   Stages(const Plan& plan, const Model& model, const Layout& layout, pipeline::Spec spec,
-         std::vector<ModelChunk> parts);
+         std::vector<ModelChunk> chunks);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(shares_.size()); }
   std::uint32_t pipelines() const { return pipelines_; }
-  /// False when every worker trains the whole model.
+  /// False if each worker trains the whole model.
   bool piped() const { return count() > 1; }
 
   std::uint32_t stage_of(WorkerId worker) const { return worker.value() % count(); }
@@ -50,31 +51,31 @@ class Stages {
     return WorkerId(lead.value() + stage);
   }
 
-  /// The stages of the same pipeline that a stage sends to and hears from: one before and one
-  /// behind, and with several chunks the first and the last each other.
+  /// The stages of the same pipeline that exchange messages with this one: the previous and the
+  /// next; with several chunks also the first and the last with each other.
   std::vector<WorkerId> neighbours(WorkerId worker) const;
 
-  /// For people: "worker 5", or "pipeline 1 stage 2 (worker 6)".
+  /// For messages: "worker 5", or "pipeline 1 stage 2 (worker 6)".
   std::string name_of(WorkerId worker) const;
-  /// Whom the scheduler knows by its lead: "worker 5", or "pipeline 1 (workers 4 to 7)".
+  /// The worker or pipeline with this lead: "worker 5", or "pipeline 1 (workers 4 to 7)".
   std::string name_of_member(WorkerId lead) const;
 
   const StageShare& share(std::uint32_t stage) const { return shares_[stage]; }
   const StageShare& share_of(WorkerId worker) const { return shares_[stage_of(worker)]; }
-  /// Of a shard's part (see Layout::buckets), the stages that push to it: two for a parameter that
-  /// the last stage borrows from the first.
-  const std::vector<std::uint32_t>& owners(ShardId shard, std::uint32_t group) const {
-    return owners_[shard.value()][group];
+  /// The stages that push a bucket of Layout::buckets(shard): two for tied weights, which the last
+  /// stage borrows from the first.
+  const std::vector<std::uint32_t>& owners(ShardId shard, std::uint32_t bucket) const {
+    return owners_[shard.value()][bucket];
   }
 
   const pipeline::Spec& spec() const { return spec_; }
   const std::vector<ModelChunk>& chunks() const { return chunks_; }
-  /// Updates follow each other without the pipeline being emptied in between.
+  /// Updates follow each other without a flush of the pipeline.
   bool asynchronous() const { return asynchronous_; }
-  /// Updates between the weights that a gradient is computed on and those that it is applied to, at
-  /// most: what a staleness bound has to leave room for.
+  /// Most updates between the weights of a gradient's computation and those that it is applied to.
+  /// The staleness bound must allow it.
   std::int64_t version_lag() const { return version_lag_; }
-  /// Versions of its weights that a stage keeps at once, at most.
+  /// Most versions of its weights that a stage keeps at once.
   int weight_versions() const { return weight_versions_; }
 
  private:
@@ -85,15 +86,15 @@ class Stages {
   std::int64_t version_lag_ = 0;
   int weight_versions_ = 1;
   std::vector<StageShare> shares_;
-  std::vector<std::vector<std::vector<std::uint32_t>>> owners_;  // by shard, by group
+  std::vector<std::vector<std::vector<std::uint32_t>>> owners_;  // by shard, by bucket
 };
 
-/// The schedule that the plan asks for.
+/// The plan's schedule, by its present name.
 pipeline::Spec pipeline_spec(const Plan& plan);
 
-/// Cuts the model as the plan says: by hand, or so that the slowest stage is as fast as can be, by
-/// what layers cost by their shapes. Errors name the setting and the nearest one that works; among
-/// them a staleness bound that leaves no room for the versions that the schedule keeps.
+/// Splits the model: as the plan lists, or for the fastest slowest stage, with costs estimated from
+/// the layers' shapes. Errors name the setting and the nearest one that works. A staleness bound
+/// below the schedule's version lag is an error.
 Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Model& model,
                                                     const Layout& layout,
                                                     const Consistency& consistency);

@@ -19,9 +19,10 @@
 #include <vector>
 
 #include "core/text.hpp"
-#include "runtime/calibrate.hpp"
-#include "runtime/metered_role.hpp"
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
+#include "models/datasets/load.hpp"
+#include "runtime/tools/calibrate.hpp"
+#include "runtime/tools/metered_role.hpp"
 #include "sim/world.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 // speed: samples per second of a transformer and of two convolutional networks in two stages on two
 //   cores, split by measured layer times, interleaved with one worker on one core. Also prints the
 //   limit of the split, one worker with the same micro-batches, and two workers.
-// memory: activations of fill_drain, 1f1b and 1f1b with recompute, predicted from shapes, and the
+// memory: activations of gpipe, 1f1b and 1f1b with recompute, predicted from shapes, and the
 //   peak memory of a process that trains with each.
 // bubble: idle share of the stages of a simulated pipeline with equal layers, without noise and
 //   latency, compared with the schedules' closed forms.
@@ -18,17 +18,18 @@
 #include <fstream>
 #include <functional>
 
+#include "actors/job.hpp"
 #include "actors/stage/pipeline_pieces.hpp"
 #include "actors/stage/stage_memory.hpp"
 #include "bench/child.hpp"
 #include "bench/models.hpp"
 #include "bench/random_samples.hpp"
 #include "core/text.hpp"
+#include "leeway.hpp"
+#include "models/datasets/load.hpp"
 #include "models/layer_times.hpp"
 #include "policies/balance/micro_batches.hpp"
 #include "policies/pipeline/play.hpp"
-#include "runtime/scenario.hpp"
-#include "runtime/words.hpp"
 
 namespace {
 
@@ -145,7 +146,7 @@ std::vector<Row> rows_of(const Network& of) {
       {concat(of.model, ", batch ", of.batch, ": 1 worker, 1 core"), 1, whole, 1, {}},
       {concat("1 worker, 1 core, ", kMicroBatches, " micro-batches"), 1, pieces, 1, {}}};
   const auto times = times_of(task, pieces);
-  for (const char* schedule : {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1", "2bw"}) {
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1", "2bw"}) {
     Plan piped = whole;
     split_into_stages(piped, 2, schedule);
     if (std::string_view(schedule) == "2bw") piped.consistency = ssp(1);
@@ -207,9 +208,8 @@ struct Kept {
   const char* schedule;
   bool recompute;
 };
-constexpr Kept kKept[] = {{"fill_drain", "fill_drain", false},
-                          {"1f1b", "1f1b", false},
-                          {"1f1b, recompute", "1f1b", true}};
+constexpr Kept kKept[] = {
+    {"gpipe", "gpipe", false}, {"1f1b", "1f1b", false}, {"1f1b, recompute", "1f1b", true}};
 
 Plan memory_plan(std::uint32_t stages, const Kept& kept) {
   Plan plan = plan_of(task_of("vgg"), 16 * kMicroBatches, 3);

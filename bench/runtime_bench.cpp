@@ -16,9 +16,11 @@
 
 #include "bench/plain_loop.hpp"
 #include "core/text.hpp"
+#include "kernels/executor.hpp"
 #include "kernels/threads.hpp"
+#include "leeway.hpp"
 #include "models/datasets/first_samples.hpp"
-#include "runtime/scenario.hpp"
+#include "models/datasets/load.hpp"
 
 namespace {
 
@@ -105,7 +107,7 @@ double cycles(std::uint32_t workers, bool prefetch) {
   plan.data = plan::CustomData{"clusters"};
   plan.model = {plan::Linear{10}};
   plan.batch = 1;
-  plan.chunk = 4096;
+  plan.lease_size = 4096;
   plan.consistency = plan::Asp{};
   plan.stop.iterations = workers * 20000;
   return leeway_run(plan);

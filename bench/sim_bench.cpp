@@ -19,8 +19,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/flags/values.hpp"
 #include "runtime/models.hpp"
-#include "runtime/values.hpp"
 #include "sim/simulation.hpp"
 
 namespace {

@@ -20,7 +20,7 @@ KINDS = {
     "1 worker, 1 core": (["taskset", "-c", "0"], ["--stages", "1", "--workers", "1", "--micro-batches", "1"]),
     "1 worker, 2 cores": ([], ["--stages", "1", "--workers", "1", "--micro-batches", "1"]),
     "2 stages, 1f1b": ([], ["--schedule", "1f1b"]),
-    "2 stages, zero_bubble_h1": ([], ["--schedule", "zero_bubble_h1"]),
+    "2 stages, zb_h1": ([], ["--schedule", "zb_h1"]),
     "2 stages, 2bw": ([], ["--schedule", "2bw", "--staleness", "1"]),
     "2 workers, bsp": ([], ["--stages", "1", "--workers", "2", "--micro-batches", "1"]),
 }

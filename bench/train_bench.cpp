@@ -16,8 +16,8 @@
 #include "bench/random_samples.hpp"
 #include "kernels/executors.hpp"
 #include "kernels/threads.hpp"
+#include "leeway.hpp"
 #include "monitoring/profile_table.hpp"
-#include "runtime/scenario.hpp"
 
 namespace {
 

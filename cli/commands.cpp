@@ -12,7 +12,8 @@
 #include "cli/describe.hpp"
 #include "cli/manifest.hpp"
 #include "core/text.hpp"
-#include "runtime/plan_file.hpp"
+#include "plan/settings.hpp"
+#include "runtime/flags/plan_file.hpp"
 
 namespace leeway::cli {
 namespace {
@@ -78,6 +79,11 @@ int describe(const std::string& name, bool plan_only) {
   const auto scenario = find(name);
   if (!scenario) return kBadUsage;
   std::cout << (plan_only ? plan_file_text(scenario->plan) : describe_text(*scenario));
+  return kOk;
+}
+
+int settings() {
+  std::cout << plan::settings_page();
   return kOk;
 }
 

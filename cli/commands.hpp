@@ -17,6 +17,9 @@ int list();
 /// With `plan_only`, prints only the default plan, as a plan file.
 int describe(const std::string& name, bool plan_only);
 
+/// Prints all settings of a plan, with defaults, flags and explanations, in Markdown.
+int settings();
+
 /// Runs a scenario or a plan file (.toml, .json), passing `args` unchanged. A scenario's program
 /// replaces this process.
 int run(const std::string& target, const std::vector<std::string>& args);

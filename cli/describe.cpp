@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/settings.hpp"
+
 namespace leeway::cli {
 namespace {
 
@@ -33,6 +35,15 @@ void flatten(const std::string& path, const Json& value, std::vector<std::string
     for (const auto& [key, item] : value.items()) flatten(path + '.' + key, item, lines);
   else
     lines.push_back(path + " = " + inline_text(value));
+}
+
+/// `line` sets a setting of a plan; a comment behind it says what that is.
+std::string with_explanation(std::string line) {
+  constexpr std::size_t kColumn = 40;
+  const auto* setting = plan::find_setting(line.substr(0, line.find(" = ")));
+  if (!setting) return line;
+  if (line.size() < kColumn) line.resize(kColumn, ' ');
+  return line + "  # " + setting->help;
 }
 
 std::string indented(const std::string& text, const std::string& margin) {
@@ -69,7 +80,7 @@ std::string plan_file_text(const Json& plan) {
     } else {
       flatten(key, value, lines);
     }
-    for (const auto& line : lines) out += line + '\n';
+    for (const auto& line : lines) out += with_explanation(line) + '\n';
   }
   return out;
 }

@@ -7,8 +7,8 @@
 #include "cli/commands.hpp"
 #include "cli/pipeline.hpp"
 #include "core/text.hpp"
-#include "runtime/node_programs.hpp"
-#include "runtime/usage.hpp"
+#include "runtime/cluster/node_programs.hpp"
+#include "runtime/flags/usage.hpp"
 
 namespace cli = leeway::cli;
 
@@ -94,6 +94,7 @@ int parse_and_run(int argc, char** argv) {
   describe->add_option("NAME", name, "Name of the scenario, as `leeway list` prints it")
       ->required();
   describe->add_flag("--plan", plan_only, "Print only the default plan, as a plan file");
+  const auto* settings = app.add_subcommand("settings", "List the settings of a plan");
   auto* fuzz = app.add_subcommand(
       "fuzz", "Simulate runs drawn from seeds, with faults, and search for violations");
   std::string target, seeds = "1..2000", out;
@@ -130,8 +131,8 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list", "describe", "run",       "fuzz",  "calibrate",
-                                    "cert", "schedule", "partition", "sample"};
+  std::vector<std::string> known = {"list",      "describe", "settings", "run",       "fuzz",
+                                    "calibrate", "cert",     "schedule", "partition", "sample"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -145,6 +146,7 @@ int parse_and_run(int argc, char** argv) {
   }
   if (list->parsed()) return cli::list();
   if (describe->parsed()) return cli::describe(name, plan_only);
+  if (settings->parsed()) return cli::settings();
   if (fuzz->parsed()) {
     std::vector<std::string> args{"--threads", std::to_string(threads)};
     if (!out.empty()) args.insert(args.end(), {"--out", out});

@@ -146,11 +146,14 @@ Expected<Request> make_request(const PartitionOptions& options) {
     if (!world) return Error{concat("--", world.error().text)};
     request.world = *world;
   }
-  const Spec spec = spec_of(options, plan, devices->size());
+  Spec spec = spec_of(options, plan, devices->size());
+  if (const auto note = pipeline::renaming_note(spec.schedule); !note.empty())
+    std::cerr << "leeway: " << note << '\n';
+  spec.schedule = pipeline::current_name(spec.schedule);
   if (const auto valid = validate(spec); !valid) return valid.error();
   plan.micro_batches = static_cast<std::uint32_t>(spec.micro_batches);
   if (options.batch) plan.batch = *options.batch;
-  plan.chunk = 0;  // the lease size is irrelevant here and must not be refused
+  plan.lease_size = 0;  // the lease size is irrelevant here and must not be refused
   if (const auto valid = validate(plan); !valid) return valid.error();
   // The plan's split is valid only for its number of chunks.
   if (spec.stages == static_cast<int>(planned.stages) &&
@@ -175,42 +178,42 @@ void print_layers(const PartitionProblem& problem, const Partition& partition) {
     return std::cout << text << std::string(width - std::min(width, text.size()), ' ');
   };
   name("layer") << "  forward us  backward us     sends   weights  stage\n";
-  for (std::size_t index = 0; index < partition.parts.size(); ++index) {
-    const pipeline::Part& part = partition.parts[index];
+  for (std::size_t index = 0; index < partition.chunks.size(); ++index) {
+    const pipeline::PieceRange& chunk = partition.chunks[index];
     const int stage = static_cast<int>(index) % problem.spec.stages;
-    for (int i = part.first; i < part.end; ++i) {
+    for (int i = chunk.first; i < chunk.end; ++i) {
       const Piece& piece = problem.pieces[static_cast<std::size_t>(i)];
       name(concat(piece.name, ' ', piece.kind))
           << std::setw(12) << microseconds(piece.ns.forward) << std::setw(13)
           << microseconds(piece.ns.backward_input + piece.ns.backward_weights) << std::setw(10)
           << size_text(piece.output_bytes) << std::setw(10) << size_text(piece.weight_bytes)
           << std::setw(7) << stage
-          << (i + 1 == part.end && i + 1 < static_cast<int>(problem.pieces.size()) ? "  | split"
-                                                                                   : "")
+          << (i + 1 == chunk.end && i + 1 < static_cast<int>(problem.pieces.size()) ? "  | split"
+                                                                                    : "")
           << '\n';
     }
   }
 }
 
-void print_parts(const PartitionProblem& problem, const Partition& partition) {
+void print_chunks(const PartitionProblem& problem, const Partition& partition) {
   std::size_t width = 6;
-  for (const pipeline::Part& part : partition.parts)
-    width = std::max(width, text_of(part, problem.pieces).size());
+  for (const pipeline::PieceRange& chunk : partition.chunks)
+    width = std::max(width, text_of(chunk, problem.pieces).size());
   std::cout << "\nstage  " << std::left << std::setw(static_cast<int>(width)) << "layers"
             << std::right << "   speed  forward us  backward us  of the pace     sends   link us\n";
-  for (std::size_t index = 0; index < partition.parts.size(); ++index) {
-    const pipeline::Part& part = partition.parts[index];
+  for (std::size_t index = 0; index < partition.chunks.size(); ++index) {
+    const pipeline::PieceRange& chunk = partition.chunks[index];
     const auto stage = index % problem.devices.size();
-    const double share = static_cast<double>(part.ns.of_micro_batch()) /
+    const double share = static_cast<double>(chunk.ns.of_micro_batch()) /
                          static_cast<double>(std::max<std::int64_t>(partition.slowest_ns, 1));
     std::cout << std::setw(5) << stage << "  " << std::left << std::setw(static_cast<int>(width))
-              << text_of(part, problem.pieces) << std::right << std::setw(8)
+              << text_of(chunk, problem.pieces) << std::right << std::setw(8)
               << fixed(static_cast<double>(problem.devices[stage].speed) / kUnitSpeed, 3)
-              << std::setw(12) << microseconds(part.ns.forward) << std::setw(13)
-              << microseconds(part.ns.backward_input + part.ns.backward_weights) << std::setw(13)
+              << std::setw(12) << microseconds(chunk.ns.forward) << std::setw(13)
+              << microseconds(chunk.ns.backward_input + chunk.ns.backward_weights) << std::setw(13)
               << percent(share) << std::setw(10)
-              << (part.link_bytes > 0 ? size_text(part.link_bytes) : "") << std::setw(10)
-              << (part.link_bytes > 0 ? microseconds(part.link_ns) : "") << '\n';
+              << (chunk.link_bytes > 0 ? size_text(chunk.link_bytes) : "") << std::setw(10)
+              << (chunk.link_bytes > 0 ? microseconds(chunk.link_ns) : "") << '\n';
   }
 }
 
@@ -238,12 +241,12 @@ void print_verdict(const PartitionProblem& problem, const Partition& partition) 
     std::cout << "the link after stage " << partition.slowest << ", for all chunks.\n";
   else if (partition.by_link)
     std::cout << "the link after layer "
-              << layers[static_cast<std::size_t>(partition.parts[index].end) - 1].name
+              << layers[static_cast<std::size_t>(partition.chunks[index].end) - 1].name
               << ", an activation forward and a gradient back.\n";
   else
     std::cout << "stage " << partition.slowest << ", forward and backward of "
               << (chunks ? std::string("all its chunks")
-                         : "layers " + text_of(partition.parts[index], layers))
+                         : "layers " + text_of(partition.chunks[index], layers))
               << ".\n";
   std::int64_t alone = 0;
   for (const auto& piece : problem.pieces) alone += piece.ns.of_micro_batch();
@@ -318,7 +321,7 @@ int partition(const PartitionOptions& options) {
               << request->world.memory << " GB/s";
   std::cout << "; links have " << request->world.link << " Gbit/s.\n\n";
   print_layers(problem, *answer);
-  print_parts(problem, *answer);
+  print_chunks(problem, *answer);
   print_memory(problem, *answer);
   print_verdict(problem, *answer);
   return kOk;

@@ -56,8 +56,9 @@ Status check_costs(const ScheduleOptions& options) {
 }
 
 Spec spec_of(const ScheduleOptions& options, const pipeline::Schedule& schedule) {
-  Spec spec{
-      .schedule = options.name, .stages = options.stages, .micro_batches = options.micro_batches};
+  Spec spec{.schedule = current_name(options.name),
+            .stages = options.stages,
+            .micro_batches = options.micro_batches};
   spec.chunks = options.chunks.value_or(usual_chunks(options.name));
   spec.updates = options.updates.value_or(schedule.asynchronous() ? 3 : 1);
   return spec;
@@ -168,6 +169,8 @@ int schedule(const ScheduleOptions& options) {
   if (options.name.empty()) return list_schedules();
   const auto found = find_schedule(options.name);
   if (!found) return refuse(found.error());
+  if (const auto note = renaming_note(options.name); !note.empty())
+    std::cerr << "leeway: " << note << '\n';
   const Spec spec = spec_of(options, **found);
   if (const auto good = check_costs(options); !good) return refuse(good.error());
   const auto table = make_table(spec);
@@ -175,10 +178,10 @@ int schedule(const ScheduleOptions& options) {
   const auto checked = check(*table);
   if (!checked) return refuse(checked.error(), kRunFailed);
   const auto timeline =
-      play(*table, Costs::equal(table->parts(), options.costs, options.communication));
+      play(*table, Costs::equal(table->model_chunks(), options.costs, options.communication));
   if (!timeline) return refuse(timeline.error(), kRunFailed);
   const std::string title =
-      concat(options.name, ": ", spec.stages, spec.stages == 1 ? " stage, " : " stages, ",
+      concat(spec.schedule, ": ", spec.stages, spec.stages == 1 ? " stage, " : " stages, ",
              spec.chunks > 1 ? concat(spec.chunks, " chunks each, ") : "", spec.micro_batches,
              spec.micro_batches == 1 ? " micro-batch" : " micro-batches",
              (*found)->asynchronous() || spec.updates > 1

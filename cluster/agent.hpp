@@ -17,7 +17,7 @@
 #include "cluster/mesh.hpp"
 #include "cluster/mesh_events.hpp"
 #include "cluster/mesh_inbox.hpp"
-#include "models/datasets/shipped.hpp"
+#include "cluster/shipped.hpp"
 
 namespace leeway {
 

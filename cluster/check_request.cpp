@@ -7,8 +7,8 @@
 
 #include "actors/job.hpp"
 #include "cluster/node_name.hpp"
+#include "cluster/shipped.hpp"
 #include "core/text.hpp"
-#include "models/datasets/shipped.hpp"
 #include "policies/straggler/straggler.hpp"
 
 namespace leeway {
@@ -61,7 +61,7 @@ std::optional<Plan> check_request(const node::Ask& ask, std::vector<std::string>
                               "; use the same version everywhere"));
     return std::nullopt;  // the plan may mean something else here
   }
-  auto plan = decode_plan(ask.plan);
+  auto plan = decode_plan(ask.plan.header());
   if (!plan) {
     problems.push_back(plan.error().text);
     return std::nullopt;

@@ -77,7 +77,7 @@ struct Freeze {
 /// An actor of another host has ended, or is unreachable.
 struct Down {
   Address ended;
-  std::string reason;
+  EndReason reason;
 };
 /// The link to an actor of another host was lost and made again.
 struct Linked {

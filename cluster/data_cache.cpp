@@ -1,7 +1,7 @@
 #include "cluster/data_cache.hpp"
 
+#include "cluster/shipped.hpp"
 #include "models/datasets/load.hpp"
-#include "models/datasets/shipped.hpp"
 
 namespace leeway {
 namespace {

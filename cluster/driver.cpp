@@ -5,10 +5,10 @@
 
 #include "cluster/node_name.hpp"
 #include "cluster/probe.hpp"
+#include "cluster/shipped.hpp"
 #include "cluster/this_host.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "models/datasets/shipped.hpp"
 
 namespace leeway {
 namespace {
@@ -99,7 +99,7 @@ Status Driver::prepare(const TrainTest& data, const std::vector<Blob>& initial_w
   if (const auto reached = problems(); !reached) return reached;
   ask_.version = leeway_version();
   ask_.who = options_.who;
-  ask_.plan = encode(plan_);
+  ask_.plan = Message(encode(plan_), {});
   ask_.data = mark_of(data);
   ask_.trace = options_.trace;
   ask_.initial_weights = initial_weights;

@@ -18,8 +18,8 @@ JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audienc
   host.send = [this](NodeIndex node, Address from, Address to, Message message) {
     if (const auto peer = peer_of(node)) mesh_.send(*peer, from, to, std::move(message));
   };
-  host.on_end = [this](Address actor, std::uint32_t life, const std::string& reason) {
-    broadcast(node::Ended{actor, life, reason});
+  host.on_end = [this](Address actor, std::uint32_t life, const EndReason& reason) {
+    broadcast(node::Ended{actor, life, reason.text, static_cast<node::Ended::Kind>(reason.kind)});
   };
   host.on_life = [this](WorkerId worker, std::uint32_t life) {
     broadcast(node::Moved{worker, options_.self.value(), life});

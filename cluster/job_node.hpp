@@ -48,7 +48,9 @@ class JobNode {
   void on_reconnected(PeerId peer);
   void on_gone(PeerId peer, const std::string& reason);
 
-  void ended(const node::Ended& ended) { host_->ended(ended.actor, ended.life, ended.reason); }
+  void ended(const node::Ended& ended) {
+    host_->ended(ended.actor, ended.life, {static_cast<EndReason::Kind>(ended.kind), ended.reason});
+  }
   void moved(const node::Moved& moved);
   /// Sends to all linked nodes.
   void broadcast(const node::Body& body);

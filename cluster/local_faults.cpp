@@ -1,6 +1,7 @@
 #include "cluster/local_faults.hpp"
 
 #include "messages/envelope.hpp"
+#include "plan/fault_queries.hpp"
 
 namespace leeway {
 namespace {

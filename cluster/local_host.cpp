@@ -92,7 +92,7 @@ void LocalHost::deliver(Address from, Address to, Message message) {
   state_->host->send(from, to, std::move(message));
 }
 
-void LocalHost::report_down(Address watcher, Address ended, const std::string& reason) {
+void LocalHost::report_down(Address watcher, Address ended, const EndReason& reason) {
   state_->host->mail_to(watcher, cluster::Down{ended, reason});
 }
 
@@ -100,7 +100,7 @@ void LocalHost::report_link(Address actor, Address peer) {
   state_->host->mail_to(actor, cluster::Linked{peer});
 }
 
-void LocalHost::kill(Address worker, const std::string& reason) {
+void LocalHost::kill(Address worker, const EndReason& reason) {
   auto& host = *state_->host;
   std::lock_guard lock(host.mutex);
   const auto found = host.actors.find(worker);
@@ -114,7 +114,7 @@ void LocalHost::restart(Address worker, std::shared_ptr<Role> role) {
   cluster::mail(state_->spawn(worker, std::move(role)), cluster::Begin{});
 }
 
-void LocalHost::forget(Address worker, const std::string& reason) {
+void LocalHost::forget(Address worker, const EndReason& reason) {
   LW_CHECK(worker.kind == RoleKind::worker, worker);
   kill(worker, reason);
   std::lock_guard lock(state_->host->mutex);
@@ -136,10 +136,11 @@ Instant LocalHost::now() const {
   return state_->host->now();
 }
 
-std::string LocalHost::end_reason(Address address) const {
+std::optional<EndReason> LocalHost::end_reason(Address address) const {
   std::shared_lock lock(state_->host->mutex);
   const auto found = state_->host->end_reasons.find(address);
-  return found == state_->host->end_reasons.end() ? std::string() : found->second;
+  if (found == state_->host->end_reasons.end()) return std::nullopt;
+  return found->second;
 }
 
 }  // namespace leeway

@@ -6,7 +6,7 @@
 // receive the exception's text.
 #include <functional>
 #include <memory>
-#include <string>
+#include <optional>
 
 #include "actors/outbox.hpp"
 #include "plan/plan.hpp"
@@ -30,7 +30,7 @@ class LocalHost {
     /// An actor here watches one of another host: see report_down.
     std::function<void(Address watcher, Address watched)> watch_out;
     /// An actor has ended, by itself or by kill().
-    std::function<void(Address, const std::string& reason)> on_end;
+    std::function<void(Address, const EndReason& reason)> on_end;
   };
 
   explicit LocalHost(Options options);
@@ -48,20 +48,20 @@ class LocalHost {
   /// Delivers a message from an actor of another host.
   void deliver(Address from, Address to, Message message);
   /// Reports to an actor that one of another host has ended, or that the link to it was broken.
-  void report_down(Address watcher, Address ended, const std::string& reason);
+  void report_down(Address watcher, Address ended, const EndReason& reason);
   void report_link(Address actor, Address peer);
   /// Ends a worker, as if its process had died. Its computation is finished, and the result lost.
-  void kill(Address worker, const std::string& reason);
+  void kill(Address worker, const EndReason& reason);
   /// Begins the next life of a worker that has ended.
   void restart(Address worker, std::shared_ptr<Role> role);
   /// From now on the worker is on another host: ends it here, and sends its messages out.
-  void forget(Address worker, const std::string& reason);
+  void forget(Address worker, const EndReason& reason);
   /// Stops a worker for `time`, as if its process had been stopped.
   void freeze(Address worker, Duration time);
   bool lives(Address actor) const;
   Instant now() const;
-  /// The exception's text of a role that has ended; empty while it runs.
-  std::string end_reason(Address address) const;
+  /// Why an actor has ended; none while it runs.
+  std::optional<EndReason> end_reason(Address address) const;
 
  private:
   struct State;

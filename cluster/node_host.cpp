@@ -51,7 +51,7 @@ LocalHost::Options NodeHost::host_options() {
           .send_out = [this](Address from, Address to,
                              Message message) { send_out(from, to, std::move(message)); },
           .watch_out = [this](Address watcher, Address watched) { watch_out(watcher, watched); },
-          .on_end = [this](Address actor, const std::string& reason) { note_end(actor, reason); }};
+          .on_end = [this](Address actor, const EndReason& reason) { note_end(actor, reason); }};
 }
 
 void NodeHost::add_roles(std::vector<Audience*> audience) {
@@ -141,7 +141,7 @@ std::string NodeHost::name_of(NodeIndex node) const {
 
 template <class Concerns>
 std::vector<NodeHost::DownReport> NodeHost::down_reports(Concerns concerns,
-                                                         const std::string& reason) const {
+                                                         const EndReason& reason) const {
   std::vector<DownReport> reports;
   for (const auto& [actor, watchers] : watchers_) {
     if (!concerns(actor)) continue;
@@ -171,7 +171,7 @@ void NodeHost::watch_out(Address watcher, Address watched) {
   report(reports);
 }
 
-void NodeHost::note_end(Address actor, const std::string& reason) {
+void NodeHost::note_end(Address actor, const EndReason& reason) {
   std::uint32_t life = 1;
   {
     std::lock_guard lock(mutex_);
@@ -183,7 +183,7 @@ void NodeHost::note_end(Address actor, const std::string& reason) {
     orders_.after({}, [this, actor, life, reason] { options_.on_end(actor, life, reason); });
 }
 
-void NodeHost::ended(Address actor, std::uint32_t life, const std::string& reason) {
+void NodeHost::ended(Address actor, std::uint32_t life, const EndReason& reason) {
   std::vector<DownReport> reports;
   {
     std::lock_guard lock(mutex_);
@@ -214,7 +214,8 @@ void NodeHost::silent(NodeIndex node) {
         [&](Address one) {
           return options_.placement.node_of(one) == node && !ended_.contains(one);
         },
-        concat("no sign of life of ", name_of(node), " for ", options_.silence.seconds(), " s"));
+        {EndReason::Kind::unreachable,
+         concat("no sign of life of ", name_of(node), " for ", options_.silence.seconds(), " s")});
   }
   report(reports);
 }
@@ -227,7 +228,7 @@ void NodeHost::gone(NodeIndex node, const std::string& reason) {
     if (there.state == Node::State::gone) return;
     if (there.state == Node::State::up) begin_absence(node);
     there.state = Node::State::gone;
-    there.reason = concat(name_of(node), " is gone: ", reason);
+    there.reason = {EndReason::Kind::unreachable, concat(name_of(node), " is gone: ", reason)};
     orders_.after({}, [this] { go_on_waiting(); });  // its workers are missed no more
     reports = down_reports(
         [&](Address one) {
@@ -274,8 +275,9 @@ void NodeHost::reconnected(NodeIndex node) {
     }
     reports =
         down_reports([&](Address one) { return one.kind == RoleKind::shard && is_there(one); },
-                     concat("the connection to ", name_of(node),
-                            " was lost and made again, and messages were lost with it"));
+                     {EndReason::Kind::unreachable,
+                      concat("the connection to ", name_of(node),
+                             " was lost and made again, and messages were lost with it")});
   }
   for (const auto& [actor, peer] : links) host_->report_link(actor, peer);
   report(reports);
@@ -283,7 +285,7 @@ void NodeHost::reconnected(NodeIndex node) {
 }
 
 void NodeHost::repeat_ends() {
-  std::map<Address, std::pair<std::uint32_t, std::string>> ends;
+  std::map<Address, std::pair<std::uint32_t, EndReason>> ends;
   {
     std::shared_lock lock(mutex_);
     ends = ended_here_;

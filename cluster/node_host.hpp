@@ -47,7 +47,7 @@ struct NodeHostOptions {
   /// Sends a message to an actor of another node. From many threads at once; never blocks.
   std::function<void(NodeIndex, Address from, Address to, Message)> send;
   /// An actor here has ended: all other nodes must call ended(). May be repeated.
-  std::function<void(Address, std::uint32_t life, const std::string& reason)> on_end;
+  std::function<void(Address, std::uint32_t life, const EndReason& reason)> on_end;
   /// A worker here has begun a life by itself: all other nodes must call moved().
   std::function<void(WorkerId, std::uint32_t life)> on_life;
 };
@@ -71,7 +71,7 @@ class NodeHost {
   /// or the receiver not here. Hosts may send to any actor.
   void deliver(NodeIndex from_node, Address from, Address to, Message message);
   /// An actor of another node has ended. The end of an earlier life changes nothing.
-  void ended(Address actor, std::uint32_t life, const std::string& reason);
+  void ended(Address actor, std::uint32_t life, const EndReason& reason);
 
   // The state of the connection to a node.
   void silent(NodeIndex node);
@@ -93,8 +93,8 @@ class NodeHost {
   std::uint32_t life_of(WorkerId worker) const;
   /// Number of refused messages.
   std::uint64_t refused() const { return refused_; }
-  /// Why an actor here has ended; empty while it runs.
-  std::string end_reason(Address actor) const { return host_->end_reason(actor); }
+  /// Why an actor here has ended; none while it runs.
+  std::optional<EndReason> end_reason(Address actor) const { return host_->end_reason(actor); }
   bool lives(Address actor) const { return host_->lives(actor); }
   Instant now() const { return host_->now(); }
 
@@ -103,11 +103,11 @@ class NodeHost {
     enum class State : std::uint8_t { up, silent, gone };
     State state = State::up;
     std::uint64_t absence = 0;  // number of the present absence; 0: it is up
-    std::string reason;         // of `gone`
+    EndReason reason;           // of `gone`
   };
   struct DownReport {
     Address watcher, actor;
-    std::string reason;
+    EndReason reason;
   };
   struct Letter {
     Address from, to;
@@ -121,13 +121,13 @@ class NodeHost {
   // Requests of the actors here.
   void send_out(Address from, Address to, Message message);
   void watch_out(Address watcher, Address watched);
-  void note_end(Address actor, const std::string& reason);
+  void note_end(Address actor, const EndReason& reason);
 
   bool is_here(Address actor) const { return options_.placement.node_of(actor) == options_.self; }
   std::string name_of(NodeIndex node) const;
   /// For each watched actor that `concerns`, one report for each watcher.
   template <class Concerns>
-  std::vector<DownReport> down_reports(Concerns concerns, const std::string& reason) const;
+  std::vector<DownReport> down_reports(Concerns concerns, const EndReason& reason) const;
   void report(const std::vector<DownReport>& reports);
   /// If the node is away: its shard, or stage of the worker's pipeline, for which the worker waits.
   std::optional<Address> missed_at(NodeIndex node, WorkerId worker) const;
@@ -153,8 +153,8 @@ class NodeHost {
   std::map<WorkerId, std::uint32_t> lives_;        // the last known
   std::map<WorkerId, std::uint32_t> here_;         // the last that was begun here
   std::map<Address, std::set<Address>> watchers_;  // here, of actors on other nodes
-  std::map<Address, std::string> ended_;           // actors of other nodes, in their present lives
-  std::map<Address, std::pair<std::uint32_t, std::string>> ended_here_;
+  std::map<Address, EndReason> ended_;             // actors of other nodes, in their present lives
+  std::map<Address, std::pair<std::uint32_t, EndReason>> ended_here_;
   std::set<WorkerId> waiting_;  // ended here until all nodes that they miss are heard
 
   PendingOrders orders_;

@@ -28,7 +28,7 @@ RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<HostState> host,
 
 void RoleActor::on_end_of(const caf::actor_addr& actor) {
   Address ended;
-  std::string reason;
+  EndReason reason;
   {
     std::shared_lock lock(host_->mutex);
     const auto found = host_->addresses.find(actor);

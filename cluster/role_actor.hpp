@@ -23,7 +23,7 @@ struct HostState {
   mutable std::shared_mutex mutex;
   std::map<Address, caf::actor> actors;  // in their present lives
   std::map<caf::actor_addr, Address> addresses;
-  std::map<Address, std::string> end_reasons;  // of actors whose last life is over
+  std::map<Address, EndReason> end_reasons;  // of actors whose last life is over
 
   std::mutex closing_mutex;
   std::condition_variable closing_changed;
@@ -44,7 +44,7 @@ struct HostState {
       options.send_out(from, to, std::move(delivery.message));
   }
   /// Requires the lock of `mutex`.
-  void note_end(Address address, const std::string& reason) {
+  void note_end(Address address, const EndReason& reason) {
     end_reasons[address] = reason;
     if (options.on_end) options.on_end(address, reason);
   }

@@ -10,20 +10,16 @@ target_link_libraries(leeway INTERFACE leeway_runtime)
 
 install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-# Headers keep their folders under include/leeway. Only messages/*.cpp and plan/*.cpp may include *wire.hpp and
-# schema_text.hpp, kernels/*.cpp onednn.hpp, and cluster/*.cpp x509.hpp.
-foreach(folder core tensor kernels messages plan models policies actors monitoring cluster sim runtime)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leeway
-    FILES_MATCHING PATTERN "*.hpp"
-    PATTERN generator EXCLUDE
-    PATTERN *wire.hpp EXCLUDE
-    PATTERN schema_text.hpp EXCLUDE
-    PATTERN onednn.hpp EXCLUDE
-    PATTERN x509.hpp EXCLUDE)
-endforeach()
-# Plain structs of the schemas.
-install(DIRECTORY ${LEEWAY_GENERATED}/messages DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leeway
-  FILES_MATCHING PATTERN "*.hpp" PATTERN generator EXCLUDE PATTERN *wire.hpp EXCLUDE)
+# Public headers: what scenario programs include, and what tests of a program need to tell stories to the simulator and to
+# check runs. The headers that these include are installed with them.
+set(public_headers leeway.hpp
+  models/datasets/load.hpp models/datasets/vocabulary.hpp models/safetensors.hpp
+  sim/checkers/checker.hpp sim/story.hpp)
+install(CODE "
+  set(roots ${PROJECT_SOURCE_DIR} ${LEEWAY_GENERATED})
+  set(headers ${public_headers})
+  set(destination \${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/leeway)")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Leeway)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/LeewayConfig.cmake.in

@@ -5,11 +5,13 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
 using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
+$Cpp.include("core/ids.hpp");
+$Cpp.include("core/time.hpp");
 using import "/messages/generator/annotations.capnp".count;
 using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".name;
 using import "/messages/generator/annotations.capnp".type;
-using Common = import "common.capnp";
+using Common = import "/messages/common.capnp";  # only its constants: the header stays light
 
 struct WorkerReport {
   # worker -> monitor. Sums over the iterations finished since the last report.

@@ -131,6 +131,15 @@ struct Ended {
   actor @0 :Actor;
   life @1 :UInt32;
   reason @2 :Text;
+  kind @3 :Kind;
+
+  enum Kind {
+    # As EndReason::Kind.
+    failed @0;
+    plannedCrash @1;
+    plannedEnd @2;
+    unreachable @3;
+  }
 }
 
 struct Moved {

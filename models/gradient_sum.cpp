@@ -21,9 +21,9 @@ void add_gradient(Executor& on, GradientView to, GradientView from, const Shape&
     }
 }
 
-std::vector<BlockId> blocks_of_chunk(const Model& model, const Layout& layout, ModelChunk part) {
+std::vector<BlockId> blocks_of_chunk(const Model& model, const Layout& layout, ModelChunk chunk) {
   std::vector<bool> wanted(static_cast<std::size_t>(model.layers()));
-  for (int layer = part.first; layer < part.end; ++layer) {
+  for (int layer = chunk.first; layer < chunk.end; ++layer) {
     wanted[static_cast<std::size_t>(layer)] = true;
     if (const int parameter = model.borrowed_parameter(layer); parameter != Model::kNone)
       wanted[static_cast<std::size_t>(
@@ -36,18 +36,18 @@ std::vector<BlockId> blocks_of_chunk(const Model& model, const Layout& layout, M
 }
 
 GradientSum::GradientSum(std::shared_ptr<const Model> model, std::shared_ptr<const Layout> layout,
-                         ModelChunk part, std::shared_ptr<Executor> on, bool several)
+                         ModelChunk chunk, std::shared_ptr<Executor> on, bool several)
     : model_(std::move(model)),
       layout_(std::move(layout)),
       on_(std::move(on)),
-      part_(part),
-      blocks_(blocks_of_chunk(*model_, *layout_, part_)),
+      chunk_(chunk),
+      blocks_(blocks_of_chunk(*model_, *layout_, chunk_)),
       sums_(layout_->blocks().size()),
-      pieces_(sums_.size()),
+      latest_(sums_.size()),
       added_(sums_.size()),
       slices_(*model_, *layout_, std::vector<float*>(sums_.size(), nullptr)) {
   for (const BlockId id : blocks_)
-    if (several) pieces_[id.value()] = on_->floats(layout_->block(id).floats);
+    if (several) latest_[id.value()] = on_->floats(layout_->block(id).floats);
 }
 
 GradientSum::~GradientSum() {
@@ -63,8 +63,8 @@ void GradientSum::start(std::int64_t total, std::int64_t micro_batches) {
     Blob& sum = sums_[id.value()];
     sum = on_->floats(block.floats);
     added_[id.value()] = 0;
-    // Padding between slices is never written by a kernel, and must not carry NaN into an update.
-    Blob& target = micro_batches == 1 ? sum : pieces_[id.value()];
+    // No kernel writes the padding between slices, and it must not carry NaN into an update.
+    Blob& target = micro_batches == 1 ? sum : latest_[id.value()];
     LW_CHECK(target, micro_batches);
     zero_padding(*on_, *model_, block, target.mutable_floats());
     slices_.set_block(*layout_, id, target.mutable_floats());
@@ -75,7 +75,7 @@ void GradientSum::add(int layer, std::int64_t samples) {
   int owner = layer;
   if (const int parameter = model_->borrowed_parameter(layer); parameter != Model::kNone) {
     owner = model_->parameters()[static_cast<std::size_t>(parameter)].layer;
-    if (part_.has(owner)) return;  // its backward adds this layer's share to its own
+    if (chunk_.has(owner)) return;  // the owner's backward adds this layer's contribution
   }
   for (const BlockId id : blocks_) {
     const Block& block = layout_->block(id);
@@ -83,7 +83,7 @@ void GradientSum::add(int layer, std::int64_t samples) {
     std::int64_t& added = added_[id.value()];
     LW_CHECK(added < micro_batches_, added, micro_batches_);
     if (micro_batches_ > 1)
-      on_->accumulate(sums_[id.value()].mutable_floats(), pieces_[id.value()].as_floats(),
+      on_->accumulate(sums_[id.value()].mutable_floats(), latest_[id.value()].as_floats(),
                       mean_scale(samples, total_), block.floats,
                       added == 0 ? kernels::Write::assign : kernels::Write::add);
     ++added;
@@ -92,7 +92,7 @@ void GradientSum::add(int layer, std::int64_t samples) {
 
 std::int64_t GradientSum::bytes() const {
   std::size_t bytes = 0;
-  for (const auto* blobs : {&sums_, &pieces_})
+  for (const auto* blobs : {&sums_, &latest_})
     for (const Blob& blob : *blobs) bytes += blob.size();
   return static_cast<std::int64_t>(bytes);
 }

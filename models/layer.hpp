@@ -17,12 +17,16 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "kernels/executor.hpp"
 #include "plan/plan.hpp"
+#include "tensor/row_slice.hpp"
 #include "tensor/shape.hpp"
-#include "tensor/tensor.hpp"
 
 namespace leeway {
+
+class Executor;
+namespace kernels {
+struct PackForm;
+}
 
 /// A parameter of a layer. `name` is PyTorch's ("weight", "bias").
 struct ParameterSpec {
@@ -50,7 +54,7 @@ class PackedWeights {
   virtual ~PackedWeights() = default;
   /// Memory of `on`'s device with parameter `parameter` of the present layer in `form`; `pack`
   /// fills it if nobody has yet. Stays until the pass's next forward.
-  virtual const std::byte* get(int parameter, kernels::PackForm form,
+  virtual const std::byte* get(int parameter, const kernels::PackForm& form,
                                const std::function<void(std::byte*)>& pack) = 0;
 };
 
@@ -120,5 +124,10 @@ class Layer {
   virtual void forward(const ForwardArgs& args) const = 0;
   virtual void backward(const BackwardArgs& args) const = 0;
 };
+
+/// Registers a kind of layer under a name for plan::CustomLayer. `make` gets
+/// CustomLayer::arguments.
+using LayerFactory = Expected<std::unique_ptr<Layer>> (*)(const std::string& arguments);
+void register_layer(const std::string& name, LayerFactory make);
 
 }  // namespace leeway

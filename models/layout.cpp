@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/limits.hpp"
+#include "kernels/executor.hpp"
 
 namespace leeway {
 

@@ -110,9 +110,4 @@ inline ModelChunk ModelChunk::whole(const Model& model) {
   return {0, model.layers()};
 }
 
-/// Registers a kind of layer under a name for plan::CustomLayer. `make` gets
-/// CustomLayer::arguments.
-using LayerFactory = Expected<std::unique_ptr<Layer>> (*)(const std::string& arguments);
-void register_layer(const std::string& name, LayerFactory make);
-
 }  // namespace leeway

@@ -29,7 +29,7 @@ void Pass::start_forward(const Batch& batch, std::span<const ParameterView> weig
 
 void Pass::backward(int layer, std::span<const ParameterView> weights,
                     std::span<const GradientView> gradients) {
-  if (layer == model().layers() - 1) pass_.start_backward(stash_, Half::both, {}, weights);
+  if (layer == model().layers() - 1) pass_.start_backward(stash_, BackwardFor::both, {}, weights);
   pass_.backward_layer(stash_, layer, weights, gradients);
   if (layer == 0) pass_.finish_backward(stash_);
 }

@@ -11,48 +11,48 @@ namespace {
 
 constexpr int kForever = std::numeric_limits<int>::max();
 
-/// The layer that wrote what `layer` gives: itself, or the one under its views; kBatch where that
-/// is the part's input.
-int writer_of(const Model& model, ModelChunk part, int layer) {
-  while (layer >= part.first && model.layer(layer).is_view()) layer = model.input_of(layer);
-  return layer < part.first ? Model::kBatch : layer;
+/// The layer that wrote the output of `layer`: itself, or the one under its views; kBatch for the
+/// chunk's input.
+int writer_of(const Model& model, ModelChunk chunk, int layer) {
+  while (layer >= chunk.first && model.layer(layer).is_view()) layer = model.input_of(layer);
+  return layer < chunk.first ? Model::kBatch : layer;
 }
 
-/// Who reads the output of each layer.
+/// The readers of each layer's output.
 struct Readers {
-  Readers(const Model& model, ModelChunk part)
+  Readers(const Model& model, ModelChunk chunk)
       : count(static_cast<std::size_t>(model.layers())), last(count.size(), PassPlan::kNone) {
     const auto read = [&](int source, int by) {
-      const int writer = writer_of(model, part, source);
+      const int writer = writer_of(model, chunk, source);
       if (writer == Model::kBatch) return;
       ++count[static_cast<std::size_t>(writer)];
       last[static_cast<std::size_t>(writer)] = by;
     };
-    for (int i = part.first; i < part.end; ++i) {
+    for (int i = chunk.first; i < chunk.end; ++i) {
       if (!model.layer(i).is_view()) read(model.input_of(i), i);
       if (model.is_sum(i)) read(model.other_input_of(i), i);
     }
-    read(part.end - 1, kForever);  // the loss, or the next part, and whoever asks for the outputs
+    read(chunk.end - 1, kForever);  // the loss, the next chunk, or outputs()
   }
   std::vector<int> count;
   std::vector<int> last;
 };
 
-/// Buffers that are taken and given back; each as large as the largest that it ever held, and with
-/// `exact` it only ever holds what is as large.
+/// Buffers that are taken and given back. Each grows to the largest request that it served; with
+/// `exact`, a buffer only serves requests of one size.
 class BufferPool {
  public:
   explicit BufferPool(std::vector<std::int64_t>& floats, bool exact = false)
       : floats_(floats), exact_(exact) {}
 
-  /// One that is never given to anybody else.
+  /// A buffer that no other request gets.
   int own(std::int64_t floats) {
     floats_.push_back(floats);
     return static_cast<int>(floats_.size()) - 1;
   }
   int take(std::int64_t floats) {
     if (free_.empty()) return own(floats);
-    // The one that has to grow least, else the largest of those that need not.
+    // The buffer whose size is nearest.
     const auto best = std::min_element(free_.begin(), free_.end(), [&](int a, int b) {
       const auto distance = [&](int buffer) { return std::abs(size(buffer) - floats); };
       return distance(a) < distance(b);
@@ -75,21 +75,21 @@ class BufferPool {
 
 }  // namespace
 
-PassPlan::PassPlan(const Model& model, ModelChunk of, PlanOptions options) : part(of) {
-  LW_CHECK(part.first >= 0 && part.first < part.end && part.end <= model.layers(), part.first,
-           part.end, model.layers());
+PassPlan::PassPlan(const Model& model, ModelChunk of, PassPlanOptions options) : chunk(of) {
+  LW_CHECK(chunk.first >= 0 && chunk.first < chunk.end && chunk.end <= model.layers(), chunk.first,
+           chunk.end, model.layers());
   place_outputs(model, options.backward);
   if (options.backward) place_gradients(model, options);
 }
 
 void PassPlan::place_outputs(const Model& model, bool with_backward) {
-  const Readers readers(model, part);
+  const Readers readers(model, chunk);
   BufferPool pool(output_floats);
   output.assign(static_cast<std::size_t>(model.layers()), PassPlan::kNone);
-  for (int i = part.first; i < part.end; ++i) {
+  for (int i = chunk.first; i < chunk.end; ++i) {
     const Layer& layer = model.layer(i);
     const int input = model.input_of(i);
-    const int writer = writer_of(model, part, input);
+    const int writer = writer_of(model, chunk, input);
     int& buffer = output[static_cast<std::size_t>(i)];
     if (layer.is_view()) {
       buffer = output_of(input);
@@ -101,22 +101,22 @@ void PassPlan::place_outputs(const Model& model, bool with_backward) {
     const bool in_place = layer.in_place() && !wanted;
     buffer = in_place ? output_of(input) : pool.take(model.output_of(i).count());
     if (with_backward) continue;
-    // What nobody reads after this layer makes room.
+    // An output without later readers frees its buffer.
     const auto release = [&](int source, bool kept) {
-      const int of = writer_of(model, part, source);
+      const int of = writer_of(model, chunk, source);
       if (of != Model::kBatch && !kept && readers.last[static_cast<std::size_t>(of)] == i)
         pool.give_back(output_of(of));
     };
     release(input, in_place);
-    if (model.is_sum(i) && writer_of(model, part, model.other_input_of(i)) != writer)
+    if (model.is_sum(i) && writer_of(model, chunk, model.other_input_of(i)) != writer)
       release(model.other_input_of(i), false);
   }
 }
 
 bool PassPlan::backward_reads_output(const Model& model) const {
-  const int buffer = output_of(part.end - 1);
+  const int buffer = output_of(chunk.end - 1);
   if (buffer == PassPlan::kNone) return false;
-  for (int i = part.first; i < part.end; ++i) {
+  for (int i = chunk.first; i < chunk.end; ++i) {
     const Layer& layer = model.layer(i);
     if (layer.is_view() || model.is_sum(i)) continue;
     if (output_of(i) == buffer && layer.backward_reads_output()) return true;
@@ -125,25 +125,25 @@ bool PassPlan::backward_reads_output(const Model& model) const {
   return false;
 }
 
-/// Which gradient buffer holds what, while backward is played through.
+/// Walks through backward, and assigns gradient buffers on the way.
 class PassPlan::Gradients {
  public:
-  Gradients(const Model& model, PassPlan& plan, PlanOptions options)
+  Gradients(const Model& model, PassPlan& plan, PassPlanOptions options)
       : model_(model),
         plan_(plan),
         options_(options),
-        pool_(plan.gradient_floats, options.halves),
+        pool_(plan.gradient_floats, options.split_backward),
         held_(static_cast<std::size_t>(model.layers()), PassPlan::kNone) {
-    // The gradient of an output matters when something at or before it is trained.
-    for (int i = 0; i < plan.part.end; ++i)
+    // The gradient of an output matters if a parameter at or before it is trained.
+    for (int i = 0; i < plan.chunk.end; ++i)
       matters_.push_back(model.has_weights(i) || matters(model.input_of(i)) ||
                          (model.is_sum(i) && matters(model.other_input_of(i))));
   }
 
-  /// Takes the buffer that the loss, or the next part, writes.
+  /// Takes the buffer that the loss, or the next chunk, writes.
   int start() {
-    const int last = plan_.part.end - 1;
-    const bool from_loss = plan_.part.end == model_.layers();
+    const int last = plan_.chunk.end - 1;
+    const bool from_loss = plan_.chunk.end == model_.layers();
     int& held = held_[static_cast<std::size_t>(last)];
     if (from_loss && !options_.several) {
       held = pool_.take(floats(last));
@@ -153,13 +153,13 @@ class PassPlan::Gradients {
     }
     return held;
   }
-  /// The buffer with the gradient of the part's input.
+  /// The buffer with the gradient of the chunk's input.
   int input_gradient() const {
-    const int input = plan_.part.first - 1;
+    const int input = plan_.chunk.first - 1;
     return matters(input) ? held_[static_cast<std::size_t>(input)] : PassPlan::kNone;
   }
 
-  void pass(int layer) {
+  void visit(int layer) {
     ops_ = &plan_.backward[static_cast<std::size_t>(layer)];
     const int dy = held_[static_cast<std::size_t>(layer)];
     if (!matters(layer) || dy == PassPlan::kNone) return;
@@ -174,7 +174,7 @@ class PassPlan::Gradients {
     const int input = model_.input_of(layer);
     if (model_.layer(layer).is_view()) return give(input, dy, true);
     const bool kept = stays(layer, dy);
-    if (kept && place(dy) == Place::working) place(dy) = Place::open;
+    if (kept && place(dy) == Place::working) place(dy) = Place::pending;
     if (kept && is_constant(dy)) plan_.keeps_output_gradient = true;
     int dx = PassPlan::kNone;
     if (matters(input)) dx = buffer_for(layer, input, dy);
@@ -188,7 +188,7 @@ class PassPlan::Gradients {
     return layer != Model::kBatch && matters_[static_cast<std::size_t>(layer)];
   }
   std::int64_t floats(int layer) const { return model_.output_of(layer).count(); }
-  bool is_input(int layer) const { return layer < plan_.part.first; }
+  bool is_input(int layer) const { return layer < plan_.chunk.first; }
 
   int own(std::int64_t count, Place where) {
     const int buffer = pool_.own(count);
@@ -202,13 +202,13 @@ class PassPlan::Gradients {
   void give_back(int buffer) {
     if (place(buffer) == Place::working) pool_.give_back(buffer);
   }
-  /// Nobody may write the blob that came from the next part.
+  /// The blob from the next chunk is read-only.
   bool is_constant(int buffer) {
     return place(buffer) == Place::outside && buffer == plan_.output_gradient;
   }
-  /// Whether the half for the weights of `layer` reads `dy`.
+  /// Whether the backward for weights of `layer` reads `dy`.
   bool stays(int layer, int dy) const {
-    return options_.halves && dy != PassPlan::kNone && model_.has_weights(layer) &&
+    return options_.split_backward && dy != PassPlan::kNone && model_.has_weights(layer) &&
            model_.layer(layer).splits_backward();
   }
   /// Where the backward of `layer` writes the gradient of its input.
@@ -220,10 +220,10 @@ class PassPlan::Gradients {
     return pool_.take(floats(input));
   }
 
-  /// Buffer `from` holds a gradient of `layer`'s output; `whole`: nobody else wants the buffer.
+  /// Buffer `from` holds a gradient of `layer`'s output. `whole`: nothing else uses the buffer.
   void give(int layer, int from, bool whole) {
     int& held = held_[static_cast<std::size_t>(layer)];
-    // What goes to the part before lies in a blob of its own, unless it came from the next one.
+    // The gradient for the previous chunk lies in its own blob, unless the next chunk sent it.
     const bool moves = is_input(layer) && place(from) != Place::outside;
     if (held == PassPlan::kNone && whole && !moves) {
       held = from;
@@ -244,19 +244,19 @@ class PassPlan::Gradients {
 
   const Model& model_;
   PassPlan& plan_;
-  const PlanOptions options_;
+  const PassPlanOptions options_;
   BufferPool pool_;
   std::vector<int> held_;  // per layer: the buffer with the gradient of its output
   std::vector<bool> matters_;
   std::vector<Op>* ops_ = nullptr;
 };
 
-void PassPlan::place_gradients(const Model& model, PlanOptions options) {
+void PassPlan::place_gradients(const Model& model, PassPlanOptions options) {
   backward.resize(static_cast<std::size_t>(model.layers()));
   Gradients gradients(model, *this, options);
   output_gradient = gradients.start();
-  for (int layer = part.end - 1; layer >= part.first; --layer) gradients.pass(layer);
-  if (part.first > 0) input_gradient = gradients.input_gradient();
+  for (int layer = chunk.end - 1; layer >= chunk.first; --layer) gradients.visit(layer);
+  if (chunk.first > 0) input_gradient = gradients.input_gradient();
   gradient_place.resize(gradient_floats.size(), Place::working);
 }
 

@@ -27,7 +27,7 @@ struct ModelPiece {
                                     // of the last piece also the loss's gradient
   std::int64_t first_bytes = 0;     // kept in addition when the piece is the first of a stage: a
                                     // layer in place needs memory of its own then
-  std::int64_t gradient_bytes = 0;  // of outputs, kept between the halves of a backward: those of
+  std::int64_t gradient_bytes = 0;  // of outputs, kept for a backward for weights: those of
                                     // trained layers whose backward splits
   std::int64_t working_bytes = 0;   // while a layer is computed: its gradients and its scratch
   // Bytes of parameters.

@@ -45,11 +45,4 @@ std::string size_text(std::int64_t bytes) {
   return concat(tenths / 10, '.', tenths % 10, kUnits[unit]);
 }
 
-std::string end_reason(const std::string& reason) {
-  const std::string mark = " ended: worker ";
-  const auto at = reason.find(mark);
-  if (!reason.starts_with("pipeline ") || at == std::string::npos) return reason;
-  return reason.substr(at + std::string(" ended: ").size());
-}
-
 }  // namespace leeway

@@ -16,8 +16,4 @@ std::string size_text(std::int64_t bytes);
 /// Seconds as "850 ms", "12.3 s", "3 min 20 s" or "2 h 5 min".
 std::string duration(double seconds);
 
-/// The reason of an eviction without a leading "pipeline 1 ended: ", for texts that already name
-/// the pipeline.
-std::string end_reason(const std::string& reason);
-
 }  // namespace leeway

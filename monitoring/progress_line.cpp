@@ -23,7 +23,7 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
       data_size_(job.data.train->size()),
       epochs_(job.plan.stop.epochs),
       has_losses_(!job.cost_only),
-      adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)) {
+      adaptive_(job.consistency->has_moving_bound()) {
   const auto bound = job.consistency->largest_bound();
   // A worker's clock is i + 1 after it has pushed iteration i.
   gap_limit_ = bound == kUnbounded ? "" : concat('/', bound + 1);
@@ -86,9 +86,9 @@ void ProgressLine::evaluated(const EvaluationResult& result) {
 }
 
 void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  note(concat(stages_->name_of_member(worker), " ended and was evicted: ",
-              end_reason(evicted.reason), " (", evicted.returned_samples,
-              " samples are leased again", evicted.partial ? ", one push is partial)" : ")"));
+  note(concat(stages_->name_of_member(worker), " ended and was evicted: ", evicted.reason, " (",
+              evicted.returned_samples, " samples are leased again",
+              evicted.partial ? ", one push is partial)" : ")"));
 }
 
 void ProgressLine::came_back(WorkerId worker) {

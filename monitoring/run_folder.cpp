@@ -44,7 +44,7 @@ RunFolder::RunFolder(std::string folder, const Job& job)
       name_(job.plan.name),
       classes_(job.data.train->classes() > 0),
       has_losses_(!job.cost_only),
-      adaptive_(std::holds_alternative<plan::Adaptive>(job.plan.consistency)),
+      adaptive_(job.consistency->has_moving_bound()),
       metrics_(path("metrics.jsonl")) {}
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {

@@ -17,14 +17,14 @@ namespace leeway {
 namespace {
 
 /// Null if the run computed no gradients or was never evaluated.
-const EvaluationResult* final_evaluation(const Job& job, const RunTotals& totals) {
+const EvaluationResult* final_evaluation(const Job& job, const RunReport& totals) {
   if (job.cost_only || totals.evaluations.empty() || !totals.evaluations.back().final)
     return nullptr;
   return &totals.evaluations.back();
 }
 
 /// Peak memory of each stage: predicted from shapes and measured.
-void print_memory(std::ostream& out, const Job& job, const RunTotals& totals) {
+void print_memory(std::ostream& out, const Job& job, const RunReport& totals) {
   const Stages& stages = *job.stages;
   const auto measures = [](const WorkerTotals& worker) { return worker.memory_bytes > 0; };
   if (!stages.piped() || std::ranges::none_of(totals.workers, measures)) return;
@@ -43,11 +43,10 @@ void print_memory(std::ostream& out, const Job& job, const RunTotals& totals) {
 }
 
 void print_end(std::ostream& out, const WorkerTotals& row, const char* indent) {
-  if (!row.end.empty())
-    out << indent << (row.back ? "came back after: " : "ended: ") << end_reason(row.end);
+  if (!row.end.empty()) out << indent << (row.back ? "came back after: " : "ended: ") << row.end;
 }
 
-void print_workers(std::ostream& out, const RunTotals& totals) {
+void print_workers(std::ostream& out, const RunReport& totals) {
   out << "  worker  iterations     samples   computing     waiting\n";
   for (std::size_t worker = 0; worker < totals.workers.size(); ++worker) {
     const auto& row = totals.workers[worker];
@@ -61,7 +60,7 @@ void print_workers(std::ostream& out, const RunTotals& totals) {
 
 /// The samples of a stage are those of its pipeline. Waiting time is split by its cause: the stage
 /// before, the stage after, or weights and leases.
-void print_stages(std::ostream& out, const Stages& stages, const RunTotals& totals) {
+void print_stages(std::ostream& out, const Stages& stages, const RunReport& totals) {
   const std::size_t count = stages.count();
   out << "  pipeline  stage  worker  iterations     samples   computing     waiting for: stage "
          "before"
@@ -84,7 +83,7 @@ void print_stages(std::ostream& out, const Stages& stages, const RunTotals& tota
 }
 
 /// Workers that wait for a pipeline wait for its slowest stage: prints the busiest one.
-void print_bottlenecks(std::ostream& out, const Stages& stages, const RunTotals& totals) {
+void print_bottlenecks(std::ostream& out, const Stages& stages, const RunReport& totals) {
   std::map<WorkerId, Duration> waited;
   for (const auto& wait : totals.waits)
     if (const WorkerId lead = stages.lead_of(wait.for_worker); lead != stages.lead_of(wait.worker))
@@ -106,7 +105,7 @@ void print_bottlenecks(std::ostream& out, const Stages& stages, const RunTotals&
   }
 }
 
-void print_waits(std::ostream& out, const Stages& stages, const RunTotals& totals) {
+void print_waits(std::ostream& out, const Stages& stages, const RunReport& totals) {
   if (totals.waits.empty()) return;
   out << "\nWho waited for whom\n";
   const std::size_t shown = std::min<std::size_t>(totals.waits.size(), 5);
@@ -135,6 +134,16 @@ void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {
   }
 }
 
+/// The files that the run has left, in the order in which docs list them.
+std::vector<std::string> files_of_run(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const char* file :
+       {"plan.json", "metrics.jsonl", "result.json", "events.jsonl", "weights.safetensors",
+        "vocabulary.json", "last-snapshot.safetensors", "curves.svg"})
+    if (std::filesystem::exists(concat(folder, '/', file))) files.emplace_back(file);
+  return files;
+}
+
 }  // namespace
 
 std::size_t lag_quantile(const std::vector<std::uint64_t>& lags, double share) {
@@ -161,7 +170,7 @@ std::string describe_actors(const Plan& plan) {
                 "), ", shards);
 }
 
-std::string summary(const Job& job, const RunTotals& totals, const std::string& folder) {
+std::string summary(const Job& job, const RunReport& totals, const std::string& folder) {
   std::ostringstream out;
   const auto& plan = job.plan;
   const double time = (totals.last.now - Instant{}).seconds();
@@ -182,10 +191,11 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
       << " samples/s\n"
       << "  samples trained " << grouped(totals.end.samples_trained) << '\n'
       << "  consistency     " << job.consistency->name();
-  if (job.consistency->name() == "ssp") out << ", staleness bound " << bound;
-  if (job.consistency->name() == "adaptive")
+  if (job.consistency->has_moving_bound())
     out << ", staleness bound " << job.consistency->bound(Iteration()) << " to " << bound
         << ", in the end " << totals.last.staleness;
+  else if (bound != kUnbounded && !job.consistency->by_rounds())
+    out << ", staleness bound " << bound;
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
   out << "\n  clock gap       at most " << totals.last.max_clock_gap;
   if (bound != kUnbounded)
@@ -207,18 +217,11 @@ std::string summary(const Job& job, const RunTotals& totals, const std::string& 
   print_waits(out, *job.stages, totals);
   print_lags(out, totals.version_lags);
   if (!folder.empty())
-    out << "\nKept in " << folder << ": plan.json, metrics.jsonl, result.json, "
-        << (std::filesystem::exists(folder + "/events.jsonl") ? "events.jsonl, " : "")
-        << (totals.weights.empty() ? "" : "weights.safetensors, ")
-        << (job.data.train->vocabulary() ? "vocabulary.json, " : "")
-        << (totals.end.reason == msg::RunEnded::Reason::failed && !totals.last_snapshot.empty()
-                ? "last-snapshot.safetensors, "
-                : "")
-        << "curves.svg\n";
+    out << "\nKept in " << folder << ": " << join(files_of_run(folder), ", ") << '\n';
   return out.str();
 }
 
-std::string result_json(const Job& job, const RunTotals& totals) {
+std::string result_json(const Job& job, const RunReport& totals) {
   const auto& plan = job.plan;
   const double time = (totals.last.now - Instant{}).seconds();
   const auto bound = job.consistency->largest_bound();
@@ -241,7 +244,7 @@ std::string result_json(const Job& job, const RunTotals& totals) {
   json["consistency"] = job.consistency->name();
   json["staleness_bound"] =
       bound == kUnbounded ? nlohmann::ordered_json() : nlohmann::ordered_json(bound);
-  if (job.consistency->name() == "adaptive") {
+  if (job.consistency->has_moving_bound()) {
     json["least_staleness_bound"] = job.consistency->bound(Iteration());
     json["last_staleness_bound"] = totals.last.staleness;
   }

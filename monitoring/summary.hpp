@@ -10,10 +10,10 @@ namespace leeway {
 std::string describe_actors(const Plan& plan);
 
 /// `folder` holds the run; empty if it is not stored.
-std::string summary(const Job& job, const RunTotals& totals, const std::string& folder);
+std::string summary(const Job& job, const RunReport& totals, const std::string& folder);
 
 /// The content of result.json.
-std::string result_json(const Job& job, const RunTotals& totals);
+std::string result_json(const Job& job, const RunReport& totals);
 
 /// The version lag that `share` of the pushes do not exceed; lags[i] counts pushes with lag i.
 std::size_t lag_quantile(const std::vector<std::uint64_t>& lags, double share);

@@ -126,20 +126,20 @@ void check_optimizer(Checks& checks, const Plan& plan) {
   std::visit(OptimizerCheck{checks}, plan.optimizer.kind);
 }
 
-void check_schedule(Checks& checks, const Plan& plan) {
-  const double warmup = plan.schedule.warmup;
-  checks.number("schedule.warmup", warmup, warmup >= 0, "0 or more epochs");
-  if (const auto* step = std::get_if<plan::Step>(&plan.schedule.kind)) {
-    checks.number("schedule.step.every", step->every, step->every > 0, "more than 0 epochs");
-    checks.number("schedule.step.factor", step->factor, step->factor > 0, "a number above 0");
+void check_lr_schedule(Checks& checks, const Plan& plan) {
+  const double warmup = plan.lr_schedule.warmup;
+  checks.number("lr_schedule.warmup", warmup, warmup >= 0, "0 or more epochs");
+  if (const auto* step = std::get_if<plan::Step>(&plan.lr_schedule.kind)) {
+    checks.number("lr_schedule.step.every", step->every, step->every > 0, "more than 0 epochs");
+    checks.number("lr_schedule.step.factor", step->factor, step->factor > 0, "a number above 0");
   }
-  if (const auto* cosine = std::get_if<plan::Cosine>(&plan.schedule.kind)) {
-    checks.number("schedule.cosine.floor", cosine->floor, cosine->floor >= 0 && cosine->floor <= 1,
-                  "0 to 1");
+  if (const auto* cosine = std::get_if<plan::Cosine>(&plan.lr_schedule.kind)) {
+    checks.number("lr_schedule.cosine.floor", cosine->floor,
+                  cosine->floor >= 0 && cosine->floor <= 1, "0 to 1");
     checks.require(plan.stop.epochs > 0,
-                   "schedule.cosine: ends with the last epoch, but the plan has no number of "
+                   "lr_schedule.cosine: ends with the last epoch, but the plan has no number of "
                    "epochs; give --epochs");
-    checks.require(warmup < plan.stop.epochs, "schedule.warmup: ", warmup,
+    checks.require(warmup < plan.stop.epochs, "lr_schedule.warmup: ", warmup,
                    " epochs leave nothing of the run's ", plan.stop.epochs,
                    " for the cosine; give a shorter warm-up or more --epochs");
   }
@@ -173,9 +173,9 @@ void check_counts(Checks& checks, const Plan& plan) {
                  " workers of ", plan.batch,
                  " samples each are too much for one round; give a smaller --batch");
   checks.range("micro_batches", plan.micro_batches, 1, plan.batch, "--micro-batches ");
-  checks.require(plan.chunk == 0 || plan.chunk >= plan.batch, "chunk: ", plan.chunk,
-                 " samples are less than a batch; give at least ", plan.batch,
-                 ", or 0 for eight batches");
+  checks.require(plan.lease_size == 0 || plan.lease_size >= plan.batch,
+                 "lease_size: ", plan.lease_size, " samples are less than a batch; give at least ",
+                 plan.batch, ", or 0 for eight batches");
 }
 
 void check_devices(Checks& checks, const Plan& plan) {
@@ -277,7 +277,7 @@ Status validate(const Plan& plan) {
   check_model(checks, plan);
   check_optimizer(checks, plan);
   check_stop(checks, plan);
-  check_schedule(checks, plan);
+  check_lr_schedule(checks, plan);
   check_trouble(checks, plan);
   return checks.result();
 }

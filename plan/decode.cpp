@@ -186,19 +186,19 @@ plan::Optimizer read(plan_schema::Optimizer::Reader in) {
   unknown_arm("optimizer", in.which());
 }
 
-plan::Schedule read(plan_schema::Schedule::Reader in) {
-  plan::Schedule out{in.getWarmup(), {}};
+plan::LrSchedule read(plan_schema::LrSchedule::Reader in) {
+  plan::LrSchedule out{in.getWarmup(), {}};
   switch (in.which()) {
-    case plan_schema::Schedule::CONSTANT:
+    case plan_schema::LrSchedule::CONSTANT:
       return out;
-    case plan_schema::Schedule::STEP:
+    case plan_schema::LrSchedule::STEP:
       out.kind = plan::Step{in.getStep().getEvery(), in.getStep().getFactor()};
       return out;
-    case plan_schema::Schedule::COSINE:
+    case plan_schema::LrSchedule::COSINE:
       out.kind = plan::Cosine{in.getCosine().getFloor()};
       return out;
   }
-  unknown_arm("schedule", in.which());
+  unknown_arm("lr_schedule", in.which());
 }
 
 plan::Consistency read(plan_schema::Consistency::Reader in) {
@@ -255,14 +255,14 @@ Plan read(plan_schema::Plan::Reader in) {
   out.model = LayerReader().read_all(in.getModel());
   out.loss = wire::read_enum(in.getLoss(), plan::Loss::sigmoid_cross_entropy, "loss");
   out.optimizer = read(in.getOptimizer());
-  out.schedule = read(in.getSchedule());
+  out.lr_schedule = read(in.getLrSchedule());
   out.consistency = read(in.getConsistency());
   out.workers = in.getWorkers();
   out.shards = in.getShards();
   out.batch = in.getBatch();
   out.micro_batches = in.getMicroBatches();
   out.prefetch = in.getPrefetch();
-  out.chunk = in.getChunk();
+  out.lease_size = in.getLeaseSize();
   out.stragglers = read_all<plan::Straggler>(in.getStragglers(), limits::kMaxWorkers, "stragglers");
   out.faults = read_all<plan::Fault>(in.getFaults(), limits::kMaxWorkers, "faults");
   const auto stop = in.getStop();
@@ -279,16 +279,15 @@ Plan read(plan_schema::Plan::Reader in) {
 
 }  // namespace
 
-Expected<Plan> decode_plan(const Message& message) {
-  const auto header = message.header();
-  if (header.size_bytes() > limits::kMaxHeaderBytes)
-    return Error{concat("plan: has ", header.size_bytes(), " bytes, at most ",
+Expected<Plan> decode_plan(std::span<const std::uint64_t> words) {
+  if (words.size_bytes() > limits::kMaxHeaderBytes)
+    return Error{concat("plan: has ", words.size_bytes(), " bytes, at most ",
                         limits::kMaxHeaderBytes, " are allowed")};
-  capnp::ReaderOptions options = wire::reader_options(header.size());
+  capnp::ReaderOptions options = wire::reader_options(words.size());
   options.nestingLimit += 2 * static_cast<int>(limits::kMaxLayerDepth);  // a residual, and its list
   try {
     capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size()), options);
+        kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size()), options);
     return read(reader.getRoot<plan_schema::Plan>());
   } catch (const wire::Malformed& malformed) {
     return Error{concat("plan: ", malformed.text)};

@@ -173,15 +173,15 @@ void write(plan_schema::Optimizer::Builder out, const plan::AdaGrad& in) {
   out.initAdagrad().setEpsilon(in.epsilon);
 }
 
-void write(plan_schema::Schedule::Builder out, const plan::Constant&) {
+void write(plan_schema::LrSchedule::Builder out, const plan::Constant&) {
   out.setConstant();
 }
-void write(plan_schema::Schedule::Builder out, const plan::Step& in) {
+void write(plan_schema::LrSchedule::Builder out, const plan::Step& in) {
   auto step = out.initStep();
   step.setEvery(in.every);
   step.setFactor(in.factor);
 }
-void write(plan_schema::Schedule::Builder out, const plan::Cosine& in) {
+void write(plan_schema::LrSchedule::Builder out, const plan::Cosine& in) {
   out.initCosine().setFloor(in.floor);
 }
 
@@ -238,16 +238,16 @@ void write(plan_schema::Plan::Builder out, const Plan& in) {
   optimizer.setLearningRate(in.optimizer.learning_rate);
   optimizer.setWeightDecay(in.optimizer.weight_decay);
   write_arm(optimizer, in.optimizer.kind);
-  auto schedule = out.initSchedule();
-  schedule.setWarmup(in.schedule.warmup);
-  write_arm(schedule, in.schedule.kind);
+  auto schedule = out.initLrSchedule();
+  schedule.setWarmup(in.lr_schedule.warmup);
+  write_arm(schedule, in.lr_schedule.kind);
   write_arm(out.initConsistency(), in.consistency);
   out.setWorkers(in.workers);
   out.setShards(in.shards);
   out.setBatch(in.batch);
   out.setMicroBatches(in.micro_batches);
   out.setPrefetch(in.prefetch);
-  out.setChunk(in.chunk);
+  out.setLeaseSize(in.lease_size);
   write_all(out.initStragglers(static_cast<unsigned>(in.stragglers.size())), in.stragglers);
   write_all(out.initFaults(static_cast<unsigned>(in.faults.size())), in.faults);
   write(out.initStop(), in.stop);
@@ -267,12 +267,12 @@ void write(plan_schema::Plan::Builder out, const Plan& in) {
 
 }  // namespace
 
-Message encode(const Plan& plan) {
+std::vector<std::uint64_t> encode(const Plan& plan) {
   capnp::MallocMessageBuilder builder;
   write(builder.initRoot<plan_schema::Plan>(), plan);
   const auto flat = capnp::messageToFlatArray(builder);
   const auto* words = reinterpret_cast<const std::uint64_t*>(flat.begin());
-  return Message(std::vector<std::uint64_t>(words, words + flat.size()), {});
+  return {words, words + flat.size()};
 }
 
 }  // namespace leeway

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "plan/faults.hpp"
+#include "core/end_reason.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 
@@ -13,5 +14,15 @@ inline bool joins_later(const std::vector<plan::Fault>& faults, Address actor) {
     return fault.actor == actor && std::holds_alternative<plan::Joins>(fault.kind);
   });
 }
+
+namespace plan {
+
+/// Why an actor that this fault crashes has ended.
+inline EndReason reason_of(const Crash& crash) {
+  if (crash.back > 0) return {EndReason::Kind::planned_crash, "fault of the plan: crash"};
+  return {EndReason::Kind::planned_end, "fault of the plan: crash for good"};
+}
+
+}  // namespace plan
 
 }  // namespace leeway

@@ -1,382 +1,447 @@
 @0xd3a9f1c27b5e4a10;
-# What a run is: everything that decides its outcome, and nothing else. A scenario program builds one, a TOML or JSON
-# file is mapped onto it field by field, a cluster ships it to its nodes, and the run folder keeps it.
+# A plan: everything that decides the outcome of a run, and nothing else. A scenario program builds
+# one, a TOML or JSON file is mapped onto it field by field, a cluster sends it to its nodes, and
+# the run folder keeps it.
 #
-# In text, field names are snake_case; a union is a table with one key, the arm's name (`consistency.ssp.staleness = 3`), and
-# an arm without fields may be written as its bare name (`consistency = "bsp"`).
+# In text, names are snake_case. A union is a table with one key, the name of the arm
+# (`consistency.ssp.staleness = 3`). An arm whose fields keep their defaults may be written as its
+# bare name (`consistency = "bsp"`).
+#
+# `$help`, `$flag` and `$values` are the source of `--help` and of docs/settings.md.
 
 using Cxx = import "/capnp/c++.capnp";
-$Cxx.namespace("leeway::plan_schema"); # apart from the conversations, which have a Stop of their own
+$Cxx.namespace("leeway::plan_schema"); # the C++ values have namespace leeway::plan
+
+annotation help @0xc3f1a7d2905be681 (field, group, union, enumerant) :Text; # what the setting is
+annotation flag @0xdb20e4f7c61a9835 (field) :Text;   # of a scenario program
+annotation values @0x96d8b35f0ce7142a (field) :Text; # what the flag takes, if not a plain value
 
 struct Plan {
-  name @0 :Text = "unnamed";
-  seed @1 :UInt64 = 1;          # all randomness of the run comes from it
-  data @2 :DataSource;
-  model @3 :List(Layer);
-  loss @4 :Loss;
-  optimizer @5 :Optimizer;
-  schedule @6 :Schedule;
-  consistency @7 :Consistency;
-  workers @8 :UInt32 = 4;
-  shards @9 :UInt32 = 2;
-  batch @10 :UInt32 = 64;       # samples of one worker's iteration
-  microBatches @11 :UInt32 = 1; # an iteration's batch is computed in this many pieces, their gradients summed
-  prefetch @12 :Bool;           # pull the weights of the next iteration while this one computes; costs one unit of leeway
-  chunk @13 :UInt32;            # samples of one lease; 0: eight batches
-  stragglers @14 :List(Straggler);
-  faults @15 :List(Fault);
-  stop @16 :Stop;
-  evaluateEvery @17 :Float64 = 1; # epochs between two evaluations on the test set; 0: only at the end
-  augment @18 :Augment;
-  device @19 :Text = "cpu";     # "cpu", "cuda" or "cuda:1" for all, or a list: "workers=cuda,worker3=cpu,shards=cuda:0"
-  initFrom @20 :Text;           # safetensors file of the weights to start from; empty: drawn from the seed
-  balance @21 :Balance;
-  host @22 :Host;
-  pipeline @23 :StagesOfModel;
+  name @0 :Text = "unnamed" $help("of the run and of its folder");
+  seed @1 :UInt64 = 1 $flag("--seed") $help("seed of all randomness");
+  data @2 :DataSource $flag("--data") $help("training and test data")
+    $values("the directory of Fashion-MNIST, or the CSV or text file to train on");
+  model @3 :List(Layer) $help("layers, in order");
+  loss @4 :Loss $help("what training minimises");
+  optimizer @5 :Optimizer $flag("--optimizer") $help("how a gradient changes the weights");
+  lrSchedule @6 :LrSchedule $help("learning rate over time, which counts in epochs");
+  consistency @7 :Consistency $flag("--staleness")
+    $help("how far a worker may be ahead of the slowest worker")
+    $values("0, 1, 2, ... iterations, bsp (a barrier), asp (no bound), \"adaptive(1,8)\" (a bound "
+        "that moves from 1 to 8) or \"backup(N)\" (a barrier that does not wait for the last N)");
+  workers @8 :UInt32 = 4 $flag("--workers") $help("workers");
+  shards @9 :UInt32 = 2 $flag("--shards") $help("shards that hold the parameters");
+  batch @10 :UInt32 = 64 $flag("--batch") $help("samples of one worker's iteration");
+  microBatches @11 :UInt32 = 1 $flag("--micro-batches")
+    $help("pieces in which a batch is computed, their gradients summed; a pipeline takes them one "
+        "by one");
+  prefetch @12 :Bool $flag("--prefetch")
+    $help("pull the next weights while computing; costs one iteration of staleness");
+  leaseSize @13 :UInt32 $flag("--lease-size")
+    $help("samples of one lease under ssp and asp; 0: eight batches");
+  stragglers @14 :List(Straggler) $flag("--slow") $help("workers that are slowed down")
+    $values("3:4x (worker 3 takes four times as long), 3:4x@20%/50 (in 20% of its iterations, in "
+        "bursts of 50), all:pareto(1.5), 3:pauses(200ms/50), 3:decay(8x/1000), "
+        "3:sharing(3x,100/300), 3:trace(FILE), or several with commas between; none removes those "
+        "of the scenario");
+  faults @15 :List(Fault) $flag("--fault") $help("what fails, and when")
+    $values("2:crash@3s, 2:crash(500ms)@100 (and restart it), 2:joins@3s, 2:leaves@3s, "
+        "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
+        "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes those "
+        "of the scenario; may be given several times");
+  stop @16 :Stop $help("when the run ends: at the first of these limits");
+  evaluateEvery @17 :Float64 = 1 $flag("--evaluate-every")
+    $help("epochs between evaluations on the test set; 0: only at the end");
+  augment @18 :Augment $flag("--augment")
+    $help("random changes of training images, anew in each epoch")
+    $values("flip, shift=2 (by up to 2 pixels), both with a comma between, or none");
+  device @19 :Text = "cpu" $flag("--device")
+    $help("where to compute: cpu, cuda or cuda:1 for all, or a list such as "
+        "workers=cuda,worker3=cpu,shards=cuda:0");
+  initFrom @20 :Text $flag("--init")
+    $help("safetensors file of the weights to start from; empty: drawn from the seed");
+  balance @21 :Balance $flag("--balance") $help("how many samples an iteration of each worker has")
+    $values("equal (the batch) or speed (in proportion to the worker's speed, on average the "
+        "batch)");
+  host @22 :Host $help("where the actors run");
+  pipeline @23 :StagesOfModel $help("workers that train one model together, each of them a stage");
 }
 
 struct StagesOfModel {
-  # Workers that train one model together, each a part of it: the workers 0 to stages - 1 are the stages of the first pipeline, and so
-  # on.
-  stages @0 :UInt32 = 1;        # of each pipeline; 1: every worker trains the whole model
-  schedule @1 :Text = "1f1b";   # what a stage does next: `leeway schedule` lists them
-  chunks @2 :UInt32 = 1;        # parts of the model on each stage
-  split @3 :Text;               # "0-3,4-7": first and last layer of each part, as `leeway partition` prints it; empty: by what layers cost
-  recompute @4 :List(UInt32);   # stages that keep their inputs alone, and run forward again before backward
+  # Workers 0 to stages - 1 are the stages of the first pipeline, and so on.
+  stages @0 :UInt32 = 1 $flag("--stages")
+    $help("stages of each pipeline, a worker each; 1: every worker trains the whole model");
+  schedule @1 :Text = "1f1b" $flag("--schedule")
+    $help("order of a stage's forward and backward passes, as `leeway schedule` lists them");
+  chunks @2 :UInt32 = 1 $flag("--chunks") $help("chunks of the model on each stage");
+  split @3 :Text $flag("--split")
+    $help("first and last layer of each chunk, such as 0-3,4-7, as `leeway partition` prints it; "
+        "empty: by the cost of the layers")
+    $values("0-3,4-7, or none");
+  recompute @4 :List(UInt32) $flag("--recompute")
+    $help("stages that keep only their inputs, and run forward again before backward")
+    $values("all, none, or stages such as 0,2");
 }
 
 struct DataSource {
   union {
-    fashionMnist @0 :Directory;
-    idx @1 :Idx;
-    csv @2 :Csv;
-    synthetic @3 :Synthetic;
-    custom @4 :Custom;          # a data set that the scenario program brings along
-    text @5 :TextCorpus;           # characters, each to be told from those before it
+    fashionMnist @0 :Directory
+      $help("Fashion-MNIST (Xiao et al. 2017): images of 1x28x28, 10 classes");
+    idx @1 :Idx $help("plain or gzipped IDX files; pixels become (value / 255 - mean) / deviation");
+    csv @2 :Csv $help("files with a header line, numbers and one named label column");
+    synthetic @3 :Synthetic $help("samples drawn from the seed");
+    custom @4 :Custom $help("a data set of the scenario program");
+    text @5 :TextCorpus $help("characters, each to be predicted from those before it");
   }
   struct Directory {
-    directory @0 :Text = "/usr/share/datasets/fashion-mnist";
+    directory @0 :Text = "/usr/share/datasets/fashion-mnist" $help("folder of the four files");
   }
-  struct Idx {                  # gzipped or plain IDX files; pixels become (value / 255 - mean) / deviation
-    trainImages @0 :Text;
-    trainLabels @1 :Text;
-    testImages @2 :Text;
-    testLabels @3 :Text;
+  struct Idx {
+    trainImages @0 :Text $help("file of the training images");
+    trainLabels @1 :Text $help("file of the training labels");
+    testImages @2 :Text $help("file of the test images");
+    testLabels @3 :Text $help("file of the test labels");
   }
-  struct Csv {                  # a header line, numbers, one named label column
-    train @0 :Text;
-    test @1 :Text;              # empty: a seeded share of the rows of `train` is set aside
-    label @2 :Text = "label";
-    regression @3 :Bool;        # the label is a number to predict; otherwise the number of a class, from 0
-    testShare @4 :Float64 = 0.2;
-    normalize @5 :Bool = true;  # features to mean 0 and deviation 1, by the training rows
+  struct Csv {
+    train @0 :Text $help("training file");
+    test @1 :Text $help("test file; empty: a seeded share of the training rows is set aside");
+    label @2 :Text = "label" $help("column to predict");
+    regression @3 :Bool $help("the label is a number; otherwise it is a class, from 0");
+    testShare @4 :Float64 = 0.2 $help("share of the rows that is set aside for tests");
+    normalize @5 :Bool = true
+      $help("features to mean 0 and deviation 1, by the training rows");
   }
   struct Synthetic {
-    samples @0 :UInt32 = 10000;
-    testSamples @1 :UInt32 = 1000;
+    samples @0 :UInt32 = 10000 $help("training samples");
+    testSamples @1 :UInt32 = 1000 $help("test samples");
     union {
-      line :group {             # y = slope * x + intercept + noise * N(0, 1), x uniform in [-1, 1)
-        slope @2 :Float64 = 3;
-        intercept @3 :Float64 = 2;
-        noise @4 :Float64 = 0.1;
+      line :group $help("y = slope * x + intercept + noise * N(0, 1), x uniform in [-1, 1)") {
+        slope @2 :Float64 = 3 $help("slope of the line");
+        intercept @3 :Float64 = 2 $help("y at x = 0");
+        noise @4 :Float64 = 0.1 $help("standard deviation of the noise");
       }
-      clusters :group {         # one Gaussian cluster a class, centers on a sphere of radius `spread`
-        classes @5 :UInt32 = 10;
-        features @6 :UInt32 = 32;
-        spread @7 :Float64 = 3;
+      clusters :group $help("one Gaussian cluster for each class, its center on a sphere") {
+        classes @5 :UInt32 = 10 $help("classes");
+        features @6 :UInt32 = 32 $help("numbers of a sample");
+        spread @7 :Float64 = 3 $help("radius of the sphere");
       }
     }
   }
   struct Custom {
-    name @0 :Text;
+    name @0 :Text $help("name that the data set is registered with");
   }
-  struct TextCorpus {              # its characters, each by its number in a vocabulary of those that occur
-    file @0 :Text;              # UTF-8; empty: the King James Bible, as Debian's bible-kjv has it
-    context @1 :UInt32 = 64;    # characters of a sample
-    testShare @2 :Float64 = 0.1; # the text's last part is set aside
+  struct TextCorpus {           # each character by its number in the vocabulary of the text
+    file @0 :Text $help("UTF-8 file; empty: the King James Bible of Debian's bible-kjv");
+    context @1 :UInt32 = 64 $help("characters of a sample");
+    testShare @2 :Float64 = 0.1 $help("share at the end of the text that is set aside for tests");
   }
 }
 
 struct Layer {
   union {
-    linear @0 :Linear;
-    relu @1 :Void;
-    flatten @2 :Void;
-    custom @3 :Custom;          # a layer that the scenario program registered
-    conv2d @4 :Conv2d;
-    maxPool2d @5 :MaxPool2d;
-    avgPool2d @6 :AvgPool2d;
-    batchNorm @7 :BatchNorm;    # over batch, height and width, or over the batch alone for flat samples
-    layerNorm @8 :LayerNorm;    # over the last axis
-    gelu @9 :Void;
-    tanh @10 :Void;
-    sigmoid @11 :Void;
-    dropout @12 :Dropout;
-    embedding @13 :Embedding;
-    residual @14 :Residual;
-    positions @15 :Positions;   # adds a learned row of features for each place in a sequence
-    attention @16 :Attention;
-    unembedding @17 :Void;      # a number for each token: how well its row of the embedding before fits
+    linear @0 :Linear $help("y = W x + b, of flat samples and of each token");
+    relu @1 :Void $help("max(0, x)");
+    flatten @2 :Void $help("an image as one row");
+    custom @3 :Custom $help("a layer that the scenario program has registered");
+    conv2d @4 :Conv2d $help("convolution with square kernels of images, channels x height x width");
+    maxPool2d @5 :MaxPool2d $help("maximum of each window");
+    avgPool2d @6 :AvgPool2d $help("mean of each window");
+    batchNorm @7 :BatchNorm
+      $help("normalises over batch, height and width, or only over the batch for flat samples");
+    layerNorm @8 :LayerNorm $help("normalises over the last axis");
+    gelu @9 :Void $help("x * Phi(x), by the tanh formula");
+    tanh @10 :Void $help("hyperbolic tangent");
+    sigmoid @11 :Void $help("1 / (1 + e^-x)");
+    dropout @12 :Dropout $help("zeroes numbers at random while training");
+    embedding @13 :Embedding $help("a learned row of features for each token number");
+    residual @14 :Residual $help("y = body(x) + shortcut(x)");
+    positions @15 :Positions
+      $help("adds a learned row of features for each position in a sequence");
+    attention @16 :Attention
+      $help("causal attention over queries, keys and values side by side");
+    unembedding @17 :Void
+      $help("a score for each token: the product with its row of the embedding");
   }
   struct Linear {
-    outputs @0 :UInt32;
-    init @1 :Init;
-    bias @2 :Bool = true;
-    deviation @3 :Float64 = 0.01; # standard deviation of `init`, where that is normal
+    outputs @0 :UInt32 $help("features that come out");
+    init @1 :Init $help("distribution of the initial weights");
+    bias @2 :Bool = true $help("whether b is added");
+    deviation @3 :Float64 = 0.01 $help("standard deviation for init = \"normal\"");
   }
-  struct Conv2d {               # square kernels over images of channels x height x width
-    outputs @0 :UInt32;         # channels that come out
-    kernel @1 :UInt32 = 3;
-    stride @2 :UInt32 = 1;
-    padding @3 :UInt32;         # zeros around the image
-    groups @4 :UInt32 = 1;      # each sees its share of the channels alone
-    bias @5 :Bool = true;
-    init @6 :Init;
+  struct Conv2d {
+    outputs @0 :UInt32 $help("channels that come out");
+    kernel @1 :UInt32 = 3 $help("pixels of the kernel, each way");
+    stride @2 :UInt32 = 1 $help("pixels from one window to the next");
+    padding @3 :UInt32 $help("zeros around the image");
+    groups @4 :UInt32 = 1 $help("groups of channels that are convolved apart from each other");
+    bias @5 :Bool = true $help("whether a bias is added");
+    init @6 :Init $help("distribution of the initial weights");
   }
   struct MaxPool2d {
-    kernel @0 :UInt32 = 2;
-    stride @1 :UInt32 = 2;
-    padding @2 :UInt32;
+    kernel @0 :UInt32 = 2 $help("pixels of a window, each way");
+    stride @1 :UInt32 = 2 $help("pixels from one window to the next");
+    padding @2 :UInt32 $help("pixels around the image that no window takes its maximum from");
   }
   struct AvgPool2d {
-    kernel @0 :UInt32 = 2;      # 0: the whole image
-    stride @1 :UInt32 = 2;
-    padding @2 :UInt32;
+    kernel @0 :UInt32 = 2 $help("pixels of a window, each way; 0: the whole image");
+    stride @1 :UInt32 = 2 $help("pixels from one window to the next");
+    padding @2 :UInt32 $help("zeros around the image");
   }
   struct BatchNorm {
-    epsilon @0 :Float64 = 1e-5;
-    momentum @1 :Float64 = 0.1; # share of the newest batch in the statistics that evaluation uses
+    epsilon @0 :Float64 = 1e-5 $help("added to the variance");
+    momentum @1 :Float64 = 0.1
+      $help("share of the newest batch in the statistics that evaluation uses");
   }
   struct LayerNorm {
-    epsilon @0 :Float64 = 1e-5;
+    epsilon @0 :Float64 = 1e-5 $help("added to the variance");
   }
   struct Dropout {
-    probability @0 :Float64 = 0.5; # of a number to become zero
+    probability @0 :Float64 = 0.5 $help("of a number to become zero");
   }
-  struct Embedding {            # a row of features for each token number
-    vocabulary @0 :UInt32;      # 0: as many as the data has classes, for text
-    features @1 :UInt32;
-    init @2 :Init = normal;
-    deviation @3 :Float64 = 0.01;
+  struct Embedding {
+    vocabulary @0 :UInt32 $help("token numbers; 0: as many as the data has classes");
+    features @1 :UInt32 $help("numbers of a row");
+    init @2 :Init = normal $help("distribution of the initial rows");
+    deviation @3 :Float64 = 0.01 $help("standard deviation for init = \"normal\"");
   }
   struct Positions {
-    init @0 :Init = normal;
-    deviation @1 :Float64 = 0.01;
+    init @0 :Init = normal $help("distribution of the initial rows");
+    deviation @1 :Float64 = 0.01 $help("standard deviation for init = \"normal\"");
   }
-  struct Attention {            # of queries, keys and values side by side; no token sees a later one
-    heads @0 :UInt32 = 4;       # each with its share of the features
+  struct Attention {
+    heads @0 :UInt32 = 4 $help("heads, each with its share of the features");
   }
-  struct Residual {             # y = body(x) + shortcut(x)
-    body @0 :List(Layer);
-    shortcut @1 :List(Layer);   # empty: x itself
+  struct Residual {
+    body @0 :List(Layer) $help("layers");
+    shortcut @1 :List(Layer) $help("layers; none: x itself");
   }
   struct Custom {
-    name @0 :Text;
-    arguments @1 :Text;
+    name @0 :Text $help("name that the layer is registered with");
+    arguments @1 :Text $help("text for its factory");
   }
 }
 
-enum Init { he @0; xavier @1; normal @2; zeros @3; ones @4; }
-
-enum Loss {
-  softmaxCrossEntropy @0;       # of classes
-  meanSquaredError @1;          # of numbers
-  sigmoidCrossEntropy @2;       # of numbers in 0..1, or of two classes: the answers to yes-or-no questions
+enum Init {
+  he @0 $help("normal, scaled by the inputs (He et al. 2015)");
+  xavier @1 $help("uniform, scaled by inputs and outputs (Glorot, Bengio 2010)");
+  normal @2 $help("normal with the given deviation");
+  zeros @3 $help("all 0");
+  ones @4 $help("all 1");
 }
 
-struct Augment {                # what is done at random to images while training, anew in each epoch
-  flip @0 :Bool;                # left to right, every other time
-  shift @1 :UInt32;             # by up to so many pixels, each way; what comes in is background
+enum Loss {
+  softmaxCrossEntropy @0 $help("of classes");
+  meanSquaredError @1 $help("of numbers");
+  sigmoidCrossEntropy @2 $help("of numbers in 0..1, or of two classes by one output");
+}
+
+struct Augment {
+  flip @0 :Bool $help("left to right, every other time");
+  shift @1 :UInt32 $help("pixels by which an image moves at most, each way");
 }
 
 struct Optimizer {
-  learningRate @0 :Float64 = 0.1;
-  weightDecay @1 :Float64;      # L2 coefficient lambda; decoupled from the gradient for adamw
+  learningRate @0 :Float64 = 0.1 $flag("--lr") $help("learning rate");
+  weightDecay @1 :Float64 $flag("--weight-decay")
+    $help("L2 coefficient; decoupled from the gradient for adamw");
   union {
-    sgd @2 :Void;
-    momentum @3 :Momentum;
-    nesterov @4 :Momentum;
-    adam @5 :Adam;
-    adamw @6 :Adam;
-    adagrad @7 :AdaGrad;
+    sgd @2 :Void $help("gradient descent without memory");
+    momentum @3 :Momentum $help("gradient descent with a velocity");
+    nesterov @4 :Momentum $help("momentum that looks one step ahead");
+    adam @5 :Adam $help("steps scaled by running moments of the gradient");
+    adamw @6 :Adam $help("adam with weight decay apart from the gradient");
+    adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
   }
   struct Momentum {
-    factor @0 :Float64 = 0.9;
+    factor @0 :Float64 = 0.9 $help("share of the velocity that stays");
   }
   struct Adam {
-    beta1 @0 :Float64 = 0.9;
-    beta2 @1 :Float64 = 0.999;
-    epsilon @2 :Float64 = 1e-8;
+    beta1 @0 :Float64 = 0.9 $help("decay of the first moment");
+    beta2 @1 :Float64 = 0.999 $help("decay of the second moment");
+    epsilon @2 :Float64 = 1e-8 $help("added to the root of the second moment");
   }
   struct AdaGrad {
-    epsilon @0 :Float64 = 1e-10;
+    epsilon @0 :Float64 = 1e-10 $help("added to the root of the sum");
   }
 }
 
-struct Schedule {               # of the learning rate; time is counted in epochs
-  warmup @0 :Float64;           # epochs over which the rate rises linearly to its full value
+struct LrSchedule {
+  warmup @0 :Float64 $flag("--warmup")
+    $help("epochs over which the learning rate rises linearly to its full value");
   union {
-    constant @1 :Void;
-    step :group {               # times `factor` every `every` epochs
-      every @2 :Float64 = 10;
-      factor @3 :Float64 = 0.1;
+    constant @1 :Void $help("the full learning rate throughout");
+    step :group $help("drops by a factor at regular times") {
+      every @2 :Float64 = 10 $help("epochs from one drop to the next");
+      factor @3 :Float64 = 0.1 $help("of a drop");
     }
-    cosine :group {             # from the full rate to `floor` times it, at the last epoch
-      floor @4 :Float64;
+    cosine :group $help("half a cosine from the full rate down to a floor at the last epoch") {
+      floor @4 :Float64 $help("share of the full rate at the end");
     }
   }
 }
 
 struct Consistency {
   union {
-    bsp @0 :Void;
-    ssp :group {
-      staleness @1 :UInt32 = 3;
+    bsp @0 :Void $help("a barrier at each iteration: as one worker with all batches together");
+    ssp :group $help("workers run ahead of the slowest by at most the staleness bound") {
+      staleness @1 :UInt32 = 3 $help("iterations");
     }
-    asp @2 :Void;
-    backup :group {             # a round takes the first pushes of all workers but so many, and drops the late ones
-      spare @3 :UInt32 = 1;
+    asp @2 :Void $help("no worker ever waits");
+    backup :group
+        $help("a barrier that does not wait for the last few workers, and drops their pushes") {
+      spare @3 :UInt32 = 1 $help("workers that a round does not wait for");
     }
-    adaptive :group {           # a staleness that the scheduler moves between two bounds, by how much the workers wait
-      low @4 :UInt32 = 1;
-      high @5 :UInt32 = 8;
+    adaptive :group $help("ssp with a bound that moves, by how long the workers wait") {
+      low @4 :UInt32 = 1 $help("least bound");
+      high @5 :UInt32 = 8 $help("largest bound");
     }
   }
 }
 
-enum Balance {                  # how many samples an iteration of each worker has
-  equal @0;                     # the batch
-  bySpeed @1;                   # by its measured speed; their sum stays
+enum Balance {
+  equal @0 $help("the batch for every worker");
+  bySpeed @1 $help("in proportion to the worker's measured speed; the sum stays");
 }
 
-struct Host {                   # where the actors live
+struct Host {
   union {
-    local @0 :Void;             # on threads of this process
-    simulated @1 :World;        # in virtual time
+    local @0 :Void $help("threads of this process, or nodes of a cluster");
+    simulated @1 :World $flag("--simulate") $help("virtual time, in a world of machines and links");
   }
 }
 
-struct World {                  # the machines and the network of a simulated run
-  nodes @0 :Nodes;
-  cores @1 :UInt32 = 1;         # of each node; computations beyond wait for one
-  speed @2 :Float64 = 50;       # GFLOP/s of one core, multiplications and additions
-  memory @3 :Float64 = 20;      # GB/s that one core moves to and from memory
-  noise @4 :Float64 = 0.05;     # a computation takes 1 - noise to 1 + noise times its time
-  latencyUs @5 :Float64 = 50;   # of a message between two nodes, one way
-  localLatencyUs @6 :Float64 = 5; # within a node
-  jitter @7 :Float64 = 0.2;     # latency varies by this share of itself, upwards
-  link @8 :Float64 = 10;        # Gbit/s of each node's link, each way; 0: no limit
-  detectionMs @9 :Float64 = 200; # until watchers are told that an actor has ended, or cannot be reached
-  costOnly @10 :Bool;           # nothing is computed and all gradients are zero: for studies of protocol and time
-  # Threads of the nodes. 0: actors take no time but for what they compute.
-  messageUs @11 :Float64;       # time of a core that an actor takes for each message, one after the other
-  timerUs @12 :Float64;         # by how much a timer rings late
-  sliceUs @13 :Float64;         # how long a thread keeps its core when others wait for one; 0: until it has done
-  contention @14 :Float64;      # by how much all is slower when all cores of a node are busy, as they share its memory
-  cold @15 :Float64;            # by how much what a thread does after a long rest is slower
+struct World {
+  nodes @0 :Nodes $help("which actors share a node");
+  cores @1 :UInt32 = 1 $help("cores of a node; further computations wait");
+  speed @2 :Float64 = 50 $help("GFLOP/s of a core, multiplications and additions");
+  memory @3 :Float64 = 20 $help("GB/s between a core and memory");
+  noise @4 :Float64 = 0.05 $help("share by which the time of a computation varies");
+  latencyUs @5 :Float64 = 50 $help("microseconds of a message between two nodes, one way");
+  localLatencyUs @6 :Float64 = 5 $help("microseconds of a message within a node");
+  jitter @7 :Float64 = 0.2 $help("share of the latency that is added at most");
+  link @8 :Float64 = 10 $help("Gbit/s of a node's link, each way; 0: no limit");
+  detectionMs @9 :Float64 = 200 $help("milliseconds until watchers learn that an actor has ended");
+  costOnly @10 :Bool $flag("--gradients") $values("real or none")
+    $help("compute no gradients, to study only protocol and time");
+  # Threads of the nodes. With 0, only computations take time.
+  messageUs @11 :Float64
+    $help("microseconds of a core for each message; 0: no threads are simulated");
+  timerUs @12 :Float64 $help("microseconds by which a timer fires late");
+  sliceUs @13 :Float64
+    $help("microseconds that a thread keeps its core while others wait for one; 0: until it has "
+        "finished");
+  contention @14 :Float64
+    $help("share by which work is slower when all cores of its node are busy");
+  cold @15 :Float64 $help("share by which work is slower after a long rest of its thread");
 
   enum Nodes {
-    each @0;                    # every worker and every shard has a node of its own; scheduler and monitor share one
-    one @1;                     # all actors share one node, like those of this process
+    each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
+    one @1 $help("all actors share one node, as in one process");
   }
 }
 
-struct Straggler {              # slows `worker` down; where several do, their factors multiply and their pauses add
-  worker @0 :UInt32;
-  all @1 :Bool;                 # every worker instead, each with chances of its own
+struct Straggler {              # several on one worker: factors multiply, pauses add
+  worker @0 :UInt32 $help("worker that is slowed down");
+  all @1 :Bool $help("slow every worker instead, each with randomness of its own");
   union {
-    factor @2 :Float64 = 4;     # always so many times as long
-    bursts @3 :Bursts;
-    pareto @4 :Pareto;
-    pauses @5 :Pauses;
-    decay @6 :Decay;
-    sharing @7 :Sharing;
-    trace @8 :Trace;
+    factor @2 :Float64 = 4 $help("times as long in every iteration");
+    bursts @3 :Bursts $help("slow in random bursts");
+    pareto @4 :Pareto $help("a factor drawn for each iteration, above x with probability x^-alpha");
+    pauses @5 :Pauses $help("stands still at regular intervals, as for a garbage collection");
+    decay @6 :Decay $help("slows evenly, and stays slow");
+    sharing @7 :Sharing $help("slow for a while, not slow for a while: a neighbour on the machine");
+    trace @8 :Trace $help("factors from a file");
   }
-  struct Bursts {               # `factor` in random bursts
-    factor @0 :Float64 = 4;
-    share @1 :Float64 = 0.2;    # of all iterations
-    length @2 :UInt32 = 50;     # mean, in iterations
+  struct Bursts {
+    factor @0 :Float64 = 4 $help("times as long in a burst");
+    share @1 :Float64 = 0.2 $help("share of the iterations that are slow");
+    length @2 :UInt32 = 50 $help("iterations of a burst, on average");
   }
-  struct Pareto {               # a factor drawn for each iteration, above x with probability x^-alpha: at times very large
-    alpha @0 :Float64 = 1.5;
-    cap @1 :Float64 = 100;      # the largest factor
+  struct Pareto {
+    alpha @0 :Float64 = 1.5 $help("exponent: the smaller, the heavier the tail");
+    cap @1 :Float64 = 100 $help("largest factor");
   }
-  struct Pauses {               # stands still at regular intervals, as for a garbage collection
-    lengthMs @0 :Float64 = 200;
-    union {                     # from one pause to the next
-      iterations @1 :UInt32 = 50;
-      seconds @2 :Float64 = 1;  # by the host's clock
+  struct Pauses {
+    lengthMs @0 :Float64 = 200 $help("milliseconds of a pause");
+    union {
+      iterations @1 :UInt32 = 50 $help("from one pause to the next");
+      seconds @2 :Float64 = 1 $help("from one pause to the next, by the host's clock");
     }
   }
-  struct Decay {                # from 1 evenly up to `factor`, and so it stays
-    factor @0 :Float64 = 4;
-    iterations @1 :UInt32 = 1000;
+  struct Decay {
+    factor @0 :Float64 = 4 $help("times as long in the end");
+    iterations @1 :UInt32 = 1000 $help("until the full factor is reached");
   }
-  struct Sharing {              # `factor` for `on` iterations, none for `off`, and again: a neighbour on the machine
-    factor @0 :Float64 = 4;
-    on @1 :UInt32 = 100;
-    off @2 :UInt32 = 300;
+  struct Sharing {
+    factor @0 :Float64 = 4 $help("times as long while it is slow");
+    on @1 :UInt32 = 100 $help("iterations in which it is slow");
+    off @2 :UInt32 = 300 $help("iterations in which it is not");
   }
-  struct Trace {                # the factors of a file, one a line, from the first again after the last
-    file @0 :Text;
+  struct Trace {
+    file @0 :Text $help("a factor on each line, from the first again after the last");
   }
 }
 
-struct Fault {                  # what befalls an actor, and when
-  actor @0 :Text = "worker0";   # "worker2", "shard0" or "scheduler"
-  at :union {                   # when it begins
-    iteration @1 :Int64;        # as the actor begins this iteration; any worker, where the actor is none
-    seconds @2 :Float64;        # by the host's clock
+struct Fault {
+  actor @0 :Text = "worker0" $help("worker2, shard0 or scheduler");
+  at :union $help("when the fault begins") {
+    iteration @1 :Int64
+      $help("as the actor begins it; for shards and the scheduler, as any worker does");
+    seconds @2 :Float64 $help("by the host's clock");
   }
-  spread @3 :Float64;           # later by up to so many iterations or seconds, drawn from the seed
+  spread @3 :Float64
+    $help("iterations or seconds by which it may begin later, drawn from the seed");
   union {
-    throws @4 :Void;            # the computation of the iteration throws; nothing of it has been pushed
-    killed @5 :Void;            # ends without a word after the first push of the iteration: a partial push when there are more
-    crash @6 :Crash;            # ends, wherever it is
-    joins @7 :Void;             # is not there before
-    freeze @8 :Lasting;         # does nothing, as if its process had been stopped, and goes on
-    slow @9 :Slow;              # handles every message so much later
-    breaks @10 :Link;           # the connection to a peer ends and is made again after `seconds`: what is on its way is lost
-    delay @11 :Delay;           # messages to and from a peer take longer
-    silence @12 :Link;          # nothing reaches the peer, while the peer is heard
-    partition @13 :Partition;   # nothing gets in or out
-    slowLink @14 :SlowLink;     # the link of its node is slower
-    clockStops @15 :Lasting;    # the clock of its node stands still
-    leaves @16 :Void;           # finishes its iteration and takes part no longer
+    throws @4 :Void $help("the computation of the iteration throws, and nothing of it is pushed");
+    killed @5 :Void
+      $help("ends after the first push of the iteration: a partial push if there are more");
+    crash @6 :Crash $help("ends, whatever it is doing");
+    joins @7 :Void $help("does not exist before");
+    freeze @8 :Lasting $help("does nothing for a while, as if its process were stopped");
+    slow @9 :Slow $help("handles every message later");
+    breaks @10 :Link
+      $help("the connection to a peer breaks and is made again; what is on its way is lost");
+    delay @11 :Delay $help("messages to and from a peer take longer");
+    silence @12 :Link $help("nothing reaches the peer, whose messages still arrive");
+    partition @13 :Partition $help("no message gets in or out");
+    slowLink @14 :SlowLink $help("the link of its node is slower");
+    clockStops @15 :Lasting $help("the clock of its node stands still");
+    leaves @16 :Void $help("finishes its iteration and leaves the run");
   }
   struct Crash {
-    back @0 :Float64;           # seconds until it is started again; 0: never
+    back @0 :Float64 $help("seconds until it is started again; 0: never");
   }
   struct Lasting {
-    seconds @0 :Float64 = 1;
+    seconds @0 :Float64 = 1 $help("how long");
   }
   struct Slow {
-    delayMs @0 :Float64 = 5;
-    seconds @1 :Float64 = 1;
+    delayMs @0 :Float64 = 5 $help("milliseconds added to each message");
+    seconds @1 :Float64 = 1 $help("how long");
   }
   struct Link {
-    peer @0 :Text = "shard0";
-    seconds @1 :Float64 = 0.1;
+    peer @0 :Text = "shard0" $help("actor at the other end");
+    seconds @1 :Float64 = 0.1 $help("how long");
   }
   struct Delay {
-    peer @0 :Text = "shard0";
-    delayMs @1 :Float64 = 5;
-    seconds @2 :Float64 = 1;
+    peer @0 :Text = "shard0" $help("actor at the other end");
+    delayMs @1 :Float64 = 5 $help("milliseconds added to each message");
+    seconds @2 :Float64 = 1 $help("how long");
   }
   struct Partition {
-    with @0 :List(Text);        # actors on the same side
-    seconds @1 :Float64 = 1;
+    with @0 :List(Text) $help("actors on the same side");
+    seconds @1 :Float64 = 1 $help("how long");
   }
   struct SlowLink {
-    factor @0 :Float64 = 10;
-    seconds @1 :Float64 = 1;
+    factor @0 :Float64 = 10 $help("times as slow");
+    seconds @1 :Float64 = 1 $help("how long");
   }
 }
 
-struct Stop {                   # whichever comes first; 0: no such limit
-  epochs @0 :Float64 = 10;
-  iterations @1 :UInt64;        # of all workers together
-  seconds @2 :Float64;
-  accuracy @3 :Float64;         # on the test set, in 0..1
+struct Stop {
+  epochs @0 :Float64 = 10 $flag("--epochs")
+    $help("passes over the training data, may be a fraction; 0: no limit");
+  iterations @1 :UInt64 $flag("--iterations")
+    $help("iterations of all workers together, or of all pipelines; 0: no limit");
+  seconds @2 :Float64 $flag("--seconds") $help("time; 0: no limit");
+  accuracy @3 :Float64 $flag("--until-accuracy") $help("test accuracy, 0 to 1; 0 disables it");
 }

@@ -3,14 +3,13 @@
 // each field.
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "core/address.hpp"
 #include "core/expected.hpp"
-#include "messages/message.hpp"
-#include "plan/faults.hpp"
-#include "plan/world.hpp"
 
 namespace leeway {
 
@@ -194,10 +193,10 @@ struct Cosine {
   double floor = 0;
   bool operator==(const Cosine&) const = default;
 };
-struct Schedule {
+struct LrSchedule {
   double warmup = 0;
   std::variant<Constant, Step, Cosine> kind;
-  bool operator==(const Schedule&) const = default;
+  bool operator==(const LrSchedule&) const = default;
 };
 
 struct Bsp {
@@ -231,6 +230,130 @@ struct Pipeline {
   bool operator==(const Pipeline&) const = default;
 };
 
+struct World {
+  enum class Nodes : std::uint8_t { each, one };
+  Nodes nodes = Nodes::each;
+  std::uint32_t cores = 1;
+  double speed = 50, memory = 20;  // GFLOP/s, GB/s
+  double noise = 0.05;
+  double latency_us = 50, local_latency_us = 5;
+  double jitter = 0.2;
+  double link = 10;  // Gbit/s
+  double detection_ms = 200;
+  double message_us = 0, timer_us = 0;
+  double slice_us = 0;
+  double contention = 0;
+  double cold = 0;
+  bool cost_only = false;
+  bool operator==(const World&) const = default;
+};
+
+struct ConstantFactor {
+  double factor = 4;
+  bool operator==(const ConstantFactor&) const = default;
+};
+struct Bursts {
+  double factor = 4, share = 0.2;
+  std::uint32_t length = 50;
+  bool operator==(const Bursts&) const = default;
+};
+struct Pareto {
+  double alpha = 1.5, cap = 100;
+  bool operator==(const Pareto&) const = default;
+};
+struct Pauses {
+  double length_ms = 200;
+  std::variant<std::uint32_t, double> every = std::uint32_t{50};  // iterations, or seconds
+  bool operator==(const Pauses&) const = default;
+};
+struct Decay {
+  double factor = 4;
+  std::uint32_t iterations = 1000;
+  bool operator==(const Decay&) const = default;
+};
+struct Sharing {
+  double factor = 4;
+  std::uint32_t on = 100, off = 300;
+  bool operator==(const Sharing&) const = default;
+};
+struct Trace {
+  std::string file;
+  bool operator==(const Trace&) const = default;
+};
+using StragglerKind = std::variant<ConstantFactor, Bursts, Pareto, Pauses, Decay, Sharing, Trace>;
+struct Straggler {
+  std::uint32_t worker = 0;
+  bool all = false;
+  StragglerKind kind;
+  bool operator==(const Straggler&) const = default;
+};
+/// No worker is slowed more, by all its stragglers together.
+inline constexpr double kMaxSlowdown = 1e6;
+
+struct Throws {
+  bool operator==(const Throws&) const = default;
+};
+struct Killed {
+  bool operator==(const Killed&) const = default;
+};
+struct Crash {
+  double back = 0;  // seconds; 0: never
+  bool operator==(const Crash&) const = default;
+};
+struct Joins {
+  bool operator==(const Joins&) const = default;
+};
+struct Freeze {
+  double seconds = 1;
+  bool operator==(const Freeze&) const = default;
+};
+struct Slow {
+  double delay_ms = 5, seconds = 1;
+  bool operator==(const Slow&) const = default;
+};
+struct Breaks {
+  Address peer{RoleKind::shard, 0};
+  double seconds = 0.1;
+  bool operator==(const Breaks&) const = default;
+};
+struct Delay {
+  Address peer{RoleKind::shard, 0};
+  double delay_ms = 5, seconds = 1;
+  bool operator==(const Delay&) const = default;
+};
+struct Silence {
+  Address peer{RoleKind::shard, 0};
+  double seconds = 0.1;
+  bool operator==(const Silence&) const = default;
+};
+struct Partition {
+  std::vector<Address> with;
+  double seconds = 1;
+  bool operator==(const Partition&) const = default;
+};
+struct SlowLink {
+  double factor = 10, seconds = 1;
+  bool operator==(const SlowLink&) const = default;
+};
+struct ClockStops {
+  double seconds = 1;
+  bool operator==(const ClockStops&) const = default;
+};
+struct Leaves {
+  bool operator==(const Leaves&) const = default;
+};
+using FaultKind = std::variant<Throws, Killed, Crash, Joins, Freeze, Slow, Breaks, Delay, Silence,
+                               Partition, SlowLink, ClockStops, Leaves>;
+/// When a fault begins: at an iteration, or at a time in seconds.
+using FaultTime = std::variant<std::int64_t, double>;
+struct Fault {
+  Address actor{RoleKind::worker, 0};
+  FaultTime at;
+  double spread = 0;
+  FaultKind kind;
+  bool operator==(const Fault&) const = default;
+};
+
 struct Stop {
   double epochs = 10;
   std::uint64_t iterations = 0;
@@ -248,14 +371,14 @@ struct Plan {
   std::vector<plan::Layer> model;
   plan::Loss loss = plan::Loss::softmax_cross_entropy;
   plan::Optimizer optimizer;
-  plan::Schedule schedule;
+  plan::LrSchedule lr_schedule;
   plan::Consistency consistency;
   std::uint32_t workers = 4;
   std::uint32_t shards = 2;
   std::uint32_t batch = 64;
   std::uint32_t micro_batches = 1;
   bool prefetch = false;
-  std::uint32_t chunk = 0;
+  std::uint32_t lease_size = 0;
   std::vector<plan::Straggler> stragglers;
   std::vector<plan::Fault> faults;
   plan::Stop stop;
@@ -269,10 +392,10 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// The plan as a message, and back. Decoding validates the frame and the enums, not the sense of
-/// the values.
-Message encode(const Plan& plan);
-Expected<Plan> decode_plan(const Message& message);
+/// The plan in Cap'n Proto's form, and back. Decoding checks the form and the enums; validate()
+/// checks the values.
+std::vector<std::uint64_t> encode(const Plan& plan);
+Expected<Plan> decode_plan(std::span<const std::uint64_t> words);
 
 /// The plan as JSON text, indented, every field present.
 std::string to_json(const Plan& plan);

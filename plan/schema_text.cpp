@@ -32,13 +32,6 @@ std::string snake_case(kj::StringPtr name) {
   return out;
 }
 
-std::string name_of(Field field) {
-  return snake_case(field.getProto().getName());
-}
-std::string name_of(EnumSchema::Enumerant value) {
-  return snake_case(value.getProto().getName());
-}
-
 bool in_union(Field field) {
   return field.getProto().getDiscriminantValue() != capnp::schema::Field::NO_DISCRIMINANT;
 }
@@ -65,40 +58,20 @@ Tree tree_of_number(double value) {
   return value;
 }
 
-Tree tree_of(const DynamicValue::Reader& value) {
-  switch (value.getType()) {
-    case DynamicValue::VOID:
-      return Tree::object();
-    case DynamicValue::BOOL:
-      return value.as<bool>();
-    case DynamicValue::INT:
-      return value.as<std::int64_t>();
-    case DynamicValue::UINT:
-      return value.as<std::uint64_t>();
-    case DynamicValue::FLOAT:
-      return tree_of_number(value.as<double>());
-    case DynamicValue::TEXT: {
-      const auto text = value.as<capnp::Text>();
-      return std::string(text.begin(), text.size());
-    }
-    case DynamicValue::ENUM: {
-      KJ_IF_MAYBE (known, value.as<capnp::DynamicEnum>().getEnumerant()) {
-        return name_of(*known);
-      }
-      return value.as<capnp::DynamicEnum>().getRaw();
-    }
-    case DynamicValue::LIST: {
-      Tree list = Tree::array();
-      for (const auto item : value.as<DynamicList>()) list.push_back(tree_of(item));
-      return list;
-    }
-    case DynamicValue::STRUCT:
-      return to_tree(value.as<DynamicStruct>());
-    default:
-      break;
+Tree tree_of_struct(const DynamicStruct::Reader& in) {
+  Tree table = Tree::object();
+  const StructSchema schema = in.getSchema();
+  std::optional<Field> arm;
+  KJ_IF_MAYBE (known, in.which()) {
+    arm = *known;
   }
-  LW_CHECK(false, "the schema has a type without a text form");
-  return {};
+  if (arm && schema.getNonUnionFields().size() == 0 && arm->getType().isVoid())
+    return name_of(*arm);
+  for (const Field field : schema.getFields()) {
+    if (in_union(field) && !(arm && field == *arm)) continue;
+    table[name_of(field)] = to_tree(in.get(field));
+  }
+  return table;
 }
 
 // --- in
@@ -303,20 +276,47 @@ Status fill_struct(DynamicStruct::Builder out, const Place& at) {
 
 }  // namespace
 
-Tree to_tree(DynamicStruct::Reader in) {
-  Tree table = Tree::object();
-  const StructSchema schema = in.getSchema();
-  std::optional<Field> arm;
-  KJ_IF_MAYBE (known, in.which()) {
-    arm = *known;
+std::string name_of(Field field) {
+  return snake_case(field.getProto().getName());
+}
+std::string name_of(EnumSchema::Enumerant value) {
+  return snake_case(value.getProto().getName());
+}
+
+Tree to_tree(const DynamicValue::Reader& value) {
+  switch (value.getType()) {
+    case DynamicValue::VOID:
+      return Tree::object();
+    case DynamicValue::BOOL:
+      return value.as<bool>();
+    case DynamicValue::INT:
+      return value.as<std::int64_t>();
+    case DynamicValue::UINT:
+      return value.as<std::uint64_t>();
+    case DynamicValue::FLOAT:
+      return tree_of_number(value.as<double>());
+    case DynamicValue::TEXT: {
+      const auto text = value.as<capnp::Text>();
+      return std::string(text.begin(), text.size());
+    }
+    case DynamicValue::ENUM: {
+      KJ_IF_MAYBE (known, value.as<capnp::DynamicEnum>().getEnumerant()) {
+        return name_of(*known);
+      }
+      return value.as<capnp::DynamicEnum>().getRaw();
+    }
+    case DynamicValue::LIST: {
+      Tree list = Tree::array();
+      for (const auto item : value.as<DynamicList>()) list.push_back(to_tree(item));
+      return list;
+    }
+    case DynamicValue::STRUCT:
+      return tree_of_struct(value.as<DynamicStruct>());
+    default:
+      break;
   }
-  if (arm && schema.getNonUnionFields().size() == 0 && arm->getType().isVoid())
-    return name_of(*arm);
-  for (const Field field : schema.getFields()) {
-    if (in_union(field) && !(arm && field == *arm)) continue;
-    table[name_of(field)] = tree_of(in.get(field));
-  }
-  return table;
+  LW_CHECK(false, "the schema has a type without a text form");
+  return {};
 }
 
 Status fill(DynamicStruct::Builder out, const TextNode& node, const std::string& source) {

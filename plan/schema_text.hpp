@@ -1,6 +1,6 @@
 #pragma once
-// Any Cap'n Proto struct as a tree of text values, by its schema alone. Included by messages/*.cpp
-// alone.
+// Any Cap'n Proto struct as a tree of text values, by its schema alone. Only plan/*.cpp includes
+// it.
 //
 // Names are snake_case. A group is a table. An arm of a struct's unnamed union is a key like the
 // other fields, at most one of them; a struct that is nothing but a union may be the bare name of
@@ -15,9 +15,13 @@
 
 namespace leeway {
 
-/// Every field in the order of the schema, without nulls. Numbers that JSON lacks are the texts
-/// "inf", "-inf" and "nan".
-nlohmann::ordered_json to_tree(capnp::DynamicStruct::Reader in);
+/// `micro_batches` of microBatches.
+std::string name_of(capnp::StructSchema::Field field);
+std::string name_of(capnp::EnumSchema::Enumerant value);
+
+/// A value, with every field of a struct in the order of the schema, without nulls. Numbers that
+/// JSON lacks are the texts "inf", "-inf" and "nan".
+nlohmann::ordered_json to_tree(const capnp::DynamicValue::Reader& value);
 
 /// Sets the fields that `node` mentions. An error names `source`, the line, the key, what was found
 /// and what would be right; `out` is then partly filled.

@@ -2,11 +2,13 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
+#include <iostream>
 #include <sstream>
 #include <system_error>
 
@@ -14,14 +16,32 @@
 #include "core/text.hpp"
 #include "plan.capnp.h"
 #include "plan/checks.hpp"
+#include "plan/old_names.hpp"
 #include "plan/plan.hpp"
 #include "plan/schema_text.hpp"
+#include "plan/settings.hpp"
 #include "plan/wire.hpp"
 
 namespace leeway {
 namespace {
 
 using Parser = Expected<TextNode> (*)(std::string_view text, const std::string& source);
+
+/// Renames the keys of an earlier version, with a note on stderr.
+Status rename_old_keys(TextNode& table, const std::string& source) {
+  for (const auto& [old_name, name] : plan::kOldKeys) {
+    const auto key = std::find(table.keys.begin(), table.keys.end(), old_name);
+    if (key == table.keys.end()) continue;
+    const auto place = concat(source, ':', table.items[std::size_t(key - table.keys.begin())].line,
+                              ": \"", old_name, "\" is ");
+    if (std::find(table.keys.begin(), table.keys.end(), name) != table.keys.end())
+      return Error{concat(place, "the old name of \"", name, "\", which is given as well; keep \"",
+                          name, '"')};
+    std::cerr << concat(place, "now called \"", name, "\"; please rename it\n");
+    *key = name;
+  }
+  return {};
+}
 
 /// Reads a text into a struct, and makes a T of that.
 template <class Struct, class T>
@@ -32,6 +52,8 @@ Expected<T> from_text(Parser parse, const std::string& text, const std::string& 
                         limits::kMaxHeaderBytes)};
   auto tree = parse(text, source);
   if (!tree) return tree.error();
+  if constexpr (std::is_same_v<T, Plan>)
+    if (auto status = rename_old_keys(*tree, source); !status) return status.error();
   try {
     capnp::MallocMessageBuilder builder;
     auto root = builder.initRoot<Struct>();
@@ -48,7 +70,7 @@ Expected<T> from_text(Parser parse, const std::string& text, const std::string& 
 Expected<Plan> read_plan(capnp::MallocMessageBuilder& builder) {
   const auto flat = capnp::messageToFlatArray(builder);
   const auto* words = reinterpret_cast<const std::uint64_t*>(flat.begin());
-  return decode_plan(Message(std::vector<std::uint64_t>(words, words + flat.size()), {}));
+  return decode_plan(std::span(words, flat.size()));
 }
 
 Expected<plan::World> read_world(capnp::MallocMessageBuilder& builder) {
@@ -89,9 +111,8 @@ Expected<TextFile> read_file(const std::string& path, const std::string& what) {
 }  // namespace
 
 std::string to_json(const Plan& plan) {
-  const Message message = encode(plan);
-  const auto words = message.header();
-  capnp::ReaderOptions options;
+  const auto words = encode(plan);
+  capnp::ReaderOptions options;  // of our own plan, however deep
   options.traversalLimitInWords = 8 * words.size() + 64;
   capnp::FlatArrayMessageReader reader(
       kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size()), options);
@@ -121,31 +142,17 @@ Expected<plan::World> world_from_file(const std::string& path) {
 }
 
 std::string to_toml(const plan::World& world) {
+  capnp::MallocMessageBuilder builder;
+  auto root = builder.initRoot<plan_schema::World>();
+  wire::write(root, world);
   std::ostringstream out;
-  const auto line = [&](const char* key, const auto& value, const char* meaning) {
-    std::ostringstream setting;
-    setting << key << " = " << std::setprecision(6) << value;
-    out << std::left << std::setw(28) << setting.str() << " # " << meaning << '\n';
-  };
-  const bool one = world.nodes == plan::World::Nodes::one;
-  line("nodes", one ? "\"one\"" : "\"each\"",
-       "one for all actors, or each worker and shard its own");
-  line("cores", world.cores, "of a node");
-  line("speed", world.speed, "GFLOP/s of a core, by what a step says that it takes");
-  line("memory", world.memory, "GB/s of a core");
-  line("noise", world.noise, "share by which the time of a computation varies");
-  line("contention", world.contention, "by how much all is slower when all cores are busy");
-  line("cold", world.cold, "by how much all is slower after a long rest");
-  line("slice_us", world.slice_us, "that a thread keeps a core when others wait; 0: all it wants");
-  line("message_us", world.message_us, "of a core, that an actor takes for a message");
-  line("timer_us", world.timer_us, "by which a timer rings late");
-  line("local_latency_us", world.local_latency_us,
-       "until a message has woken an actor of the node");
-  line("latency_us", world.latency_us, "of a message between two nodes");
-  line("jitter", world.jitter, "share of the latency that comes on top, at most");
-  line("link", world.link, "Gbit/s of a node's link; 0: no limit");
-  line("detection_ms", world.detection_ms, "until watchers are told that an actor has ended");
-  if (world.cost_only) line("cost_only", "true", "nothing is computed");
+  const auto tree = to_tree(capnp::DynamicStruct::Reader(root.asReader()));
+  for (const auto& [key, value] : tree.items()) {
+    if (value == false) continue;  // the usual case is not worth a line
+    const auto text = value.is_number_float() ? concat(value.get<double>()) : value.dump();
+    out << std::left << std::setw(28) << concat(key, " = ", text) << " # "
+        << plan::setting("host.simulated." + key).help << '\n';
+  }
   return out.str();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Between the values of a plan and their Cap'n Proto form, as far as more than one file needs it.
-// Included by messages/plan_*.cpp alone. Readers throw wire::Malformed.
+// Conversion between a plan's values and their Cap'n Proto form. Only plan/*.cpp includes it.
+// Readers throw wire::Malformed.
 #include <string>
 #include <variant>
 #include <vector>

@@ -32,8 +32,8 @@ inline Status attend(NodeHost& host, const std::function<bool()>& ended) {
   Interrupts interrupts(host);
   while (!ended()) {
     interrupts.look();
-    const auto reason = host.end_reason(kMonitor);
-    if (!reason.empty()) return Error{concat("the monitor ended: ", reason)};
+    if (const auto reason = host.end_reason(kMonitor))
+      return Error{concat("the monitor ended: ", reason->text)};
   }
   return {};
 }

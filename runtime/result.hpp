@@ -3,15 +3,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "actors/monitor/monitor.hpp"
-#include "models/datasets/vocabulary.hpp"
-#include "models/safetensors.hpp"
+#include "actors/monitor/report.hpp"
 #include "plan/plan.hpp"
 
 namespace leeway {
+
+class Vocabulary;
+struct NamedTensor;  // models/safetensors.hpp
+using NamedTensors = std::vector<NamedTensor>;
 
 struct Result {
   bool ran = false;  // false: refused before it started, or nothing to run (--help)
@@ -38,11 +41,10 @@ struct Result {
   std::uint64_t protocol_hash = 0;  // of a simulated run: equal runs have equal ones
 
   std::shared_ptr<const Vocabulary> vocabulary;  // of data of text; else null
-  std::vector<NamedTensor>
-      weights;  // whole tensors, in the model's order; empty when a shard was lost
-  std::vector<NamedTensor>
-      last_snapshot;  // of a run that failed: the weights that were evaluated last, if any
-  RunTotals totals;   // everything else: workers, waits, version lags, evaluations
+  std::shared_ptr<const NamedTensors> weights;   // in the model's order; null when a shard was lost
+  /// Of a run that failed: the weights that were evaluated last, or null.
+  std::shared_ptr<const NamedTensors> last_snapshot;
+  RunReport totals;               // everything else: workers, waits, version lags, evaluations
   std::vector<Progress> history;  // a few a second: training loss over time
 
   bool ok() const { return ran && exit_code == 0; }

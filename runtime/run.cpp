@@ -8,6 +8,8 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "models/datasets/load.hpp"
+#include "models/safetensors.hpp"
 #include "monitoring/event_log.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/profile_table.hpp"
@@ -16,7 +18,7 @@
 #include "monitoring/summary.hpp"
 #include "policies/straggler/straggler.hpp"
 #include "runtime/attend.hpp"
-#include "runtime/cluster_run.hpp"
+#include "runtime/cluster/run.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/scenario.hpp"
 #include "sim/determinism.hpp"
@@ -53,10 +55,10 @@ class Ending final : public Audience {
   std::optional<RunTotals> totals_;
 };
 
-/// Whole tensors from blocks.
-std::vector<NamedTensor> assemble(const Job& job, const std::vector<Blob>& blocks) {
-  std::vector<NamedTensor> tensors;
-  if (blocks.empty()) return tensors;
+/// Whole tensors from blocks; null without blocks.
+std::shared_ptr<const NamedTensors> assemble(const Job& job, const std::vector<Blob>& blocks) {
+  if (blocks.empty()) return nullptr;
+  NamedTensors tensors;
   for (const auto& parameter : job.model->parameters())
     tensors.push_back({parameter.name, parameter.spec.shape, DType::f32,
                        Blob::floats(parameter.spec.shape.count())});
@@ -69,7 +71,7 @@ std::vector<NamedTensor> assemble(const Job& job, const std::vector<Blob>& block
                   tensor.data.mutable_floats() + slice.first_row * row);
     }
   }
-  return tensors;
+  return std::make_shared<const NamedTensors>(std::move(tensors));
 }
 
 Result refused(std::string error) {
@@ -104,28 +106,26 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   if (totals.end.reason == msg::RunEnded::Reason::failed) {
     result.exit_code = 1;
     result.error = totals.end.text;
+    result.last_snapshot = assemble(job, totals.last_snapshot);
   } else if (totals.end.reason == msg::RunEnded::Reason::interrupted) {
     result.exit_code = 130;
   }
-  result.totals = std::move(totals);
+  result.totals = std::move(totals);  // without the blocks, which are in `weights` now
 }
 
-/// Of a run that failed, keeps the weights that were evaluated last: all else may be lost with a
+/// Of a run that failed, keeps the weights that were evaluated last: the others may be lost with a
 /// shard.
-void keep_last_snapshot(Result& result, const Job& job, RunFolder* folder) {
-  auto& totals = result.totals;
-  if (totals.end.reason != msg::RunEnded::Reason::failed || totals.last_snapshot.empty()) return;
-  result.last_snapshot = assemble(job, totals.last_snapshot);
-  std::string text = concat("; the last snapshot that was evaluated is at iteration ",
-                            totals.last_snapshot_iteration);
+void keep_last_snapshot(Result& result, RunFolder* folder) {
+  if (!result.last_snapshot) return;
+  const Iteration iteration = result.totals.last_snapshot_iteration;
+  std::string text = concat("; the last snapshot that was evaluated is at iteration ", iteration);
   if (folder) {
-    const auto saved =
-        folder->keep_last_snapshot(result.last_snapshot, totals.last_snapshot_iteration);
+    const auto saved = folder->keep_last_snapshot(*result.last_snapshot, iteration);
     text += saved
                 ? concat(": go on from it with --init ", folder->path("last-snapshot.safetensors"))
                 : concat("; ", saved.error().text);
   }
-  totals.end.text += text;
+  result.totals.end.text += text;
   result.error += text;
 }
 
@@ -162,10 +162,10 @@ void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job, 
 
 /// The nodes, when there are some.
 Expected<std::unique_ptr<ClusterRun>> open_cluster(const Plan& plan, const RunOptions& options) {
-  if (options.cluster.nodes.empty()) return std::unique_ptr<ClusterRun>();
+  if (!options.cluster || options.cluster->nodes.empty()) return std::unique_ptr<ClusterRun>();
   if (options.profile)
     return Error{"--profile looks at this process alone; leave it out, or run without --nodes"};
-  return ClusterRun::open(plan, options.cluster, options.trace, [&](const std::string& text) {
+  return ClusterRun::open(plan, *options.cluster, options.trace, [&](const std::string& text) {
     // On a terminal, in place of the progress line.
     if (!options.quiet)
       std::cerr << (isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "") << "cluster: " << text
@@ -212,7 +212,8 @@ Status check_determinism(const Plan& plan, const TrainTest& data) {
 }  // namespace
 
 std::span<const float> Result::weight(const std::string& name) const {
-  for (const auto& tensor : weights)
+  LW_CHECK(weights, "a shard was lost, and its weights with it");
+  for (const auto& tensor : *weights)
     if (tensor.name == name)
       return {tensor.data.as_floats(), static_cast<std::size_t>(tensor.shape.count())};
   LW_CHECK(false, name);
@@ -288,11 +289,12 @@ Result run(const Plan& plan, const RunOptions& options) {
     result.error += standstill;
     result.totals.end.text += standstill;
   }
-  keep_last_snapshot(result, *job, folder.get());
+  keep_last_snapshot(result, folder.get());
   if (folder) {
     result.folder = options.folder;
     const auto saved =
-        folder->finish(result_json(*job, result.totals), result.weights, result.history);
+        folder->finish(result_json(*job, result.totals),
+                       result.weights ? *result.weights : NamedTensors(), result.history);
     if (!saved && result.exit_code == 0) {
       result.exit_code = 1;
       result.error = saved.error().text;

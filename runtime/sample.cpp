@@ -7,8 +7,10 @@
 #include "core/text.hpp"
 #include "kernels/executor.hpp"
 #include "models/datasets/file.hpp"
+#include "models/datasets/vocabulary.hpp"
 #include "models/model.hpp"
 #include "models/pass.hpp"
+#include "models/safetensors.hpp"
 
 namespace leeway {
 namespace {
@@ -115,8 +117,7 @@ std::vector<std::int32_t> line_begin(const Vocabulary& vocabulary) {
 }  // namespace
 
 Expected<std::string> sample(const Plan& plan, const Vocabulary& vocabulary,
-                             const std::vector<NamedTensor>& weights,
-                             const SampleOptions& options) {
+                             const NamedTensors& weights, const SampleOptions& options) {
   if (const auto good = check(options); !good) return good.error();
   const auto model = model_of(plan, vocabulary);
   if (!model) return model.error();
@@ -141,9 +142,9 @@ Expected<std::string> sample(const Plan& plan, const Vocabulary& vocabulary,
 }
 
 Expected<std::string> sample(const Result& result, const SampleOptions& options) {
-  if (!result.vocabulary || result.weights.empty())
+  if (!result.vocabulary || !result.weights)
     return Error{"the run has left no model of a text; let it end, with data of text"};
-  return sample(result.plan, *result.vocabulary, result.weights, options);
+  return sample(result.plan, *result.vocabulary, *result.weights, options);
 }
 
 Expected<std::string> sample(const std::string& folder, const SampleOptions& options) {

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "models/datasets/vocabulary.hpp"
-#include "models/safetensors.hpp"
 #include "plan/plan.hpp"
 #include "runtime/result.hpp"
 
@@ -26,8 +24,7 @@ struct SampleOptions {
 /// processor. Errors: a plan whose data is no text, weights of another model, or with numbers that
 /// are not finite, a character of the prompt that the vocabulary lacks, options out of range.
 Expected<std::string> sample(const Plan& plan, const Vocabulary& vocabulary,
-                             const std::vector<NamedTensor>& weights,
-                             const SampleOptions& options = {});
+                             const NamedTensors& weights, const SampleOptions& options = {});
 
 /// The same of a run that has just ended.
 Expected<std::string> sample(const Result& result, const SampleOptions& options = {});

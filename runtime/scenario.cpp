@@ -38,8 +38,8 @@ Scenario& Scenario::optimizer(plan::Optimizer optimizer) {
   plan_.optimizer = optimizer;
   return *this;
 }
-Scenario& Scenario::schedule(plan::Schedule schedule) {
-  plan_.schedule = schedule;
+Scenario& Scenario::lr_schedule(plan::LrSchedule schedule) {
+  plan_.lr_schedule = schedule;
   return *this;
 }
 Scenario& Scenario::consistency(plan::Consistency policy) {
@@ -111,8 +111,8 @@ Scenario& Scenario::init_from(std::string path) {
   plan_.init_from = std::move(path);
   return *this;
 }
-Scenario& Scenario::chunk(std::uint32_t samples) {
-  plan_.chunk = samples;
+Scenario& Scenario::lease_size(std::uint32_t samples) {
+  plan_.lease_size = samples;
   return *this;
 }
 Scenario& Scenario::straggler(plan::Straggler straggler) {

@@ -1,31 +1,33 @@
 #pragma once
-// Scenario: describes a training run - data, model, loss, optimizer, who waits for whom - and runs
-// it.
+// Scenario: describes a training run - data, model, loss, optimizer, consistency - and runs it.
+// Every setting has a default, and a flag of the program that overrides it.
 //
-//   #include <leeway/runtime/scenario.hpp>
+// Example:
+//
+//   #include <leeway/leeway.hpp>
 //   using namespace leeway;
 //   int main(int argc, char** argv) {
 //     Scenario scenario("line", "Find y = 3x + 2 from noisy samples.");
-//     scenario.data(line(3, 2).noise(0.1)).model({linear(1)}).loss(mean_squared_error())
+//     scenario.data(line(3, 2, 0.1)).model({linear(1)}).loss(mean_squared_error())
 //             .optimizer(sgd(0.1)).consistency(ssp(3)).workers(4).shards(2).epochs(5);
 //     return run(scenario, argc, argv).exit_code;
 //   }
-//
-// Every setting has a default, and a flag of the program that overrides it.
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "actors/outbox.hpp"
-#include "models/datasets/load.hpp"
-#include "models/model.hpp"
-#include "runtime/cluster_options.hpp"
-#include "runtime/models.hpp"
+#include "core/address.hpp"
+#include "core/time.hpp"
+#include "models/datasets/dataset.hpp"
+#include "plan/plan.hpp"
 #include "runtime/result.hpp"
-#include "runtime/words.hpp"
 
 namespace leeway {
+
+struct ClusterOptions;
+struct Event;
 
 class Scenario {
  public:
@@ -45,8 +47,7 @@ class Scenario {
   Scenario& model(std::vector<plan::Layer> layers);
   Scenario& loss(plan::Loss loss);
   Scenario& optimizer(plan::Optimizer optimizer);
-  /// Of the learning rate.
-  Scenario& schedule(plan::Schedule schedule);
+  Scenario& lr_schedule(plan::LrSchedule schedule);
   Scenario& consistency(plan::Consistency policy);
   /// How many samples an iteration of each worker has: plan::Balance::equal, or by_speed.
   Scenario& balance(plan::Balance balance);
@@ -81,8 +82,8 @@ class Scenario {
   Scenario& device(std::string devices);
   /// Starts from the weights of a safetensors file.
   Scenario& init_from(std::string path);
-  /// Samples of one lease; 0 chooses.
-  Scenario& chunk(std::uint32_t samples);
+  /// Samples of one lease; 0: eight batches.
+  Scenario& lease_size(std::uint32_t samples);
   /// Slows a worker down. May be called several times.
   Scenario& straggler(plan::Straggler straggler);
   /// Makes something go wrong: see words.hpp. May be called several times.
@@ -126,7 +127,7 @@ struct RunOptions {
   bool check_determinism = false;                 // simulate twice more, and compare
   bool profile = false;                           // where the time went, layer by layer
   std::function<void(const std::string&)> print;  // instead of the terminal
-  ClusterOptions cluster;                         // the nodes to run on; none: this process
+  std::shared_ptr<const ClusterOptions> cluster;  // the nodes to run on; null: this process
   /// Told of every event as it happens; outside of simulations from several threads at once.
   std::function<void(Address, Instant, const Event&)> on_event;
 };

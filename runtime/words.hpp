@@ -154,13 +154,13 @@ inline plan::Optimizer adagrad(double learning_rate = 0.01) {
   return {learning_rate, 0, plan::AdaGrad{}};
 }
 
-inline plan::Schedule constant(double warmup_epochs = 0) {
+inline plan::LrSchedule constant(double warmup_epochs = 0) {
   return {warmup_epochs, plan::Constant{}};
 }
-inline plan::Schedule step(double every_epochs, double factor, double warmup_epochs = 0) {
+inline plan::LrSchedule step(double every_epochs, double factor, double warmup_epochs = 0) {
   return {warmup_epochs, plan::Step{every_epochs, factor}};
 }
-inline plan::Schedule cosine(double warmup_epochs = 0, double floor = 0) {
+inline plan::LrSchedule cosine(double warmup_epochs = 0, double floor = 0) {
   return {warmup_epochs, plan::Cosine{floor}};
 }
 

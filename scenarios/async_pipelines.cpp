@@ -15,11 +15,12 @@
 //
 // Everything is simulated, with real gradients. Other seeds and targets have other winners: look at
 // the curves (--out DIR) before you trust a row.
+#include <leeway/actors/outbox.hpp>
 #include <leeway/actors/stages.hpp>
 #include <leeway/core/text.hpp>
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/policies/pipeline/schedule.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,7 @@ using study::cell;
 
 namespace {
 
-constexpr const char* kSchedules[] = {"1f1b", "zero_bubble_h1", "weight_stashing", "2bw"};
+constexpr const char* kSchedules[] = {"1f1b", "zb_h1", "weight_stashing", "2bw"};
 constexpr double kRates[] = {0.01, 0.05};
 constexpr std::uint32_t kMicroBatches[] = {1, 3, 12};
 constexpr double kTargets[] = {1.0, 0.7, 0.6};  // test loss

@@ -9,11 +9,11 @@
 //
 // The model has sixteen layers that take a millisecond per sample, so that every number of stages
 // splits it evenly. Costs are counted, not computed (--gradients none).
-#include <leeway/core/check.hpp>
+#include <leeway/actors/outbox.hpp>
 #include <leeway/core/text.hpp>
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/policies/pipeline/play.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
 #include <cmath>

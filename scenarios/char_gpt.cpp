@@ -4,8 +4,7 @@
 // The text comes from Debian's package bible-kjv; --data FILE takes another. A tenth of it is held
 // out for the test loss, the cross entropy per character (times 1.44 in bits). At the end the model
 // writes a few lines; `leeway sample RUN` writes more.
-#include <leeway/runtime/sample.hpp>
-#include <leeway/runtime/scenario.hpp>
+#include <leeway/leeway.hpp>
 
 #include <iostream>
 
@@ -23,7 +22,7 @@ int main(int argc, char** argv) {
       .model(gpt({.layers = 2, .width = 128, .heads = 4}))
       .loss(softmax_cross_entropy())
       .optimizer(adamw(2e-3, 0.01))
-      .schedule(cosine(0.05))
+      .lr_schedule(cosine(0.05))
       .consistency(ssp(2))
       .workers(2)
       .shards(1)

@@ -5,8 +5,8 @@
 // both runs, so the accuracy is the same and only time is lost. The program fails if a sample is
 // lost. --simulate does the same in virtual time.
 #include <leeway/core/text.hpp>
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())
       .optimizer(momentum(0.05, 0.9))
-      .schedule(cosine())
+      .lr_schedule(cosine())
       .consistency(ssp(3))
       .workers(4)
       .shards(2)

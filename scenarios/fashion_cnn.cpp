@@ -3,7 +3,7 @@
 // Training images are flipped and shifted at random in each epoch, against overfitting: compare
 // --augment none. To use a GPU, give --device cuda, or --device workers=cuda to keep the parameters
 // on the CPU.
-#include <leeway/runtime/scenario.hpp>
+#include <leeway/leeway.hpp>
 
 using namespace leeway;
 
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
       .model(vgg_like(10))
       .loss(softmax_cross_entropy())
       .optimizer(momentum(0.05, 0.9))
-      .schedule(cosine(0.25))
+      .lr_schedule(cosine(0.25))
       .augment({.flip = true, .shift = 1})
       .consistency(ssp(2))
       .workers(2)

@@ -1,7 +1,7 @@
 // fashion-lenet: two workers train LeNet-5 (1998) on Fashion-MNIST.
 //
 // It has 62,000 weights, a fraction of fashion-cnn's, and trains much faster.
-#include <leeway/runtime/scenario.hpp>
+#include <leeway/leeway.hpp>
 
 using namespace leeway;
 
@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
       .model(lenet5(10))
       .loss(softmax_cross_entropy())
       .optimizer(momentum(0.02, 0.9))
-      .schedule(cosine(0.25))
+      .lr_schedule(cosine(0.25))
       .augment({.flip = true})
       .consistency(ssp(2))
       .workers(2)

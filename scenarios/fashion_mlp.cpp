@@ -4,7 +4,7 @@
 // Workers may run up to three iterations ahead of the slowest, so the others continue while worker
 // 3 is slow, and it catches up afterwards. With --staleness bsp all of them wait; --slow none
 // removes the straggler.
-#include <leeway/runtime/scenario.hpp>
+#include <leeway/leeway.hpp>
 
 using namespace leeway;
 
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())
       .optimizer(momentum(0.05, 0.9))
-      .schedule(cosine())
+      .lr_schedule(cosine())
       .consistency(ssp(3))
       .workers(4)
       .shards(2)

@@ -1,7 +1,7 @@
 // linear-regression: two workers fit the line y = 3x + 2 to noisy samples. The smallest scenario.
 //
 // The program checks its result and fails if it found another line.
-#include <leeway/runtime/scenario.hpp>
+#include <leeway/leeway.hpp>
 
 #include <cmath>
 #include <iostream>

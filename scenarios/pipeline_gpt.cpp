@@ -8,11 +8,10 @@
 // weights, and both contribute gradients.
 //
 // The loss falls from about 4.3 to 1.3. The summary shows how busy each stage was, and at the end
-// the model writes a few lines. Try --schedule zero_bubble_h1, --stages 4, or --pipelines 2
+// the model writes a few lines. Try --schedule zb_h1, --stages 4, or --pipelines 2
 // --staleness 2.
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
-#include <leeway/runtime/sample.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include <cmath>
 #include <iostream>
@@ -46,7 +45,7 @@ int main(int argc, char** argv) {
       .model(gpt({.layers = 4, .width = 64, .heads = 4}))
       .loss(softmax_cross_entropy())
       .optimizer(adamw(4e-3, 0.01))
-      .schedule(cosine(0.02))
+      .lr_schedule(cosine(0.02))
       .stages(2)
       .pipeline_schedule("1f1b")
       .micro_batches(16)

@@ -6,8 +6,8 @@
 // staleness does not pay: waits are short, and policies that apply every push separately do more
 // work than bsp, which applies one sum per round. Workers share the machine's cores; --simulate
 // gives each worker its own node.
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include "study.hpp"
 

@@ -7,8 +7,8 @@
 // accuracies. Prints a table for each world and plots the test loss over time. docs/scenarios.md
 // discusses the results.
 #include <leeway/core/text.hpp>
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include <unistd.h>
 
@@ -302,7 +302,7 @@ int main(int argc, char** argv) {
       .workers(8)
       .shards(2)
       .batch(32)
-      .chunk(64)  // small leases, because an evaluation waits for the end of the current leases
+      .lease_size(64)  // small, because an evaluation waits for the end of the current leases
       .evaluate_every(0.05)
       .epochs(2)
       .simulated({.cores = 4, .speed = 5});

@@ -13,9 +13,9 @@
 //
 // Everything is simulated: six nodes, virtual seconds, real gradients.
 #include <leeway/core/text.hpp>
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/format.hpp>
 #include <leeway/policies/pipeline/schedule.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include <algorithm>
 #include <optional>

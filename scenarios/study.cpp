@@ -3,6 +3,7 @@
 #include <leeway/actors/job.hpp>
 #include <leeway/core/text.hpp>
 #include <leeway/models/datasets/first_samples.hpp>
+#include <leeway/models/datasets/load.hpp>
 #include <leeway/monitoring/run_folder.hpp>
 
 #include <algorithm>

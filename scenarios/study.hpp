@@ -1,8 +1,8 @@
 #pragma once
 // Helpers for programs that compare several plans: data loaded once, a check of all plans before
 // the first run, and a table that is printed and stored row by row.
+#include <leeway/leeway.hpp>
 #include <leeway/monitoring/picture.hpp>
-#include <leeway/runtime/scenario.hpp>
 
 #include <span>
 #include <string>

@@ -3,7 +3,7 @@
 // Every worker and shard has its own node in a simulated network. Gradients are real, so a real
 // cluster would reach the same loss. Try --staleness bsp, --shards 1 to make the shard's link the
 // bottleneck, or --gradients none to simulate only times.
-#include <leeway/runtime/scenario.hpp>
+#include <leeway/leeway.hpp>
 
 using namespace leeway;
 

@@ -68,8 +68,8 @@ bool Simulation::step() {
 
 std::string Simulation::stuck(bool more) const {
   constexpr Duration kPatience = seconds(1000);  // virtual
-  if (const auto reason = host_.end_reason(kMonitor); !reason.empty())
-    return concat("the monitor ended: ", reason);
+  if (const auto reason = host_.end_reason(kMonitor))
+    return concat("the monitor ended: ", reason->text);
   if (more && host_.idle() <= kPatience) return {};
   return concat("all wait for each other: ", host_.who_waits());
 }

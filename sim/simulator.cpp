@@ -56,7 +56,7 @@ class Simulator::Box final : public Outbox {
     auto& watchers = actor.watchers;
     if (std::find(watchers.begin(), watchers.end(), self_) == watchers.end())
       watchers.push_back(self_);
-    if (!actor.role && !actor.end_reason.empty())
+    if (!actor.role && actor.end_reason)
       simulator_.schedule(simulator_.now_ + simulator_.options_.world.detection,
                           {.kind = Pending::Kind::down,
                            .actor = self_,
@@ -204,9 +204,11 @@ void Simulator::handle(Pending& event) {
       // The end of a life that is no longer the present one is news to nobody.
       if (actors_[index_of(event.other)].life != event.other_life) return;
       trace_.down(now_, self, event.other);
-      const std::string reason =
-          event.number ? concat("no sign of life for ", options_.world.detection.seconds(), " s")
-                       : actors_[index_of(event.other)].end_reason;
+      const EndReason reason =
+          event.number
+              ? EndReason{EndReason::Kind::unreachable,
+                          concat("no sign of life for ", options_.world.detection.seconds(), " s")}
+              : actors_[index_of(event.other)].end_reason.value();
       return guarded(event.actor,
                      [&](Role& role, Outbox& box) { role.on_down(event.other, reason, box); });
     }
@@ -296,7 +298,7 @@ void Simulator::guarded(ActorIndex actor, Handler handler) {
   }
 }
 
-void Simulator::end(ActorIndex index, const std::string& reason) {
+void Simulator::end(ActorIndex index, const EndReason& reason) {
   Actor& actor = actors_[index];
   if (!actor.role) return;
   actor.role.reset();
@@ -327,21 +329,21 @@ void Simulator::restart(Address address, std::shared_ptr<Role> role) {
   LW_CHECK(!actor.role, address, "lives");
   actor.role = std::move(role);
   ++actor.life;
-  actor.end_reason.clear();
+  actor.end_reason.reset();
   actor.out_of_reach = 0;
   observers_.restarted(now_, address);
   look_for(index);
   guarded(index, [](Role& started, Outbox& box) { started.on_start(box); });
 }
 
-void Simulator::kill(Address address, const std::string& reason) {
+void Simulator::kill(Address address, const EndReason& reason) {
   const ActorIndex found = index_.find(address);
   if (found != AddressMap::kNone) end(found, reason);
 }
 
-std::string Simulator::end_reason(Address address) const {
+std::optional<EndReason> Simulator::end_reason(Address address) const {
   const ActorIndex found = index_.find(address);
-  return found == AddressMap::kNone ? std::string() : actors_[found].end_reason;
+  return found == AddressMap::kNone ? std::nullopt : actors_[found].end_reason;
 }
 
 std::string Simulator::who_waits() const {

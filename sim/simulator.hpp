@@ -52,7 +52,7 @@ class Simulator {
   /// Sends as the host itself.
   void send(Address to, Message message);
   /// Ends an actor, as if its process had died.
-  void kill(Address actor, const std::string& reason);
+  void kill(Address actor, const EndReason& reason);
   /// Starts a new life of an actor that has ended, as if its process had been started again. Its
   /// messages, timers and computations of before are lost.
   void restart(Address actor, std::shared_ptr<Role> role);
@@ -95,7 +95,7 @@ class Simulator {
   /// that grows without end, all wait for each other.
   Duration idle() const { return tasks_.empty() && actions_.empty() ? now_ - busy_ : Duration{}; }
   /// What a role threw, when it has ended; empty while it lives.
-  std::string end_reason(Address address) const;
+  std::optional<EndReason> end_reason(Address address) const;
   /// For a run that no longer moves: where scheduler and shards stand.
   std::string who_waits() const;
   const Trace& trace() const { return trace_; }
@@ -131,7 +131,7 @@ class Simulator {
     std::shared_ptr<Role> role;  // null once it has ended
     std::uint32_t life = 1;      // counts restarts: what was meant for an earlier life is lost
     std::unique_ptr<Box> box;
-    std::string end_reason;
+    std::optional<EndReason> end_reason;
     std::vector<ActorIndex> watchers;  // each once
     std::uint32_t freezes = 0;
     std::vector<Pending> waiting;    // what came while it was frozen, or its clock stood still
@@ -162,7 +162,7 @@ class Simulator {
   void release_core(NodeIndex node);
   template <class Handler>
   void guarded(ActorIndex actor, Handler handler);
-  void end(ActorIndex actor, const std::string& reason);
+  void end(ActorIndex actor, const EndReason& reason);
   /// Whoever watches it is told, after a while, that it has ended, or seems to have.
   void tell_watchers(ActorIndex actor, Instant when, bool seems);
   /// Hands an event to the actor that it concerns, which lives and is not frozen.

@@ -4,9 +4,15 @@
 // A run of a job under all checkers, which goes on only as far as it is told; in between, anything
 // may befall it. A violation of the protocol is thrown by whatever made the run go on.
 //
-//   Story story(job);
-//   story.hold(worker(1), shard(0)).until(parked(worker(0), 2)).crash(worker(1)).to_the_end();
-//   CHECK(story.happened(answered(worker(0), 2)));
+// Example:
+//
+//   #include <leeway/sim/story.hpp>
+//   using namespace leeway::sim::story;
+//   bool waits_for_a_lost_worker(std::shared_ptr<const leeway::Job> job) {
+//     Story story(job);
+//     story.hold(worker(1), shard(0)).until(parked(worker(0), 2)).crash(worker(1)).to_the_end();
+//     return story.happened(answered(worker(0), 2));
+//   }
 #include <cstddef>
 #include <memory>
 #include <optional>

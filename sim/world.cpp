@@ -119,12 +119,10 @@ Status read_setting(std::string_view setting, plan::World& world) {
   const std::size_t equals = setting.find('=');
   const std::string name(setting.substr(0, equals));
   const auto key = keys().find(name);
-  if (equals == std::string_view::npos || key == keys().end()) {
-    std::vector<std::string> known;
-    for (const auto& [known_name, value] : keys()) known.push_back(known_name);
-    return Error{concat("world: \"", setting, "\" is not a setting", suggest(name, known),
+  if (equals == std::string_view::npos || key == keys().end())
+    return Error{concat("world: \"", setting, "\" is not a setting",
+                        suggest(name, world_settings()),
                         "; write name=value, for example latency=200us,link=1")};
-  }
   const std::string_view value = setting.substr(equals + 1);
   if (key->second.read(value, world)) return {};
   return Error{
@@ -149,6 +147,12 @@ World::World(const plan::World& world)
       slice(time_of(world.slice_us, 1e6)),
       contention(world.contention),
       cold(world.cold) {}
+
+std::vector<std::string> world_settings() {
+  std::vector<std::string> names;
+  for (const auto& [name, key] : keys()) names.push_back(name);
+  return names;
+}
 
 Expected<plan::World> parse_world(const std::string& text, plan::World world) {
   for (std::size_t begin = 0; begin <= text.size();) {

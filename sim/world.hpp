@@ -2,10 +2,11 @@
 // World: the machines and the network that a simulated run is set in.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/expected.hpp"
 #include "core/time.hpp"
-#include "plan/world.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway::sim {
 
@@ -45,11 +46,12 @@ struct World {
   bool has_threads() const { return message > Duration{}; }
 };
 
-/// Reads settings with commas between, `latency=200us,link=1,nodes=one,cores=2`; what is not named
-/// keeps what it is in `base`. Names: nodes (each, one), cores, speed (GFLOP/s of a core), memory
-/// (GB/s of a core), noise, latency, local_latency, jitter, link (Gbit/s; 0: no limit), detection,
-/// message, timer, slice, contention, cold. `@FILE` in front reads a file that `leeway calibrate`
-/// has written, which the settings behind it change. The error says what would be right.
+/// Reads settings with commas between, `latency=200us,link=1,nodes=one,cores=2`. The other settings
+/// keep their values of `base`. Names are those of plan::World without the unit: `latency` for
+/// latency_us. `@FILE` in front reads a file that `leeway calibrate` has written; the settings
+/// behind it change it. The error says what would be right.
 Expected<plan::World> parse_world(const std::string& text, plan::World base = {});
+/// The names that parse_world knows.
+std::vector<std::string> world_settings();
 
 }  // namespace leeway::sim

@@ -2,6 +2,7 @@
 // ConstTensor: a view of a row-major tensor. Views own nothing; Blob owns the storage.
 #include "tensor/device.hpp"
 #include "tensor/dtype.hpp"
+#include "tensor/row_slice.hpp"
 #include "tensor/shape.hpp"
 
 namespace leeway {
@@ -17,15 +18,6 @@ struct ConstTensor {
     return static_cast<const float*>(data);
   }
   std::size_t bytes() const { return static_cast<std::size_t>(shape.count()) * size_of(dtype); }
-};
-
-/// Rows [first_row, first_row + rows) of a parameter or of its gradient, contiguous and row-major.
-/// A parameter is one slice, or several if placement splits it by rows.
-template <class T>
-struct RowSlice {
-  std::int64_t first_row = 0;
-  std::int64_t rows = 0;
-  T* data = nullptr;
 };
 
 }  // namespace leeway

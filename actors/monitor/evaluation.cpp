@@ -8,7 +8,7 @@
 namespace leeway {
 namespace {
 
-/// Samples of one part: about 4 ms of work, so that others get their turn.
+/// Samples of one slice: about 4 ms of work, so that other work gets its turn.
 std::int64_t slice_of(const Model& model) {
   constexpr std::int64_t kFlops = 1'000'000'000;
   const std::int64_t of_one = std::max<std::int64_t>(1, model.flops_per_sample());
@@ -36,7 +36,7 @@ Cost Evaluation::cost(int) const {
 }
 
 void Evaluation::run(int part) {
-  if (job_->cost_only) return;  // there is nothing to be seen
+  if (job_->cost_only) return;  // gradients are zero: the weights never change
   if (!pass_) {
     pass_ = std::make_unique<Pass>(job_->model, slice_, false);
     for (auto& blob : weights_) blob = blob.on_host();

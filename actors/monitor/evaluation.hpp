@@ -1,6 +1,6 @@
 #pragma once
-// Evaluation: a model's loss and accuracy on the test set, computed in slices that leave room for
-// other work.
+// Evaluation: a model's loss and accuracy on the test set. It is computed in slices, so that other
+// work runs in between.
 #include <memory>
 #include <vector>
 
@@ -12,7 +12,7 @@ namespace leeway {
 
 class Evaluation final : public Work {
  public:
-  /// weights: one blob a block, of the cut at `iteration`.
+  /// weights: one blob a block, of the snapshot at `iteration`.
   Evaluation(std::shared_ptr<const Job> job, std::uint64_t snapshot, Iteration iteration,
              std::vector<Blob> weights);
 
@@ -25,7 +25,7 @@ class Evaluation final : public Work {
   const std::vector<Blob>& weights() const { return weights_; }
   // Valid after the last part:
   double loss() const { return loss_sum_ / static_cast<double>(job_->data.test->size()); }
-  /// Share of the labels that are told; 0 without classes.
+  /// Share of labels that the largest output predicts; 0 without classes.
   double accuracy() const {
     return static_cast<double>(correct_) /
            static_cast<double>(job_->data.test->size() * job_->data.test->label_count());

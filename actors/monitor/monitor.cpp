@@ -18,7 +18,7 @@ std::vector<WaitTotals> total_waits(const std::vector<msg::ShardReport>& shards)
       auto& total = by_pair[{wait.worker, wait.for_worker}];
       total.worker = wait.worker;
       total.for_worker = wait.for_worker;
-      // Shards park a worker's pull side by side: the longest of them is what it waited.
+      // All shards park a worker's pull at the same time: it waited for the longest of these.
       total.time = std::max(total.time, wait.time);
       total.count = std::max(total.count, wait.count);
     }
@@ -36,7 +36,7 @@ Monitor::Monitor(std::shared_ptr<const Job> job, std::vector<Audience*> audience
     : job_(std::move(job)),
       audience_(std::move(audience)),
       workers_(job_->plan.workers),
-      lives_(job_->plan.workers),
+      last_seen_(job_->plan.workers),
       shards_(job_->layout->shards()) {}
 
 void Monitor::on_start(Outbox& out) {
@@ -57,10 +57,10 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   auto& body = envelope.body;
   if (const auto* report = std::get_if<msg::WorkerReport>(&body);
       report && from.kind == RoleKind::worker && from.index < workers_.size()) {
-    auto& heard = lives_[from.index].heard;
+    auto& heard = last_seen_[from.index].heard;
     heard = std::max(heard, envelope.incarnation);
     handle(WorkerId(from.index), *report);
-    look_whether_back(WorkerId(from.index));
+    report_if_back(WorkerId(from.index));
   } else if (auto* shard = std::get_if<msg::ShardReport>(&body);
              shard && from.kind == RoleKind::shard && from.index < shards_.size()) {
     shards_[from.index] = std::move(*shard);
@@ -75,9 +75,9 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     auto& totals = workers_[evicted->worker.value()];
     totals.end = evicted->reason;
     totals.back = false;
-    lives_[evicted->worker.value()].evicted = envelope.incarnation;
+    last_seen_[evicted->worker.value()].evicted = envelope.incarnation;
     for (auto* listener : audience_) listener->evicted(evicted->worker, *evicted);
-    look_whether_back(evicted->worker);
+    report_if_back(evicted->worker);
   } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
     end_ = *end;
     ended_at_ = out.now();
@@ -102,10 +102,10 @@ void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
   correct_ += report.correct;
 }
 
-void Monitor::look_whether_back(WorkerId worker) {
+void Monitor::report_if_back(WorkerId worker) {
   auto& totals = workers_[worker.value()];
-  const auto& life = lives_[worker.value()];
-  if (totals.end.empty() || totals.back || life.heard <= life.evicted) return;
+  const auto& seen = last_seen_[worker.value()];
+  if (totals.end.empty() || totals.back || seen.heard <= seen.evicted) return;
   totals.back = true;
   for (auto* listener : audience_) listener->came_back(worker);
 }
@@ -119,7 +119,7 @@ Progress Monitor::present(Outbox& out) {
   progress.live_workers = scheduler_.live_workers;
   progress.staleness = scheduler_.staleness;
   progress.malformed = malformed();
-  // An iteration of a pipeline is one, whatever the number of its stages.
+  // All stages of a pipeline report the same iteration: the last stage counts.
   const std::uint32_t stages = job_->stages->count();
   for (std::size_t last = stages - 1; last < workers_.size(); last += stages) {
     progress.iterations += workers_[last].iterations;
@@ -152,7 +152,7 @@ void Monitor::handle(Address from, msg::SnapshotState& state, Outbox& out) {
   if (fresh || state.iteration > gathering.iteration)
     gathering = {std::vector<Blob>(job_->layout->blocks().size()),
                  std::vector<bool>(shards_.size()), shards_.size(), state.iteration, state.final};
-  // All blocks of the shard, each once: an evaluation reads every one of them.
+  // An evaluation reads every block of the shard: each must be there once.
   const auto owed = job_->layout->blocks_of(ShardId(from.index)).size();
   if (gathering.arrived[from.index] || state.blocks.size() != owed)
     return refuse_malformed(
@@ -204,13 +204,14 @@ void Monitor::on_part(Work& work, int part, Outbox& out) {
   end_if_complete(out);
 }
 
-void Monitor::on_down(Address actor, const std::string& reason, Outbox& out) {
+void Monitor::on_down(Address actor, const EndReason& reason, Outbox& out) {
   if (actor.kind == RoleKind::shard) shard_lost_ = true;
   if (actor == kScheduler && !end_)
-    end_ = msg::RunEnded{msg::RunEnded::Reason::failed, concat("the scheduler ended: ", reason),
-                         scheduler_.samples_trained, scheduler_.partial_pushes};
+    end_ =
+        msg::RunEnded{msg::RunEnded::Reason::failed, concat("the scheduler ended: ", reason.text),
+                      scheduler_.samples_trained, scheduler_.partial_pushes};
   if (actor == kScheduler) ended_at_ = out.now();
-  if (actor == kScheduler) shard_lost_ = true;  // nobody asks the shards for their final state
+  if (actor == kScheduler) shard_lost_ = true;  // no final state: only the scheduler asks for it
   end_if_complete(out);
 }
 
@@ -221,7 +222,7 @@ void Monitor::end_if_complete(Outbox& out) {
   scheduler_.samples_trained = end_->samples_trained;
   scheduler_.partial_pushes = end_->partial_pushes;
   totals.last = present(out);
-  totals.last.now = ended_at_;  // the last evaluation is not part of the training
+  totals.last.now = ended_at_;  // without the time of the last evaluation
   totals.end = *end_;
   totals.workers = workers_;
   totals.waits = total_waits(shards_);

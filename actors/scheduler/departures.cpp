@@ -82,7 +82,7 @@ PartialIterations Departures::stopped_apart(const Member& member) const {
     const auto& share = stages_->share(stage);
     for (const ShardId shard : share.shards)
       partial.add(stage, shard, member.stages[stage].clock, {},
-                  static_cast<std::uint32_t>(share.at[shard.value()].parts.size()));
+                  static_cast<std::uint32_t>(share.at[shard.value()].buckets.size()));
   }
   return partial;
 }

@@ -24,15 +24,15 @@ class Departures {
   /// A stage has no samples, and all its pushes are acknowledged. True if its member is idle now.
   bool idle(WorkerId worker, const msg::Idle& sent, Outbox& out);
 
-  /// Asks the worker's member to stop for good while the run goes on. True if it was told to, false
+  /// Asks the worker's member to leave while the run goes on. True if it still has to stop, false
   /// if it takes no part and has left.
   bool leave(WorkerId worker, Outbox& out);
 
   enum class AfterStopped : std::uint8_t {
     waits,       // for other stages, or nothing asked it to stop
     start_lost,  // it never heard its Start: its member is to be evicted
-    stopped,     // its member has stopped with the run
-    left,        // its member has left
+    stopped,     // with the run, as all stages of its member
+    left,        // as all stages of its member
   };
   AfterStopped stopped(WorkerId worker, const msg::Stopped& sent, Outbox& out);
 
@@ -49,8 +49,8 @@ class Departures {
   /// Takes the member out of the shards' clocks.
   void remove(WorkerId lead, Outbox& out);
   void emit_left(WorkerId lead, Outbox& out) const;
-  /// What the shards would answer to a Fence, by the clocks that the stages stopped at. Counts no
-  /// partial iteration if these agree.
+  /// The answers of shards to a Fence, by the clocks at which the stages stopped. Without partial
+  /// iterations if these agree.
   PartialIterations stopped_apart(const Member& member) const;
 
   std::shared_ptr<const Stages> stages_;

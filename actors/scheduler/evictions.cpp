@@ -13,10 +13,9 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   out.emit({.kind = Event::Kind::evicted, .worker = lead});
   member.took_part = member.has_started();
   roster_.enter(lead, State::fencing);
-  member.end_reason = stages_->piped()
-                          ? concat("pipeline ", lead.value() / stages_->count(), " ended: worker ",
-                                   worker, " (stage ", stages_->stage_of(worker), "): ", reason)
-                          : reason;
+  member.end_reason = stages_->piped() ? concat("worker ", worker, " (stage ",
+                                                stages_->stage_of(worker), "): ", reason)
+                                       : reason;
   member.missing = mailer_.stage_shard_pairs();
   for (auto& stage : member.stages) stage.joined = false;
   const View view = roster_.next_view();
@@ -34,7 +33,7 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
 std::optional<PartialIterations> Evictions::fenced(ShardId shard, const msg::Fenced& answer) {
   auto& member = roster_.member_of(answer.worker);
   if (member.state != State::fencing || member.missing == 0) return std::nullopt;
-  const auto& buckets = stages_->share_of(answer.worker).at[shard.value()].parts;
+  const auto& buckets = stages_->share_of(answer.worker).at[shard.value()].buckets;
   if (buckets.empty() ||
       !member.partial.add(stages_->stage_of(answer.worker), shard, answer.clock, answer.applied,
                           static_cast<std::uint32_t>(buckets.size())))

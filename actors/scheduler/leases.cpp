@@ -20,10 +20,9 @@ LeaseBook::Limits limits_of(const Job& job) {
         1, std::llround(plan.stop.epochs * static_cast<double>(limits.data_size)));
   limits.total_iterations = plan.stop.iterations;
   limits.batch = plan.batch;
-  limits.chunk = plan.chunk > 0 ? plan.chunk : 8 * plan.batch;
+  limits.lease_size = plan.lease_size > 0 ? plan.lease_size : 8 * plan.batch;
   limits.by_rounds = job.consistency->by_rounds();
-  if (const auto* backup = std::get_if<plan::Backup>(&plan.consistency))
-    limits.spare = backup->spare;
+  limits.spare = job.consistency->spare();
   return limits;
 }
 

@@ -17,7 +17,7 @@ class Leases {
   Leases(const Job& job, Roster& roster, const Mailer& mailer);
 
   const LeaseBook& book() const { return book_; }
-  /// The iteration that the member may stand at, at most.
+  /// The largest iteration that the member can have reached.
   Iteration farthest(const Member& member) const { return std::max(book_.horizon(), member.start); }
 
   /// Takes in what the member has computed since its last request.

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "actors/scheduler/partial_iterations.hpp"
+#include "core/end_reason.hpp"
 #include "core/ids.hpp"
 #include "core/mutant.hpp"
 #include "messages/worker_scheduler.hpp"
@@ -51,7 +52,7 @@ struct Member {
     bool stopped = false;                 // has sent Stopped after a Stop
     Clock clock;                          // acknowledged by its shards, as of Idle or Stopped
     bool ended = false;                   // has ended, and no later incarnation has joined
-    std::string end_reason;               // of its last end
+    EndReason end_reason;                 // of its last end
     std::optional<std::uint32_t> leaves;  // the life in which it was asked to leave
 
     bool leaving() const { return leaves == life_of(incarnation); }
@@ -65,7 +66,7 @@ struct Member {
   Iteration start;            // largest clock at which a shard admitted a stage
   bool uneven = false;        // shards admitted its stages at different clocks
   bool ready = false;         // admitting, and all shards have answered
-  std::uint64_t starts = 0;   // Starts sent so far: each has a number of its own
+  std::uint64_t starts = 0;   // number of Starts sent; each Start has its number
   Iteration resume_round;     // backup: the round after its last dropped push
   PartialIterations partial;  // what the shards have of its iterations, by their Fenced
   bool took_part = false;     // had started when it was evicted

@@ -14,14 +14,14 @@ AppliedBuckets united(const AppliedBuckets& a, const AppliedBuckets& b) {
 }
 
 bool PartialIterations::add(std::uint32_t stage, ShardId shard, Clock clock,
-                            const std::vector<std::uint32_t>& applied, std::uint32_t parts) {
+                            const std::vector<std::uint32_t>& applied, std::uint32_t buckets) {
   const auto key =
       std::pair(static_cast<std::uint16_t>(stage), static_cast<std::uint16_t>(shard.value()));
-  const auto [at, fresh] = at_.try_emplace(key, AtShard{clock, {}, parts});
+  const auto [at, fresh] = at_.try_emplace(key, AtShard{clock, {}, buckets});
   if (!fresh) return false;
-  for (const std::uint32_t part : applied)
-    if (part < parts) at->second.applied.push_back(part);
-  parts_ += parts;
+  for (const std::uint32_t bucket : applied)
+    if (bucket < buckets) at->second.applied.push_back(bucket);
+  buckets_ += buckets;
   return true;
 }
 
@@ -46,10 +46,10 @@ AppliedBuckets PartialIterations::applied(Iteration iteration) const {
   for (const auto& [key, at] : at_) {
     if (at.clock.value() < iteration.value()) continue;
     if (at.clock.value() == iteration.value()) {
-      for (const std::uint32_t part : at.applied) list.push_back({key.first, key.second, part});
+      for (const std::uint32_t bucket : at.applied) list.push_back({key.first, key.second, bucket});
     } else {
-      for (std::uint32_t part = 0; part < at.parts; ++part)
-        list.push_back({key.first, key.second, part});
+      for (std::uint32_t bucket = 0; bucket < at.buckets; ++bucket)
+        list.push_back({key.first, key.second, bucket});
     }
   }
   return list;

@@ -1,9 +1,10 @@
 #pragma once
-// PartialIterations: what the shards have of iterations that were pushed and not finished.
+// PartialIterations: what the shards have of a member's iterations that are pushed in part.
 //
-// When a pipeline has ended, each shard says of each of its stages how many iterations it has
-// whole, and which parts of the next. From that follows which iterations all have, and which parts
-// of the others need not be trained again: whoever is leased their samples pushes those as empty.
+// When a pipeline has ended, each shard answers for each of its stages how many iterations it has
+// whole, and which buckets of the next iteration. From that follows which iterations all shards
+// have, and which buckets of the others need no second gradient: the new leaseholder of the samples
+// pushes these buckets as empty.
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,40 +15,42 @@
 
 namespace leeway {
 
-using AppliedBuckets = std::vector<msg::AppliedBucket>;  // ascending, none twice
+using AppliedBuckets = std::vector<msg::AppliedBucket>;  // ascending, without repeats
 
-/// Those in one of the two.
+/// The buckets in one of the two lists, or in both.
 AppliedBuckets united(const AppliedBuckets& a, const AppliedBuckets& b);
 
-/// Without anything added, nothing has been pushed, and no list is complete.
+/// Without an answer, nothing has been pushed, and no list is complete.
 class PartialIterations {
  public:
-  /// The shard has the iterations of the stage below `clock` whole, and `applied`, ascending, of
-  /// the parts of the next, of which the stage owes it `parts`. What cannot be one of these is
-  /// ignored. False, and nothing is changed, when the two were added before.
+  /// A shard's answer for a stage: it has the iterations below `clock` whole, and of the next one
+  /// the buckets in `applied`, ascending. The stage has `buckets` buckets on that shard; numbers
+  /// beyond them are ignored. False, without effect, if that shard has answered for that stage.
   bool add(std::uint32_t stage, ShardId shard, Clock clock,
-           const std::vector<std::uint32_t>& applied, std::uint32_t parts);
+           const std::vector<std::uint32_t>& applied, std::uint32_t buckets);
 
   /// All shards have the iterations below it, of all stages.
   Clock whole() const;
-  /// No shard has anything of it, or of a later one.
+  /// No shard has anything of this iteration or of a later one.
   Iteration untouched() const;
-  /// Iterations between the two: those that only some have, or have in part.
+  /// The number of iterations between the two, which are partial.
   std::int64_t count() const { return untouched().value() - whole().value(); }
 
-  /// The parts of an iteration that shards have applied, or will.
+  /// The buckets of an iteration that shards have applied, or will.
   AppliedBuckets applied(Iteration iteration) const;
-  /// True for a list of all the parts that there are.
-  bool complete(const AppliedBuckets& list) const { return parts_ > 0 && list.size() == parts_; }
+  /// True for a list of all buckets of all stages.
+  bool complete(const AppliedBuckets& list) const {
+    return buckets_ > 0 && list.size() == buckets_;
+  }
 
  private:
   struct AtShard {
     Clock clock;
     std::vector<std::uint32_t> applied;
-    std::uint32_t parts = 0;
+    std::uint32_t buckets = 0;
   };
   std::map<std::pair<std::uint16_t, std::uint16_t>, AtShard> at_;  // by stage and shard
-  std::size_t parts_ = 0;                                          // of all of these
+  std::size_t buckets_ = 0;                                        // of all of these
 };
 
 }  // namespace leeway

@@ -13,8 +13,8 @@ class RoundCloser {
   RoundCloser(Roster& roster, const Mailer& mailer, Leases& leases, RunControl& run)
       : roster_(roster), mailer_(mailer), leases_(leases), run_(run) {}
 
-  /// Shard 0 proposes to close a round. If so, all shards are told, and so are the workers whose
-  /// pushes are dropped. Their samples go back.
+  /// Shard 0 proposes to close a round. If the round is closed, all shards hear of it, and so do
+  /// the workers whose pushes are dropped. Their samples go back. True if it is closed.
   bool close(const msg::RoundClosed& proposed, Outbox& out);
   /// The link to a worker works again: it may not have heard that its push is dropped.
   void send_again(WorkerId worker, Outbox& out) const;

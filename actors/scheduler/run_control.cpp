@@ -24,7 +24,7 @@ void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& ou
   data_.end.text = std::move(text);
   for (const auto& [lead, member] : roster_.members()) {
     if (member.state == State::fencing || member.state == State::stopped) continue;
-    // Of a pipeline that is gone, the stages that wait for the others.
+    // In a pipeline that is gone, some stages may wait for the others.
     for (const WorkerId worker : roster_.workers_of(lead))
       if (member.state != State::gone || roster_.stage_of(worker).joined)
         mailer_.to_worker(worker, msg::Stop{}, out);
@@ -80,9 +80,8 @@ bool RunControl::may_return(WorkerId lead) const {
       if (fault.actor != address_of(worker)) return false;
       if (std::holds_alternative<plan::Joins>(fault.kind))
         return stage.incarnation == Incarnation(0);
-      // A crash for good has another reason, also after one that it came back from.
       return std::holds_alternative<plan::Crash>(fault.kind) &&
-             stage.end_reason == plan::kPlannedCrash;
+             stage.end_reason.kind == EndReason::Kind::planned_crash;
     };
     if (stage.ended && std::none_of(faults_.begin(), faults_.end(), brings)) return false;
   }

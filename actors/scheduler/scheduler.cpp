@@ -48,7 +48,7 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
   }
 }
 
-void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
+void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
   if (run_.phase() == Phase::ended) return;
   if (knows(actor)) {
     const WorkerId worker(actor.index);
@@ -56,13 +56,14 @@ void Scheduler::on_down(Address actor, const std::string& reason, Outbox& out) {
     stage.ended = true;
     stage.end_reason = reason;
     stage.rejoins.reset();  // that incarnation has ended as well
-    evict(worker, reason, out);
+    evict(worker, reason.text, out);
     stage.joined = false;
     // The run may have gone on for this worker only.
     if (roster_.member_of(worker).state == State::gone)
       run_.fail_if_alone(job_->stages->lead_of(worker), out);
   } else if (actor.kind == RoleKind::shard) {
-    run_.fail_at_once(concat(actor, " ended: ", reason, "; its part of the weights is lost"), out);
+    run_.fail_at_once(concat(actor, " ended: ", reason.text, "; its part of the weights is lost"),
+                      out);
   }
 }
 
@@ -74,14 +75,12 @@ void Scheduler::on_link(Address peer, Outbox& out) {
   departures_.send_again(worker, out);
 }
 
-// ---- dispatch ----
-
 void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (knows(from)) return on_worker(WorkerId(from.index), envelope, out);
   if (from.kind == RoleKind::shard && from.index < job_->layout->shards())
     return on_shard(from, envelope, out);
   if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
-    return run_.stop(msg::RunEnded::Reason::interrupted, "somebody asked it to stop", out);
+    return run_.stop(msg::RunEnded::Reason::interrupted, "it was asked to stop", out);
   if (const auto* asked = std::get_if<msg::Leave>(&envelope.body);
       asked && from == kHost && roster_.has(asked->worker))
     return leave(asked->worker, out);
@@ -135,15 +134,13 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   } else if (const auto* vote = std::get_if<msg::SnapshotVote>(&envelope.body)) {
     snapshots_.voted(*vote, leases_.book(), out);
   } else if (const auto* proposed = std::get_if<msg::RoundClosed>(&envelope.body);
-             proposed && from == address_of(ShardId(0)) && job_->consistency->drops_stragglers()) {
+             proposed && from == address_of(ShardId(0)) && job_->consistency->spare() > 0) {
     if (rounds_.close(*proposed, out)) samples_came_back(out);
   } else if (!std::holds_alternative<msg::Refused>(envelope.body)) {
     refuse_malformed(from, {}, concat("a ", name_of(envelope.body), " is not for the scheduler"),
                      out);
   }
 }
-
-// ---- what one component's decision calls for ----
 
 void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   if (admission_.join(worker, incarnation, out)) return;
@@ -188,7 +185,7 @@ void Scheduler::stopped(WorkerId worker, const msg::Stopped& sent, Outbox& out) 
     case Departures::AfterStopped::waits:
       return;
     case Departures::AfterStopped::start_lost:
-      return evict(worker, "it was told to stop before it had heard that it starts", out);
+      return evict(worker, "it heard the order to stop before its start", out);
     case Departures::AfterStopped::stopped:
       return run_.finish_if_done(out);
     case Departures::AfterStopped::left:
@@ -206,10 +203,9 @@ void Scheduler::lease(WorkerId lead, const msg::WantLease& want, Outbox& out) {
                             concat("want lease: worker ", lead, " is stage ", stage,
                                    " of its pipeline, and the first stage asks for all"),
                             out);
-  const auto& member = roster_.at(lead);
-  if (member.state != State::running) return;
+  if (roster_.at(lead).state != State::running) return;
   // It has leases for all iterations before that, or was started there.
-  if (want.next > leases_.farthest(member))
+  if (want.next > leases_.farthest(roster_.at(lead)))
     return refuse_malformed(address_of(lead), want.next,
                             concat("want lease: no lease has come near iteration ", want.next),
                             out);

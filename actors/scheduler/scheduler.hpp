@@ -1,6 +1,6 @@
 #pragma once
-// Scheduler: decides who takes part in the run and who trains which samples, moves an adaptive
-// staleness bound, times the evaluations, and ends the run.
+// Scheduler: decides which workers take part in the run and which samples each trains, moves an
+// adaptive staleness bound, times the evaluations, and ends the run.
 //
 // The decisions are made by its components, one file each. The scheduler decodes messages, hands
 // each to the component that it is for, and connects the components where a decision of one calls
@@ -35,10 +35,9 @@ class Scheduler final : public ProtocolRole {
 
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;
-  void on_down(Address actor, const std::string& reason, Outbox& out) override;
+  void on_down(Address actor, const EndReason& reason, Outbox& out) override;
   void on_link(Address peer, Outbox& out) override;
 
-  const LeaseBook& leases() const { return leases_.book(); }
   /// Phase and members, for messages about a run that hangs.
   std::string describe() const { return run_.describe(); }
 

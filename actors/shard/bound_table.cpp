@@ -15,7 +15,7 @@ std::int64_t BoundTable::of(Iteration iteration) const {
 Iteration BoundTable::announce(Iteration from, std::int64_t bound) {
   if (!planted(Mutant::bound_falls_behind)) from = std::max(from, unanswered_);
   while (entries_.size() > 1 && entries_.back().from >= from) entries_.pop_back();
-  // From here on bounds never rise, so those that are not above the new one are the last.
+  // Bounds never rise from here on, so the entries that are not above the new bound come last.
   for (; entries_.back().bound <= bound && from > unanswered_; entries_.pop_back()) {
     from = std::max(entries_.back().from, unanswered_);
     if (entries_.back().from <= unanswered_) break;

@@ -1,8 +1,8 @@
 #pragma once
-// BoundTable: the staleness bound of each iteration at one shard, where the scheduler moves it.
+// BoundTable: the staleness bound of each iteration at one shard, if the scheduler moves the bound.
 //
-// A worker that was let into an iteration must be able to push it, so the bound of an iteration
-// that the shard has let somebody into never changes: what is announced holds for later ones alone.
+// A worker whose pull for an iteration was answered must be able to push that iteration. So the
+// bound of an iteration stays as it is once a pull for it has been answered.
 #include <cstdint>
 #include <vector>
 
@@ -12,20 +12,20 @@ namespace leeway {
 
 class BoundTable {
  public:
-  /// The bound of all iterations until another is announced.
+  /// `initial` holds for all iterations until another bound is announced.
   explicit BoundTable(std::int64_t initial) : entries_{{Iteration(), initial}} {}
 
   std::int64_t of(Iteration iteration) const;
-  /// Somebody is let into the iteration.
+  /// A pull for the iteration is answered.
   void answered(Iteration iteration) {
     unanswered_ = iteration < unanswered_ ? unanswered_ : iteration + 1;
   }
-  /// Takes in an announcement. Beyond the iterations that were answered, no bound is below `bound`
-  /// from now on, as nobody is to wait longer than need be, and from `from` on none is above it.
-  /// Returns from which iteration on it is `bound`. So bounds never rise beyond what was answered,
-  /// and whoever may be let into an iteration may be let into all before it.
+  /// Takes in an announcement. Among the iterations beyond the answered ones, none has a bound
+  /// below `bound` from now on, and none from `from` on has one above it. So a rise holds at once
+  /// and a fall from `from` on. Returns the first iteration whose bound is `bound`. Bounds never
+  /// rise from one of these iterations to the next.
   Iteration announce(Iteration from, std::int64_t bound);
-  /// Forgets bounds that only iterations below `least` had: nobody waits for those.
+  /// Forgets the bounds that only iterations below `least` have.
   void forget_below(Clock least);
 
   std::size_t size() const { return entries_.size(); }
@@ -36,7 +36,7 @@ class BoundTable {
     std::int64_t bound;
   };
   std::vector<Entry> entries_;  // by `from`; never empty
-  Iteration unanswered_;        // first iteration beyond all that were answered, or are forgotten
+  Iteration unanswered_;        // the first beyond all answered and all forgotten iterations
 };
 
 }  // namespace leeway

@@ -7,6 +7,12 @@
 
 namespace leeway {
 
+bool ClockTable::enter_view(View view) {
+  if (view < view_) return false;
+  view_ = view;
+  return true;
+}
+
 Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iteration) {
   auto& entry = participants_[worker];
   if (by_index_.size() <= worker.value()) by_index_.resize(worker.value() + std::size_t{1});
@@ -42,40 +48,41 @@ void ClockTable::remove(WorkerId worker) {
   set(found->second, found->second.clock, false);
 }
 
-ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std::uint32_t part,
+ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std::uint32_t bucket,
                                        std::uint32_t bucket_count) {
   LW_CHECK(find(worker), worker);
   auto& entry = *by_index_[worker.value()];
-  LW_CHECK(part < bucket_count, part, bucket_count);
+  LW_CHECK(bucket < bucket_count, bucket, bucket_count);
   if (iteration.value() < entry.clock.value())
     return planted(Mutant::repeat_applied) ? Verdict::accepted : Verdict::repeat;
   if (iteration.value() > entry.clock.value()) return Verdict::gap;
-  if (entry.parts.size() != bucket_count) {
-    LW_CHECK(entry.buckets_accepted == 0, bucket_count, entry.parts.size());
-    entry.parts.assign(bucket_count, false);
+  if (entry.accepted.size() != bucket_count) {
+    LW_CHECK(entry.buckets_accepted == 0, bucket_count, entry.accepted.size());
+    entry.accepted.assign(bucket_count, false);
   }
-  if (entry.parts[part]) return Verdict::repeat;
-  entry.parts[part] = true;
+  if (entry.accepted[bucket]) return Verdict::repeat;
+  entry.accepted[bucket] = true;
+  ++entry.buckets_accepted;
   next_unseen_ = std::max(next_unseen_, iteration + 1);
-  if (++entry.buckets_accepted == bucket_count && !drops_stragglers_) {
-    entry.parts.assign(bucket_count, false);
-    entry.buckets_accepted = 0;
-    set(entry, entry.clock + (planted(Mutant::clock_counted_twice) ? 2 : 1), entry.live);
-  }
   return Verdict::accepted;
 }
 
-void ClockTable::close(WorkerId worker) {
-  auto& entry = participants_.at(worker);
-  entry.parts.clear();
-  entry.buckets_accepted = 0;
-  set(entry, entry.clock + 1, entry.live);
+bool ClockTable::is_whole(WorkerId worker, Iteration iteration) const {
+  const auto& entry = participants_.at(worker);
+  return entry.clock.value() > iteration.value() || is_whole(entry);
 }
 
-bool ClockTable::whole(WorkerId worker, Iteration iteration) const {
-  const auto& entry = participants_.at(worker);
-  return entry.clock.value() > iteration.value() ||
-         (entry.buckets_accepted > 0 && entry.buckets_accepted == entry.parts.size());
+void ClockTable::advance(WorkerId worker) {
+  auto& entry = *by_index_.at(worker.value());
+  entry.accepted.clear();
+  entry.buckets_accepted = 0;
+  set(entry, entry.clock + (planted(Mutant::clock_counted_twice) ? 2 : 1), entry.live);
+}
+
+bool ClockTable::advance_if_whole(WorkerId worker) {
+  if (!is_whole(*find(worker))) return false;
+  advance(worker);
+  return true;
 }
 
 std::size_t ClockTable::at_min_clock() const {

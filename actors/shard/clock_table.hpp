@@ -1,57 +1,61 @@
 #pragma once
-// ClockTable: who takes part at one shard, and how far each has come.
+// ClockTable: the workers that take part at one shard, and the clock of each.
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "core/ids.hpp"
 
 namespace leeway {
 
-/// The clocks of the participants at one shard. clock(w) counts the iterations of w whose push the
-/// shard has whole; min_clock is the least clock of those that are live, and over nobody keeps its
-/// last value. Neither ever decreases. Where late pushes are dropped, an iteration counts when its
-/// round is closed, with the worker's push or without it: close() moves clocks, and accept() none.
+/// clock(w) counts the iterations of worker w that the shard has finished with: normally those that
+/// w has pushed whole, and under backup those whose round is closed. min_clock is the least clock
+/// of the live participants; with no live participant it keeps its last value. Neither ever
+/// decreases. accept() only notes the buckets of an iteration; the ApplyPolicy decides when the
+/// clock advances.
 class ClockTable {
  public:
   struct Participant {
     Incarnation incarnation;
-    bool live = false;    // counts in the minimum
-    bool fenced = false;  // nothing more is accepted of this incarnation
+    bool live = false;    // counts in min_clock
+    bool fenced = false;  // no further push of this incarnation is accepted
     Clock clock;
-    std::vector<bool> parts;  // of iteration `clock`: those accepted
+    std::vector<bool> accepted;  // the buckets of iteration `clock`; may be empty before the first
     std::uint32_t buckets_accepted = 0;
   };
 
+  ClockTable() = default;
   ClockTable(const ClockTable&) = delete;
   ClockTable& operator=(const ClockTable&) = delete;
 
   enum class Verdict { accepted, repeat, gap };
 
-  explicit ClockTable(bool drops_stragglers = false) : drops_stragglers_(drops_stragglers) {}
+  /// Notes the scheduler's view of the membership. False for one older than the latest.
+  bool enter_view(View view);
+  View view() const { return view_; }
 
   /// Inserts or re-inserts the worker at max(iteration, min_clock, its own last clock), live.
-  /// Returns where it stands.
+  /// Returns that clock.
   Clock admit(WorkerId worker, Incarnation incarnation, Iteration iteration);
   /// Moves a live worker that has pushed nothing since its admission up to `iteration`.
   void raise(WorkerId worker, Iteration iteration);
-  /// The iteration that the worker stands at is done with: it stands at the next.
-  void close(WorkerId worker);
-  /// Accepts nothing more of the worker's incarnation; it goes on counting in the minimum.
+  /// Accepts no further push of the worker's incarnation, which still counts in min_clock.
   void fence(WorkerId worker);
-  /// Takes the worker out of the minimum.
+  /// Takes the worker out of min_clock.
   void remove(WorkerId worker);
 
-  /// Takes a part of an iteration if it is the next: its iteration equals the worker's clock and
-  /// its bit is clear. A part taken before is a repeat; one of a later iteration a gap. Requires
-  /// may_push(worker, incarnation).
-  Verdict accept(WorkerId worker, Iteration iteration, std::uint32_t part,
+  /// Accepts a bucket of the iteration that equals the worker's clock, once. A bucket accepted
+  /// before is a repeat, one of a later iteration a gap. Requires may_push(worker, incarnation).
+  Verdict accept(WorkerId worker, Iteration iteration, std::uint32_t bucket,
                  std::uint32_t bucket_count);
-  /// True when all parts of the iteration have been accepted, or it is done with.
-  bool whole(WorkerId worker, Iteration iteration) const;
-  /// True for the live, unfenced incarnation that was admitted.
+  /// True when all buckets of the iteration have been accepted, or the clock has passed it.
+  bool is_whole(WorkerId worker, Iteration iteration) const;
+  /// Moves the worker's clock to the next iteration, of which nothing is accepted yet.
+  void advance(WorkerId worker);
+  /// The same if all buckets of the worker's iteration have been accepted. True if they have.
+  bool advance_if_whole(WorkerId worker);
+  /// True for the incarnation that was admitted, as long as it is live and not fenced.
   bool may_push(WorkerId worker, Incarnation incarnation) const;
 
   /// Null for a worker that was never admitted.
@@ -60,20 +64,23 @@ class ClockTable {
   std::size_t at_min_clock() const;
   Clock min_clock() const { return min_clock_; }
   Clock max_clock() const { return max_clock_; }
-  /// Largest iteration of which a part was accepted, plus one; 0 before the first.
+  /// Largest iteration of which a bucket was accepted, plus one; 0 before the first.
   Iteration next_unseen() const { return next_unseen_; }
-  /// clock - min_clock, largest ever seen over live participants.
+  /// The largest clock - min_clock of a live participant so far.
   std::int64_t max_clock_gap() const { return max_clock_gap_; }
   const std::map<WorkerId, Participant>& participants() const { return participants_; }
 
  private:
-  /// Moves a participant's clock, and whether it counts in the minimum.
+  static bool is_whole(const Participant& participant) {
+    return participant.buckets_accepted > 0 &&
+           participant.buckets_accepted == participant.accepted.size();
+  }
   void set(Participant& participant, Clock clock, bool live);
 
-  bool drops_stragglers_;
+  View view_;
   std::map<WorkerId, Participant> participants_;
-  std::vector<Participant*> by_index_;      // those; null for a worker that was never admitted
-  std::map<Clock, std::uint32_t> live_at_;  // how many live participants stand at a clock
+  std::vector<Participant*> by_index_;      // the same; null for a worker that was never admitted
+  std::map<Clock, std::uint32_t> live_at_;  // number of live participants by clock
   std::set<WorkerId> fenced_;               // live, but fenced
   Clock min_clock_;
   Clock max_clock_;

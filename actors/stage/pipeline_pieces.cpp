@@ -12,19 +12,19 @@
 namespace leeway {
 namespace {
 
-/// What does not fit into 64 bits is negative.
+/// Caps a sum; one that overflows is negative.
 std::int64_t at_most(std::int64_t ns) {
   return ns < 0 ? pipeline::kMostOfPiece : std::min(ns, pipeline::kMostOfPiece);
 }
 
-/// Whether the piece computes nothing: its output is its input.
+/// Whether the piece has only views, so that its output is its input.
 bool is_view(const Model& model, const ModelPiece& piece) {
   for (int layer = piece.first; layer < piece.end; ++layer)
     if (!model.layer(layer).is_view()) return false;
   return true;
 }
 
-/// Of parts that end with this piece.
+/// Piece::unread_bytes of a chunk that ends with this piece.
 std::int64_t unread_bytes(const Model& model, const std::vector<ModelPiece>& pieces,
                           std::size_t index, std::int64_t batch) {
   std::size_t first = index;
@@ -32,8 +32,8 @@ std::int64_t unread_bytes(const Model& model, const std::vector<ModelPiece>& pie
   return unread_bytes(model, {pieces[first].first, pieces[index].end}, batch);
 }
 
-/// What takes a piece more than pipeline::kMostOfPiece, three days of a micro-batch, counts as
-/// that. `times`: per layer of the model.
+/// Times above pipeline::kMostOfPiece, three days per micro-batch, are capped to it. `times`: per
+/// layer of the model.
 pipeline::OpCosts costs_of(const ModelPiece& piece, std::span<const LayerTime> times) {
   pipeline::OpCosts ns{0, 0, 0, 0};
   for (int layer = piece.first; layer < piece.end; ++layer) {
@@ -45,7 +45,7 @@ pipeline::OpCosts costs_of(const ModelPiece& piece, std::span<const LayerTime> t
   return ns;
 }
 
-/// Memory is that of micro-batches of `most` samples, all else of those of the usual size.
+/// Memory is that of micro-batches of `most` samples, times are those of the usual size.
 std::vector<pipeline::Piece> pipeline_pieces(const Model& model, std::int64_t usual,
                                              std::int64_t most, std::span<const LayerTime> times) {
   const auto on = make_cpu_executor();
@@ -69,7 +69,7 @@ std::vector<pipeline::Piece> pipeline_pieces(const Model& model, std::int64_t us
   return out;
 }
 
-/// Of the spec's stages.
+/// Per stage of the spec.
 std::vector<bool> recomputing(const Plan& plan, const pipeline::Spec& spec) {
   std::vector<bool> recompute(static_cast<std::size_t>(spec.stages));
   for (const std::uint32_t stage : plan.pipeline.recompute)
@@ -89,14 +89,14 @@ pipeline::PartitionProblem partition_problem(const Plan& plan, const Model& mode
     times = estimated;
   }
   const auto recompute = recomputing(plan, spec);
-  // By what every part, and the last one, know their samples.
-  const auto told = [&](bool last) {
-    return told_bytes(model, last, most, recompute.back()) + gathered_bytes(model, last, most);
+  const auto keys_and_labels = [&](bool last) {
+    return key_and_label_bytes(model, last, most, recompute.back()) +
+           gathered_bytes(model, last, most);
   };
   return {.pieces = pipeline_pieces(model, usual, most, times),
           .input_bytes = most * model.input().count() * static_cast<std::int64_t>(sizeof(float)),
-          .told_bytes = told(false),
-          .label_bytes = told(true) - told(false),
+          .key_bytes = keys_and_labels(false),
+          .label_bytes = keys_and_labels(true) - keys_and_labels(false),
           .recompute = recompute,
           .devices = std::vector<pipeline::DeviceSpec>(static_cast<std::size_t>(spec.stages)),
           .link_bytes_per_second = static_cast<std::int64_t>(world.link * 1e9 / 8),

@@ -1,5 +1,5 @@
 #pragma once
-// From a model and the times of its layers to what a partition is searched over.
+// Makes the problem of a partition search from a model and the times of its layers.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,17 +13,17 @@
 
 namespace leeway {
 
-/// How the plan's model can be cut for that schedule, on devices of unit speed without a limit to
-/// their memory, one a stage, in a world with these links. `times`: per layer, of a micro-batch of
-/// the usual size; empty: what they come to by their shapes on a node of that world. Memory is that
-/// of the largest micro-batch there ever is, on processors. The plan's own stages, schedule, chunks
-/// and split are not looked at; which stages compute forward again is.
+/// The problem of splitting the plan's model for that schedule, on devices of unit speed and
+/// without memory limits, in a world with these links. `times`: per layer, for a micro-batch of the
+/// usual size; empty: estimated from the layers' shapes for a node of that world. Memory is that of
+/// the largest micro-batch on processors. Ignores the plan's stages, schedule, chunks and split,
+/// but uses its list of stages that recompute.
 pipeline::PartitionProblem partition_problem(const Plan& plan, const Model& model,
                                              const pipeline::Spec& spec, const plan::World& world,
                                              std::span<const LayerTime> times = {});
 
-/// The split by hand, or the best one where `split` is empty. An error of a split by hand begins
-/// with `setting`.
+/// The given split, or the best one if `split` is empty. An error of a given split begins with
+/// `setting`.
 Expected<pipeline::Partition> find_partition(const pipeline::PartitionProblem& problem,
                                              const std::string& split, std::string_view setting);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Stage memory: what a stage of a pipeline holds at its worst moment, predicted from shapes.
+// Predicts the peak memory of a stage from shapes.
 #include <cstdint>
 
 #include "actors/stages.hpp"
@@ -11,9 +11,9 @@ namespace leeway {
 
 using pipeline::StageMemory;
 
-/// Weights, gradients and activations; with the largest micro-batches that the plan allows, on a
-/// processor. What one operation needs while it runs comes in addition, and so does what neighbours
-/// have sent and no operation has read; the optimizer's state is at the shards.
+/// Weights, gradients and activations, with the largest micro-batches that the plan allows, on a
+/// processor. Excludes the working memory of operations, messages that no operation has read, and
+/// the optimizer's state at the shards.
 StageMemory predicted_memory(const Plan& plan, const Model& model, const Stages& stages,
                              std::uint32_t stage);
 

@@ -1,5 +1,5 @@
 #pragma once
-// StageProgram: the operations of one stage, one after the other, without end.
+// StageProgram: the endless sequence of one stage's operations.
 #include <cstdint>
 #include <vector>
 
@@ -12,17 +12,18 @@ class StageProgram {
   /// Requires a spec that pipeline::validate() accepts.
   StageProgram(const pipeline::Spec& spec, int stage);
 
-  /// An operation, counted from 0. Its micro-batches and versions count from the program's start.
+  /// An operation. Iterations and versions count from the program's start.
   struct Op {
     pipeline::OpKind kind{};
     std::int64_t iteration = 0;
-    int micro_batch = 0;  // of the iteration; of an update: the last
+    int micro_batch = 0;  // of the iteration; update: the last one
     int chunk = 0;
     std::int64_t version = 0;
   };
+  /// Operation `index`, from 0.
   Op at(std::int64_t index) const;
 
-  /// The next forward, from operation `index` on.
+  /// The first forward from operation `index` on.
   Op next_forward(std::int64_t index) const;
   /// A version of the weights, and the iterations that go forward on it.
   struct Reading {
@@ -30,7 +31,7 @@ class StageProgram {
     std::int64_t first = 0;
     std::int64_t last = 0;
   };
-  /// From operation `index` on, the versions up to `newest` that are read, in their order.
+  /// The versions up to `newest` that operations from `index` on read, in order.
   std::vector<Reading> readings(std::int64_t index, std::int64_t newest) const;
 
  private:

@@ -1,6 +1,5 @@
 #pragma once
-// LeaseQueue: the samples that a worker has been leased, iteration by iteration, and what it asks
-// for.
+// LeaseQueue: the samples that a participant has been leased, by iteration, and its open request.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -27,28 +26,28 @@ struct LeasedIteration {
 
 class LeaseQueue {
  public:
-  /// Forgets everything: `next` is the first iteration without samples.
+  /// Drops all leases: `next` is the first iteration without one.
   void begin(Iteration next);
 
-  /// Takes in an answer; false for a repeat.
+  /// Takes an answer of the scheduler; false for a repeat.
   bool take_in(const msg::Lease& lease);
   bool take_in(const msg::NoData& no_data);
-  /// Iterations below `next` are no longer wanted.
+  /// Drops the iterations below `next`.
   void skip_to(Iteration next);
 
-  /// First iteration without a lease.
+  /// The first iteration without a lease.
   Iteration next() const { return next_; }
   bool leased(Iteration iteration) const { return iteration < next_; }
-  /// The scheduler has nothing to lease now.
+  /// The scheduler has no samples now.
   bool no_data() const { return no_data_; }
-  /// The samples of the next iteration; requires that it is leased.
+  /// The samples of the next iteration. Requires that it is leased.
   LeasedIteration take();
 
-  /// What is to be asked for, so that the answer is here before `started`, the next iteration to
-  /// start, is done; nothing while an answer is missing, or there is no data.
+  /// Whether to ask for the next lease, so that the answer comes before `started`, the next
+  /// iteration to start, is done. False while an answer is missing, and without data.
   bool wants(Iteration started) const { return !asked_ && !no_data_ && next_ - started <= 1; }
   void ask() { asked_ = next_; }
-  /// The WantLease that is not answered yet.
+  /// The WantLease without an answer.
   const std::optional<Iteration>& asked() const { return asked_; }
 
  private:

@@ -25,7 +25,7 @@ void ParameterClient::send(Address to, Body body, Outbox& out) const {
 void ParameterClient::pull(Iteration iteration, Clock own_clock, Outbox& out) {
   auto& incoming = incoming_[iteration];
   incoming.pull = msg::Pull{iteration, own_clock, DType::f32};
-  incoming.arrived.assign(job_->layout->shards(), true);  // nothing is asked of the others
+  incoming.arrived.assign(job_->layout->shards(), true);  // except those asked below
   incoming.missing = share().shards.size();
   incoming.weights.blobs.resize(job_->layout->blocks().size());
   incoming.weights.versions.resize(job_->layout->blocks().size());
@@ -45,9 +45,9 @@ void ParameterClient::forget_below(Iteration iteration) {
 
 Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
   const auto found = incoming_.find(weights.iteration);
-  if (found == incoming_.end()) return false;  // no longer wanted
+  if (found == incoming_.end()) return false;  // forgotten
   if (from.kind != RoleKind::shard || from.index >= job_->layout->shards())
-    return Error{"weights from a stranger"};
+    return Error{concat("weights of ", from, ", which is not a shard of this run")};
   auto& incoming = found->second;
   if (incoming.arrived[from.index]) return false;
   const auto& expected = share().at[from.index].blocks;
@@ -75,10 +75,10 @@ Expected<bool> ParameterClient::take_in(Address from, msg::Weights& weights) {
 // ---- pushes ----
 
 bool ParameterClient::already_applied(const PushedIteration& of, ShardId shard,
-                                      std::uint32_t part) const {
+                                      std::uint32_t bucket) const {
   if (planted(Mutant::applied_buckets_pushed_again)) return false;
   const msg::AppliedBucket wanted{static_cast<std::uint16_t>(job_->stages->stage_of(id_)),
-                                  static_cast<std::uint16_t>(shard.value()), part};
+                                  static_cast<std::uint16_t>(shard.value()), bucket};
   return std::binary_search(of.applied.begin(), of.applied.end(), wanted);
 }
 
@@ -91,12 +91,12 @@ void ParameterClient::push(ShardId shard, msg::Push push, Outbox& out) {
 
 void ParameterClient::push_empty(Iteration iteration, Outbox& out) {
   for (const ShardId shard : share().shards) {
-    const auto& parts = share().at[shard.value()].parts;
-    for (const auto& part : parts) {
+    const auto& buckets = share().at[shard.value()].buckets;
+    for (const Bucket& bucket : buckets) {
       msg::Push message;
       message.iteration = iteration;
-      message.bucket = part.index;
-      message.bucket_count = static_cast<std::uint32_t>(parts.size());
+      message.bucket = bucket.index;
+      message.bucket_count = static_cast<std::uint32_t>(buckets.size());
       message.kind = msg::Push::Kind::empty;
       push(shard, std::move(message), out);
     }
@@ -105,7 +105,7 @@ void ParameterClient::push_empty(Iteration iteration, Outbox& out) {
 
 Expected<bool> ParameterClient::take_in(Address from, const msg::Pushed& pushed) {
   if (from.kind != RoleKind::shard || from.index >= unacknowledged_.size())
-    return Error{"an acknowledgement from a stranger"};
+    return Error{concat("an acknowledgement of ", from, ", which is not a shard of this run")};
   auto& kept = unacknowledged_[from.index];
   std::erase_if(kept, [&](const Unacknowledged& waiting) {
     return waiting.iteration == pushed.iteration && waiting.bucket == pushed.bucket;
@@ -134,7 +134,7 @@ void ParameterClient::on_link(Address peer, Outbox& out) {
   if (peer.kind != RoleKind::shard || peer.index >= unacknowledged_.size()) return;
   if (!planted(Mutant::push_not_sent_again))
     for (const auto& waiting : unacknowledged_[peer.index]) out.send(peer, waiting.message);
-  if (share().at[peer.index].parts.empty()) return;
+  if (share().at[peer.index].buckets.empty()) return;
   for (const auto& [iteration, incoming] : incoming_)
     if (!incoming.arrived[peer.index]) send(peer, incoming.pull, out);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // ParameterClient: a participant's side of the data path. It pulls the weights of its blocks, and
-// keeps what it has pushed until the shards have acknowledged it.
+// keeps its pushes until the shards acknowledge them.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,18 +12,18 @@
 
 namespace leeway {
 
-/// What one pull has brought: by block of the layout, nothing for those of other stages.
+/// The result of one pull, by block of the layout; empty for blocks of other stages.
 struct PulledWeights {
   std::vector<Blob> blobs;
   std::vector<Version> versions;
 };
 
-/// An iteration, as far as its pushes tell of it.
+/// The common fields of an iteration's pushes.
 struct PushedIteration {
   Iteration iteration;
   double weight = 0;  // samples / samples of one round
   std::uint32_t samples = 0;
-  /// What has its samples already, and gets an empty push (see msg::Lease).
+  /// Buckets that have these samples already, and get an empty push (see msg::Lease).
   std::vector<msg::AppliedBucket> applied;
 };
 
@@ -31,50 +31,49 @@ class ParameterClient {
  public:
   ParameterClient(std::shared_ptr<const Job> job, WorkerId id);
 
-  /// Begins a life: nothing is asked for, and nothing waits to be acknowledged.
+  /// Begins an incarnation, without open pulls and pushes.
   void begin(Incarnation incarnation);
 
   // Pulls.
-  /// `own_clock`: iterations that have been pushed.
+  /// `own_clock`: number of iterations pushed.
   void pull(Iteration iteration, Clock own_clock, Outbox& out);
   bool asked(Iteration iteration) const { return incoming_.contains(iteration); }
-  /// Everything has arrived that was asked for. Requires asked().
+  /// Whether all shards have answered. Requires asked().
   bool arrived(Iteration iteration) const { return incoming_.at(iteration).missing == 0; }
   PulledWeights take(Iteration iteration);
   void forget_below(Iteration iteration);
   void forget(Iteration iteration) { incoming_.erase(iteration); }
-  /// Takes in an answer: true when it was the last that a pull waited for. The error says what does
-  /// not fit.
+  /// Takes an answer; true if it completes its pull. The error names the mismatch.
   Expected<bool> take_in(Address from, msg::Weights& weights);
 
   // Pushes.
-  /// Pushes what backward of a layer has finished. `gradient(block)` gives the block's gradient.
+  /// Pushes the buckets of a layer. `gradient(block)` returns the block's gradient.
   template <class Gradient>
   void push_layer(const PushedIteration& of, int layer, const std::vector<Version>& versions,
                   Gradient gradient, Outbox& out);
   /// Pushes an iteration without samples.
   void push_empty(Iteration iteration, Outbox& out);
-  /// Takes in an acknowledgement: true when the shard has acknowledged all.
+  /// Takes an acknowledgement; true if the shard has acknowledged everything.
   Expected<bool> take_in(Address from, const msg::Pushed& pushed);
   bool all_acknowledged() const;
-  /// Of a participant that has pushed its iterations below `pushed`: those that all shards have
-  /// acknowledged.
+  /// Given that the iterations below `pushed` were pushed: all shards have acknowledged the
+  /// iterations below the result.
   Clock acknowledged(Clock pushed) const;
 
-  /// True while a part of an earlier iteration has to be sent to the shard again.
+  /// Whether a bucket of an earlier iteration has no acknowledgement of the shard.
   bool keeps_earlier(Address shard, Iteration iteration) const;
-  /// The link to `peer` works again: sends what may have been lost.
+  /// The link to `peer` works again: repeats the messages that can have been lost.
   void on_link(Address peer, Outbox& out);
 
  private:
-  /// Weights of one iteration, while they come in.
+  /// The weights of one open pull.
   struct Incoming {
     msg::Pull pull;
     std::vector<bool> arrived;  // by shard
     std::size_t missing = 0;
     PulledWeights weights;
   };
-  /// A part that its shard has not acknowledged yet.
+  /// A push without an acknowledgement.
   struct Unacknowledged {
     Iteration iteration;
     std::uint32_t bucket = 0;
@@ -82,7 +81,7 @@ class ParameterClient {
   };
 
   const StageShare& share() const { return job_->stages->share_of(id_); }
-  bool already_applied(const PushedIteration& of, ShardId shard, std::uint32_t part) const;
+  bool already_applied(const PushedIteration& of, ShardId shard, std::uint32_t bucket) const;
   void push(ShardId shard, msg::Push push, Outbox& out);
   void send(Address to, Body body, Outbox& out) const;
 
@@ -98,20 +97,20 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
                                  const std::vector<Version>& versions, Gradient gradient,
                                  Outbox& out) {
   for (const ShardId shard : share().shards) {
-    const auto& parts = share().at[shard.value()].parts;
-    for (const auto& part : parts) {
-      if (part.layer != layer) continue;
+    const auto& buckets = share().at[shard.value()].buckets;
+    for (const Bucket& bucket : buckets) {
+      if (bucket.layer != layer) continue;
       msg::Push message;
       message.iteration = of.iteration;
-      message.bucket = part.index;
-      message.bucket_count = static_cast<std::uint32_t>(parts.size());
-      if (already_applied(of, shard, part.index)) {
+      message.bucket = bucket.index;
+      message.bucket_count = static_cast<std::uint32_t>(buckets.size());
+      if (already_applied(of, shard, bucket.index)) {
         message.kind = msg::Push::Kind::empty;
-        for (const BlockId id : part.blocks) gradient(id);  // nobody else will take it
+        for (const BlockId id : bucket.blocks) gradient(id);  // frees it
       } else {
         message.weight = of.weight;
         message.samples = of.samples;
-        for (const BlockId id : part.blocks)
+        for (const BlockId id : bucket.blocks)
           message.blocks.push_back({id, versions[id.value()], DType::f32,
                                     Shape{job_->layout->block(id).floats}, gradient(id)});
       }

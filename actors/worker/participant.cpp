@@ -23,8 +23,17 @@ std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>&
 }
 
 Participant::Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
-    : job_(std::move(job)), id_(id), incarnation_(first_incarnation(life)), parameters_(job_, id) {
+    : job_(std::move(job)),
+      id_(id),
+      incarnation_(first_incarnation(life)),
+      engine_(make_engine()),
+      parameters_(job_, id) {
   parameters_.begin(incarnation_);
+}
+
+std::shared_ptr<ComputeEngine> Participant::make_engine() const {
+  if (job_->cost_only) return nullptr;
+  return std::make_shared<ComputeEngine>(job_, id_);
 }
 
 void Participant::on_start(Outbox& out) {
@@ -41,10 +50,10 @@ void Participant::on_timer(TimerToken token, Outbox& out) {
 }
 
 void Participant::on_envelope(Address from, Envelope& envelope, Outbox& out) {
-  // Between stages, Starts tell what is stale.
+  // Messages between stages carry the number of their Start instead.
   if (from.kind != RoleKind::host && from.kind != RoleKind::worker &&
       envelope.incarnation != incarnation_ && !std::holds_alternative<msg::Refused>(envelope.body))
-    return;  // meant for an earlier life
+    return;  // for an earlier incarnation
   auto& body = envelope.body;
   if (auto* weights = std::get_if<msg::Weights>(&body)) {
     handle(from, *weights, out);
@@ -108,6 +117,7 @@ void Participant::rejoin(Outbox& out) {
   spent_ = {};
   diverged_.reset();
   forget();
+  engine_ = make_engine();  // a work of the previous incarnation can still use the old one
   join(out);
 }
 
@@ -164,9 +174,8 @@ void Participant::handle(Address from, Incarnation incarnation, const msg::Refus
   }
   if (refused.reason == msg::Refused::Reason::gap &&
       (incarnation != incarnation_ || parameters_.keeps_earlier(from, refused.iteration)))
-    return;  // what was lost with a connection goes again when the link is told of, and this after
-             // it
-  // Anything else is a defect of this worker: better to end, and be evicted, than to train on.
+    return;  // on_link() sends the lost messages again, and this one after them
+  // Any other refusal is a defect of this worker, so it ends and is evicted.
   throw std::runtime_error(concat(from, " refused a message of ", address_of(id_), " as ",
                                   name_of(refused.reason), ": ", refused.text));
 }

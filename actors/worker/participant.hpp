@@ -1,10 +1,10 @@
 #pragma once
-// Participant: what workers that train a whole model and stages of pipelines have in common. It
-// joins and stops, pulls and pushes, and leases samples.
+// Participant: what a Worker and a Stage of a pipeline have in common. It joins and stops, pulls
+// and pushes, and leases samples.
 //
-//   joining --Start--> running --nothing to do, all acknowledged--> idle --Start--> running
-//      ^                  |                                           |
-//      +-- evicted -------+--Stop, all pushed and acknowledged--> stopped <--Stop--+
+//   joining --Start--> running --no samples, all acknowledged--> idle --Start--> running
+//      ^                  |                                        |
+//      +---- evicted -----+--Stop, all acknowledged--> stopped <--Stop
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -12,6 +12,7 @@
 
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
+#include "actors/worker/compute_engine.hpp"
 #include "actors/worker/lease_queue.hpp"
 #include "actors/worker/parameter_client.hpp"
 #include "core/text.hpp"
@@ -23,9 +24,9 @@ struct PlannedFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The participant that the job has in `id`'s place: a Worker, or a Stage. `life` counts, from 1,
-/// how often it has been started. Each life has incarnations of its own, as a participant that was
-/// evicted while it lives comes back under the next.
+/// The participant of the job with this id: a Worker, or a Stage. `life` counts its starts, from 1.
+/// Each life has its own range of incarnations, because a participant that is evicted while it
+/// runs joins again under the next incarnation.
 std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>& job, WorkerId id,
                                                std::uint32_t life = 1);
 
@@ -40,30 +41,30 @@ class Participant : public ProtocolRole {
 
   Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life);
 
-  /// It takes part, from `iteration` on.
+  /// A Start has come: `iteration` is the first one.
   virtual void started(Iteration iteration, Outbox& out) = 0;
-  /// Does whatever can be done next.
+  /// Takes all steps that are possible now.
   virtual void advance(Outbox& out) = 0;
-  /// Forgets the life that is over.
+  /// Forgets everything of the incarnation that has ended.
   virtual void forget() = 0;
-  /// Iterations below it are acknowledged by all shards of this participant.
+  /// All shards of this participant have acknowledged the iterations below.
   virtual Clock acknowledged() const = 0;
-  /// The same, as far as is known, of its whole pipeline.
+  /// The same for its whole pipeline, as far as it knows.
   virtual Clock trained() const { return acknowledged(); }
-  /// A message that only some participants take: false when this one does not.
+  /// Handles a message that only some participants accept; false if this one does not.
   virtual bool take(Address /*from*/, Envelope& /*envelope*/, Outbox&) { return false; }
 
-  /// Asks for samples beyond `started`, the next iteration to start, when it is time to.
+  /// Asks for samples beyond `started`, the next iteration to start, if it is time.
   void lease_beyond(Iteration started, Outbox& out);
   void say_idle(Outbox& out);
   void say_stopped(Outbox& out);
-  /// The loss of an iteration that is not pushed is not finite.
+  /// Reports a loss that is not finite. Its iteration is not pushed.
   void say_diverged(msg::Diverged diverged, Outbox& out);
-  /// Forgets this life and joins again under the next incarnation.
+  /// Joins again under the next incarnation.
   void rejoin(Outbox& out);
-  /// Tells the monitor, now or once in a while.
+  /// Reports to the monitor: now, or if the latest report is old enough.
   void report(bool now, Outbox& out);
-  /// Throws where the plan wants this fault in this iteration.
+  /// Throws if the plan has this fault in this iteration.
   template <class Kind>
   void fail_if_planned(Iteration iteration, std::string_view what) const;
   template <class T>
@@ -77,11 +78,12 @@ class Participant : public ProtocolRole {
   State state_ = State::joining;
   bool stopping_ = false;
   std::uint64_t start_ = 0;                // number of the last Start
-  std::optional<msg::Diverged> diverged_;  // waits for the Stop that must come
+  std::optional<msg::Diverged> diverged_;  // until the Stop that follows
+  std::shared_ptr<ComputeEngine> engine_;  // null when the job only counts costs
   ParameterClient parameters_;
   LeaseQueue leases_;
   msg::WorkerReport report_;
-  msg::WantLease spent_;  // its times and counts grow until it is sent
+  msg::WantLease spent_;  // collects times and counts until it is sent
 
  private:
   void on_envelope(Address from, Envelope& envelope, Outbox& out) final;
@@ -91,17 +93,19 @@ class Participant : public ProtocolRole {
   void handle(Address from, msg::Weights& weights, Outbox& out);
   void handle(Address from, const msg::Pushed& pushed, Outbox& out);
   void handle(Address from, Incarnation incarnation, const msg::Refused& refused, Outbox& out);
-  /// Asks to take part, and again until it is heard.
+  /// Sends Join, and repeats it until a Start comes.
   void join(Outbox& out);
-  /// Sends the WantLease that is open, with what was spent since the last.
+  /// Sends the pending WantLease, with the times and counts since the last one.
   void want_lease(Outbox& out);
+
+  std::shared_ptr<ComputeEngine> make_engine() const;
 
   Instant reported_at_;
 };
 
 template <class Kind>
 void Participant::fail_if_planned(Iteration iteration, std::string_view what) const {
-  if (life_of(incarnation_) > 1) return;  // once is enough
+  if (life_of(incarnation_) > 1) return;  // a fault happens once
   const bool planned =
       std::any_of(job_->faults.begin(), job_->faults.end(), [&](const plan::Fault& fault) {
         const auto* at = std::get_if<std::int64_t>(&fault.at);

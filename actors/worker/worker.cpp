@@ -5,16 +5,14 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "policies/balance/micro_batches.hpp"
 
 namespace leeway {
 
-Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
-    : Participant(std::move(job), id, life), buffers_(make_buffers()) {}
+using pipeline::OpKind;
 
-std::shared_ptr<StepBuffers> Worker::make_buffers() const {
-  if (job_->cost_only) return nullptr;
-  return std::make_shared<StepBuffers>(job_, id_);
-}
+Worker::Worker(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
+    : Participant(std::move(job), id, life) {}
 
 // ---- membership ----
 
@@ -24,32 +22,31 @@ void Worker::started(Iteration iteration, Outbox& out) {
 }
 
 void Worker::forget() {
-  step_.reset();
-  buffers_ = make_buffers();  // the old ones may still be computing
-  late_ = false;
+  work_.reset();
+  dropped_ = false;
 }
 
 bool Worker::take(Address from, Envelope& envelope, Outbox& out) {
-  const auto* late = std::get_if<msg::PushDropped>(&envelope.body);
-  if (!late) return false;
-  handle(from, *late, out);
+  const auto* dropped = std::get_if<msg::PushDropped>(&envelope.body);
+  if (!dropped) return false;
+  handle(from, *dropped, out);
   return true;
 }
 
-void Worker::handle(Address from, const msg::PushDropped& late, Outbox& out) {
-  if (from != kScheduler || !job_->consistency->drops_stragglers())
-    return refuse_malformed(from, late.next, "no round is closed without a worker here", out);
+void Worker::handle(Address from, const msg::PushDropped& dropped, Outbox& out) {
+  if (from != kScheduler || job_->consistency->spare() == 0)
+    return refuse_malformed(from, dropped.next, "no round is closed without a worker here", out);
   if (state_ != State::running) return;
-  // Parts that are not acknowledged are kept until their shards say that they may be forgotten.
-  if (step_ && step_->iteration() < late.next) late_ = true;
-  leases_.skip_to(late.next);  // its own samples came back, if no others
-  parameters_.forget_below(late.next);
-  next_ = std::max(next_, late.next);
+  // Buckets without an acknowledgement stay until their shards acknowledge them as dropped.
+  if (work_ && pushed_.iteration < dropped.next) dropped_ = true;
+  leases_.skip_to(dropped.next);  // the scheduler leases the skipped samples again
+  parameters_.forget_below(dropped.next);
+  next_ = std::max(next_, dropped.next);
   advance(out);
 }
 
 Clock Worker::acknowledged() const {
-  return parameters_.acknowledged(Clock(step_ ? step_->iteration().value() : next_.value()));
+  return parameters_.acknowledged(Clock(work_ ? pushed_.iteration.value() : next_.value()));
 }
 
 // ---- the iteration ----
@@ -60,96 +57,100 @@ void Worker::advance(Outbox& out) {
   if (state_ == State::idle || diverged_) return;
   lease_beyond(next_, out);
   if (leases_.leased(next_)) {
-    if (!parameters_.asked(next_) && (!step_ || job_->plan.prefetch)) pull(next_, out);
-    if (!step_ && parameters_.arrived(next_)) start_step(out);
-  } else if (leases_.no_data() && !step_ && parameters_.all_acknowledged()) {
+    if (!parameters_.asked(next_) && (!work_ || job_->plan.prefetch)) pull(next_, out);
+    if (!work_ && parameters_.arrived(next_)) start_iteration(out);
+  } else if (leases_.no_data() && !work_ && parameters_.all_acknowledged()) {
     say_idle(out);
   }
 }
 
 void Worker::stop_if_done(Outbox& out) {
-  if ((step_ && !late_) || !parameters_.all_acknowledged()) return;
-  if (step_) {  // late, and may still be computing: nobody waits for it
-    out.emit({.kind = Event::Kind::step_finished, .worker = id_, .iteration = step_->iteration()});
-    step_.reset();
+  if ((work_ && !dropped_) || !parameters_.all_acknowledged()) return;
+  if (work_) {  // no one needs the dropped iteration, so the worker does not wait for its end
+    out.emit({.kind = Event::Kind::step_finished, .worker = id_, .iteration = pushed_.iteration});
+    work_.reset();
   }
   say_stopped(out);
 }
 
 void Worker::pull(Iteration iteration, Outbox& out) {
-  const Iteration pushed = step_ ? step_->iteration() : next_;
+  const Iteration pushed = work_ ? pushed_.iteration : next_;
   parameters_.pull(iteration, Clock(pushed.value()), out);
 }
 
-StepSamples Worker::samples_of(const LeasedIteration& leased) const {
-  StepSamples taken{leased.epoch, {}};
-  if (job_->cost_only) {
-    taken.samples.assign(static_cast<std::size_t>(leased.samples()), 0);  // which is all the same
-  } else if (leased.samples() > 0) {
-    const auto order = job_->orders->of(leased.epoch);
-    taken.samples.assign(order->begin() + leased.begin, order->begin() + leased.end);
-  }
-  return taken;
-}
-
-void Worker::start_step(Outbox& out) {
+void Worker::start_iteration(Outbox& out) {
   const Iteration iteration = next_;
-  PulledWeights weights = parameters_.take(iteration);
+  PulledWeights pulled = parameters_.take(iteration);
   report_.wait += out.now() - waiting_since_;
   spent_.waited += out.now() - waiting_since_;
-  LeasedIteration leased = leases_.take();
+  const LeasedIteration leased = leases_.take();
   report_.epoch = leased.epoch;
-  const std::int64_t count = leased.samples();
+  const std::int64_t samples = leased.samples();
   out.emit(
-      {.kind = Event::Kind::step_started, .worker = id_, .iteration = iteration, .value = count});
+      {.kind = Event::Kind::step_started, .worker = id_, .iteration = iteration, .value = samples});
   fail_if_planned<plan::Throws>(iteration, "throws");
   next_ = iteration + 1;
-  step_since_ = out.now();
-  if (count == 0) {
+  computing_since_ = out.now();
+  if (samples == 0) {
     parameters_.push_empty(iteration, out);
     finish_iteration(iteration, 0, out);
     return;
   }
-  StepSamples samples = samples_of(leased);
-  pushed_ = {iteration, leased.weight(), static_cast<std::uint32_t>(count),
-             std::move(leased.applied)};
-  step_versions_ = std::move(weights.versions);
-  step_ = std::make_shared<Step>(job_, buffers_, iteration, std::move(samples),
-                                 std::move(weights.blobs), step_versions_);
-  out.compute(step_);
-  advance(out);  // a prefetch may go out now
+  pushed_ = {iteration, leased.weight(), static_cast<std::uint32_t>(samples), leased.applied};
+  work_ = std::make_shared<ComputeWork>(job_, id_, engine_, task_of(leased, std::move(pulled)));
+  out.compute(work_);
+  advance(out);  // a prefetch can start now
+}
+
+ComputeWork::Task Worker::task_of(const LeasedIteration& leased, PulledWeights pulled) const {
+  const auto weights = std::make_shared<DeviceWeights>(job_, std::move(pulled));
+  const std::int64_t count = micro_batches_of(job_->plan, leased.samples());
+  ComputeWork::Task task{.operations = {},
+                         .samples = leased.samples(),
+                         .micro_batches = count,
+                         .opens = true,
+                         .begins = true,
+                         .ends = true,
+                         .releases = true};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto micro_batch = make_micro_batch(*job_, leased, i, count, weights, pushed_.iteration);
+    task.operations.push_back({OpKind::forward, 0, micro_batch, {}});
+    task.operations.push_back({OpKind::backward, 0, micro_batch, {}});
+  }
+  return task;
 }
 
 void Worker::on_part(Work& work, int part, Outbox& out) {
-  if (&work != step_.get() || diverged_) return;  // of an earlier life, or given up
-  const bool last = part + 1 == step_->parts();
-  if (late_) {
+  if (&work != work_.get() || diverged_) return;  // of an earlier incarnation, or given up
+  const bool last = part + 1 == work_->parts();
+  const Iteration iteration = pushed_.iteration;
+  if (dropped_) {
     if (!last) return;
-    const Iteration iteration = step_->iteration();
-    step_.reset();
-    late_ = false;
+    work_.reset();
+    dropped_ = false;
     return finish_iteration(iteration, 0, out);
   }
-  if (!step_->diverged_layer().empty()) {
-    say_diverged({step_->iteration(), step_->loss(), step_->diverged_layer()}, out);
-    next_ = step_->iteration();  // it was not pushed
-    step_.reset();
+  if (!work_->diverged_layer().empty()) {
+    say_diverged({iteration, work_->result().loss, work_->diverged_layer()}, out);
+    next_ = iteration;  // it was not pushed
+    work_.reset();
     return advance(out);
   }
-  push_layer(step_->layer_of(part), out);
+  push_layers(part, out);
   if (!last) return;
-  const Iteration iteration = step_->iteration();
-  const auto samples = static_cast<std::int64_t>(step_->samples().samples.size());
-  report_.samples += static_cast<std::uint64_t>(samples);
-  report_.correct += static_cast<std::uint64_t>(step_->correct());
-  report_.loss_sum += step_->loss() * static_cast<double>(samples);
-  step_.reset();
+  const auto samples = std::int64_t{pushed_.samples};
+  report_.samples += pushed_.samples;
+  report_.correct += static_cast<std::uint64_t>(work_->result().correct);
+  report_.loss_sum += work_->result().loss * static_cast<double>(samples);
+  work_.reset();
   finish_iteration(iteration, samples, out);
 }
 
-void Worker::push_layer(int layer, Outbox& out) {
-  parameters_.push_layer(
-      pushed_, layer, step_versions_, [&](BlockId id) { return step_->take_gradient(id); }, out);
+void Worker::push_layers(int part, Outbox& out) {
+  const auto& versions = work_->last().micro_batch->weights->versions();
+  for (const int layer : work_->layers_of(part))
+    parameters_.push_layer(
+        pushed_, layer, versions, [&](BlockId id) { return work_->take_gradient(id); }, out);
   fail_if_planned<plan::Killed>(pushed_.iteration, "is killed");
 }
 
@@ -159,13 +160,13 @@ void Worker::finish_iteration(Iteration iteration, std::int64_t samples, Outbox&
             .iteration = iteration,
             .value = samples});
   waiting_since_ = out.now();
-  report_.compute += waiting_since_ - step_since_;
+  report_.compute += waiting_since_ - computing_since_;
   report_.clock = Clock(next_.value());
   if (samples > 0) {
     ++report_.iterations;
     ++spent_.iterations;
     spent_.samples += static_cast<std::uint64_t>(samples);
-    spent_.computed += waiting_since_ - step_since_;
+    spent_.computed += waiting_since_ - computing_since_;
   }
   report(false, out);
   advance(out);

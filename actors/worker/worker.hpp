@@ -1,15 +1,15 @@
 #pragma once
-// Worker: a participant that trains the whole model. It computes gradients and pushes them layer by
-// layer while backward goes on.
+// Worker: a participant that trains the whole model. It pushes gradients layer by layer while
+// backward goes on.
 //
-// While running it computes when it has samples and weights, waits for weights when it has samples
-// alone, and waits for the scheduler when it has neither.
+// A running worker with a lease pulls weights, and computes the iteration when they have arrived.
+// Without a lease it waits for the scheduler. It is not a one-stage pipeline, because one work
+// computes its whole iteration, and a round that closes without it makes it skip iterations.
+// Computing is the same for both (see ComputeWork).
 #include <memory>
-#include <optional>
-#include <vector>
 
+#include "actors/worker/compute_work.hpp"
 #include "actors/worker/participant.hpp"
-#include "actors/worker/step.hpp"
 
 namespace leeway {
 
@@ -26,26 +26,23 @@ class Worker final : public Participant {
   Clock acknowledged() const override;
   bool take(Address from, Envelope& envelope, Outbox& out) override;
 
-  void handle(Address from, const msg::PushDropped& late, Outbox& out);
+  void handle(Address from, const msg::PushDropped& dropped, Outbox& out);
   void stop_if_done(Outbox& out);
   void pull(Iteration iteration, Outbox& out);
-  void start_step(Outbox& out);
-  void push_layer(int layer, Outbox& out);
+  void start_iteration(Outbox& out);
+  /// The forward and backward of each micro-batch.
+  ComputeWork::Task task_of(const LeasedIteration& leased, PulledWeights pulled) const;
+  void push_layers(int part, Outbox& out);
   void finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out);
-  /// The samples at the positions that were leased.
-  StepSamples samples_of(const LeasedIteration& leased) const;
-  std::shared_ptr<StepBuffers> make_buffers() const;
-
-  std::shared_ptr<StepBuffers> buffers_;
-  bool late_ = false;  // nobody wants what is being computed any more
 
   Iteration next_;  // to start
-  std::shared_ptr<Step> step_;
-  PushedIteration pushed_;  // by that step
-  std::vector<Version> step_versions_;
+  // The iteration under computation; unused while work_ is null:
+  std::shared_ptr<ComputeWork> work_;
+  PushedIteration pushed_;
+  bool dropped_ = false;  // its round is closed: its gradients will not be pushed
 
   Instant waiting_since_;
-  Instant step_since_;
+  Instant computing_since_;
 };
 
 }  // namespace leeway

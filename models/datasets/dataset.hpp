@@ -1,6 +1,7 @@
 #pragma once
 // Dataset: numbered samples with targets, read in any order by many threads at once.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,5 +51,11 @@ struct TrainTest {
   std::shared_ptr<const Dataset> train;
   std::shared_ptr<const Dataset> test;
 };
+
+/// Makes the data set of a program, with the run's seed; called once per run.
+using DataFactory = std::function<Expected<TrainTest>(std::uint64_t seed)>;
+
+/// Makes plan::CustomData{name} known; a name registered again gets the new factory. Thread-safe.
+void register_data(const std::string& name, DataFactory factory);
 
 }  // namespace leeway

@@ -1,5 +1,7 @@
 #include "models/layers/activation.hpp"
 
+#include "kernels/executor.hpp"
+
 namespace leeway {
 
 void Relu::forward(const ForwardArgs& args) const {

@@ -1,5 +1,6 @@
 #pragma once
 // Relu, and Gelu, Tanh and Sigmoid: functions of single numbers, for samples of any shape.
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

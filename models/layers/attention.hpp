@@ -1,6 +1,7 @@
 #pragma once
 // Attention: causal, of several heads. A sample (T, 3 D) holds each token's queries, keys and
 // values side by side, D features each, as a linear layer before it writes them; (T, D) comes out.
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -1,6 +1,7 @@
 #include "models/layers/conv2d.hpp"
 
 #include "core/text.hpp"
+#include "kernels/executor.hpp"
 #include "models/layers/image.hpp"
 
 namespace leeway {

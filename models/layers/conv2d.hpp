@@ -1,5 +1,6 @@
 #pragma once
 // Conv2d: convolution of images; "weight" is (O, C / G, K, K), "bias" (O), as in PyTorch.
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

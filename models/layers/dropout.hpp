@@ -1,6 +1,7 @@
 #pragma once
 // Dropout: in training, zeroes numbers at random and scales up the rest; nothing in evaluation.
 #include "core/check.hpp"
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -1,6 +1,7 @@
 #pragma once
 // Embedding: each token of a sample (T) becomes a row of "weight" (V, D): (T, D).
 #include "core/text.hpp"
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -2,6 +2,7 @@
 // Flatten: samples of any shape become vectors, in the order of their shape: (C, H, W) for images,
 // which therefore move, since they lie channels last. Everything else lies in memory as a vector
 // already.
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -1,6 +1,7 @@
 #include "models/layers/linear.hpp"
 
 #include "core/text.hpp"
+#include "kernels/executor.hpp"
 
 namespace leeway {
 

@@ -1,6 +1,7 @@
 #pragma once
 // Linear: y = x W^T + b over the last axis of a sample; "weight" is (O, I), "bias" (O), as in
 // PyTorch.
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/text.hpp"
+#include "kernels/executor.hpp"
 #include "models/layers/activation.hpp"
 #include "models/layers/attention.hpp"
 #include "models/layers/conv2d.hpp"

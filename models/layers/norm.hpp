@@ -1,6 +1,7 @@
 #pragma once
 // BatchNorm and LayerNorm: activations to mean 0 and variance 1, then scaled by "weight" and
 // shifted by "bias", as in PyTorch.
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -1,5 +1,6 @@
 #include "models/layers/pool2d.hpp"
 
+#include "kernels/executor.hpp"
 #include "models/layers/image.hpp"
 
 namespace leeway {

@@ -1,5 +1,6 @@
 #pragma once
 // MaxPool2d and AvgPool2d: the largest, or the mean, of each window of an image.
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -2,6 +2,7 @@
 // Positions: adds row t of "weight" (T, D) to token t of a sample (T, D), so that the order of
 // tokens can be told.
 #include "core/text.hpp"
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -3,6 +3,7 @@
 // embedding's table (V, D) fits: (T, V), or (V). The table is used twice, as input and as output
 // (Press and Wolf 2017), and both uses train it.
 #include "core/text.hpp"
+#include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {

@@ -1,23 +1,28 @@
 #pragma once
-// Micro-batches: into how many pieces an iteration's samples are divided, and how large they are.
+// Micro-batches: how many an iteration's samples are divided into, and how large they are.
 //
-// An iteration of the plan's batch has plan.micro_batches of them. By speed an iteration may have
-// more samples: who has the whole model takes more micro-batches of the usual size then, and a
-// pipeline, whose schedule has plan.micro_batches of them, takes larger ones. Fewer samples give
-// fewer micro-batches, none of them larger than usual.
+// An iteration of the plan's batch has plan.micro_batches of them. With `--balance speed` an
+// iteration can have more samples. A worker with the whole model then computes more micro-batches
+// of the usual size. A pipeline, whose schedule fixes their number, computes larger ones. Fewer
+// samples give fewer micro-batches, none larger than usual.
 #include <cstdint>
 
 #include "plan/plan.hpp"
 
 namespace leeway {
 
-/// Samples of a micro-batch, at most, of an iteration that has the plan's batch: the usual size.
+/// The usual size: samples of a micro-batch, at most, in an iteration of the plan's batch.
 std::int64_t micro_batch_size(const Plan& plan);
 
-/// The most samples that a micro-batch of a pipeline ever has.
+/// The most samples that a micro-batch of a pipeline has.
 std::int64_t largest_micro_batch(const Plan& plan);
 
-/// Micro-batches of an iteration of so many samples. Pieces differ by a sample at most.
+/// Micro-batches of an iteration of `samples` samples.
 std::int64_t micro_batches_of(const Plan& plan, std::int64_t samples);
+
+/// The first sample of micro-batch `index` of `count`. Sizes differ by one sample at most.
+inline std::int64_t first_sample(std::int64_t samples, std::int64_t index, std::int64_t count) {
+  return samples * index / count;
+}
 
 }  // namespace leeway

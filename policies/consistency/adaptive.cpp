@@ -5,7 +5,7 @@
 namespace leeway {
 namespace {
 
-/// Eleven days. Larger times count as this, so that no sum over all workers overflows.
+/// Eleven days. Longer times are cut to this, so that no sum over all workers overflows.
 constexpr std::int64_t kLongest = 1'000'000'000'000;
 
 std::int64_t bounded_us(std::int64_t us) {
@@ -49,7 +49,7 @@ void AdaptiveBound::raise(std::int64_t by) {
 void AdaptiveBound::lower() {
   quiet_ = 0;
   if (bound_ == low_) return;
-  if (on_trial_) patience_ = kLeastPatience;  // the last lowering was right
+  if (on_trial_) patience_ = kLeastPatience;  // the last fall has lasted
   on_trial_ = true;
   --bound_;
 }

@@ -1,11 +1,11 @@
 #pragma once
-// Adaptive: a staleness bound that moves in a range, by how much the workers wait for each other.
+// Adaptive: a staleness bound that moves in a range, by how long the workers wait for each other.
 //
-// Leeway costs: old weights, more memory under cuts. It pays where workers would otherwise wait, so
-// the bound goes up while they do and down while they do not. Source of the idea that a bound is
-// found within a range while training runs: Zhao et al., "Dynamic Stale Synchronous Parallel
-// Distributed Training for Deep Learning", ICDCS 2019; there the server predicts from the times of
-// pushes by how much the fastest worker may run ahead, here the scheduler looks at waits.
+// A larger bound means older weights and more memory during snapshots. It pays only while workers
+// would wait. So the bound rises while they wait and falls while they do not. Zhao et al., "Dynamic
+// Stale Synchronous Parallel Distributed Training for Deep Learning", ICDCS 2019, also find the
+// bound within a range while training runs. Their server predicts from the times of pushes how far
+// the fastest worker may run ahead; here the scheduler measures waits.
 #include <cstdint>
 #include <span>
 
@@ -13,7 +13,7 @@
 
 namespace leeway {
 
-/// The range, as the shards see it: they begin with its low end.
+/// The range. Shards begin with its low end.
 class Adaptive final : public Consistency {
  public:
   Adaptive(std::int64_t low, std::int64_t high) : low_(low), high_(high) {}
@@ -25,30 +25,32 @@ class Adaptive final : public Consistency {
   std::int64_t low_, high_;
 };
 
-/// What a worker did in an interval. All 0 or more.
+/// A worker's interval. All numbers are 0 or more.
 struct WorkerTime {
   std::int64_t iterations = 0;
-  std::int64_t waited_us = 0;  // between two computations, for whatever reason
+  std::int64_t waited_us = 0;  // between two computations, for any reason
   std::int64_t computed_us = 0;
 };
 
-/// Decides where in its range the bound is, interval by interval. Integers alone.
+/// Places the bound in its range, interval by interval, with integers only.
 ///
-/// Every worker waits a while between two computations, for messages and updates, whatever the
-/// bound is. The one that waits least an iteration waits for nobody, so what the others wait beyond
-/// that is taken to be for each other:
+/// Under any bound, every worker waits for messages and updates between two computations. The
+/// worker with the shortest wait per iteration is taken to wait for nothing else. All longer waits
+/// count as lost to other workers:
 ///
 ///   lost = sum over workers of (waited - iterations * least waited an iteration)
 ///   share = lost / sum over workers of (waited + computed)
 ///
-/// Above kRaiseAbove percent the bound goes up by one, above kRaiseFastAbove by half of itself and
-/// one. Below kLowerBelow percent, for some intervals in a row, it goes down by one. In between it
-/// stays. Where lowering is followed by raising before it has been lowered again, the lower bound
-/// was too low: the next lowering takes twice as many quiet intervals, up to kMostPatience, until
-/// one is not taken back. So a bound that suits the run is left alone, and seldom tried.
+/// - share > kRaiseFastAbove percent: the bound rises by half of itself and one;
+/// - share > kRaiseAbove percent: it rises by one;
+/// - share < kLowerBelow percent for some intervals in a row: it falls by one.
 ///
-/// A worker that is slow for ever makes the others wait under any bound. The bound then goes to the
-/// high end and stays there: what helps is to give that worker fewer samples, see balance.
+/// If the bound rises again right after a fall, the lower bound was too low. The next fall then
+/// takes twice as many quiet intervals, up to kMostPatience, until one fall lasts. So the bound
+/// does not flap.
+///
+/// A worker that is always slow makes the others wait under any bound. The bound then stays at the
+/// high end. Such a worker needs fewer samples (policies/balance).
 class AdaptiveBound {
  public:
   static constexpr std::int64_t kRaiseAbove = 10, kRaiseFastAbove = 25, kLowerBelow = 3;
@@ -58,8 +60,8 @@ class AdaptiveBound {
   AdaptiveBound(std::int64_t low, std::int64_t high) : low_(low), high_(high), bound_(low) {}
 
   std::int64_t bound() const { return bound_; }
-  /// Takes in an interval and returns the bound from now on. Workers without iterations have no
-  /// say.
+  /// Takes in an interval and returns the bound that follows. Workers without iterations do not
+  /// count.
   std::int64_t next(std::span<const WorkerTime> workers);
 
  private:
@@ -69,10 +71,10 @@ class AdaptiveBound {
   std::int64_t low_, high_, bound_;
   std::int64_t patience_ = kLeastPatience;
   std::int64_t quiet_ = 0;  // intervals in a row
-  bool on_trial_ = false;   // lowered, and neither raised nor lowered since
+  bool on_trial_ = false;   // the last move was a fall
 };
 
-/// Percent of the workers' time that went into waiting for each other, 0 to 100.
+/// The percentage of the workers' time that was lost, 0 to 100.
 std::int64_t percent_lost(std::span<const WorkerTime> workers);
 
 }  // namespace leeway

@@ -1,5 +1,5 @@
 #pragma once
-// Asynchronous parallel: nobody ever waits, and nothing bounds the age of the weights.
+// Asynchronous parallel: no worker waits for another, and the age of the weights has no bound.
 // Source: Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.1.
 #include "policies/consistency/consistency.hpp"
 

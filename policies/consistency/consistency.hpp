@@ -1,6 +1,8 @@
 #pragma once
-// Consistency: who waits. Integers in, decision out; nothing else in the system decides it.
+// Consistency: which pulls wait, and which pushes make an update. Nothing else decides that.
 //
+// A policy only knows integers. The roles carry its decisions out: actors/shard/apply_policy.hpp
+// for pushes, actors/scheduler/lease_book.hpp for leases.
 // Source: Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter
 // Server", NIPS 2013, section 3.
 #include <cstdint>
@@ -14,13 +16,13 @@
 
 namespace leeway {
 
-/// A staleness bound that never makes anybody wait.
+/// A staleness bound under which no pull waits for another worker.
 inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 
 /// The staleness rule. A pull for `iteration` that carries `own_clock` may be answered iff
 ///   iteration - min_clock <= bound   and   clock >= own_clock,
 /// where `clock` is the asking worker's clock at the shard and `min_clock` the least clock of the
-/// live participants there. The second half makes it harmless that a pull overtakes a push.
+/// live participants there. Because of the second condition, a pull may overtake a push.
 constexpr bool may_start(Iteration iteration, Clock min_clock, Clock clock, Clock own_clock,
                          std::int64_t bound) {
   if (clock < own_clock && !planted(Mutant::own_pushes_not_awaited)) return false;
@@ -32,21 +34,26 @@ class Consistency {
  public:
   virtual ~Consistency() = default;
   virtual std::string_view name() const = 0;
-  /// The staleness bound s for `iteration`; kUnbounded for none. Where the scheduler moves it, this
-  /// is what holds until it announces another.
+  /// The staleness bound s of `iteration`, until the scheduler announces another; kUnbounded if
+  /// there is no bound.
   virtual std::int64_t bound(Iteration iteration) const = 0;
-  /// The largest that the bound may become.
+  /// The largest bound that the scheduler may announce.
   virtual std::int64_t largest_bound() const { return bound(Iteration()); }
-  /// True when pushes wait for their whole round, are summed in worker order and applied once;
-  /// false when each is applied on arrival.
+  bool has_moving_bound() const { return bound(Iteration()) < largest_bound(); }
+  /// True if the pushes of an iteration are a round: summed in worker order and applied as one
+  /// update. False if each push is applied on arrival.
   virtual bool by_rounds() const { return false; }
-  /// By rounds: true when a round is closed with the first pushes of it, and late ones are dropped.
-  virtual bool drops_stragglers() const { return false; }
-  /// By rounds: of `live` workers with samples, how many pushes make a round.
-  virtual std::size_t contributors(std::size_t live) const { return live; }
+  /// The number of workers that a round does not wait for. Their pushes are dropped, and their
+  /// samples are leased again.
+  virtual std::uint32_t spare() const { return 0; }
 };
 
-/// By the plan.
+/// The number of pushes that close a round in which `live` workers have samples.
+constexpr std::size_t round_contributors(std::size_t live, std::size_t spare) {
+  return live > spare ? live - spare : 1;
+}
+
+/// The policy that the plan names.
 std::unique_ptr<Consistency> make_consistency(const plan::Consistency& spec);
 
 }  // namespace leeway

@@ -37,7 +37,7 @@ class Optimizer {
   void update(Executor& on, const kernels::UpdateBuffers& buffers, const UpdateSize& size) const;
 };
 
-/// By the plan; the catalogue in policies/catalogue.hpp lists all.
+/// By the plan.
 std::unique_ptr<Optimizer> make_optimizer(const plan::Optimizer& spec);
 
 }  // namespace leeway

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kNot = -1;
 
-/// Follows one stage's operations in their order.
+/// Follows the operations of one stage in order.
 class StageChecker {
  public:
   StageChecker(const Table& table, int stage)
@@ -29,7 +29,7 @@ class StageChecker {
   }
 
  private:
-  /// How far a micro-batch has come in a chunk.
+  /// The state of a micro-batch in a chunk.
   struct Run {
     int version = kNot;  // of its forward
     bool input = false, weights = false;
@@ -92,10 +92,11 @@ class StageChecker {
       if (run.input) return wrong(op, "goes backward again; drop it");
       run.input = true;
     }
-    if (op.kind == OpKind::backward_input) use_.open_halves = std::max(use_.open_halves, ++open_);
-    if (op.kind == OpKind::backward_weights) --open_;
+    if (op.kind == OpKind::backward_input)
+      use_.pending_backwards = std::max(use_.pending_backwards, ++pending_);
+    if (op.kind == OpKind::backward_weights) --pending_;
     if (gives_weight_gradient(op.kind)) {
-      if (!run.input) return wrong(op, "comes before the backward for the inputs; swap them");
+      if (!run.input) return wrong(op, "comes before the backward for inputs; swap them");
       if (run.weights) return wrong(op, "goes backward again; drop it");
       const int next = made(op.chunk);
       if (op.micro_batch / table_.micro_batches != next)
@@ -123,8 +124,8 @@ class StageChecker {
     return {};
   }
 
-  /// Every update has all of its gradients, and they have theirs: so all is there when all updates
-  /// are.
+  /// update() requires all gradients, and they require their forwards. So all operations are there
+  /// if all updates are.
   Status all_done() {
     for (int chunk = 0; chunk < table_.chunks; ++chunk)
       if (made(chunk) < table_.updates)
@@ -134,8 +135,8 @@ class StageChecker {
     return {};
   }
 
-  /// Versions that are alive after each operation: from when they are made until the last operation
-  /// that reads them, and the newest in any case.
+  /// Most versions alive at once. A version lives from its update to the last operation that reads
+  /// it; the newest is always alive.
   int most_versions(const std::vector<Op>& ops) const {
     int most = 1;
     for (int chunk = 0; chunk < table_.chunks; ++chunk) {
@@ -149,7 +150,7 @@ class StageChecker {
         if (op.chunk != chunk) continue;
         const auto version = static_cast<std::size_t>(op.version);
         if (op.kind == OpKind::update) {
-          // What nobody reads any more makes room for it.
+          // A version without later readers ends before the new one begins.
           if (last_read[static_cast<std::size_t>(newest)] < i) --alive;
           newest = op.version;
           most = std::max(most, ++alive);
@@ -167,7 +168,7 @@ class StageChecker {
   std::vector<Run> runs_;
   std::vector<int> made_;  // per chunk: updates so far
   int alive_ = 0;
-  int open_ = 0;
+  int pending_ = 0;
   StageUse use_;
 };
 
@@ -177,14 +178,15 @@ Expected<CheckedTable> check(const Table& table, int channel_bound) {
   const auto stages = static_cast<std::size_t>(table.stages);
   if (table.ops.size() != stages || table.version_lag.size() != stages)
     return Error{concat("a table of ", stages, " stages has operations of ", table.ops.size(),
-                        " and promises of ", table.version_lag.size(), "; give one of each stage")};
+                        " and version lags of ", table.version_lag.size(),
+                        "; give one of each per stage")};
   CheckedTable checked;
   for (int stage = 0; stage < table.stages; ++stage) {
     const auto use = StageChecker(table, stage).check();
     if (!use) return use.error();
     checked.stages.push_back(*use);
   }
-  const Costs costs = Costs::equal(table.parts(), {});
+  const Costs costs = Costs::equal(table.model_chunks(), {});
   if (const auto played = play(table, costs, channel_bound); !played) return played.error();
   const auto bound = least_channel_bound(table);
   if (!bound) return bound.error();

@@ -1,5 +1,5 @@
 #pragma once
-// check: what a table promises, looked at operation by operation, without knowing its schedule.
+// check: verifies a table operation by operation, without knowing its schedule.
 #include <vector>
 
 #include "core/expected.hpp"
@@ -8,33 +8,34 @@
 
 namespace leeway::pipeline {
 
-/// What a stage keeps, at the worst moment of its table.
+/// The most that a stage keeps at once.
 struct StageUse {
-  /// Forwards whose gradient for the weights is not done, all chunks added up.
+  /// Forwards without their backward for weights, over all chunks.
   int activations = 0;
-  /// Backwards for the inputs whose half for the weights is not done, between two operations.
-  int open_halves = 0;
-  /// Weights of the chunk with most: the newest, and each older one that an operation still reads.
+  /// Backwards for inputs without their backward for weights, between two operations.
+  int pending_backwards = 0;
+  /// Versions of the weights, in the chunk with the most: the newest one, and older ones that later
+  /// operations read.
   int versions = 1;
-  /// Updates between the weights that a gradient was computed on and those that it is applied to.
+  /// Updates between the weights of a gradient's computation and those that it is applied to.
   int version_lag = 0;
   bool operator==(const StageUse&) const = default;
 };
 
 struct CheckedTable {
   std::vector<StageUse> stages;
-  int channel_bound = 1;  // the least that does
+  int channel_bound = 1;  // the smallest that does not deadlock
 };
 
-/// Whether, on every stage and for each of its chunks,
-///  - each micro-batch goes forward once, and after that backward once, as a whole or in halves,
-///    that for the inputs first;
-///  - a backward reads the version that its forward has read, which the stage had made by then, and
-///    which is no older than the table promises;
-///  - each update comes once, after all gradients of its micro-batches and before any of later
-///    ones, and makes the next version;
-/// and whether all stages together come to their end with channels of `channel_bound` messages (see
-/// play.hpp). The error names the stage, the operation by its number, and what would be right.
+/// Checks, on each stage and for each of its chunks:
+///  - Each micro-batch goes forward once, and later backward once: in one operation, or with a
+///    backward for inputs and then a backward for weights.
+///  - A backward reads the version of its forward. The stage had made that version before the
+///    forward, and it is no older than Table::version_lag.
+///  - Each update comes once, after all gradients of its micro-batches and before those of later
+///    ones, and makes the next version.
+/// Also checks that all stages finish with channels of `channel_bound` messages (see play.hpp). The
+/// error names the stage, the number of the operation, and a remedy.
 Expected<CheckedTable> check(const Table& table, int channel_bound = kUnboundedChannel);
 
 }  // namespace leeway::pipeline

@@ -26,8 +26,8 @@ Endless endless(const Spec& spec, int stage) {
   Spec one = spec;
   one.updates = 1;
   if (!(*schedule)->asynchronous()) return {{}, (*schedule)->stage(one, stage), {}, 0};
-  // Two tables that are one update apart, both long enough that versions have begun to grow evenly:
-  // they agree until the shorter one begins to drain, and end alike.
+  // Two tables that differ by one update, both long enough to reach the steady state. They agree
+  // until the shorter one begins to drain, and have the same end.
   Spec shorter = spec;
   shorter.updates = 2 * (spec.stages - 1) / spec.micro_batches + 2;
   Spec longer = shorter;

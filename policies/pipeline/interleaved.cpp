@@ -8,7 +8,7 @@ namespace leeway::pipeline {
 
 namespace {
 
-/// Forwards that a stage does before its first backward.
+/// Forwards before a stage's first backward.
 int forwards_ahead(const Spec& spec, int stage) {
   const int behind = spec.stages - stage - 1;
   const int ahead = spec.chunks == 1 ? behind : 2 * behind + (spec.chunks - 1) * spec.stages;
@@ -22,7 +22,7 @@ Op forward_at(const Spec& spec, int k) {
   return {OpKind::forward, k / group * spec.stages + k % spec.stages, k % group / spec.stages, 0};
 }
 
-/// The k-th backward: the same, the last chunk first.
+/// The k-th backward: the same order, from the last chunk to the first.
 Op backward_at(const Spec& spec, int k) {
   Op op = forward_at(spec, k);
   op.kind = OpKind::backward;

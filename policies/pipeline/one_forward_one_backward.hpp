@@ -1,6 +1,5 @@
 #pragma once
-// 1F1B: a stage begins with as many forwards as there are stages behind it, and then does one
-// forward and one backward in turn.
+// 1F1B: a stage begins with one forward per later stage, and then alternates forward and backward.
 //
 // Source: Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", ICML 2021, section
 // 3.2 (PipeDream-Flush); Fan et al., "DAPPLE: A Pipelined Data Parallel Approach for Training Large
@@ -9,7 +8,7 @@
 
 namespace leeway::pipeline {
 
-/// Bubble (S - 1) / (M + S - 1), as fill-drain's; stage s keeps the activations of min(M, S - s)
+/// Bubble (S - 1) / (M + S - 1), as for gpipe; stage s keeps the activations of min(M, S - s)
 /// micro-batches.
 class OneForwardOneBackward final : public Schedule {
  public:

@@ -12,33 +12,33 @@ namespace leeway::pipeline {
 
 namespace {
 
-/// The dynamic programme: tables over (parts so far, pieces that they cover).
+/// Dynamic programming over (number of chunks, pieces that they cover).
 class Search {
  public:
   explicit Search(const PartitionCosts& costs, bool within_memory)
       : costs_(costs),
-        parts_(costs.parts()),
+        chunks_(costs.chunks()),
         pieces_(costs.pieces()),
         within_memory_(within_memory) {}
 
-  /// The ends of the best split's parts; empty if none fits.
+  /// The ends of the best split's chunks; empty if no split fits.
   std::vector<int> best() const {
     const std::int64_t pace =
-        least([&](int part, int first, int end) { return costs_.pace(part, first, end); });
+        least([&](int chunk, int first, int end) { return costs_.pace(chunk, first, end); });
     return pace == kNoLimit ? std::vector<int>() : fewest_bytes(pace);
   }
 
-  /// The least, over all splits, of the most that `of(part, first, end)` is for any part.
+  /// The minimum over all splits of the maximum of `of(chunk, first, end)` over its chunks.
   template <class Of>
   std::int64_t least(Of of) const {
     Row before = start();
-    for (int part = 0; part < parts_; ++part) {
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
       Row after(before.size(), kNoLimit);
-      each(part, [&](int first, int end) {
+      each(chunk, [&](int first, int end) {
         const std::int64_t so_far = before[at(first)];
         if (so_far >= after[at(end)]) return;
-        const std::int64_t most = std::max(so_far, of(part, first, end));
-        if (most < after[at(end)] && fits(part, first, end)) after[at(end)] = most;
+        const std::int64_t most = std::max(so_far, of(chunk, first, end));
+        if (most < after[at(end)] && fits(chunk, first, end)) after[at(end)] = most;
       });
       before = std::move(after);
     }
@@ -48,32 +48,32 @@ class Search {
  private:
   using Row = std::vector<std::int64_t>;
 
-  bool fits(int part, int first, int end) const {
-    return !within_memory_ || costs_.fits(part, first, end);
+  bool fits(int chunk, int first, int end) const {
+    return !within_memory_ || costs_.fits(chunk, first, end);
   }
 
-  /// Of the splits of that pace, the one that sends the fewest bytes; of several, the one whose
-  /// last cut comes first, then the one before.
+  /// Among the splits of that pace, the one that sends the fewest bytes. Among equals, the one
+  /// whose last chunk begins first, then the one whose second to last chunk does.
   std::vector<int> fewest_bytes(std::int64_t pace) const {
     std::vector<Row> bytes{start()};
-    std::vector<std::vector<int>> cut;
-    for (int part = 0; part < parts_; ++part) {
+    std::vector<std::vector<int>> best_first;
+    for (int chunk = 0; chunk < chunks_; ++chunk) {
       bytes.emplace_back(bytes.front().size(), kNoLimit);
-      cut.emplace_back(bytes.front().size(), 0);
-      const Row& before = bytes[at(part)];
+      best_first.emplace_back(bytes.front().size(), 0);
+      const Row& before = bytes[at(chunk)];
       Row& after = bytes.back();
-      each(part, [&](int first, int end) {
+      each(chunk, [&](int first, int end) {
         const std::int64_t so_far = before[at(first)];
-        if (so_far == kNoLimit || costs_.pace(part, first, end) > pace) return;
+        if (so_far == kNoLimit || costs_.pace(chunk, first, end) > pace) return;
         const std::int64_t sent = so_far + costs_.bytes_into(first);
-        if (sent >= after[at(end)] || !fits(part, first, end)) return;
+        if (sent >= after[at(end)] || !fits(chunk, first, end)) return;
         after[at(end)] = sent;
-        cut.back()[at(end)] = first;
+        best_first.back()[at(end)] = first;
       });
     }
-    std::vector<int> ends(at(parts_), pieces_);
-    for (int part = parts_ - 1; part > 0; --part)
-      ends[at(part) - 1] = cut[at(part)][at(ends[at(part)])];
+    std::vector<int> ends(at(chunks_), pieces_);
+    for (int chunk = chunks_ - 1; chunk > 0; --chunk)
+      ends[at(chunk) - 1] = best_first[at(chunk)][at(ends[at(chunk)])];
     return ends;
   }
 
@@ -84,19 +84,19 @@ class Search {
   }
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  /// All that a part may be, so that one piece or more is left for each other one.
+  /// All ranges of a chunk that leave at least one piece for each other chunk.
   template <class Visit>
-  void each(int part, Visit visit) const {
-    const int behind = parts_ - part - 1;
-    for (int end = part + 1; end <= pieces_ - behind; ++end) {
+  void each(int chunk, Visit visit) const {
+    const int behind = chunks_ - chunk - 1;
+    for (int end = chunk + 1; end <= pieces_ - behind; ++end) {
       if (behind == 0 && end < pieces_) continue;
-      for (int first = part; first < end; ++first)
-        if (part > 0 || first == 0) visit(first, end);
+      for (int first = chunk; first < end; ++first)
+        if (chunk > 0 || first == 0) visit(first, end);
     }
   }
 
   const PartitionCosts& costs_;
-  const int parts_, pieces_;
+  const int chunks_, pieces_;
   const bool within_memory_;
 };
 
@@ -114,16 +114,16 @@ Status check_problem(const PartitionProblem& problem) {
   if (spec.stages * spec.chunks <= pieces) return {};
   if (spec.stages <= pieces)
     return Error{concat("chunks: ", spec.chunks, " on each of ", spec.stages,
-                        " stages are too many for a model that can be cut into ", pieces,
+                        " stages are too many for a model that can be split into ", pieces,
                         pieces == 1 ? " piece" : " pieces", "; give --chunks ",
                         pieces / spec.stages)};
-  return Error{concat("stages: ", spec.stages, " are too many for a model that can be cut into ",
+  return Error{concat("stages: ", spec.stages, " are too many for a model that can be split into ",
                       pieces, pieces == 1 ? " piece" : " pieces", "; give --stages ", pieces)};
 }
 
-/// The best split that fits; empty if there is none.
+/// The best split that fits; empty if no split fits.
 std::vector<int> best_that_fits(const PartitionCosts& costs, int chunks) {
-  // With several chunks, what a stage needs depends on more than one part, so it is looked at last.
+  // With several chunks per stage, memory depends on all of them, so it is checked last.
   auto ends = Search(costs, chunks == 1).best();
   if (!ends.empty() && !costs.all_fit(ends)) ends.clear();
   return ends;
@@ -140,13 +140,13 @@ bool are_alike(const std::vector<DeviceSpec>& devices) {
   });
 }
 
-/// Memory with which some split fits: one figure for all devices.
+/// The smallest memory, the same for all devices, with which a split fits.
 std::int64_t least_memory(const PartitionProblem& problem) {
   const PartitionCosts costs(problem);
   const Search search(costs, false);
   if (problem.spec.chunks == 1)
     return search.least(
-        [&](int part, int first, int end) { return costs.memory(part, first, end).total(); });
+        [&](int chunk, int first, int end) { return costs.memory(chunk, first, end).total(); });
   std::int64_t most = 0;
   for (const auto& memory : costs.evaluate(search.best()).memory)
     most = std::max(most, memory.total());
@@ -156,7 +156,7 @@ std::int64_t least_memory(const PartitionProblem& problem) {
 using Units = std::array<const char*, 4>;
 constexpr Units kInWords{" bytes", " kB", " MB", " GB"}, kInFlag{"", "kB", "MB", "GB"};
 
-/// In the largest unit that loses less than a hundredth.
+/// In the largest unit that keeps two digits.
 std::string size(std::int64_t bytes, const Units& units, bool round_up) {
   std::size_t unit = 0;
   for (; bytes >= 100'000 && unit + 1 < units.size(); ++unit)
@@ -164,7 +164,7 @@ std::string size(std::int64_t bytes, const Units& units, bool round_up) {
   return concat(bytes, units[unit]);
 }
 
-/// What would do instead: another schedule, more stages, more memory.
+/// Settings that work: another schedule, more stages, more memory.
 std::string remedies(const PartitionProblem& problem) {
   std::vector<std::string> out;
   PartitionProblem other = problem;
@@ -174,7 +174,7 @@ std::string remedies(const PartitionProblem& problem) {
   constexpr int kMoreStages = 16;
   other = problem;
   for (int more = 1; are_alike(problem.devices) && more <= kMoreStages; ++more) {
-    // Only devices that are alike can be given more of.
+    // Adding stages requires devices that are alike.
     other.spec.stages = problem.spec.stages + more;
     other.devices.push_back(problem.devices.front());
     if (!works(other)) continue;
@@ -185,7 +185,7 @@ std::string remedies(const PartitionProblem& problem) {
   return join(out, ", or ");
 }
 
-/// The first stage that does not fit into its device.
+/// Names the first stage that does not fit into its device.
 Error does_not_fit(const PartitionProblem& problem, const Partition& partition,
                    const std::string& advice) {
   for (std::size_t stage = 0; stage < problem.devices.size(); ++stage) {
@@ -193,7 +193,7 @@ Error does_not_fit(const PartitionProblem& problem, const Partition& partition,
     const std::int64_t there = problem.devices[stage].memory_bytes;
     if (needed <= there) continue;
     return Error{concat("stage ", stage, " (layers ",
-                        text_of(partition.parts[stage], problem.pieces),
+                        text_of(partition.chunks[stage], problem.pieces),
                         problem.spec.chunks > 1 ? " and its other chunks" : "", ") needs ",
                         size(needed, kInWords, true), " with ", problem.spec.schedule,
                         ", and its device has ", size(there, kInWords, false), "; ", advice)};
@@ -206,9 +206,9 @@ Error does_not_fit(const PartitionProblem& problem, const Partition& partition,
 
 Costs Partition::costs() const {
   Costs costs;
-  for (const Part& part : parts) {
-    costs.parts.push_back(part.ns);
-    if (costs.links.size() + 1 < parts.size()) costs.links.push_back(part.link_ns);
+  for (const PieceRange& chunk : chunks) {
+    costs.chunks.push_back(chunk.ns);
+    if (costs.links.size() + 1 < chunks.size()) costs.links.push_back(chunk.link_ns);
   }
   return costs;
 }
@@ -225,12 +225,13 @@ Expected<Partition> best_partition(const PartitionProblem& problem) {
 Expected<Partition> partition_at(const PartitionProblem& problem, const std::vector<int>& ends) {
   if (auto good = check_problem(problem); !good) return good.error();
   const Spec& spec = problem.spec;
-  const auto parts = static_cast<std::size_t>(spec.stages * spec.chunks);
-  if (ends.size() != parts)
-    return Error{concat(
-        "the split has ", ends.size(), ends.size() == 1 ? " part" : " parts", ", and ", spec.stages,
-        " stages with ", spec.chunks, spec.chunks == 1 ? " chunk" : " chunks", " each make ", parts,
-        "; give as many parts, or --stages ", ends.size() / static_cast<std::size_t>(spec.chunks))};
+  const auto chunks = static_cast<std::size_t>(spec.stages * spec.chunks);
+  if (ends.size() != chunks)
+    return Error{concat("the split has ", ends.size(), ends.size() == 1 ? " chunk" : " chunks",
+                        ", and ", spec.stages, " stages with ", spec.chunks,
+                        spec.chunks == 1 ? " chunk" : " chunks", " each make ", chunks,
+                        "; give as many chunks, or --stages ",
+                        ends.size() / static_cast<std::size_t>(spec.chunks))};
   for (std::size_t i = 0; i < ends.size(); ++i)
     LW_CHECK(ends[i] > (i == 0 ? 0 : ends[i - 1]) &&
                  (i + 1 < ends.size() || ends[i] == static_cast<int>(problem.pieces.size())),

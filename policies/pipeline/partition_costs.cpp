@@ -39,7 +39,7 @@ bool in_range(const Piece& piece) {
 }  // namespace
 
 PartitionCosts::PartitionCosts(const PartitionProblem& problem) : problem_(problem), sums_(1) {
-  for (const std::int64_t bytes : {problem.input_bytes, problem.told_bytes, problem.label_bytes})
+  for (const std::int64_t bytes : {problem.input_bytes, problem.key_bytes, problem.label_bytes})
     LW_CHECK(bytes >= 0 && bytes <= kMostOfPiece, bytes);
   for (int stage = 0; stage < problem.spec.stages; ++stage)
     counts_.push_back(stage_counts(problem.spec, stage));
@@ -53,11 +53,11 @@ PartitionCosts::PartitionCosts(const PartitionProblem& problem) : problem_(probl
     working_[0].push_back(piece.working_bytes);
   }
   for (std::size_t width = 1; 2 * width <= problem.pieces.size(); width *= 2) {
-    const auto& half = working_.back();
-    std::vector<std::int64_t> whole;
+    const auto& narrow = working_.back();
+    std::vector<std::int64_t> wide;
     for (std::size_t i = 0; i + 2 * width <= problem.pieces.size(); ++i)
-      whole.push_back(std::max(half[i], half[i + width]));
-    working_.push_back(std::move(whole));
+      wide.push_back(std::max(narrow[i], narrow[i + width]));
+    working_.push_back(std::move(wide));
   }
 }
 
@@ -69,10 +69,10 @@ std::int64_t PartitionCosts::working(int first, int end) const {
                   most[static_cast<std::size_t>(end) - (std::size_t{1} << level)]);
 }
 
-OpCosts PartitionCosts::time(int part, int first, int end) const {
+OpCosts PartitionCosts::time(int chunk, int first, int end) const {
   const OpCosts& a = sums(first).ns;
   const OpCosts& b = sums(end).ns;
-  const std::int64_t speed = problem_.devices[static_cast<std::size_t>(stage_of(part))].speed;
+  const std::int64_t speed = problem_.devices[static_cast<std::size_t>(stage_of(chunk))].speed;
   const auto on_device = [&](std::int64_t ns) { return scaled(ns, kUnitSpeed, speed); };
   return {on_device(b.forward - a.forward), on_device(b.backward_input - a.backward_input),
           on_device(b.backward_weights - a.backward_weights), on_device(b.update - a.update)};
@@ -87,21 +87,22 @@ std::int64_t PartitionCosts::bytes_into(int first) const {
   return first == 0 ? 0 : piece(first - 1).output_bytes;
 }
 
-std::int64_t PartitionCosts::pace(int part, int first, int end) const {
-  return std::max(time(part, first, end).of_micro_batch(), 2 * link_time(bytes_into(first)));
+std::int64_t PartitionCosts::pace(int chunk, int first, int end) const {
+  return std::max(time(chunk, first, end).of_micro_batch(), 2 * link_time(bytes_into(first)));
 }
 
-ChunkMemory PartitionCosts::needs(int part, int first, int end) const {
-  const auto stage = static_cast<std::size_t>(stage_of(part));
+ChunkMemory PartitionCosts::needs(int chunk, int first, int end) const {
+  const auto stage = static_cast<std::size_t>(stage_of(chunk));
   const Sums &from = sums(first), &to = sums(end);
   const std::int64_t input = first == 0 ? problem_.input_bytes : piece(first - 1).handed_bytes;
-  const std::int64_t told = problem_.told_bytes + (end == pieces() ? problem_.label_bytes : 0);
-  // Views alone keep nothing, and their output is their input.
+  const std::int64_t keys_and_labels =
+      problem_.key_bytes + (end == pieces() ? problem_.label_bytes : 0);
+  // A chunk of views keeps nothing: its output is its input.
   const std::int64_t activations =
       std::max<std::int64_t>(0, to.kept - from.kept + piece(first).first_bytes -
                                     (end < pieces() ? piece(end - 1).unread_bytes : 0));
-  ChunkMemory needs{.kept = input + told + activations,
-                    .open = to.gradients - from.gradients,
+  ChunkMemory needs{.kept = input + keys_and_labels + activations,
+                    .pending = to.gradients - from.gradients,
                     .shared = 0,
                     .working = working(first, end),
                     .weights = to.weights - from.weights,
@@ -113,23 +114,23 @@ ChunkMemory PartitionCosts::needs(int part, int first, int end) const {
   return needs;
 }
 
-StageMemory PartitionCosts::memory(int part, int first, int end) const {
-  const ChunkMemory one = needs(part, first, end);
-  return stage_memory(counts_[static_cast<std::size_t>(stage_of(part))], {&one, 1},
+StageMemory PartitionCosts::memory(int chunk, int first, int end) const {
+  const ChunkMemory one = needs(chunk, first, end);
+  return stage_memory(counts_[static_cast<std::size_t>(stage_of(chunk))], {&one, 1},
                       problem_.optimizer_slots);
 }
 
-bool PartitionCosts::fits(int part, int first, int end) const {
-  return memory(part, first, end).total() <=
-         problem_.devices[static_cast<std::size_t>(stage_of(part))].memory_bytes;
+bool PartitionCosts::fits(int chunk, int first, int end) const {
+  return memory(chunk, first, end).total() <=
+         problem_.devices[static_cast<std::size_t>(stage_of(chunk))].memory_bytes;
 }
 
 std::vector<StageMemory> PartitionCosts::memory_of_stages(const std::vector<int>& ends) const {
   std::vector<std::vector<ChunkMemory>> needed(problem_.devices.size());
   int first = 0;
-  for (int part = 0; part < parts(); ++part) {
-    const int end = ends[static_cast<std::size_t>(part)];
-    needed[static_cast<std::size_t>(stage_of(part))].push_back(needs(part, first, end));
+  for (int chunk = 0; chunk < chunks(); ++chunk) {
+    const int end = ends[static_cast<std::size_t>(chunk)];
+    needed[static_cast<std::size_t>(stage_of(chunk))].push_back(needs(chunk, first, end));
     first = end;
   }
   std::vector<StageMemory> all;
@@ -148,21 +149,21 @@ bool PartitionCosts::all_fit(const std::vector<int>& ends) const {
 Partition PartitionCosts::evaluate(const std::vector<int>& ends) const {
   Partition partition;
   partition.memory = memory_of_stages(ends);
-  // Of a micro-batch: what a stage computes with all of its parts, and what its link to the next
-  // stage takes, there and back.
+  // Per micro-batch: the time of a stage with all of its chunks, and of its link to the next stage
+  // in both directions.
   std::vector<std::int64_t> computes(problem_.devices.size()), sends(computes.size());
   int first = 0;
-  for (int index = 0; index < parts(); ++index) {
-    Part part{.first = first, .end = ends[static_cast<std::size_t>(index)], .ns = {}};
-    part.ns = time(index, part.first, part.end);
-    if (index + 1 < parts()) part.link_bytes = bytes_into(part.end);
-    part.link_ns = link_time(part.link_bytes);
-    partition.crossing_bytes += part.link_bytes;
+  for (int index = 0; index < chunks(); ++index) {
+    PieceRange chunk{.first = first, .end = ends[static_cast<std::size_t>(index)], .ns = {}};
+    chunk.ns = time(index, chunk.first, chunk.end);
+    if (index + 1 < chunks()) chunk.link_bytes = bytes_into(chunk.end);
+    chunk.link_ns = link_time(chunk.link_bytes);
+    partition.crossing_bytes += chunk.link_bytes;
     const auto stage = static_cast<std::size_t>(stage_of(index));
-    computes[stage] += part.ns.of_micro_batch();
-    sends[stage] += 2 * part.link_ns;
-    partition.parts.push_back(part);
-    first = part.end;
+    computes[stage] += chunk.ns.of_micro_batch();
+    sends[stage] += 2 * chunk.link_ns;
+    partition.chunks.push_back(chunk);
+    first = chunk.end;
   }
   for (std::size_t stage = 0; stage < computes.size(); ++stage)
     for (const bool link : {false, true}) {

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::int64_t kNever = -1;
 
-/// What travels: the activation of a micro-batch into a part, or its gradient out of the part
-/// behind.
-enum class Travels : std::uint8_t { activation, gradient };
+/// The content of a message: the activation that a model chunk reads, or the gradient of its
+/// output.
+enum class Content : std::uint8_t { activation, gradient };
 
 class Player {
  public:
@@ -24,10 +24,11 @@ class Player {
         bound_(static_cast<std::size_t>(bound)),
         next_(static_cast<std::size_t>(table.stages)),
         free_(next_.size()),
-        waiting_for_place_(next_.size()),
+        waits_for_room_(next_.size()),
         queued_(next_.size()),
         channels_(2 * next_.size()),
-        arrived_(2 * static_cast<std::size_t>(table.parts() * table.all_micro_batches()), kNever) {
+        arrived_(2 * static_cast<std::size_t>(table.model_chunks() * table.all_micro_batches()),
+                 kNever) {
     timeline_.slots.resize(next_.size());
     timeline_.busy.resize(next_.size());
   }
@@ -42,7 +43,7 @@ class Player {
       }
     }
     for (int stage = 0; stage < table_.stages; ++stage)
-      if (next_[index(stage)] < ops(stage).size() || waiting_for_place_[index(stage)])
+      if (next_[index(stage)] < ops(stage).size() || waits_for_room_[index(stage)])
         return stuck(stage);
     for (const Channel& one : channels_)
       timeline_.most_in_channel = std::max(timeline_.most_in_channel, one.most());
@@ -53,7 +54,7 @@ class Player {
   /// Messages from one stage to a neighbour: when they were sent and taken, each in its order.
   struct Channel {
     std::vector<std::int64_t> sent, taken;
-    /// Messages that were there at once, at most.
+    /// Most messages at once.
     int most() const {
       std::size_t most = 0;
       for (std::size_t i = 0; i < sent.size(); ++i) {
@@ -67,12 +68,12 @@ class Player {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   const std::vector<Op>& ops(int stage) const { return table_.ops[index(stage)]; }
 
-  std::int64_t& arrived(Travels what, int part, int micro_batch) {
-    return arrived_[2 * index(part * table_.all_micro_batches() + micro_batch) +
+  std::int64_t& arrived(Content what, int chunk, int micro_batch) {
+    return arrived_[2 * index(chunk * table_.all_micro_batches() + micro_batch) +
                     index(static_cast<int>(what))];
   }
-  /// Activations go out of a stage to the next one, gradients to the one before.
-  Channel& channel(Travels what, int sender) {
+  /// Activations go to the next stage, gradients to the previous one.
+  Channel& channel(Content what, int sender) {
     return channels_[2 * index(sender) + index(static_cast<int>(what))];
   }
   void wake(int stage) {
@@ -81,15 +82,15 @@ class Player {
     ready_.push_back(stage);
   }
 
-  /// Whether the stage has come one operation, or one message, further.
+  /// Does one operation, or sends one message; false if the stage has to wait.
   bool step(int stage) {
-    if (waiting_for_place_[index(stage)]) return send(stage, ops(stage)[next_[index(stage)] - 1]);
+    if (waits_for_room_[index(stage)]) return send(stage, ops(stage)[next_[index(stage)] - 1]);
     if (next_[index(stage)] == ops(stage).size()) return false;
     const Op& op = ops(stage)[next_[index(stage)]];
-    const int part = table_.part_of(stage, op.chunk);
-    const std::int64_t input = take(stage, op, part);
+    const int chunk = table_.model_chunk(stage, op.chunk);
+    const std::int64_t input = take(stage, op, chunk);
     if (input == kNever) return false;
-    const std::int64_t cost = costs_.of(op.kind, part);
+    const std::int64_t cost = costs_.of(op.kind, chunk);
     const std::int64_t begin = std::max(free_[index(stage)], input);
     if (reads_from_other_) {
       Channel& from = channel(reads_, sender_);
@@ -101,36 +102,36 @@ class Player {
     timeline_.length = std::max(timeline_.length, begin + cost);
     free_[index(stage)] = begin + cost;
     ++next_[index(stage)];
-    waiting_for_place_[index(stage)] = sends(op, part);
+    waits_for_room_[index(stage)] = sends(op, chunk);
     return true;
   }
 
-  /// When what the operation reads is there, or kNever; and from whom it is taken.
-  std::int64_t take(int stage, const Op& op, int part) {
+  /// When the input of the operation arrives, or kNever; sets its sender.
+  std::int64_t take(int stage, const Op& op, int chunk) {
     reads_from_other_ = false;
-    if (op.kind == OpKind::forward && part > 0)
-      return look(Travels::activation, part, part - 1, op, stage);
-    if (gives_input_gradient(op.kind) && part < table_.parts() - 1)
-      return look(Travels::gradient, part, part + 1, op, stage);
+    if (op.kind == OpKind::forward && chunk > 0)
+      return look(Content::activation, chunk, chunk - 1, op, stage);
+    if (gives_input_gradient(op.kind) && chunk < table_.model_chunks() - 1)
+      return look(Content::gradient, chunk, chunk + 1, op, stage);
     return 0;
   }
-  std::int64_t look(Travels what, int part, int from, const Op& op, int stage) {
+  std::int64_t look(Content what, int chunk, int from, const Op& op, int stage) {
     sender_ = table_.stage_of(from);
     reads_ = what;
     reads_from_other_ = sender_ != stage;
-    return arrived(what, part, op.micro_batch);
+    return arrived(what, chunk, op.micro_batch);
   }
 
-  bool sends(const Op& op, int part) const {
-    return (op.kind == OpKind::forward && part < table_.parts() - 1) ||
-           (gives_input_gradient(op.kind) && part > 0);
+  bool sends(const Op& op, int chunk) const {
+    return (op.kind == OpKind::forward && chunk < table_.model_chunks() - 1) ||
+           (gives_input_gradient(op.kind) && chunk > 0);
   }
 
-  /// Whether the message of the operation just done has found its place.
+  /// Sends the message of the latest operation; false if the channel is full.
   bool send(int stage, const Op& op) {
-    const int part = table_.part_of(stage, op.chunk);
-    const Travels what = op.kind == OpKind::forward ? Travels::activation : Travels::gradient;
-    const int to = what == Travels::activation ? part + 1 : part - 1;
+    const int chunk = table_.model_chunk(stage, op.chunk);
+    const Content what = op.kind == OpKind::forward ? Content::activation : Content::gradient;
+    const int to = what == Content::activation ? chunk + 1 : chunk - 1;
     const int receiver = table_.stage_of(to);
     std::int64_t& arrives = arrived(what, to, op.micro_batch);
     std::int64_t& now = free_[index(stage)];
@@ -144,23 +145,24 @@ class Player {
         now = std::max(now, out.taken[before]);
       }
       out.sent.push_back(now);
-      arrives = now + costs_.links[index(std::min(part, to))];
+      arrives = now + costs_.links[index(std::min(chunk, to))];
       wake(receiver);
     }
-    waiting_for_place_[index(stage)] = false;
+    waits_for_room_[index(stage)] = false;
     return true;
   }
 
   Error stuck(int stage) {
-    if (waiting_for_place_[index(stage)]) {
+    if (waits_for_room_[index(stage)]) {
       const Op& op = ops(stage)[next_[index(stage)] - 1];
-      return Error{concat("stage ", stage, " waits for ever to send what ",
-                          text_of(op, table_.chunks), " gave: the channel holds ", bound_,
+      return Error{concat("stage ", stage, " deadlocks sending the output of ",
+                          text_of(op, table_.chunks), ": the channel holds ", bound_,
                           "; give channels a larger bound, or let the neighbour take it earlier")};
     }
     const Op& op = ops(stage)[next_[index(stage)]];
-    return Error{concat("stage ", stage, " waits for ever for what operation ", next_[index(stage)],
-                        ", ", text_of(op, table_.chunks), ", reads; let the neighbour do its ",
+    return Error{concat("stage ", stage, " deadlocks waiting for the input of operation ",
+                        next_[index(stage)], ", ", text_of(op, table_.chunks),
+                        "; let the neighbour do its ",
                         op.kind == OpKind::forward ? "forward" : "backward", " of micro-batch ",
                         op.micro_batch, " earlier")};
   }
@@ -168,29 +170,29 @@ class Player {
   const Table& table_;
   const Costs& costs_;
   const std::size_t bound_;
-  std::vector<std::size_t> next_;        // per stage: operations begun
-  std::vector<std::int64_t> free_;       // per stage: when it has done what it has begun
-  std::vector<char> waiting_for_place_;  // per stage: the last operation's message is not sent
+  std::vector<std::size_t> next_;     // per stage: operations begun
+  std::vector<std::int64_t> free_;    // per stage: the end of its latest operation
+  std::vector<char> waits_for_room_;  // per stage: the message of its latest operation is not sent
   std::vector<char> queued_;
   std::deque<int> ready_;
   std::vector<Channel> channels_;
   std::vector<std::int64_t> arrived_;
   Timeline timeline_;
-  // Of the operation looked at last:
+  // Of the operation that take() looked at:
   bool reads_from_other_ = false;
-  Travels reads_{};
+  Content reads_{};
   int sender_ = 0;
 };
 
 }  // namespace
 
-Costs Costs::equal(int parts, const OpCosts& costs, std::int64_t communication) {
-  return {std::vector(static_cast<std::size_t>(parts), costs),
-          std::vector(static_cast<std::size_t>(parts - 1), communication)};
+Costs Costs::equal(int model_chunks, const OpCosts& costs, std::int64_t communication) {
+  return {std::vector(static_cast<std::size_t>(model_chunks), costs),
+          std::vector(static_cast<std::size_t>(model_chunks - 1), communication)};
 }
 
-std::int64_t Costs::of(OpKind kind, int part) const {
-  const OpCosts& costs = parts[static_cast<std::size_t>(part)];
+std::int64_t Costs::of(OpKind kind, int model_chunk) const {
+  const OpCosts& costs = chunks[static_cast<std::size_t>(model_chunk)];
   switch (kind) {
     case OpKind::forward:
       return costs.forward;
@@ -214,9 +216,9 @@ Share Timeline::bubble() const {
 }
 
 Expected<Timeline> play(const Table& table, const Costs& costs, int channel_bound) {
-  const auto parts = static_cast<std::size_t>(table.parts());
-  LW_CHECK(costs.parts.size() == parts && costs.links.size() == parts - 1, parts,
-           costs.parts.size(), costs.links.size());
+  const auto chunks = static_cast<std::size_t>(table.model_chunks());
+  LW_CHECK(costs.chunks.size() == chunks && costs.links.size() == chunks - 1, chunks,
+           costs.chunks.size(), costs.links.size());
   LW_CHECK(channel_bound >= 1, channel_bound);
   LW_CHECK(table.ops.size() == static_cast<std::size_t>(table.stages), table.ops.size());
   for (const auto& ops : table.ops)
@@ -228,7 +230,7 @@ Expected<Timeline> play(const Table& table, const Costs& costs, int channel_boun
 }
 
 Expected<int> least_channel_bound(const Table& table) {
-  const Costs costs = Costs::equal(table.parts(), {});
+  const Costs costs = Costs::equal(table.model_chunks(), {});
   const auto unbounded = play(table, costs);
   if (!unbounded) return unbounded.error();
   int bound = 1;

@@ -1,16 +1,16 @@
 #pragma once
-// play: a table in virtual time. What each operation waits for, when it runs, how long stages idle.
+// play: runs a table in virtual time. It finds when each operation runs, and how long stages idle.
 //
-// A stage does its operations one after the other, each as soon as what it reads is there. What a
-// forward or a backward gives goes to the neighbour through a channel: one for the activations and
-// one for the gradients between each two stages. A message takes its time on the way without
-// keeping the sender, it is taken when the operation that reads it begins, and a channel holds so
-// many that are not taken yet; a stage whose message has no place waits until it has. Messages are
-// told by micro-batch and chunk, so they need not be taken in the order of sending. What a stage
-// sends itself, from chunk to chunk on a single stage, goes through no channel and takes no time.
+// A stage does its operations in order, each as soon as its inputs are there. The output of a
+// forward or a backward goes to the neighbour through a channel. Each pair of neighbours has one
+// channel for activations and one for gradients. A message in transit does not occupy its sender,
+// and is taken when the operation that reads it begins. A channel holds a bounded number of
+// messages that are not taken yet; a stage whose message finds the channel full waits. The receiver
+// identifies messages by micro-batch and chunk, so it can take them in any order. With a single
+// stage, a message between its chunks takes no channel and no time.
 //
-// All waiting is for something that only grows (operations done, messages sent, messages taken),
-// and every stage's order is fixed: so whether a table comes to its end does not depend on costs.
+// Operations done, messages sent and messages taken only grow, and each stage's order is fixed. So
+// costs do not decide whether a table deadlocks.
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -20,19 +20,18 @@
 
 namespace leeway::pipeline {
 
-/// Of every part of the model, in the order in which a micro-batch goes through them.
 struct Costs {
-  std::vector<OpCosts> parts;
-  /// Of an activation from part p to part p + 1, and of the gradient back.
+  std::vector<OpCosts> chunks;  // by model chunk
+  /// The time of an activation from model chunk c to c + 1, and of the gradient back.
   std::vector<std::int64_t> links;
 
-  /// All alike. `communication`: of one message.
-  static Costs equal(int parts, const OpCosts& costs, std::int64_t communication = 0);
-  std::int64_t of(OpKind kind, int part) const;
+  /// The same for all model chunks. `communication`: of one message.
+  static Costs equal(int model_chunks, const OpCosts& costs, std::int64_t communication = 0);
+  std::int64_t of(OpKind kind, int model_chunk) const;
 };
 
-/// When one operation ran, [begin, end). Of an operation whose message found no place the stage
-/// went on later than `end`.
+/// When one operation ran, [begin, end). If its message found the channel full, the stage continued
+/// after `end`.
 struct Slot {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -45,20 +44,20 @@ struct Timeline {
   std::int64_t length = 0;               // from the first begin to the last end
   int most_in_channel = 0;               // messages not yet taken, in the fullest channel
 
-  /// Time in which stages did nothing, as a share of length * stages.
+  /// Idle time as a share of length * stages.
   Share bubble() const;
 };
 
 inline constexpr int kUnboundedChannel = std::numeric_limits<int>::max();
 
-/// Requires operations in range, a cost for each part and a link between each two of them, all at
-/// least 0, and a bound of at least 1; checked. The error says which stage waits for what, if the
-/// table comes to no end.
+/// Requires operations in range, costs of each model chunk and of each link between them, all at
+/// least 0, and a bound of at least 1; checked. If the table deadlocks, the error says which stage
+/// waits, and for what.
 Expected<Timeline> play(const Table& table, const Costs& costs,
                         int channel_bound = kUnboundedChannel);
 
-/// The least bound of channels with which the table comes to its end; the error is play()'s, when
-/// there is none.
+/// The smallest bound of channels with which the table does not deadlock. Fails as play() does if
+/// the table deadlocks with any bound.
 Expected<int> least_channel_bound(const Table& table);
 
 }  // namespace leeway::pipeline

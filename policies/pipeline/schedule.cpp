@@ -1,12 +1,12 @@
 #include "policies/pipeline/schedule.hpp"
 
 #include "core/text.hpp"
-#include "policies/pipeline/fill_drain.hpp"
+#include "policies/pipeline/gpipe.hpp"
 #include "policies/pipeline/interleaved.hpp"
 #include "policies/pipeline/one_forward_one_backward.hpp"
 #include "policies/pipeline/two_buffered_weights.hpp"
 #include "policies/pipeline/weight_stashing.hpp"
-#include "policies/pipeline/zero_bubble_h1.hpp"
+#include "policies/pipeline/zb_h1.hpp"
 
 namespace leeway::pipeline {
 
@@ -18,24 +18,30 @@ const Schedule& the() {
   return schedule;
 }
 
-// To add a schedule: write its files beside its siblings, and a line here.
+// To add a schedule, add its files beside its siblings, and a line here.
 constexpr CatalogueEntry kCatalogue[] = {
-    {"fill_drain", "all micro-batches forward, then all backward",
-     "GPipe, Huang et al., NeurIPS 2019", the<FillDrain>},
+    {"gpipe", "all micro-batches forward, then all backward", "GPipe, Huang et al., NeurIPS 2019",
+     the<GPipe>, 1, "fill_drain"},
     {"1f1b", "one forward, one backward in turn: as fast, with fewer activations",
      "PipeDream-flush, Narayanan et al., ICML 2021; DAPPLE, Fan et al., PPoPP 2021",
      the<OneForwardOneBackward>},
     {"interleaved",
-     "1f1b with several chunks of the model a stage: a smaller bubble, more messages",
+     "1f1b with several chunks of the model per stage: a smaller bubble, more messages",
      "Narayanan et al., SC 2021", the<Interleaved>, 2},
-    {"zero_bubble_h1", "1f1b whose gradients of weights fill the bubble",
-     "ZB-H1, Qi et al., ICLR 2024", the<ZeroBubbleH1>},
-    {"weight_stashing",
-     "never emptied: each micro-batch keeps the weights that it went forward with",
+    {"zb_h1", "1f1b whose gradients of weights fill the bubble", "ZB-H1, Qi et al., ICLR 2024",
+     the<ZbH1>, 1, "zero_bubble_h1"},
+    {"weight_stashing", "no flush: the backward of a micro-batch reads the weights of its forward",
      "PipeDream, Harlap et al. 2018; Narayanan et al., SOSP 2019", the<WeightStashing>},
-    {"2bw", "never emptied, with two versions of the weights and gradients late by one update",
+    {"2bw", "no flush, two versions of the weights, gradients late by one update",
      "PipeDream-2BW, Narayanan et al., ICML 2021", the<TwoBufferedWeights>},
 };
+
+/// Null for an unknown name.
+const CatalogueEntry* find_entry(std::string_view name) {
+  for (const auto& entry : kCatalogue)
+    if (entry.name == name || (!name.empty() && entry.old_name == name)) return &entry;
+  return nullptr;
+}
 
 Status in_range(std::string_view what, int value, int most) {
   if (value >= 1 && value <= most) return {};
@@ -54,15 +60,23 @@ std::vector<std::string> schedule_names() {
   return names;
 }
 
+std::string current_name(std::string_view schedule) {
+  const CatalogueEntry* const entry = find_entry(schedule);
+  return std::string(entry ? entry->name : schedule);
+}
+
+std::string renaming_note(std::string_view schedule) {
+  const std::string name = current_name(schedule);
+  return name == schedule ? "" : concat("the schedule ", schedule, " is now called ", name);
+}
+
 int usual_chunks(std::string_view schedule) {
-  for (const auto& entry : kCatalogue)
-    if (entry.name == schedule) return entry.chunks;
-  return 1;
+  const CatalogueEntry* const entry = find_entry(schedule);
+  return entry ? entry->chunks : 1;
 }
 
 Expected<const Schedule*> find_schedule(std::string_view name) {
-  for (const auto& entry : kCatalogue)
-    if (entry.name == name) return &entry.schedule();
+  if (const CatalogueEntry* const entry = find_entry(name)) return &entry->schedule();
   return Error{concat("there is no schedule \"", name, '"', suggest(name, schedule_names()))};
 }
 

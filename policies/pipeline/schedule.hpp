@@ -1,5 +1,5 @@
 #pragma once
-// Schedule: what each stage of a pipeline does next, decided up front. Integers in, a table out.
+// Schedule: the order of each stage's operations, decided before the run. Integers in, a table out.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@
 namespace leeway::pipeline {
 
 inline constexpr int kMaxStages = limits::kMaxStages;
-inline constexpr int kMaxMicroBatches = 65536;  // of one update
+inline constexpr int kMaxMicroBatches = 65536;  // per update
 inline constexpr int kMaxChunks = limits::kMaxChunks;
 inline constexpr int kMaxUpdates = 65536;
 /// Operations of a whole table.
@@ -25,14 +25,14 @@ inline constexpr std::int64_t kMaxTableOps = 16'000'000;
 struct Spec {
   std::string schedule = "1f1b";  // a name of catalogue()
   int stages = 1;
-  int micro_batches = 1;  // of one update
-  int chunks = 1;         // parts of the model on each stage
-  int updates = 1;        // after so many the pipeline is empty again
+  int micro_batches = 1;  // per update
+  int chunks = 1;         // of the model, per stage
+  int updates = 1;        // after them the pipeline is empty
   bool operator==(const Spec&) const = default;
 };
 
-/// What an operation of one part of the model takes, in any unit of time. A full backward takes
-/// both parts of it.
+/// The time of each operation of one model chunk, in any unit. A full backward takes the sum of the
+/// two backwards.
 struct OpCosts {
   std::int64_t forward = 1;
   std::int64_t backward_input = 1;
@@ -48,30 +48,30 @@ struct Share {
   std::int64_t whole = 1;
 };
 
-/// A family member is stateless: all is in the spec, which allows() has accepted.
+/// Stateless: everything is in the spec. All functions but allows() require a spec that it accepts.
 class Schedule {
  public:
   virtual ~Schedule() = default;
   virtual std::string_view name() const = 0;
-  /// Updates follow each other without the pipeline being emptied in between, so gradients are of
-  /// older weights.
+  /// Whether updates follow each other without a flush of the pipeline. Then gradients are computed
+  /// on older weights.
   virtual bool asynchronous() const { return false; }
-  /// Whether there is such a table. The error names the setting and the nearest one that works.
-  /// What holds for all schedules is for make_table() to check.
+  /// Whether the schedule has such a table. The error names the setting and the nearest valid one.
+  /// validate() has the checks for all schedules.
   virtual Status allows(const Spec& spec) const = 0;
   virtual std::vector<Op> stage(const Spec& spec, int stage) const = 0;
 
-  // Closed forms, which the checker is compared with.
+  // Closed forms. Tests compare them with check() and play().
 
-  /// Idle time as a share of all stages' time, where all parts cost the same and messages and
-  /// updates take no time. None where no closed form holds.
+  /// Idle time as a share of all stages' time, if all model chunks cost the same, and messages and
+  /// updates take no time. Empty if no closed form is known.
   virtual std::optional<Share> bubble(const Spec& spec, const OpCosts& costs) const = 0;
-  /// Micro-batches of a chunk whose activations a stage keeps at once, all chunks added up.
+  /// Most activations of a micro-batch in a chunk that a stage keeps at once, over all chunks.
   virtual int peak_activations(const Spec& spec, int stage) const = 0;
-  /// Micro-batches whose gradient for the inputs is done and that for the weights is not: so many
-  /// keep the gradients of their outputs, too.
-  virtual int peak_open_halves(const Spec&, int) const { return 0; }
-  /// Versions of its weights that a stage keeps at once, when there are updates enough.
+  /// Most micro-batches that wait for their backward for weights, and keep the gradients of their
+  /// outputs.
+  virtual int peak_pending_backwards(const Spec&, int) const { return 0; }
+  /// Most versions of its weights that a stage keeps at once, if there are enough updates.
   virtual int weight_versions(const Spec&, int) const { return 1; }
   /// See Table::version_lag.
   virtual int version_lag(const Spec&, int) const { return 0; }
@@ -82,29 +82,35 @@ struct CatalogueEntry {
   std::string_view description;
   std::string_view paper;
   const Schedule& (*schedule)();
-  int chunks = 1;  // parts of the model on each stage, where nobody says how many
+  int chunks = 1;                  // per stage, by default
+  std::string_view old_name = {};  // still accepted
 };
 
-/// Every schedule there is.
+/// All schedules.
 std::span<const CatalogueEntry> catalogue();
 
 /// Their names, for help and messages.
 std::vector<std::string> schedule_names();
 
-/// Parts of the model on each stage where nobody says how many; 1 of a schedule that is not known.
+/// The present name of a schedule that was renamed; other names as they are.
+std::string current_name(std::string_view schedule);
+/// "the schedule fill_drain is now called gpipe"; empty for a present name.
+std::string renaming_note(std::string_view schedule);
+
+/// Default number of chunks per stage; 1 for an unknown schedule.
 int usual_chunks(std::string_view schedule);
 
-/// By name; the error suggests the nearest.
+/// By present or old name; the error suggests the nearest present one.
 Expected<const Schedule*> find_schedule(std::string_view name);
 
-/// Whether the spec makes sense. Ends in what to change: `interleaved: 6 micro-batches are no
-/// multiple of 4 stages; give --micro-batches 4 or 8`.
+/// Checks the spec. The error ends with a remedy: `interleaved: 6 micro-batches are no multiple of
+/// 4 stages; give --micro-batches 4 or 8`.
 Status validate(const Spec& spec);
 
-/// The table of all stages, or why there is none (as validate()).
+/// The table of all stages. Fails as validate() does.
 Expected<Table> make_table(const Spec& spec);
 
-/// "1f1b: has one chunk a stage, ..." unless the spec has one: for schedules without chunks.
+/// For schedules with one chunk per stage: the error "1f1b: has one chunk a stage, ...".
 Status one_chunk(const Spec& spec);
 
 }  // namespace leeway::pipeline

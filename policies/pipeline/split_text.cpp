@@ -1,4 +1,4 @@
-// Splits of a model as people write them.
+// The text form of splits.
 #include <algorithm>
 
 #include "core/text.hpp"
@@ -32,12 +32,12 @@ Expected<int> find_piece(const std::string& word, const std::vector<Piece>& piec
   if (!of_kind.empty())
     return Error{concat("there are several layers of the kind ", word, "; give one of ",
                         join(of_kind, ", "))};
-  return Error{concat("there is no layer \"", word, "\" before which the model can be cut; it has ",
-                      join(names, ", "))};
+  return Error{concat("there is no layer \"", word,
+                      "\" before which the model can be split; it has ", join(names, ", "))};
 }
 
 /// "0-3" or "4".
-Expected<Part> parse_part(const std::string& text, const std::vector<Piece>& pieces) {
+Expected<PieceRange> parse_chunk(const std::string& text, const std::vector<Piece>& pieces) {
   const std::size_t dash = text.find('-');
   const auto first = find_piece(text.substr(0, dash), pieces);
   if (!first) return first.error();
@@ -47,7 +47,7 @@ Expected<Part> parse_part(const std::string& text, const std::vector<Piece>& pie
     return Error{concat('"', text, "\" ends before it begins; give ",
                         pieces[static_cast<std::size_t>(*last)].name, '-',
                         pieces[static_cast<std::size_t>(*first)].name)};
-  return Part{.first = *first, .end = *last + 1, .ns = {}};
+  return PieceRange{.first = *first, .end = *last + 1, .ns = {}};
 }
 
 }  // namespace
@@ -60,34 +60,35 @@ Expected<std::vector<int>> parse_split(const std::string& text, const std::vecto
     return Error{concat("the split \"", text, "\": ", what)};
   };
   for (const auto& word : separated(text, ',')) {
-    const auto part = parse_part(word, pieces);
-    if (!part) return wrong(part.error().text);
-    if (part->first > covered)
-      return wrong(concat("layer ", name(covered), " is in no part; begin \"", word, "\" with it"));
-    if (part->first < covered)
+    const auto chunk = parse_chunk(word, pieces);
+    if (!chunk) return wrong(chunk.error().text);
+    if (chunk->first > covered)
+      return wrong(
+          concat("layer ", name(covered), " is in no chunk; begin \"", word, "\" with it"));
+    if (chunk->first < covered)
       return wrong(concat(
-          "layer ", name(part->first), " is there twice; begin \"", word, "\" with ",
+          "layer ", name(chunk->first), " is there twice; begin \"", word, "\" with ",
           covered < static_cast<int>(pieces.size()) ? name(covered)
                                                     : std::string("no layer, all are taken")));
-    covered = part->end;
+    covered = chunk->end;
     ends.push_back(covered);
   }
   if (covered < static_cast<int>(pieces.size()))
-    return wrong(concat("layer ", name(covered), " is in no part; end with ",
+    return wrong(concat("layer ", name(covered), " is in no chunk; end with ",
                         name(static_cast<int>(pieces.size()) - 1)));
   return ends;
 }
 
-std::string text_of(const Part& part, const std::vector<Piece>& pieces) {
-  const auto& first = pieces[static_cast<std::size_t>(part.first)].name;
-  const auto& last = pieces[static_cast<std::size_t>(part.end) - 1].name;
+std::string text_of(const PieceRange& chunk, const std::vector<Piece>& pieces) {
+  const auto& first = pieces[static_cast<std::size_t>(chunk.first)].name;
+  const auto& last = pieces[static_cast<std::size_t>(chunk.end) - 1].name;
   return first == last ? first : concat(first, '-', last);
 }
 
 std::string text_of(const Partition& partition, const std::vector<Piece>& pieces) {
-  std::vector<std::string> parts;
-  for (const Part& part : partition.parts) parts.push_back(text_of(part, pieces));
-  return join(parts, ",");
+  std::vector<std::string> chunks;
+  for (const PieceRange& chunk : partition.chunks) chunks.push_back(text_of(chunk, pieces));
+  return join(chunks, ",");
 }
 
 }  // namespace leeway::pipeline

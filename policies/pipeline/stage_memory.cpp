@@ -16,28 +16,28 @@ std::int64_t times(std::int64_t bytes, std::int64_t count) {
 StageCounts stage_counts(const Spec& spec, int stage) {
   const Schedule& schedule = **find_schedule(spec.schedule);
   Spec run = spec;
-  run.updates = spec.stages;  // in so many a pipeline that is never emptied is filled
+  run.updates = spec.stages;  // enough to fill a pipeline without a flush
   return {.versions = schedule.weight_versions(run, stage),
-          .gradients = run.micro_batches > 1 ? 2 : 1,  // one that is alone is the sum
+          .gradients = run.micro_batches > 1 ? 2 : 1,  // a single micro-batch writes the sum
           .activations = schedule.peak_activations(run, stage),
-          .open_halves = schedule.peak_open_halves(run, stage)};
+          .pending_backwards = schedule.peak_pending_backwards(run, stage)};
 }
 
-StageMemory stage_memory(const StageCounts& counts, std::span<const ChunkMemory> parts,
+StageMemory stage_memory(const StageCounts& counts, std::span<const ChunkMemory> chunks,
                          int optimizer_slots) {
-  std::int64_t parameters = 0, weights = 0, kept = 0, open = 0, shared = 0, working = 0;
-  for (const ChunkMemory& part : parts) {
-    weights += part.weights;
-    parameters += part.weights + part.statistics;
-    kept = std::max(kept, part.kept);
-    open = std::max(open, part.open);
-    shared += part.shared;
-    working = std::max(working, part.working);
+  std::int64_t parameters = 0, weights = 0, kept = 0, pending = 0, shared = 0, working = 0;
+  for (const ChunkMemory& chunk : chunks) {
+    weights += chunk.weights;
+    parameters += chunk.weights + chunk.statistics;
+    kept = std::max(kept, chunk.kept);
+    pending = std::max(pending, chunk.pending);
+    shared += chunk.shared;
+    working = std::max(working, chunk.working);
   }
-  // A micro-batch in its first half is one of those between the halves already.
+  // The pending micro-batches include the one in its backward for inputs.
   const std::int64_t activations = times(kept, counts.activations) +
-                                   times(open, counts.open_halves) +
-                                   times(shared, std::max(1, counts.open_halves));
+                                   times(pending, counts.pending_backwards) +
+                                   times(shared, std::max(1, counts.pending_backwards));
   return {.weights = times(parameters, counts.versions),
           .gradients = times(parameters, counts.gradients),
           .optimizer = times(weights, optimizer_slots),

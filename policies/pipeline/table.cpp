@@ -27,9 +27,9 @@ std::string_view name_of(OpKind kind) {
     case OpKind::forward:
       return "forward";
     case OpKind::backward_input:
-      return "backward for the inputs";
+      return "backward for inputs";
     case OpKind::backward_weights:
-      return "backward for the weights";
+      return "backward for weights";
     case OpKind::backward:
       return "backward";
     case OpKind::update:

@@ -1,16 +1,16 @@
 #pragma once
-// Table: what each stage of a pipeline does, operation by operation, in order.
+// Table: the operations of each stage of a pipeline, in order.
 //
-// A model is cut into stages * chunks parts. Part p = chunk * stages + stage is chunk `chunk` of
-// stage `stage`: without chunks part p is stage p, with them the model runs through all stages
-// several times. A forward of part p reads the activation that part p - 1 sent (part 0: the batch)
-// and sends its own to part p + 1; a backward reads the gradient that part p + 1 sent (the last
-// part: the loss) and sends its own to part p - 1. A full backward does both halves at once: the
-// gradient for the inputs, which is what the part before waits for, and those for the weights.
+// A model is split into stages * chunks model chunks. Model chunk c = chunk * stages + stage is
+// chunk `chunk` of stage `stage`. With one chunk per stage, c is the stage; with several, the model
+// runs through all stages several times. A forward of model chunk c reads the activation of c - 1
+// (the first: the batch) and sends its own to c + 1. A backward reads the gradient of c + 1 (the
+// last: the loss) and sends its own to c - 1. A full backward does both at once: the backward for
+// inputs, which c - 1 waits for, and the backward for weights.
 //
-// Versions count a part's updates: version 0 are the weights that the table starts from, update k
-// (from 0) turns version k into version k + 1 by the gradients of micro-batches
-// [k * micro_batches, (k + 1) * micro_batches). Every number is from 0.
+// Versions count the updates of a chunk. The table starts from version 0. Update k turns version k
+// into version k + 1, with the gradients of micro-batches
+// [k * micro_batches, (k + 1) * micro_batches). All numbers start at 0.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,17 +20,17 @@ namespace leeway::pipeline {
 
 enum class OpKind : std::uint8_t {
   forward,           // F
-  backward_input,    // I: sends the gradient for the inputs
-  backward_weights,  // W: after its I; frees the activation
-  backward,          // B: I and W in one
+  backward_input,    // I: backward for inputs
+  backward_weights,  // W: backward for weights, after its I; frees the activation
+  backward,          // B: I and W together
   update,            // U
 };
 
 struct Op {
   OpKind kind{};
-  int micro_batch = 0;  // of an update: the last one that it covers
-  int chunk = 0;
-  int version = 0;  // of the weights that it reads; of an update: that it makes
+  int micro_batch = 0;  // update: the last one that it covers
+  int chunk = 0;        // of the stage
+  int version = 0;      // of the weights that it reads; update: that it makes
   bool operator==(const Op&) const = default;
 };
 
@@ -38,11 +38,11 @@ constexpr bool is_backward(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_input ||
          kind == OpKind::backward_weights;
 }
-/// Whether it sends a gradient to the part before.
+/// Whether it sends a gradient to the previous model chunk.
 constexpr bool gives_input_gradient(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_input;
 }
-/// Whether it adds to the gradients of the weights, and is the last to read the activation.
+/// Whether it computes gradients of the weights, and is the last to read the activation.
 constexpr bool gives_weight_gradient(OpKind kind) {
   return kind == OpKind::backward || kind == OpKind::backward_weights;
 }
@@ -52,22 +52,22 @@ struct Table {
   int chunks = 1;
   int micro_batches = 1;  // of one update
   int updates = 1;
-  /// Per stage, what the schedule promises: an update's gradients were computed on weights that are
-  /// older by so many updates at most. 0: as if the whole batch had been one.
+  /// Per stage: the gradients of an update were computed on weights that are older by at most this
+  /// many updates. 0: as if the whole batch were one micro-batch.
   std::vector<int> version_lag;
   std::vector<std::vector<Op>> ops;  // per stage
 
-  int parts() const { return stages * chunks; }
-  int part_of(int stage, int chunk) const { return chunk * stages + stage; }
-  int stage_of(int part) const { return part % stages; }
+  int model_chunks() const { return stages * chunks; }
+  int model_chunk(int stage, int chunk) const { return chunk * stages + stage; }
+  int stage_of(int model_chunk) const { return model_chunk % stages; }
   int all_micro_batches() const { return micro_batches * updates; }
 };
 
 /// F, I, W, B or U.
 char letter_of(OpKind kind);
-/// "forward", "backward for the inputs", ...
+/// "forward", "backward for inputs", ...
 std::string_view name_of(OpKind kind);
-/// "F3"; in a table with several chunks "F3b" for chunk 1; an update of micro-batch 3 is "U3".
+/// "F3"; in a table with several chunks "F3b" for chunk 1; an update after micro-batch 3 is "U3".
 std::string text_of(const Op& op, int chunks);
 
 }  // namespace leeway::pipeline

@@ -13,7 +13,7 @@ Status TwoBufferedWeights::allows(const Spec& spec) const {
   return Error{concat("2bw: ", spec.micro_batches,
                       spec.micro_batches == 1 ? " micro-batch an update is too few for "
                                               : " micro-batches an update are too few for ",
-                      spec.stages, " stages, two versions would not do; give --micro-batches ",
+                      spec.stages, " stages with two versions; give --micro-batches ",
                       spec.stages - 1, ", or --stages ", spec.micro_batches + 1)};
 }
 

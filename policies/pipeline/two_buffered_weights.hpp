@@ -1,17 +1,17 @@
 #pragma once
-// 2BW: 1F1B that is never emptied, with double-buffered weights. All stages take a micro-batch
-// through the same version, which is one update older than the newest could be.
+// 2BW: 1F1B without a flush, with double-buffered weights. All stages compute a micro-batch with
+// the same version, which is one update older than the newest possible one.
 //
 // Source: Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training", ICML 2021, section
-// 3.1: W(t+1) = W(t) - nu * grad f(W(t-1)). The paper asks for M >= S; what the argument needs is
-// M >= S - 1.
+// 3.1: W(t+1) = W(t) - nu * grad f(W(t-1)). The paper requires M >= S, but its
+// argument only needs M >= S - 1.
 #include "policies/pipeline/schedule.hpp"
 
 namespace leeway::pipeline {
 
-/// Unending, as weight_stashing, with the same bubble and activations. Micro-batches of update k go
-/// through version max(0, k - 1), so every stage keeps two versions and its gradients lag by one.
-/// That version has to be there when the first of them goes forward: M >= S - 1.
+/// The bubble and the activations are those of weight_stashing. Micro-batches of update k use
+/// version max(0, k - 1), so each stage keeps two versions and its gradients lag by one. The stage
+/// must have made that version before the first forward of update k: M >= S - 1.
 class TwoBufferedWeights final : public Schedule {
  public:
   std::string_view name() const override { return "2bw"; }

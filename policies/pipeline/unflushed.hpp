@@ -1,5 +1,5 @@
 #pragma once
-// What the schedules share that are never emptied: 1F1B over all micro-batches of all updates.
+// Shared by the schedules without a flush: 1F1B over all micro-batches of all updates.
 #include <algorithm>
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace leeway::pipeline {
 
-/// `version_of(micro_batch, newest)` says which version a micro-batch goes through, of those up to
-/// `newest` that its stage has made so far.
+/// `version_of(micro_batch, newest)` returns the version that a micro-batch uses; the stage has
+/// made the versions up to `newest`.
 template <class VersionOf>
 std::vector<Op> unflushed(const Spec& spec, int stage, VersionOf version_of) {
   const int all = spec.micro_batches * spec.updates;

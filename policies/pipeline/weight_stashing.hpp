@@ -1,19 +1,19 @@
 #pragma once
-// Weight stashing: 1F1B that is never emptied. A forward takes the newest weights of its stage, and
-// they are kept until the micro-batch comes backward.
+// Weight stashing: 1F1B without a flush. A forward reads the newest weights of its stage, which
+// keeps them for the backward of that micro-batch.
 //
 // Source: Harlap et al., "PipeDream: Fast and Efficient Pipeline Parallel DNN Training", 2018, and
 // Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training", SOSP 2019,
-// section 3.3. The paper updates after every micro-batch (M = 1). Its vertical sync, by which all
-// stages take a micro-batch through the same version, is not done here.
+// section 3.3. The paper updates after every micro-batch (M = 1). Vertical sync, which makes all
+// stages use the same version for a micro-batch, is omitted here.
 #include "policies/pipeline/schedule.hpp"
 
 namespace leeway::pipeline {
 
-/// An unending schedule; a table of `updates` updates fills the pipeline once and drains it at the
-/// end, endless() takes it apart. Of N = M * updates micro-batches: bubble (S - 1) / (N + S - 1),
-/// which goes to nothing; stage s keeps min(N, S - s) activations and 1 + ceil((S - s - 1) / M)
-/// versions, and its gradients lag by one less.
+/// A table of `updates` updates fills the pipeline once and drains it at the end; endless() repeats
+/// its middle. With N = M * updates micro-batches the bubble is (S - 1) / (N + S - 1), which tends
+/// to 0. Stage s keeps min(N, S - s) activations and 1 + ceil((S - s - 1) / M) versions, and its
+/// gradients lag by one update less than that.
 class WeightStashing final : public Schedule {
  public:
   std::string_view name() const override { return "weight_stashing"; }

@@ -17,18 +17,6 @@ namespace {
 /// Keeps slow-downs apart from all else that is drawn from a run's seed.
 constexpr std::uint64_t kStragglerStream = 0x73747261676765;
 
-// To add a kind: write its files beside its siblings, add its arm to the plan, to the maker and to
-// the flag (text.cpp), and a line here.
-constexpr CatalogueEntry kStragglers[] = {
-    {"factor", "slow by the same factor throughout"},
-    {"bursts", "slow in random bursts that cover a share of the iterations"},
-    {"pareto", "a factor drawn for each iteration from a heavy tail"},
-    {"pauses", "stands still at regular intervals, as for a garbage collection"},
-    {"decay", "slows evenly up to a factor, and stays slow"},
-    {"sharing", "slow and not slow in turn, as a neighbour comes and goes"},
-    {"trace", "the factors of a file, one after the other"},
-};
-
 struct StragglerMaker {
   Rng chances;
 
@@ -88,10 +76,6 @@ Status check_files(const std::vector<plan::Straggler>& stragglers) {
     if (const auto factors = read_trace(trace->file); !factors) return factors.error();
   }
   return {};
-}
-
-std::span<const CatalogueEntry> straggler_catalogue() {
-  return kStragglers;
 }
 
 }  // namespace leeway

@@ -9,7 +9,6 @@
 #include "core/rng.hpp"
 #include "core/time.hpp"
 #include "plan/plan.hpp"
-#include "policies/catalogue.hpp"
 
 namespace leeway {
 
@@ -57,8 +56,5 @@ class StragglerModel {
 /// Whether the files that stragglers read are there and good. To be asked before a run begins:
 /// a model throws on a file that is not.
 Status check_files(const std::vector<plan::Straggler>& stragglers);
-
-/// Every kind there is, by the name that a plan gives it.
-std::span<const CatalogueEntry> straggler_catalogue();
 
 }  // namespace leeway

@@ -18,7 +18,7 @@ class BoundChecker final : public Checker {
   BoundChecker(std::shared_ptr<const Job> job, std::shared_ptr<ClockChecker> clocks)
       : Checker("a bound stays as it is for iterations that somebody was let into (1)"),
         job_(std::move(job)),
-        moves_(std::holds_alternative<plan::Adaptive>(job_->plan.consistency)),
+        moves_(job_->consistency->has_moving_bound()),
         clocks_(std::move(clocks)) {}
   void on_event(Instant, Address actor, const Event& event) override;
   void on_delivered(Instant, const Letter& letter) override;

@@ -46,7 +46,7 @@ std::vector<WorkerId> ClockChecker::awaited(Address shard, WorkerId worker) cons
   if (!job_ || !job_->stages->piped() || job_->stages->asynchronous()) return {};
   const Stages& stages = *job_->stages;
   std::vector<WorkerId> awaited;
-  for (const std::uint32_t group : stages.share_of(worker).at[shard.index].groups)
+  for (const std::uint32_t group : stages.share_of(worker).at[shard.index].shard_buckets)
     for (const std::uint32_t stage : stages.owners(ShardId(shard.index), group)) {
       const WorkerId owner = stages.worker(stages.lead_of(worker), stage);
       if (owner != worker && std::find(awaited.begin(), awaited.end(), owner) == awaited.end())

@@ -55,7 +55,7 @@ void LimitsChecker::on_event(Instant, Address actor, const Event& event) {
       return;
     case Event::Kind::clock_moved: {
       const auto& share = job_->stages->share_of(event.worker).at[actor.index];
-      const auto parts = static_cast<std::int64_t>(share.parts.size());
+      const auto parts = static_cast<std::int64_t>(share.buckets.size());
       const std::int64_t waiting = (event.value - worker.began) * parts - worker.applied;
       const std::int64_t allowed =
           parts * ((job_->plan.prefetch ? 2 : 1) + job_->stages->version_lag());

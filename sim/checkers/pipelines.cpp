@@ -304,7 +304,7 @@ void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
 
 std::size_t PipelineChecker::buckets_pushed(Address actor) const {
   std::size_t parts = 0;
-  for (const auto& at : share_of(actor).at) parts += at.parts.size();
+  for (const auto& at : share_of(actor).at) parts += at.buckets.size();
   return parts;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// RoundChecker: property 3 for rounds that are closed early, every shard sums the same pushes.
+// RoundChecker: property 3 for rounds that are closed early: every shard sums the same pushes.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,10 +10,12 @@
 
 namespace leeway::sim {
 
-/// All shards are told of the same contributors; a shard applies all parts of their pushes and no
-/// others, and leaves out whole pushes of such alone that it was told to fence; no more workers are
-/// late than are spare, a late push is not partial, and who has been told to go on with a round
-/// begins none before it.
+/// Of each closed round it checks:
+/// - all shards get the same contributors;
+/// - a shard applies all buckets of their pushes and no others, and omits only the whole pushes of
+///   fenced workers;
+/// - it drops no more pushes than there are spare workers, and none of a partial iteration;
+/// - a worker begins no iteration before the one that PushDropped names.
 class RoundChecker final : public Checker {
  public:
   explicit RoundChecker(std::shared_ptr<const Job> job);
@@ -23,20 +25,20 @@ class RoundChecker final : public Checker {
 
  private:
   struct Shard {
-    Iteration round{-1};                           // that was closed last
-    std::map<WorkerId, std::size_t> contributors;  // to it, and how many parts were applied
-    std::uint32_t late = 0;
-    std::map<WorkerId, bool> fenced;  // and whether they are back since that round
+    Iteration round{-1};                           // the last that was closed
+    std::map<WorkerId, std::size_t> contributors;  // to it, and how many buckets were applied
+    std::uint32_t dropped = 0;
+    std::map<WorkerId, bool> fenced;  // and whether they were admitted again since that round
   };
   void on_worker_event(Address actor, const Event& event) const;
   void check_partial(const Event& event) const;
   void look_back(Address address, const Shard& shard) const;
 
   std::shared_ptr<const Job> job_;
-  std::uint32_t spare_ = 0;                            // 0: no round is closed early
+  std::uint32_t spare_;                                // 0: no round is closed early
   std::map<Iteration, std::vector<WorkerId>> rounds_;  // the latest
   std::map<Address, Shard> shards_;
-  std::map<Address, Iteration> told_;  // workers, what to go on with
+  std::map<Address, Iteration> next_;  // by worker, the iteration that PushDropped names
 };
 
 }  // namespace leeway::sim

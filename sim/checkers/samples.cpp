@@ -15,7 +15,7 @@ SampleChecker::SampleChecker(std::shared_ptr<const Job> job)
     auto& first = first_part_.emplace_back();
     for (std::uint32_t stage = 0; stage < job_->stages->count(); ++stage) {
       first.push_back(parts_.size());
-      const auto& parts = job_->stages->share(stage).at[shard].parts;
+      const auto& parts = job_->stages->share(stage).at[shard].buckets;
       for (std::uint32_t index = 0; index < parts.size(); ++index)
         parts_.push_back({ShardId(shard), stage, index, SampleSet(job_->data.train->size())});
     }
@@ -87,7 +87,7 @@ void SampleChecker::on_event(Instant, Address actor, const Event& event) {
     case Event::Kind::push_dropped:  // all of it
       if (Lease* lease = find(event.worker, event.incarnation, event.iteration))
         count(event.worker, *lease,
-              job_->stages->share_of(event.worker).at[actor.index].parts.size());
+              job_->stages->share_of(event.worker).at[actor.index].buckets.size());
       return;
     case Event::Kind::partial:
       partial_ = true;
@@ -112,7 +112,7 @@ void SampleChecker::trained(Address actor, const Event& event) {
 
 SampleChecker::Part& SampleChecker::part_of(Address shard, WorkerId worker, std::int64_t part) {
   const std::uint32_t stage = job_->stages->stage_of(worker);
-  const auto owed = job_->stages->share(stage).at[shard.index].parts.size();
+  const auto owed = job_->stages->share(stage).at[shard.index].buckets.size();
   if (part < 0 || static_cast<std::size_t>(part) >= owed)
     violated({shard, address_of(worker)}, "part ", part, " applied; there are ", owed);
   return parts_[first_part_[shard.index][stage] + static_cast<std::size_t>(part)];

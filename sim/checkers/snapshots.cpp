@@ -12,12 +12,12 @@ SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job)
       piped_(job_->stages->piped()) {
   const auto& plan = job_->plan;
   adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
-          plan.optimizer.weight_decay == 0 && plan.schedule == plan::Schedule{};
+          plan.optimizer.weight_decay == 0 && plan.lr_schedule == plan::LrSchedule{};
 }
 
 SnapshotChecker::State SnapshotChecker::initial(ShardId shard) const {
   State state;
-  for (const auto& part : job_->layout->buckets(shard)) state.updates[part.index] = 0;
+  for (const Bucket& bucket : job_->layout->buckets(shard)) state.updates[bucket.index] = 0;
   if (!adds_) return state;
   for (const BlockId id : job_->layout->blocks_of(shard)) {
     const Block& block = job_->layout->block(id);
@@ -40,26 +40,26 @@ SnapshotChecker::Shard& SnapshotChecker::at(Address address) {
   const auto found = shards_.find(address);
   if (found != shards_.end()) return found->second;
   const ShardId shard(address.index);
-  return shards_.emplace(address, Shard{initial(shard), Halves(job_, shard), {}, {}, {}})
+  return shards_.emplace(address, Shard{initial(shard), TiedGradients(job_, shard), {}, {}, {}})
       .first->second;
 }
 
-const std::uint32_t* SnapshotChecker::group_of(Address shard, WorkerId worker,
-                                               PartIndex part) const {
-  const auto& groups = job_->stages->share_of(worker).at[shard.index].groups;
-  return part < groups.size() ? &groups[part] : nullptr;
+const std::uint32_t* SnapshotChecker::shard_bucket_of(Address shard, WorkerId worker,
+                                                      WorkerBucket bucket) const {
+  const auto& buckets = job_->stages->share_of(worker).at[shard.index].shard_buckets;
+  return bucket < buckets.size() ? &buckets[bucket] : nullptr;
 }
 
-void SnapshotChecker::add(State& state, GroupIndex group, const msg::Push& push,
+void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& push,
                           bool begins_update) const {
   if (push.kind == msg::Push::Kind::empty) return;
   if (job_->consistency->by_rounds()) {
-    // A round is one update, whoever has a part in it.
-    const auto [latest, fresh] = state.latest_round.try_emplace(group, push.iteration);
-    if (fresh || latest->second < push.iteration) ++state.updates[group];
+    // A round is one update, whatever its contributors.
+    const auto [latest, fresh] = state.latest_round.try_emplace(bucket, push.iteration);
+    if (fresh || latest->second < push.iteration) ++state.updates[bucket];
     latest->second = push.iteration;
   } else if (begins_update) {
-    ++state.updates[group];
+    ++state.updates[bucket];
   }
   const double step = job_->plan.optimizer.learning_rate * push.weight;
   for (const auto& gradient : push.blocks) {
@@ -72,54 +72,55 @@ void SnapshotChecker::add(State& state, GroupIndex group, const msg::Push& push,
   }
 }
 
-void SnapshotChecker::follow(Halves& halves, const Event& event) {
+void SnapshotChecker::follow(TiedGradients& tied, const Event& event) {
   switch (event.kind) {
     case Event::Kind::admitted:
-      return halves.admitted(event.worker);
+      return tied.admitted(event.worker);
     case Event::Kind::fenced:
     case Event::Kind::removed:
-      return halves.out(event.worker);
+      return tied.out(event.worker);
     case Event::Kind::refused:
     case Event::Kind::malformed:
     case Event::Kind::bucket_repeated:
-      return halves.not_taken();
+      return tied.not_accepted();
     default:
       return;
   }
 }
 
 void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
-  if (piped_ && actor.kind == RoleKind::shard) follow(at(actor).halves, event);
+  if (piped_ && actor.kind == RoleKind::shard) follow(at(actor).tied, event);
   if (event.kind != Event::Kind::bucket_applied) return;
   Shard& shard = at(actor);
-  const auto part = static_cast<PartIndex>(event.value);
-  const auto found = shard.pushed.find({event.worker, part, event.incarnation, event.iteration});
-  const auto* group = group_of(actor, event.worker, part);
-  if (found == shard.pushed.end() || !group)
-    violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
-             " applied, which had not come, or not since it was applied last");
+  const auto bucket = static_cast<WorkerBucket>(event.value);
+  const auto found = shard.pushed.find({event.worker, bucket, event.incarnation, event.iteration});
+  const auto* shard_bucket = shard_bucket_of(actor, event.worker, bucket);
+  if (found == shard.pushed.end() || !shard_bucket)
+    violated({actor, address_of(event.worker)}, "bucket ", bucket, " of iteration ",
+             event.iteration, " applied, which had not come, or not since it was applied last");
   const msg::Push& push = found->second;
-  const auto how = shard.halves.applied({event.worker, event.incarnation, event.iteration, *group},
-                                        push.kind == msg::Push::Kind::empty);
-  if (how == Halves::Applied::too_early)
-    violated({actor, address_of(event.worker)}, "part ", part, " of iteration ", event.iteration,
-             " applied without that of the stage that it shares its blocks with");
-  const bool begins = how == Halves::Applied::begins_update;
+  const auto how =
+      shard.tied.applied({event.worker, event.incarnation, event.iteration, *shard_bucket},
+                         push.kind == msg::Push::Kind::empty);
+  if (how == TiedGradients::Applied::too_early)
+    violated({actor, address_of(event.worker)}, "bucket ", bucket, " of iteration ",
+             event.iteration, " applied without that of the stage that it shares its blocks with");
+  const bool begins = how == TiedGradients::Applied::begins_update;
   shard.beyond = std::max(shard.beyond, event.iteration + 1);
-  add(shard.live, *group, push, begins);
+  add(shard.live, *shard_bucket, push, begins);
   for (auto& [iteration, fork] : shard.forks)
-    if (event.iteration < iteration) add(fork, *group, push, begins);
+    if (event.iteration < iteration) add(fork, *shard_bucket, push, begins);
   if (push.kind == msg::Push::Kind::empty) {
     shard.pushed.erase(found);  // which may be done with before an earlier one
     return;
   }
-  // Updates of one part are applied in order: what is older came again after it had been applied.
-  const auto first = shard.pushed.lower_bound({event.worker, part, Incarnation(0), Iteration(0)});
+  // Updates of one bucket are applied in order, so older pushes are repeats of applied ones.
+  const auto first = shard.pushed.lower_bound({event.worker, bucket, Incarnation(0), Iteration(0)});
   shard.pushed.erase(first, std::next(found));
 }
 
 void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
-  if (piped_ && letter.to().kind == RoleKind::shard) at(letter.to()).halves.something_comes();
+  if (piped_ && letter.to().kind == RoleKind::shard) at(letter.to()).tied.message_arrives();
   if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
     const auto* push = letter.as<msg::Push>();
     if (!push) return;
@@ -127,13 +128,13 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     const Incarnation incarnation = letter.open()->incarnation;
     Shard& shard = at(letter.to());
     shard.pushed[{worker, push->bucket, incarnation, push->iteration}] = *push;
-    if (const auto* group = group_of(letter.to(), worker, push->bucket))
-      shard.halves.comes({worker, incarnation, push->iteration, *group});
+    if (const auto* shard_bucket = shard_bucket_of(letter.to(), worker, push->bucket))
+      shard.tied.arrives({worker, incarnation, push->iteration, *shard_bucket});
   } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
     const auto* snapshot = letter.as<msg::Snapshot>();
     if (!snapshot || snapshot->immediate) return;
     Shard& shard = at(letter.to());
-    // Too late where that iteration has been applied: no state is to come of it.
+    // No state follows if the shard has applied that iteration already.
     if (shard.beyond <= snapshot->iteration) shard.forks[snapshot->iteration] = shard.live;
   } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {
     const auto* state = letter.as<msg::SnapshotState>();
@@ -144,7 +145,7 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     const auto fork = shard.forks.find(state->iteration);
     if (fork == shard.forks.end())
       violated({letter.from()}, "a snapshot at iteration ", state->iteration,
-               ", which the shard had passed, or was never told of");
+               ", which the shard had passed or was never sent");
     compare(letter.from(), fork->second, *state);
     shard.forks.erase(shard.forks.begin(), std::next(fork));
   }
@@ -159,9 +160,9 @@ void SnapshotChecker::compare(Address address, const State& expected,
              ids.size());
   std::map<BlockId, const msg::BlockData*> blocks;
   for (const auto& block : found.blocks) blocks[block.block] = &block;
-  for (const auto& part : job_->layout->buckets(shard)) {
-    const std::int64_t updates = expected.updates.at(part.index);
-    for (const BlockId id : part.blocks) {
+  for (const Bucket& bucket : job_->layout->buckets(shard)) {
+    const std::int64_t updates = expected.updates.at(bucket.index);
+    for (const BlockId id : bucket.blocks) {
       const auto block = blocks.find(id);
       if (block == blocks.end()) violated({address}, "block ", id, " is missing in a snapshot");
       if (block->second->version.value() != updates)

@@ -1,5 +1,6 @@
 #pragma once
 // The actor ends wherever it is, and may be started again later.
+#include "plan/fault_queries.hpp"
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

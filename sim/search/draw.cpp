@@ -56,7 +56,7 @@ class Draw {
     plan_.shards = between(1, std::min(limits_.most_shards, blocks));
     plan_.batch = between(1, 8);
     plan_.micro_batches = 1;
-    plan_.chunk = rng_.one_in(2) ? 0 : plan_.batch * between(1, 6);
+    plan_.lease_size = rng_.one_in(2) ? 0 : plan_.batch * between(1, 6);
     plan_.device = "cpu";
   }
 

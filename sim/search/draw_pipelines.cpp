@@ -160,7 +160,7 @@ std::shared_ptr<const Model> draw_pipelines(const Job& base, Rng& rng, Plan& pla
   plan.workers = stages * between(rng, 1, kMostPipelines);
   plan.micro_batches = static_cast<std::uint32_t>(spec.micro_batches);
   plan.batch = between(rng, plan.micro_batches, 2 * plan.micro_batches + 4);
-  plan.chunk = rng.one_in(2) ? 0 : plan.batch * between(rng, 1, 6);
+  plan.lease_size = rng.one_in(2) ? 0 : plan.batch * between(rng, 1, 6);
   plan.prefetch = false;
   plan.consistency = drawn_consistency(rng, version_lag(spec));
   plan.pipeline = {.stages = stages,

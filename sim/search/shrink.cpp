@@ -119,7 +119,7 @@ std::vector<Change> changes(const Plan& plan) {
   all.push_back([](Plan& p) { return set(p.prefetch, false); });
   all.push_back([](Plan& p) { return set(p.evaluate_every, 0.0); });
   all.push_back([](Plan& p) { return set(p.balance, plan::Balance::equal); });
-  all.push_back([](Plan& p) { return set(p.chunk, 0u); });
+  all.push_back([](Plan& p) { return set(p.lease_size, 0u); });
   all.push_back([](Plan& p) { return set(p.batch, 1u); });
   all.push_back([](Plan& p) { return set(p.simulated->jitter, 0.0); });
   all.push_back([](Plan& p) { return set(p.simulated->noise, 0.0); });

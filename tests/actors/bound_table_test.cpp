@@ -9,12 +9,12 @@
 
 using namespace leeway;
 
-TEST_CASE("until another is announced, one bound holds for all iterations") {
+TEST_CASE("one bound holds for all iterations until another is announced") {
   const BoundTable table(3);
   for (const std::int64_t i : {0, 1, 1'000'000}) CHECK(table.of(Iteration(i)) == 3);
 }
 
-TEST_CASE("a lower bound holds beyond the iterations that somebody was let into") {
+TEST_CASE("a lower bound holds beyond the iterations that have been answered") {
   BoundTable table(4);
   table.answered(Iteration(6));
   table.answered(Iteration(2));
@@ -26,7 +26,7 @@ TEST_CASE("a lower bound holds beyond the iterations that somebody was let into"
   CHECK(table.of(Iteration(10)) == 0);
 }
 
-TEST_CASE("a higher bound holds at once, and what was announced for later no more") {
+TEST_CASE("a higher bound holds at once and replaces those announced for later iterations") {
   BoundTable table(2);
   table.answered(Iteration(4));
   table.announce(Iteration(20), 1);
@@ -36,7 +36,7 @@ TEST_CASE("a higher bound holds at once, and what was announced for later no mor
   for (const std::int64_t i : {5, 19, 22, 30, 40}) CHECK(table.of(Iteration(i)) == 3);
 }
 
-TEST_CASE("a bound between two that were announced raises the one and ends the other") {
+TEST_CASE("a bound between two announced ones replaces the lower and ends the higher") {
   BoundTable table(9);
   table.announce(Iteration(10), 5);
   table.announce(Iteration(20), 1);
@@ -48,7 +48,7 @@ TEST_CASE("a bound between two that were announced raises the one and ends the o
   CHECK(table.of(Iteration(20)) == 5);
 }
 
-TEST_CASE("the table agrees with a list of every iteration's bound, and stays small") {
+TEST_CASE("the table agrees with a list of the bounds of all iterations, and stays small") {
   rc::prop("any announcements", [] {
     constexpr std::int64_t kAll = 60;
     const auto initial = *rc::gen::inRange<std::int64_t>(0, 8);

@@ -1,31 +1,31 @@
-// What parts of a model keep, beside what is predicted.
+// The memory that chunks of a model keep equals the predicted memory.
 #include "models/chunk_bytes.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "tensor/blob_pool.hpp"
-#include "tests/actors/part_tasks.hpp"
+#include "tests/actors/chunk_tasks.hpp"
 
 using namespace leeway;
 using namespace leeway::test;
 
 namespace {
 
-/// Forwards of several micro-batches of the middle or only part, then their backwards; what each
-/// keeps, by the stash's own count and by the pool's.
-void require_bytes(const Task& task, int parts, std::int64_t batch, PartOptions options) {
+/// Runs forwards of several micro-batches of each chunk, then their backwards. Compares what each
+/// micro-batch keeps, as its stash and as the pool count it.
+void require_bytes(const Task& task, int chunks, std::int64_t batch, ChunkOptions options) {
   constexpr int kMicroBatches = 5;
   Memory memory(task.model);
   memory.initialize(3);
   const Model& model = *task.model;
-  for (const ModelChunk part : cut_into(model, parts)) {
-    CAPTURE(part.first, part.end);
-    const ChunkBytes bytes = chunk_bytes(model, part, batch, options);
-    const bool last = part.end == model.layers();
-    PartPass pass(task.model, part, batch, true, options);
+  for (const ModelChunk chunk : split_into(model, chunks)) {
+    CAPTURE(chunk.first, chunk.end);
+    const ChunkBytes bytes = chunk_bytes(model, chunk, batch, options);
+    const bool last = chunk.end == model.layers();
+    ChunkPass pass(task.model, chunk, batch, true, options);
     const auto floats = [&](int layer) {
       Blob blob = Blob::floats(batch * model.output_of(layer).count());
-      // Numbers that are tokens too.
+      // Also valid as tokens.
       for (std::int64_t i = 0; i < batch * model.output_of(layer).count(); ++i)
         blob.mutable_floats()[i] = static_cast<float>(i % 3);
       return blob;
@@ -35,32 +35,32 @@ void require_bytes(const Task& task, int parts, std::int64_t batch, PartOptions 
                       .labels = all.labels,
                       .targets = all.targets,
                       .sample_keys = all.sample_keys.first(static_cast<std::size_t>(batch))};
-    // Of one version, whose packed weights all micro-batches share.
+    // One version, so that all micro-batches share the packed weights.
     const std::vector<std::uint64_t> versions(model.parameters().size(), 1);
     std::vector<Stash*> stashes;
     std::vector<std::int64_t> in_use;
     for (int m = 0; m < kMicroBatches; ++m) {
       stashes.push_back(&pass.take_stash());
-      pass.start_forward(*stashes.back(), {.batch = given, .input = floats(part.first - 1)},
+      pass.start_forward(*stashes.back(), {.batch = given, .input = floats(chunk.first - 1)},
                          memory.weights(), versions);
       REQUIRE(stashes.back()->bytes() == bytes.kept());
       in_use.push_back(static_cast<std::int64_t>(host_pool_counts().bytes_in_use));
     }
-    // The pool rounds each blob up, by a quarter of its bytes or to 64. The first micro-batch finds
-    // some of its memory; all later ones take as much.
+    // The pool rounds each blob up, by a quarter of its bytes or to 64. The first micro-batch uses
+    // memory of the pass; each later one takes the same amount.
     const std::int64_t one = in_use[2] - in_use[1];
     REQUIRE(one >= bytes.kept());
-    REQUIRE(one <= bytes.kept() * 5 / 4 + 64 * (4 + 2 * (part.end - part.first)));
+    REQUIRE(one <= bytes.kept() * 5 / 4 + 64 * (4 + 2 * (chunk.end - chunk.first)));
     for (int m = 2; m < kMicroBatches; ++m)
       REQUIRE(in_use[static_cast<std::size_t>(m)] - in_use[static_cast<std::size_t>(m) - 1] == one);
-    if (!options.halves) continue;
+    if (!options.split_backward) continue;
     for (Stash* stash : stashes) {
-      pass.backward(*stash, Half::inputs, last ? Blob() : floats(part.end - 1), memory.weights(),
-                    memory.gradients());
-      REQUIRE(stash->bytes() == bytes.kept() + bytes.open + bytes.shared);
+      pass.backward(*stash, BackwardFor::inputs, last ? Blob() : floats(chunk.end - 1),
+                    memory.weights(), memory.gradients());
+      REQUIRE(stash->bytes() == bytes.kept() + bytes.pending + bytes.shared);
     }
     for (Stash* stash : stashes) {
-      pass.backward(*stash, Half::weights, {}, memory.weights(), memory.gradients());
+      pass.backward(*stash, BackwardFor::weights, {}, memory.weights(), memory.gradients());
       pass.release(*stash);
     }
   }
@@ -68,28 +68,29 @@ void require_bytes(const Task& task, int parts, std::int64_t batch, PartOptions 
 
 }  // namespace
 
-TEST_CASE("a part keeps as many bytes as its shapes predict", "[parts]") {
+TEST_CASE("a chunk keeps as many bytes as its shapes predict", "[chunks]") {
   kernels::use_one_compute_thread();
   const std::int64_t batch = 4;
   for (const Task& task : {mlp_task(batch), conv_task(), residual_task(), text_task(true)})
-    for (const int parts : {1, 2, 3, 4})
+    for (const int chunks : {1, 2, 3, 4})
       for (const bool recompute : {false, true})
-        for (const bool halves : {false, true}) {
-          CAPTURE(task.model->layers(), parts, recompute, halves);
-          require_bytes(task, parts, batch, {.halves = halves, .recompute = recompute});
+        for (const bool split_backward : {false, true}) {
+          CAPTURE(task.model->layers(), chunks, recompute, split_backward);
+          require_bytes(task, chunks, batch,
+                        {.split_backward = split_backward, .recompute = recompute});
         }
 }
 
-TEST_CASE("what a partition is searched by is what parts keep", "[parts]") {
+TEST_CASE("the bytes of pieces in a partition search add up to those of chunks", "[chunks]") {
   for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)}) {
     const std::int64_t batch = 4;
     const Model& model = *task.model;
     const auto pieces = pieces_of(model, batch, *make_cpu_executor());
     for (std::size_t first = 0; first < pieces.size(); ++first)
       for (std::size_t end = first + 1; end <= pieces.size(); ++end) {
-        const ModelChunk part{pieces[first].first, pieces[end - 1].end};
-        CAPTURE(part.first, part.end);
-        const ChunkBytes exact = chunk_bytes(model, part, batch, {.halves = true});
+        const ModelChunk chunk{pieces[first].first, pieces[end - 1].end};
+        CAPTURE(chunk.first, chunk.end);
+        const ChunkBytes exact = chunk_bytes(model, chunk, batch, {.split_backward = true});
         std::int64_t kept = pieces[first].first_bytes, open = 0, weights = 0, statistics = 0;
         for (std::size_t i = first; i < end; ++i) {
           kept += pieces[i].kept_bytes;
@@ -97,14 +98,14 @@ TEST_CASE("what a partition is searched by is what parts keep", "[parts]") {
           weights += pieces[i].weight_bytes;
           statistics += pieces[i].statistic_bytes;
         }
-        // Of views alone nothing is kept, and their output is their input.
-        kept = std::max<std::int64_t>(0, kept - unread_bytes(model, part, batch));
+        // A chunk of views keeps nothing: its output is its input.
+        kept = std::max<std::int64_t>(0, kept - unread_bytes(model, chunk, batch));
         REQUIRE(kept == exact.activations);
-        REQUIRE(open == exact.open);
+        REQUIRE(open == exact.pending);
         const std::int64_t table = model.borrowed_parameter(model.layers() - 1) == Model::kNone
                                        ? 0
                                        : 4 * model.parameters()[0].spec.shape.count();
-        const bool twice = part == ModelChunk::whole(model);
+        const bool twice = chunk == ModelChunk::whole(model);
         REQUIRE(weights == exact.weights + (twice ? table : 0));
         REQUIRE(statistics == exact.statistics);
       }

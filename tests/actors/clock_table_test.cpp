@@ -1,4 +1,4 @@
-// ClockTable against a model that keeps every accepted part by itself and computes everything anew.
+// ClockTable against a model that keeps every accepted bucket and recomputes everything.
 #include "actors/shard/clock_table.hpp"
 
 #include <rapidcheck/catch.h>
@@ -16,7 +16,7 @@ using Verdict = ClockTable::Verdict;
 
 namespace {
 
-constexpr std::uint32_t kParts = 3;
+constexpr std::uint32_t kBuckets = 3;
 constexpr Incarnation kFirst{1};
 
 class Model {
@@ -26,7 +26,7 @@ class Model {
     bool live = false;
     bool fenced = false;
     std::int64_t clock = 0;
-    std::set<std::uint32_t> parts;
+    std::set<std::uint32_t> buckets;
   };
 
   std::int64_t admit(WorkerId id, Incarnation incarnation, std::int64_t iteration) {
@@ -48,17 +48,18 @@ class Model {
     if (workers_.contains(id)) workers_[id].live = false;
     settle();
   }
-  Verdict accept(WorkerId id, std::int64_t iteration, std::uint32_t part) {
+  Verdict accept(WorkerId id, std::int64_t iteration, std::uint32_t bucket) {
     auto& worker = workers_.at(id);
     if (iteration > worker.clock) return Verdict::gap;
-    if (iteration < worker.clock || !worker.parts.insert(part).second) return Verdict::repeat;
+    if (iteration < worker.clock || !worker.buckets.insert(bucket).second) return Verdict::repeat;
     newest_ = std::max(newest_, iteration + 1);
-    if (worker.parts.size() == kParts) {
-      worker.parts.clear();
-      ++worker.clock;
-      settle();
-    }
     return Verdict::accepted;
+  }
+  bool is_whole(WorkerId id) const { return workers_.at(id).buckets.size() == kBuckets; }
+  void advance(WorkerId id) {
+    workers_.at(id).buckets.clear();
+    ++workers_.at(id).clock;
+    settle();
   }
 
   bool may_push(WorkerId id, Incarnation incarnation) const {
@@ -93,7 +94,7 @@ class Model {
       RC_ASSERT(entry->fenced == worker.fenced);
       RC_ASSERT(entry->clock == Clock(worker.clock));
       RC_ASSERT(entry->incarnation == worker.incarnation);
-      RC_ASSERT(entry->buckets_accepted == worker.parts.size());
+      RC_ASSERT(entry->buckets_accepted == worker.buckets.size());
     }
   }
 
@@ -115,7 +116,7 @@ void operate(ClockTable& table, Model& model, Rng& rng) {
                 Clock(model.admit(id, incarnation, iteration)));
       break;
     case 1:
-      if (known != model.workers_.end() && !known->second.parts.empty()) return;
+      if (known != model.workers_.end() && !known->second.buckets.empty()) return;
       table.raise(id, Iteration(iteration));
       model.raise(id, iteration);
       break;
@@ -127,23 +128,34 @@ void operate(ClockTable& table, Model& model, Rng& rng) {
       table.remove(id);
       model.remove(id);
       break;
+    case 4:
+      if (known == model.workers_.end()) return;
+      table.advance(id);
+      model.advance(id);
+      break;
     default: {
-      const auto part = static_cast<std::uint32_t>(rng.below(kParts));
+      const auto bucket = static_cast<std::uint32_t>(rng.below(kBuckets));
       RC_ASSERT(table.may_push(id, incarnation) == model.may_push(id, incarnation));
       if (!model.may_push(id, incarnation)) return;
       const std::int64_t pushed = rng.one_in(3) ? iteration : clock;
-      RC_ASSERT(table.accept(id, Iteration(pushed), part, kParts) ==
-                model.accept(id, pushed, part));
+      RC_ASSERT(table.accept(id, Iteration(pushed), bucket, kBuckets) ==
+                model.accept(id, pushed, bucket));
+      const bool whole = model.is_whole(id);
+      RC_ASSERT(table.is_whole(id, Iteration(clock)) == whole);
+      RC_ASSERT(table.advance_if_whole(id) == whole);
+      if (whole) model.advance(id);
     }
   }
 }
 
-/// Pushes whole iterations.
+/// Pushes whole iterations of two buckets.
 void push(ClockTable& table, WorkerId id, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i)
-    for (std::uint32_t part = 0; part < 2; ++part)
-      REQUIRE(table.accept(id, Iteration(table.find(id)->clock.value()), part, 2) ==
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (std::uint32_t bucket = 0; bucket < 2; ++bucket)
+      REQUIRE(table.accept(id, Iteration(table.find(id)->clock.value()), bucket, 2) ==
               Verdict::accepted);
+    REQUIRE(table.advance_if_whole(id));
+  }
 }
 
 }  // namespace
@@ -169,20 +181,21 @@ TEST_CASE("the table agrees with a naive one, and no clock ever decreases") {
   });
 }
 
-TEST_CASE("a clock moves when all parts of an iteration are in, whatever their order") {
+TEST_CASE("an iteration is whole when all its buckets are accepted, in any order") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
-  for (const std::uint32_t part : {2u, 0u}) {
-    CHECK(table.accept(WorkerId(0), Iteration(0), part, 3) == Verdict::accepted);
-    CHECK(table.min_clock() == Clock(0));
+  for (const std::uint32_t bucket : {2u, 0u}) {
+    CHECK(table.accept(WorkerId(0), Iteration(0), bucket, 3) == Verdict::accepted);
+    CHECK_FALSE(table.advance_if_whole(WorkerId(0)));
   }
   CHECK(table.accept(WorkerId(0), Iteration(0), 1, 3) == Verdict::accepted);
+  CHECK(table.min_clock() == Clock(0));
+  CHECK(table.advance_if_whole(WorkerId(0)));
   CHECK(table.min_clock() == Clock(1));
   CHECK(table.find(WorkerId(0))->buckets_accepted == 0);
 }
 
-TEST_CASE(
-    "a part taken before is a repeat, also of an iteration long done, and a later one a gap") {
+TEST_CASE("a bucket accepted before is a repeat, and one of a later iteration a gap") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   push(table, WorkerId(0), 3);
@@ -195,7 +208,7 @@ TEST_CASE(
   CHECK(table.next_unseen() == Iteration(4));
 }
 
-TEST_CASE("over nobody the minimum keeps its last value, and whoever comes starts there") {
+TEST_CASE("with no live worker min_clock keeps its last value, and a newcomer starts there") {
   ClockTable table;
   CHECK(table.min_clock() == Clock(0));
   table.admit(WorkerId(0), kFirst, Iteration(0));
@@ -206,7 +219,7 @@ TEST_CASE("over nobody the minimum keeps its last value, and whoever comes start
   CHECK(table.min_clock() == Clock(5));
 }
 
-TEST_CASE("a newcomer stands at the iteration it is admitted at, and holds the minimum there") {
+TEST_CASE("a newcomer's clock is the iteration of its admission, and counts in min_clock") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   push(table, WorkerId(0), 4);
@@ -217,7 +230,7 @@ TEST_CASE("a newcomer stands at the iteration it is admitted at, and holds the m
   CHECK(table.max_clock_gap() == 2);  // 4 and 6, when the newcomer came
 }
 
-TEST_CASE("a worker that left comes back at its own clock at least") {
+TEST_CASE("a worker that left comes back at its own clock or later") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   table.admit(WorkerId(1), kFirst, Iteration(0));
@@ -229,7 +242,7 @@ TEST_CASE("a worker that left comes back at its own clock at least") {
   CHECK_FALSE(table.may_push(WorkerId(1), kFirst));
 }
 
-TEST_CASE("a fenced worker pushes nothing more but counts until it is removed") {
+TEST_CASE("a fenced worker may not push, but counts in min_clock until it is removed") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   table.admit(WorkerId(1), kFirst, Iteration(0));
@@ -243,7 +256,8 @@ TEST_CASE("a fenced worker pushes nothing more but counts until it is removed") 
   CHECK(table.may_push(WorkerId(0), Incarnation(2)));
 }
 
-TEST_CASE("a partial iteration is forgotten when its worker is admitted again") {
+TEST_CASE(
+    "the buckets of an unfinished iteration are forgotten when its worker is admitted again") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
@@ -254,7 +268,7 @@ TEST_CASE("a partial iteration is forgotten when its worker is admitted again") 
   CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
 }
 
-TEST_CASE("raising moves a live worker up, never down, and nobody else") {
+TEST_CASE("raising moves the clock of a live worker up, never down, and no other clock") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(3));
   table.raise(WorkerId(0), Iteration(5));
@@ -268,33 +282,47 @@ TEST_CASE("raising moves a live worker up, never down, and nobody else") {
   CHECK(table.find(WorkerId(0))->clock == Clock(5));
 }
 
-TEST_CASE("where late pushes are dropped, closing an iteration moves a clock, and a push none") {
-  ClockTable table(true);
+TEST_CASE("advancing moves a clock past an iteration that is not whole") {
+  ClockTable table;
+  for (const std::uint32_t worker : {0u, 1u, 2u})
+    table.admit(WorkerId(worker), kFirst, Iteration(4));
+  for (const std::uint32_t bucket : {0u, 1u})
+    CHECK(table.accept(WorkerId(0), Iteration(4), bucket, 2) == Verdict::accepted);
+  CHECK(table.is_whole(WorkerId(0), Iteration(4)));
+  CHECK(table.accept(WorkerId(0), Iteration(4), 1, 2) == Verdict::repeat);
+  CHECK(table.accept(WorkerId(1), Iteration(4), 1, 2) == Verdict::accepted);
+  CHECK_FALSE(table.is_whole(WorkerId(1), Iteration(4)));
+  for (const std::uint32_t worker : {0u, 1u, 2u}) table.advance(WorkerId(worker));
+  CHECK(table.min_clock() == Clock(5));
+  CHECK(table.is_whole(WorkerId(1), Iteration(4)));
+  CHECK_FALSE(table.is_whole(WorkerId(1), Iteration(5)));
+  // A straggling bucket is a repeat, and the next iteration has none yet.
+  CHECK(table.accept(WorkerId(1), Iteration(4), 0, 2) == Verdict::repeat);
+  CHECK(table.accept(WorkerId(1), Iteration(5), 1, 2) == Verdict::accepted);
+}
+
+TEST_CASE("at_min_clock counts the live workers at min_clock that are not fenced") {
+  ClockTable table;
   for (const std::uint32_t worker : {0u, 1u, 2u})
     table.admit(WorkerId(worker), kFirst, Iteration(4));
   CHECK(table.at_min_clock() == 3);
-  CHECK(table.accept(WorkerId(0), Iteration(4), 0, 2) == Verdict::accepted);
-  CHECK_FALSE(table.whole(WorkerId(0), Iteration(4)));
-  CHECK(table.accept(WorkerId(0), Iteration(4), 1, 2) == Verdict::accepted);
-  CHECK(table.whole(WorkerId(0), Iteration(4)));
-  CHECK(table.find(WorkerId(0))->clock == Clock(4));
-  CHECK(table.accept(WorkerId(0), Iteration(4), 1, 2) == Verdict::repeat);
-  CHECK(table.accept(WorkerId(1), Iteration(4), 1, 2) == Verdict::accepted);
   table.fence(WorkerId(2));
   CHECK(table.at_min_clock() == 2);
-  for (const std::uint32_t worker : {0u, 1u, 2u}) table.close(WorkerId(worker));
-  CHECK(table.min_clock() == Clock(5));
-  CHECK(table.at_min_clock() == 2);
-  CHECK(table.whole(WorkerId(1), Iteration(4)));
-  CHECK_FALSE(table.whole(WorkerId(1), Iteration(5)));
-  // Late parts are repeats, and the next iteration begins afresh.
-  CHECK(table.accept(WorkerId(1), Iteration(4), 0, 2) == Verdict::repeat);
-  CHECK(table.accept(WorkerId(1), Iteration(5), 1, 2) == Verdict::accepted);
   table.remove(WorkerId(2));
   CHECK(table.at_min_clock() == 2);
+  table.advance(WorkerId(0));
+  CHECK(table.at_min_clock() == 1);
 }
 
-TEST_CASE("what no caller may do is caught") {
+TEST_CASE("an older view of the membership is refused") {
+  ClockTable table;
+  CHECK(table.enter_view(View(3)));
+  CHECK(table.enter_view(View(3)));
+  CHECK_FALSE(table.enter_view(View(2)));
+  CHECK(table.view() == View(3));
+}
+
+TEST_CASE("calls that break a requirement are caught") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   CHECK_THROWS_AS(table.accept(WorkerId(0), Iteration(0), 2, 2), CheckFailed);

@@ -86,7 +86,7 @@ TEST_CASE("stages on a GPU, and beside the processor, train to the processor's w
     plan.workers = plan.pipeline.stages = 2;
     plan.batch = 4;
     plan.micro_batches = 2;
-    for (const char* schedule : {"1f1b", "zero_bubble_h1"}) {
+    for (const char* schedule : {"1f1b", "zb_h1"}) {
       plan.pipeline.schedule = schedule;
       compare(plan);
     }

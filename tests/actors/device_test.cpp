@@ -110,7 +110,7 @@ TEST_CASE("where stages compute does not change what their pipelines compute") {
     plan.workers = 4;
     plan.batch = 4;
     plan.micro_batches = 2;
-    for (const char* schedule : {"1f1b", "zero_bubble_h1"}) {
+    for (const char* schedule : {"1f1b", "zb_h1"}) {
       plan.pipeline.schedule = schedule;
       plan.pipeline.recompute.clear();
       if (plan.pipeline.schedule == "1f1b") plan.pipeline.recompute = {0};

@@ -1,4 +1,4 @@
-// LeaseBook driven as the scheduler drives it, by a model that marks every sample of every epoch.
+// LeaseBook under a driver that acts like the scheduler and marks every sample of every epoch.
 #include "actors/scheduler/lease_book.hpp"
 
 #include <rapidcheck/catch.h>
@@ -29,7 +29,7 @@ std::string text_of(const std::optional<msg::Lease>& lease) {
                 lease->round_samples);
 }
 
-/// Workers that ask, train, die, come back, idle; throws CheckFailed where the book goes wrong.
+/// Workers that request, train, die, return and idle. Throws CheckFailed if the book is wrong.
 class Driver {
  public:
   Driver(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed,
@@ -40,7 +40,7 @@ class Driver {
         least_(balance ? 1 : limits.batch),
         rng_(seed),
         workers_(count) {
-    // The epochs of a run without an end are as many as the driver gets to.
+    // Without a limit, the run has as many epochs as the driver reaches.
     total_ = limits.total_samples;
   }
 
@@ -72,7 +72,7 @@ class Driver {
     }
   }
 
-  /// Everybody goes on without trouble until nothing is left.
+  /// All workers train without faults until no samples are left.
   void finish() {
     for (int round = 0; !book_.all_trained(); ++round) {
       LW_CHECK(round < 10'000, "the book never says that all is trained", limits_.by_rounds,
@@ -87,12 +87,12 @@ class Driver {
         train(id, at(id).next);
         if (more || holds_open(at(id))) continue;
         idle(id);
-        if (book_.anything_to_lease()) begin_admission(id);  // the scheduler does so at once
+        if (book_.anything_to_lease()) begin_admission(id);  // as the scheduler does
       }
     }
   }
 
-  /// Each sample that was to be trained was trained, by marks that no sample got twice.
+  /// Every sample of the run is marked as trained. No sample can be marked twice.
   void check_end() const {
     LW_CHECK(book_.samples_trained() == trained_, book_.samples_trained(), trained_);
     LW_CHECK(book_.samples_leased() == trained_, book_.samples_leased(), trained_);
@@ -142,7 +142,7 @@ class Driver {
     if (!lease) return false;
     LW_CHECK(lease->first_iteration == worker.next, "not contiguous", text_of(lease), worker.next);
     LW_CHECK(lease->batch >= least_ && lease->batch <= most_, text_of(lease));
-    // By rounds, what counts is who took part when the round was cut: the same for all its parts.
+    // By rounds, the workers that took part when the round began count, for all its shares.
     auto& round = round_samples_[limits_.by_rounds ? lease->first_iteration : Iteration(-1)];
     if (round == 0 || !limits_.by_rounds)
       round = limits_.batch *
@@ -151,7 +151,7 @@ class Driver {
     LW_CHECK(lease->round_samples == round, text_of(lease), round);
     LW_CHECK(limits_.by_rounds || lease->begin < lease->end, "an empty chunk", text_of(lease));
     LW_CHECK(lease->end - lease->begin <=
-                 std::max(limits_.chunk * lease->batch / limits_.batch, lease->batch),
+                 std::max(limits_.lease_size * lease->batch / limits_.batch, lease->batch),
              text_of(lease));
     sum_of_round(*lease);
     LW_CHECK(!limits_.by_rounds || lease->iterations() == 1, text_of(lease));
@@ -168,7 +168,7 @@ class Driver {
     return true;
   }
 
-  /// By rounds, no more samples are in one than it says; those of spare workers come on top.
+  /// A round has no more samples than its leases state, plus those of spare workers.
   void sum_of_round(const msg::Lease& lease) {
     if (!limits_.by_rounds) return;
     auto& sum = round_sums_[lease.first_iteration];
@@ -182,7 +182,7 @@ class Driver {
     train(id, Iteration(worker.clock.value() + static_cast<std::int64_t>(rng_.below(ahead + 1))));
   }
 
-  /// Confirms the iterations below `until`; the book must name exactly their samples.
+  /// Confirms the iterations below `until`. The book must return exactly their samples.
   void train(WorkerId id, Iteration until) {
     auto& worker = at(id);
     if (limits_.spare > 0) until = std::min(until, first_open_);
@@ -204,7 +204,7 @@ class Driver {
     trained_ += static_cast<std::uint64_t>(news);
   }
 
-  /// Dies; maybe more of what it did turns out to be whole than was confirmed before.
+  /// The worker dies. More of its iterations may be whole than were confirmed.
   void kill(WorkerId id) {
     auto& worker = at(id);
     if (!worker.admitting) train_some(id);
@@ -218,7 +218,7 @@ class Driver {
       back += size - kept;
     }
     std::int64_t returned = 0;
-    // What it has not finished does not count against the limit: it will be granted again.
+    // Its unfinished iterations do not count against the limit: they are leased again.
     for (const auto& lease : worker.leases) {
       const std::int64_t done =
           std::max<std::int64_t>(0, worker.clock.value() - lease.first_iteration.value());
@@ -229,13 +229,13 @@ class Driver {
       mark(range.epoch, range.begin, range.end, Mark::free, Mark::free);
       returned += range.count();
     }
-    // By rounds, parts that it had not asked for yet go back too.
+    // By rounds, shares that it has not requested go back too.
     LW_CHECK(limits_.by_rounds ? returned >= back : returned == back, returned, back);
     LW_CHECK(book_.take_back(id).back.empty(), "samples came back twice");
     leave(worker);
   }
 
-  /// Closes the round that the last of the workers stand at, with some of those who hold a part.
+  /// Closes the first open round, with the pushes of some of the workers that have a share of it.
   void close_round() {
     std::optional<Iteration> last;
     for (const auto& worker : workers_)
@@ -266,7 +266,7 @@ class Driver {
       if (worker.live) worker.next = std::max(worker.next, first_open_);
     }
   }
-  /// The part of the round that the worker holds, if any, came too late; `back` samples came back.
+  /// The worker's share of the round, if any, is dropped; `back` samples came back.
   void drop(WorkerId id, Iteration round, std::int64_t back) {
     std::erase_if(at(id).leases, [&](const msg::Lease& lease) {
       if (lease.first_iteration != round) return false;
@@ -304,7 +304,7 @@ class Driver {
     worker.live = worker.admitting = true;
     worker.next = std::max(Iteration(worker.clock.value()), book_.horizon());
   }
-  /// Starts, maybe later than it was admitted at: rounds were cut meanwhile, with a part for it.
+  /// The worker starts, maybe after rounds in which it has shares.
   void end_admission(WorkerId id) {
     auto& worker = at(id);
     const auto late = static_cast<std::uint64_t>(book_.horizon() - worker.next);
@@ -326,7 +326,7 @@ class Driver {
   std::int64_t total_ = 0;
   std::uint64_t trained_ = 0;
   std::int64_t iterations_ = 0;  // granted with samples
-  Iteration first_open_;         // backup: first round that is not closed
+  Iteration first_open_;         // with spare workers: the first round that is not closed
 };
 
 LeaseBook::Limits any_limits(bool by_rounds) {
@@ -334,7 +334,7 @@ LeaseBook::Limits any_limits(bool by_rounds) {
   limits.data_size = *rc::gen::inRange<std::int64_t>(1, 200);
   limits.total_samples = *rc::gen::inRange<std::int64_t>(1, 3 * limits.data_size + 1);
   limits.batch = *rc::gen::inRange<std::uint32_t>(1, 17);
-  limits.chunk = *rc::gen::inRange<std::uint32_t>(1, 60);
+  limits.lease_size = *rc::gen::inRange<std::uint32_t>(1, 60);
   limits.by_rounds = by_rounds;
   return limits;
 }
@@ -352,9 +352,8 @@ void drive(const LeaseBook::Limits& limits, bool equal = true) {
 
 }  // namespace
 
-TEST_CASE(
-    "every sample of every epoch is trained exactly once, whoever dies, idles or comes back") {
-  rc::prop("chunks", [] { drive(any_limits(false)); });
+TEST_CASE("every sample of every epoch is trained once, though workers die, idle and return") {
+  rc::prop("leases on request", [] { drive(any_limits(false)); });
   rc::prop("rounds", [] { drive(any_limits(true)); });
   rc::prop("chunks of unequal batches", [] { drive(any_limits(false), false); });
   rc::prop("rounds of unequal batches", [] { drive(any_limits(true), false); });
@@ -367,7 +366,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("the limit of iterations is respected, and ends the run") {
+TEST_CASE("the run ends at the limit of iterations") {
   rc::prop("chunks and rounds", [] {
     auto limits = any_limits(*rc::gen::arbitrary<bool>());
     if (*rc::gen::arbitrary<bool>()) limits.total_samples = 0;
@@ -389,7 +388,8 @@ TEST_CASE("the limit of iterations is respected, and ends the run") {
   });
 }
 
-TEST_CASE("without trouble, rounds are the epochs' slices in worker order, whoever asks first") {
+TEST_CASE(
+    "without faults, rounds are slices of the epochs in worker order, in any order of requests") {
   rc::prop("any order of asking", [](std::uint64_t seed) {
     const auto limits = any_limits(true);
     const auto live = workers(*rc::gen::inRange<std::uint32_t>(1, 6));
@@ -422,8 +422,8 @@ TEST_CASE("without trouble, rounds are the epochs' slices in worker order, whoev
   });
 }
 
-TEST_CASE("a lease names consecutive iterations and is given again when asked for again") {
-  LeaseBook book({.data_size = 100, .total_samples = 0, .batch = 8, .chunk = 40});
+TEST_CASE("a lease names consecutive iterations, and a repeated request gets the same lease") {
+  LeaseBook book({.data_size = 100, .total_samples = 0, .batch = 8, .lease_size = 40});
   const auto live = workers(2);
   const auto first = book.grant(WorkerId(0), Iteration(0), live);
   REQUIRE(first);
@@ -433,16 +433,16 @@ TEST_CASE("a lease names consecutive iterations and is given again when asked fo
   CHECK(second->begin == 40);
   const auto third = book.grant(WorkerId(1), Iteration(3), live);
   CHECK(third->begin == 80);
-  CHECK(third->end == 100);  // the end of the epoch: a lease never spans two
+  CHECK(third->end == 100);  // a lease never spans two epochs
   CHECK(third->iterations() == 3);
   CHECK(book.epoch() == Epoch(1));
   CHECK(book.grant(WorkerId(1), Iteration(6), live)->epoch == Epoch(1));
   CHECK(book.horizon() == Iteration(11));
 }
 
-TEST_CASE("leases shrink towards the end, down to one batch") {
+TEST_CASE("leases shrink to one batch towards the end of the run") {
   const std::int64_t batch = 8, chunk = 64, workers_count = 4;
-  LeaseBook book({.data_size = 1024, .total_samples = 1024, .batch = 8, .chunk = 64});
+  LeaseBook book({.data_size = 1024, .total_samples = 1024, .batch = 8, .lease_size = 64});
   std::int64_t left = 1024, before = chunk, leases = 0;
   for (Iteration next; book.anything_to_lease(); ++leases) {
     const auto lease = book.grant(WorkerId(0), next, workers(4));
@@ -457,14 +457,14 @@ TEST_CASE("leases shrink towards the end, down to one batch") {
   CHECK(left == 0);
   CHECK(before == batch);
   CHECK(leases > 1024 / chunk);
-  // Without an end there is nothing to guide by.
-  LeaseBook endless({.data_size = 1024, .total_samples = 0, .batch = 8, .chunk = 64});
+  // Without a limit they do not shrink.
+  LeaseBook endless({.data_size = 1024, .total_samples = 0, .batch = 8, .lease_size = 64});
   for (int i = 0; i < 40; ++i)
     CHECK(endless.grant(WorkerId(0), Iteration(8 * i), workers(4))->iterations() == 8);
 }
 
-TEST_CASE("what a dead worker had not finished is leased first, and trained by another") {
-  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .chunk = 16});
+TEST_CASE("samples that a dead worker has not finished are leased first") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .lease_size = 16});
   const auto live = workers(2);
   const auto lost = book.grant(WorkerId(0), Iteration(0), live);
   REQUIRE(lost->end == 16);
@@ -477,19 +477,19 @@ TEST_CASE("what a dead worker had not finished is leased first, and trained by a
   CHECK(again->end == 16);
 }
 
-TEST_CASE("a clock far beyond the leases confirms them and no more") {
-  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 1u << 20, .chunk = 64});
+TEST_CASE("a clock far beyond the leases confirms the leases only") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 1u << 20, .lease_size = 64});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));
   CHECK(book.confirm(WorkerId(0), Clock((std::int64_t{1} << 62) - 1)).size() == 1);
   CHECK(book.samples_trained() == 64);
 }
 
-TEST_CASE("a limit of iterations beyond any count is none") {
+TEST_CASE("the largest limit of iterations is never reached") {
   LeaseBook book({.data_size = 64,
                   .total_samples = 0,
                   .total_iterations = ~std::uint64_t{0},
                   .batch = 8,
-                  .chunk = 32});
+                  .lease_size = 32});
   CHECK(book.grant(WorkerId(0), Iteration(0), workers(1))->iterations() == 4);
   CHECK(book.anything_to_lease());
 }

@@ -1,5 +1,5 @@
-// LeaseBook and partial iterations: who dies leaves samples that some parts of the model have, and
-// each part gets each sample exactly once.
+// LeaseBook and partial iterations: a dead worker leaves samples whose gradients only some buckets
+// have, and each bucket gets each sample exactly once.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -20,15 +20,15 @@ std::vector<WorkerId> workers(std::uint32_t count) {
   return ids;
 }
 
-/// What the property tests have come across.
+/// Cases that the property tests have covered.
 struct Seen {
   std::int64_t listed = 0;     // leases with a list
   std::int64_t twice = 0;      // samples that went back with a list for the second time
-  std::int64_t completed = 0;  // samples that several dead have trained together
+  std::int64_t completed = 0;  // samples that several dead workers have completed together
 };
 
-/// Members that push what they are leased part by part, in any order, and die at any time. Counts
-/// how often each part of the model has got each sample; throws CheckFailed where that is not once.
+/// Members that push their leases bucket by bucket, in any order, and die at any time. Counts how
+/// often each bucket has got each sample. Throws CheckFailed where that is not once.
 class Mill {
  public:
   Mill(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed, bool equal,
@@ -69,7 +69,7 @@ class Mill {
     }
   }
 
-  /// All go on without trouble until nothing is left.
+  /// All members train without faults until no samples are left.
   void finish() {
     for (int round = 0; !book_.all_trained(); ++round) {
       LW_CHECK(round < 10'000, "the book never says that all is trained");
@@ -104,7 +104,7 @@ class Mill {
   };
   struct AtPair {
     Clock clock;                      // iterations that the shard has whole
-    std::vector<std::uint32_t> next;  // parts of the next that it has
+    std::vector<std::uint32_t> next;  // buckets of the next that it has
   };
   struct Member {
     bool live = true;
@@ -131,7 +131,7 @@ class Mill {
     auto& member = at(id);
     const auto lease = book_.grant(id, member.next, live());
     if (!lease) return false;
-    // Its list is what has these samples, of each of them.
+    // Its list names the buckets that have each of these samples.
     for (std::int64_t i = lease->begin; i < lease->end; ++i)
       for (const auto& part : all_) {
         const bool has = counts_[index(lease->epoch, i)][index(part)] > 0;
@@ -146,7 +146,7 @@ class Mill {
     return true;
   }
 
-  /// A part of the next iteration of a stage reaches a shard; false when it has no such iteration.
+  /// A bucket of a stage's next iteration reaches a shard. False if there is no such iteration.
   bool push(WorkerId id, std::size_t pair) {
     auto& member = at(id);
     auto& [clock, has] = member.at[pair];
@@ -158,7 +158,7 @@ class Mill {
     has.push_back(part);
     if (!limits_.by_rounds) apply(member, Iteration(clock.value()), pair, part);
     if (missing.size() > 1) return true;
-    // By rounds, what is whole will be applied with its round, and what is not is dropped.
+    // By rounds, whole iterations will be applied with their round; others are dropped.
     if (limits_.by_rounds)
       for (const std::uint32_t one : has) apply(member, Iteration(clock.value()), pair, one);
     has.clear();
@@ -240,12 +240,12 @@ class Mill {
   Seen& seen_;
   std::vector<Member> members_;
   std::vector<Pair> pairs_;
-  AppliedBuckets all_;                    // the parts that there are
-  std::vector<std::vector<int>> counts_;  // by sample, over all epochs, and part
-  std::vector<bool> trained_;             // by sample: the book has said so
+  AppliedBuckets all_;                    // of the model
+  std::vector<std::vector<int>> counts_;  // by sample, over all epochs, and bucket
+  std::vector<bool> trained_;             // by sample, as the book reports it
 };
 
-/// What is drawn from the seed; a failure prints it.
+/// Drawn from the seed. A failure prints it.
 void run(std::uint64_t seed, bool by_rounds, bool equal, Seen& seen) {
   Rng rng(seed);
   const auto between = [&](std::uint64_t least, std::uint64_t most) {
@@ -255,14 +255,14 @@ void run(std::uint64_t seed, bool by_rounds, bool equal, Seen& seen) {
   limits.data_size = static_cast<std::int64_t>(between(1, 80));
   limits.total_samples = static_cast<std::int64_t>(between(1, 160)) % (2 * limits.data_size) + 1;
   limits.batch = static_cast<std::uint32_t>(between(1, 8));
-  limits.chunk = static_cast<std::uint32_t>(between(1, 40));
+  limits.lease_size = static_cast<std::uint32_t>(between(1, 40));
   limits.by_rounds = by_rounds;
   Mill mill(limits, static_cast<std::uint32_t>(between(1, 4)), rng.next(), equal, seen);
   for (std::uint64_t steps = between(0, 600); steps > 0; --steps) mill.step();
   mill.finish();
 }
 
-/// Of two stages, the first with a part on shard 0 and two on shard 1, the second with one on 1.
+/// Of two stages: the first has a bucket on shard 0 and two on shard 1, the second one on shard 1.
 PartialIterations partial_at(std::int64_t first, std::vector<std::uint32_t> applied,
                              std::int64_t second, std::int64_t third) {
   PartialIterations partial;
@@ -274,8 +274,7 @@ PartialIterations partial_at(std::int64_t first, std::vector<std::uint32_t> appl
 
 }  // namespace
 
-TEST_CASE(
-    "each part of the model gets each sample exactly once, whoever dies in the middle of it") {
+TEST_CASE("each bucket gets each sample exactly once, though workers die in the middle of a push") {
   for (const bool by_rounds : {false, true}) {
     Seen seen;
     for (std::uint64_t seed = 0; seed < 1000; ++seed) {
@@ -288,14 +287,14 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("partial iterations go back one by one, each with the parts that have it") {
-  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .chunk = 16});
+TEST_CASE("partial iterations go back one by one, each with the buckets that have it") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .lease_size = 16});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(2))->end == 16);
   book.confirm(WorkerId(0), Clock(1));
   const auto taken = book.take_back(WorkerId(0), partial_at(3, {1}, 2, 1));
   CHECK(taken.back == Ranges{{Epoch(0), 4, 8}, {Epoch(0), 8, 12}, {Epoch(0), 12, 16}});
   CHECK(taken.trained.empty());
-  // Each is leased by itself, as large as leases may be.
+  // Each is one lease, even if leases may be larger.
   const auto live = std::vector{WorkerId(1)};
   const auto one = book.grant(WorkerId(1), Iteration(0), live);
   CHECK(one->begin == 4);
@@ -310,8 +309,8 @@ TEST_CASE("partial iterations go back one by one, each with the parts that have 
   CHECK(book.grant(WorkerId(1), Iteration(3), live)->begin == 16);
 }
 
-TEST_CASE("partial iterations that lack the same parts go back together") {
-  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .chunk = 16});
+TEST_CASE("partial iterations that lack the same buckets go back together") {
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .lease_size = 16});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));
   const auto taken = book.take_back(WorkerId(0), partial_at(3, {}, 3, 0));
   CHECK(taken.back == Ranges{{Epoch(0), 0, 12}, {Epoch(0), 12, 16}});
@@ -320,9 +319,9 @@ TEST_CASE("partial iterations that lack the same parts go back together") {
   CHECK(lease->applied == AppliedBuckets{{0, 0, 0}, {0, 1, 0}, {0, 1, 1}});
 }
 
-TEST_CASE("a smaller batch divides a partial iteration, and all its pieces have the list") {
+TEST_CASE("a smaller batch divides a partial iteration, and each piece has the list") {
   const auto balance = std::make_shared<BySpeed>(8);
-  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 8, .chunk = 8}, balance);
+  LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 8, .lease_size = 8}, balance);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(2))->end == 8);
   book.take_back(WorkerId(0), partial_at(1, {}, 0, 0));
   for (const std::uint32_t worker : {0u, 1u})
@@ -341,8 +340,8 @@ TEST_CASE("a smaller batch divides a partial iteration, and all its pieces have 
   CHECK(book.grant(WorkerId(1), next, workers(2))->applied.empty());
 }
 
-TEST_CASE("when a second worker dies over the same samples, lists are united") {
-  LeaseBook book({.data_size = 8, .total_samples = 8, .batch = 4, .chunk = 4});
+TEST_CASE("when a second worker dies with the same samples, their lists are united") {
+  LeaseBook book({.data_size = 8, .total_samples = 8, .batch = 4, .lease_size = 4});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));
   book.take_back(WorkerId(0), partial_at(0, {0}, 0, 0));
   REQUIRE(book.grant(WorkerId(1), Iteration(5), {WorkerId(1)}));
@@ -350,18 +349,18 @@ TEST_CASE("when a second worker dies over the same samples, lists are united") {
   CHECK(book.take_back(WorkerId(1), partial_at(6, {}, 5, 5)).back == Ranges{{Epoch(0), 0, 4}});
   const auto third = book.grant(WorkerId(2), Iteration(9), {WorkerId(2)});
   CHECK(third->applied == AppliedBuckets{{0, 0, 0}, {0, 1, 0}});
-  // It dies before it has pushed anything: what is known of the samples stays known.
+  // It dies before it has pushed anything: the list stays.
   CHECK(book.take_back(WorkerId(2)).back == Ranges{{Epoch(0), 0, 4}});
   CHECK(book.grant(WorkerId(3), Iteration(9), {WorkerId(3)})->applied == third->applied);
 }
 
-TEST_CASE("samples that the dead have trained together are trained, and not leased again") {
-  LeaseBook book({.data_size = 8, .total_samples = 8, .batch = 4, .chunk = 8});
+TEST_CASE("samples that dead workers have completed together are not leased again") {
+  LeaseBook book({.data_size = 8, .total_samples = 8, .batch = 4, .lease_size = 8});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1))->end == 4);
   REQUIRE(book.grant(WorkerId(0), Iteration(1), workers(1))->end == 8);
   book.take_back(WorkerId(0), partial_at(2, {}, 2, 0));
   REQUIRE(book.grant(WorkerId(0), Iteration(2), workers(1)));
-  // Of iteration 2 the second stage has what was missing; the first has not pushed at all.
+  // The second stage has pushed the missing buckets of iteration 2; the first has pushed nothing.
   const auto taken = book.take_back(WorkerId(0), partial_at(2, {}, 2, 3));
   CHECK(taken.back.empty());
   CHECK(taken.trained == Ranges{{Epoch(0), 0, 4}});
@@ -373,7 +372,7 @@ TEST_CASE("samples that the dead have trained together are trained, and not leas
   CHECK(book.all_trained());
 }
 
-TEST_CASE("by rounds, what is partial is a part of a round by itself") {
+TEST_CASE("by rounds, partial samples are a share of their own") {
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 4, .by_rounds = true});
   const auto live = workers(2);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));

@@ -16,14 +16,15 @@ std::vector<WorkerId> workers(std::uint32_t count) {
 
 }  // namespace
 
-TEST_CASE("a round is cut in worker order, and the short last one leaves the last with nothing") {
+TEST_CASE(
+    "rounds are shared in worker order, and the last workers get nothing of a short last round") {
   LeaseBook book({.data_size = 96, .total_samples = 96, .batch = 64, .by_rounds = true});
   const auto live = workers(4);
   std::vector<std::int64_t> sizes;
   for (const std::uint32_t asking : {3u, 1u, 0u, 2u})
     book.grant(WorkerId(asking), Iteration(0), live);
   for (const WorkerId worker : live) {
-    const auto lease = book.grant(worker, Iteration(0), live);  // what it was told before
+    const auto lease = book.grant(worker, Iteration(0), live);  // the same answer
     REQUIRE(lease);
     CHECK(lease->iterations() == 1);
     CHECK(lease->round_samples == 256);
@@ -39,7 +40,7 @@ TEST_CASE("a round is cut in worker order, and the short last one leaves the las
   CHECK(book.samples_trained() == 96);
 }
 
-TEST_CASE("a worker that starts later gives back its parts of earlier rounds") {
+TEST_CASE("a worker that starts later gives back its shares of earlier rounds") {
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
   const auto live = workers(2);
   for (const int round : {0, 1, 2}) REQUIRE(book.grant(WorkerId(0), Iteration(round), live));
@@ -48,16 +49,16 @@ TEST_CASE("a worker that starts later gives back its parts of earlier rounds") {
   CHECK(part->begin == 25);
   CHECK(book.samples_leased() == 20);
   const auto next = book.grant(WorkerId(0), Iteration(3), live);
-  CHECK(next->begin == 5);  // the part of round 0 that nobody trained
+  CHECK(next->begin == 5);  // the share of round 0 that no worker trained
 }
 
-TEST_CASE("a closed round gives the parts of those who were late back, asked for or not") {
+TEST_CASE("shares of stragglers in a closed round go back, requested or not") {
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true, .spare = 2});
   const auto live = workers(4);
   for (const std::uint32_t asking : {0u, 1u, 2u}) {
     const auto lease = book.grant(WorkerId(asking), Iteration(0), live);
     CHECK(lease->begin == 5 * asking);
-    CHECK(lease->round_samples == 10);  // of the two that make a round
+    CHECK(lease->round_samples == 10);  // two pushes make a round
   }
   REQUIRE(book.grant(WorkerId(1), Iteration(1), live));
   CHECK(book.may_come_back(WorkerId(1)));
@@ -65,11 +66,11 @@ TEST_CASE("a closed round gives the parts of those who were late back, asked for
                                                      {WorkerId(3), {Epoch(0), 15, 20}}};
   CHECK(book.close(Iteration(0), {WorkerId(0), WorkerId(1)}) == late);
   CHECK(book.samples_leased() == 30);
-  // Of a closed round there is nothing to be had, and nothing to confirm for who was late.
+  // A closed round has no leases left, and a straggler cannot confirm its dropped share.
   CHECK_FALSE(book.grant(WorkerId(3), Iteration(0), live));
   CHECK(book.confirm(WorkerId(2), Clock(1)).empty());
   CHECK(book.confirm(WorkerId(1), Clock(1)) == std::vector<SampleRange>{{Epoch(0), 5, 10}});
-  // They are leased first of all, and to those who were in time.
+  // These samples are leased first, to workers that were in time.
   for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(1), live));
   CHECK(book.grant(WorkerId(0), Iteration(2), live)->begin == 10);
   CHECK(book.grant(WorkerId(1), Iteration(2), live)->begin == 15);
@@ -79,7 +80,7 @@ TEST_CASE("a closed round gives the parts of those who were late back, asked for
   }
 }
 
-TEST_CASE("a full round needs all but the spare workers, and a short one all of its parts") {
+TEST_CASE("a full round needs all but the spare workers, and a short round all its shares") {
   LeaseBook book({.data_size = 30, .total_samples = 30, .batch = 5, .by_rounds = true, .spare = 3});
   const auto live = workers(5);
   for (const int round : {0, 1})
@@ -93,17 +94,17 @@ TEST_CASE("a full round needs all but the spare workers, and a short one all of 
   CHECK(suffice(0, {1, 4}));
   book.close(Iteration(0), {WorkerId(1), WorkerId(4)});
   CHECK_FALSE(suffice(0, {0, 1, 2, 3, 4}));  // closed already
-  // Of round 1, worker 0 has the only part with samples.
+  // Worker 0 has the only share of round 1 with samples.
   CHECK_FALSE(suffice(1, {1, 2, 3, 4}));
   CHECK(suffice(1, {0}));
   book.close(Iteration(1), {WorkerId(0)});
-  // What came back: three parts; two make a round.
+  // The samples that came back: three shares, of which two make a round.
   for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(2), live));
   CHECK_FALSE(suffice(2, {0, 3, 4}));
   CHECK(suffice(2, {0, 1, 3}));
 }
 
-TEST_CASE("samples may come back as long as others hold them in a round that is open") {
+TEST_CASE("samples may come back while other workers hold them in an open round") {
   LeaseBook book({.data_size = 10, .total_samples = 10, .batch = 5, .by_rounds = true, .spare = 1});
   const auto live = workers(2);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
@@ -113,7 +114,7 @@ TEST_CASE("samples may come back as long as others hold them in a round that is 
   CHECK_FALSE(book.may_come_back(WorkerId(0)));
 }
 
-TEST_CASE("by rounds, a worker that asks for another round than its next gets nothing") {
+TEST_CASE("by rounds, a request for another round than the worker's next gets no lease") {
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
   const auto live = workers(2);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
@@ -138,7 +139,7 @@ TEST_CASE(
 
 namespace {
 
-/// The parts that have the samples of worker 1's part of round 0, which has ended.
+/// The buckets that have the samples of worker 1's share of round 0; worker 1 has ended.
 AppliedBuckets tear(LeaseBook& book) {
   PartialIterations partial;
   partial.add(0, ShardId(0), Clock(1), {}, 2);
@@ -149,7 +150,7 @@ AppliedBuckets tear(LeaseBook& book) {
 
 }  // namespace
 
-TEST_CASE("a partial part of a round that comes too late, or is skipped, keeps its list") {
+TEST_CASE("a partial share of a round that is dropped or skipped keeps its list") {
   const LeaseBook::Limits limits = {
       .data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true, .spare = 1};
   const auto live = workers(3);
@@ -161,7 +162,7 @@ TEST_CASE("a partial part of a round that comes too late, or is skipped, keeps i
     for (const WorkerId worker : {live[0], live[2]}) book.confirm(worker, Clock(1));
     REQUIRE(book.grant(WorkerId(1), Iteration(1), live)->begin == 15);
     REQUIRE(book.grant(WorkerId(2), Iteration(1), live)->begin == 20);
-    // The first part of round 1, which worker 0 has asked for or not.
+    // The first share of round 1, which worker 0 has requested or not.
     if (closed) {
       CHECK(book.grant(WorkerId(0), Iteration(1), live)->applied == list);
       const std::vector<LeaseBook::DroppedShare> late = {{WorkerId(0), {Epoch(0), 5, 10}}};
@@ -169,14 +170,14 @@ TEST_CASE("a partial part of a round that comes too late, or is skipped, keeps i
     } else {
       book.skip_to(WorkerId(0), Iteration(2));
     }
-    // Nobody is late, or worker 0 is, and comes last.
+    // No worker straggles, or worker 0 does and comes last.
     const auto again = book.grant(WorkerId(closed ? 1 : 0), Iteration(2), live);
     CHECK(again->begin == 5);
     CHECK(again->applied == list);
   }
 }
 
-TEST_CASE("a partial part of a round that is larger than a batch is shared out, with its list") {
+TEST_CASE("partial samples beyond a batch are divided into shares, each with the list") {
   const auto balance = std::make_shared<BySpeed>(4);
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 4, .by_rounds = true}, balance);
   const auto measure = [&](std::uint32_t worker, std::int64_t ns) {

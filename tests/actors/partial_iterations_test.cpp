@@ -1,4 +1,4 @@
-// PartialIterations: what shards have of iterations that were not finished.
+// PartialIterations: what shards have of unfinished iterations.
 #include "actors/scheduler/partial_iterations.hpp"
 
 #include <catch2/catch.hpp>
@@ -6,7 +6,7 @@
 using namespace leeway;
 
 TEST_CASE(
-    "an iteration is whole when all shards have it of all stages, and partial while some do") {
+    "an iteration is whole when all shards have it from all stages, and partial while some do") {
   PartialIterations partial;
   CHECK(partial.add(0, ShardId(0), Clock(7), {}, 2));
   CHECK(partial.add(0, ShardId(1), Clock(6), {1}, 3));
@@ -24,7 +24,7 @@ TEST_CASE(
   CHECK_FALSE(partial.complete(partial.applied(Iteration(5))));
 }
 
-TEST_CASE("parts of one shard alone make an iteration partial") {
+TEST_CASE("buckets on one shard make an iteration partial") {
   PartialIterations partial;
   partial.add(0, ShardId(0), Clock(3), {}, 2);
   CHECK(partial.count() == 0);
@@ -33,7 +33,7 @@ TEST_CASE("parts of one shard alone make an iteration partial") {
   CHECK(partial.count() == 1);
 }
 
-TEST_CASE("of nothing, nothing is partial and no list is complete") {
+TEST_CASE("without answers, nothing is partial and no list is complete") {
   const PartialIterations partial;
   CHECK(partial.whole() == Clock(0));
   CHECK(partial.count() == 0);
@@ -41,7 +41,7 @@ TEST_CASE("of nothing, nothing is partial and no list is complete") {
   CHECK_FALSE(partial.complete({}));
 }
 
-TEST_CASE("a second word of the same shard and parts that there are not change nothing") {
+TEST_CASE("a shard's second answer and unknown buckets change nothing") {
   PartialIterations partial;
   CHECK(partial.add(2, ShardId(1), Clock(3), {0, 1, 5, 4000}, 2));
   CHECK_FALSE(partial.add(2, ShardId(1), Clock(9), {}, 8));
@@ -50,7 +50,7 @@ TEST_CASE("a second word of the same shard and parts that there are not change n
   CHECK(partial.complete({{2, 1, 0}, {2, 1, 1}}));
 }
 
-TEST_CASE("two lists united are ascending and name each part once") {
+TEST_CASE("two united lists are ascending and name each bucket once") {
   const AppliedBuckets a = {{0, 0, 1}, {0, 1, 0}, {2, 0, 0}}, b = {{0, 0, 0}, {0, 1, 0}, {1, 0, 0}};
   const AppliedBuckets both = {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 0}, {2, 0, 0}};
   CHECK(united(a, b) == both);

@@ -36,7 +36,7 @@ TEST_CASE("a piece takes as long as its layers together") {
   CHECK(pieces == layers);
 }
 
-TEST_CASE("a residual network on more stages is faster, and its schedule is played by its costs") {
+TEST_CASE("a residual network is faster on more stages, also when its schedule is played") {
   std::int64_t before = kNoLimit;
   for (const int stages : {1, 2, 4}) {
     const auto problem = problem_of(small_resnet(10), {"1f1b", stages, 8});
@@ -52,7 +52,7 @@ TEST_CASE("a residual network on more stages is faster, and its schedule is play
   }
 }
 
-TEST_CASE("a problem is about the plan's largest micro-batch, in the world that is given") {
+TEST_CASE("a partition problem uses the plan's largest micro-batch and the given world") {
   Plan plan;
   plan.batch = 10;
   plan.micro_batches = 4;  // of 2, 3, 2 and 3 samples
@@ -70,7 +70,7 @@ TEST_CASE("a problem is about the plan's largest micro-batch, in the world that 
   CHECK(twice.pieces[1].ns.forward > problem.pieces[1].ns.forward);
 }
 
-TEST_CASE("by speed, memory is that of larger micro-batches, and times and links are as usual") {
+TEST_CASE("with balance by speed only memory is that of larger micro-batches") {
   Plan plan;
   plan.batch = 8;
   plan.micro_batches = 4;
@@ -89,7 +89,7 @@ TEST_CASE("by speed, memory is that of larger micro-batches, and times and links
   }
 }
 
-TEST_CASE("times that are given take the place of estimated ones") {
+TEST_CASE("measured times replace estimated ones") {
   const auto model = model_of(mlp({20}, 10));
   const std::vector<LayerTime> times = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10, 11, 12}};
   const auto problem = partition_problem({}, *model, {"1f1b", 2, 4}, {}, times);
@@ -101,26 +101,26 @@ TEST_CASE("times that are given take the place of estimated ones") {
   }
 }
 
-TEST_CASE("a world that is slower than anything can be counted in has a split all the same") {
+TEST_CASE("times beyond the range of a partition are capped") {
   const auto problem = partition_problem({}, *model_of(vgg_like(10)), {"1f1b", 3, 4},
                                          {.speed = 1e-9, .memory = 1e-9, .link = 1e-6});
   CHECK(problem.pieces[0].ns.forward == kMostOfPiece);
   CHECK(best_partition(problem));
 }
 
-TEST_CASE("a split is searched for, or taken, or refused under the name of the setting") {
+TEST_CASE("a split is searched, or taken from the setting, whose name begins each error") {
   const auto problem = problem_of(mlp({20, 20}, 10), {"1f1b", 2, 4});
   const auto best = find_partition(problem, "", "x");
   REQUIRE(best);
-  CHECK(best->parts == best_partition(problem)->parts);
+  CHECK(best->chunks == best_partition(problem)->chunks);
   const auto taken = find_partition(problem, "0-3,4-5", "x");
   REQUIRE(taken);
   CHECK(text_of(*taken, problem.pieces) == "0-3,4-5");
   const auto refused = find_partition(problem, "0-3", "--split");
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().text == "--split: the split \"0-3\": layer 4 is in no part; end with 5");
-  CHECK(
-      find_partition(problem, "0-1,2,3-5", "--split").error().text ==
-      "--split: the split has 3 parts, and 2 stages with 1 chunk each make 2; give as many parts, "
-      "or --stages 3");
+  CHECK(refused.error().text == "--split: the split \"0-3\": layer 4 is in no chunk; end with 5");
+  CHECK(find_partition(problem, "0-1,2,3-5", "--split").error().text ==
+        "--split: the split has 3 chunks, and 2 stages with 1 chunk each make 2; give as many "
+        "chunks, "
+        "or --stages 3");
 }

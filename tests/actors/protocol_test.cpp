@@ -18,7 +18,7 @@ Plan random_plan(std::uint64_t seed) {
   plan.workers = static_cast<std::uint32_t>(1 + rng.below(5));
   plan.shards = static_cast<std::uint32_t>(1 + rng.below(3));
   plan.batch = static_cast<std::uint32_t>(1 + rng.below(7));
-  plan.chunk = rng.one_in(2) ? 0 : plan.batch + static_cast<std::uint32_t>(rng.below(20));
+  plan.lease_size = rng.one_in(2) ? 0 : plan.batch + static_cast<std::uint32_t>(rng.below(20));
   const std::uint64_t policy = rng.below(9);
   const auto least = static_cast<std::uint32_t>(rng.below(4));
   if (policy == 0) plan.consistency = plan::Bsp{};

@@ -1,5 +1,5 @@
-// The scheduler and partial iterations: who ends leaves samples that only some parts of the model
-// have, and others complete them.
+// The scheduler and partial iterations: the samples of a member that ended in the middle of a push
+// are leased to another, which completes the push.
 #include <catch2/catch.hpp>
 
 #include "tests/support/scheduler_stand.hpp"
@@ -9,40 +9,40 @@ namespace {
 
 using Kind = Event::Kind;
 
-/// What shards say of a pipeline: for each of its pairs, in order, a clock and parts of the next
-/// iteration.
-using Said = std::vector<std::pair<std::int64_t, std::vector<std::uint32_t>>>;
+/// The answers to Fence for each pair of a pipeline, in order: a clock, and buckets of the
+/// next iteration.
+using Answers = std::vector<std::pair<std::int64_t, std::vector<std::uint32_t>>>;
 
-void answer(SchedulerStand& stand, std::uint32_t lead, const Said& said) {
+void answer(SchedulerStand& stand, std::uint32_t lead, const Answers& answers) {
   const Pairs pairs = stand.pairs_of(lead);
-  REQUIRE(said.size() == pairs.size());
+  REQUIRE(answers.size() == pairs.size());
   std::size_t i = 0;
   for (const auto& [worker, shard] : pairs) {
-    stand.hears(address_of(shard), msg::Fenced{worker, Clock(said[i].first), said[i].second});
+    stand.hears(address_of(shard), msg::Fenced{worker, Clock(answers[i].first), answers[i].second});
     ++i;
   }
 }
 
-/// All parts of the pair of that index.
+/// All buckets of the pair at that index.
 AppliedBuckets whole_pair(const SchedulerStand& stand, std::size_t index) {
   const Pairs pairs = stand.pairs_of(0);
   const auto pair = std::next(pairs.begin(), static_cast<std::ptrdiff_t>(index));
   const std::uint32_t stage = stand.stages().stage_of(pair->first);
   AppliedBuckets parts;
-  for (const auto& part : stand.stages().share(stage).at[pair->second.value()].parts)
+  for (const auto& part : stand.stages().share(stage).at[pair->second.value()].buckets)
     parts.push_back({static_cast<std::uint16_t>(stage),
                      static_cast<std::uint16_t>(pair->second.value()), part.index});
   return parts;
 }
 
-/// The first stage is on one shard, the second on both, with two parts on the second one.
+/// The first stage is on one shard, the second on both, with two buckets on the second shard.
 Plan two_shards() {
   Plan plan = piped_plan();
   plan.shards = 2;
   plan.model = {plan::Linear{6}, plan::Relu{}, plan::Linear{5}, plan::Relu{},
                 plan::Linear{4}, plan::Relu{}, plan::Linear{3}};
   plan.pipeline.split = "0-1,2-6";
-  plan.chunk = 6;  // three iterations
+  plan.lease_size = 6;  // three iterations
   return plan;
 }
 
@@ -52,15 +52,15 @@ std::pair<std::int64_t, std::int64_t> positions(const msg::Lease& lease) {
 
 }  // namespace
 
-TEST_CASE("what a worker has pushed to some shards alone is completed by another") {
+TEST_CASE("an iteration that a worker has pushed to only some shards is completed by another") {
   Plan plan = tiny_plan();  // whole models
   plan.workers = 2;
-  plan.chunk = 6;
+  plan.lease_size = 6;
   SchedulerStand stand(plan);
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {})->iterations() == 3);
   stand.ends(0);
-  // Of iteration 1 shard 0 has all, and shard 1 nothing.
+  // Shard 0 has iteration 1, shard 1 has not.
   const auto first = whole_pair(stand, 0);
   answer(stand, 0, {{2, {}}, {1, {}}});
   CHECK(stand.events(Kind::trained).size() == 1);
@@ -69,13 +69,13 @@ TEST_CASE("what a worker has pushed to some shards alone is completed by another
   CHECK(partial[0].iteration == Iteration(1));
   CHECK(partial[0].value == 1);
   CHECK(stand.take<msg::Evicted>().at(0).body.partial);
-  const auto half = stand.leases(1, Iteration(0), {});
-  CHECK(positions(*half) == std::pair<std::int64_t, std::int64_t>(2, 4));
-  CHECK(half->applied == first);
+  const auto completing = stand.leases(1, Iteration(0), {});
+  CHECK(positions(*completing) == std::pair<std::int64_t, std::int64_t>(2, 4));
+  CHECK(completing->applied == first);
   const auto rest = stand.leases(1, Iteration(1), {});
   CHECK(positions(*rest) == std::pair<std::int64_t, std::int64_t>(4, 6));
   CHECK(rest->applied.empty());
-  // The run trains all of it, and says how much was partial.
+  // The run trains all samples, and reports the partial pushes.
   const Iteration end = stand.trains_all(1, Iteration(2));
   stand.hears(1, msg::Idle{Clock(end.value()), 1});
   stand.hears(1, msg::Stopped{Clock(end.value()), 1});
@@ -85,13 +85,13 @@ TEST_CASE("what a worker has pushed to some shards alone is completed by another
   CHECK(ended[0].body.partial_pushes == 1);
 }
 
-TEST_CASE("a pipeline's iterations are whole when all shards have them of all stages") {
+TEST_CASE("a pipeline's iteration is whole when all shards have it from all stages") {
   SchedulerStand stand(two_shards());
   REQUIRE(whole_pair(stand, 2).size() == 2);
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {})->iterations() == 3);
   stand.ends(1);
-  // Iteration 0 is whole, 1 is in the first and the last pair, 2 in one part of the last.
+  // Iteration 0 is whole; 1 is in the first and the last pair; 2 in one bucket of the last.
   answer(stand, 0, {{2, {}}, {1, {}}, {2, {1}}});
   const auto trained = stand.events(Kind::trained);
   REQUIRE(trained.size() == 1);
@@ -106,18 +106,18 @@ TEST_CASE("a pipeline's iterations are whole when all shards have them of all st
   CHECK(two->applied == AppliedBuckets{whole_pair(stand, 2).back()});
 }
 
-TEST_CASE("samples that two dead pipelines have trained together are trained") {
+TEST_CASE("samples that two dead pipelines have completed together are trained") {
   SchedulerStand stand(two_shards());
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
   stand.ends(0);
   answer(stand, 0, {{1, {}}, {1, {}}, {0, {}}});
   stand.forget();
-  const auto half = stand.leases(2, Iteration(0), {});
-  CHECK(half->applied == united(whole_pair(stand, 0), whole_pair(stand, 1)));
+  const auto completing = stand.leases(2, Iteration(0), {});
+  CHECK(completing->applied == united(whole_pair(stand, 0), whole_pair(stand, 1)));
   REQUIRE(stand.events(Kind::trained).empty());
   stand.ends(3);
-  // The second stage has what was missing, and of the first one shard has nothing yet.
+  // The second stage pushes the missing buckets; one shard has nothing of the first stage.
   answer(stand, 2, {{1, {}}, {0, {}}, {1, {}}});
   const auto trained = stand.events(Kind::trained);
   REQUIRE(trained.size() == 1);
@@ -126,7 +126,8 @@ TEST_CASE("samples that two dead pipelines have trained together are trained") {
   CHECK(trained[0].value2 == 2);
 }
 
-TEST_CASE("what a pipeline stands apart by before it has started is not partial") {
+TEST_CASE(
+    "a pipeline that was admitted at different clocks and never started leaves nothing partial") {
   SchedulerStand stand(two_shards());
   for (const std::uint32_t worker : {0u, 1u, 2u, 3u}) stand.joins(worker);
   stand.ends(0);
@@ -135,31 +136,31 @@ TEST_CASE("what a pipeline stands apart by before it has started is not partial"
   CHECK_FALSE(stand.take<msg::Evicted>().at(0).body.partial);
 }
 
-TEST_CASE("stages that stop apart leave nothing half done") {
+TEST_CASE("what stages that stop at different clocks leave is completed by others") {
   SchedulerStand stand(two_shards());
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
   stand.hears(kHost, msg::Leave{WorkerId(0)});
   stand.hears(0, msg::Stopped{Clock(2), 1});
   stand.hears(1, msg::Stopped{Clock(1), 1});
-  const auto half = stand.leases(2, Iteration(0), {});
-  CHECK(positions(*half) == std::pair<std::int64_t, std::int64_t>(2, 4));
+  const auto completing = stand.leases(2, Iteration(0), {});
+  CHECK(positions(*completing) == std::pair<std::int64_t, std::int64_t>(2, 4));
   AppliedBuckets first_stage;
   for (const std::size_t pair : {0u, 1u, 2u})
     for (const auto& part : whole_pair(stand, pair))
       if (part.stage == 0) first_stage.push_back(part);
-  CHECK(half->applied == first_stage);
+  CHECK(completing->applied == first_stage);
 }
 
-TEST_CASE("clocks and parts that cannot be do no harm") {
+TEST_CASE("impossible clocks and buckets are ignored") {
   SchedulerStand stand(two_shards());
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
   stand.ends(0);
   answer(stand, 0, {{(std::int64_t{1} << 62) - 1, {4000}}, {1, {7, 8, 4095}}, {1, {}}});
-  const auto half = stand.leases(2, Iteration(0), {});
-  CHECK(half->begin == 2);
-  CHECK(half->applied == whole_pair(stand, 0));
+  const auto completing = stand.leases(2, Iteration(0), {});
+  CHECK(completing->begin == 2);
+  CHECK(completing->applied == whole_pair(stand, 0));
 }
 
 }  // namespace leeway::test

@@ -1,13 +1,14 @@
-// The scheduler and pipelines of several stages: joining, admission, death and return.
+// The scheduler with pipelines of several stages: joining, admission, eviction and return.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "plan/fault_queries.hpp"
 #include "tests/support/scheduler_stand.hpp"
 
 namespace leeway::test {
 namespace {
 
-/// All but the last of the pairs that were asked to Fence answer.
+/// All shards but the last answer their Fence. Returns the last answer, not given yet.
 msg::Fenced all_fences_but_one(SchedulerStand& stand, Address& from) {
   const auto asked = stand.take<msg::Fence>();
   for (std::size_t i = 0; i + 1 < asked.size(); ++i)
@@ -24,11 +25,10 @@ TEST_CASE("pipelines are admitted when all stages of all of them have joined, in
     SchedulerStand stand(piped_plan());
     for (std::size_t i = 0; i < 3; ++i) {
       stand.joins(order[i]);
-      stand.joins(order[i]);  // as it does until it is started
+      stand.joins(order[i]);  // workers repeat Join until they are started
     }
     CHECK(stand.says_nothing());
     stand.joins(order[3]);
-    // Of each stage, the shards that have parameters of it.
     Pairs both = stand.pairs_of(0);
     both.merge(stand.pairs_of(2));
     CHECK(stand.pairs<msg::Admit>() == both);
@@ -36,13 +36,13 @@ TEST_CASE("pipelines are admitted when all stages of all of them have joined, in
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_CASE("some shards have no parameters of a stage, and are told nothing of it") {
+TEST_CASE("a shard without parameters of a stage gets no message about it") {
   const SchedulerStand stand(piped_plan());
   CHECK(stand.pairs_of(0).size() < 2 * 3);
   CHECK(stand.pairs_of(0).size() >= 3);
 }
 
-TEST_CASE("a pipeline is started when all shards have admitted all stages, and all with one word") {
+TEST_CASE("a pipeline starts when all shards have admitted all stages, with one start number") {
   SchedulerStand stand(piped_plan(2));
   stand.joins(0);
   stand.joins(1);
@@ -59,7 +59,7 @@ TEST_CASE("a pipeline is started when all shards have admitted all stages, and a
     CHECK(starts[i].body.number == 1);
     CHECK(starts[i].body.iteration == Iteration(0));
   }
-  CHECK(stand.says_nothing());  // they stand alike: nobody is raised
+  CHECK(stand.says_nothing());  // all shards answered alike: no Raise
 }
 
 TEST_CASE("stages that are admitted at different clocks are all raised to the largest") {
@@ -79,7 +79,7 @@ TEST_CASE("stages that are admitted at different clocks are all raised to the la
   for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.iteration == Iteration(1));
 }
 
-TEST_CASE("with a stage its pipeline is out, in whatever state it is") {
+TEST_CASE("a pipeline is evicted with any of its stages, in every state") {
   enum class At { joined, admitting, running, idle, stopping };
   for (const At at : {At::joined, At::admitting, At::running, At::idle, At::stopping}) {
     for (const std::uint32_t ended : {0u, 1u}) {
@@ -107,24 +107,24 @@ TEST_CASE("with a stage its pipeline is out, in whatever state it is") {
       const auto evicted = stand.take<msg::Evicted>();
       REQUIRE(evicted.size() == 1);
       CHECK(evicted[0].body.worker == WorkerId(0));
-      CHECK(evicted[0].body.reason == (ended == 0 ? "pipeline 0 ended: worker 0 (stage 0): boom"
-                                                  : "pipeline 0 ended: worker 1 (stage 1): boom"));
+      CHECK(evicted[0].body.reason ==
+            (ended == 0 ? "worker 0 (stage 0): boom" : "worker 1 (stage 1): boom"));
       CHECK_FALSE(evicted[0].body.partial);
       CHECK(stand.take<msg::Start>().empty());
     }
   }
 }
 
-TEST_CASE("each stage and shard is fenced once, and says so once") {
+TEST_CASE("each stage is fenced once at each shard, and each answer counts once") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.ends(1);
-  stand.ends(0);  // as well
+  stand.ends(0);  // the same pipeline
   const auto asked = stand.take<msg::Fence>();
   CHECK(asked.size() == stand.pairs_of(0).size());
   for (int i = 0; i < 20; ++i)
     stand.hears(asked.front().to, msg::Fenced{asked.front().body.worker, {}, {}});
-  // Nor do those count who were not asked.
+  // Answers of shards that were not asked do not count.
   for (const std::uint32_t worker : {0u, 1u})
     for (const std::uint32_t shard : {0u, 1u, 2u})
       if (!stand.pairs_of(0).contains({WorkerId(worker), ShardId(shard)}))
@@ -133,17 +133,17 @@ TEST_CASE("each stage and shard is fenced once, and says so once") {
   CHECK(stand.take<msg::Remove>().empty());
 }
 
-TEST_CASE("a pipeline is back when its stages are, under new incarnations and a new number") {
+TEST_CASE("a pipeline is admitted again when all stages have joined under new incarnations") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.ends(1);
-  stand.joins(0, kNext);  // it was refused, while shards are still asked
+  stand.joins(0, kNext);  // it was refused; the shards have not answered yet
   CHECK(stand.take<msg::Admit>().empty());
   stand.answer_fences();
   stand.forget();
   for (int i = 0; i < 3; ++i) stand.joins(0, kNext);  // it waits
   CHECK(stand.says_nothing());
-  CHECK(stand.watched(1) == 2);  // at the beginning, and when it joined
+  CHECK(stand.watched(1) == 2);  // from the start of the run, and from its Join
   stand.joins(1, kSecondLife);
   CHECK(stand.watched(1) == 3);
   const auto admits = stand.take<msg::Admit>();
@@ -159,11 +159,11 @@ TEST_CASE("a pipeline is back when its stages are, under new incarnations and a 
   CHECK(starts[0].incarnation == kNext);
   CHECK(starts[1].incarnation == kSecondLife);
   CHECK(stand.leases(0, Iteration(0), {}, kNext));
-  // Of its earlier life nothing counts any more.
+  // Requests of its earlier incarnation do not count.
   CHECK_FALSE(stand.leases(0, Iteration(0), {}));
 }
 
-TEST_CASE("a stage that is there before the others of its next life waits, also while fenced") {
+TEST_CASE("a stage that joins again before the others waits for them, also during the fence") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.ends(1);
@@ -174,7 +174,7 @@ TEST_CASE("a stage that is there before the others of its next life waits, also 
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("what comes late of earlier lives changes nothing") {
+TEST_CASE("delayed messages of earlier incarnations change nothing") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.ends(1);
@@ -196,7 +196,7 @@ TEST_CASE("what comes late of earlier lives changes nothing") {
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("while a pipeline is fenced, the latest life of a stage counts") {
+TEST_CASE("while a pipeline is fenced, the latest incarnation of a stage counts") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.ends(1);
@@ -210,7 +210,7 @@ TEST_CASE("while a pipeline is fenced, the latest life of a stage counts") {
   CHECK(stand.says_nothing());
 }
 
-TEST_CASE("a stage that ends while it waits is not counted") {
+TEST_CASE("a stage that ends while it waits does not count as joined") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   SECTION("with the pipeline out") {
@@ -230,7 +230,7 @@ TEST_CASE("a stage that ends while it waits is not counted") {
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("a new life of a stage ends the pipeline, and counts for the next one") {
+TEST_CASE("a new incarnation of a stage evicts the pipeline and joins the next one") {
   for (const bool running : {true, false}) {
     SchedulerStand stand(piped_plan());
     if (running) {
@@ -246,13 +246,13 @@ TEST_CASE("a new life of a stage ends the pipeline, and counts for the next one"
     for (const auto& [worker, shard] : stand.pairs_of(0))
       stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
     CHECK(stand.take<msg::Evicted>().at(0).body.reason ==
-          "pipeline 0 ended: worker 1 (stage 1): a new life of it has begun");
+          "worker 1 (stage 1): a new life of it has begun");
     stand.joins(0, kNext);
     CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
   }
 }
 
-TEST_CASE("a stage that is evicted before it started must come back under a new incarnation") {
+TEST_CASE("a stage that is evicted before its Start must join under a new incarnation") {
   SchedulerStand stand(piped_plan());
   stand.joins(0);
   stand.loses_the_first();
@@ -262,7 +262,7 @@ TEST_CASE("a stage that is evicted before it started must come back under a new 
   CHECK(stand.says_nothing());
 }
 
-TEST_CASE("a pipeline whose stage never comes back is done without, and who waits is stopped") {
+TEST_CASE("a run ends without a pipeline that lacks a stage, and its waiting stages are stopped") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.loses_the_first();
@@ -279,12 +279,12 @@ TEST_CASE("a pipeline whose stage never comes back is done without, and who wait
   CHECK(ended[0].body.reason == msg::RunEnded::Reason::finished);
   CHECK(ended[0].body.samples_trained == 120);
   CHECK(stand.take<msg::Finish>().size() == 3);
-  // Who comes now is told as well.
+  // A stage that joins now is stopped as well.
   stand.joins(1, kSecondLife);
   CHECK(stand.told<msg::Stop>() == Workers{1});
 }
 
-TEST_CASE("with the last pipeline the run fails, and who waits is stopped") {
+TEST_CASE("the run fails with its last pipeline, and the waiting stages are stopped") {
   SchedulerStand stand(piped_plan(2));
   stand.begins();
   stand.ends(1);
@@ -292,24 +292,24 @@ TEST_CASE("with the last pipeline the run fails, and who waits is stopped") {
   stand.answer_fences();
   CHECK(stand.told<msg::Stop>() == Workers{0});
   CHECK(stand.end() ==
-        "no worker is left to make a pipeline of; the last to end was that of worker 0: pipeline 0 "
-        "ended: worker 1 (stage 1): boom");
+        "no worker is left to make a pipeline of; the last to end was that of worker 0: worker "
+        "1 (stage 1): boom");
 }
 
-TEST_CASE("the run goes on while the plan brings back what is missing of some pipeline") {
+TEST_CASE("the run goes on while the plan restarts the missing stages of a pipeline") {
   Plan plan = piped_plan(2);
   plan.faults = {{address_of(WorkerId(1)), 1.0, 0, plan::Crash{0.5}}};
   SchedulerStand stand(plan);
   stand.begins();
-  stand.ends(1, plan::kPlannedCrash);
+  stand.ends(1, plan::reason_of(plan::Crash{0.5}));
   stand.answer_fences();
   CHECK(stand.end().empty());
   stand.joins(0, kNext);
   SECTION("until another stage ends for good") {
     stand.ends(0);
     CHECK(stand.end() ==
-          "no worker is left to make a pipeline of; the last to end was that of worker 0: pipeline "
-          "0 ended: worker 1 (stage 1): fault of the plan: crash");
+          "no worker is left to make a pipeline of; the last to end was that of worker 0: worker "
+          "1 (stage 1): fault of the plan: crash");
   }
   SECTION("until that is asked to leave") {
     stand.hears(kHost, msg::Leave{WorkerId(0)});
@@ -322,7 +322,8 @@ TEST_CASE("the run goes on while the plan brings back what is missing of some pi
   }
 }
 
-TEST_CASE("who has crashed for good does not come back, whatever became of an earlier crash") {
+TEST_CASE(
+    "a worker that has crashed for good is not awaited, even if it returned from a crash before") {
   Plan plan = piped_plan(2);
   plan.faults = {{address_of(WorkerId(1)), 1.0, 0, plan::Crash{0.5}},
                  {address_of(WorkerId(1)), 2.0, 0, plan::Crash{}}};
@@ -331,11 +332,11 @@ TEST_CASE("who has crashed for good does not come back, whatever became of an ea
   stand.ends(1, plan::reason_of(plan::Crash{}));
   stand.answer_fences();
   CHECK(stand.end() ==
-        "no worker is left to make a pipeline of; the last to end was that of worker 0: pipeline 0 "
-        "ended: worker 1 (stage 1): fault of the plan: crash for good");
+        "no worker is left to make a pipeline of; the last to end was that of worker 0: worker "
+        "1 (stage 1): fault of the plan: crash for good");
 }
 
-TEST_CASE("the run goes on while some pipeline's stages are all there, if not together yet") {
+TEST_CASE("the run goes on while all stages of a pipeline live, though not all have joined") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.loses_the_first();
@@ -348,7 +349,7 @@ TEST_CASE("the run goes on while some pipeline's stages are all there, if not to
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("the run goes on while the plan brings a stage for the first time, and then no longer") {
+TEST_CASE("the run waits for a stage that the plan brings, but only for its first start") {
   Plan plan = piped_plan();
   plan.faults = {{address_of(WorkerId(3)), 1.0, 0, plan::Joins{}}};
   SchedulerStand stand(plan);
@@ -362,7 +363,7 @@ TEST_CASE("the run goes on while the plan brings a stage for the first time, and
   CHECK(stand.end().find("no worker is left") == 0);
 }
 
-TEST_CASE("nobody counts on a stage that may come or not") {
+TEST_CASE("the run does not wait for a stage that may never come") {
   SchedulerStand stand(piped_plan(), {WorkerId(3)});
   for (const std::uint32_t worker : {0u, 1u, 2u}) stand.joins(worker);
   stand.ends(0);
@@ -370,7 +371,7 @@ TEST_CASE("nobody counts on a stage that may come or not") {
   CHECK(stand.end().find("no worker is left") == 0);
 }
 
-TEST_CASE("when a pipeline ends that others wait for to begin with, they begin") {
+TEST_CASE("when the pipeline that the first start waits for ends, the others start") {
   SchedulerStand stand(piped_plan());
   for (const std::uint32_t worker : {0u, 1u, 2u, 3u}) stand.joins(worker);
   for (const auto& asked : stand.take<msg::Admit>())
@@ -381,11 +382,11 @@ TEST_CASE("when a pipeline ends that others wait for to begin with, they begin")
   CHECK(stand.told<msg::Start>() == Workers{2, 3});
 }
 
-TEST_CASE("the run begins without a pipeline that has lost a stage, and takes it in later") {
+TEST_CASE("the run begins without a pipeline that has lost a stage, and admits it later") {
   SchedulerStand stand(piped_plan());
   for (const std::uint32_t worker : {0u, 2u, 3u}) stand.joins(worker);
   stand.ends(1);
-  // What is there begins while shards are still asked about what is not.
+  // The other pipeline is admitted before the shards have answered the Fence.
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(2));
   stand.answer_fences();
   stand.joins(0, kNext);
@@ -393,7 +394,7 @@ TEST_CASE("the run begins without a pipeline that has lost a stage, and takes it
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
 }
 
-TEST_CASE("a pipeline comes later when one of its stages does") {
+TEST_CASE("a pipeline joins late when one of its stages does") {
   Plan plan = piped_plan();
   plan.faults = {{address_of(WorkerId(3)), 1.0, 0, plan::Joins{}}};
   SchedulerStand stand(plan);

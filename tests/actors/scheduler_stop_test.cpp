@@ -1,10 +1,11 @@
-// The scheduler and pipelines of several stages: idling, leaving, stopping, and what is said again.
+// The scheduler with pipelines of several stages: idling, leaving, stopping, and repeated messages.
 #include <catch2/catch.hpp>
 #include <limits>
 
 #include "tests/support/scheduler_stand.hpp"
 
 namespace leeway::test {
+
 TEST_CASE("a pipeline is idle when all its stages are, after the same Start") {
   SchedulerStand stand(piped_plan());
   stand.begins();
@@ -12,7 +13,7 @@ TEST_CASE("a pipeline is idle when all its stages are, after the same Start") {
   const Iteration end = stand.trains_all(2);
   const msg::Idle idle{Clock(end.value()), 1};
   stand.hears(3, idle);
-  stand.hears(2, msg::Idle{idle.clock, 2});  // of a Start that there was not
+  stand.hears(2, msg::Idle{idle.clock, 2});  // names a Start that was never sent
   CHECK(stand.pairs<msg::Remove>().empty());
   stand.hears(2, idle);
   CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(2));
@@ -20,7 +21,7 @@ TEST_CASE("a pipeline is idle when all its stages are, after the same Start") {
   CHECK(stand.says_nothing());
 }
 
-TEST_CASE("an idle pipeline is admitted again when samples come back, with the next number") {
+TEST_CASE("an idle pipeline is admitted again when samples come back, with the next start number") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
@@ -35,7 +36,7 @@ TEST_CASE("an idle pipeline is admitted again when samples come back, with the n
   for (const auto& one : asked)
     stand.hears(one.to, msg::Admitted{one.body.worker, end, one.body.view});
   for (const auto& start : stand.take<msg::Start>()) CHECK(start.body.number == 2);
-  // What it said of the earlier one does not make it idle, nor is it a sign of having heard this.
+  // Idle for the earlier Start neither makes it idle nor shows that it has heard this Start.
   for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Idle{Clock(end.value()), 1});
   stand.reconnects(3);
   CHECK(stand.told<msg::Start>() == Workers{3});
@@ -44,7 +45,7 @@ TEST_CASE("an idle pipeline is admitted again when samples come back, with the n
   CHECK(stand.leases(2, end, Clock(end.value()))->begin == 0);
 }
 
-TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once all of it has") {
+TEST_CASE("when a worker is asked to leave, its pipeline has left once all stages have stopped") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
@@ -55,7 +56,7 @@ TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once 
   CHECK(stand.happened(Event::Kind::left).empty());
   stand.hears(1, msg::Stopped{Clock(2), 1});
   CHECK(stand.happened(Event::Kind::left) ==
-        Workers{0, 1});  // its host waits for the one that it named
+        Workers{0, 1});  // a host waits for the worker that it named
   CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
   CHECK(stand.take<msg::Fence>().empty());
   const auto out = stand.take<msg::Evicted>();
@@ -63,21 +64,21 @@ TEST_CASE("when a worker is asked to leave, its pipeline stops, and is out once 
   CHECK(out[0].body.reason == "it was asked to leave");
   CHECK_FALSE(out[0].body.partial);
   CHECK(stand.events(Event::Kind::trained).at(0).value2 == 2 * 2);
-  // In new lives they may come back; not before all have.
+  // The workers may join again in new lives, once all of them have.
   stand.joins(1, kSecondLife);
   stand.joins(0, kNext);
   CHECK(stand.told<msg::Stop>() == Workers{0});
   CHECK(stand.says_nothing());
   stand.joins(0, kSecondLife);
   CHECK(stand.pairs<msg::Admit>() == stand.pairs_of(0));
-  // What they said in their earlier lives does not count when they leave again.
+  // Their earlier Stopped does not count when they leave again.
   stand.hears(kHost, msg::Leave{WorkerId(1)});
   stand.forget();
   stand.hears(0, msg::Stopped{{}, 1}, kSecondLife);
   CHECK(stand.says_nothing());
 }
 
-TEST_CASE("a pipeline that is to stop before it is started is not started, and stops") {
+TEST_CASE("a pipeline that gets a Stop before its Start is not started") {
   for (const bool leaves : {true, false}) {
     INFO((leaves ? "asked to leave" : "the run is stopped"));
     SchedulerStand stand(piped_plan());
@@ -92,11 +93,11 @@ TEST_CASE("a pipeline that is to stop before it is started is not started, and s
     else
       stand.hears(kHost, msg::Interrupt{});
     CHECK(stand.told<msg::Stop>() == (leaves ? Workers{0, 1} : Workers{0, 1, 2, 3}));
-    stand.hears(0, msg::Stopped{{}, 1}, kNext);  // and would not hear a Start
+    stand.hears(0, msg::Stopped{{}, 1}, kNext);  // it would ignore a Start
     for (const auto& one : asked)
       stand.hears(one.to, msg::Admitted{one.body.worker, {}, one.body.view});
     CHECK(stand.told<msg::Start>().empty());
-    stand.reconnects(1);  // which has not heard the Stop
+    stand.reconnects(1);  // it has not heard the Stop
     CHECK(stand.told<msg::Start>().empty());
     CHECK(stand.told<msg::Stop>() == Workers{1});
     stand.hears(1, msg::Stopped{{}, 1}, kSecondLife);
@@ -107,7 +108,7 @@ TEST_CASE("a pipeline that is to stop before it is started is not started, and s
   }
 }
 
-TEST_CASE("an idle pipeline that leaves gets nothing to do") {
+TEST_CASE("an idle pipeline that leaves is not admitted again") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
@@ -118,7 +119,7 @@ TEST_CASE("an idle pipeline that leaves gets nothing to do") {
   CHECK(stand.take<msg::Admit>().empty());
 }
 
-TEST_CASE("shards that answer for an earlier life admit nobody in the next") {
+TEST_CASE("answers to an Admit of an earlier incarnation do not count") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.loses_the_first();
@@ -142,7 +143,7 @@ TEST_CASE("shards that answer for an earlier life admit nobody in the next") {
   for (const auto& start : starts) CHECK(start.body.iteration == Iteration(7));
 }
 
-TEST_CASE("a Stopped that nobody asked for changes nothing") {
+TEST_CASE("a Stopped without a Stop changes nothing") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.hears(1, msg::Stopped{{}, 1});
@@ -162,7 +163,7 @@ TEST_CASE("the run fails when the last pipeline leaves") {
         "asked to leave");
 }
 
-TEST_CASE("a worker may be asked to leave while its pipeline is out") {
+TEST_CASE("a worker may be asked to leave while its pipeline is gone") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.loses_the_first();
@@ -172,7 +173,7 @@ TEST_CASE("a worker may be asked to leave while its pipeline is out") {
   CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
   stand.hears(0, msg::Stopped{{}, 1}, kNext);
   stand.forget();
-  stand.joins(1, kSecondLife);  // alone it is no pipeline
+  stand.joins(1, kSecondLife);  // one stage is no pipeline
   CHECK(stand.says_nothing());
   stand.hears(kHost, msg::Interrupt{});
   CHECK(stand.told<msg::Stop>() == Workers{1, 2, 3});
@@ -180,7 +181,7 @@ TEST_CASE("a worker may be asked to leave while its pipeline is out") {
   CHECK(stand.take<msg::RunEnded>().size() == 1);
 }
 
-TEST_CASE("a stage may end while its pipeline leaves: it has left then") {
+TEST_CASE("a pipeline whose stage ends while it leaves has left") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.hears(kHost, msg::Leave{WorkerId(0)});
@@ -190,12 +191,12 @@ TEST_CASE("a stage may end while its pipeline leaves: it has left then") {
   CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
 }
 
-TEST_CASE("a lease that an idle worker has not looked at goes back") {
-  // It had asked twice, over a connection that was made again: between the two answers, that there
-  // is no data and that lease, samples came back from another.
+TEST_CASE("a lease that an idle worker has not read goes back") {
+  // It asked twice over a connection that was made again. The first answer was that there are no
+  // samples; then samples came back, and the second answer was a lease.
   Plan plan = tiny_plan();
   plan.workers = 2;
-  plan.chunk = static_cast<std::uint32_t>(plan.batch);
+  plan.lease_size = static_cast<std::uint32_t>(plan.batch);
   plan.stop.epochs = 1;
   SchedulerStand stand(plan);
   stand.begins();
@@ -214,7 +215,7 @@ TEST_CASE("a lease that an idle worker has not looked at goes back") {
   REQUIRE(returned.size() == 1);
   CHECK((returned[0].value == lost->begin && returned[0].value2 == lost->end));
   CHECK(stand.end().empty());
-  // It is admitted again, by chance at a later iteration, for which the samples are leased anew.
+  // It is admitted at a later iteration, and gets a new lease of these samples.
   const Iteration later = next + 3;
   stand.answer_admits(later);
   REQUIRE(stand.told<msg::Start>() == Workers{0});
@@ -226,8 +227,8 @@ TEST_CASE("a lease that an idle worker has not looked at goes back") {
 }
 
 TEST_CASE("a stage that stops before it has heard its Start ends its pipeline") {
-  // Both were sent while its connection was being made again: the Start was lost, the Stop was not.
-  // Others of its pipeline may have begun, and would wait for it.
+  // The Start was lost with a connection, the Stop was not. Other stages may have begun, and would
+  // wait for this one.
   SchedulerStand stand(piped_plan(2));
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
@@ -249,14 +250,14 @@ TEST_CASE("a run is stopped while a pipeline is broken") {
   CHECK(stand.told<msg::Stop>() == Workers{2, 3});
   for (const std::uint32_t worker : {2u, 3u}) stand.hears(worker, msg::Stopped{{}, 1});
   stand.joins(0, kNext);
-  CHECK(stand.take<msg::RunEnded>().empty());  // what the first has trained is not known yet
+  CHECK(stand.take<msg::RunEnded>().empty());  // the shards have not answered the Fence
   for (const auto& [worker, shard] : stand.pairs_of(0))
     stand.hears(address_of(shard), msg::Fenced{worker, {}, {}});
   CHECK(stand.told<msg::Stop>() == Workers{0});
   CHECK(stand.take<msg::RunEnded>().at(0).body.reason == msg::RunEnded::Reason::interrupted);
 }
 
-TEST_CASE("a pipeline that stops counts what all its stages have") {
+TEST_CASE("a pipeline that stops counts the iterations that all its stages have") {
   SchedulerStand stand(piped_plan(2));
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {})->iterations() >= 3);
@@ -292,23 +293,23 @@ TEST_CASE("only the first stage asks for leases") {
   CHECK(refused[0].body.text.find("worker 1 is stage 1 of its pipeline") != std::string::npos);
 }
 
-TEST_CASE("what was lost with a link is said again to the stage that it was for") {
+TEST_CASE("messages that were lost with a link are sent again to their stage") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   REQUIRE(stand.leases(0, Iteration(0), {}));
-  stand.reconnects(0);  // has been heard since
+  stand.reconnects(0);  // has sent something since its Start
   CHECK(stand.says_nothing());
   stand.reconnects(1);
   CHECK(stand.told<msg::Start>() == Workers{1});
   stand.hears(1, msg::Idle{{}, 1});
   stand.reconnects(1);
   CHECK(stand.says_nothing());
-  // Who says nothing by itself cannot be refused for it.
+  // A stage that sends nothing by itself would never be refused.
   stand.ends(0);
   stand.forget();
   stand.reconnects(1);
   CHECK(stand.told<msg::Refused>() == Workers{1});
-  stand.reconnects(0);  // it may live, and was only not heard
+  stand.reconnects(0);  // it may live, and only seem dead
   CHECK(stand.told<msg::Refused>() == Workers{0});
   stand.joins(1, kNext);
   for (const auto& [worker, shard] : stand.pairs_of(0))
@@ -322,7 +323,7 @@ TEST_CASE("what was lost with a link is said again to the stage that it was for"
   CHECK(stand.told<msg::Stop>() == Workers{1, 3});
 }
 
-TEST_CASE("a loss that is not finite is told by the last stage, and ends the run") {
+TEST_CASE("a loss that is not finite, reported by the last stage, ends the run") {
   SchedulerStand stand(piped_plan(2));
   stand.begins();
   stand.hears(1, msg::Diverged{Iteration(4), std::numeric_limits<double>::infinity(), "the loss"});
@@ -342,7 +343,7 @@ TEST_CASE("all stages are watched, and counted in reports") {
   CHECK(stand.take<msg::SchedulerReport>().at(0).body.live_workers == 3);
 }
 
-TEST_CASE("who hangs is told stage by stage") {
+TEST_CASE("the description of a hanging run names each stage") {
   SchedulerStand stand(piped_plan());
   stand.begins();
   stand.loses_the_first();

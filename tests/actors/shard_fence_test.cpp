@@ -1,24 +1,22 @@
-// Of a table that two stages share: what becomes of one stage's half when stages come and go, and
-// of rounds.
+// A shard while stages come and go: tied gradients that wait, and rounds.
 #include <catch2/catch.hpp>
 
 #include "tests/actors/tied_scene.hpp"
 
 namespace leeway::test {
 
-TEST_CASE("a half whose stage is fenced while it waits is applied alone, as one that comes then") {
+TEST_CASE("when an owner of a tied block is fenced, each waiting or later gradient is applied") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).buckets[of_first].blocks[0];
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push(kFirst, 0, of_first);
   const auto fenced = scene.fence(kFirst);
   CHECK(fenced.clock == Clock(0));
   CHECK(fenced.applied == std::vector{of_first});
   CHECK(scene.applied(kFirst) == std::vector{of_first});
-  CHECK(scene.acknowledged(kFirst).empty());  // to one who is out
-  // Nothing more comes of the first.
+  CHECK(scene.acknowledged(kFirst).empty());  // the stage is out
   scene.push(kLast, 0, of_last);
   CHECK(scene.acknowledged(kLast) == std::vector{of_last});
   const auto last = scene.fence(kLast);
@@ -28,21 +26,21 @@ TEST_CASE("a half whose stage is fenced while it waits is applied alone, as one 
   CHECK(version_of(scene.finish(), table) == Version(2));
 }
 
-TEST_CASE("a half does not wait for a stage that has stopped") {
+TEST_CASE("a tied gradient does not wait for a stage that has been removed") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
-  const std::uint32_t of_last = shared_part(scene, kLast);
+  const std::uint32_t of_last = tied_bucket(scene, kLast);
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push(kLast, 0, of_last);
-  scene.remove(kFirst);  // which found that the run diverges, say
+  scene.remove(kFirst);
   CHECK(scene.acknowledged(kLast) == std::vector{of_last});
   scene.finish();
 }
 
-TEST_CASE("what is applied or will be is told at a fence, also of a whole iteration") {
+TEST_CASE("a fence reports a whole iteration by the clock, before it is applied") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
-  const std::uint32_t of_last = shared_part(scene, kLast);
+  const std::uint32_t of_last = tied_bucket(scene, kLast);
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push_all(kLast, 0);
   scene.hold_up();
@@ -51,24 +49,24 @@ TEST_CASE("what is applied or will be is told at a fence, also of a whole iterat
   CHECK(first.applied.empty());
   const auto last = scene.fence(kLast);
   CHECK(last.clock == Clock(1));
-  CHECK(last.applied.empty());  // of the next iteration
+  CHECK(last.applied.empty());  // nothing of the next iteration
   scene.remove(kFirst);
   scene.remove(kLast);
   scene.go_on();
   const auto& applied = scene.applied(kLast);
-  CHECK(applied.size() == scene.share_of(kLast).parts.size());
+  CHECK(applied.size() == scene.share_of(kLast).buckets.size());
   CHECK(std::count(applied.begin(), applied.end(), of_last) == 1);
   scene.finish();
 }
 
-TEST_CASE("a half is not held for a stage of an earlier life") {
+TEST_CASE("a tied gradient of an earlier incarnation does not pair with one of the next") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).buckets[of_first].blocks[0];
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push(kFirst, 0, of_first);
-  scene.hold_up();  // its half waits in the queue of its group
+  scene.hold_up();  // the released gradient stays in the queue of its bucket
   for (const WorkerId worker : {kFirst, kLast}) scene.fence(worker);
   for (const WorkerId worker : {kFirst, kLast}) scene.remove(worker);
   for (const WorkerId worker : {kFirst, kLast}) scene.admit(worker, 0, Incarnation(2));
@@ -81,13 +79,13 @@ TEST_CASE("a half is not held for a stage of an earlier life") {
   CHECK(version_of(scene.finish(), table) == Version(2));
 }
 
-TEST_CASE("under bsp a fence drops what is unfinished, and a round takes what is whole") {
+TEST_CASE("under bsp a fence drops an unfinished push, and the round keeps a whole one") {
   Plan plan = tied_plan(2, 2);
   plan.consistency = plan::Bsp{};
   ShardScene scene(job_of(plan));
   scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).buckets[of_first].blocks[0];
   for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
   scene.push(kFirst, 0, of_first);
   scene.push_all(kLast, 0);
@@ -97,61 +95,61 @@ TEST_CASE("under bsp a fence drops what is unfinished, and a round takes what is
   CHECK(first.applied.empty());
   CHECK(last.clock == Clock(1));
   CHECK(scene.applied(kLast).empty());
-  scene.remove(kFirst);  // the round is that of the others now
+  scene.remove(kFirst);  // the others complete the round
   scene.remove(kLast);
   CHECK(scene.applied(kFirst).empty());
-  CHECK(scene.applied(kLast).size() == scene.share_of(kLast).parts.size());
+  CHECK(scene.applied(kLast).size() == scene.share_of(kLast).buckets.size());
   CHECK(std::count(scene.applied(kLast).begin(), scene.applied(kLast).end(), of_last) == 1);
   CHECK(version_of(scene.finish(), table) == Version(1));
 }
 
 TEST_CASE(
-    "under bsp the end takes what was pushed whole for a round that nobody is left to complete") {
+    "under bsp the end of the run applies whole pushes of a round that no worker can complete") {
   Plan plan = tiny_plan();
   plan.workers = 3;
   plan.shards = 1;
   plan.consistency = plan::Bsp{};
   ShardScene scene(job_of(plan));
   scene.admit_all();
-  const WorkerId whole(0), partial(1), late(2);
-  for (const WorkerId worker : {whole, partial, late}) REQUIRE(scene.pull(worker, 0));
-  const std::size_t parts = scene.share_of(whole).parts.size();
-  REQUIRE(parts > 1);
+  const WorkerId whole(0), partial(1), straggler(2);
+  for (const WorkerId worker : {whole, partial, straggler}) REQUIRE(scene.pull(worker, 0));
+  const std::size_t buckets = scene.share_of(whole).buckets.size();
+  REQUIRE(buckets > 1);
   scene.push_all(whole, 0);
   scene.push(partial, 0, 0);
   CHECK(scene.fence(whole).clock == Clock(1));
   scene.remove(whole);
   CHECK(scene.fence(partial).clock == Clock(0));
-  CHECK(scene.fence(late).clock == Clock(0));
+  CHECK(scene.fence(straggler).clock == Clock(0));
   scene.remove(partial);
-  scene.remove(late);
-  SECTION("of one who comes then it is the round, too") {
-    scene.admit(late, 0, Incarnation(2));
-    REQUIRE(scene.pull(late, 0));
-    scene.push_all(late, 0);
-    CHECK(scene.applied(whole).size() == parts);
-    CHECK(scene.acknowledged(late).size() == parts);
+  scene.remove(straggler);
+  SECTION("a newcomer completes the round") {
+    scene.admit(straggler, 0, Incarnation(2));
+    REQUIRE(scene.pull(straggler, 0));
+    scene.push_all(straggler, 0);
+    CHECK(scene.applied(whole).size() == buckets);
+    CHECK(scene.acknowledged(straggler).size() == buckets);
     scene.finish();
   }
-  SECTION("else it is applied at the end") {
+  SECTION("without one the push is applied at the end") {
     CHECK(scene.applied(whole).empty());
     const auto state = scene.finish();
-    CHECK(scene.applied(whole).size() == parts);
+    CHECK(scene.applied(whole).size() == buckets);
     for (const auto& block : state.blocks) CHECK(block.version == Version(1));
   }
   CHECK(scene.applied(partial).empty());
 }
 
-TEST_CASE("under bsp a half may be empty, and its round is the mean over pipelines") {
+TEST_CASE("under bsp a tied gradient may be empty, and a round is the mean over pipelines") {
   Plan plan = tied_plan(2, 2);
   plan.consistency = plan::Bsp{};
   ShardScene scene(job_of(plan));
   scene.admit_all();
   for (std::uint32_t w = 0; w < 4; ++w) REQUIRE(scene.pull(WorkerId(w), 0));
-  scene.push_empty(kFirst, 0, shared_part(scene, kFirst));
+  scene.push_empty(kFirst, 0, tied_bucket(scene, kFirst));
   push_others(scene, kFirst, 0);
   for (std::uint32_t w = 1; w < 4; ++w) scene.push_all(WorkerId(w), 0);
-  CHECK(scene.applied(kFirst).size() == scene.share_of(kFirst).parts.size());
+  CHECK(scene.applied(kFirst).size() == scene.share_of(kFirst).buckets.size());
   scene.finish();  // the checkers add the gradients up
 }
 

@@ -1,4 +1,4 @@
-// A shard that serves stages of pipelines: each its own blocks, and those that two of them share.
+// A shard that serves the stages of pipelines: their own blocks and their tied blocks.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -25,8 +25,8 @@ std::vector<BlockId> blocks_of(const std::vector<msg::BlockData>& weights) {
   return ids;
 }
 
-/// What an iteration of a pipeline comes to for a block: of a table that is shared the first
-/// stage's gradient, and the last one's added to it.
+/// The gradient of a block over all stages of a pipeline: for a tied table, the first stage's plus
+/// the last stage's.
 Blob gradient_of_pipeline(const Job& job, BlockId id, WorkerId lead, std::int64_t iteration) {
   Blob sum;
   for (std::uint32_t stage = 0; stage < job.stages->count(); ++stage) {
@@ -38,7 +38,7 @@ Blob gradient_of_pipeline(const Job& job, BlockId id, WorkerId lead, std::int64_
   return sum;
 }
 
-/// The end state of a shard whose workers do whole what the pipelines of `piped` do in stages.
+/// The final state of a shard whose workers train whole models on the samples of `piped`.
 msg::SnapshotState done_whole(Plan plan, const Job& piped, std::int64_t iterations) {
   plan.workers = piped.stages->pipelines();
   plan.pipeline = {};
@@ -47,8 +47,9 @@ msg::SnapshotState done_whole(Plan plan, const Job& piped, std::int64_t iteratio
   for (std::int64_t i = 0; i < iterations; ++i) {
     for (std::uint32_t w = 0; w < plan.workers; ++w) REQUIRE(scene.pull(WorkerId(w), i));
     for (std::uint32_t w = 0; w < plan.workers; ++w)
-      for (std::uint32_t part = 0; part < scene.share_of(WorkerId(w)).parts.size(); ++part) {
-        auto push = scene.push_of(WorkerId(w), i, part);
+      for (std::uint32_t bucket = 0; bucket < scene.share_of(WorkerId(w)).buckets.size();
+           ++bucket) {
+        auto push = scene.push_of(WorkerId(w), i, bucket);
         for (auto& block : push.blocks)
           block.data =
               gradient_of_pipeline(piped, block.block, WorkerId(w * piped.stages->count()), i);
@@ -58,7 +59,7 @@ msg::SnapshotState done_whole(Plan plan, const Job& piped, std::int64_t iteratio
   return scene.finish();
 }
 
-/// The same with stages, which push in a random order.
+/// The final state of a shard whose stages push in a random order.
 msg::SnapshotState done_in_stages(const std::shared_ptr<const Job>& job, std::int64_t iterations,
                                   std::uint64_t seed) {
   Rng rng(seed);
@@ -68,12 +69,12 @@ msg::SnapshotState done_in_stages(const std::shared_ptr<const Job>& job, std::in
     std::vector<std::pair<WorkerId, std::uint32_t>> pushes;
     for (std::uint32_t w = 0; w < job->plan.workers; ++w) {
       REQUIRE(scene.pull(WorkerId(w), i));
-      for (std::uint32_t part = 0; part < scene.share_of(WorkerId(w)).parts.size(); ++part)
-        pushes.emplace_back(w, part);
+      for (std::uint32_t bucket = 0; bucket < scene.share_of(WorkerId(w)).buckets.size(); ++bucket)
+        pushes.emplace_back(w, bucket);
     }
     for (std::size_t left = pushes.size(); left > 1; --left)
       std::swap(pushes[left - 1], pushes[rng.below(left)]);
-    for (const auto& [worker, part] : pushes) scene.push(worker, i, part);
+    for (const auto& [worker, bucket] : pushes) scene.push(worker, i, bucket);
   }
   return scene.finish();
 }
@@ -101,26 +102,26 @@ TEST_CASE("a stage pulls its own blocks and no others") {
       std::size_t blocks = 0;
       for (std::uint32_t w = 0; w < plan.workers; ++w) {
         const auto& share = scene.share_of(WorkerId(w));
-        if (share.parts.empty()) continue;
+        if (share.buckets.empty()) continue;
         REQUIRE(scene.pull(WorkerId(w), 0));
         REQUIRE(blocks_of(scene.weights(WorkerId(w), 0)) == share.blocks);
         blocks += share.blocks.size();
       }
-      // All of them belong to somebody, and of the tied models one to two stages.
+      // Every block has an owner, and a tied one has two.
       const bool tied = job->model->borrowed_parameter(job->model->layers() - 1) != Model::kNone;
       REQUIRE(blocks == job->layout->blocks_of(ShardId(shard)).size() + (tied ? 1 : 0));
     }
   }
 }
 
-TEST_CASE("a stage without blocks on a shard is not admitted there, and refused as unknown") {
+TEST_CASE("a stage without blocks on a shard is not admitted there, and its pull is refused") {
   const auto job = job_of(chain_plan(3));  // a block each
   for (std::uint32_t shard = 0; shard < 3; ++shard) {
     ShardScene scene(job, shard);
     scene.admit_all();
     int strangers = 0;
     for (std::uint32_t w = 0; w < 3; ++w) {
-      if (!scene.share_of(WorkerId(w)).parts.empty()) continue;
+      if (!scene.share_of(WorkerId(w)).buckets.empty()) continue;
       ++strangers;
       REQUIRE_FALSE(scene.pull(WorkerId(w), 0));
       REQUIRE(scene.refusal(address_of(WorkerId(w))) ==
@@ -133,7 +134,7 @@ TEST_CASE("a stage without blocks on a shard is not admitted there, and refused 
   }
 }
 
-TEST_CASE("a push has the parts of its stage, each with the blocks of its group") {
+TEST_CASE("a push has the buckets of its stage, each with its own blocks") {
   ShardScene scene(job_of(chain_plan(1)));
   scene.admit_all();
   const WorkerId stage(1);
@@ -145,23 +146,23 @@ TEST_CASE("a push has the parts of its stage, each with the blocks of its group"
   };
   REQUIRE(scene.job().layout->buckets(ShardId(0)).size() == 3);
   CHECK(refused([](msg::Push& push) { push.bucket_count = 3; }) ==
-        "malformed: push: bucket_count is 3, this shard has 1 parts");
+        "malformed: push: bucket_count is 3, this shard has 1 buckets");
   CHECK(refused([&](msg::Push& push) {
           push.blocks = scene.push_of(WorkerId(0), 0, 0).blocks;  // another stage's
         }).find("malformed: push: expected block ") == 0);
   CHECK(refused([](msg::Push& push) {
           push.blocks.clear();
-        }).find("malformed: push: part 0 has ") == 0);
+        }).find("malformed: push: bucket 0 has ") == 0);
   CHECK(scene.applied(stage).empty());
   scene.push(stage, 0, 0);
   CHECK(scene.applied(stage) == std::vector<std::uint32_t>{0});
   CHECK(scene.acknowledged(stage) == std::vector<std::uint32_t>{0});
 }
 
-TEST_CASE("two halves are summed as one stage sums them, to the bit, in whatever order they come") {
+TEST_CASE("tied gradients sum to the bits of one stage, in any order of arrival") {
   Plan plan = tied_plan(2);
   plan.optimizer = {0.05, 1e-3, plan::Adam{}};
-  plan.schedule.kind = plan::Cosine{};  // by the number of samples, which count once
+  plan.lr_schedule.kind = plan::Cosine{};  // by the number of samples, which count once
   for (const std::uint32_t stages : {2u, 3u}) {
     plan.pipeline.stages = plan.workers = stages;
     const auto job = job_of(plan);
@@ -171,21 +172,21 @@ TEST_CASE("two halves are summed as one stage sums them, to the bit, in whatever
   }
 }
 
-TEST_CASE("a bsp round of three pipelines is that of three workers, to the bit") {
+TEST_CASE("a bsp round of three pipelines equals one of three workers, to the bit") {
   Plan plan = tied_plan(2, 3);
   plan.consistency = plan::Bsp{};
   plan.optimizer = {0.05, 1e-3, plan::Momentum{0.9}};
-  plan.schedule.kind = plan::Cosine{};
+  plan.lr_schedule.kind = plan::Cosine{};
   const auto job = job_of(plan);
   const auto whole = done_whole(plan, *job, 4);
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
     require_same(done_in_stages(job, 4, seed), whole);
 }
 
-TEST_CASE("a half is neither applied nor acknowledged before the other is there") {
+TEST_CASE("a tied gradient is neither applied nor acknowledged before the other arrives") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
+  const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push(kLast, 0, of_last);
   scene.push(kLast, 0, of_last);  // again, after a broken link
@@ -208,22 +209,22 @@ TEST_CASE("a pull waits for the push of the stage that shares a block with it") 
   scene.push_all(last, 0);
   CHECK_FALSE(scene.pull(last, 1));
   scene.push_all(middle, 0);
-  CHECK(scene.pull(middle, 1));  // shares nothing
+  CHECK(scene.pull(middle, 1));  // owns no tied block
   CHECK_FALSE(scene.answered(last, 1));
-  for (std::uint32_t part = 0; part + 1 < scene.share_of(first).parts.size(); ++part)
-    scene.push(first, 0, part);
+  for (std::uint32_t bucket = 0; bucket + 1 < scene.share_of(first).buckets.size(); ++bucket)
+    scene.push(first, 0, bucket);
   CHECK_FALSE(scene.answered(last, 1));
-  scene.push(first, 0, static_cast<std::uint32_t>(scene.share_of(first).parts.size()) - 1);
+  scene.push(first, 0, static_cast<std::uint32_t>(scene.share_of(first).buckets.size()) - 1);
   CHECK(scene.answered(last, 1));
   CHECK(scene.pull(first, 1));
   // Both compute on the same table.
-  const BlockId table = scene.share_of(last).parts[shared_part(scene, last)].blocks[0];
+  const BlockId table = scene.share_of(last).buckets[tied_bucket(scene, last)].blocks[0];
   for (const WorkerId worker : {first, last})
     for (const auto& block : scene.weights(worker, 1))
       if (block.block == table) CHECK(block.version == Version(1));
 }
 
-TEST_CASE("a pull that waited for another stage goes on while the slowest pipeline stands still") {
+TEST_CASE("a pull that waited for another stage is answered while min_clock stays") {
   ShardScene scene(job_of(tied_plan(2, 2)));
   scene.admit_all();
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
@@ -234,7 +235,7 @@ TEST_CASE("a pull that waited for another stage goes on while the slowest pipeli
   CHECK(scene.shard().clocks().min_clock() == Clock(0));
 }
 
-TEST_CASE("a push for an iteration that its pull would wait for is refused") {
+TEST_CASE("a push is refused if a pull for its iteration would wait") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
@@ -245,11 +246,12 @@ TEST_CASE("a push for an iteration that its pull would wait for is refused") {
       "pushed 0");
 }
 
-TEST_CASE("of an empty half and another, the other is applied alone, and of two nothing") {
+TEST_CASE(
+    "when one tied gradient is empty, only the other is applied; when both are empty, nothing is") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).buckets[of_first].blocks[0];
   const auto others_of = [&](std::int64_t iteration) {
     push_others(scene, kFirst, iteration);
     push_others(scene, kLast, iteration);
@@ -273,22 +275,22 @@ TEST_CASE("of an empty half and another, the other is applied alone, and of two 
   scene.push_empty(kFirst, 2, of_first);
   scene.push_empty(kLast, 2, of_last);
   others_of(2);
-  CHECK(scene.applied(kFirst).size() == 3 * scene.share_of(kFirst).parts.size());
+  CHECK(scene.applied(kFirst).size() == 3 * scene.share_of(kFirst).buckets.size());
   CHECK(version_of(scene.finish(), table) == Version(2));  // the checkers add the gradients up
 }
 
 TEST_CASE(
-    "where the pipeline is never emptied, each half is an update of its own, and samples count "
+    "in a pipeline that is never emptied, each tied gradient is an update, and samples count "
     "once") {
   Plan plan = tied_plan(2);
   plan.pipeline.schedule = "weight_stashing";
-  plan.schedule.kind = plan::Step{10.0 / 72, 1e-30};  // nothing moves after ten samples
+  plan.lr_schedule.kind = plan::Step{10.0 / 72, 1e-30};  // no weight moves after ten samples
   const auto job = job_of(plan);
   REQUIRE(job->data.train->size() == 72);
   ShardScene scene(job);
   scene.admit_all();
-  const std::uint32_t of_first = shared_part(scene, kFirst), of_last = shared_part(scene, kLast);
-  const BlockId table = scene.share_of(kFirst).parts[of_first].blocks[0];
+  const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
+  const BlockId table = scene.share_of(kFirst).buckets[of_first].blocks[0];
   // The first stage is an iteration ahead with its pulls.
   REQUIRE(scene.pull(kFirst, 1, 0));
   REQUIRE(scene.pull(kLast, 0, 0));
@@ -315,7 +317,7 @@ TEST_CASE(
   scene.finish();
 }
 
-TEST_CASE("two halves that are applied one by one decay a table as one whole") {
+TEST_CASE("tied gradients that are applied one by one decay a table as much as one update") {
   constexpr double kRate = 0.5, kDecay = 0.1;
   for (const char* schedule : {"1f1b", "weight_stashing"}) {
     INFO(schedule);
@@ -327,14 +329,14 @@ TEST_CASE("two halves that are applied one by one decay a table as one whole") {
     REQUIRE(scene.pull(kFirst, 0));
     REQUIRE(scene.pull(kLast, 0));
     for (const WorkerId stage : {kFirst, kLast}) {
-      auto push = scene.push_of(stage, 0, shared_part(scene, stage));
+      auto push = scene.push_of(stage, 0, tied_bucket(scene, stage));
       for (auto& block : push.blocks)
         std::fill_n(block.data.mutable_floats(), block.shape.count(), 0.0f);
       scene.push(stage, std::move(push));
       push_others(scene, stage, 0);
     }
     REQUIRE(scene.pull(kLast, 1));
-    const BlockId table = scene.share_of(kFirst).parts[shared_part(scene, kFirst)].blocks[0];
+    const BlockId table = scene.share_of(kFirst).buckets[tied_bucket(scene, kFirst)].blocks[0];
     const auto of_table = [&](std::int64_t iteration) {
       for (const auto& block : scene.weights(kLast, iteration))
         if (block.block == table) return floats_of(std::vector{block.data});
@@ -346,15 +348,15 @@ TEST_CASE("two halves that are applied one by one decay a table as one whole") {
   }
 }
 
-TEST_CASE("a snapshot takes both halves, or none") {
-  // A pipeline that is ahead, and one whose halves come after the fork.
+TEST_CASE("a snapshot holds both tied gradients of an iteration or neither") {
+  // One pipeline is ahead; the gradients of the other arrive after the fork.
   ShardScene scene(job_of(tied_plan(2, 2)));
   scene.admit_all();
   const WorkerId ahead[] = {WorkerId(0), WorkerId(1)}, behind[] = {WorkerId(2), WorkerId(3)};
-  const std::uint32_t part = shared_part(scene, behind[0]);
-  const BlockId table = scene.share_of(behind[0]).parts[part].blocks[0];
+  const std::uint32_t tied = tied_bucket(scene, behind[0]);
+  const BlockId table = scene.share_of(behind[0]).buckets[tied].blocks[0];
   scene.tell(kScheduler, msg::Snapshot{1, Iteration(1)});
-  REQUIRE(scene.said<msg::SnapshotVote>(kScheduler).size() == 1);
+  REQUIRE(scene.sent_to<msg::SnapshotVote>(kScheduler).size() == 1);
   for (const auto* pipeline : {ahead, behind})
     for (int i = 0; i < 2; ++i) REQUIRE(scene.pull(pipeline[i], 0));
   for (const WorkerId worker : ahead) scene.push_all(worker, 0);
@@ -362,10 +364,10 @@ TEST_CASE("a snapshot takes both halves, or none") {
   scene.push_all(ahead[1], 1);
   scene.push_all(behind[1], 0);
   scene.push_all(ahead[0], 1);  // forks
-  CHECK(scene.said<msg::SnapshotState>(kMonitor).empty());
+  CHECK(scene.sent_to<msg::SnapshotState>(kMonitor).empty());
   scene.push_all(behind[0], 0);
-  const auto snapshot = scene.said<msg::SnapshotState>(kMonitor);
-  REQUIRE(snapshot.size() == 1);  // which the checkers compare with what was pushed
+  const auto snapshot = scene.sent_to<msg::SnapshotState>(kMonitor);
+  REQUIRE(snapshot.size() == 1);  // the checkers compare it with the pushes
   CHECK(version_of(snapshot[0], table) == Version(2));
   CHECK(version_of(scene.finish(), table) == Version(3));
 }

@@ -1,8 +1,8 @@
 #pragma once
-// ShardScene: one shard that is told messages by hand, watched by all checkers of the simulator.
+// ShardScene: one shard that gets its messages from a test, watched by the simulator's checkers.
 //
-// It computes what it is told to at once, unless it is held up. Workers keep the versions that they
-// pulled, and draw their gradients from their own number, the iteration and the block.
+// The shard computes its work at once, unless it is held up. Workers keep the versions that they
+// have pulled. Their gradients are drawn from the worker, the iteration and the block.
 #include <deque>
 #include <map>
 #include <memory>
@@ -35,8 +35,7 @@ inline Blob gradient_of(const Job& job, BlockId id, WorkerId worker, std::int64_
   return gradient;
 }
 
-/// What one stage computes that does all of the layers: `first` with `second` added by the
-/// definition (see add_gradient).
+/// The gradient of one stage with all layers: `first` plus `second` (see add_gradient).
 inline Blob with_added(const Job& job, BlockId id, const Blob& first, const Blob& second) {
   const auto cpu = make_cpu_executor();
   Blob sum = Blob::floats(job.layout->block(id).floats);
@@ -79,25 +78,25 @@ class ShardScene final : private Outbox {
     lives_[worker] = incarnation;
     tell(kScheduler, msg::Admit{worker, incarnation, Iteration(iteration), next_view()});
   }
-  /// Those who have blocks here.
+  /// Admits every worker that has blocks here.
   void admit_all() {
     for (std::uint32_t i = 0; i < job_->plan.workers; ++i)
-      if (!share_of(WorkerId(i)).parts.empty()) admit(WorkerId(i));
+      if (!share_of(WorkerId(i)).buckets.empty()) admit(WorkerId(i));
   }
   msg::Fenced fence(WorkerId worker) {
     tell(kScheduler, msg::Fence{worker, next_view()});
-    return said<msg::Fenced>(kScheduler).back();
+    return sent_to<msg::Fenced>(kScheduler).back();
   }
   void remove(WorkerId worker) { tell(kScheduler, msg::Remove{worker, next_view()}); }
   /// The final state.
   msg::SnapshotState finish() {
     tell(kScheduler, msg::Finish{});
-    return said<msg::SnapshotState>(kMonitor).back();
+    return sent_to<msg::SnapshotState>(kMonitor).back();
   }
 
   // ---- workers ----
 
-  /// True when it is answered at once.
+  /// True if the pull is answered at once.
   bool pull(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
     tell(address_of(worker), msg::Pull{Iteration(iteration), Clock(own_clock)}, lives_[worker]);
     return answered(worker, iteration);
@@ -111,14 +110,14 @@ class ShardScene final : private Outbox {
     return pulled_.at({worker, iteration});
   }
 
-  msg::Push push_of(WorkerId worker, std::int64_t iteration, std::uint32_t part) const {
+  msg::Push push_of(WorkerId worker, std::int64_t iteration, std::uint32_t bucket) const {
     const auto& share = share_of(worker);
     msg::Push push{.iteration = Iteration(iteration),
-                   .bucket = part,
-                   .bucket_count = static_cast<std::uint32_t>(share.parts.size()),
+                   .bucket = bucket,
+                   .bucket_count = static_cast<std::uint32_t>(share.buckets.size()),
                    .weight = 1.0 / job_->stages->pipelines(),
                    .samples = job_->plan.batch};
-    for (const BlockId id : share.parts[part].blocks)
+    for (const BlockId id : share.buckets[bucket].blocks)
       push.blocks.push_back({id, version_of(worker, iteration, id), DType::f32,
                              Shape{job_->layout->block(id).floats},
                              gradient_of(*job_, id, worker, iteration)});
@@ -127,17 +126,17 @@ class ShardScene final : private Outbox {
   void push(WorkerId worker, msg::Push push) {
     tell(address_of(worker), std::move(push), lives_[worker]);
   }
-  /// One that no worker would push, so nobody watches: what the shard says to it.
+  /// Sends a push that breaks the protocol, unseen by the checkers. Returns the refusal.
   std::string push_unseen(WorkerId worker, msg::Push push) {
     shard_.on_message(address_of(worker),
                       encode({.incarnation = lives_[worker], .body = std::move(push)}), *this);
     return refusal(address_of(worker));
   }
-  void push(WorkerId worker, std::int64_t iteration, std::uint32_t part) {
-    push(worker, push_of(worker, iteration, part));
+  void push(WorkerId worker, std::int64_t iteration, std::uint32_t bucket) {
+    push(worker, push_of(worker, iteration, bucket));
   }
-  void push_empty(WorkerId worker, std::int64_t iteration, std::uint32_t part) {
-    msg::Push push = push_of(worker, iteration, part);
+  void push_empty(WorkerId worker, std::int64_t iteration, std::uint32_t bucket) {
+    msg::Push push = push_of(worker, iteration, bucket);
     push.kind = msg::Push::Kind::empty;
     push.weight = 0;
     push.samples = 0;
@@ -145,40 +144,41 @@ class ShardScene final : private Outbox {
     this->push(worker, std::move(push));
   }
   void push_all(WorkerId worker, std::int64_t iteration) {
-    for (std::uint32_t part = 0; part < share_of(worker).parts.size(); ++part)
-      push(worker, iteration, part);
+    for (std::uint32_t bucket = 0; bucket < share_of(worker).buckets.size(); ++bucket)
+      push(worker, iteration, bucket);
   }
 
-  // ---- what comes of it ----
+  // ---- results ----
 
-  /// What it has said to somebody since this was last asked.
+  /// The messages of one kind that the shard has sent to `to` since the last call.
   template <class T>
-  std::vector<T> said(Address to) {
+  std::vector<T> sent_to(Address to) {
     std::vector<T> found;
-    std::erase_if(said_, [&](const sim::Letter& letter) {
+    std::erase_if(sent_, [&](const sim::Letter& letter) {
       if (letter.to() != to || !letter.as<T>()) return false;
       found.push_back(*letter.as<T>());
       return true;
     });
     return found;
   }
-  /// Parts that have been acknowledged to a worker since this was last asked.
+  /// The buckets that have been acknowledged to a worker since the last call.
   std::vector<std::uint32_t> acknowledged(WorkerId worker) {
-    std::vector<std::uint32_t> parts;
-    for (const auto& pushed : said<msg::Pushed>(address_of(worker))) parts.push_back(pushed.bucket);
-    return parts;
+    std::vector<std::uint32_t> buckets;
+    for (const auto& pushed : sent_to<msg::Pushed>(address_of(worker)))
+      buckets.push_back(pushed.bucket);
+    return buckets;
   }
-  /// The reasons for which something of a worker was refused since this was last asked.
+  /// The reasons of the refusals since the last call.
   std::string refusal(Address of) {
     std::string texts;
-    for (const auto& refused : said<msg::Refused>(of))
+    for (const auto& refused : sent_to<msg::Refused>(of))
       texts += std::string(name_of(refused.reason)) + ": " + refused.text;
     return texts;
   }
-  /// Parts of a worker that have been applied, in their order.
+  /// The buckets of a worker that have been applied, in order.
   const std::vector<std::uint32_t>& applied(WorkerId worker) { return applied_[worker]; }
 
-  /// Nothing is computed until it goes on.
+  /// Nothing is computed until go_on().
   void hold_up() { held_up_ = true; }
   void go_on() {
     held_up_ = false;
@@ -189,8 +189,8 @@ class ShardScene final : private Outbox {
   static std::vector<std::shared_ptr<sim::Observer>> watchers(
       const std::shared_ptr<const Job>& job) {
     std::vector<std::shared_ptr<sim::Observer>> watching;
-    // Nobody computes here, or leases samples, so there is nothing to hold against a schedule, or
-    // an account.
+    // The workers of a scene compute nothing and lease no samples, so these two checkers have
+    // nothing to compare.
     for (const auto& checker : sim::all_checkers(job))
       if (!dynamic_cast<const sim::PipelineChecker*>(checker.get()) &&
           !dynamic_cast<const sim::SampleChecker*>(checker.get()))
@@ -198,8 +198,8 @@ class ShardScene final : private Outbox {
     return watching;
   }
   View next_view() { return View(++views_); }
-  /// Of the weights that an iteration is computed on: asynchronously, those that were pulled for it
-  /// or for a later one.
+  /// The version of the weights that the iteration is computed on. In a pipeline that is never
+  /// emptied, these were pulled for the iteration or for a later one.
   Version version_of(WorkerId worker, std::int64_t iteration, BlockId id) const {
     const auto pulled = pulled_.lower_bound({worker, iteration});
     if (pulled == pulled_.end() || pulled->first.first != worker) return Version();
@@ -226,7 +226,7 @@ class ShardScene final : private Outbox {
     observers_.delivered(now_, letter);
     if (const auto* weights = letter.as<msg::Weights>())
       pulled_[{WorkerId(to.index), weights->iteration.value()}] = weights->blocks;
-    said_.push_back(std::move(letter));
+    sent_.push_back(std::move(letter));
   }
   void after(Duration, TimerToken) override {}
   void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
@@ -246,13 +246,13 @@ class ShardScene final : private Outbox {
   std::uint64_t views_ = 0;
   bool held_up_ = false;
   std::deque<std::shared_ptr<Work>> work_;
-  std::vector<sim::Letter> said_;
+  std::vector<sim::Letter> sent_;
   std::map<WorkerId, Incarnation> lives_;
   std::map<std::pair<WorkerId, std::int64_t>, std::vector<msg::BlockData>> pulled_;
   std::map<WorkerId, std::vector<std::uint32_t>> applied_;
 };
 
-/// All numbers of a state, by block.
+/// The weights of a state, by block.
 inline std::map<BlockId, std::vector<float>> floats_of(const msg::SnapshotState& state) {
   std::map<BlockId, std::vector<float>> floats;
   for (const auto& block : state.blocks)

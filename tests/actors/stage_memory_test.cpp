@@ -1,4 +1,4 @@
-// What stages hold, beside what is predicted: by a run, and by who cuts the model.
+// The memory of stages in a run equals the predicted memory, also that of the partition search.
 #include "actors/stage/stage_memory.hpp"
 
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include "actors/stage/pipeline_pieces.hpp"
 #include "core/limits.hpp"
 #include "policies/balance/micro_batches.hpp"
-#include "tests/actors/part_tasks.hpp"
+#include "tests/actors/chunk_tasks.hpp"
 #include "tests/support/images.hpp"
 #include "tests/support/test_host.hpp"
 #include "tests/support/text_task.hpp"
@@ -22,12 +22,12 @@ struct Form {
   std::uint32_t stages, chunks, micro_batches;
 };
 
-const std::vector<Form> kForms = {{"fill_drain", 2, 1, 1},
+const std::vector<Form> kForms = {{"gpipe", 2, 1, 1},
                                   {"1f1b", 2, 1, 1},
-                                  {"fill_drain", 3, 1, 4},
+                                  {"gpipe", 3, 1, 4},
                                   {"1f1b", 3, 1, 4},
                                   {"interleaved", 2, 2, 4},
-                                  {"zero_bubble_h1", 3, 1, 4},
+                                  {"zb_h1", 3, 1, 4},
                                   {"weight_stashing", 3, 1, 1},
                                   {"weight_stashing", 4, 1, 2},
                                   {"2bw", 3, 1, 2}};
@@ -43,20 +43,20 @@ Plan piped(Plan plan, const Form& form) {
 
 // ---- as a partition predicts it ----
 
-/// Ends of parts, as pieces.
+/// Ends of chunks, as pieces.
 std::vector<int> ends_of(const Model& model, const leeway::Stages& stages) {
   const auto pieces = pieces_of(model, 1, *make_cpu_executor());
   std::vector<int> ends;
-  for (const ModelChunk& part : stages.chunks())
+  for (const ModelChunk& chunk : stages.chunks())
     for (std::size_t i = 0; i < pieces.size(); ++i)
-      if (pieces[i].end == part.end) ends.push_back(static_cast<int>(i) + 1);
+      if (pieces[i].end == chunk.end) ends.push_back(static_cast<int>(i) + 1);
   return ends;
 }
 
-void require_the_same(const Plan& plan, const Model& model, const std::vector<ModelChunk>& parts) {
+void require_the_same(const Plan& plan, const Model& model, const std::vector<ModelChunk>& chunks) {
   const pipeline::Spec spec = pipeline_spec(plan);
   const Layout layout(model, plan.shards, limits::kMaxBlockBytes);
-  const leeway::Stages stages(plan, model, layout, spec, parts);
+  const leeway::Stages stages(plan, model, layout, spec, chunks);
   const auto partition =
       partition_at(partition_problem(plan, model, spec, {}), ends_of(model, stages));
   REQUIRE(partition);
@@ -72,7 +72,7 @@ void require_the_same(const Plan& plan, const Model& model, const std::vector<Mo
 
 // ---- as a run finds it ----
 
-/// Layers so wide that what fills up blocks is not seen, and one on images.
+/// Layers so wide that the padding of blocks does not matter, and one model on images.
 std::vector<Plan> wide_plans() {
   Plan deep = tiny_plan();
   deep.data = plan::Synthetic{48, 16, plan::Clusters{3, 64, 3}};
@@ -95,7 +95,7 @@ std::vector<Plan> wide_plans() {
   return {deep, images, numbers, text};
 }
 
-/// Runs the plan, and compares what each stage held at most with what is predicted.
+/// Runs the plan, and compares the peak memory of each stage with the predicted one.
 void require_held(const Plan& plan) {
   const auto job = job_of(plan);
   const RunTotals totals = TestHost(job, 7).run();
@@ -105,12 +105,12 @@ void require_held(const Plan& plan) {
     const auto measured = static_cast<double>(totals.workers[stage].memory_bytes);
     const auto total = static_cast<double>(predicted.total());
     CAPTURE(stage, predicted.weights, predicted.gradients, predicted.activations, measured);
-    // Blocks are filled up to whole cache lines.
+    // The padding of blocks to whole cache lines is not predicted.
     REQUIRE(measured <= 1.02 * total);
     std::int64_t least = predicted.total();
-    // Of several chunks, the one that keeps most is taken for all.
+    // With several chunks the prediction is an upper bound.
     if (plan.pipeline.chunks > 1) least = predicted.weights + predicted.gradients;
-    // The last stage reads one version at a time; the next one has come, and nobody reads it.
+    // The last stage reads only one version at a time, and its next version may not be here yet.
     const bool waits = stage + 1 == job->stages->count();
     if (plan.pipeline.schedule == "2bw" && waits) least -= predicted.weights / 2;
     REQUIRE(measured >= 0.98 * static_cast<double>(least));
@@ -119,8 +119,7 @@ void require_held(const Plan& plan) {
 
 }  // namespace
 
-TEST_CASE(
-    "who snapshots a model predicts the memory that a run predicts, wherever it is snapshot") {
+TEST_CASE("the partition search predicts the same memory as a run, for any split") {
   for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)})
     for (const Form& form : kForms)
       for (const bool recompute : {false, true})
@@ -131,7 +130,7 @@ TEST_CASE(
           plan.balance = balance;
           if (recompute) plan.pipeline.recompute = {0, form.stages - 1};
           require_the_same(plan, *task.model,
-                           cut_into(*task.model, static_cast<int>(form.stages * form.chunks)));
+                           split_into(*task.model, static_cast<int>(form.stages * form.chunks)));
         }
   for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)}) {
     const Plan plan = piped(tiny_plan(), {"1f1b", 2, 1, 2});
@@ -141,7 +140,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("stages hold what was predicted, within two percent") {
+TEST_CASE("stages hold the predicted memory, within two percent") {
   for (const Plan& plan : wide_plans())
     for (const Form& form : kForms)
       for (const bool recompute : {false, true}) {
@@ -152,7 +151,7 @@ TEST_CASE("stages hold what was predicted, within two percent") {
       }
 }
 
-TEST_CASE("by speed, memory is that of the largest micro-batch that there can be") {
+TEST_CASE("with balance by speed, the predicted memory is that of the largest micro-batch") {
   Plan plan = piped(wide_plans()[0], {"1f1b", 2, 1, 4});
   const auto equal = job_of(plan);
   plan.balance = plan::Balance::by_speed;

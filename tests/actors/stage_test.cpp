@@ -1,4 +1,4 @@
-// Pipelines must train what workers train that have the whole model.
+// A pipeline must train the same weights as workers with the whole model.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -23,7 +23,7 @@ std::vector<float> trained(const Plan& plan, std::uint64_t interleaving = 1) {
   return floats_of(totals.weights);
 }
 
-/// Ten layers, so that there is something to cut.
+/// Enough layers for several stages.
 Plan deep_plan(std::uint32_t pipelines, std::uint32_t stages) {
   Plan plan = tiny_plan();
   plan.model = {plan::Linear{7}, plan::Relu{},       plan::Linear{6}, plan::Tanh{},
@@ -37,7 +37,7 @@ Plan deep_plan(std::uint32_t pipelines, std::uint32_t stages) {
   return plan;
 }
 
-/// The same samples an iteration on workers with the whole model.
+/// The same plan for workers with the whole model, with equal samples per iteration.
 Plan without_stages(Plan plan) {
   plan.workers /= plan.pipeline.stages;
   plan.pipeline = {};
@@ -51,9 +51,9 @@ struct Form {
 };
 
 const std::vector<Form> kFlushed = {
-    {"fill_drain", 2, 1, 1},  {"fill_drain", 3, 1, 4},     {"1f1b", 2, 1, 2},
-    {"1f1b", 3, 1, 6},        {"1f1b", 5, 1, 3},           {"interleaved", 2, 2, 4},
-    {"interleaved", 3, 2, 3}, {"zero_bubble_h1", 2, 1, 4}, {"zero_bubble_h1", 4, 1, 6}};
+    {"gpipe", 2, 1, 1},       {"gpipe", 3, 1, 4}, {"1f1b", 2, 1, 2},
+    {"1f1b", 3, 1, 6},        {"1f1b", 5, 1, 3},  {"interleaved", 2, 2, 4},
+    {"interleaved", 3, 2, 3}, {"zb_h1", 2, 1, 4}, {"zb_h1", 4, 1, 6}};
 
 Plan with(Plan plan, const Form& form) {
   plan.pipeline.schedule = form.schedule;
@@ -64,7 +64,7 @@ Plan with(Plan plan, const Form& form) {
 
 }  // namespace
 
-TEST_CASE("a flushed pipeline trains what one worker trains, bit for bit") {
+TEST_CASE("a flushed pipeline trains the same bits as one worker") {
   for (const Form& form : kFlushed) {
     INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
     const Plan plan = with(deep_plan(1, form.stages), form);
@@ -74,7 +74,7 @@ TEST_CASE("a flushed pipeline trains what one worker trains, bit for bit") {
   }
 }
 
-TEST_CASE("so do several pipelines, as so many workers") {
+TEST_CASE("several flushed pipelines train the same bits as that many workers") {
   for (const Form& form : kFlushed) {
     INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
     const Plan plan = with(deep_plan(3, form.stages), form);
@@ -84,14 +84,14 @@ TEST_CASE("so do several pipelines, as so many workers") {
   }
 }
 
-TEST_CASE("stages that compute forward again give the same bits") {
+TEST_CASE("stages with recompute give the same bits") {
   Plan plan = with(deep_plan(2, 3), {"1f1b", 3, 1, 4});
   const auto kept = trained(plan);
   plan.pipeline.recompute = {0, 2};
   CHECK(same_bits(trained(plan, 2), kept));
 }
 
-TEST_CASE("a table that first and last stage share gets the sum of their gradients") {
+TEST_CASE("tied weights get the sum of the gradients of the first and the last stage") {
   for (const std::uint32_t micro_batches : {1u, 3u}) {
     Plan plan = text_plan();
     plan.pipeline.stages = 2;
@@ -111,7 +111,7 @@ TEST_CASE("a table that first and last stage share gets the sum of their gradien
   }
 }
 
-TEST_CASE("an asynchronous pipeline learns, within the bound that it needs") {
+TEST_CASE("an asynchronous pipeline learns within the staleness bound that it requires") {
   for (const char* schedule : {"weight_stashing", "2bw"}) {
     INFO(schedule);
     Plan plan = with(deep_plan(2, 3), {schedule, 3, 1, 2});
@@ -123,7 +123,7 @@ TEST_CASE("an asynchronous pipeline learns, within the bound that it needs") {
   }
 }
 
-TEST_CASE("pipelines go on when stages die, and no sample is lost") {
+TEST_CASE("pipelines continue when stages die, and train each sample once") {
   std::uint64_t died = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
@@ -137,7 +137,7 @@ TEST_CASE("pipelines go on when stages die, and no sample is lost") {
   CHECK(died > 30);
 }
 
-TEST_CASE("a loss that is not finite ends the run, whichever stage sees it") {
+TEST_CASE("a loss that is not finite ends the run of a pipeline") {
   Plan plan = with(deep_plan(1, 3), {"1f1b", 3, 1, 4});
   plan.optimizer = {1e30, 0, plan::Sgd{}};
   const auto totals = run_plan(plan, 1);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kVocabulary = 11;
 
-/// A model that is cut into blocks for so many shards.
+/// A model with a layout for `shards` shards.
 struct Cut {
   Cut(const std::vector<plan::Layer>& layers, std::uint32_t shards, const Shape& input, int classes,
       std::int64_t labels = 1)
@@ -86,7 +86,7 @@ std::set<std::uint32_t> trained_by(const Cut& cut, const Stages& stages, int lay
   return out;
 }
 
-/// What holds whatever the model, the shards and the stages are.
+/// Invariants for any model, shards and stages.
 void check_shares(const Cut& cut, const Stages& stages) {
   for (std::uint32_t index = 0; index < cut.layout.shards(); ++index) {
     const ShardId shard(index);
@@ -101,15 +101,15 @@ void check_shares(const Cut& cut, const Stages& stages) {
       const StageShare& share = stages.share(stage);
       REQUIRE(share.at.size() == cut.layout.shards());
       const StageShare::AtShard& at = share.at[index];
-      REQUIRE(at.parts.size() == at.groups.size());
+      REQUIRE(at.buckets.size() == at.shard_buckets.size());
       std::vector<BlockId> blocks;
-      for (std::uint32_t part = 0; part < at.parts.size(); ++part) {
-        CHECK(at.parts[part].index == part);
-        CHECK(at.parts[part].blocks == groups[at.groups[part]].blocks);
-        if (part > 0) CHECK(at.parts[part].layer <= at.parts[part - 1].layer);
-        const auto& owners = stages.owners(shard, at.groups[part]);
+      for (std::uint32_t part = 0; part < at.buckets.size(); ++part) {
+        CHECK(at.buckets[part].index == part);
+        CHECK(at.buckets[part].blocks == groups[at.shard_buckets[part]].blocks);
+        if (part > 0) CHECK(at.buckets[part].layer <= at.buckets[part - 1].layer);
+        const auto& owners = stages.owners(shard, at.shard_buckets[part]);
         CHECK(std::count(owners.begin(), owners.end(), stage) == 1);
-        blocks.insert(blocks.end(), at.parts[part].blocks.begin(), at.parts[part].blocks.end());
+        blocks.insert(blocks.end(), at.buckets[part].blocks.begin(), at.buckets[part].blocks.end());
       }
       std::sort(blocks.begin(), blocks.end());
       CHECK(at.blocks == blocks);
@@ -137,12 +137,12 @@ TEST_CASE("with one stage every worker trains the whole model") {
   for (const ShardId shard : share.shards) {
     const auto& at = share.at[shard.value()];
     const auto& whole = cut.layout.buckets(shard);
-    REQUIRE(at.parts.size() == whole.size());
+    REQUIRE(at.buckets.size() == whole.size());
     for (std::size_t part = 0; part < whole.size(); ++part) {
-      CHECK(at.parts[part].index == whole[part].index);
-      CHECK(at.parts[part].layer == whole[part].layer);
-      CHECK(at.parts[part].blocks == whole[part].blocks);
-      CHECK(at.groups[part] == part);
+      CHECK(at.buckets[part].index == whole[part].index);
+      CHECK(at.buckets[part].layer == whole[part].layer);
+      CHECK(at.buckets[part].blocks == whole[part].blocks);
+      CHECK(at.shard_buckets[part] == part);
       CHECK(stages->owners(shard, static_cast<std::uint32_t>(part)) ==
             std::vector<std::uint32_t>{0});
     }
@@ -161,7 +161,7 @@ TEST_CASE("workers are the stages of the first pipeline, then of the next") {
   CHECK(&stages->share_of(fifth) == &stages->share(1));
 }
 
-TEST_CASE("people are told pipeline and stage of a worker") {
+TEST_CASE("a stage's name gives its pipeline and its worker") {
   const auto two = piped(perceptron(1), 3, 2).stages();
   CHECK(two->name_of(WorkerId(0)) == "pipeline 0 stage 0 (worker 0)");
   CHECK(two->name_of(WorkerId(5)) == "pipeline 1 stage 2 (worker 5)");
@@ -172,7 +172,7 @@ TEST_CASE("people are told pipeline and stage of a worker") {
   CHECK(whole->name_of_member(WorkerId(3)) == "worker 3");
 }
 
-TEST_CASE("each block is owed by the stages that train its layer, and by no others") {
+TEST_CASE("each block belongs to the stages that train its layer, and to no other") {
   for (const std::uint32_t stages : {1u, 2u, 3u, 4u}) {
     for (const std::uint32_t shards : {1u, 2u, 3u}) {
       for (const Cut& cut : {piped(perceptron(shards), stages), piped(transformer(shards), stages),
@@ -186,23 +186,23 @@ TEST_CASE("each block is owed by the stages that train its layer, and by no othe
   }
 }
 
-TEST_CASE("parts are numbered for each stage and shard, the last layer first") {
+TEST_CASE("buckets are numbered per stage and shard, from the last layer") {
   Cut cut = piped(perceptron(1), 2);
   cut.plan.pipeline.split = "0,1-4";
   const auto stages = cut.stages();
   const auto& first = stages->share(0).at[0];
   const auto& last = stages->share(1).at[0];
-  REQUIRE(first.parts.size() == 1);
-  CHECK(first.parts[0].index == 0);
-  CHECK(first.parts[0].layer == 0);
-  CHECK(first.groups == std::vector<std::uint32_t>{2});
-  REQUIRE(last.parts.size() == 2);
-  CHECK(last.parts[0].layer == 4);
-  CHECK(last.parts[1].layer == 2);
-  CHECK(last.groups == std::vector<std::uint32_t>{0, 1});
+  REQUIRE(first.buckets.size() == 1);
+  CHECK(first.buckets[0].index == 0);
+  CHECK(first.buckets[0].layer == 0);
+  CHECK(first.shard_buckets == std::vector<std::uint32_t>{2});
+  REQUIRE(last.buckets.size() == 2);
+  CHECK(last.buckets[0].layer == 4);
+  CHECK(last.buckets[1].layer == 2);
+  CHECK(last.shard_buckets == std::vector<std::uint32_t>{0, 1});
 }
 
-TEST_CASE("a table that is used twice is owed by the first stage and the last") {
+TEST_CASE("tied weights belong to the first and the last stage") {
   const Cut cut = piped(transformer(2), 3);
   const auto stages = cut.stages();
   const int borrower = cut.model->layers() - 1;
@@ -216,29 +216,29 @@ TEST_CASE("a table that is used twice is owed by the first stage and the last") 
       // The last stage finishes its share of the gradient first of all, the first stage last.
       const auto& first = stages->share(0).at[shard.value()];
       const auto& last = stages->share(2).at[shard.value()];
-      CHECK(last.parts.front().layer == borrower);
-      CHECK(last.groups.front() == group);
-      CHECK(first.parts.back().layer == 0);
-      CHECK(first.groups.back() == group);
+      CHECK(last.buckets.front().layer == borrower);
+      CHECK(last.shard_buckets.front() == group);
+      CHECK(first.buckets.back().layer == 0);
+      CHECK(first.shard_buckets.back() == group);
     }
   }
   CHECK(tables == 1);
   check_shares(cut, *stages);
 }
 
-TEST_CASE("a shard may have no blocks of a stage, and a stage none at all") {
+TEST_CASE("a shard can have no blocks of a stage, and a stage can have no blocks") {
   Cut cut = piped(perceptron(3), 3);
   cut.plan.pipeline.split = "0,1,2-4";
   const auto stages = cut.stages();
   check_shares(cut, *stages);
   CHECK(stages->share(0).shards.size() == 1);
-  CHECK(stages->share(1).shards.empty());  // of relu alone
+  CHECK(stages->share(1).shards.empty());  // it has only a relu
   CHECK(stages->share(2).shards.size() == 2);
   for (const ShardId shard : {ShardId(0), ShardId(1), ShardId(2)})
     CHECK(stages->share(1).at[shard.value()].blocks.empty());
 }
 
-TEST_CASE("with chunks a stage has several parts of the model") {
+TEST_CASE("a stage with several chunks has every n-th chunk of the model") {
   Cut cut = piped(residual_network(2), 2);
   cut.plan.pipeline.schedule = "interleaved";
   cut.plan.pipeline.chunks = 3;
@@ -256,7 +256,7 @@ TEST_CASE("with chunks a stage has several parts of the model") {
   check_shares(cut, *stages);
 }
 
-TEST_CASE("a split by hand is taken as it is, by number or by kind") {
+TEST_CASE("a split by hand names layers by number or by kind") {
   Cut cut = piped(perceptron(1), 3);
   cut.plan.pipeline.split = "0,1-3,4";
   CHECK(layers_of(*cut.stages()) == Layers{{0, 1}, {1, 4}, {4, 5}});
@@ -278,28 +278,29 @@ TEST_CASE("stages that recompute are those that the plan names") {
   CHECK(stages->share(2).recompute);
 }
 
-TEST_CASE("a model that cannot be cut so is refused with the nearest that can") {
-  CHECK(piped(perceptron(1), 6).refusal() ==
-        "pipeline.stages: 6 are too many for a model that can be cut into 5 pieces; give --stages "
-        "5");
+TEST_CASE("an impossible split is refused with the nearest possible one") {
+  CHECK(
+      piped(perceptron(1), 6).refusal() ==
+      "pipeline.stages: 6 are too many for a model that can be split into 5 pieces; give --stages "
+      "5");
   Cut cut = piped(perceptron(1), 2);
   cut.plan.pipeline.schedule = "interleaved";
   cut.plan.pipeline.chunks = 3;
   CHECK(cut.refusal() ==
-        "pipeline.chunks: 3 on each of 2 stages are too many for a model that can be cut into 5 "
+        "pipeline.chunks: 3 on each of 2 stages are too many for a model that can be split into 5 "
         "pieces; give --chunks 2");
   cut.plan.pipeline.chunks = 1;
   cut.plan.pipeline.split = "0-1,2-9";
   CHECK(cut.refusal() ==
         "pipeline.split: the split \"0-1,2-9\": there is no layer \"9\" before which the model can "
-        "be cut; it has 0, 1, 2, 3, 4");
+        "be split; it has 0, 1, 2, 3, 4");
   cut.plan.pipeline.split = "0-1,2,3-4";
   CHECK(cut.refusal() ==
-        "pipeline.split: the split has 3 parts, and 2 stages with 1 chunk each make 2; give as "
-        "many parts, or --stages 3");
+        "pipeline.split: the split has 3 chunks, and 2 stages with 1 chunk each make 2; give as "
+        "many chunks, or --stages 3");
 }
 
-TEST_CASE("a schedule that is not known, or not for these sizes, is refused with one that is") {
+TEST_CASE("an unknown or unsuitable schedule is refused with one that works") {
   Cut cut = perceptron(1);
   cut.plan.pipeline.schedule = "1f2b";
   CHECK(cut.refusal() ==
@@ -319,7 +320,7 @@ TEST_CASE("a schedule that is not known, or not for these sizes, is refused with
   CHECK(whole.refusal() == "");
 }
 
-TEST_CASE("a schedule that is never emptied needs a staleness bound that leaves room for it") {
+TEST_CASE("a schedule without a flush requires a staleness bound of at least its version lag") {
   const auto refusal = [](const char* schedule, std::uint32_t stages, std::uint32_t micro_batches,
                           plan::Consistency consistency) {
     Cut cut = piped(perceptron(1), stages);
@@ -329,13 +330,15 @@ TEST_CASE("a schedule that is never emptied needs a staleness bound that leaves 
     return cut.refusal();
   };
   CHECK(refusal("weight_stashing", 4, 1, plan::Bsp{}) ==
-        "pipeline.schedule: weight_stashing on 4 stages computes on weights that are older by up "
+        "pipeline.schedule: weight_stashing on 4 stages computes gradients on weights that are "
+        "older by up "
         "to 3 updates, and the staleness bound is 0; give --staleness 3 or more, or a schedule "
-        "that empties the pipeline, such as 1f1b");
+        "with a flush, such as 1f1b");
   CHECK(refusal("2bw", 2, 2, plan::Ssp{0}) ==
-        "pipeline.schedule: 2bw on 2 stages computes on weights that are older by up to 1 update, "
-        "and the staleness bound is 0; give --staleness 1 or more, or a schedule that empties the "
-        "pipeline, such as 1f1b");
+        "pipeline.schedule: 2bw on 2 stages computes gradients on weights that are older by up to "
+        "1 update, "
+        "and the staleness bound is 0; give --staleness 1 or more, or a schedule with a "
+        "flush, such as 1f1b");
   CHECK(refusal("weight_stashing", 4, 1, plan::Ssp{2}).find("give --staleness 3 or more") !=
         std::string::npos);
   CHECK(refusal("weight_stashing", 4, 1, plan::Adaptive{2, 8}).find("the staleness bound is 2") !=
@@ -345,11 +348,11 @@ TEST_CASE("a schedule that is never emptied needs a staleness bound that leaves 
   CHECK(refusal("weight_stashing", 4, 1, plan::Adaptive{3, 8}) == "");
   CHECK(refusal("weight_stashing", 4, 1, plan::Asp{}) == "");
   CHECK(refusal("weight_stashing", 1, 1, plan::Bsp{}) == "");
-  for (const char* schedule : {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1"})
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1"})
     CHECK(refusal(schedule, 4, 8, plan::Bsp{}) == "");
 }
 
-TEST_CASE("a schedule says whether it is emptied, and how old its weights are") {
+TEST_CASE("stages know whether their schedule flushes, and its version lag") {
   const auto made = [](const char* schedule) {
     Cut cut = piped(perceptron(1), 4);
     cut.plan.pipeline.schedule = schedule;
@@ -362,4 +365,5 @@ TEST_CASE("a schedule says whether it is emptied, and how old its weights are") 
   CHECK(made("2bw")->asynchronous());
   CHECK(made("2bw")->version_lag() == 1);
   CHECK(made("weight_stashing")->version_lag() == 1);
+  CHECK(made("fill_drain")->spec().schedule == "gpipe");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What tests of a table that two stages share have in common.
+// Helpers for tests of tied weights: a table that two stages of a pipeline share.
 #include "tests/actors/shard_scene.hpp"
 #include "tests/support/text_task.hpp"
 
@@ -16,23 +16,23 @@ inline Plan tied_plan(std::uint32_t stages, std::uint32_t pipelines = 1) {
   return plan;
 }
 
-inline const WorkerId kFirst(0), kLast(1);  // of two stages
+inline const WorkerId kFirst(0), kLast(1);  // the stages of a pipeline of two
 
-/// Of the parts of a stage, the one that it shares with another.
-inline std::uint32_t shared_part(const ShardScene& scene, WorkerId worker) {
-  const auto& groups = scene.share_of(worker).groups;
-  for (std::uint32_t part = 0; part < groups.size(); ++part)
-    if (scene.job().stages->owners(ShardId(0), groups[part]).size() > 1) return part;
-  LW_CHECK(false, "no part is shared");
+/// The bucket of a stage that another stage pushes as well.
+inline std::uint32_t tied_bucket(const ShardScene& scene, WorkerId worker) {
+  const auto& buckets = scene.share_of(worker).shard_buckets;
+  for (std::uint32_t bucket = 0; bucket < buckets.size(); ++bucket)
+    if (scene.job().stages->owners(ShardId(0), buckets[bucket]).size() > 1) return bucket;
+  LW_CHECK(false, "no bucket is tied");
 }
 
-/// Pushes all parts of a stage but that one.
+/// Pushes all other buckets of a stage.
 inline void push_others(ShardScene& scene, WorkerId worker, std::int64_t iteration) {
-  for (std::uint32_t part = 0; part < scene.share_of(worker).parts.size(); ++part)
-    if (part != shared_part(scene, worker)) scene.push(worker, iteration, part);
+  for (std::uint32_t bucket = 0; bucket < scene.share_of(worker).buckets.size(); ++bucket)
+    if (bucket != tied_bucket(scene, worker)) scene.push(worker, iteration, bucket);
 }
 
-/// How many updates a block has had.
+/// The number of updates of a block.
 inline Version version_of(const msg::SnapshotState& state, BlockId id) {
   for (const auto& block : state.blocks)
     if (block.block == id) return block.version;

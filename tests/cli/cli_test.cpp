@@ -12,6 +12,7 @@
 using namespace leeway;
 using namespace leeway::cli;
 using Catch::Contains;
+using Catch::StartsWith;
 namespace fs = std::filesystem;
 
 namespace {
@@ -87,7 +88,7 @@ TEST_CASE("the described plan is a plan file that reads back unchanged") {
   Plan plan;
   plan.model = {plan::Flatten{}, plan::Linear{8}, plan::CustomLayer{"a \"b\"", "\n"}};
   plan.optimizer.kind = plan::AdamW{};
-  plan.schedule.kind = plan::Cosine{0.1};
+  plan.lr_schedule.kind = plan::Cosine{0.1};
   plan.consistency = plan::Ssp{5};
   plan.stragglers = {{3, false, plan::Bursts{4, 0.2, 50}}, {0, true, plan::Pauses{}}};
   const std::string text = plan_file_text(nlohmann::ordered_json::parse(to_json(plan)));
@@ -111,10 +112,11 @@ TEST_CASE("leeway describe shows summary, description and plan") {
   const Result result = leeway_command(prefix, "describe test-mlp");
   CHECK(result.code == 0);
   CHECK_THAT(result.output, Contains("test-mlp: A small model.\n\n  First line.\n  Second line.") &&
-                                Contains("  workers = 3\n  consistency = \"bsp\"\n") &&
+                                Contains("  workers = 3 ") &&
+                                Contains("  consistency = \"bsp\" ") &&
                                 Contains((prefix.bin() / "test-mlp").string()));
-  CHECK(leeway_command(prefix, "describe test-mlp --plan").output ==
-        "workers = 3\nconsistency = \"bsp\"\n");
+  CHECK_THAT(leeway_command(prefix, "describe test-mlp --plan").output,
+             StartsWith("workers = 3 ") && Contains("\nconsistency = \"bsp\" "));
 }
 
 TEST_CASE("leeway run passes all arguments on and returns the scenario's exit code") {

@@ -56,8 +56,8 @@ void check_refused(const Result& result, const std::string& text) {
 TEST_CASE("leeway schedule lists the schedules with their papers") {
   const Result result = schedule("");
   CHECK(result.code == 0);
-  for (const char* text : {"fill_drain ", "1f1b ", "interleaved ", "zero_bubble_h1 ",
-                           "weight_stashing ", "2bw ", "(GPipe, Huang et al., NeurIPS 2019)"})
+  for (const char* text : {"gpipe ", "1f1b ", "interleaved ", "zb_h1 ", "weight_stashing ", "2bw ",
+                           "(GPipe, Huang et al., NeurIPS 2019)"})
     CHECK_THAT(result.output, Contains(text));
 }
 
@@ -79,11 +79,11 @@ TEST_CASE("leeway schedule shows a table, its bubble, the theory and what stages
 }
 
 TEST_CASE("leeway schedule uses the given costs") {
-  CHECK_THAT(schedule("zero_bubble_h1 --forward 4 --backward-input 5 --backward-weight 3").output,
+  CHECK_THAT(schedule("zb_h1 --forward 4 --backward-input 5 --backward-weight 3").output,
              Contains("in theory 18/114 = 15.79%."));
-  CHECK_THAT(schedule("zero_bubble_h1 --backward-weight 3").output,
+  CHECK_THAT(schedule("zb_h1 --backward-weight 3").output,
              Contains("; in theory no closed form for these sizes"));
-  CHECK_THAT(schedule("fill_drain --stages 2 --micro-batches 2 --communication 5").output,
+  CHECK_THAT(schedule("gpipe --stages 2 --micro-batches 2 --communication 5").output,
              Contains("Time 19, ") && Contains("without the time of messages and updates"));
   CHECK_THAT(schedule("1f1b --update 2").output, Contains("U7 "));
 }
@@ -121,7 +121,7 @@ TEST_CASE("leeway schedule refuses invalid options and suggests valid ones") {
     check_refused(schedule(arguments), text);
   };
   refused("interleaved --micro-batches 6", "give --micro-batches 4 or 8");
-  refused("gpipe", "there is no schedule \"gpipe\"; known are fill_drain");
+  refused("wavefront", "there is no schedule \"wavefront\"; known are gpipe");
   refused("1f1b --chunks 2", "give --chunks 1, or the schedule interleaved");
   refused("1f1b --stages 0", "give --stages 1 to 1024");
   refused("1f1b --stages many",
@@ -159,8 +159,8 @@ TEST_CASE("leeway partition accepts speeds, links, schedules and splits") {
   const auto with = [](const std::string& schedule) {
     return partition("mlp --split 0-2,3-5 --schedule " + schedule).output;
   };
-  CHECK_THAT(with("1f1b"), Contains("83.2 kB"));         // activations of two micro-batches
-  CHECK_THAT(with("fill_drain"), Contains("332.8 kB"));  // of eight
+  CHECK_THAT(with("1f1b"), Contains("83.2 kB"));    // activations of two micro-batches
+  CHECK_THAT(with("gpipe"), Contains("332.8 kB"));  // of eight
   const Result chunks = partition("small_resnet --schedule interleaved --chunks 3");
   CHECK(chunks.code == 0);
   CHECK_THAT(chunks.output, Contains("with interleaved takes") && Contains("of all its chunks.\n"));
@@ -200,8 +200,9 @@ TEST_CASE("leeway partition takes the stages from the plan unless a flag overrid
     CHECK(result.code == 0);
     return result.output;
   };
-  CHECK_THAT(shown(""), Contains("mine in micro-batches of 4 samples, on 3 stages.\n") &&
-                            Contains("An update of 6 micro-batches with fill_drain takes") &&
+  CHECK_THAT(shown(""), Contains("the schedule fill_drain is now called gpipe\n") &&
+                            Contains("mine in micro-batches of 4 samples, on 3 stages.\n") &&
+                            Contains("An update of 6 micro-batches with gpipe takes") &&
                             Contains("The split: --split 0-2,3,4\n"));
   CHECK_THAT(shown(" --split none"), Contains("on 3 stages") && !Contains("--split 0-2,3,4\n"));
   CHECK_THAT(shown(" --split 0,1-3,4"), Contains("The split: --split 0,1-3,4\n"));
@@ -215,7 +216,7 @@ TEST_CASE("leeway partition takes the stages from the plan unless a flag overrid
   check_refused(partition(wrong), "leeway: pipeline.split: ");
   check_refused(partition(file.string() + " --split 0-1,3,4"), "leeway: --split: ");
   // With another number of stages or chunks, the plan's split is ignored.
-  CHECK_THAT(shown(" --stages 2"), Contains("on 2 stages") && Contains("with fill_drain takes"));
+  CHECK_THAT(shown(" --stages 2"), Contains("on 2 stages") && Contains("with gpipe takes"));
   CHECK_THAT(shown(" --speeds 1,2,3,4"), Contains("on 4 stages"));
   CHECK_THAT(shown(" --stages 2 --schedule interleaved"), Contains("of all its chunks.\n"));
   CHECK_THAT(shown(""), !Contains("by speed"));
@@ -254,14 +255,14 @@ TEST_CASE("leeway partition refuses invalid options and suggests valid ones") {
   };
   refused("", "MODEL is required");
   refused("mpl", "or model \"mpl\"; did you mean \"mlp\"?");
-  refused("mlp --stages 9", "can be cut into 6 pieces; give --stages 6");
+  refused("mlp --stages 9", "can be split into 6 pieces; give --stages 6");
   refused("mlp --stages 0", "give --stages 1 to 1024");
   refused("mlp --memory 1MB", "needs ");
   refused("mlp --memory 1MB", "no other split fits; give --memory 4");
   refused("mlp --memory some", "is no size");
   refused("mlp --speeds 1,2,3 --stages 2", "3 values for 2 stages");
-  refused("mlp --split 0-1,3-5", "layer 2 is in no part");
-  refused("mlp --stages 3 --split 0-1,2-5", "2 parts");
+  refused("mlp --split 0-1,3-5", "layer 2 is in no chunk");
+  refused("mlp --stages 3 --split 0-1,2-5", "2 chunks");
   refused("mlp --schedule 1f2b", "did you mean \"1f1b\"?");
   refused("mlp --schedule interleaved --micro-batches 7", "give --micro-batches 6 or 8");
   refused("mlp --micro-batches 65",

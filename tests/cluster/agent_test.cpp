@@ -159,7 +159,7 @@ node::Ask ask_of(const std::string& who, const std::string& program, const std::
   node::Ask ask;
   ask.version = leeway_version();
   ask.who = who;
-  ask.plan = encode(plan);
+  ask.plan = Message(encode(plan), {});
   ask.self = 1;
   ask.nodes = {program, agent};
   ask.shards = {1, 1};

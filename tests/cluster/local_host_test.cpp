@@ -5,23 +5,17 @@
 
 #include "cluster/local_host.hpp"
 #include "core/text.hpp"
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 #include "tensor/blob_pool.hpp"
 #include "tests/support/bits.hpp"
 #include "tests/support/images.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/test_host.hpp"
 #include "tests/support/tiny.hpp"
+#include "tests/support/weights.hpp"
 
 namespace leeway::test {
 namespace {
-
-std::vector<float> flat(const Result& result) {
-  std::vector<float> all;
-  for (const auto& tensor : result.weights)
-    all.insert(all.end(), tensor.data.as_floats(), tensor.data.as_floats() + tensor.shape.count());
-  return all;
-}
 
 const RunOptions kQuiet{.quiet = true};
 
@@ -58,7 +52,9 @@ class Watcher final : public Role {
     out.send(address_of(ShardId(0)), Message());
   }
   void on_message(Address, const Message&, Outbox&) override {}
-  void on_down(Address, const std::string& reason, Outbox&) override { reason_->set_value(reason); }
+  void on_down(Address, const EndReason& reason, Outbox&) override {
+    reason_->set_value(reason.text);
+  }
 
  private:
   std::promise<std::string>* reason_;
@@ -114,7 +110,7 @@ TEST_CASE("a role that throws ends, and its watcher gets the reason") {
   auto future = reason.get_future();
   REQUIRE(future.wait_for(kPatience) == std::future_status::ready);
   CHECK(future.get() == "cannot bear it");
-  CHECK(host.end_reason(address_of(ShardId(0))) == "cannot bear it");
+  CHECK(host.end_reason(address_of(ShardId(0)))->text == "cannot bear it");
 }
 
 TEST_CASE("parts of a work run in order, never two at once, on own threads and on the pool") {
@@ -140,19 +136,11 @@ TEST_CASE(
   const auto second = run(plan, kQuiet);
   REQUIRE(first.ok());
   REQUIRE(second.ok());
-  CHECK(same_bits(flat(first), flat(second)));
+  CHECK(same_bits(weights_of(first), weights_of(second)));
   TestHost host(job_of(plan), 7);
   const auto totals = host.run();
-  std::vector<float> tested;
-  const auto job = job_of(plan);
-  for (std::size_t i = 0; i < totals.weights.size(); ++i)
-    for (const auto& slice : job->layout->block(BlockId(static_cast<std::uint32_t>(i))).slices) {
-      const auto& shape =
-          job->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-      const float* from = totals.weights[i].as_floats() + slice.offset;
-      tested.insert(tested.end(), from, from + slice.rows * shape.row_count());
-    }
-  CHECK(same_bits(flat(first), tested));
+  const std::vector<float> tested = weights_of(*job_of(plan), totals.weights);
+  CHECK(same_bits(weights_of(first), tested));
 }
 
 TEST_CASE("the staleness bound holds on real threads, and every sample is trained once") {

@@ -3,9 +3,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 #include "tests/cluster/wire.hpp"
 #include "tests/support/bits.hpp"
+#include "tests/support/weights.hpp"
 
 namespace leeway::test {
 namespace {
@@ -55,7 +56,7 @@ TEST_CASE("a bsp run over three nodes gives the weights of one process, bit for 
   const auto there = cluster.wait_for_end();
   check_all_trained(there, 10);
   CHECK(there.last.refused == 0);
-  CHECK(same_bits(floats_of(there.weights), floats_of(here.totals.weights)));
+  CHECK(same_bits(weights_of(*job_of(plan), there.weights), weights_of(here)));
 }
 
 TEST_CASE("when a node with workers is lost, the other workers train its unfinished samples") {

@@ -1,9 +1,10 @@
 // Pipelines on threads, in a simulation, and over nodes that are lost, silent and back.
 #include <catch2/catch.hpp>
 
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 #include "tests/cluster/wire.hpp"
 #include "tests/support/bits.hpp"
+#include "tests/support/weights.hpp"
 
 namespace leeway::test {
 namespace {
@@ -63,14 +64,14 @@ void check_all_trained(const RunTotals& totals, double epochs = 40) {
   CHECK(totals.last.malformed == 0);
 }
 
-std::vector<float> weights_of(Plan plan, bool simulated = false) {
+std::vector<float> run_for_weights(Plan plan, bool simulated = false) {
   if (simulated) plan.simulated = plan::World{};
   const auto result = run(plan, kQuiet);
   INFO(result.error);
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 4 * 60);
   CHECK(result.totals.last.refused == 0);
-  return floats_of(result.totals.weights);
+  return weights_of(result);
 }
 
 }  // namespace
@@ -89,17 +90,17 @@ TEST_CASE(
     Plan whole = plan;
     whole.pipeline = {};
     whole.workers = 2;
-    const auto workers = weights_of(whole);
+    const auto workers = run_for_weights(whole);
     REQUIRE_FALSE(workers.empty());
-    CHECK(same_bits(weights_of(plan), workers));
-    CHECK(same_bits(weights_of(plan, true), workers));
+    CHECK(same_bits(run_for_weights(plan), workers));
+    CHECK(same_bits(run_for_weights(plan, true), workers));
     for (const char* place : {"", "worker0=2,worker1=1,worker2=0"}) {
       Cluster cluster(plan, {.place = place});
       cluster.start();
       const auto there = cluster.wait_for_end();
       check_all_trained(there, 4);
       CHECK(there.last.refused == 0);
-      CHECK(same_bits(floats_of(there.weights), workers));
+      CHECK(same_bits(weights_of(*job_of(plan), there.weights), workers));
     }
   }
 }
@@ -133,8 +134,7 @@ TEST_CASE("a stage that crashes and comes back brings its pipeline back, and not
   CHECK(result.samples_trained == 40 * 60);
   CHECK(result.totals.last.malformed == 0);
   // The pipeline's first stage has the reason, and its last the samples.
-  CHECK(result.totals.workers[2].end ==
-        "pipeline 1 ended: worker 3 (stage 1): fault of the plan: crash");
+  CHECK(result.totals.workers[2].end == "worker 3 (stage 1): fault of the plan: crash");
   CHECK(result.totals.workers[2].back);
   CHECK(result.totals.workers[3].samples > 200);
   CHECK(result.totals.workers[0].end.empty());
@@ -163,7 +163,7 @@ TEST_CASE("when a node with one stage is lost, its pipeline ends and the other c
   cluster.kill_node(2);
   check_all_trained(cluster.wait_for_end());
   CHECK(cluster.evicted_for(kWorker2) ==
-        "pipeline 1 ended: worker 3 (stage 1): node b:4242 is gone: its process ended");
+        "worker 3 (stage 1): node b:4242 is gone: its process ended");
   CHECK(cluster.evicted_for(kWorker0).empty());
 }
 

@@ -133,7 +133,7 @@ class Cluster : public Audience {
     made.send = [this, node](NodeIndex to_node, Address from, Address to, Message message) {
       send(node, to_node.value(), {from, to, std::move(message)});
     };
-    made.on_end = [this, node](Address actor, std::uint32_t life, const std::string& reason) {
+    made.on_end = [this, node](Address actor, std::uint32_t life, const EndReason& reason) {
       to_others(node, [&](NodeHost& other) { other.ended(actor, life, reason); });
     };
     made.on_life = [this, node](WorkerId worker, std::uint32_t life) {

@@ -37,8 +37,8 @@ std::vector<std::shared_ptr<const Job>> make_jobs() {
         std::pair("weight_stashing", plan::Consistency(plan::Ssp{1})),
         std::pair("2bw", plan::Consistency(plan::Asp{})),
         std::pair("interleaved", plan::Consistency(plan::Adaptive{1, 4})),
-        std::pair("zero_bubble_h1", plan::Consistency(plan::Ssp{1})),
-        std::pair("fill_drain", plan::Consistency(plan::Bsp{}))}) {
+        std::pair("zb_h1", plan::Consistency(plan::Ssp{1})),
+        std::pair("gpipe", plan::Consistency(plan::Bsp{}))}) {
     Plan plan = tiny_plan();
     plan.consistency = consistency;
     plan.pipeline.stages = 2;

@@ -23,6 +23,19 @@ set(prefix ${WORK}/prefix)
 set(mine ${WORK}/mine)
 run(0 COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
+# Private headers are not installed.
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include/leeway ${prefix}/include/leeway/*)
+foreach(header leeway.hpp runtime/scenario.hpp sim/story.hpp)
+  if(NOT header IN_LIST headers)
+    message(FATAL_ERROR "${header} is not installed")
+  endif()
+endforeach()
+set(private ${headers})
+list(FILTER private INCLUDE REGEX "^(cluster|messages/generator|monitoring|runtime/[a-z]+)/|wire.hpp|onednn.hpp")
+if(private)
+  message(FATAL_ERROR "private headers are installed: ${private}")
+endif()
+
 # The project finds the package only by the prefix, and compiles with the sanitizers of the build.
 set(flags "")
 if(SANITIZE)
@@ -33,6 +46,7 @@ run(0 COMMAND ${CMAKE_COMMAND} -S ${PROJECT} -B ${mine} -G ${GENERATOR}
   -DCMAKE_BUILD_TYPE=${CONFIGURATION} -DCMAKE_CXX_FLAGS=${flags} -DCMAKE_EXE_LINKER_FLAGS=${flags})
 run(0 COMMAND ${CMAKE_COMMAND} --build ${mine})
 run(0 COMMAND ${mine}/bin/mine)
+run(0 COMMAND ${mine}/bin/story_test)
 
 # The installed command finds the installed scenarios next to itself, and the project's through PATH.
 set(ENV{PATH} "${mine}/bin:$ENV{PATH}")

@@ -187,7 +187,10 @@ TEMPLATE_TEST_CASE("another protocol version is refused, whatever the message", 
     const auto version = *rc::gen::distinctFrom(kProtocolVersion);
     for (const auto& envelope : TestType::any()) {
       Words words = words_of(encode(envelope));
-      words[2] = (words[2] & ~std::uint64_t{0xffff}) | version;
+      // The root's data follows the table of segments and the root's pointer.
+      const std::size_t segments = static_cast<std::uint32_t>(words[0]) + std::size_t{1};
+      std::uint64_t& root = words[segments / 2 + 2];
+      root = (root & ~std::uint64_t{0xffff}) | version;
       const auto got = TestType::read(Message(words, {}));
       RC_ASSERT(!got);
       RC_ASSERT(got.error().text.find("message has protocol version") == 0u);

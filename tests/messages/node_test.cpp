@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "plan/plan.hpp"
 #include "tests/messages/conversations.hpp"
 
 using namespace leeway;
@@ -11,13 +10,13 @@ using Catch::Contains;
 
 namespace {
 
+const std::vector<std::uint64_t> kPlan = {4, 7, 1};
+
 node::Ask an_ask() {
   node::Ask ask;
   ask.version = "0.1.0";
   ask.who = "fashion-mlp (process 7 on a)";
-  Plan plan;
-  plan.model = {plan::Linear{3}};
-  ask.plan = encode(plan);
+  ask.plan = Message(kPlan, {});
   ask.self = 1;
   ask.nodes = {"", "a:1", "b:2"};
   ask.shards = {1, 2};
@@ -33,9 +32,8 @@ node::Ask an_ask() {
 TEST_CASE("the plan inside a question is read as it was written") {
   const auto back = decode_node(encode(NodeEnvelope{1, an_ask()}));
   REQUIRE(back);
-  const auto plan = decode_plan(std::get<node::Ask>(back->body).plan);
-  REQUIRE(plan);
-  CHECK(plan->model == std::vector<plan::Layer>{plan::Linear{3}});
+  const auto words = std::get<node::Ask>(back->body).plan.header();
+  CHECK(std::vector<std::uint64_t>(words.begin(), words.end()) == kPlan);
 }
 
 TEST_CASE("an error in a message between hosts names the field") {

@@ -86,7 +86,7 @@ std::shared_ptr<const Model> random_model(std::uint64_t seed) {
 
 /// Plays a plan with names for numbers. A buffer of outputs holds the layer that wrote it; a buffer
 /// of gradients holds a sum of terms, each the loss's gradient or what a layer's backward made.
-/// Every read must find what the reader expects; else LW_CHECK tells.
+/// LW_CHECK fails if a read does not find the expected tensor.
 class Player {
  public:
   Player(const Model& model, bool training)
@@ -164,7 +164,7 @@ class Player {
     if (op.to != kNone) write(op.to, {floats(input), {{layer, 1}}});
   }
 
-  /// What the gradient of each output is made of: a term from each layer that reads it, and through
+  /// The terms of each output's gradient: a term from each layer that reads it, and through
   /// a sum or a view all that reaches it.
   void find_full_gradients() {
     full_.resize(static_cast<std::size_t>(model_.layers()));
@@ -229,7 +229,7 @@ PassPlan plan_of(const Layers& layers, bool training, std::int64_t width = 4) {
 
 }  // namespace
 
-TEST_CASE("in evaluation nothing is overwritten that somebody still reads", "[pass_plan]") {
+TEST_CASE("in evaluation no output is overwritten before its last reader", "[pass_plan]") {
   for (std::uint64_t seed = 0; seed < kModels; ++seed) {
     CAPTURE(seed);
     const auto model = random_model(seed);
@@ -248,7 +248,8 @@ TEST_CASE("in training every read of forward and backward finds what the reader 
   }
 }
 
-TEST_CASE("in training an in-place layer overwrites what no backward wants", "[pass_plan]") {
+TEST_CASE("in training an in-place layer overwrites an output that no backward reads",
+          "[pass_plan]") {
   using Buffers = std::vector<int>;
   CHECK(plan_of({linear(4), relu()}, true).output == Buffers{0, 0});
   CHECK(plan_of({linear(4), dropout(), relu()}, true).output == Buffers{0, 0, 0});
@@ -257,7 +258,7 @@ TEST_CASE("in training an in-place layer overwrites what no backward wants", "[p
   CHECK(plan_of({relu(), relu()}, true).output == Buffers{0, 1});  // the first leaves the batch
 }
 
-TEST_CASE("an output that two layers read is kept until both have", "[pass_plan]") {
+TEST_CASE("an output with two readers is kept until both have read it", "[pass_plan]") {
   using Buffers = std::vector<int>;
   const Layers layers = {linear(4), residual({relu(), linear(4), tanh_layer()}), relu()};
   CHECK(plan_of(layers, true).output == Buffers{0, 1, 2, 2, 3, 3});  // tanh's backward wants its y
@@ -287,7 +288,7 @@ TEST_CASE("gradients of a deep chain take two buffers, as large as the largest o
   CHECK(plan_of(chain, false).gradient_floats.empty());
 }
 
-TEST_CASE("backward stops at the first layer that is trained", "[pass_plan]") {
+TEST_CASE("backward stops at the first trained layer", "[pass_plan]") {
   const PassPlan plan = plan_of({gelu(), linear(4), relu()}, true);
   CHECK(plan.backward[0].empty());
   REQUIRE(plan.backward[1].size() == 1);

@@ -11,7 +11,7 @@ Floats outputs_of(const Pass& pass, std::int64_t batch) {
   return {pass.outputs(), pass.outputs() + batch * pass.model().output().count()};
 }
 
-/// A model whose convolutions pack their weights: the first for forward alone, the second also for
+/// A model whose convolutions pack their weights: the first only for forward, the second also for
 /// its input's gradient.
 std::shared_ptr<const Model> convolutions() {
   return classifier({conv2d(8, 3), relu(), conv2d(8, 3), flatten(), linear(3)}, {4, 8, 8}, 3);
@@ -77,7 +77,7 @@ TEST_CASE("evaluation of tokens gives what training gives", "[pass]") {
   CHECK(evaluation.forward(data.batch, weights.memory.weights()).loss == loss);
 }
 
-TEST_CASE("dropout rests in evaluation, and in training follows the samples' keys", "[pass]") {
+TEST_CASE("dropout is off in evaluation, and in training depends on the samples' keys", "[pass]") {
   kernels::use_one_compute_thread();
   const auto with = classifier({linear(30), dropout(0.5), linear(3)}, {5}, 3);
   const auto plain = classifier({linear(30), linear(3)}, {5}, 3);
@@ -101,9 +101,9 @@ TEST_CASE("dropout rests in evaluation, and in training follows the samples' key
   CHECK(outputs(evaluation, weights) == expected);
 }
 
-TEST_CASE("two dropout layers of a model have masks of their own", "[pass]") {
+TEST_CASE("two dropout layers of a model have different masks", "[pass]") {
   kernels::use_one_compute_thread();
-  // Each would zero what the other does, were the masks the same, and half of all stayed.
+  // With equal masks, half of the values would stay.
   const auto model = regressor({dropout(0.5), dropout(0.5)}, {4000}, 4000);
   Memory memory(model);
   const RandomBatch data(*model, 1, 1);
@@ -149,8 +149,7 @@ TEST_CASE("a cache never serves the weights of another version", "[pass]") {
   }
 }
 
-TEST_CASE("backward uses the weights of its own forward, whatever others compute meanwhile",
-          "[pass]") {
+TEST_CASE("backward uses the weights of its forward while other passes use newer ones", "[pass]") {
   kernels::use_one_compute_thread();
   const auto model = convolutions();
   const RandomBatch data(*model, 4, 1);
@@ -171,7 +170,8 @@ TEST_CASE("backward uses the weights of its own forward, whatever others compute
     CHECK(weights.memory.gradient(p) == expected[p + 1]);
 }
 
-TEST_CASE("without versions weights are taken as new each time, also on a shared cache", "[pass]") {
+TEST_CASE("without versions weights are packed again each time, also with a shared cache",
+          "[pass]") {
   kernels::use_one_compute_thread();
   const auto model = convolutions();
   const RandomBatch data(*model, 4, 1);
@@ -190,7 +190,7 @@ TEST_CASE("without versions weights are taken as new each time, also on a shared
   }
 }
 
-TEST_CASE("a pass of fewer samples than it holds gives what one of its size gives", "[pass]") {
+TEST_CASE("a pass gives the same results for fewer samples than its buffers hold", "[pass]") {
   kernels::use_one_compute_thread();
   const auto model = classifier({conv2d(3, 2), batch_norm(), relu(), max_pool(2),
                                  residual({conv2d(3, 1), batch_norm()}), flatten(), linear(3)},

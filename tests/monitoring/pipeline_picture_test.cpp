@@ -22,7 +22,7 @@ struct Played {
 Played played(const Spec& spec, const OpCosts& costs = {}, std::int64_t communication = 0) {
   auto table = make_table(spec);
   LW_CHECK(table.has_value(), table ? "" : table.error().text);
-  auto timeline = play(*table, Costs::equal(table->parts(), costs, communication));
+  auto timeline = play(*table, Costs::equal(table->model_chunks(), costs, communication));
   LW_CHECK(timeline.has_value(), timeline ? "" : timeline.error().text);
   return {std::move(*table), std::move(*timeline)};
 }
@@ -59,7 +59,7 @@ TEST_CASE("the picture of 1f1b matches the literature") {
 }
 
 TEST_CASE("operations are as wide as their duration, and long pictures are wrapped") {
-  const auto [table, timeline] = played({"zero_bubble_h1", 2, 2}, {2, 4, 2, 2}, 1);
+  const auto [table, timeline] = played({"zb_h1", 2, 2}, {2, 4, 2, 2}, 1);
   CHECK(pipeline_text(table, timeline, {.columns = 36}) ==
         "time 0\n"
         "stage 0  F0 F1 .........I0    W0 I1\n"
@@ -94,7 +94,7 @@ TEST_CASE("colours do not change the text") {
 
 TEST_CASE("every operation appears exactly once, for any sizes and costs") {
   rc::prop("any", [] {
-    const Spec spec{*rc::gen::element<std::string>("fill_drain", "1f1b", "zero_bubble_h1"),
+    const Spec spec{*rc::gen::element<std::string>("gpipe", "1f1b", "zb_h1"),
                     *rc::gen::inRange(1, 6), *rc::gen::inRange(1, 9)};
     const auto cost = [] { return *rc::gen::inRange(1, 12); };
     const auto [table, timeline] =

@@ -114,7 +114,7 @@ TEST_CASE("the reason for the end of a pipeline is printed once") {
   const auto job = job_of(piped_plan());
   std::ostringstream out;
   ProgressLine line(*job, out);
-  line.evicted(WorkerId(2), {WorkerId(2), "pipeline 1 ended: worker 3 (stage 1): boom", 12, true});
+  line.evicted(WorkerId(2), {WorkerId(2), "worker 3 (stage 1): boom", 12, true});
   CHECK_THAT(out.str(),
              Contains("pipeline 1 (workers 2 to 3) ended and was evicted: worker 3 "
                       "(stage 1): boom (12 samples are leased again, one push is partial)"));

@@ -137,8 +137,8 @@ inline plan::Optimizer any_optimizer() {
   return out;
 }
 
-inline plan::Schedule any_schedule() {
-  plan::Schedule out{any<double>(), {}};
+inline plan::LrSchedule any_lr_schedule() {
+  plan::LrSchedule out{any<double>(), {}};
   switch (*rc::gen::inRange(0, 3)) {
     case 0:
       out.kind = plan::Constant{};
@@ -257,14 +257,14 @@ inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t
   out.model = any_layers(3);
   out.loss = static_cast<plan::Loss>(*rc::gen::inRange(0, 3));
   out.optimizer = any_optimizer();
-  out.schedule = any_schedule();
+  out.lr_schedule = any_lr_schedule();
   out.consistency = any_consistency();
   out.workers = any<std::uint32_t>();
   out.shards = any<std::uint32_t>();
   out.batch = any<std::uint32_t>();
   out.micro_batches = any<std::uint32_t>();
   out.prefetch = any<bool>();
-  out.chunk = any<std::uint32_t>();
+  out.lease_size = any<std::uint32_t>();
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
     out.stragglers.push_back({any<std::uint32_t>(), any<bool>(), any_straggler_kind()});
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)

@@ -49,8 +49,9 @@ TEST_CASE("counts out of range name the flag to change") {
   CHECK_THAT(after([](Plan& p) { p.micro_batches = 65; }),
              Contains("give --micro-batches 1 to 64"));
   CHECK(after([](Plan& p) { p.micro_batches = 64; }) == "");
-  CHECK_THAT(after([](Plan& p) { p.chunk = 63; }), Contains("chunk: 63 samples are less"));
-  CHECK(after([](Plan& p) { p.chunk = 64; }) == "");
+  CHECK_THAT(after([](Plan& p) { p.lease_size = 63; }),
+             Contains("lease_size: 63 samples are less"));
+  CHECK(after([](Plan& p) { p.lease_size = 64; }) == "");
 }
 
 TEST_CASE("a prefetch needs a unit of leeway to spend") {
@@ -297,19 +298,20 @@ TEST_CASE("optimizer settings are checked") {
   CHECK(with_optimizer(plan::Momentum{0}) == "");
 }
 
-TEST_CASE("schedules are checked") {
-  const auto schedule = [](plan::Schedule value, double epochs = 10) {
+TEST_CASE("lr schedules are checked") {
+  const auto schedule = [](plan::LrSchedule value, double epochs = 10) {
     return after([&](Plan& p) {
-      p.schedule = value;
+      p.lr_schedule = value;
       p.stop = {epochs, 100, 0, 0};
     });
   };
-  CHECK_THAT(schedule({-1, {}}), Contains("schedule.warmup: -1"));
-  CHECK_THAT(schedule({0, plan::Step{0}}), Contains("schedule.step.every: 0"));
-  CHECK_THAT(schedule({0, plan::Step{1, 0}}), Contains("schedule.step.factor: 0"));
-  CHECK_THAT(schedule({0, plan::Cosine{2}}), Contains("schedule.cosine.floor: 2"));
+  CHECK_THAT(schedule({-1, {}}), Contains("lr_schedule.warmup: -1"));
+  CHECK_THAT(schedule({0, plan::Step{0}}), Contains("lr_schedule.step.every: 0"));
+  CHECK_THAT(schedule({0, plan::Step{1, 0}}), Contains("lr_schedule.step.factor: 0"));
+  CHECK_THAT(schedule({0, plan::Cosine{2}}), Contains("lr_schedule.cosine.floor: 2"));
   CHECK_THAT(schedule({0, plan::Cosine{}}, 0), Contains("give --epochs"));
-  CHECK_THAT(schedule({10, plan::Cosine{}}), Contains("schedule.warmup: 10 epochs leave nothing"));
+  CHECK_THAT(schedule({10, plan::Cosine{}}),
+             Contains("lr_schedule.warmup: 10 epochs leave nothing"));
   CHECK(schedule({1, plan::Cosine{}}) == "");
 }
 

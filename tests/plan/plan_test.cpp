@@ -6,8 +6,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
+#include <sstream>
 
 #include "core/limits.hpp"
+#include "core/text.hpp"
+#include "plan/old_names.hpp"
 #include "tests/plan/any_plan.hpp"
 
 using namespace leeway;
@@ -23,11 +27,6 @@ std::string json_error(const std::string& text) {
 std::string toml_error(const std::string& text) {
   const auto plan = plan_from_toml(text, "plan.toml");
   return plan ? "" : plan.error().text;
-}
-
-std::vector<std::uint64_t> words_of(const Plan& plan) {
-  const Message message = encode(plan);
-  return {message.header().begin(), message.header().end()};
 }
 
 Plan must(Expected<Plan> plan) {
@@ -95,7 +94,7 @@ TEST_CASE("the schema and the struct have the same defaults") {
                     plan::Tanh{},      plan::Sigmoid{},     plan::Dropout{},   plan::Embedding{},
                     plan::Residual{},  plan::Positions{},   plan::Attention{}, plan::Unembedding{}};
   expected.optimizer.kind = plan::AdamW{};
-  expected.schedule.kind = plan::Step{};
+  expected.lr_schedule.kind = plan::Step{};
   expected.consistency = plan::Ssp{};
   expected.stragglers = {{},
                          {0, false, plan::Bursts{}},
@@ -164,6 +163,25 @@ TEST_CASE("JSON lists every field and no null") {
                           "\"recompute\": []"})
     CHECK_THAT(text, Contains(key));
   CHECK_THAT(text, !Contains("null"));
+}
+
+TEST_CASE("a plan file with old keys is read, and a note names the new ones") {
+  for (const auto& [old_name, name] : plan::kOldKeys) {
+    const std::string value = name == "lr_schedule" ? "{ warmup = 2.0 }" : "640";
+    const std::string text = concat('\n', old_name, " = ", value, '\n');
+    const std::string text_now = concat(name, " = ", value, '\n');
+    std::ostringstream notes;
+    auto* const before = std::cerr.rdbuf(notes.rdbuf());
+    const auto plan = plan_from_toml(text, "old.toml");
+    std::cerr.rdbuf(before);
+    CHECK(must(plan) == must(plan_from_toml(text_now, "new.toml")));
+    CHECK_FALSE(must(plan) == Plan{});
+    CHECK(notes.str() == concat("old.toml:2: \"", old_name, "\" is now called \"", name,
+                                "\"; please rename it\n"));
+    CHECK(toml_error(text + text_now) == concat("plan.toml:2: \"", old_name,
+                                                "\" is the old name of \"", name,
+                                                "\", which is given as well; keep \"", name, '"'));
+  }
 }
 
 TEST_CASE("numbers that JSON lacks are written as texts") {
@@ -375,19 +393,19 @@ TEST_CASE("a plan file that cannot be read is named") {
 // ----------------------------------------------------------------------------------
 
 TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
-  const auto good = words_of(full_plan());
+  const auto good = encode(full_plan());
   std::string errors;
   for (const std::uint16_t value : {2, 3, 4, 5, 6, 7, 13, 18}) {
     for (std::size_t i = 0; i < good.size() * 4; ++i) {
       auto words = good;
       std::memcpy(reinterpret_cast<char*>(words.data()) + 2 * i, &value, sizeof value);
-      const auto plan = decode_plan(Message(words, {}));
+      const auto plan = decode_plan(words);
       if (!plan) errors += plan.error().text + '\n';
     }
   }
   for (const char* error :
        {"data is of the unknown kind 6", "layer is of the unknown kind 18",
-        "optimizer is of the unknown kind 6", "schedule is of the unknown kind 3",
+        "optimizer is of the unknown kind 6", "lr_schedule is of the unknown kind 3",
         "consistency is of the unknown kind 5", "loss has the unknown value 3",
         "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
         "embedding.init has the unknown value 5", "positions.init has the unknown value 5",
@@ -399,14 +417,13 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
 }
 
 TEST_CASE("a truncated message is refused") {
-  const auto good = words_of(full_plan());
+  const auto good = encode(full_plan());
   for (std::size_t size = 0; size < good.size(); ++size)
-    CHECK_FALSE(decode_plan(Message({good.begin(), good.begin() + static_cast<long>(size)}, {})));
+    CHECK_FALSE(decode_plan(std::span(good).first(size)));
 }
 
 TEST_CASE("a message above the limits is refused") {
-  CHECK_FALSE(
-      decode_plan(Message(std::vector<std::uint64_t>(limits::kMaxHeaderBytes / 8 + 1), {})));
+  CHECK_FALSE(decode_plan(std::vector<std::uint64_t>(limits::kMaxHeaderBytes / 8 + 1)));
   Plan plan;
   plan.stragglers.resize(limits::kMaxWorkers + 1);
   CHECK_THAT(decode_plan(encode(plan)).error().text, Contains("stragglers has 65537 items"));
@@ -450,15 +467,14 @@ TEST_CASE("the layers of a message are bounded in depth and in number") {
 }
 
 TEST_CASE("random bytes decode to a plan or an error") {
-  rc::prop("words",
-           [](const std::vector<std::uint64_t>& words) { (void)decode_plan(Message(words, {})); });
+  rc::prop("words", [](const std::vector<std::uint64_t>& words) { (void)decode_plan(words); });
   rc::prop("a plan with damaged bytes", [] {
-    auto words = words_of(any_plan());
+    auto words = encode(any_plan());
     for (int i = *rc::gen::inRange(1, 5); i > 0; --i) {
       const auto at = *rc::gen::inRange<std::size_t>(0, words.size() * 8);
       reinterpret_cast<unsigned char*>(words.data())[at] = any<std::uint8_t>();
     }
-    if (const auto plan = decode_plan(Message(words, {}))) (void)to_json(*plan);
+    if (const auto plan = decode_plan(words)) (void)to_json(*plan);
   });
 }
 

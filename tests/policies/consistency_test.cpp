@@ -20,7 +20,7 @@ bool starts(std::int64_t iteration, std::int64_t min_clock, std::int64_t clock,
   return may_start(Iteration(iteration), Clock(min_clock), Clock(clock), Clock(own_clock), bound);
 }
 
-/// Workers' clocks alone; who may start is asked of the policy.
+/// The clocks of workers that follow a policy.
 struct Race {
   const Consistency& policy;
   std::vector<std::int64_t> clocks;
@@ -64,37 +64,37 @@ TEST_CASE("the staleness rule, case by case") {
   };
   const auto c = GENERATE(values<Case>({
       {0, 0, 0, 0, 0, true},   // the very first pull
-      {1, 0, 1, 1, 0, false},  // the barrier: the others have not finished 0
+      {1, 0, 1, 1, 0, false},  // the barrier: another worker has not finished 0
       {1, 1, 1, 1, 0, true},   //
       {3, 0, 3, 3, 3, true},   // exactly the bound ahead
       {4, 0, 4, 4, 3, false},  // one too far
       {4, 1, 4, 4, 3, true},   //
-      {1, 0, 0, 0, 1, true},   // a prefetch for 1 while 0 is computed spends the leeway
+      {1, 0, 0, 0, 1, true},   // a prefetch for 1 while 0 is computed
       {2, 0, 1, 1, 1, false},  //
-      {5, 7, 7, 5, 0, true},   // behind everybody, after an admission: never waits
+      {5, 7, 7, 5, 0, true},   // behind all others, after an admission
       {2, 2, 1, 2, 3, false},  // the pull has overtaken the worker's own push
       {2, 2, 2, 2, 3, true},   //
       {1000, 0, 1000, 1000, kUnbounded, true},
-      {1000, 0, 999, 1000, kUnbounded, false},  // own pushes are waited for under any bound
+      {1000, 0, 999, 1000, kUnbounded, false},  // waits for own pushes under any bound
   }));
   CAPTURE(c.iteration, c.min_clock, c.clock, c.own_clock, c.bound);
   CHECK(starts(c.iteration, c.min_clock, c.clock, c.own_clock, c.bound) == c.may);
 }
 
-TEST_CASE("the staleness rule has the shape that the protocol relies on") {
+TEST_CASE("the staleness rule has the properties that the protocol relies on") {
   rc::prop("a pull that may start still may when min_clock has advanced", [] {
     const auto iteration = any_count(), least = any_count(), clock = any_count();
     const auto own = any_count(), bound = any_bound(), more = any_count();
     if (starts(iteration, least, clock, own, bound))
       RC_ASSERT(starts(iteration, least + more, clock, own, bound));
   });
-  rc::prop("what may start a later iteration may start an earlier one", [] {
+  rc::prop("a worker that may start an iteration may start any earlier one", [] {
     const auto iteration = any_count(), least = any_count(), clock = any_count();
     const auto own = any_count(), bound = any_bound(), less = any_count();
     if (starts(iteration, least, clock, own, bound))
       RC_ASSERT(starts(iteration - less, least, clock, own, bound));
   });
-  rc::prop("a larger bound and a larger own clock at the shard never hurt", [] {
+  rc::prop("a larger bound or clock never forbids a start", [] {
     const auto iteration = any_count(), least = any_count(), clock = any_count();
     const auto own = any_count(), bound = any_count(), more = any_count();
     if (starts(iteration, least, clock, own, bound)) {
@@ -103,31 +103,30 @@ TEST_CASE("the staleness rule has the shape that the protocol relies on") {
       RC_ASSERT(starts(iteration, least, clock, own, kUnbounded));
     }
   });
-  rc::prop("it depends on the distance to min_clock alone, and is sharp", [] {
+  rc::prop("it depends only on the distance to min_clock, and is sharp", [] {
     const auto least = any_count(), bound = any_count(), clock = any_count();
     RC_ASSERT(starts(least + bound, least, clock, clock, bound));
     RC_ASSERT(!starts(least + bound + 1, least, clock, clock, bound));
   });
-  rc::prop("pushes on their way hold a pull up under any bound", [] {
+  rc::prop("a pull waits for pushes on their way under any bound", [] {
     const auto own = any_count() + 1, missing = *rc::gen::inRange<std::int64_t>(1, own + 1);
     RC_ASSERT(!starts(own, own, own - missing, own, any_bound()));
     RC_ASSERT(starts(own, own, own, own, any_bound()));
   });
-  rc::prop("without a bound nobody waits for anybody", [] {
+  rc::prop("without a bound no worker waits for another", [] {
     const auto clock = any_count();
     RC_ASSERT(starts(any_count() * any_count(), 0, clock, clock, kUnbounded));
   });
 }
 
-TEST_CASE(
-    "a bound of 0 is the barrier: an iteration starts when all have finished the one before") {
+TEST_CASE("with bound 0 an iteration starts when all workers have finished the one before") {
   rc::prop("s = 0", [] {
     const auto iteration = any_count(), least = any_count(), clock = any_count();
     RC_ASSERT(starts(iteration, least, clock, clock, 0) == (least >= iteration));
   });
 }
 
-TEST_CASE("under a bound s clocks differ by s + 1 at most, and somebody may always go on") {
+TEST_CASE("under bound s clocks differ by at most s + 1, and the slowest worker may go on") {
   rc::prop("any order of finishing", [] {
     const auto bound = *rc::gen::inRange<std::int64_t>(0, 5);
     const Ssp ssp(bound);
@@ -148,7 +147,7 @@ TEST_CASE("under a bound s clocks differ by s + 1 at most, and somebody may alwa
   });
 }
 
-TEST_CASE("each policy has its bound at every iteration, and only bsp goes by rounds") {
+TEST_CASE("bsp, ssp and asp have one bound for all iterations, and only bsp has rounds") {
   for (const std::int64_t iteration : {0, 1, 1000}) {
     CHECK(Bsp().bound(Iteration(iteration)) == 0);
     CHECK(Ssp(0).bound(Iteration(iteration)) == 0);
@@ -160,30 +159,29 @@ TEST_CASE("each policy has its bound at every iteration, and only bsp goes by ro
   CHECK_FALSE(Asp().by_rounds());
 }
 
-TEST_CASE("backup is a barrier of all live workers but the spare ones, and of one at least") {
+TEST_CASE("a backup round has the pushes of all workers but the spare ones, and at least one") {
   const Backup backup(2);
   CHECK(backup.by_rounds());
-  CHECK(backup.drops_stragglers());
+  CHECK(backup.spare() == 2);
   CHECK(backup.bound(Iteration(5)) == 0);
-  CHECK(backup.contributors(6) == 4);
-  CHECK(backup.contributors(3) == 1);
-  CHECK(backup.contributors(2) == 1);
-  CHECK(backup.contributors(1) == 1);
-  CHECK(Backup(0xffffffffu).contributors(4096) == 1);
-  // A barrier waits for all of them, and none is late.
-  CHECK(Bsp().contributors(6) == 6);
-  CHECK_FALSE(Bsp().drops_stragglers());
+  CHECK(round_contributors(6, 2) == 4);
+  CHECK(round_contributors(3, 2) == 1);
+  CHECK(round_contributors(2, 2) == 1);
+  CHECK(round_contributors(1, 2) == 1);
+  CHECK(round_contributors(4096, 0xffffffffu) == 1);
+  // A bsp round waits for all workers.
+  CHECK(round_contributors(6, Bsp().spare()) == 6);
 }
 
-TEST_CASE("the plan's policy is the one that is made") {
+TEST_CASE("make_consistency makes the policy of the plan") {
   CHECK(make_consistency(plan::Bsp{})->name() == "bsp");
   CHECK(make_consistency(plan::Asp{})->name() == "asp");
   CHECK(make_consistency(plan::Backup{1})->name() == "backup");
-  CHECK(make_consistency(plan::Backup{3})->contributors(5) == 2);
+  CHECK(make_consistency(plan::Backup{3})->spare() == 3);
   const auto ssp = make_consistency(plan::Ssp{5});
   CHECK(ssp->name() == "ssp");
   CHECK(ssp->bound(Iteration(0)) == 5);
-  // The largest staleness that a plan can hold is a bound still, not the absence of one.
+  // The largest staleness of a plan is still a bound.
   const auto widest = make_consistency(plan::Ssp{0xffffffffu});
   CHECK(widest->bound(Iteration(0)) == 0xffffffffll);
 }

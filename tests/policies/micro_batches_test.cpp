@@ -19,7 +19,7 @@ Plan any_plan() {
   return plan;
 }
 
-/// The largest of the pieces that so many samples are divided into.
+/// The size of the largest micro-batch.
 std::int64_t largest_piece(std::int64_t samples, std::int64_t pieces) {
   std::int64_t most = 0;
   for (std::int64_t i = 0; i < pieces; ++i)
@@ -29,7 +29,7 @@ std::int64_t largest_piece(std::int64_t samples, std::int64_t pieces) {
 
 }  // namespace
 
-TEST_CASE("a batch has the plan's micro-batches, the usual size at most") {
+TEST_CASE("a batch of the plan has the plan's micro-batches, none above the usual size") {
   Plan plan;
   plan.batch = 10;
   plan.micro_batches = 4;  // of 2, 3, 2 and 3 samples
@@ -39,7 +39,7 @@ TEST_CASE("a batch has the plan's micro-batches, the usual size at most") {
   CHECK(largest_micro_batch(plan) == 3);
 }
 
-TEST_CASE("by speed a pipeline has larger micro-batches, and a worker with the whole model more") {
+TEST_CASE("with balance by speed a pipeline has larger micro-batches, and a worker more of them") {
   Plan plan;
   plan.batch = 10;
   plan.micro_batches = 4;
@@ -50,7 +50,7 @@ TEST_CASE("by speed a pipeline has larger micro-batches, and a worker with the w
   CHECK(largest_micro_batch(plan) == 20);
 }
 
-TEST_CASE("no micro-batch is larger than is said, whatever a plan's iterations have") {
+TEST_CASE("no micro-batch is larger than predicted for any iteration of a plan") {
   rc::prop("any plan", [] {
     const Plan plan = any_plan();
     const bool piped = plan.pipeline.stages > 1;

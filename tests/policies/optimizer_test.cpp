@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/check.hpp"
-#include "policies/catalogue.hpp"
+#include "plan/settings.hpp"
 
 using namespace leeway;
 
@@ -223,9 +223,8 @@ TEST_CASE("an update out of place leaves the old weights and state alone", "[opt
   }
 }
 
-TEST_CASE("the catalogue lists every optimizer under its own name, with its streams",
-          "[optimizer]") {
-  const auto names = names_of(optimizer_catalogue());
+TEST_CASE("every optimizer has the name that the schema gives it, and its streams", "[optimizer]") {
+  const auto names = plan::choices("optimizer");
   REQUIRE(names.size() == kAll.size());
   for (std::size_t i = 0; i < kAll.size(); ++i)
     REQUIRE(make_optimizer(kAll[i])->name() == names[i]);

@@ -52,11 +52,10 @@ PartitionProblem any_problem() {
     problem.pieces.push_back(piece);
   }
   const int stages = *rc::gen::inRange(1, count + 1);
-  problem.spec = {
-      *rc::gen::element<std::string>("fill_drain", "1f1b", "zero_bubble_h1", "weight_stashing"),
-      stages, *rc::gen::inRange(1, 6)};
+  problem.spec = {*rc::gen::element<std::string>("gpipe", "1f1b", "zb_h1", "weight_stashing"),
+                  stages, *rc::gen::inRange(1, 6)};
   problem.input_bytes = figure(30);
-  problem.told_bytes = figure(5);
+  problem.key_bytes = figure(5);
   problem.label_bytes = figure(5);
   problem.link_bytes_per_second = figure(3) * 500'000'000;
   problem.optimizer_slots = *rc::gen::inRange(0, 3);
@@ -111,15 +110,15 @@ Judged judge(const PartitionProblem& problem, const Ends& ends) {
     const int s = static_cast<int>(stage);
     const bool last = stage + 1 == ends.size();
     if (!last) kept -= problem.pieces[static_cast<std::size_t>(ends[stage]) - 1].unread_bytes;
-    const std::int64_t told = problem.told_bytes + (last ? problem.label_bytes : 0);
+    const std::int64_t keys_and_labels = problem.key_bytes + (last ? problem.label_bytes : 0);
     const bool again = stage < problem.recompute.size() && problem.recompute[stage];
     const std::int64_t sums = problem.spec.micro_batches > 1 ? 2 : 1;
     const std::int64_t memory =
         (weights + other) * (schedule.weight_versions(endless, s) + sums) +
         weights * problem.optimizer_slots +
-        (input + told + (again ? 0 : kept)) * schedule.peak_activations(endless, s) +
-        (again ? kept * std::max(1, schedule.peak_open_halves(endless, s)) : 0) +
-        gradients * schedule.peak_open_halves(endless, s) + working;
+        (input + keys_and_labels + (again ? 0 : kept)) * schedule.peak_activations(endless, s) +
+        (again ? kept * std::max(1, schedule.peak_pending_backwards(endless, s)) : 0) +
+        gradients * schedule.peak_pending_backwards(endless, s) + working;
     judged.memory.push_back(memory);
     judged.fits = judged.fits && memory <= device.memory_bytes;
     first = ends[stage];
@@ -127,18 +126,18 @@ Judged judge(const PartitionProblem& problem, const Ends& ends) {
   return judged;
 }
 
-/// Every way to cut `pieces` pieces into `parts` parts.
-void each_split(int pieces, int parts, Ends& ends, const std::function<void(const Ends&)>& visit) {
+/// All splits of `pieces` pieces into `chunks` chunks.
+void each_split(int pieces, int chunks, Ends& ends, const std::function<void(const Ends&)>& visit) {
   const int from = ends.empty() ? 1 : ends.back() + 1;
-  if (parts == 1) {
+  if (chunks == 1) {
     ends.push_back(pieces);
     visit(ends);
     ends.pop_back();
     return;
   }
-  for (int end = from; end <= pieces - parts + 1; ++end) {
+  for (int end = from; end <= pieces - chunks + 1; ++end) {
     ends.push_back(end);
-    each_split(pieces, parts - 1, ends, visit);
+    each_split(pieces, chunks - 1, ends, visit);
     ends.pop_back();
   }
 }
@@ -158,7 +157,7 @@ std::optional<Judged> best_by_hand(const PartitionProblem& problem) {
 
 Ends ends_of(const Partition& partition) {
   Ends ends;
-  for (const Part& part : partition.parts) ends.push_back(part.end);
+  for (const PieceRange& chunk : partition.chunks) ends.push_back(chunk.end);
   return ends;
 }
 
@@ -169,7 +168,8 @@ std::string refusal(const PartitionProblem& problem) {
 
 }  // namespace
 
-TEST_CASE("the split is the best of all splits that fit, and of equals the one with fewest bytes") {
+TEST_CASE(
+    "the search finds the fastest split that fits, and among equals the one with fewest bytes") {
   rc::prop("any model", [] {
     const PartitionProblem problem = any_problem();
     const auto best = best_by_hand(problem);
@@ -188,7 +188,7 @@ TEST_CASE("the split is the best of all splits that fit, and of equals the one w
   });
 }
 
-TEST_CASE("what a refusal advises works") {
+TEST_CASE("the remedy of each error works") {
   rc::prop("any model", [] {
     const PartitionProblem problem = any_problem();
     const std::string text = refusal(problem);
@@ -220,22 +220,23 @@ TEST_CASE("what a refusal advises works") {
   });
 }
 
-TEST_CASE("equal layers are shared out equally, and by speed where devices differ") {
+TEST_CASE("equal layers are divided equally, or in proportion to the speed of devices") {
   const auto equal = best_partition(problem_of({5, 5, 5, 5, 5, 5}, 3));
   REQUIRE(equal);
   CHECK(ends_of(*equal) == Ends{2, 4, 6});
   CHECK(equal->slowest_ns == 30);
-  CHECK(ends_of(*best_partition(problem_of({5, 5, 5}, 2))) == Ends{1, 3});  // the earlier cut
+  CHECK(ends_of(*best_partition(problem_of({5, 5, 5}, 2))) ==
+        Ends{1, 3});  // the shorter last chunk begins first
   PartitionProblem unequal = problem_of({5, 5, 5, 5, 5, 5}, 2);
   unequal.devices = {{1000}, {2000}};
   const auto found = best_partition(unequal);
   REQUIRE(found);
   CHECK(ends_of(*found) == Ends{2, 6});
   CHECK(found->slowest_ns == 30);
-  CHECK(found->costs().parts[1] == OpCosts{10, 10, 10, 0});
+  CHECK(found->costs().chunks[1] == OpCosts{10, 10, 10, 0});
 }
 
-TEST_CASE("a cut goes where little crosses, when a link would be slower than the stages") {
+TEST_CASE("a split avoids links that would be slower than the stages") {
   PartitionProblem problem = problem_of({10, 10, 10, 10}, 2);
   for (auto& piece : problem.pieces) piece.output_bytes = 100;
   problem.pieces[2].output_bytes = 10;
@@ -251,7 +252,9 @@ TEST_CASE("a cut goes where little crosses, when a link would be slower than the
   CHECK(by_hand->slowest_ns == 200);
 }
 
-TEST_CASE("memory is predicted by what it is for") {
+TEST_CASE(
+    "predicted memory is divided into weights, gradients, optimizer, activations and working "
+    "memory") {
   PartitionProblem problem = problem_of({1, 1}, 2);
   for (auto& piece : problem.pieces) {
     piece.weight_bytes = 1000;
@@ -267,10 +270,10 @@ TEST_CASE("memory is predicted by what it is for") {
     problem.spec.schedule = schedule;
     return best_partition(problem)->memory;
   };
-  CHECK(memory("fill_drain")[0].activations == 8 * 103);
+  CHECK(memory("gpipe")[0].activations == 8 * 103);
   CHECK(memory("1f1b")[0].activations == 2 * 103);
   CHECK(memory("1f1b")[1].activations == 110);
-  CHECK(memory("zero_bubble_h1")[1].activations == 2 * 110 + 2 * 30);
+  CHECK(memory("zb_h1")[1].activations == 2 * 110 + 2 * 30);
   CHECK(memory("1f1b")[0].weights == 1007);
   CHECK(memory("1f1b")[0].gradients == 2 * 1007);  // the sum, and a micro-batch
   CHECK(memory("2bw")[0].weights == 2 * 1007);
@@ -286,7 +289,7 @@ TEST_CASE("memory is predicted by what it is for") {
   CHECK(first.total() == 1007 + 1007 + 2000 + 103 + 5);
 }
 
-TEST_CASE("memory counts what names samples, what is not kept, and what is computed again") {
+TEST_CASE("predicted memory includes keys and labels, and follows unread outputs and recompute") {
   PartitionProblem problem = problem_of({1, 1}, 2);
   for (auto& piece : problem.pieces) {
     piece.kept_bytes = 100;
@@ -294,7 +297,7 @@ TEST_CASE("memory counts what names samples, what is not kept, and what is compu
     piece.unread_bytes = 20;
   }
   problem.input_bytes = 3;
-  problem.told_bytes = 4;
+  problem.key_bytes = 4;
   problem.label_bytes = 5;
   const auto memory = [&] { return best_partition(problem)->memory; };
   CHECK(memory()[0].activations == 2 * (3 + 4 + 80));
@@ -304,7 +307,7 @@ TEST_CASE("memory counts what names samples, what is not kept, and what is compu
   CHECK(memory()[1].activations == 10 + 4 + 5 + 100);
 }
 
-TEST_CASE("chunks are parts in turn, and a stage has the memory of all of its own") {
+TEST_CASE("chunks alternate between stages, and a stage has the memory of all of its chunks") {
   PartitionProblem problem = problem_of({4, 4, 4, 4, 4, 4, 4, 4}, 2);
   for (auto& piece : problem.pieces) piece.weight_bytes = 10;
   problem.spec = {"interleaved", 2, 4, 2};
@@ -320,9 +323,9 @@ TEST_CASE("chunks are parts in turn, and a stage has the memory of all of its ow
                  Contains("--memory 120"));
 }
 
-TEST_CASE("what cannot be cut so often is refused with what can") {
+TEST_CASE("too many stages or chunks are refused with the nearest number that works") {
   CHECK(refusal(problem_of({1, 1, 1}, 4)) ==
-        "stages: 4 are too many for a model that can be cut into 3 pieces; give --stages 3");
+        "stages: 4 are too many for a model that can be split into 3 pieces; give --stages 3");
   PartitionProblem problem = problem_of({1, 1, 1}, 2);
   problem.spec = {"interleaved", 2, 4, 2};
   CHECK_THAT(refusal(problem),
@@ -331,18 +334,18 @@ TEST_CASE("what cannot be cut so often is refused with what can") {
   CHECK_THAT(refusal(problem), Contains("give --micro-batches 2 or 4"));
 }
 
-TEST_CASE("a stage that does not fit is named, with what would fit") {
+TEST_CASE("an error names the stage that does not fit, and settings that fit") {
   PartitionProblem problem = problem_of({1, 1, 1, 1}, 2);
   for (auto& piece : problem.pieces) piece.kept_bytes = 100;
-  problem.spec.schedule = "fill_drain";
+  problem.spec.schedule = "gpipe";
   problem.devices.assign(2, {kUnitSpeed, 500});
   CHECK(refusal(problem) ==
-        "stage 0 (layers 0-1) needs 1600 bytes with fill_drain, and its device has 500 bytes; no "
+        "stage 0 (layers 0-1) needs 1600 bytes with gpipe, and its device has 500 bytes; no "
         "other "
         "split fits; give --schedule 1f1b, or --memory 1600");
   problem.devices.assign(2, {kUnitSpeed, 800});
   CHECK_THAT(refusal(problem), Contains("--stages 4"));
-  // Large sizes are told in larger units, and what to give is enough.
+  // Large sizes print in larger units, and the suggested memory is enough.
   PartitionProblem large = problem;
   for (auto& piece : large.pieces) piece.kept_bytes = 1'000'001;
   CHECK_THAT(refusal(large), Contains("needs 16001 kB with") && Contains("--memory 16001kB"));
@@ -356,7 +359,7 @@ TEST_CASE("a stage that does not fit is named, with what would fit") {
              Contains("stage 0 (layers 0-1) needs 400 bytes") && Contains("the split 0,1-3 fits"));
 }
 
-TEST_CASE("splits are read by layer or by kind, and printed as they are read") {
+TEST_CASE("a split names layers by number or by kind, and prints as it reads") {
   std::vector<Piece> pieces;
   const char* kinds[] = {"flatten", "linear", "relu", "linear"};
   for (int i = 0; i < 4; ++i) {
@@ -369,10 +372,10 @@ TEST_CASE("splits are read by layer or by kind, and printed as they are read") {
   const auto wrong = [&](const std::string& text) {
     return parse_split(text, pieces).error().text;
   };
-  CHECK(wrong("0,2-3") == "the split \"0,2-3\": layer 1 is in no part; begin \"2-3\" with it");
+  CHECK(wrong("0,2-3") == "the split \"0,2-3\": layer 1 is in no chunk; begin \"2-3\" with it");
   CHECK_THAT(wrong("0-1,1-3"), Contains("layer 1 is there twice; begin \"1-3\" with 2"));
   CHECK_THAT(wrong("0-3,3"), Contains("is there twice"));
-  CHECK_THAT(wrong("0-1,2"), Contains("layer 3 is in no part; end with 3"));
+  CHECK_THAT(wrong("0-1,2"), Contains("layer 3 is in no chunk; end with 3"));
   CHECK_THAT(wrong("0-linear,3"), Contains("several layers of the kind linear; give one of 1, 3"));
   CHECK_THAT(wrong("0-7"), Contains("no layer \"7\"") && Contains("it has 0, 1, 2, 3"));
   CHECK_THAT(wrong("1-0,2-3"), Contains("ends before it begins; give 0-1"));
@@ -385,9 +388,9 @@ TEST_CASE("splits are read by layer or by kind, and printed as they are read") {
     RC_ASSERT(partition.has_value());
     RC_ASSERT(*parse_split(text_of(*partition, problem.pieces), problem.pieces) ==
               ends_of(*partition));
-    RC_ASSERT(partition_at(problem, ends_of(*partition))->parts == partition->parts);
+    RC_ASSERT(partition_at(problem, ends_of(*partition))->chunks == partition->chunks);
   });
   const auto few = partition_at(problem_of({1, 1, 1, 1}, 2), {1, 2, 4});
   REQUIRE_FALSE(few);
-  CHECK_THAT(few.error().text, Contains("3 parts") && Contains("or --stages 3"));
+  CHECK_THAT(few.error().text, Contains("3 chunks") && Contains("or --stages 3"));
 }

@@ -54,7 +54,7 @@ bool equal(const Share& a, const Share& b) {
 }
 
 Timeline played(const Table& table, const OpCosts& costs, std::int64_t communication = 0) {
-  auto timeline = play(table, Costs::equal(table.parts(), costs, communication));
+  auto timeline = play(table, Costs::equal(table.model_chunks(), costs, communication));
   LW_CHECK(timeline.has_value(), timeline ? "" : timeline.error().text);
   return *timeline;
 }
@@ -71,24 +71,32 @@ void of_each_schedule(Property property) {
 
 }  // namespace
 
-TEST_CASE("the catalogue's schedules answer to their names") {
+TEST_CASE("each schedule of the catalogue has its name, and old names find it") {
   for (const auto& entry : catalogue()) {
     const auto found = find_schedule(entry.name);
     REQUIRE(found);
     CHECK((*found)->name() == entry.name);
     CHECK_FALSE(entry.paper.empty());
   }
+  CHECK((*find_schedule("fill_drain"))->name() == "gpipe");
+  CHECK((*find_schedule("zero_bubble_h1"))->name() == "zb_h1");
+  CHECK(usual_chunks("fill_drain") == 1);
+  CHECK(current_name("zero_bubble_h1") == "zb_h1");
+  CHECK(current_name("wavefront") == "wavefront");
+  CHECK(renaming_note("fill_drain") == "the schedule fill_drain is now called gpipe");
+  CHECK(renaming_note("gpipe").empty());
+  CHECK_FALSE(find_schedule(""));
   CHECK_THAT(find_schedule("1f1p").error().text, Contains("did you mean \"1f1b\"?"));
 }
 
-TEST_CASE("every table passes the checker, and keeps as much as its closed form says") {
+TEST_CASE("every table passes the checker, and keeps what its closed form predicts") {
   of_each_schedule([](const Spec& spec) {
     const CheckedTable checked = checked_of(table_of(spec));
     for (int stage = 0; stage < spec.stages; ++stage) {
       const auto& use = checked.stages[static_cast<std::size_t>(stage)];
       const Schedule& schedule = schedule_of(spec);
       RC_ASSERT(use.activations == schedule.peak_activations(spec, stage));
-      RC_ASSERT(use.open_halves == schedule.peak_open_halves(spec, stage));
+      RC_ASSERT(use.pending_backwards == schedule.peak_pending_backwards(spec, stage));
       RC_ASSERT(use.versions <= schedule.weight_versions(spec, stage));
       RC_ASSERT(use.version_lag <= schedule.version_lag(spec, stage));
     }
@@ -102,16 +110,18 @@ TEST_CASE("peak activations of the papers: M, min(M, S - s), S + (S - 1) / V chu
     return out;
   };
   using Peaks = std::vector<int>;
-  CHECK(peaks({"fill_drain", 4, 8}) == Peaks{8, 8, 8, 8});
+  CHECK(peaks({"gpipe", 4, 8}) == Peaks{8, 8, 8, 8});
   CHECK(peaks({"1f1b", 4, 8}) == Peaks{4, 3, 2, 1});
   CHECK(peaks({"1f1b", 4, 2}) == Peaks{2, 2, 2, 1});
-  CHECK(peaks({"zero_bubble_h1", 4, 8}) == Peaks{4, 4, 4, 4});
+  CHECK(peaks({"zb_h1", 4, 8}) == Peaks{4, 4, 4, 4});
   CHECK(peaks({"interleaved", 4, 8, 2}) == Peaks{11, 9, 7, 5});  // of half a stage each
   CHECK(peaks({"weight_stashing", 4, 1, 1, 9}) == Peaks{4, 3, 2, 1});
   CHECK(peaks({"2bw", 4, 4, 1, 3}) == Peaks{4, 3, 2, 1});
 }
 
-TEST_CASE("with updates enough, asynchronous schedules keep as many versions as promised") {
+TEST_CASE(
+    "with enough updates, asynchronous schedules keep the number of versions of their closed "
+    "form") {
   for (const char* name : {"weight_stashing", "2bw"})
     rc::prop(name, [&] {
       Spec spec = any_spec(name);
@@ -126,8 +136,8 @@ TEST_CASE("with updates enough, asynchronous schedules keep as many versions as 
     });
 }
 
-TEST_CASE("the bubble is (S - 1) / (V * M + S - 1), whatever a backward costs") {
-  for (const char* name : {"fill_drain", "1f1b", "interleaved", "weight_stashing", "2bw"})
+TEST_CASE("the bubble is (S - 1) / (V * M + S - 1) for any cost of backward") {
+  for (const char* name : {"gpipe", "1f1b", "interleaved", "weight_stashing", "2bw"})
     rc::prop(name, [&] {
       const Spec spec = any_spec(name);
       show(spec);
@@ -145,9 +155,9 @@ TEST_CASE("the bubble is (S - 1) / (V * M + S - 1), whatever a backward costs") 
     });
 }
 
-TEST_CASE("the bubble of ZB-H1 is the paper's, a third of 1f1b's when all parts are equal") {
+TEST_CASE("the bubble of ZB-H1 is the paper's, a third of 1f1b's for equal costs") {
   rc::prop("costs", [&] {
-    Spec spec = any_spec("zero_bubble_h1");
+    Spec spec = any_spec("zb_h1");
     spec.micro_batches = std::max(spec.micro_batches, spec.stages);
     show(spec);
     const int weights = *rc::gen::inRange(1, 9);
@@ -158,19 +168,19 @@ TEST_CASE("the bubble of ZB-H1 is the paper's, a third of 1f1b's when all parts 
     RC_ASSERT(theory.has_value());
     RC_ASSERT(equal(played(table_of(spec), costs).bubble(), *theory));
   });
-  const Spec spec{"zero_bubble_h1", 4, 8};
+  const Spec spec{"zb_h1", 4, 8};
   const auto idle = [](Spec of, const char* name) {
     of.schedule = name;
     return played(table_of(of), {}).bubble().part;
   };
-  CHECK(idle(spec, "1f1b") == 3 * idle(spec, "zero_bubble_h1"));
+  CHECK(idle(spec, "1f1b") == 3 * idle(spec, "zb_h1"));
   CHECK_FALSE(schedule_of(spec).bubble(spec, {1, 1, 2, 0}));
-  CHECK_FALSE(schedule_of(spec).bubble({"zero_bubble_h1", 4, 3}, {}));
+  CHECK_FALSE(schedule_of(spec).bubble({"zb_h1", 4, 3}, {}));
 }
 
-TEST_CASE("fill-drain waits for each message twice on the way there and back") {
+TEST_CASE("gpipe waits for the messages of each link once per direction") {
   rc::prop("communication", [] {
-    const Spec spec = any_spec("fill_drain", 1);
+    const Spec spec = any_spec("gpipe", 1);
     show(spec);
     const auto communication = *rc::gen::inRange(0, 9);
     const OpCosts costs{*rc::gen::inRange(1, 9), *rc::gen::inRange(1, 9), *rc::gen::inRange(1, 9),
@@ -181,15 +191,16 @@ TEST_CASE("fill-drain waits for each message twice on the way there and back") {
   });
 }
 
-TEST_CASE("one message in a channel is enough without chunks, and more make nothing wait less") {
+TEST_CASE("without chunks a channel of one message is enough, and more do not reduce waiting") {
   of_each_schedule([](const Spec& spec) {
     const Table table = table_of(spec);
     const auto bound = least_channel_bound(table);
     RC_ASSERT(bound.has_value());
     if (spec.chunks == 1) RC_ASSERT(*bound == 1);
-    if (*bound > 1) RC_ASSERT_FALSE(play(table, Costs::equal(table.parts(), {}), *bound - 1));
+    if (*bound > 1)
+      RC_ASSERT_FALSE(play(table, Costs::equal(table.model_chunks(), {}), *bound - 1));
     RC_ASSERT(check(table, *bound).has_value());
-    const Costs costs = Costs::equal(table.parts(), {2, 2, 1, 1}, 1);
+    const Costs costs = Costs::equal(table.model_chunks(), {2, 2, 1, 1}, 1);
     const auto narrow = play(table, costs, *bound), wide = play(table, costs);
     RC_ASSERT(wide->length <= narrow->length);
     const auto enough = play(table, costs, std::max(1, wide->most_in_channel));
@@ -198,10 +209,10 @@ TEST_CASE("one message in a channel is enough without chunks, and more make noth
   });
 }
 
-TEST_CASE("a stage whose message has no place goes on when the neighbour has taken one") {
-  const Table table = table_of({"fill_drain", 2, 5});
+TEST_CASE("a stage with a full channel continues when the neighbour takes a message") {
+  const Table table = table_of({"gpipe", 2, 5});
   Costs costs = Costs::equal(2, {1, 1, 0, 0}, 1);
-  costs.parts[1].forward = 5;
+  costs.chunks[1].forward = 5;
   const auto begins = [&](int bound) {
     std::vector<std::int64_t> out;
     const auto timeline = play(table, costs, bound);
@@ -217,7 +228,7 @@ TEST_CASE("a stage whose message has no place goes on when the neighbour has tak
   CHECK(play(table, costs)->most_in_channel == 4);
 }
 
-TEST_CASE("an endless schedule is the table of any number of updates") {
+TEST_CASE("an endless schedule repeats into the table of any number of updates") {
   of_each_schedule([](const Spec& given) {
     Spec spec = given;
     const int times = *rc::gen::inRange(1, 5);
@@ -232,7 +243,7 @@ TEST_CASE("an endless schedule is the table of any number of updates") {
   });
 }
 
-TEST_CASE("what cannot be is refused by name, with the nearest that can") {
+TEST_CASE("an invalid spec is refused with the setting and the nearest valid one") {
   const auto refusal = [](const Spec& spec) {
     const auto table = make_table(spec);
     return table ? std::string() : table.error().text;
@@ -252,10 +263,12 @@ TEST_CASE("what cannot be is refused by name, with the nearest that can") {
   CHECK(validate({"1f1b", 1024, 5208}));
   CHECK_THAT(refusal({"1f1b", 1024, 1024, 1, 65536}), Contains("--updates 5 at most"));
   CHECK(validate({"1f1b", 1024, 1024, 1, 5}));
-  CHECK_THAT(refusal({"zero_bubble", 4, 4}), Contains("did you mean \"zero_bubble_h1\"?"));
+  CHECK_THAT(refusal({"zb_h", 4, 4}), Contains("did you mean \"zb_h1\"?"));
 }
 
-TEST_CASE("with fewer micro-batches than 2bw asks for, a version would not be there yet") {
+TEST_CASE(
+    "with fewer micro-batches than 2bw requires, a forward would read a version before its "
+    "update") {
   const Spec spec{"2bw", 6, 4, 1, 3};
   REQUIRE_FALSE(make_table(spec));
   Table table = table_of({"2bw", 6, 5, 1, 3});

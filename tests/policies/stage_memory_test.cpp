@@ -22,7 +22,7 @@ int computed_again(const Spec& spec, int stage) {
 
 }  // namespace
 
-TEST_CASE("what is computed again is there once, or as often as halves are open") {
+TEST_CASE("recomputed activations count once, or once per pending backward for weights") {
   for (const auto& entry : catalogue())
     for (int stages = 1; stages <= 6; ++stages)
       for (int micro_batches = 1; micro_batches <= 12; ++micro_batches) {
@@ -34,17 +34,17 @@ TEST_CASE("what is computed again is there once, or as often as halves are open"
         for (int stage = 0; stage < stages; ++stage) {
           CAPTURE(spec.schedule, stages, micro_batches, stage);
           REQUIRE(computed_again(spec, stage) ==
-                  std::max(1, stage_counts(spec, stage).open_halves));
+                  std::max(1, stage_counts(spec, stage).pending_backwards));
         }
       }
 }
 
-TEST_CASE("a stage's memory is that of its parts, as often as its schedule keeps it") {
-  const StageCounts counts{.versions = 3, .gradients = 2, .activations = 5, .open_halves = 2};
-  const std::vector<ChunkMemory> parts = {
-      {.kept = 100, .open = 10, .shared = 4, .working = 7, .weights = 1000, .statistics = 30},
-      {.kept = 90, .open = 20, .shared = 3, .working = 9, .weights = 2000, .statistics = 40}};
-  const StageMemory memory = stage_memory(counts, parts, 2);
+TEST_CASE("a stage's memory is that of its chunks times the counts of its schedule") {
+  const StageCounts counts{.versions = 3, .gradients = 2, .activations = 5, .pending_backwards = 2};
+  const std::vector<ChunkMemory> chunks = {
+      {.kept = 100, .pending = 10, .shared = 4, .working = 7, .weights = 1000, .statistics = 30},
+      {.kept = 90, .pending = 20, .shared = 3, .working = 9, .weights = 2000, .statistics = 40}};
+  const StageMemory memory = stage_memory(counts, chunks, 2);
   CHECK(memory.weights == 3 * 3070);
   CHECK(memory.gradients == 2 * 3070);
   CHECK(memory.optimizer == 2 * 3000);
@@ -53,7 +53,7 @@ TEST_CASE("a stage's memory is that of its parts, as often as its schedule keeps
   CHECK(memory.total() == 3 * 3070 + 2 * 3070 + 2 * 3000 + 554 + 9);
 }
 
-TEST_CASE("a pipeline that is never emptied keeps what it keeps in the long run") {
+TEST_CASE("the counts of a schedule without a flush are those of a long run") {
   for (const int updates : {1, 9}) {
     const Spec spec{.schedule = "weight_stashing", .stages = 4, .updates = updates};
     CHECK(stage_counts(spec, 0).activations == 4);

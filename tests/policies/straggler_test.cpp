@@ -379,10 +379,3 @@ TEST_CASE("no text makes the reader fail otherwise", "[straggler]") {
     RC_ASSERT(answered(good.substr(0, *rc::gen::inRange<std::size_t>(0, good.size()))));
   });
 }
-
-TEST_CASE("the catalogue names the kinds of the plan, in their order", "[straggler]") {
-  REQUIRE(names_of(straggler_catalogue()) == std::vector<std::string>{"factor", "bursts", "pareto",
-                                                                      "pauses", "decay", "sharing",
-                                                                      "trace"});
-  REQUIRE(straggler_catalogue().size() == std::variant_size_v<plan::StragglerKind>);
-}

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {

@@ -1,10 +1,11 @@
-#include "runtime/calibrate.hpp"
+#include "runtime/tools/calibrate.hpp"
+#include "models/datasets/load.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 
 namespace leeway {
 namespace {

@@ -1,9 +1,9 @@
-#include "runtime/cluster_options.hpp"
+#include "runtime/cluster/options.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 #include "tests/support/process.hpp"
 
 namespace leeway::test {
@@ -88,14 +88,14 @@ TEST_CASE("flags of a cluster go into the options of a run") {
   const auto line = parsed({"--nodes", "a:1,b:2", "--place", "shard0=1", "--silence", "1s",
                             "--port", "77", "--transport", "tcp", "--tls", "keys"});
   REQUIRE_FALSE(line.exit_code);
-  const ClusterOptions& cluster = line.options.cluster;
+  const ClusterOptions& cluster = *line.options.cluster;
   CHECK(cluster.nodes == Names{"a:1", "b:2"});
   CHECK(cluster.place == "shard0=1");
   CHECK(cluster.silence == seconds(1));
   CHECK(cluster.port == 77);
   CHECK(cluster.transport == Transport::tcp);
   CHECK(cluster.tls == "keys");
-  CHECK(parsed({}).options.cluster.nodes.empty());
+  CHECK(parsed({}).options.cluster->nodes.empty());
   // Nodes are needed, and named once.
   CHECK(parsed({"--place", "shard0=1"}).exit_code == 2);
   CHECK(parsed({"--nodes", "a:1", "--port", "99999"}).exit_code == 2);
@@ -104,19 +104,21 @@ TEST_CASE("flags of a cluster go into the options of a run") {
 
 TEST_CASE("LEEWAY_NODES names the nodes unless a flag does, and a simulation does not look at it") {
   const Variable nodes("LEEWAY_NODES", "a:1");
-  CHECK(parsed({}).options.cluster.nodes == Names{"a:1"});
-  CHECK(parsed({"--nodes", "b:2"}).options.cluster.nodes == Names{"b:2"});
-  CHECK(parsed({"--simulate"}).options.cluster.nodes.empty());
+  CHECK(parsed({}).options.cluster->nodes == Names{"a:1"});
+  CHECK(parsed({"--nodes", "b:2"}).options.cluster->nodes == Names{"b:2"});
+  CHECK(parsed({"--simulate"}).options.cluster->nodes.empty());
 }
 
 TEST_CASE("a simulation, a profile and a bad placement are refused on nodes") {
   Plan plan = parsed({}).plan;
   RunOptions options{.quiet = true};
-  options.cluster.nodes = {"127.0.0.1:1"};
+  ClusterOptions cluster{.nodes = {"127.0.0.1:1"}};
+  options.cluster = std::make_shared<const ClusterOptions>(cluster);
   options.profile = true;
   CHECK_THAT(run(plan, options).error, Contains("--profile"));
   options.profile = false;
-  options.cluster.place = "worker9=1";
+  cluster.place = "worker9=1";
+  options.cluster = std::make_shared<const ClusterOptions>(cluster);
   CHECK_THAT(run(plan, options).error, Contains("--place"));
   plan.simulated = plan::World{};
   CHECK_THAT(run(plan, options).error, Contains("--simulate"));

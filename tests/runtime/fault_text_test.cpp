@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "runtime/fault_text.hpp"
+#include "runtime/flags/fault_text.hpp"
 
 namespace leeway {
 namespace {

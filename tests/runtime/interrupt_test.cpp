@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {

@@ -125,12 +125,11 @@ TEST_CASE("bubble-study measures what the formulas say, and what a slow network 
   REQUIRE(ran.code == 0);
   const std::string table = read_text(folder / "run/table.txt");
   CHECK(contains(ran.out, table));
-  for (const char* schedule :
-       {"fill_drain", "1f1b", "interleaved", "zero_bubble_h1", "weight_stashing", "2bw"})
+  for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1", "weight_stashing", "2bw"})
     CHECK(contains(table, schedule));
   CHECK(contains(table, "42.86% (42.86%)"));
   // Eight stages and four micro-batches of this schedule have no formula, and of these alone.
-  const std::string row = table.substr(table.find("zero_bubble_h1   8"));
+  const std::string row = table.substr(table.find("zb_h1   8"));
   CHECK(contains(row.substr(0, row.find('\n')), "%*) "));
   CHECK(std::count(table.begin(), table.end(), '*') == 2);
   CHECK(contains(table, "* There is no formula for these sizes"));
@@ -174,7 +173,7 @@ TEST_CASE("studies refuse at once what would have no effect, or fail in the midd
       {{"bubble-study", "--gradients", "real"}, "--gradients: "},
       {{"bubble-study", "--slow", "3:2x"}, "there is no worker 3"},
       {{"straggling-stage", "--split", "0-3,4-16"}, "--split: "},
-      {{"straggling-stage", "--schedule", "2bw"}, "give one of fill_drain, 1f1b"},
+      {{"straggling-stage", "--schedule", "2bw"}, "give one of gpipe, 1f1b"},
       {{"async-pipelines", "--batch", "5"}, "give --batch 12 or more"},
       {{"async-pipelines", "--staleness", "bsp"}, "weight_stashing"},
       {{"stragglers", "--stages", "2"}, "--stages: "},
@@ -231,8 +230,8 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
   CHECK(contains(async_table, "weight_stashing "));
   CHECK(contains(async.out, async_table));
   for (const char* words :
-       {"1 micro-batch per update, learning rate 0.01", "12 micro-batches per update",
-        "zero_bubble_h1 ", "weight_stashing ", "2bw   needs more micro-batches"})
+       {"1 micro-batch per update, learning rate 0.01", "12 micro-batches per update", "zb_h1 ",
+        "weight_stashing ", "2bw   needs more micro-batches"})
     CHECK(contains(async.out, words));
   CHECK(contains(read_text(folder / "async/loss.svg"), "<svg"));
   // Schedules that are emptied make the same updates, so the one without a pause is ahead.
@@ -244,7 +243,7 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
     std::string schedule, seconds, idle, lag, target;
     words >> schedule >> seconds >> idle >> lag >> target;
     if (schedule == "1f1b") flushed = target;
-    if (schedule != "zero_bubble_h1") continue;
+    if (schedule != "zb_h1") continue;
     CHECK((flushed == "never") == (target == "never"));
     if (target == "never") continue;
     CHECK(std::stod(target) < std::stod(flushed));

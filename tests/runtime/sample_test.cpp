@@ -1,11 +1,12 @@
 // Text from end to end: a model that learns characters, what is kept of it, and what it writes.
-#include "runtime/sample.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
+#include "models/datasets/vocabulary.hpp"
+#include "models/safetensors.hpp"
 #include "tests/models/datasets/files.hpp"
 
 using namespace leeway;
@@ -92,7 +93,7 @@ TEST_CASE("weights of another model, or that are not finite, are refused") {
   plan.stop.epochs = 0.5;
   const Result result = run(plan, {.quiet = true});
   REQUIRE(result.ok());
-  auto weights = result.weights;
+  auto weights = *result.weights;
   plan.model = gpt({.layers = 1, .width = 32, .heads = 2});
   CHECK_THAT(sample(plan, *result.vocabulary, weights).error().text,
              Contains("the weights are not those of the plan's model: 0.weight is of shape 11x16, "
@@ -100,7 +101,7 @@ TEST_CASE("weights of another model, or that are not finite, are refused") {
   weights.erase(weights.begin());
   CHECK_THAT(sample(result.plan, *result.vocabulary, weights).error().text,
              Contains("0.weight is missing"));
-  weights = result.weights;
+  weights = *result.weights;
   Blob bad = Blob::floats(weights[0].shape.count());
   std::fill_n(bad.mutable_floats(), weights[0].shape.count(), NAN);
   weights[0].data = bad;

@@ -6,7 +6,9 @@
 #include <filesystem>
 
 #include "core/text.hpp"
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
+#include "models/datasets/load.hpp"
+#include "models/safetensors.hpp"
 #include "tests/support/process.hpp"
 
 namespace leeway::test {
@@ -241,7 +243,7 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   REQUIRE(weights.has_value());
   REQUIRE(weights->tensors.size() == 4);
   CHECK(weights->tensors[0].name == "0.weight");
-  CHECK(std::memcmp(weights->tensors[0].data.data(), result.weights[0].data.data(),
+  CHECK(std::memcmp(weights->tensors[0].data.data(), result.weights->at(0).data.data(),
                     8 * 4 * sizeof(float)) == 0);
   CHECK(read_text(folder / "run/curves.svg").find("<svg") != std::string::npos);
   std::istringstream metrics(read_text(folder / "run/metrics.jsonl"));
@@ -270,7 +272,7 @@ TEST_CASE("a run that loses a shard keeps the snapshot that was evaluated last, 
   const std::string file = folder / "run/last-snapshot.safetensors";
   const Result result = run(plan, {.folder = folder / "run", .quiet = true});
   CHECK(result.exit_code == 1);
-  CHECK(result.weights.empty());
+  CHECK_FALSE(result.weights);
   const auto iteration = result.totals.last_snapshot_iteration;
   CHECK(iteration > Iteration(0));
   CHECK(iteration < Iteration(200));
@@ -279,8 +281,8 @@ TEST_CASE("a run that loses a shard keeps the snapshot that was evaluated last, 
   CHECK(read_json(folder / "run/result.json")["text"] == result.error);
   const auto snapshot = read_safetensors(file);
   REQUIRE(snapshot.has_value());
-  REQUIRE(snapshot->tensors.size() == result.last_snapshot.size());
-  CHECK(std::memcmp(snapshot->tensors[0].data.data(), result.last_snapshot[0].data.data(),
+  REQUIRE(snapshot->tensors.size() == result.last_snapshot->size());
+  CHECK(std::memcmp(snapshot->tensors[0].data.data(), result.last_snapshot->at(0).data.data(),
                     8 * 4 * sizeof(float)) == 0);
   plan.faults.clear();
   plan.init_from = file;
@@ -289,7 +291,7 @@ TEST_CASE("a run that loses a shard keeps the snapshot that was evaluated last, 
   plan.faults = {{address_of(ShardId(0)), std::int64_t{1}, 0, plan::Crash{}}};
   const Result early = run(plan, {.folder = folder / "early", .quiet = true});
   CHECK(early.exit_code == 1);
-  CHECK(early.last_snapshot.empty());
+  CHECK_FALSE(early.last_snapshot);
   CHECK(early.error.find("last snapshot") == std::string::npos);
   CHECK_FALSE(std::filesystem::exists(folder / "early/last-snapshot.safetensors"));
 }

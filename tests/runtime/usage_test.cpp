@@ -1,11 +1,13 @@
 // Words that a command line does not understand, and what its help shows.
-#include "runtime/usage.hpp"
+#include "runtime/flags/usage.hpp"
 
 #include <catch2/catch.hpp>
 #include <optional>
 #include <sstream>
 
-#include "runtime/scenario.hpp"
+#include "core/text.hpp"
+#include "leeway.hpp"
+#include "plan/old_names.hpp"
 
 namespace leeway::test {
 namespace {
@@ -58,7 +60,21 @@ TEST_CASE("a value that is no number is refused with the flag's name and what to
   // The flag is the one that was given, not one that begins alike.
   CHECK_THAT(refusal({"--batch=--lr"}), Contains("small: --batch: \"--lr\" is not a number"));
   CHECK_THAT(refusal({"--chunks", "x"}), Contains("small: --chunks: "));
-  CHECK_THAT(refusal({"--chunk", "x"}), Contains("small: --chunk: "));
+  CHECK_THAT(refusal({"--lease-size", "x"}), Contains("small: --lease-size: "));
+}
+
+TEST_CASE("an old flag is read, and a note names the new one") {
+  for (const auto& [old_name, name] : plan::kOldFlags) {
+    const auto flag = std::string(old_name);
+    const std::string note = concat("small: ", old_name, " is now called ", name, '\n');
+    CHECK(said(small(), {flag, "640", "--plan"}).error == note);
+    CHECK(said(small(), {flag + "=640", "--plan"}).error == note);
+    CHECK(said(small(), {flag, "640", "--plan"}).out ==
+          said(small(), {std::string(name), "640", "--plan"}).out);
+    CHECK(refusal({flag, "x"}) ==
+          concat(note, "small: ", name,
+                 ": \"x\" is not a number that it takes; give a whole number, 0 or more\n"));
+  }
 }
 
 TEST_CASE("values that are missing, too many or not wanted are refused by the flag's name") {
@@ -77,9 +93,9 @@ TEST_CASE("words that are not known are refused with the nearest flag") {
 TEST_CASE("--help shows what the scenario has where a flag is not given") {
   const Said help = said(small(), {"--help"});
   CHECK(help.exit_code == 0);
-  for (const char* text : {"Workers [7]", "[16]", "Learning rate [0.002]", "[adaptive(1,4)]",
-                           "adamw or adagrad [adam]", "[1f1b]", "[equal]",
-                           "Seed of all randomness [1]", "[auto]", "[2s]"})
+  for (const char* text :
+       {"Workers [7]", "[16]", "Learning rate [0.002]", "[adaptive(1,4)]", "adamw, adagrad [adam]",
+        "[1f1b]", "[equal]", "Seed of all randomness [1]", "[auto]", "[2s]"})
     CHECK_THAT(help.out, Contains(text));
   CHECK_THAT(said(small().stages(3).pipelines(2).consistency(bsp()), {"--help"}).out,
              Contains("Workers [6]") && Contains("--stages workers each [2]") && Contains("[bsp]"));

@@ -1,7 +1,7 @@
 // Flags whose values are more than a number.
 #include <catch2/catch.hpp>
 
-#include "runtime/values.hpp"
+#include "runtime/flags/values.hpp"
 
 namespace leeway {
 

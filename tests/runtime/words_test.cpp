@@ -1,8 +1,7 @@
 // Words and models: what a scenario's short names stand for.
 #include <catch2/catch.hpp>
 
-#include "runtime/models.hpp"
-#include "runtime/scenario.hpp"
+#include "leeway.hpp"
 
 namespace leeway {
 namespace {

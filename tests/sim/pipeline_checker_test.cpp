@@ -93,9 +93,9 @@ class Story {
   }
   void pushes(std::uint32_t stage, std::int64_t iteration, std::int64_t version,
               msg::Push::Kind kind = msg::Push::Kind::gradient) {
-    for (const Bucket& part : share(stage).at[0].parts) {
+    for (const Bucket& part : share(stage).at[0].buckets) {
       msg::Push push{.iteration = Iteration(iteration), .bucket = part.index, .kind = kind};
-      push.bucket_count = static_cast<std::uint32_t>(share(stage).at[0].parts.size());
+      push.bucket_count = static_cast<std::uint32_t>(share(stage).at[0].buckets.size());
       for (const BlockId id : part.blocks) push.blocks.push_back(block(id, version));
       if (kind == msg::Push::Kind::empty) push.blocks.clear();
       gets(worker(stage), kShard, push);

@@ -1,5 +1,4 @@
-// The checkers of rounds that are closed early, fed by hand: they keep quiet while all is well, and
-// name what is not.
+// The checkers of rounds that are closed early accept a valid run and name each violation.
 #include <catch2/catch.hpp>
 
 #include "sim/checkers/exactly_once.hpp"
@@ -15,7 +14,7 @@ using Kind = Event::Kind;
 const Address kShard = address_of(ShardId(0));
 const WorkerId kA(0), kB(1), kC(2);
 
-/// Three workers, one of them spare; a shard has two parts.
+/// Three workers, one of them spare; a shard has two buckets.
 struct Story {
   Story() {
     Plan plan = test::tiny_plan();
@@ -24,14 +23,15 @@ struct Story {
     plan.consistency = plan::Backup{1};
     checker = std::make_shared<RoundChecker>(test::job_of(plan));
   }
-  void happens(Kind kind, WorkerId worker, std::int64_t round = 0, std::int64_t part = 0) {
+  void happens(Kind kind, WorkerId worker, std::int64_t round = 0, std::int64_t bucket = 0) {
     checker->on_event(
-        {}, kShard, {.kind = kind, .worker = worker, .iteration = Iteration(round), .value = part});
+        {}, kShard,
+        {.kind = kind, .worker = worker, .iteration = Iteration(round), .value = bucket});
   }
-  void applied(WorkerId worker, std::int64_t round, std::vector<std::int64_t> parts = {0, 1}) {
-    for (const std::int64_t part : parts) happens(Kind::bucket_applied, worker, round, part);
+  void applied(WorkerId worker, std::int64_t round, std::vector<std::int64_t> buckets = {0, 1}) {
+    for (const std::int64_t bucket : buckets) happens(Kind::bucket_applied, worker, round, bucket);
   }
-  void late(WorkerId worker, std::int64_t round) { happens(Kind::push_dropped, worker, round); }
+  void dropped(WorkerId worker, std::int64_t round) { happens(Kind::push_dropped, worker, round); }
   void closes(std::int64_t round, std::vector<WorkerId> contributors, Address shard = kShard) {
     const auto message =
         encode({.body = msg::CloseRound{Iteration(round), std::move(contributors)}});
@@ -47,54 +47,55 @@ struct Story {
 
 }  // namespace
 
-TEST_CASE("rounds that are closed early are no violation, nor is a contributor that was fenced") {
+TEST_CASE("a round may close early, and may omit a contributor that was fenced") {
   Story story;
   story.closes(0, {kA, kB});
   story.applied(kA, 0);
   story.applied(kB, 0);
-  story.late(kC, 0);
+  story.dropped(kC, 0);
   story.closes(1, {kB, kC});
   story.applied(kB, 1);
-  // Fenced before its push was whole here: left out, also when it is back at once.
+  // Fenced before its push was whole here: omitted, even if it is admitted again at once.
   story.happens(Kind::fenced, kC);
-  story.late(kC, 1);
-  story.late(kA, 1);
+  story.dropped(kC, 1);
+  story.dropped(kA, 1);
   story.happens(Kind::admitted, kC, 3);
   story.closes(2, {kA});
   story.applied(kA, 2);
   CHECK(seen([&] { story.run_ends(); }) == "");
 }
 
-TEST_CASE("a push that a round was not closed with, and that is applied, is caught") {
+TEST_CASE("a push that is applied although its worker did not contribute is caught") {
   Story story;
   story.closes(3, {kA});
   CHECK(seen([&] { story.applied(kB, 3); }) ==
-        "part 0 of iteration 3 applied; round 3 was closed last, and not with it");
+        "bucket 0 of iteration 3 applied; round 3 was closed last, without it");
   CHECK(seen([&] { story.applied(kA, 4); }) != "");
   CHECK(seen([&] { story.applied(kA, 2); }) != "");
 }
 
-TEST_CASE("a contributor that a round lacks, or takes for late, is caught") {
+TEST_CASE("a contributor whose push is missing or dropped is caught") {
   Story story;
   story.closes(0, {kA, kB});
-  CHECK(seen([&] { story.late(kB, 0); }) == "iteration 0 is late, with which its round was closed");
+  CHECK(seen([&] { story.dropped(kB, 0); }) ==
+        "iteration 0 dropped, although it contributed to its round");
   story.applied(kA, 0);
   story.applied(kB, 0, {0});
-  CHECK(seen([&] { story.closes(1, {kA}); }) == "1 of 2 parts of round 0 were applied");
+  CHECK(seen([&] { story.closes(1, {kA}); }) == "1 of 2 buckets of round 0 were applied");
   CHECK(seen([&] { story.run_ends(); }) != "");
 }
 
-TEST_CASE("more late workers than are spare, rounds out of order and shards at odds are caught") {
+TEST_CASE("too many dropped pushes, rounds out of order and shards that differ are caught") {
   Story story;
   story.closes(0, {});
-  story.late(kA, 0);
-  CHECK(seen([&] { story.late(kB, 0); }) == "2 workers are late in round 0; spare are 1");
+  story.dropped(kA, 0);
+  CHECK(seen([&] { story.dropped(kB, 0); }) == "2 pushes dropped in round 0; spare are 1");
   CHECK(seen([&] { story.closes(0, {}); }) == "round 0 is closed after round 0");
   CHECK(seen([&] { story.closes(0, {kA}, address_of(ShardId(1))); }) ==
         "round 0 is closed with other contributors here");
 }
 
-TEST_CASE("a late push that is called partial is caught") {
+TEST_CASE("a dropped push that is reported as partial is caught") {
   Story story;
   story.closes(4, {kA});
   const auto partial = [&](WorkerId worker, std::int64_t iteration) {
@@ -105,11 +106,11 @@ TEST_CASE("a late push that is called partial is caught") {
     });
   };
   CHECK(partial(kA, 4) == "");
-  CHECK(partial(kB, 4) == "iteration 4 is partial, with which no round was closed");
+  CHECK(partial(kB, 4) == "iteration 4 is partial, but contributed to no round");
   CHECK(partial(kA, 5) != "");
 }
 
-TEST_CASE("a worker that begins a round that it was told to leave is caught") {
+TEST_CASE("a worker that begins a round that it was ordered to skip is caught") {
   Story story;
   const auto begins = [&](std::int64_t iteration) {
     return seen([&] {
@@ -120,11 +121,11 @@ TEST_CASE("a worker that begins a round that it was told to leave is caught") {
   CHECK(begins(2) == "");
   story.checker->on_delivered(
       {}, Letter(kScheduler, address_of(kA), encode({.body = msg::PushDropped{Iteration(3)}})));
-  CHECK(begins(2) == "iteration 2 begins, after it was told to go on with 3");
+  CHECK(begins(2) == "iteration 2 begins after an order to go on with 3");
   CHECK(begins(3) == "");
 }
 
-TEST_CASE("a part of a late iteration may be acknowledged, and applying it is caught") {
+TEST_CASE("a bucket of a dropped iteration may be acknowledged but not applied") {
   ExactlyOnceChecker checker;
   const auto happens = [&](Kind kind, WorkerId worker, std::int64_t iteration) {
     checker.on_event({}, kShard,

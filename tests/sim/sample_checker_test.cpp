@@ -63,7 +63,7 @@ class Account {
     story_.run_ends(totals);
   }
   std::int64_t parts(WorkerId worker) const {
-    return static_cast<std::int64_t>(job_->stages->share_of(worker).at[0].parts.size());
+    return static_cast<std::int64_t>(job_->stages->share_of(worker).at[0].buckets.size());
   }
 
  private:

@@ -101,9 +101,9 @@ class Watcher final : public Role {
   explicit Watcher(Address watched) : watched_(watched) {}
   void on_start(Outbox& out) override { out.watch(watched_); }
   void on_message(Address, const Message&, Outbox&) override {}
-  void on_down(Address actor, const std::string& reason, Outbox& out) override {
+  void on_down(Address actor, const EndReason& reason, Outbox& out) override {
     told = actor;
-    why = reason;
+    why = reason.text;
     when = out.now();
   }
   Address told;
@@ -255,7 +255,7 @@ TEST_CASE("an actor that throws ends, and its watchers are told when it is notic
   CHECK(watcher->told == fragile);
   CHECK(watcher->why == "told something");
   CHECK(watcher->when >= Instant{} + milliseconds(30));
-  CHECK(simulator.end_reason(fragile) == "told something");
+  CHECK(simulator.end_reason(fragile)->text == "told something");
 }
 
 TEST_CASE("a worker that is killed is evicted, and all samples are trained") {
@@ -380,7 +380,7 @@ TEST_CASE("a worker that is started again takes part again, before or after its 
   REQUIRE(back);
   CHECK(ending.totals()->end.reason == msg::RunEnded::Reason::finished);
   CHECK(ending.totals()->end.samples_trained == 1200);
-  CHECK(simulator.end_reason(worker).empty());  // it lives
+  CHECK_FALSE(simulator.end_reason(worker));  // it lives
   // What it did in its second life, which began well before the end.
   CHECK(simulator.now() > return_at + milliseconds(20));
   CHECK(ending.totals()->workers[1].iterations > 0);

@@ -65,14 +65,14 @@ class Story {
   }
   /// The part that first and last share.
   std::uint32_t shared(WorkerId worker) const {
-    const auto& groups = job_->stages->share_of(worker).at[0].groups;
+    const auto& groups = job_->stages->share_of(worker).at[0].shard_buckets;
     for (std::uint32_t part = 0; part < groups.size(); ++part)
       if (job_->stages->owners(ShardId(0), groups[part]).size() == 2) return part;
     throw std::logic_error("nothing is shared");
   }
   msg::Push push_of(WorkerId worker, std::int64_t iteration, std::uint32_t part,
                     std::int64_t version) const {
-    const auto& parts = job_->stages->share_of(worker).at[0].parts;
+    const auto& parts = job_->stages->share_of(worker).at[0].buckets;
     msg::Push push{.iteration = Iteration(iteration),
                    .bucket = part,
                    .bucket_count = static_cast<std::uint32_t>(parts.size()),
@@ -89,7 +89,7 @@ class Story {
   /// The end, with so many updates of the table that is shared and none of any other block.
   void ends(std::int64_t updates) {
     msg::SnapshotState state{.final = true};
-    const auto& table = job_->stages->share_of(kLast).at[0].parts[shared(kLast)].blocks;
+    const auto& table = job_->stages->share_of(kLast).at[0].buckets[shared(kLast)].blocks;
     for (const BlockId id : job_->layout->blocks_of(ShardId(0))) {
       const Block& block = job_->layout->block(id);
       Blob data = Blob::floats(block.floats);
@@ -221,7 +221,7 @@ TEST_CASE("a gradient may be of weights that were pulled for a later iteration, 
                  msg::Weights{Iteration(iteration), story.push_of(kFirst, 0, 0, iteration).blocks});
     return seen([&] { story.pushes(kFirst, pushed, 0, version); });
   };
-  const BlockId first = job_with()->stages->share_of(kFirst).at[0].parts[0].blocks[0];
+  const BlockId first = job_with()->stages->share_of(kFirst).at[0].buckets[0].blocks[0];
   CHECK(told("1f1b", 3, 3, 3) == "");
   CHECK(told("1f1b", 3, 2, 3) == "a gradient of iteration 2, whose weights never came");
   CHECK(told("weight_stashing", 3, 2, 3) == "");
@@ -235,7 +235,7 @@ TEST_CASE("a gradient may be of weights that were pulled for a later iteration, 
 TEST_CASE("pushes of a stage that are taken and not applied are counted by its own parts") {
   for (const std::string schedule : {"1f1b", "weight_stashing"}) {
     const auto job = job_with(schedule);
-    const auto parts = static_cast<std::int64_t>(job->stages->share(1).at[0].parts.size());
+    const auto parts = static_cast<std::int64_t>(job->stages->share(1).at[0].buckets.size());
     REQUIRE(parts < static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size()));
     auto story = story_of<LimitsChecker>(schedule);
     story.gets(kScheduler, kShard, msg::Admit{kMiddle, Incarnation(1), Iteration(0)});

@@ -103,8 +103,8 @@ struct Form {
 
 const std::vector<Form> kForms = {{"1f1b", 3, 6, 3, 3},
                                   {"1f1b", 3, 2, 2, 3},
-                                  {"fill_drain", 3, 6, 6, 3},
-                                  {"zero_bubble_h1", 3, 6, 3, 3},
+                                  {"gpipe", 3, 6, 6, 3},
+                                  {"zb_h1", 3, 6, 3, 3},
                                   {"2bw", 3, 2, 3, 4},
                                   {"weight_stashing", 4, 1, 4, 6},
                                   {"weight_stashing", 4, 2, 4, 5},

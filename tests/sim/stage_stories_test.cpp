@@ -81,7 +81,7 @@ TEST_CASE("a link that breaks before a Start is heard, or after it has ended, is
 }
 
 TEST_CASE("a first stage without weights goes no further ahead than the schedule says") {
-  for (const char* schedule : {"1f1b", "fill_drain", "2bw"}) {
+  for (const char* schedule : {"1f1b", "gpipe", "2bw"}) {
     INFO(schedule);
     Plan plan = plan_of(schedule);
     plan.model.insert(plan.model.begin(), plan::Relu{});

@@ -49,7 +49,7 @@ class SchedulerStand final : public RecordingOutbox {
   void joins(std::uint32_t worker, Incarnation incarnation = Incarnation(1)) {
     hears(worker, msg::Join{}, incarnation);
   }
-  void ends(std::uint32_t worker, const std::string& reason = "boom") {
+  void ends(std::uint32_t worker, const EndReason& reason = "boom") {
     scheduler_.on_down(address_of(WorkerId(worker)), reason, *this);
   }
   void reconnects(std::uint32_t worker) { scheduler_.on_link(address_of(WorkerId(worker)), *this); }
@@ -66,7 +66,7 @@ class SchedulerStand final : public RecordingOutbox {
         pairs.emplace(stages().worker(WorkerId(lead), stage), shard);
     return pairs;
   }
-  /// The shards answer each Admit: they stand at `least`, or at the proposed iteration.
+  /// The shards answer each Admit with the proposed iteration, but at least with `least`.
   void answer_admits(Iteration least = {}) {
     for (const auto& asked : take<msg::Admit>())
       hears(asked.to, msg::Admitted{asked.body.worker, std::max(least, asked.body.iteration),

@@ -74,7 +74,7 @@ class TestHost : public Audience {
   struct Parcel {
     std::optional<sim::Letter> letter;
     Address down;
-    std::string reason;
+    EndReason reason;
   };
 
   void ended(const RunTotals& totals) override { totals_ = totals; }

@@ -52,16 +52,20 @@ TEST_CASE("headers begin with their purpose") {
 }
 
 TEST_CASE("an include that runs back is named with its arrow") {
-  CHECK(offences(wrong_includes, "kernels/relu.cpp", "// x\n#include \"messages/plan.hpp\"\n") ==
-        "kernels/relu.cpp:2: the arrow kernels -> messages runs back: messages/plan.hpp");
+  CHECK(offences(wrong_includes, "kernels/relu.cpp", "// x\n#include \"plan/plan.hpp\"\n") ==
+        "kernels/relu.cpp:2: the arrow kernels -> plan runs back: plan/plan.hpp");
+  CHECK(offences(wrong_includes, "plan/a.cpp", "#include \"messages/wire.hpp\"") != "");
+  CHECK(offences(wrong_includes, "plan/a.cpp", "#include \"messages/generator/wire.hpp\"") == "");
+  CHECK(offences(wrong_includes, "messages/a.cpp", "#include \"plan/plan.hpp\"") != "");
+  CHECK(offences(wrong_includes, "models/a.cpp", "#include \"messages/node.hpp\"") != "");
   CHECK(offences(wrong_includes, "core/a.hpp", "#include <leeway/tensor/blob.hpp>") ==
         "core/a.hpp:1: the arrow core -> tensor runs back: tensor/blob.hpp");
   CHECK(offences(wrong_includes, "runtime/a.cpp", "#include \"tests/support/pch.hpp\"") != "");
-  CHECK(offences(wrong_includes, "models/a.cpp", "#include \"policies/catalogue.hpp\"") != "");
+  CHECK(offences(wrong_includes, "models/a.cpp", "#include \"policies/optimizer/sgd.hpp\"") != "");
   CHECK(offences(wrong_includes, "cluster/a.cpp", "#include \"sim/network.hpp\"") != "");
   CHECK(offences(wrong_includes, "models/a.cpp",
                  "#include <vector>\n#include \"models/layer.hpp\"\n"
-                 "#include \"messages/plan.hpp\"\n#include \"core/check.hpp\"\n") == "");
+                 "#include \"plan/plan.hpp\"\n#include \"core/check.hpp\"\n") == "");
   CHECK(offences(wrong_includes, "scenarios/a.cpp", "#include <leeway/runtime/scenario.hpp>") ==
         "");
 }

@@ -98,7 +98,7 @@ TEST_CASE("a new incarnation of a running worker is not taken in before the old 
   CHECK(parts.roster.stage_of(WorkerId(1)).rejoins == Incarnation(2));
 }
 
-TEST_CASE("a worker that comes when the run is over is told to stop") {
+TEST_CASE("a worker that joins when the run is over gets a Stop") {
   SchedulerParts parts(workers_plan(2));
   parts.runs({0});
   parts.roster.enter(WorkerId(1), State::gone);

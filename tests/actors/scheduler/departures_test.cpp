@@ -61,7 +61,8 @@ TEST_CASE("a member is idle when the clock of its present Start says so") {
 TEST_CASE("a member that is asked to leave has left when it has stopped") {
   SchedulerParts parts(workers_plan(2));
   parts.runs({0, 1});
-  CHECK(parts.departures.stopped(WorkerId(1), {{}, 1}, parts.out) == After::waits);  // nobody asked
+  CHECK(parts.departures.stopped(WorkerId(1), {{}, 1}, parts.out) ==
+        After::waits);  // without a Leave
   CHECK(parts.departures.leave(WorkerId(1), parts.out));
   CHECK(parts.out.told<msg::Stop>() == Workers{1});
   CHECK(parts.out.events(Event::Kind::left).empty());

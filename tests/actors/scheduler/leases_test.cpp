@@ -1,4 +1,4 @@
-// Leases: answers to requests, requests that wait, and what goes back.
+// Leases: answered and waiting requests, and samples that go back.
 #include "actors/scheduler/leases.hpp"
 
 #include <catch2/catch.hpp>
@@ -42,7 +42,7 @@ TEST_CASE("a clock beyond all leases counts no further than the leases") {
   CHECK(trained[0].value2 == lease.end);
 }
 
-TEST_CASE("of the leases of a member that is out, what is trained stays and the rest goes back") {
+TEST_CASE("when a member is out, the untrained samples of its leases go back") {
   SchedulerParts parts(workers_plan(2));
   parts.runs({0, 1});
   REQUIRE(parts.leases_to(0, Iteration(0)));

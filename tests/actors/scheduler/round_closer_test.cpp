@@ -22,7 +22,8 @@ struct OpenRound : SchedulerParts {
 
 }  // namespace
 
-TEST_CASE("a round is closed with enough pushes: all shards and the straggling worker are told") {
+TEST_CASE(
+    "a round is closed with enough pushes, and all shards and the straggling worker hear of it") {
   OpenRound parts;
   CHECK_FALSE(parts.closes({WorkerId(0)}));
   CHECK(parts.out.says_nothing());
@@ -54,7 +55,7 @@ TEST_CASE("a member that is being admitted starts after the closed round") {
   CHECK(parts.out.told<msg::PushDropped>().empty());
 }
 
-TEST_CASE("a straggling worker is told again when its link was broken, until it starts later") {
+TEST_CASE("after a broken link a straggling worker hears again that its push was dropped") {
   OpenRound parts;
   parts.rounds.send_again(WorkerId(1), parts.out);
   CHECK(parts.out.says_nothing());

@@ -62,10 +62,10 @@ TEST_CASE("a run fails when no member is left, unless the plan brings one back")
   parts.roster.enter(WorkerId(0), State::gone);
   auto& stage = parts.roster.stage_of(WorkerId(0));
   stage.ended = true;
-  stage.end_reason = plan::kPlannedCrash;
+  stage.end_reason.kind = EndReason::Kind::planned_crash;
   parts.run.fail_if_alone(WorkerId(0), parts.out);
   CHECK(parts.run.is_training());
-  stage.end_reason = "boom";
+  stage.end_reason.kind = EndReason::Kind::failed;
   parts.member(0).end_reason = "boom";
   parts.run.fail_if_alone(WorkerId(0), parts.out);
   const auto ended = parts.out.take<msg::RunEnded>();

@@ -13,7 +13,7 @@ struct Evaluated : SchedulerParts {
   Evaluated() : SchedulerParts(plan()) { runs({0}); }
   static Plan plan() {
     Plan plan = workers_plan(2);
-    plan.chunk = 2;
+    plan.lease_size = 2;
     plan.evaluate_every = 0.2;
     return plan;
   }

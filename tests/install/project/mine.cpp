@@ -1,5 +1,5 @@
 // A scenario in a project of its own, as a user writes it.
-#include <leeway/runtime/scenario.hpp>
+#include <leeway/leeway.hpp>
 
 #include <cmath>
 

@@ -1,7 +1,6 @@
 #include "tests/models/datasets/labels.hpp"
 
 #include "models/datasets/load.hpp"
-#include "models/datasets/shipped.hpp"
 #include "models/datasets/text.hpp"
 
 using namespace leeway;
@@ -40,10 +39,6 @@ TEST_CASE("labels and targets are gathered alone as with their samples") {
     REQUIRE(data);
     require_labels_alone(*data->train);
     require_labels_alone(Doubled(data->train));
-    ShippedData shipped(mark_of(*data));
-    for (const bool test : {false, true})
-      REQUIRE(shipped.add(chunk_of(*data, mark_of(*data), test, 0)));
-    require_labels_alone(*(*shipped.take()).train);
   }
   const auto text = windows_of("In the beginning was the Word", {"", 4, 0.2}, "text");
   REQUIRE(text);

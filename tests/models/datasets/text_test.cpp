@@ -5,7 +5,6 @@
 
 #include "models/datasets/load.hpp"
 #include "models/datasets/program_output.hpp"
-#include "models/datasets/shipped.hpp"
 #include "tests/models/datasets/files.hpp"
 
 using namespace leeway;
@@ -150,26 +149,4 @@ TEST_CASE("what a program prints is taken whole, and a program that fails is tol
   CHECK(text({"false"}) == "\"false\" failed with exit code 1; do without");
   CHECK(text({"true"}) == "\"true\" printed nothing; do without");
   CHECK(text({"cat"}) == "\"cat\" printed nothing; do without");  // there is nothing to read
-}
-
-TEST_CASE("a text that was shipped in pieces keeps its labels") {
-  std::string text;
-  for (int i = 0; i < 40'000; ++i) text += static_cast<char>('a' + i * i % 23);
-  const auto data = windows_of(text, source(16, 0.3), "text");
-  REQUIRE(data);
-  const auto mark = mark_of(*data);
-  CHECK(mark.labels == 16);
-  ShippedData shipped(mark);
-  for (const bool test : {false, true})
-    for (std::int64_t first = 0; first < (test ? mark.test_samples : mark.train_samples);
-         first += samples_of_chunk(mark))
-      REQUIRE(shipped.add(chunk_of(*data, mark, test, first)));
-  const auto arrived = shipped.take();
-  REQUIRE(arrived);
-  for (const auto& [one, other] :
-       {std::pair{data->train, arrived->train}, {data->test, arrived->test}}) {
-    CHECK(other->label_count() == 16);
-    CHECK(whole_split(*other).x == whole_split(*one).x);
-    CHECK(whole_split(*other).labels == whole_split(*one).labels);
-  }
 }

@@ -1,0 +1,72 @@
+#pragma once
+// RunReport: how a run went - its workers, waits, version lags and evaluations.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ids.hpp"
+#include "core/time.hpp"
+#include "messages/monitor.hpp"
+
+namespace leeway {
+
+/// One worker's part in the run so far. Of a pipeline the last stage has the samples.
+struct WorkerTotals {
+  std::uint64_t iterations = 0;
+  std::uint64_t samples = 0;
+  Duration compute;
+  Duration wait;                     // ready to compute, but without weights
+  Duration wait_before, wait_after;  // of a stage, parts of that: for its neighbours
+  std::uint64_t memory_bytes = 0;    // of a stage: the most that it held; see StageMemory
+  std::string end;                   // why it was evicted, the last time; empty: it never was
+  bool back = false;                 // it has taken part again since
+};
+
+/// `worker` waited for `for_worker`, over all shards.
+struct WaitTotals {
+  WorkerId worker;
+  WorkerId for_worker;
+  Duration time;
+  std::uint64_t count = 0;
+};
+
+/// The run so far, as reported to the monitor.
+struct Progress {
+  Instant now;
+  Epoch epoch;
+  std::uint64_t iterations = 0;
+  std::uint64_t samples = 0;          // computed by workers
+  std::uint64_t samples_trained = 0;  // confirmed, each counted once
+  std::uint64_t partial_pushes = 0;
+  std::uint32_t live_workers = 0;
+  std::uint32_t staleness = 0;  // under adaptive: the newest bound
+  double train_loss = 0;        // mean over the samples since the last progress; NaN without any
+  double train_accuracy = 0;
+  std::int64_t clock_gap = 0;  // now, the largest over the shards
+  std::int64_t max_clock_gap = 0;
+  std::uint32_t parked_now = 0;
+  std::uint64_t parked_pulls = 0;
+  std::uint64_t malformed = 0;
+  std::uint64_t refused = 0;
+};
+
+struct EvaluationResult {
+  Instant now;  // when the snapshot was evaluated
+  std::uint64_t samples_trained = 0;
+  double loss = 0;
+  double accuracy = 0;
+  bool final = false;
+};
+
+/// The run after its end.
+struct RunReport {
+  Progress last;
+  msg::RunEnded end;
+  std::vector<WorkerTotals> workers;
+  std::vector<WaitTotals> waits;            // longest first
+  std::vector<std::uint64_t> version_lags;  // pushes by lag; the last bin counts all larger ones
+  std::vector<EvaluationResult> evaluations;
+  Iteration last_snapshot_iteration;  // of the snapshot that was evaluated last
+};
+
+}  // namespace leeway

@@ -1,0 +1,88 @@
+#pragma once
+// SampleSupply: the samples that are not leased, and the count of all that is leased.
+//
+// Samples that came back are leased first, then fresh ones in the order of each epoch's
+// permutation.
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "actors/scheduler/partial_iterations.hpp"
+#include "core/ids.hpp"
+#include "messages/worker_scheduler.hpp"
+
+namespace leeway {
+
+/// Positions [begin, end) of an epoch's permutation.
+struct SampleRange {
+  Epoch epoch;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t count() const { return end - begin; }
+  bool operator==(const SampleRange&) const = default;
+};
+
+class SampleSupply {
+ public:
+  struct Limits {
+    std::int64_t data_size = 0;          // samples of an epoch
+    std::int64_t total_samples = 0;      // to train over the whole run; 0: no limit
+    std::uint64_t total_iterations = 0;  // of all workers together; 0: no limit
+  };
+  /// Samples of one lease, and the buckets that have their gradients already. A lease has samples
+  /// of one portion only, so its list is the list of all its samples.
+  struct Portion {
+    SampleRange samples;
+    AppliedBuckets applied;
+  };
+  /// The other terms of a lease.
+  struct Terms {
+    Iteration first;
+    std::uint32_t batch = 1;
+    std::uint32_t round_samples = 1;
+  };
+
+  explicit SampleSupply(const Limits& limits) : limits_(limits) {}
+
+  /// Up to `count` samples in a row. Empty if there are none, or (with `only`) none of that epoch
+  /// are next.
+  Portion take(std::int64_t count, std::optional<Epoch> only = std::nullopt);
+  /// The lease of a portion, counted.
+  msg::Lease lease(Portion portion, const Terms& terms);
+  /// Positions [begin, end) of a lease come back; the buckets of the list have their gradients.
+  SampleRange give_back(const msg::Lease& lease, std::int64_t begin, std::int64_t end,
+                        AppliedBuckets applied);
+  /// The whole lease.
+  SampleRange give_back(const msg::Lease& lease) {
+    return give_back(lease, lease.begin, lease.end, lease.applied);
+  }
+
+  bool has_any() const;
+  /// Samples that were never leased; without a limit, those of one epoch.
+  std::int64_t fresh_left() const;
+  /// The epoch of the next fresh sample.
+  Epoch epoch() const { return Epoch(data_.fresh / limits_.data_size); }
+  std::uint64_t samples_leased() const { return data_.samples_leased; }
+  /// Iterations that may still be leased, if there is a limit.
+  std::uint64_t iterations_left() const {
+    return limits_.total_iterations - data_.iterations_leased;
+  }
+  bool at_last_iteration() const {
+    return limits_.total_iterations > 0 && data_.iterations_leased >= limits_.total_iterations;
+  }
+
+ private:
+  /// All that changes.
+  struct Data {
+    std::deque<Portion> returned;
+    std::int64_t fresh = 0;  // samples leased for the first time, over all epochs
+    std::uint64_t samples_leased = 0;
+    std::uint64_t iterations_leased = 0;
+    std::uint64_t next_lease = 1;
+  };
+
+  Limits limits_;
+  Data data_;
+};
+
+}  // namespace leeway

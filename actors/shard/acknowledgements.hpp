@@ -1,0 +1,39 @@
+#pragma once
+// Acknowledgements: the pushes that are accepted and not yet applied, and the answers to their
+// workers.
+//
+// A push is acknowledged when its update has been computed. A repeat of a push must not be
+// acknowledged before that, as its worker would forget a push that a crash could still lose.
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "actors/outbox.hpp"
+#include "actors/shard/clock_table.hpp"
+#include "actors/shard/contribution.hpp"
+
+namespace leeway {
+
+class Acknowledgements {
+ public:
+  explicit Acknowledgements(const ClockTable& clocks) : clocks_(clocks) {}
+
+  /// The push has been accepted; applied() or forget() follows.
+  void expect(const Contribution& push);
+  bool is_expected(const Contribution& push) const;
+  void forget(const Contribution& push);
+  /// Reports the push as applied and acknowledges it.
+  void applied(const Contribution& push, Outbox& out);
+  /// Acknowledges a push that was applied before or will never be.
+  void repeated(const Contribution& push, Outbox& out) { acknowledge(push, true, out); }
+
+ private:
+  /// Sends nothing to an incarnation that is out.
+  void acknowledge(const Contribution& push, bool repeat, Outbox& out);
+
+  const ClockTable& clocks_;
+  std::map<std::pair<WorkerId, Incarnation>, std::vector<std::pair<Iteration, std::uint32_t>>>
+      expected_;  // iterations and buckets
+};
+
+}  // namespace leeway

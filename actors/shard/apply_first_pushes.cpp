@@ -1,0 +1,125 @@
+#include "actors/shard/apply_first_pushes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/mutant.hpp"
+#include "messages/envelope.hpp"
+
+namespace leeway {
+
+bool ApplyFirstPushes::Closing::is_contributor(WorkerId worker) const {
+  return std::binary_search(contributors.begin(), contributors.end(), worker);
+}
+
+std::optional<WorkerId> ApplyFirstPushes::take(Contribution push, Outbox& out) {
+  const WorkerId worker = push.worker;
+  const bool whole = clocks_.is_whole(worker, push.iteration), empty = push.is_empty();
+  held_.add(std::move(push));
+  if (!whole) return std::nullopt;
+  whole_.push_back({worker, empty});
+  if (closing_) closing_->missing.erase(worker);
+  const auto mover = apply_closed(out);
+  if (!mover) propose(out);
+  return mover;
+}
+
+void ApplyFirstPushes::propose(Outbox& out) {
+  if (!leads_ || closing_ || whole_.empty()) return;
+  std::size_t empty = 0;
+  std::vector<WorkerId> contributors;
+  for (const WholePush& push : whole_) {
+    contributors.push_back(push.worker);
+    empty += push.empty ? 1 : 0;
+  }
+  if (!is_enough(empty)) return;
+  // The scheduler may refuse a short round that lacks pushes: it hears of each further one.
+  const Iteration round(clocks_.min_clock().value());
+  const Proposal proposal{round, clocks_.view(), contributors.size()};
+  if (proposal == proposed_) return;
+  proposed_ = proposal;
+  std::sort(contributors.begin(), contributors.end());
+  out.send(kScheduler,
+           encode({.body = msg::RoundClosed{round, std::move(contributors), proposal.view}}));
+}
+
+/// A worker without samples in the round reports that by an empty push. Of the others, all but the
+/// spare ones must have pushed.
+bool ApplyFirstPushes::is_enough(std::size_t empty) const {
+  const std::size_t live = clocks_.at_min_clock();
+  const std::size_t with_samples = live - std::min(live, empty);
+  if (with_samples == 0) return true;
+  const std::size_t enough =
+      round_contributors(with_samples, spare_) - (planted(Mutant::round_closed_too_early) ? 1 : 0);
+  return whole_.size() - empty >= enough;
+}
+
+bool ApplyFirstPushes::close(const msg::CloseRound& order) {
+  const auto is_known = [&](WorkerId worker) { return clocks_.find(worker) != nullptr; };
+  if (closing_ || order.round.value() != clocks_.min_clock().value() ||
+      !std::all_of(order.contributors.begin(), order.contributors.end(), is_known))
+    return false;
+  closing_ = Closing{order.round, order.contributors, {}};
+  for (const WorkerId worker : order.contributors)
+    if (!clocks_.is_whole(worker, order.round)) closing_->missing.insert(worker);
+  return true;
+}
+
+std::optional<WorkerId> ApplyFirstPushes::apply_closed(Outbox& out) {
+  if (!closing_ || !closing_->missing.empty()) return std::nullopt;
+  const Closing closed = *std::exchange(closing_, std::nullopt);
+  WorkerId last;  // the contributor that completed the round
+  for (const WholePush& push : std::exchange(whole_, {}))
+    if (closed.is_contributor(push.worker)) last = push.worker;
+  auto held = held_.take(closed.round);
+  advance_clocks(closed, out);
+  std::vector<Contribution> applied;
+  for (auto& push : held) {
+    if (closed.is_contributor(push.worker) || planted(Mutant::dropped_push_applied)) {
+      applied.push_back(std::move(push));
+    } else {
+      sink_.drop(push, out);
+    }
+  }
+  apply_round(std::move(applied), sink_, out);
+  return last;
+}
+
+void ApplyFirstPushes::advance_clocks(const Closing& closed, Outbox& out) {
+  std::vector<WorkerId> in_round;
+  for (const auto& [worker, participant] : clocks_.participants())
+    if (participant.live && participant.clock.value() == closed.round.value())
+      in_round.push_back(worker);
+  for (const WorkerId worker : in_round) {
+    clocks_.advance(worker);
+    if (!closed.is_contributor(worker))
+      out.emit({.kind = Event::Kind::push_dropped,
+                .worker = worker,
+                .iteration = closed.round,
+                .incarnation = clocks_.find(worker)->incarnation});
+    out.emit(
+        {.kind = Event::Kind::clock_moved, .worker = worker, .value = closed.round.value() + 1});
+  }
+}
+
+ApplyPolicy::Progress ApplyFirstPushes::fence(WorkerId worker) {
+  return {settle(worker), {}};
+}
+
+/// Drops the worker's held pushes, except a whole one of a closed round. Returns the number of its
+/// iterations that are finished, applied or dropped.
+Clock ApplyFirstPushes::settle(WorkerId worker) {
+  const auto& participant = *clocks_.find(worker);
+  const Clock clock = participant.clock;
+  bool dropped = false;
+  if (closing_ && participant.live && clock.value() == closing_->round.value()) {
+    dropped = !closing_->is_contributor(worker);
+    if (!dropped && closing_->missing.erase(worker) == 0) return clock + 1;
+    if (!dropped) std::erase(closing_->contributors, worker);
+  }
+  std::erase_if(whole_, [&](const WholePush& push) { return push.worker == worker; });
+  held_.forget(worker, Iteration(clock.value()), sink_);
+  return dropped ? clock + 1 : clock;
+}
+
+}  // namespace leeway

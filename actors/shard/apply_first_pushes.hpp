@@ -1,0 +1,67 @@
+#pragma once
+// ApplyFirstPushes: a round is one update of its first pushes; the others are dropped (backup).
+//
+// docs/staleness.md, "Rounds that do not wait". The open round is the one at min_clock. Its pushes
+// are held until the round is closed. The shard that leads proposes to close the round when enough
+// whole pushes are there. The scheduler decides, and orders all shards to close it in one sequence
+// with its orders about the membership. So all shards agree on the pushes of a round, and on the
+// workers that a fence came too late for.
+#include <set>
+
+#include "actors/shard/apply_policy.hpp"
+#include "actors/shard/round_buffer.hpp"
+
+namespace leeway {
+
+class ApplyFirstPushes final : public ApplyPolicy {
+ public:
+  /// A round does not wait for `spare` workers. `leads`: this shard proposes.
+  ApplyFirstPushes(std::uint32_t spare, bool leads, ClockTable& clocks, PushSink& sink)
+      : spare_(spare), leads_(leads), clocks_(clocks), sink_(sink) {}
+
+  std::optional<WorkerId> take(Contribution push, Outbox& out) override;
+  /// All shards have seen the same rounds closed, so they report different clocks only if one of
+  /// them lacks a push that belongs to a closed round.
+  Progress fence(WorkerId worker) override;
+  void remove(WorkerId worker) override { settle(worker); }
+  std::optional<WorkerId> release(WorkerId, Outbox& out) override { return apply_closed(out); }
+  void propose(Outbox& out) override;
+  bool close(const msg::CloseRound& order) override;
+  std::optional<WorkerId> apply_closed(Outbox& out) override;
+
+ private:
+  /// An iteration that a worker has pushed whole, in the open round.
+  struct WholePush {
+    WorkerId worker;
+    bool empty = false;
+  };
+  /// A round that is closed, while pushes of contributors are on their way.
+  struct Closing {
+    Iteration round;
+    std::vector<WorkerId> contributors;  // ascending
+    std::set<WorkerId> missing;          // contributors whose pushes are not whole here
+
+    bool is_contributor(WorkerId worker) const;
+  };
+  struct Proposal {
+    Iteration round{-1};
+    View view;
+    std::size_t contributors = 0;
+    bool operator==(const Proposal&) const = default;
+  };
+
+  bool is_enough(std::size_t empty) const;
+  void advance_clocks(const Closing& closed, Outbox& out);
+  Clock settle(WorkerId worker);
+
+  std::uint32_t spare_;
+  bool leads_;
+  ClockTable& clocks_;
+  PushSink& sink_;
+  RoundBuffer held_;
+  std::vector<WholePush> whole_;  // in order of arrival
+  std::optional<Closing> closing_;
+  Proposal proposed_;  // the latest
+};
+
+}  // namespace leeway

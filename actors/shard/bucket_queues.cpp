@@ -1,0 +1,36 @@
+#include "actors/shard/bucket_queues.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+
+namespace leeway {
+
+BucketQueues::BucketQueues(const std::shared_ptr<const Job>& job, ShardId shard) {
+  const Device device = job->devices.shard(shard.value());
+  for (const Bucket& bucket : job->layout->buckets(shard))
+    buckets_.push_back({std::make_unique<ParameterBucket>(job, bucket, device), nullptr});
+  LW_CHECK(!buckets_.empty(), shard);  // make_job refuses such a layout
+}
+
+bool BucketQueues::is_idle() const {
+  return std::all_of(buckets_.begin(), buckets_.end(),
+                     [](const Entry& entry) { return entry.parameters->is_idle(); });
+}
+
+void BucketQueues::run(std::uint32_t bucket, Outbox& out) {
+  Entry& entry = buckets_[bucket];
+  if (entry.running) return;
+  entry.running = entry.parameters->advance();
+  if (entry.running) out.compute(entry.running);
+}
+
+BucketQueues::Finished BucketQueues::finish(const Work& work) {
+  const auto entry = std::find_if(buckets_.begin(), buckets_.end(),
+                                  [&](const Entry& other) { return other.running.get() == &work; });
+  LW_CHECK(entry != buckets_.end(), "finished work of no bucket");
+  entry->running.reset();
+  return {static_cast<std::uint32_t>(entry - buckets_.begin()), entry->parameters->finish()};
+}
+
+}  // namespace leeway

@@ -1,0 +1,40 @@
+#pragma once
+// BucketQueues: the buckets of a shard, each with its queue and at most one update under way.
+#include <memory>
+#include <vector>
+
+#include "actors/shard/parameter_bucket.hpp"
+
+namespace leeway {
+
+class BucketQueues {
+ public:
+  BucketQueues(const std::shared_ptr<const Job>& job, ShardId shard);
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(buckets_.size()); }
+  /// True when nothing is queued or under way.
+  bool is_idle() const;
+
+  void enqueue(std::uint32_t bucket, ParameterBucket::Item item) {
+    buckets_[bucket].parameters->enqueue(std::move(item));
+  }
+  /// Runs a queue up to its next update and hands that to the host. Does nothing while an update of
+  /// the bucket is under way.
+  void run(std::uint32_t bucket, Outbox& out);
+
+  struct Finished {
+    std::uint32_t bucket;
+    AppliedUpdate applied;
+  };
+  /// The host has computed `work`. The caller then runs the bucket.
+  Finished finish(const Work& work);
+
+ private:
+  struct Entry {
+    std::unique_ptr<ParameterBucket> parameters;
+    std::shared_ptr<Work> running;
+  };
+  std::vector<Entry> buckets_;
+};
+
+}  // namespace leeway

@@ -1,0 +1,34 @@
+#include "actors/shard/pull_answers.hpp"
+
+#include <utility>
+
+#include "messages/envelope.hpp"
+
+namespace leeway {
+
+void PullAnswers::begin(WorkerId worker, Iteration iteration,
+                        std::span<const std::uint32_t> shard_buckets, Outbox& out) {
+  auto answer = std::make_shared<Answer>(
+      Answer{worker, clocks_.find(worker)->incarnation, {iteration, {}}, shard_buckets.size()});
+  for (const std::uint32_t bucket : shard_buckets) {
+    buckets_.enqueue(
+        bucket, ParameterBucket::Capture{[this, answer](const std::vector<BlockState>& states) {
+          for (const auto& state : states) answer->weights.blocks.push_back(state.describe());
+          if (--answer->missing == 0) complete_.push_back(answer);
+        }});
+  }
+  for (const std::uint32_t bucket : shard_buckets) buckets_.run(bucket, out);
+  send_complete(out);
+}
+
+void PullAnswers::send_complete(Outbox& out) {
+  while (!complete_.empty()) {
+    const auto answer = std::move(complete_.back());
+    complete_.pop_back();
+    if (clocks_.may_push(answer->worker, answer->incarnation))
+      out.send(address_of(answer->worker),
+               encode({.incarnation = answer->incarnation, .body = std::move(answer->weights)}));
+  }
+}
+
+}  // namespace leeway

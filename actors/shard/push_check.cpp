@@ -1,0 +1,48 @@
+#include "actors/shard/push_check.hpp"
+
+#include <limits>
+
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+Status validate_block(const msg::BlockData& data, const Block& expected) {
+  if (data.block != expected.id)
+    return Error{concat("expected block ", expected.id, ", found ", data.block)};
+  if (data.dtype != DType::f32 || data.shape.count() != expected.floats)
+    return Error{concat("block ", data.block, " must be ", expected.floats, " x f32, is ",
+                        data.shape, " x ", name_of(data.dtype))};
+  return {};
+}
+
+}  // namespace
+
+Status validate_push(const msg::Push& push, const StageShare::AtShard& share,
+                     const Layout& layout) {
+  if (push.bucket_count != share.buckets.size())
+    return Error{concat("bucket_count is ", push.bucket_count, ", this shard has ",
+                        share.buckets.size(), " buckets")};
+  if (push.kind == msg::Push::Kind::delta)
+    return Error{"deltas are not taken here, send gradients"};
+  if (!push.rows.empty()) return Error{"sparse pushes are not taken here, send all rows"};
+  if (push.kind == msg::Push::Kind::empty) {
+    if (push.samples == 0) return {};
+    return Error{concat("an empty push has ", push.samples, " samples; send 0")};
+  }
+  if (push.samples == 0 || push.weight <= 0)
+    return Error{"a gradient needs samples and a weight above 0"};
+  // The shard recovers the samples of a round from the weight.
+  if (push.weight > 1 || push.samples / push.weight > std::numeric_limits<std::uint32_t>::max())
+    return Error{concat("weight ", push.weight, " is not the share of ", push.samples,
+                        " samples in a round")};
+  const auto& blocks = share.buckets[push.bucket].blocks;
+  if (push.blocks.size() != blocks.size())
+    return Error{concat("bucket ", push.bucket, " has ", blocks.size(), " blocks, not ",
+                        push.blocks.size())};
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (auto valid = validate_block(push.blocks[i], layout.block(blocks[i])); !valid) return valid;
+  return {};
+}
+
+}  // namespace leeway

@@ -1,0 +1,22 @@
+#pragma once
+// PushSink: what an ApplyPolicy can do with the pushes that it has taken.
+#include <vector>
+
+#include "actors/outbox.hpp"
+#include "actors/shard/contribution.hpp"
+
+namespace leeway {
+
+class PushSink {
+ public:
+  virtual ~PushSink() = default;
+  /// Applies contributions to one bucket, in ascending order of their workers, as one update. An
+  /// empty push is acknowledged at once, any other when the update has been computed.
+  virtual void apply(std::vector<Contribution> contributions, Outbox& out) = 0;
+  /// Acknowledges a push that is not applied, so that its worker can forget it.
+  virtual void drop(const Contribution& contribution, Outbox& out) = 0;
+  /// Forgets the push of a worker that no longer waits for an acknowledgement.
+  virtual void forget(const Contribution& contribution) = 0;
+};
+
+}  // namespace leeway

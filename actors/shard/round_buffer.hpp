@@ -1,0 +1,27 @@
+#pragma once
+// RoundBuffer: pushes that wait for their round, and the update that a round becomes.
+#include <map>
+#include <vector>
+
+#include "actors/shard/push_sink.hpp"
+
+namespace leeway {
+
+class RoundBuffer {
+ public:
+  void add(Contribution push) { rounds_[push.iteration].push_back(std::move(push)); }
+  /// The pushes of a round, in order of arrival; the buffer forgets them.
+  std::vector<Contribution> take(Iteration round);
+  /// Applies all rounds below `clock`, one after the other.
+  void apply_below(Clock clock, PushSink& sink, Outbox& out);
+  /// Forgets the worker's pushes of one round.
+  void forget(WorkerId worker, Iteration round, PushSink& sink);
+
+ private:
+  std::map<Iteration, std::vector<Contribution>> rounds_;
+};
+
+/// Applies the pushes of one round: to each bucket one update, which sums them in worker order.
+void apply_round(std::vector<Contribution> pushes, PushSink& sink, Outbox& out);
+
+}  // namespace leeway

@@ -1,0 +1,132 @@
+// The scheduler's orders to a shard, and its reports.
+#include <utility>
+
+#include "actors/shard/shard.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+
+bool Shard::is_stale(View view, Outbox& out) {
+  if (clocks_.enter_view(view)) return false;
+  refuse(kScheduler, {}, msg::Refused::Reason::stale_view, {},
+         concat("view ", view, " is older than ", clocks_.view()), out);
+  return true;
+}
+
+void Shard::handle(const msg::Admit& admit, Outbox& out) {
+  if (is_stale(admit.view, out)) return;
+  if (share_of(admit.worker).buckets.empty())
+    return refuse_malformed(kScheduler, admit.iteration,
+                            concat("admit: worker ", admit.worker, " has no blocks here"), out);
+  const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
+  const Iteration first(at.value());
+  out.emit({.kind = Event::Kind::admitted, .worker = admit.worker, .iteration = first});
+  out.send(kScheduler, encode({.body = msg::Admitted{admit.worker, first, admit.view}}));
+  clocks_changed(admit.worker, out);
+}
+
+void Shard::handle(const msg::Raise& raise, Outbox& out) {
+  if (is_stale(raise.view, out)) return;
+  const auto* participant = clocks_.find(raise.worker);
+  if (participant && participant->buckets_accepted > 0)
+    return refuse_malformed(kScheduler, raise.iteration,
+                            concat("raise: worker ", raise.worker, " has begun to push"), out);
+  clocks_.raise(raise.worker, raise.iteration);
+  if (participant)
+    out.emit({.kind = Event::Kind::clock_moved,
+              .worker = raise.worker,
+              .value = participant->clock.value()});
+  clocks_changed(raise.worker, out);
+}
+
+void Shard::handle(const msg::Fence& fence, Outbox& out) {
+  if (is_stale(fence.view, out)) return;
+  clocks_.fence(fence.worker);
+  for (const auto& pull : gate_.withdraw(fence.worker))
+    refuse(address_of(fence.worker), clocks_.find(fence.worker)->incarnation,
+           msg::Refused::Reason::unknown_worker, pull.pull.iteration, "evicted", out);
+  ApplyPolicy::Progress progress;
+  if (clocks_.find(fence.worker)) progress = apply_->fence(fence.worker);
+  out.emit({.kind = Event::Kind::fenced,
+            .worker = fence.worker,
+            .value = progress.clock.value(),
+            .value2 = !progress.applied.empty()});
+  out.send(
+      kScheduler,
+      encode({.body = msg::Fenced{fence.worker, progress.clock, std::move(progress.applied)}}));
+  if (const auto mover = apply_->release(fence.worker, out)) return clocks_changed(*mover, out);
+  apply_->propose(out);
+}
+
+void Shard::handle(const msg::Remove& remove, Outbox& out) {
+  if (is_stale(remove.view, out)) return;
+  if (clocks_.find(remove.worker)) apply_->remove(remove.worker);
+  clocks_.remove(remove.worker);
+  gate_.withdraw(remove.worker);
+  out.emit({.kind = Event::Kind::removed, .worker = remove.worker});
+  apply_->release(remove.worker, out);
+  clocks_changed(remove.worker, out);
+}
+
+void Shard::handle(const msg::Bound& bound, Outbox& out) {
+  const std::int64_t least = job_->consistency->bound({});
+  const std::int64_t largest = job_->consistency->largest_bound();
+  if (least == largest || bound.staleness < least || bound.staleness > largest)
+    return refuse_malformed(kScheduler, bound.from,
+                            concat("bound: ", bound.staleness, " is not in the range of the plan"),
+                            out);
+  const Iteration from = gate_.announce(bound.from, bound.staleness);
+  out.emit({.kind = Event::Kind::bound_changed, .iteration = from, .value = bound.staleness});
+  release_pulls(std::nullopt, out);
+}
+
+void Shard::handle(const msg::CloseRound& order, Outbox& out) {
+  if (is_stale(order.view, out)) return;
+  if (!apply_->close(order))
+    return refuse_malformed(kScheduler, order.round,
+                            concat("close round: ", order.round, " is not open here"), out);
+  if (const auto mover = apply_->apply_closed(out)) clocks_changed(*mover, out);
+}
+
+// ---- the end, and reports ----
+
+void Shard::handle(const msg::Finish&, Outbox& out) {
+  if (finishing_) return;
+  finishing_ = true;
+  apply_->finish(out);
+  finish_if_drained(out);
+}
+
+void Shard::finish_if_drained(Outbox& out) {
+  if (!finishing_ || finished_ || !buckets_.is_idle()) return;
+  finished_ = true;
+  report(out);
+  snapshots_.send_final(out);
+}
+
+void Shard::report(Outbox& out) {
+  const std::uint64_t events =
+      report_.pulls + report_.pushes + report_.refused + malformed() + gate_.parked();
+  if (events == reported_events_ && !finished_) return;
+  reported_events_ = events;
+  report_.min_clock = clocks_.min_clock();
+  report_.max_clock = clocks_.max_clock();
+  report_.max_clock_gap = clocks_.max_clock_gap();
+  report_.parked_now = static_cast<std::uint32_t>(gate_.parked());
+  report_.malformed = malformed();
+  report_.waits = gate_.waits().all();
+  out.send(kMonitor, encode({.body = report_}));
+}
+
+void Shard::refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason,
+                   Iteration iteration, std::string text, Outbox& out) {
+  ++report_.refused;
+  out.emit({.kind = Event::Kind::refused,
+            .worker = WorkerId(to.index),
+            .iteration = iteration,
+            .value = static_cast<std::int64_t>(reason)});
+  out.send(to, encode({.incarnation = incarnation,
+                       .body = msg::Refused{reason, std::move(text), iteration}}));
+}
+
+}  // namespace leeway

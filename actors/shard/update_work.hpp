@@ -1,0 +1,62 @@
+#pragma once
+// UpdateWork: one update of all blocks of a bucket, by the mean gradient over pipelines.
+#include <memory>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "actors/outbox.hpp"
+#include "actors/shard/block_state.hpp"
+#include "actors/shard/contribution.hpp"
+
+namespace leeway {
+
+/// The contributions that an update has applied. `version_lags` has for each the number of versions
+/// between the weights that the gradient was computed on and those that it was applied to, the
+/// largest over the bucket's blocks.
+struct AppliedUpdate {
+  std::vector<Contribution> contributions;
+  std::vector<std::int64_t> version_lags;
+};
+
+/// Each part of the work updates one block.
+class UpdateWork final : public Work {
+ public:
+  /// Updates `live`, and `shadow` unless it is null. The contributions are in ascending order of
+  /// their workers, and none is empty.
+  UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor> on,
+             std::vector<BlockState>* live, std::vector<BlockState>* shadow,
+             std::vector<Contribution> contributions);
+
+  int parts() const override { return static_cast<int>(live_->size()); }
+  Cost cost(int part) const override;
+  void run(int part) override;
+
+  AppliedUpdate release() { return {std::move(contributions_), std::move(lags_)}; }
+
+ private:
+  /// The contributions of the stages of one pipeline: gradients of the same samples.
+  struct Share {
+    WorkerId lead;
+    std::size_t begin, end;  // of contributions_
+    std::int64_t samples;
+  };
+  Blob sum(const Share& share, std::size_t index) const;
+  Blob mean_gradient(std::size_t index) const;
+  void add(Blob& to, const Blob& gradient, float scale, bool first, std::size_t index) const;
+  void count(BlockState& state) const;
+  void apply(BlockState& state, const float* gradient) const;
+
+  std::shared_ptr<const Job> job_;
+  std::shared_ptr<Executor> on_;
+  std::vector<BlockState>* live_;
+  std::vector<BlockState>* shadow_;
+  std::vector<Contribution> contributions_;
+  std::vector<Share> shares_;
+  std::vector<std::int64_t> lags_;
+  std::int64_t samples_ = 0;  // of all pipelines
+  std::int64_t counted_ = 0;  // of these, the samples that count as trained
+  double portion_ = 1;        // of a lone pipeline's gradient, the part that is here
+  double weight_ = 0;
+};
+
+}  // namespace leeway

@@ -1,0 +1,27 @@
+#include "actors/shard/updates.hpp"
+
+#include <utility>
+
+namespace leeway {
+
+void Updates::apply(std::vector<Contribution> contributions, Outbox& out) {
+  const std::uint32_t bucket = contributions.front().shard_bucket;
+  ParameterBucket::Update update;
+  update.also_shadow = snapshots_.fork_before(bucket, contributions.front().iteration);
+  for (auto& contribution : contributions) {
+    if (contribution.is_empty()) {
+      acknowledgements_.applied(contribution, out);
+    } else {
+      update.contributions.push_back(std::move(contribution));
+    }
+  }
+  if (!update.contributions.empty()) buckets_.enqueue(bucket, std::move(update));
+  buckets_.run(bucket, out);
+}
+
+void Updates::drop(const Contribution& push, Outbox& out) {
+  acknowledgements_.forget(push);
+  acknowledgements_.repeated(push, out);
+}
+
+}  // namespace leeway

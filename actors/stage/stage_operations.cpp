@@ -1,0 +1,231 @@
+// The operations of a Stage.
+#include <algorithm>
+#include <utility>
+
+#include "actors/stage/stage.hpp"
+#include "core/mutant.hpp"
+
+namespace leeway {
+
+using pipeline::OpKind;
+
+void Stage::pull_versions(Outbox& out) {
+  if (!std::exchange(may_pull_, false)) return;
+  for (const auto& reading : progress_.readings()) {
+    if (progress_.is_past_end(reading.first) || reading.first >= progress_.announced()) return;
+    // The staleness bound of the last iteration that reads them also holds for the earlier ones.
+    Iteration pulled = reading.last;
+    if (planted(Mutant::pulled_too_early)) pulled = reading.first;
+    Clock own = progress_.clock_of(reading.version);
+    if (planted(Mutant::own_updates_left_out))
+      own = progress_.clock_of(std::max<std::int64_t>(reading.version - 1, 0));
+    weights_.pull(reading.version, pulled, own, out);
+  }
+}
+
+bool Stage::step(Outbox& out) {
+  const Op op = progress_.op();
+  const Iteration iteration = progress_.iteration_of(op);
+  if (progress_.is_past_end(iteration)) {
+    if (progress_.is_complete()) return false;
+    progress_.advance();  // of an iteration that does not come
+    return true;
+  }
+  const auto found = iterations_.find(iteration);
+  if (found == iterations_.end())
+    return wait_for(position_.is_first() ? StageWait::none : StageWait::previous, out);
+  StageIteration& of = found->second;
+  if (op.kind == OpKind::update) {
+    // An iteration without samples also begins only when the staleness rule allows.
+    if (of.leased.samples() == 0 && !weights_.find(op.version - 1, out.now()))
+      return wait_for(StageWait::weights, out);
+    progress_.advance();
+    begin(iteration, of, out);
+    update(op, of, out);
+    return true;
+  }
+  if (of.size_of(op.micro_batch) == 0) {
+    progress_.advance();
+    return true;
+  }
+  return op.kind == OpKind::forward ? start_forward(op, of, out) : start_backward(op, of, out);
+}
+
+bool Stage::wait_for(StageWait what, Outbox& out) {
+  waits_.wait_for(what, out.now(), report_);
+  return false;
+}
+
+void Stage::begin(Iteration iteration, StageIteration& of, Outbox& out) {
+  if (std::exchange(of.begun, true)) return;
+  out.emit({.kind = Event::Kind::step_started,
+            .worker = id_,
+            .iteration = iteration,
+            .value = of.leased.samples()});
+  fail_if_planned<plan::Throws>(iteration, "throws");
+}
+
+// ---- computing ----
+
+bool Stage::start_forward(const Op& op, StageIteration& of, Outbox& out) {
+  const MicroBatchKey key = key_of(op);
+  const Blob* activation = inputs_.activation(key);
+  if (position_.model_chunk(op.chunk) > 0 && !activation) return wait_for(StageWait::previous, out);
+  auto weights = weights_.find(op.version, out.now());
+  if (!weights) return wait_for(StageWait::weights, out);
+  ComputeWork::Task task{.operations = {}, .opens = !of.begun};
+  begin(std::get<Iteration>(key), of, out);
+  if (of.versions.empty()) of.versions = weights->versions();
+  const auto micro_batch = make_micro_batch(*job_, of.leased, op.micro_batch, of.micro_batches,
+                                            std::move(weights), weights_.pulled(op.version));
+  bool again = planted(Mutant::micro_batch_twice);  // not const: see planted()
+  again = again && !in_flight_.has(key);
+  in_flight_.add(key, micro_batch);
+  task.operations.push_back({op.kind, op.chunk, micro_batch, activation ? *activation : Blob()});
+  if (!again) inputs_.erase_activation(key);
+  compute(op, std::move(task), out);
+  if (again) progress_.repeat();
+  return true;
+}
+
+bool Stage::start_backward(const Op& op, StageIteration& of, Outbox& out) {
+  const MicroBatchKey key = key_of(op);
+  const std::uint32_t model_chunk = position_.model_chunk(op.chunk);
+  const bool inputs = pipeline::gives_input_gradient(op.kind);
+  Blob output_gradient;
+  if (inputs && model_chunk + 1 < position_.model_chunks()) {
+    // Also waits for an empty gradient, so that no stage runs ahead of later ones.
+    auto received = inputs_.take_gradient(key);
+    if (!received) return wait_for(StageWait::next, out);
+    if (position_.needs_output_gradient(model_chunk)) output_gradient = std::move(*received);
+  }
+  const auto& micro_batch = in_flight_.at(key);
+  if (const auto newest = weights_.newest();
+      planted(Mutant::backward_on_newer_weights) && newest && weights_.find(*newest, out.now())) {
+    micro_batch->weights = weights_.find(*newest, out.now());
+    micro_batch->pulled = weights_.pulled(*newest);
+  }
+  ComputeWork::Task task{
+      .operations = {}, .samples = of.leased.samples(), .micro_batches = of.micro_batches};
+  task.operations.push_back({op.kind, op.chunk, micro_batch, std::move(output_gradient)});
+  if (inputs) task.begins = of.count_backward(op.chunk);
+  if (pipeline::gives_weight_gradient(op.kind)) task.ends = of.count_summed(op.chunk);
+  task.releases = task.ends && !job_->stages->asynchronous();
+  compute(op, std::move(task), out);
+  return true;
+}
+
+void Stage::compute(const Op& op, ComputeWork::Task task, Outbox& out) {
+  progress_.advance();
+  working_on_ = op;
+  work_since_ = out.now();
+  report_.wait += work_since_ - idle_since_;
+  wait_for(StageWait::none, out);
+  work_ = std::make_shared<ComputeWork>(job_, id_, engine_, std::move(task));
+  out.compute(work_);
+}
+
+void Stage::on_part(Work& work, int part, Outbox& out) {
+  if (&work != work_.get()) return;  // of an earlier incarnation
+  const bool last = part + 1 == work_->parts();
+  if (given_up_) {
+    if (last) work_.reset();
+    return;
+  }
+  if (!work_->diverged_layer().empty()) {
+    const Iteration iteration = progress_.iteration_of(working_on_);
+    say_diverged({iteration, work_->result().loss, work_->diverged_layer()}, out);
+    give_up(iteration, out);
+    return advance(out);
+  }
+  push_layers(part, out);
+  if (!last) return;
+  finish_operation(out);
+  advance(out);
+}
+
+void Stage::push_layers(int part, Outbox& out) {
+  if (!work_->task().ends) return;
+  const Iteration iteration = progress_.iteration_of(working_on_);
+  const StageIteration& of = iterations_.at(iteration);
+  const PushedIteration pushed{iteration, of.leased.weight(),
+                               static_cast<std::uint32_t>(of.leased.samples()), of.leased.applied};
+  for (const int layer : work_->layers_of(part))
+    parameters_.push_layer(
+        pushed, layer, of.versions, [&](BlockId id) { return work_->take_gradient(id); }, out);
+  fail_if_planned<plan::Killed>(iteration, "is killed");
+}
+
+void Stage::finish_operation(Outbox& out) {
+  const auto work = std::move(work_);
+  const ComputeWork::Operation& done = work->last();
+  const MicroBatchKey key = key_of(working_on_);
+  const auto& [iteration, micro_batch, model_chunk] = key;
+  const std::int64_t samples = done.micro_batch->size();
+  const bool forward = done.kind == OpKind::forward;
+  const bool inputs = pipeline::gives_input_gradient(done.kind);
+  idle_since_ = out.now();
+  report_.compute += idle_since_ - work_since_;
+  Event event{.kind = Event::Kind::forward,
+              .worker = id_,
+              .iteration = iteration,
+              .value = working_on_.micro_batch,
+              .value2 = done.micro_batch->pulled.value(),
+              .chunk = model_chunk};
+  if (forward) out.emit(event);
+  if (inputs) {
+    event.kind = Event::Kind::backward_inputs;
+    out.emit(event);
+    if (model_chunk + 1 == position_.model_chunks())
+      iterations_.at(iteration).add(work->result(), samples);
+  }
+  if (!job_->cost_only)
+    report_.memory_bytes = std::max(
+        report_.memory_bytes, static_cast<std::uint64_t>(in_flight_.held_bytes(key, weights_)));
+  if (forward) sender_.send_activation(key, samples, work->take_output(), out);
+  if (inputs) sender_.send_gradient(key, samples, work->take_output(), trained(), out);
+  if (!pipeline::gives_weight_gradient(done.kind)) return;
+  event.kind = Event::Kind::backward_weights;
+  out.emit(event);
+  in_flight_.erase(key);
+}
+
+// ---- updates ----
+
+void Stage::update(const Op& op, StageIteration& of, Outbox& out) {
+  if (!progress_.count_update(op.chunk)) return;
+  const Iteration iteration = progress_.iteration_of(op);
+  if (of.leased.samples() == 0) parameters_.push_empty(iteration, out);
+  finish_iteration(iteration, of, out);
+}
+
+void Stage::finish_iteration(Iteration iteration, const StageIteration& of, Outbox& out) {
+  const std::int64_t samples = of.leased.samples();
+  out.emit({.kind = Event::Kind::step_finished,
+            .worker = id_,
+            .iteration = iteration,
+            .value = samples});
+  may_pull_ = true;
+  report_.clock = Clock(iteration.value() + 1);
+  report_.epoch = of.leased.epoch;
+  const Duration blocked = weights_.take_blocked();
+  if (samples > 0) {
+    ++report_.iterations;
+    ++spent_.iterations;
+    spent_.samples += static_cast<std::uint64_t>(samples);
+    spent_.waited += blocked;
+    spent_.computed += out.now() - iteration_since_ - blocked;
+  }
+  if (position_.is_last()) {
+    report_.samples += static_cast<std::uint64_t>(samples);
+    report_.correct += static_cast<std::uint64_t>(of.correct);
+    report_.loss_sum += of.loss_sum;
+  }
+  iteration_since_ = out.now();
+  inputs_.forget_below(iteration + 1);
+  weights_.forget_below(progress_.next_version());
+  iterations_.erase(iteration);
+  report(false, out);
+}
+
+}  // namespace leeway

@@ -1,0 +1,51 @@
+#include "actors/stage/stage_sender.hpp"
+
+#include <utility>
+
+namespace leeway {
+
+void StageSender::send(Address to, Body body, Outbox& out) const {
+  out.send(to, encode({.incarnation = incarnation_, .body = std::move(body)}));
+}
+
+void StageSender::send_mini_batch(Iteration iteration, const LeasedIteration& leased,
+                                  Outbox& out) const {
+  if (position_.is_last()) return;
+  send(position_.next(),
+       msg::MiniBatch{start_, iteration, leased.epoch, leased.begin, leased.end,
+                      leased.round_samples, leased.applied},
+       out);
+}
+
+void StageSender::send_no_more(Iteration iteration, Outbox& out) const {
+  if (!position_.is_last()) send(position_.next(), msg::NoMore{start_, iteration}, out);
+}
+
+void StageSender::send_given_up(Iteration iteration, Outbox& out) const {
+  if (!position_.is_first()) send(position_.previous(), msg::GivenUp{start_, iteration}, out);
+}
+
+void StageSender::send_activation(const MicroBatchKey& of, std::int64_t samples, Blob data,
+                                  Outbox& out) const {
+  const auto& [iteration, micro_batch, model_chunk] = of;
+  if (model_chunk + 1 == position_.model_chunks()) return;
+  msg::StageTensor tensor{DType::f32, position_.output_shape(model_chunk, samples),
+                          std::move(data)};
+  send(position_.owner_of(model_chunk + 1),
+       msg::Activation{start_, iteration, micro_batch, model_chunk + 1, std::move(tensor)}, out);
+}
+
+void StageSender::send_gradient(const MicroBatchKey& of, std::int64_t samples, Blob data,
+                                Clock trained, Outbox& out) const {
+  const auto& [iteration, micro_batch, model_chunk] = of;
+  if (model_chunk == 0) return;
+  msg::StageTensor tensor{DType::f32, Shape{0}, Blob::floats(0)};
+  if (position_.needs_output_gradient(model_chunk - 1))
+    tensor = {DType::f32, position_.input_shape(model_chunk, samples), std::move(data)};
+  send(position_.owner_of(model_chunk - 1),
+       msg::OutputGradient{start_, iteration, micro_batch, model_chunk - 1, std::move(tensor),
+                           trained},
+       out);
+}
+
+}  // namespace leeway

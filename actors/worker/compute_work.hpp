@@ -1,0 +1,101 @@
+#pragma once
+// ComputeWork: operations of one participant, done one after the other. A stage's work is one
+// operation of its schedule. A worker's work is a whole iteration: a forward and a backward for
+// each micro-batch.
+//
+// Its parts end where gradients are ready to push. If the last operation is the backward that
+// completes an iteration, each part ends with a layer whose gradients are complete; all earlier
+// operations belong to the first part.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "actors/outbox.hpp"
+#include "actors/worker/compute_engine.hpp"
+#include "policies/pipeline/table.hpp"
+
+namespace leeway {
+
+class ComputeWork final : public Work {
+ public:
+  struct Operation {
+    pipeline::OpKind kind{};  // not an update
+    int chunk = 0;
+    std::shared_ptr<MicroBatch> micro_batch;
+    Blob input;  // the activation, or the gradient of the output; can be empty
+  };
+  struct Task {
+    std::vector<Operation> operations;  // at least one
+    std::int64_t samples = 0;           // of the iteration
+    std::int64_t micro_batches = 1;     // of the iteration, those with samples
+    bool opens = false;                 // the first work of its iteration
+    bool begins = false;    // its first backward is the first to add gradients of its iteration
+    bool ends = false;      // its last operation is the last to do so
+    bool releases = false;  // its last operation is the last to read its weights
+  };
+  /// `engine` is null when the job only counts costs.
+  ComputeWork(std::shared_ptr<const Job> job, WorkerId worker,
+              std::shared_ptr<ComputeEngine> engine, Task task);
+
+  int parts() const override { return std::max(1, static_cast<int>(layers_.size())); }
+  Cost cost(int part) const override;
+  bool continues_iteration() const override { return !task_.opens; }
+  void run(int part) override;
+
+  const Task& task() const { return task_; }
+  const Operation& last() const { return task_.operations.back(); }
+
+  // After its first part:
+  /// The mean over the work's samples. Requires a backward for inputs in the last chunk.
+  const PassResult& result() const { return result_; }
+  /// The layer that caused a loss that is not finite; empty if the loss is finite. Otherwise the
+  /// participant must take no gradient, and result() has that loss.
+  const std::string& diverged_layer() const { return diverged_layer_; }
+
+  // After part `part`:
+  /// Layers whose gradients of the iteration that part completed.
+  std::vector<int> layers_of(int part) const;
+  /// Moves out the gradient of a block of these layers.
+  Blob take_gradient(BlockId block);
+
+  /// After the last part: what the neighbour reads; empty if it reads nothing.
+  Blob take_output() { return std::move(output_); }
+
+ private:
+  const StageShare& share() const { return job_->stages->share_of(worker_); }
+  const ModelChunk& range_of(const Operation& op) const {
+    return share().chunks[static_cast<std::size_t>(op.chunk)];
+  }
+  bool is_first(const Operation& op) const { return range_of(op).first == 0; }
+  bool is_last(const Operation& op) const { return range_of(op).end == job_->model->layers(); }
+  std::vector<int> completed_layers() const;
+  std::int64_t flops_of(const Operation& op) const;
+  void pretend(int part);
+  void compute(int part);
+  void forward(Operation& op);
+  /// The layers of one backward that `part` of `parts` covers.
+  void backward(Operation& op, int part, int parts);
+  void read_loss(const Operation& op);
+  void hand_over_gradients(int layer);
+  void release_weights(int layer);
+  template <class Visit>
+  void for_each_block(int layer, Visit visit) const;
+  /// Records how many bytes are held now, except `excluded` ones.
+  void note_held(MicroBatch& micro_batch, std::size_t excluded = 0);
+
+  std::shared_ptr<const Job> job_;
+  WorkerId worker_;
+  std::shared_ptr<ComputeEngine> engine_;
+  Task task_;
+  std::vector<int> layers_;  // per part: the layer that it completes, if backward is divided
+  std::int64_t loss_samples_ = 0;
+  bool summing_ = false;  // gradients of the iteration have been added
+  Blob output_;
+  PassResult result_;
+  std::string diverged_layer_;
+  std::vector<Blob> gradients_;  // by block: complete ones
+};
+
+}  // namespace leeway

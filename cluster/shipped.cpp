@@ -1,0 +1,210 @@
+#include "cluster/shipped.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr std::int64_t kChunkBytes = 1 << 20;
+/// Values that a checksum looks at, in either set: a fraction of a second.
+constexpr std::int64_t kCheckedValues = 4 << 20;
+
+/// Labels or targets of a sample.
+std::int64_t answers_of(const node::DataMark& mark) {
+  return mark.classes > 0 ? mark.labels : mark.targets;
+}
+
+/// Of a sample, targets or labels included.
+std::int64_t values_of(const node::DataMark& mark) {
+  return mark.shape.count() + answers_of(mark);
+}
+
+class Checksum {
+ public:
+  void add(const void* words, std::int64_t count) {
+    const auto* bytes = static_cast<const std::byte*>(words);
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, bytes + 4 * i, 4);
+      sum_ = (std::rotl(sum_, 23) ^ word) * 0x9e3779b97f4a7c15u;
+    }
+  }
+  std::uint64_t sum() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 1;
+};
+
+void check(const Dataset& data, const node::DataMark& mark, Checksum& checksum) {
+  const std::int64_t most = std::max<std::int64_t>(2, kCheckedValues / values_of(mark));
+  const std::int64_t looked_at = std::min(data.size(), most);
+  std::vector<float> x(static_cast<std::size_t>(mark.shape.count()));
+  std::vector<float> targets(static_cast<std::size_t>(mark.targets));
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(mark.labels));
+  for (std::int64_t i = 0; i < looked_at; ++i) {
+    // Evenly, the first and the last among them.
+    const std::int64_t sample = looked_at == 1 ? 0 : i * (data.size() - 1) / (looked_at - 1);
+    data.gather({&sample, 1}, x.data(), labels.data(), targets.data());
+    checksum.add(x.data(), mark.shape.count());
+    if (mark.classes > 0) checksum.add(labels.data(), mark.labels);
+    checksum.add(targets.data(), mark.targets);
+  }
+}
+
+/// What all data sets of a mark have in common.
+class Marked : public Dataset {
+ public:
+  Marked(const node::DataMark& mark, bool test)
+      : mark_(mark), size_(test ? mark.test_samples : mark.train_samples) {}
+  std::int64_t size() const override { return size_; }
+  Shape sample_shape() const override { return mark_.shape; }
+  int classes() const override { return static_cast<int>(mark_.classes); }
+  std::int64_t label_count() const override { return mark_.labels; }
+  std::int64_t target_count() const override { return mark_.targets; }
+  float background() const override { return mark_.background; }
+  void gather(std::span<const std::int64_t>, float*, std::int32_t*, float*) const override {
+    LW_CHECK(false, "has no contents");
+  }
+
+ protected:
+  const node::DataMark mark_;
+  const std::int64_t size_;
+};
+
+}  // namespace
+
+node::DataMark mark_of(const TrainTest& data) {
+  node::DataMark mark;
+  mark.train_samples = data.train->size();
+  mark.test_samples = data.test->size();
+  mark.shape = data.train->sample_shape();
+  mark.classes = static_cast<std::uint32_t>(data.train->classes());
+  mark.targets = data.train->target_count();
+  mark.labels = data.train->label_count();
+  mark.background = data.train->background();
+  Checksum checksum;
+  check(*data.train, mark, checksum);
+  check(*data.test, mark, checksum);
+  mark.checksum = checksum.sum();
+  return mark;
+}
+
+TrainTest described(const node::DataMark& mark) {
+  return {std::make_shared<Marked>(mark, false), std::make_shared<Marked>(mark, true)};
+}
+
+std::int64_t samples_of_chunk(const node::DataMark& mark) {
+  return std::max<std::int64_t>(1, kChunkBytes / (4 * values_of(mark)));
+}
+
+node::Chunk chunk_of(const TrainTest& data, const node::DataMark& mark, bool test,
+                     std::int64_t first) {
+  const Dataset& set = test ? *data.test : *data.train;
+  const std::int64_t count = std::min(samples_of_chunk(mark), set.size() - first);
+  LW_CHECK(first >= 0 && count > 0, first, set.size());
+  std::vector<std::int64_t> samples(static_cast<std::size_t>(count));
+  std::iota(samples.begin(), samples.end(), first);
+  node::Chunk chunk{test, first, static_cast<std::uint32_t>(count),
+                    Blob::floats(count * mark.shape.count()),
+                    Blob::floats(count * answers_of(mark))};
+  set.gather(samples, chunk.x.mutable_floats(),
+             mark.classes > 0 ? reinterpret_cast<std::int32_t*>(chunk.y.mutable_data()) : nullptr,
+             mark.classes > 0 ? nullptr : chunk.y.mutable_floats());
+  return chunk;
+}
+
+class ShippedData::Pieces final : public Marked {
+ public:
+  using Marked::Marked;
+
+  Status add(const node::Chunk& chunk) {
+    const auto refuse = [&](const auto&... found) { return Error{concat("chunk: ", found...)}; };
+    if (chunk.first != samples_)
+      return refuse("begins with sample ", chunk.first, ", must begin with ", samples_);
+    const std::int64_t count = std::min(samples_of_chunk(mark_), size_ - samples_);
+    if (chunk.samples != count) return refuse("has ", chunk.samples, " samples, must have ", count);
+    const auto x_bytes = static_cast<std::size_t>(4 * count * mark_.shape.count());
+    const auto y_bytes = static_cast<std::size_t>(4 * count * answers_of(mark_));
+    if (chunk.x.size() != x_bytes || chunk.y.size() != y_bytes)
+      return refuse("has blobs of ", chunk.x.size(), " and ", chunk.y.size(), " bytes, must have ",
+                    x_bytes, " and ", y_bytes);
+    if (mark_.classes > 0) {
+      const auto* labels = reinterpret_cast<const std::int32_t*>(chunk.y.data());
+      for (std::int64_t i = 0; i < count * mark_.labels; ++i)
+        if (labels[i] < 0 || labels[i] >= classes())
+          return refuse("has the label ", labels[i], ", must be below ", classes());
+    }
+    pieces_.push_back({chunk.x, chunk.y});
+    samples_ += count;
+    return {};
+  }
+  std::int64_t samples() const { return samples_; }
+
+  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
+              float* targets) const override {
+    gather_labels(samples, labels, targets);
+    const std::int64_t piece = samples_of_chunk(mark_);
+    const std::int64_t values = mark_.shape.count();
+    for (const std::int64_t sample : samples)
+      x = std::copy_n(piece_of(sample).x.as_floats() + sample % piece * values, values, x);
+  }
+  void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
+                     float* targets) const override {
+    const std::int64_t piece = samples_of_chunk(mark_);
+    for (const std::int64_t sample : samples) {
+      const Blob& from = piece_of(sample).y;
+      const std::int64_t row = sample % piece;
+      if (mark_.classes > 0)
+        labels =
+            std::copy_n(reinterpret_cast<const std::int32_t*>(from.data()) + row * mark_.labels,
+                        mark_.labels, labels);
+      else
+        targets = std::copy_n(from.as_floats() + row * mark_.targets, mark_.targets, targets);
+    }
+  }
+
+ private:
+  struct Piece {
+    Blob x, y;
+  };
+  const Piece& piece_of(std::int64_t sample) const {
+    LW_CHECK(sample >= 0 && sample < samples_, sample, samples_);
+    return pieces_[static_cast<std::size_t>(sample / samples_of_chunk(mark_))];
+  }
+  std::vector<Piece> pieces_;
+  std::int64_t samples_ = 0;
+};
+
+ShippedData::ShippedData(const node::DataMark& mark)
+    : mark_(mark),
+      train_(std::make_shared<Pieces>(mark, false)),
+      test_(std::make_shared<Pieces>(mark, true)) {}
+ShippedData::~ShippedData() = default;
+
+Status ShippedData::add(const node::Chunk& chunk) {
+  return (chunk.test ? test_ : train_)->add(chunk);
+}
+
+std::int64_t ShippedData::samples() const {
+  return train_->samples() + test_->samples();
+}
+
+bool ShippedData::complete() const {
+  return samples() == mark_.train_samples + mark_.test_samples;
+}
+
+Expected<TrainTest> ShippedData::take() {
+  LW_CHECK(complete(), samples());
+  TrainTest data{train_, test_};
+  if (mark_of(data).checksum != mark_.checksum)
+    return Error{"the data that arrived is not the data that was announced; try again"};
+  return data;
+}
+
+}  // namespace leeway

@@ -1,0 +1,9 @@
+#pragma once
+// All that a scenario program includes: Scenario and run(), the functions that describe a run,
+// whole models, results, and what a program needs for data and layers of its own.
+#include "core/rng.hpp"
+#include "models/datasets/table.hpp"
+#include "models/layer.hpp"
+#include "runtime/models.hpp"
+#include "runtime/sample.hpp"
+#include "runtime/scenario.hpp"

@@ -1,0 +1,20 @@
+#pragma once
+// Names that an earlier version gave to settings: still read, with a note of the present name.
+#include <string_view>
+
+namespace leeway::plan {
+
+struct OldName {
+  std::string_view old_name, name;
+};
+
+/// Keys of a plan file.
+inline constexpr OldName kOldKeys[] = {
+    {"schedule", "lr_schedule"},
+    {"chunk", "lease_size"},
+};
+inline constexpr OldName kOldFlags[] = {
+    {"--chunk", "--lease-size"},
+};
+
+}  // namespace leeway::plan

@@ -1,0 +1,139 @@
+#include "plan/settings.hpp"
+
+#include <capnp/message.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "plan.capnp.h"
+#include "plan/schema_text.hpp"
+
+namespace leeway::plan {
+namespace {
+
+using capnp::DynamicStruct;
+using capnp::StructSchema;
+
+// Annotations of plan.capnp.
+constexpr std::uint64_t kHelp = 0xc3f1a7d2905be681;
+constexpr std::uint64_t kFlag = 0xdb20e4f7c61a9835;
+constexpr std::uint64_t kValues = 0x96d8b35f0ce7142a;
+
+/// Empty without such an annotation.
+template <class Declaration>
+std::string annotation(const Declaration& of, std::uint64_t id) {
+  for (const auto annotation : of.getProto().getAnnotations())
+    if (annotation.getId() == id) return annotation.getValue().getText().cStr();
+  return "";
+}
+
+/// Walks through the schema, and fills in a plan to see the defaults.
+class Reader {
+ public:
+  std::vector<Setting> settings;
+  std::map<std::string, std::vector<std::string>, std::less<>> choices;
+
+  void read(DynamicStruct::Builder in, const std::string& key) {
+    const StructSchema schema = in.getSchema();
+    if (std::find(open_.begin(), open_.end(), schema) != open_.end()) return;  // layers in layers
+    open_.push_back(schema);
+    for (const auto field : schema.getFields())
+      read_field(in, field, key + (key.empty() ? "" : ".") + name_of(field));
+    for (const auto arm : schema.getUnionFields()) choices[key].push_back(name_of(arm));
+    open_.pop_back();
+  }
+
+ private:
+  void read_field(DynamicStruct::Builder in, StructSchema::Field field, const std::string& key) {
+    const std::size_t at = settings.size();
+    settings.push_back(
+        {key, "", annotation(field, kFlag), annotation(field, kHelp), annotation(field, kValues)});
+    const capnp::Type type = field.getType();
+    in.clear(field);  // selects the arm of a union
+    if (type.isStruct()) {
+      read(in.init(field).as<DynamicStruct>(), key);
+    } else if (type.isList() && type.asList().getElementType().isStruct()) {
+      read(in.init(field, 1).as<capnp::DynamicList>()[0].as<DynamicStruct>(), key + "[]");
+    } else if (!type.isVoid()) {
+      settings[at].default_value = to_tree(in.get(field).asReader()).dump();
+    }
+    if (type.isEnum()) read_values(type.asEnum(), key);
+  }
+
+  /// A row for each value, where the enum appears first.
+  void read_values(capnp::EnumSchema schema, const std::string& key) {
+    const bool first = enums_.insert(schema.getProto().getId()).second;
+    for (const auto value : schema.getEnumerants()) {
+      choices[key].push_back(name_of(value));
+      if (first)
+        settings.push_back(
+            {concat(key, " = \"", name_of(value), '"'), "", "", annotation(value, kHelp), ""});
+    }
+  }
+
+  std::set<std::uint64_t> enums_;
+  std::vector<StructSchema> open_;
+};
+
+const Reader& schema() {
+  static const Reader reader = [] {
+    Reader out;
+    capnp::MallocMessageBuilder message;
+    out.read(message.initRoot<plan_schema::Plan>(), "");
+    return out;
+  }();
+  return reader;
+}
+
+}  // namespace
+
+const std::vector<Setting>& settings() {
+  return schema().settings;
+}
+
+const Setting* find_setting(std::string_view key) {
+  for (const auto& setting : settings())
+    if (setting.key == key) return &setting;
+  return nullptr;
+}
+
+const Setting& setting(std::string_view key) {
+  const Setting* const found = find_setting(key);
+  LW_CHECK(found, key);
+  return *found;
+}
+
+std::string help_of_flag(const Setting& setting) {
+  std::string text = setting.help;
+  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  const auto arms = schema().choices.find(setting.key);
+  if (!setting.values.empty()) return text + ": " + setting.values;
+  return arms == schema().choices.end() ? text : text + ": " + join(arms->second, ", ");
+}
+
+std::vector<std::string> choices(std::string_view key) {
+  const auto found = schema().choices.find(key);
+  LW_CHECK(found != schema().choices.end(), key);
+  return found->second;
+}
+
+std::string settings_page() {
+  std::string page =
+      "# Settings of a plan\n\n"
+      "`leeway settings > docs/settings.md` writes this page from the annotations of\n"
+      "[plan.capnp](../plan/plan.capnp). `[]` stands for each item of a list.\n\n"
+      "| setting | default | flag | meaning |\n|---|---|---|---|\n";
+  const auto code = [](const std::string& text) { return text.empty() ? "" : '`' + text + '`'; };
+  for (const auto& setting : settings()) {
+    const std::string values = setting.values.empty() ? "" : "; the flag takes " + setting.values;
+    page += "| " + code(setting.key) + " | " + code(setting.default_value) + " | " +
+            code(setting.flag) + " | " + setting.help + values + " |\n";
+  }
+  return page;
+}
+
+}  // namespace leeway::plan

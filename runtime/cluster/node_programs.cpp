@@ -1,0 +1,129 @@
+#include "runtime/cluster/node_programs.hpp"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "cluster/agent.hpp"
+#include "cluster/node_name.hpp"
+#include "core/text.hpp"
+#include "runtime/cluster/node_status.hpp"
+#include "runtime/flags/cluster.hpp"
+#include "runtime/flags/usage.hpp"
+#include "runtime/interrupt.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr unsigned kMostNodesHere = 64;
+
+struct NodeFlags {
+  std::string program;  // whose name stands before what is refused
+  std::string listen = "127.0.0.1:0";
+  std::string target;
+  unsigned count = 0;
+  bool json = false;
+  ClusterFlags links;
+};
+
+int refuse(const NodeFlags& flags, const std::string& text) {
+  std::cerr << flags.program << ": " << text << '\n';
+  return 2;
+}
+
+int run_agent(const NodeFlags& flags, const std::string& join) {
+  const auto where = parse_node(flags.listen);
+  if (!where) return refuse(flags, concat("--listen: ", where.error().text));
+  const auto links = read_links(flags.links);
+  if (!links) return refuse(flags, links.error().text);
+  if (const auto program = parse_node(join); !join.empty() && !program)
+    return refuse(flags, concat("PROGRAM: ", program.error().text));
+  const InterruptGuard guard;
+  AgentOptions options;
+  options.mesh = mesh_options(*links);
+  options.mesh.address = where->host;
+  options.mesh.port = where->port;
+  options.join = join;
+  options.say = [](const std::string& text) { std::cerr << "node: " << text << std::endl; };
+  auto agent = Agent::open(std::move(options));
+  if (!agent) return refuse(flags, agent.error().text);
+  const auto ended = (*agent)->run([&] { return guard.interrupted(); });
+  return ended ? 0 : refuse(flags, ended.error().text);
+}
+
+int up(const NodeFlags& flags) {
+  if (flags.count < 1 || flags.count > kMostNodesHere)
+    return refuse(
+        flags, concat("up: ", flags.count, " nodes are not allowed; give 1 to ", kMostNodesHere));
+  if (const auto links = read_links(flags.links); !links) return refuse(flags, links.error().text);
+  std::vector<std::string> arguments;
+  const auto pass_on = [&](const char* flag, const std::optional<std::string>& value) {
+    if (value) arguments.insert(arguments.end(), {flag, *value});
+  };
+  pass_on("--transport", flags.links.transport);
+  pass_on("--tls", flags.links.tls);
+  pass_on("--silence", flags.links.silence);
+  return run_up(flags.count, arguments);
+}
+
+}  // namespace
+
+std::string node_programs_help(const std::string& program) {
+  return concat("As part of a cluster, with this program's layers and data:\n  ", program,
+                " node --listen HOST:PORT   hosts workers and shards of programs\n  ", program,
+                " join PROGRAM:PORT         hosts workers that a running program misses\n"
+                "  (--help behind node or join lists their flags)\n\n"
+                "Exit codes: 0 ok, 1 the run failed, 2 bad usage, 130 interrupted.");
+}
+
+bool is_node_program(const std::string& word) {
+  return word == "node" || word == "join";
+}
+
+int run_node_program(int argc, char** argv) {
+  const std::string word = argv[1];
+  NodeFlags flags;
+  flags.program = std::filesystem::path(argv[0]).filename().string();
+  CLI::App app("", concat(flags.program, ' ', word));
+  app.formatter(help_formatter());
+  if (word == "node")
+    app.description(
+        "Hosts workers and shards of programs that are given --nodes, one after another.");
+  if (word == "join")
+    app.description("Offers itself to a program that is running, for workers that are missing.");
+  if (word == "up") app.description("Starts node agents on this host, and ends them on Ctrl-C.");
+  if (word == "status") app.description("Shows a job: nodes, actors, clocks, who waits for whom.");
+  if (word == "node" || word == "join")
+    app.add_option("--listen", flags.listen,
+                   "HOST:PORT, an address of this machine at which others reach this node; "
+                   "port 0: any");
+  if (word == "node") app.get_option("--listen")->required();
+  if (word == "join") app.get_option("--listen")->capture_default_str();
+  if (word == "join")
+    app.add_option("PROGRAM", flags.target, "HOST:PORT of the program, as it prints it")
+        ->required();
+  if (word == "status") {
+    app.add_option("NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
+    app.add_flag("--json", flags.json, "As JSON");
+  }
+  if (word == "up") app.add_option("N", flags.count, "How many")->required();
+  add_link_flags(app, flags.links, "Options");
+  app.footer(
+      word == "status" ? "Exit codes: 0 ok, 1 nobody answers there, 2 bad usage."
+      : word == "up"   ? "Exit codes: 0 ended by Ctrl-C, 1 not all nodes came up or none is left, "
+                         "2 bad usage."
+      : word == "join" ? "Exit codes: 0 ended with the job or by Ctrl-C, 2 bad usage, or not taken."
+                       : "Exit codes: 0 ended by Ctrl-C, 2 bad usage, or it cannot listen.");
+  try {
+    app.parse(argc - 1, argv + 1);
+  } catch (const CLI::ParseError& error) {
+    return answer(app, error, flags.program);
+  }
+  if (word == "up") return up(flags);
+  if (word == "node" || word == "join") return run_agent(flags, flags.target);
+  const auto links = read_links(flags.links);
+  if (!links) return refuse(flags, links.error().text);
+  return show_status(flags.target, *links, flags.json);
+}
+
+}  // namespace leeway

@@ -1,0 +1,325 @@
+#include "runtime/cluster/node_status.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "cluster/job_node.hpp"
+#include "cluster/node_name.hpp"
+#include "cluster/this_host.hpp"
+#include "core/text.hpp"
+#include "messages/node.hpp"
+#include "monitoring/format.hpp"
+
+namespace leeway {
+namespace {
+
+/// For a call and its answer together: of the process that was named, without which there is
+/// nothing to show, and of the others, all at once.
+constexpr Duration kFirstLimit = seconds(5);
+constexpr Duration kLimit = seconds(2);
+/// Between two looks, from which rates are had.
+constexpr auto kBetween = std::chrono::milliseconds(500);
+
+struct Seen {
+  node::Status status;
+  std::int64_t at = 0;
+};
+/// By the name of the process.
+using Gathered = std::map<std::string, Seen>;
+
+/// Asks processes what they know. Thread-safe.
+class Asker {
+ public:
+  static Expected<std::unique_ptr<Asker>> open(const ClusterOptions& options) {
+    std::unique_ptr<Asker> asker(new Asker);
+    MeshEvents events;
+    events.on_message = [it = asker.get()](PeerId peer, Address, Address to,
+                                           const Message& message) {
+      if (to == kHost) it->take(peer, message);
+    };
+    MeshOptions mesh = mesh_options(options);
+    mesh.address = "127.0.0.1";
+    auto opened = open_mesh(mesh, std::move(events));
+    if (!opened) return opened.error();
+    asker->mesh_ = std::move(*opened);
+    return asker;
+  }
+
+  Expected<Seen> ask(const std::string& name, Duration limit, const std::string& advice) {
+    const std::int64_t until = steady_ns() + limit.ns;
+    const auto where = parse_node(name);
+    if (!where) return where.error();
+    const auto peer = mesh_->connect(where->host, where->port, limit, advice);
+    if (!peer) return peer.error();
+    const std::int64_t asked_at = steady_ns();
+    mesh_->send(*peer, kHost, kHost, encode(NodeEnvelope{0, node::StatusRequest{}}));
+    std::unique_lock lock(mutex_);
+    const auto& seen = seen_[*peer];
+    const auto has_come = [&] { return seen.at >= asked_at; };
+    if (changed_.wait_for(lock, std::chrono::nanoseconds(until - steady_ns()), has_come))
+      return seen;
+    return Error{concat(name, ": no answer within ", limit.seconds(), " s; is it stopped?")};
+  }
+
+ private:
+  Asker() = default;
+  void take(PeerId peer, const Message& message) {
+    auto said = decode_node(message);
+    auto* const status = said ? std::get_if<node::Status>(&said->body) : nullptr;
+    if (!status) return;
+    std::lock_guard lock(mutex_);
+    seen_[peer] = {std::move(*status), steady_ns()};
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<PeerId, Seen> seen_;  // of each the last
+  std::unique_ptr<Mesh> mesh_;   // last: its threads use the above
+};
+
+struct Look {
+  node::Status asked;
+  Gathered all;  // with the one that was asked
+};
+
+/// The process at `name` and all that it names, these at once. Adds to `silent` those of which
+/// nothing is heard, and why; they are not asked again.
+Expected<Look> look(Asker& asker, const std::string& name,
+                    std::map<std::string, std::string>& silent) {
+  auto first =
+      asker.ask(name, kFirstLimit, "give the address of a node, or of a program that runs");
+  if (!first) return first.error();
+  Look found{first->status, {}};
+  found.all.emplace(first->status.name, std::move(*first));
+  std::map<std::string, std::future<Expected<Seen>>> others;
+  for (const auto& other : found.asked.nodes)
+    if (!other.empty() && !found.all.contains(other) && !silent.contains(other))
+      others.try_emplace(other, std::async(std::launch::async, [&asker, other] {
+                           return asker.ask(other, kLimit,
+                                            "it has ended, or cannot be reached from here");
+                         }));
+  for (auto& [other, answer] : others) {
+    auto seen = answer.get();
+    if (seen)
+      found.all.emplace(other, std::move(*seen));
+    else
+      silent.emplace(other, seen.error().text);
+  }
+  return found;
+}
+
+/// One table: columns as wide as they must be.
+class Rows {
+ public:
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  std::string text() const {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows_)
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        if (widths.size() <= i) widths.push_back(0);
+        widths[i] = std::max(widths[i], row[i].size());
+      }
+    std::ostringstream out;
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i + 1 < row.size(); ++i)
+        out << std::left << std::setw(static_cast<int>(widths[i]) + 2) << row[i];
+      out << row.back() << '\n';
+    }
+    return out.str();
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+struct Rates {
+  double out = 0, in = 0;  // bytes a second
+};
+
+Rates rates_of(const Gathered& before, const std::string& name, const Seen& now,
+               const node::Status::Link& link) {
+  const auto found = before.find(name);
+  if (found == before.end()) return {};
+  const double span = static_cast<double>(now.at - found->second.at) * 1e-9;
+  for (const auto& old : found->second.status.links)
+    if (old.node == link.node && link.bytes_out >= old.bytes_out && span > 0)
+      return {static_cast<double>(link.bytes_out - old.bytes_out) / span,
+              static_cast<double>(link.bytes_in - old.bytes_in) / span};
+  return {};
+}
+
+std::string megabytes(double bytes) {
+  return fixed(bytes / 1e6, 1);
+}
+
+std::string actors_text(const std::vector<Address>& actors) {
+  std::vector<std::string> texts;
+  for (const Address actor : actors) texts.push_back(concat(actor));
+  return join(texts, ", ");
+}
+
+std::string workers_text(const std::vector<std::uint32_t>& workers) {
+  std::vector<std::string> texts;
+  for (const std::uint32_t worker : workers) texts.push_back(concat("worker ", worker));
+  return join(texts, ", ");
+}
+
+/// The worker's clock, by the shard that has it lowest.
+std::map<WorkerId, std::int64_t> clocks_of(const Gathered& all) {
+  std::map<WorkerId, std::int64_t> clocks;
+  for (const auto& [name, seen] : all)
+    for (const auto& clock : seen.status.clocks) {
+      const auto known = clocks.try_emplace(clock.worker, clock.clock).first;
+      known->second = std::min(known->second, clock.clock);
+    }
+  return clocks;
+}
+
+std::string parked_text(const Gathered& all, WorkerId worker) {
+  for (const auto& [name, seen] : all)
+    for (const auto& parked : seen.status.parked)
+      if (parked.worker == worker)
+        return concat("parked at shard ", parked.shard, " with iteration ", parked.iteration,
+                      ", behind ", workers_text(parked.behind));
+  return {};
+}
+
+/// Of a stage the last operation, as "forward of micro-batch 3 of iteration 17"; by the node that
+/// has seen the latest.
+std::string did_text(const Gathered& all, WorkerId worker) {
+  const node::Status::Operation* last = nullptr;
+  for (const auto& [name, seen] : all)
+    for (const auto& did : seen.status.did)
+      if (did.worker == worker && (!last || did.iteration > last->iteration)) last = &did;
+  if (!last) return {};
+  // A backward in one piece ends with the gradients of the weights as well.
+  const auto kind = static_cast<Event::Kind>(last->kind);
+  const char* what = kind == Event::Kind::forward           ? "forward"
+                     : kind == Event::Kind::backward_inputs ? "backward for the inputs"
+                                                            : "backward";
+  return concat(what, " of micro-batch ", last->micro_batch, " of iteration ", last->iteration);
+}
+
+/// Which workers there are, where each is in the run, and for whom it waits.
+std::string workers_table(const Gathered& all, const node::Status& asked) {
+  const bool piped = asked.stages > 1;
+  Rows rows;
+  if (piped)
+    rows.add({"pipeline", "stage", "worker", "clock", "has done", ""});
+  else
+    rows.add({"worker", "clock", ""});
+  for (const auto& [worker, clock] : clocks_of(all)) {
+    std::vector<std::string> row;
+    if (piped) row = {concat(worker.value() / asked.stages), concat(worker.value() % asked.stages)};
+    row.push_back(concat(worker));
+    row.push_back(concat(clock));
+    if (piped) row.push_back(did_text(all, worker));
+    row.push_back(parked_text(all, worker));
+    rows.add(std::move(row));
+  }
+  return rows.text();
+}
+
+void print_table(const Gathered& before, const Gathered& all, const node::Status& asked) {
+  if (asked.job.empty()) {
+    std::cout << asked.name << ": Leeway " << asked.version << ", free\n";
+    return;
+  }
+  std::cout << "job " << asked.job << ", " << fixed(asked.seconds, 1) << " s\n\n";
+  Rows nodes;
+  nodes.add({"node", "listens on", "actors"});
+  for (std::uint32_t i = 0; i < asked.nodes.size(); ++i) {
+    const auto found = all.find(asked.nodes[i]);
+    nodes.add({concat(i), asked.nodes[i].empty() ? "-" : asked.nodes[i],
+               found == all.end() ? "does not answer" : actors_text(found->second.status.actors)});
+  }
+  Rows links;
+  links.add({"link", "state", "via", "MB out", "MB/s", "MB in", "MB/s", "waiting"});
+  for (const auto& [name, seen] : all)
+    for (const auto& link : seen.status.links) {
+      const Rates rates = rates_of(before, name, seen, link);
+      links.add({concat(seen.status.node, " - ", link.node), link.state,
+                 link.shared_memory ? "shm" : "tcp", megabytes(static_cast<double>(link.bytes_out)),
+                 megabytes(rates.out), megabytes(static_cast<double>(link.bytes_in)),
+                 megabytes(rates.in), concat(link.waiting)});
+    }
+  std::cout << nodes.text() << '\n' << workers_table(all, asked) << '\n' << links.text();
+}
+
+void print_json(const Gathered& before, const Gathered& all, const node::Status& asked) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"job", asked.job},
+            {"seconds", asked.seconds},
+            {"nodes", Json::array()},
+            {"workers", Json::array()},
+            {"links", Json::array()}};
+  for (std::uint32_t i = 0; i < asked.nodes.size(); ++i) {
+    const auto found = all.find(asked.nodes[i]);
+    Json node{{"node", i}, {"name", asked.nodes[i]}, {"answers", found != all.end()}};
+    node["actors"] = Json::array();
+    if (found != all.end())
+      for (const Address actor : found->second.status.actors)
+        node["actors"].push_back(concat(actor));
+    json["nodes"].push_back(std::move(node));
+  }
+  for (const auto& [worker, clock] : clocks_of(all)) {
+    Json row{{"worker", worker.value()}};
+    if (asked.stages > 1) {
+      row["pipeline"] = worker.value() / asked.stages;
+      row["stage"] = worker.value() % asked.stages;
+      row["did"] = did_text(all, worker);
+    }
+    row["clock"] = clock;
+    row["waits"] = parked_text(all, worker);
+    json["workers"].push_back(std::move(row));
+  }
+  for (const auto& [name, seen] : all)
+    for (const auto& link : seen.status.links) {
+      const Rates rates = rates_of(before, name, seen, link);
+      json["links"].push_back({{"from", seen.status.node},
+                               {"to", link.node},
+                               {"state", link.state},
+                               {"shared_memory", link.shared_memory},
+                               {"messages_out", link.messages_out},
+                               {"messages_in", link.messages_in},
+                               {"bytes_out", link.bytes_out},
+                               {"bytes_in", link.bytes_in},
+                               {"bytes_out_per_second", rates.out},
+                               {"bytes_in_per_second", rates.in},
+                               {"waiting", link.waiting}});
+    }
+  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace
+
+int show_status(const std::string& name, const ClusterOptions& options, bool json) {
+  const auto complain = [](const std::string& text, int code) {
+    std::cerr << "leeway: " << text << std::endl;
+    return code;
+  };
+  if (const auto where = parse_node(name); !where) return complain(where.error().text, 2);
+  auto asker = Asker::open(options);
+  if (!asker) return complain(asker.error().text, 2);
+  std::map<std::string, std::string> silent;
+  const auto before = look(**asker, name, silent);
+  if (!before) return complain(before.error().text, 1);
+  for (const auto& [node, why] : silent) complain(why, 1);
+  std::this_thread::sleep_for(kBetween);
+  const auto now = look(**asker, name, silent);
+  if (!now) return complain(now.error().text, 1);
+  (json ? print_json : print_table)(before->all, now->all, now->asked);
+  return 0;
+}
+
+}  // namespace leeway

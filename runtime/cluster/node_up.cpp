@@ -1,0 +1,162 @@
+// `leeway up`: several node agents on this host.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <utility>
+
+#include "core/text.hpp"
+#include "runtime/cluster/node_programs.hpp"
+#include "runtime/interrupt.hpp"
+
+namespace leeway {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr auto kListenLimit = std::chrono::seconds(10);
+/// More than an agent takes to let its workers stop.
+constexpr auto kEndLimit = std::chrono::seconds(13);
+
+/// One agent, whose lines come through a pipe.
+struct Child {
+  pid_t pid = -1;
+  int pipe = -1;
+  std::string line;  // that has not ended yet
+  std::string name;  // where it listens, once it has said so
+};
+
+Child start(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"leeway", "node", "--listen", "127.0.0.1:0"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    // Ctrl-C at the terminal is for the parent, which asks its children to end; without a parent
+    // they end at once.
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || dup2(ends[1], STDERR_FILENO) < 0) _exit(126);
+    execv("/proc/self/exe", argv.data());
+    _exit(127);
+  }
+  close(ends[1]);
+  if (pid < 0) {
+    close(ends[0]);
+    return {};
+  }
+  return {pid, ends[0], {}, {}};
+}
+
+/// Reads what there is, and passes on whole lines. False when the child has ended.
+bool relay(Child& child, std::size_t number) {
+  constexpr std::string_view kListening = "node: listening on ";
+  char buffer[4096];
+  const ssize_t count = read(child.pipe, buffer, sizeof buffer);
+  if (count <= 0) return false;
+  child.line.append(buffer, static_cast<std::size_t>(count));
+  for (std::size_t end; (end = child.line.find('\n')) != std::string::npos;) {
+    const std::string line = child.line.substr(0, end);
+    child.line.erase(0, end + 1);
+    if (line.starts_with(kListening)) child.name = line.substr(kListening.size());
+    std::cerr << "node " << number << (line.starts_with("node: ") ? line.substr(4) : ": " + line)
+              << std::endl;
+  }
+  return true;
+}
+
+/// "has ended", or how it came to it.
+std::string end_text(int status) {
+  if (WIFSIGNALED(status))
+    return concat("was killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
+                  ")");
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+    return concat("has ended with exit code ", WEXITSTATUS(status));
+  return "has ended";
+}
+
+std::string nodes_of(const std::vector<Child>& children) {
+  std::vector<std::string> names;
+  for (const Child& child : children)
+    if (child.pipe >= 0 && !child.name.empty()) names.push_back(child.name);
+  return join(names, ",");
+}
+
+/// Waits a little for lines of any of them, and returns how many live.
+std::size_t relay_all(std::vector<Child>& children) {
+  std::vector<pollfd> polled;
+  for (const Child& child : children) polled.push_back({child.pipe, POLLIN, 0});
+  ::poll(polled.data(), polled.size(), 50);
+  std::size_t living = 0;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    Child& child = children[i];
+    if (child.pipe < 0) continue;
+    ++living;
+    if (polled[i].revents == 0 || relay(child, i + 1)) continue;
+    close(std::exchange(child.pipe, -1));
+    int status = 0;
+    waitpid(child.pid, &status, 0);
+    std::cerr << "node " << i + 1 << (child.name.empty() ? "" : concat(" (", child.name, ")"))
+              << ' ' << end_text(status) << std::endl;
+    --living;
+  }
+  return living;
+}
+
+void signal_all(const std::vector<Child>& children, int signal) {
+  for (const Child& child : children)
+    if (child.pipe >= 0) kill(child.pid, signal);
+}
+
+}  // namespace
+
+int run_up(unsigned count, const std::vector<std::string>& arguments) {
+  const InterruptGuard guard;
+  std::vector<Child> children;
+  for (unsigned i = 0; i < count; ++i) children.push_back(start(arguments));
+  const auto listening = [&] {
+    for (const Child& child : children)
+      if (child.name.empty()) return false;
+    return true;
+  };
+  const auto until = SteadyClock::now() + kListenLimit;
+  while (!listening() && relay_all(children) == count && !guard.interrupted() &&
+         SteadyClock::now() < until) {
+  }
+  const bool well = listening();
+  if (well)
+    std::cout << "Run a scenario on them, in another terminal, with\n\n  --nodes "
+              << nodes_of(children) << "\n\nCtrl-C ends them." << std::endl;
+  else if (!guard.interrupted())
+    std::cerr << "leeway: not all nodes listen; see what they say above\n";
+  std::size_t living = count;
+  while (well && !guard.interrupted() && living > 0) {
+    const std::size_t before = std::exchange(living, relay_all(children));
+    if (living == before || guard.interrupted()) continue;
+    if (living > 0)
+      std::cerr << "leeway: the other nodes go on: --nodes " << nodes_of(children) << std::endl;
+    else
+      std::cerr << "leeway: no node is left" << std::endl;
+  }
+  signal_all(children, SIGINT);
+  const auto end = SteadyClock::now() + kEndLimit;
+  while (relay_all(children) > 0 && SteadyClock::now() < end) {
+  }
+  signal_all(children, SIGKILL);
+  while (relay_all(children) > 0) {
+  }
+  return well && living > 0 ? 0 : 1;
+}
+
+}  // namespace leeway

@@ -1,0 +1,98 @@
+#include "runtime/cluster/options.hpp"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "cluster/node_name.hpp"
+#include "cluster/probe.hpp"
+#include "core/text.hpp"
+#include "core/text_reader.hpp"
+
+namespace leeway {
+
+Expected<std::vector<std::string>> parse_nodes(const std::string& text) {
+  std::vector<std::string> nodes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string name(trimmed(std::string_view(text).substr(begin, end - begin)));
+    if (const auto node = parse_node(name); !node) return node.error();
+    nodes.push_back(name);
+    begin = end + 1;
+  }
+  return nodes;
+}
+
+Expected<std::vector<std::string>> nodes_from_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return Error{concat(path, ": is a folder; give a file with a node on each line")};
+  std::ifstream in(path);
+  if (!in) return Error{concat(path, ": cannot be read; give a file with a node on each line")};
+  std::vector<std::string> nodes;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const std::string name(trimmed(std::string_view(line).substr(0, line.find('#'))));
+    if (name.empty()) continue;
+    if (const auto node = parse_node(name); !node)
+      return Error{concat(path, ':', number, ": ", node.error().text)};
+    nodes.push_back(name);
+  }
+  if (nodes.empty()) return Error{concat(path, ": names no node; write one on each line")};
+  return nodes;
+}
+
+Expected<Transport> parse_transport(const std::string& text) {
+  if (text == "auto") return Transport::automatic;
+  if (text == "tcp") return Transport::tcp;
+  if (text == "shm") return Transport::shared_memory;
+  return Error{concat("--transport: \"", text, "\" is not known; give auto, tcp or shm")};
+}
+
+Expected<Duration> parse_silence(const std::string& text) {
+  TextReader in(text);
+  const double time = in.time();
+  in.expect_end();
+  if (!in.problem().empty() || !(time >= 0.05 && time <= 600))
+    return Error{concat("--silence: \"", text, "\" is not allowed; give 50ms to 600s, as in 2s")};
+  return nanoseconds(static_cast<std::int64_t>(time * 1e9));
+}
+
+Expected<std::uint16_t> parse_port(const std::string& text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || stop != end)
+    return Error{
+        concat("--port: \"", text, "\" is not a port; give 1 to 65535, or 0 for any that is free")};
+  return port;
+}
+
+Status check_nodes(const ClusterOptions& options) {
+  std::set<std::string> names;
+  for (const std::string& name : options.nodes) {
+    const auto node = parse_node(name);
+    if (!node) return node.error();
+    if (!names.insert(name).second)
+      return Error{concat("node ", name, " is named twice; name each once")};
+    if (options.tls.empty() && !cluster::is_loopback(node->host))
+      return Error{
+          concat("node ", name,
+                 " is not at a loopback address, and plain connections are for those "
+                 "alone; give --tls DIR, a folder of `leeway cert`, here and to the node")};
+  }
+  return {};
+}
+
+MeshOptions mesh_options(const ClusterOptions& options) {
+  MeshOptions mesh;
+  mesh.address = options.tls.empty() ? "127.0.0.1" : "0.0.0.0";
+  mesh.port = options.port;
+  mesh.tls = options.tls;
+  mesh.silence = options.silence;
+  mesh.transport = options.transport;
+  return mesh;
+}
+
+}  // namespace leeway

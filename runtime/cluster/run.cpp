@@ -1,0 +1,80 @@
+#include "runtime/cluster/run.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cluster/agent.hpp"
+#include "cluster/this_host.hpp"
+#include "core/text.hpp"
+#include "runtime/attend.hpp"
+
+namespace leeway {
+namespace {
+
+std::string this_program(const Plan& plan) {
+  const std::string host = host_name();
+  return concat(plan.name, " (process ", getpid(), " on ", host.empty() ? "?" : host, ")");
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
+    const Plan& plan, const ClusterOptions& options, bool trace,
+    std::function<void(const std::string&)> say) {
+  if (plan.simulated)
+    return Error{"--nodes: a simulation runs in one process; leave out --nodes, or --simulate"};
+  if (const Status nodes = check_nodes(options); !nodes) return nodes.error();
+  std::unique_ptr<ClusterRun> run(new ClusterRun);
+  auto driver =
+      Driver::open({.nodes = options.nodes,
+                    .place = options.place,
+                    .mesh = mesh_options(options),
+                    .who = this_program(plan),
+                    .trace = trace,
+                    .say = say,
+                    .interrupted = [guard = &run->guard_] { return guard->interrupted(); }},
+                   plan);
+  if (!driver) return driver.error();
+  run->driver_ = std::move(*driver);
+  say(concat("listening on ", run->driver_->name(), ": others may join with `leeway join ",
+             run->driver_->name(), "`"));
+  return run;
+}
+
+bool ClusterRun::is_here(Address actor) const {
+  return driver_->placement().node_of(actor) == kProgramNode;
+}
+
+Status ClusterRun::prepare(const Job& job) {
+  return driver_->prepare(job.data, job.initial_weights);
+}
+
+Status ClusterRun::run(const std::shared_ptr<const Job>& job,
+                       const std::vector<Audience*>& audience,
+                       std::function<void(Address, Instant, const Event&)> on_event,
+                       const std::function<bool()>& ended) {
+  if (const auto started = driver_->start(job, audience, std::move(on_event)); !started)
+    return started;
+  began_ = true;
+  std::int64_t looked_at = steady_ns();
+  const Status outcome = attend(driver_->host(), [&] {
+    driver_->poll({});
+    const bool over = ended();
+    const std::int64_t now = steady_ns();
+    stood_still_ = std::max(stood_still_, Duration{now - std::exchange(looked_at, now)});
+    return over;
+  });
+  driver_->finish();
+  return outcome;
+}
+
+std::string ClusterRun::standstill() const {
+  if (stood_still_ <= kProgramSilence) return "";
+  return concat("; this program had stood still for ", stood_still_.ns / 1'000'000'000,
+                " s, and nodes give up one of which they hear nothing for ",
+                kProgramSilence.seconds(), " s");
+}
+
+}  // namespace leeway

@@ -1,0 +1,96 @@
+#include "runtime/flags/cluster.hpp"
+
+#include <cstdlib>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+void add_link_flags(CLI::App& app, ClusterFlags& flags, const std::string& group) {
+  app.add_option("--transport", flags.transport,
+                 "How tensors travel: auto (shared memory on the same host, TCP to others), tcp or "
+                 "shm")
+      ->group(group)
+      ->default_str("auto");
+  app.add_option("--tls", flags.tls,
+                 "Folder of `leeway cert`: encrypt, and talk to nodes of the same authority alone; "
+                 "without it all nodes are on this host")
+      ->group(group);
+  app.add_option("--silence", flags.silence,
+                 "Time without a sign of life after which a node is suspected")
+      ->group(group)
+      ->default_str("2s");
+}
+
+void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
+  const std::string cluster = "Cluster";
+  app.add_option("--nodes", flags.nodes,
+                 "Run on these node agents, a:4242,b:4242 (see `leeway node` and `leeway up`); "
+                 "else those of LEEWAY_NODES, else in this process")
+      ->group(cluster);
+  app.add_option("--hosts", flags.hosts, "The same from a file, one node a line, # for comments")
+      ->group(cluster);
+  app.add_option("--place", flags.place,
+                 "Which node has what, else spread: shard0=1, shards=1+2 (in turn; stages of "
+                 "pipelines in rows), worker2=3, workers=2, worker5=later (for a node that joins), "
+                 "with commas between; 0 is this program")
+      ->group(cluster);
+  app.add_option("--port", flags.port,
+                 "Where this program listens, for who joins, 0 to 65535; 0: any")
+      ->group(cluster)
+      ->default_str("0");
+  add_link_flags(app, flags, cluster);
+}
+
+Expected<ClusterOptions> read_links(const ClusterFlags& flags) {
+  ClusterOptions options;
+  if (flags.transport) {
+    const auto transport = parse_transport(*flags.transport);
+    if (!transport) return transport.error();
+    options.transport = *transport;
+  }
+  if (flags.silence) {
+    const auto silence = parse_silence(*flags.silence);
+    if (!silence) return silence.error();
+    options.silence = *silence;
+  }
+  if (flags.tls && flags.tls->empty())
+    return Error{"--tls: the path is empty; give the folder of `leeway cert`, or leave it out"};
+  options.tls = flags.tls.value_or("");
+  return options;
+}
+
+Expected<ClusterOptions> read_cluster(const ClusterFlags& flags, bool simulated) {
+  auto options = read_links(flags);
+  if (!options) return options;
+  const char* variable = std::getenv("LEEWAY_NODES");
+  const bool by_variable = variable && *variable && !simulated;
+  if (flags.nodes && flags.hosts)
+    return Error{"--nodes and --hosts contradict each other; give one"};
+  if (flags.nodes || flags.hosts || by_variable) {
+    auto nodes = flags.hosts ? nodes_from_file(*flags.hosts)
+                             : parse_nodes(flags.nodes ? *flags.nodes : variable);
+    if (!nodes)
+      return Error{concat(flags.hosts   ? "--hosts: "
+                          : flags.nodes ? "--nodes: "
+                                        : "LEEWAY_NODES: ",
+                          nodes.error().text)};
+    options->nodes = std::move(*nodes);
+  } else if (flags.place || flags.port || flags.transport || flags.tls || flags.silence) {
+    return Error{concat(flags.place       ? "--place"
+                        : flags.port      ? "--port"
+                        : flags.transport ? "--transport"
+                        : flags.tls       ? "--tls"
+                                          : "--silence",
+                        " is of a run on several nodes; give --nodes with it, or leave it out")};
+  }
+  options->place = flags.place.value_or("");
+  if (flags.port) {
+    const auto port = parse_port(*flags.port);
+    if (!port) return port.error();
+    options->port = *port;
+  }
+  return options;
+}
+
+}  // namespace leeway

@@ -1,0 +1,161 @@
+// The command line of every scenario program: each setting of the plan as a flag.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "monitoring/run_folder.hpp"
+#include "plan/old_names.hpp"
+#include "runtime/cluster/node_programs.hpp"
+#include "runtime/flags/flags.hpp"
+#include "runtime/flags/plan_file.hpp"
+#include "runtime/flags/usage.hpp"
+#include "runtime/scenario.hpp"
+#include "runtime/tools/calibrate.hpp"
+#include "runtime/tools/fuzz.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr unsigned kMostThreads = 1024;
+
+void print_manifest(const Scenario& scenario) {
+  nlohmann::ordered_json json;
+  json["name"] = scenario.plan().name;
+  json["summary"] = scenario.summary();
+  json["description"] = scenario.description();
+  json["plan"] = nlohmann::ordered_json::parse(to_json(scenario.plan()));
+  std::cout << json.dump(2) << '\n';
+}
+
+/// The arguments, with the flags of an earlier version renamed and a note on stderr for each.
+std::vector<std::string> renamed(const std::string& program, int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  for (auto& argument : arguments)
+    for (const auto& [old_name, name] : plan::kOldFlags)
+      if (const auto flag = argument.substr(0, argument.find('=')); flag == old_name) {
+        std::cerr << concat(program, ": ", old_name, " is now called ", name, '\n');
+        argument.replace(0, flag.size(), name);
+      }
+  return arguments;
+}
+
+}  // namespace
+
+CommandLine parse(const Scenario& scenario, int argc, char** argv) {
+  CommandLine line{scenario.plan(), {}, std::nullopt};
+  Flags flags;
+  CLI::App app(
+      scenario.summary() + (scenario.description().empty() ? "" : "\n\n" + scenario.description()),
+      scenario.plan().name);
+  app.formatter(help_formatter());
+  add_flags(app, flags, scenario.plan());
+  // What the program decides itself is not shown, and refused.
+  for (const auto& flag : scenario.decided()) app.get_option(flag)->group("");
+  app.footer(node_programs_help(scenario.plan().name));
+  const auto refuse = [&](const std::string& text) {
+    std::cerr << scenario.plan().name << ": " << text << '\n';
+    line.exit_code = 2;
+    return line;
+  };
+  const auto arguments = renamed(scenario.plan().name, argc, argv);
+  std::vector<const char*> words;
+  for (const auto& argument : arguments) words.push_back(argument.c_str());
+  try {
+    app.parse(argc, words.data());
+  } catch (const CLI::ParseError& error) {
+    line.exit_code = answer(app, error, scenario.plan().name);
+    return line;
+  }
+  for (const auto& flag : scenario.decided())
+    if (app.get_option(flag)->count() > 0)
+      return refuse(
+          concat(flag, ": this program sets it itself, or has no use for it; leave it out"));
+  if (flags.describe_json) {
+    print_manifest(scenario);
+    line.exit_code = 0;
+    return line;
+  }
+  if (flags.from) {
+    auto plan = plan_from_file(*flags.from);
+    if (!plan) return refuse(concat("--from: ", plan.error().text));
+    line.plan = std::move(*plan);
+  }
+  if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
+  if (!flags.fuzz && flags.threads)
+    return refuse("--threads is of a search; give --fuzz 1..2000 with it, or leave it out");
+  if (flags.fuzz && (flags.trace || flags.profile || flags.check_determinism))
+    return refuse(
+        "--fuzz keeps nothing but plans that fail, and checks determinism by itself; leave out "
+        "--trace, --profile and --check-determinism");
+  if (flags.fuzz && flags.threads && *flags.threads > kMostThreads)
+    return refuse(
+        concat("--threads: ", *flags.threads, " are too many; give at most ", kMostThreads));
+  if (flags.fuzz) {
+    FuzzOptions options{.threads = flags.threads.value_or(0),
+                        .folder = flags.out.empty() ? "." : flags.out};
+    // Data and layers that a program brings along are known to it alone.
+    const bool own = to_json(line.plan).find("\"custom\"") != std::string::npos;
+    options.command = own ? concat(argv[0], " --from") : "leeway run";
+    if (const auto read = parse_seeds(*flags.fuzz, options); !read)
+      return refuse(concat("--fuzz: ", read.error().text));
+    line.exit_code = fuzz(line.plan, options);
+    return line;
+  }
+  if (flags.calibrate) {
+    line.exit_code = calibrate(line.plan, *flags.calibrate);
+    return line;
+  }
+  if (flags.print_plan) {
+    std::cout << to_json(line.plan);
+    line.exit_code = 0;
+    return line;
+  }
+  if (flags.trace && flags.no_out)
+    return refuse("--trace writes into the run folder; leave out --no-out");
+  if (!flags.out.empty() && flags.no_out)
+    return refuse("--out and --no-out contradict each other; give one");
+  if (flags.profile && flags.quiet)
+    return refuse("--profile prints a table, which --quiet suppresses; give one of them");
+  auto cluster = read_cluster(flags.cluster, line.plan.simulated.has_value());
+  if (!cluster) return refuse(cluster.error().text);
+  line.options.cluster = std::make_shared<const ClusterOptions>(std::move(*cluster));
+  line.options.quiet = flags.quiet;
+  line.options.trace = flags.trace;
+  line.options.profile = flags.profile;
+  line.options.check_determinism = flags.check_determinism;
+  if (flags.check_determinism && !line.plan.simulated)
+    return refuse("--check-determinism compares simulated runs; give --simulate with it");
+  if (!flags.no_out)
+    line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
+  return line;
+}
+
+Result run(const Scenario& scenario, int argc, char** argv) {
+  if (argc > 1 && is_node_program(argv[1])) {
+    Result result;
+    result.exit_code = run_node_program(argc, argv);
+    return result;
+  }
+  const CommandLine line = parse(scenario, argc, argv);
+  if (line.exit_code) {
+    Result result;
+    result.exit_code = *line.exit_code;
+    return result;
+  }
+  const Result result = run(line.plan, line.options);
+  if (!result.error.empty()) std::cerr << line.plan.name << ": " << result.error << '\n';
+  return result;
+}
+
+int run_plan_file(const std::string& path, int argc, char** argv) {
+  auto plan = plan_from_file(path);
+  if (!plan) {
+    std::cerr << plan.error().text << '\n';
+    return 2;
+  }
+  return run(Scenario(std::move(*plan), concat("Runs the plan of ", path, ".")), argc, argv)
+      .exit_code;
+}
+
+}  // namespace leeway

@@ -1,0 +1,153 @@
+#include "runtime/flags/pipeline.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <sstream>
+
+#include "core/limits.hpp"
+#include "core/text.hpp"
+#include "plan/settings.hpp"
+#include "policies/pipeline/schedule.hpp"
+
+namespace leeway {
+namespace {
+
+std::vector<std::uint32_t> all_of(std::uint32_t stages) {
+  std::vector<std::uint32_t> all(stages);
+  for (std::uint32_t stage = 0; stage < stages; ++stage) all[stage] = stage;
+  return all;
+}
+
+/// "all", "none" or "0,2".
+Expected<std::vector<std::uint32_t>> parse_recompute(const std::string& text,
+                                                     std::uint32_t stages) {
+  if (text == "none") return std::vector<std::uint32_t>();
+  if (text == "all") return all_of(stages);
+  std::vector<std::uint32_t> out;
+  std::istringstream items(text + ',');
+  for (std::string item; std::getline(items, item, ',');) {
+    std::uint32_t stage = 0;
+    const char* const end = item.data() + item.size();
+    const auto [read, error] = std::from_chars(item.data(), end, stage);
+    if (error != std::errc() || read != end)
+      return Error{
+          concat("--recompute: \"", item, "\" is no stage; give all, none, or stages such as 0,2")};
+    out.push_back(stage);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string join_numbers(const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::string> texts;
+  for (const auto number : numbers) texts.push_back(concat(number));
+  return join(texts, ",");
+}
+
+/// Chunks of each schedule: "1; 2 for interleaved".
+std::string chunks_text(const plan::Pipeline& planned) {
+  std::string text = concat(planned.chunks);
+  for (const auto& entry : pipeline::catalogue())
+    if (entry.chunks > 1 && entry.name != planned.schedule)
+      text += concat("; ", entry.chunks, " for ", entry.name);
+  return text;
+}
+
+/// How many workers there are now.
+Expected<std::uint32_t> count_workers(const PipelineFlags& flags,
+                                      std::optional<std::uint32_t> workers, const Plan& before) {
+  const std::uint32_t stages = flags.stages.value_or(before.pipeline.stages);
+  if (!flags.pipelines) {
+    if (workers || !flags.stages || stages == before.pipeline.stages) return before.workers;
+    // A plan that has pipelines keeps as many of them.
+    const std::uint32_t pipelines =
+        before.pipeline.stages > 1 ? before.workers / before.pipeline.stages : 1;
+    return std::max(pipelines, 1u) * stages;
+  }
+  const std::uint32_t pipelines = *flags.pipelines;
+  const std::uint32_t most = limits::kMaxWorkers / stages;
+  if (pipelines < 1 || pipelines > most)
+    return Error{concat("--pipelines: ", pipelines, " of ", stages,
+                        " stages are not allowed; give --pipelines 1 to ", most)};
+  const std::uint32_t needed = pipelines * stages;
+  if (workers && *workers != needed)
+    return Error{concat("--pipelines: ", pipelines, pipelines == 1 ? " pipeline" : " pipelines",
+                        " of ", stages, stages == 1 ? " stage" : " stages", " take ", needed,
+                        needed == 1 ? " worker" : " workers", ", and --workers says ", *workers,
+                        "; give --workers ", needed, ", or leave it out")};
+  return needed;
+}
+
+}  // namespace
+
+void add_pipeline_flags(CLI::App& app, PipelineFlags& flags, const Plan& plan) {
+  const plan::Pipeline& planned = plan.pipeline;
+  const auto add = [&](const std::string& flag, auto& target, const std::string& help,
+                       const auto& value) {
+    app.add_option(flag, target, help)->group("Pipeline")->default_str(concat(value));
+  };
+  const auto setting = [&](std::string_view key, auto& target, const auto& value) {
+    const plan::Setting& found = plan::setting(key);
+    add(found.flag, target, plan::help_of_flag(found), value);
+  };
+  setting("pipeline.stages", flags.stages, planned.stages);
+  add("--pipelines", flags.pipelines, "Pipelines side by side, of --stages workers each",
+      planned.stages > 1 ? plan.workers / planned.stages : 1);
+  setting("pipeline.schedule", flags.schedule, planned.schedule);
+  setting("pipeline.chunks", flags.chunks, chunks_text(planned));
+  setting("pipeline.split", flags.split, planned.split.empty() ? "none" : planned.split);
+  setting("pipeline.recompute", flags.recompute,
+          planned.recompute.empty() ? "none" : join_numbers(planned.recompute));
+}
+
+Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> workers,
+                      Plan& plan) {
+  if (flags.stages && (*flags.stages < 1 || *flags.stages > limits::kMaxStages))
+    return Error{concat("--stages: ", *flags.stages, " is not allowed; give --stages 1 to ",
+                        limits::kMaxStages)};
+  const char* const alone = flags.schedule    ? "--schedule"
+                            : flags.pipelines ? "--pipelines"
+                                              : nullptr;
+  if (alone && !flags.stages && plan.pipeline.stages <= 1)
+    return Error{concat(alone,
+                        ": each worker trains the whole model; give --stages with it, or "
+                        "leave it out")};
+  const auto counted = count_workers(flags, workers, plan);
+  if (!counted) return counted.error();
+  plan::Pipeline& piped = plan.pipeline;
+  const plan::Pipeline before = piped;
+  plan.workers = *counted;
+  piped.stages = flags.stages.value_or(before.stages);
+  if (flags.schedule) {
+    if (const auto found = pipeline::find_schedule(*flags.schedule); !found)
+      return Error{concat("--schedule: ", found.error().text)};
+    piped.schedule = *flags.schedule;
+  }
+  if (const auto note = pipeline::renaming_note(piped.schedule); !note.empty())
+    std::cerr << plan.name << ": " << note << '\n';
+  piped.schedule = pipeline::current_name(piped.schedule);
+  const auto usual = static_cast<std::uint32_t>(pipeline::usual_chunks(piped.schedule));
+  if (flags.chunks)
+    piped.chunks = *flags.chunks;
+  else if (flags.stages == 1u || (flags.schedule && usual == 1))
+    piped.chunks = 1;
+  else if (flags.schedule)
+    piped.chunks = std::max(before.chunks, usual);
+  // A split into another number of chunks no longer applies; the check of the plan covers --split.
+  if (piped.stages != before.stages || piped.chunks != before.chunks) piped.split.clear();
+  if (flags.split) piped.split = *flags.split == "none" ? "" : *flags.split;
+  const bool all = before.stages > 1 && before.recompute.size() == before.stages;
+  if (all && piped.stages > 1)
+    piped.recompute = all_of(piped.stages);
+  else if (piped.stages != before.stages)
+    std::erase_if(piped.recompute,
+                  [&](std::uint32_t stage) { return stage >= piped.stages || piped.stages == 1; });
+  if (!flags.recompute) return {};
+  const auto recompute = parse_recompute(*flags.recompute, piped.stages);
+  if (!recompute) return recompute.error();
+  piped.recompute = *recompute;
+  return {};
+}
+
+}  // namespace leeway

@@ -1,0 +1,103 @@
+#include "runtime/flags/usage.hpp"
+
+#include <iostream>
+
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text;
+    if (option->get_type_size() != 0 && !option->get_type_name().empty())
+      text += ' ' + option->get_type_name();
+    if (option->get_expected_max() == CLI::detail::expected_max_vector_size) text += " ...";
+    if (option->get_required()) text += " REQUIRED";
+    return text;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string& value = option->get_default_str();
+    return value.empty() ? option->get_description()
+                         : concat(option->get_description(), " [", value, ']');
+  }
+};
+
+/// The subcommand that was given, else the program.
+const CLI::App& used(const CLI::App& app) {
+  const auto given = app.get_subcommands();
+  return given.empty() ? app : used(*given.front());
+}
+
+/// The option whose value was refused: CLI11 tells it in the text alone.
+const CLI::Option* blamed(const CLI::App& app, const std::string& text) {
+  constexpr std::string_view kBefore = "Could not convert: ";
+  const std::string_view begin =
+      std::string_view(text).substr(text.starts_with(kBefore) ? kBefore.size() : 0);
+  const CLI::Option* found = nullptr;
+  for (const auto* option : app.get_options()) {
+    const bool longer = !found || option->get_name().size() > found->get_name().size();
+    if (begin.starts_with(option->get_name()) && longer) found = option;
+  }
+  return found;
+}
+
+std::string number_text(const std::string& type) {
+  if (type == "UINT") return "a whole number, 0 or more";
+  return type == "INT" ? "a whole number" : "a number";
+}
+
+/// An option that was given once too often, without its value, or with what is no number.
+std::string value_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto* option = blamed(app, error.what());
+  if (!option) return "";
+  const std::string name = option->get_name(), type = option->get_type_name();
+  const auto& values = option->results();
+  if (option->get_expected_max() == 0) return concat(name, ": takes no value; give it alone");
+  if (values.empty()) return concat(name, ": its value is missing; give ", name, ' ', type);
+  const auto most = static_cast<std::size_t>(option->get_expected_max());
+  if (values.size() > most)
+    return concat(name, ": is given ", values.size(), " times; give it once");
+  return concat(name, ": \"", join(values, ","), "\" is not a number that it takes; give ",
+                number_text(type));
+}
+
+/// The nearest flag to a word that is not known.
+std::string suggestion(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> known;
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+  const auto near = nearest(word.substr(0, word.find('=')), known);
+  if (!near.empty() && word.starts_with('-')) return concat("; did you mean ", near, "?");
+  return "; --help lists all flags";
+}
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+  return std::make_shared<HelpFormatter>();
+}
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = used(app);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    const auto words = app.remaining(true);
+    if (!words.empty())
+      return concat('"', words.front(), "\" is not known", suggestion(command, words.front()));
+  }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) ||
+      dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    const std::string text = value_error(command, error);
+    if (!text.empty()) return text;
+  }
+  return concat(error.what(), "; --help lists all flags");
+}
+
+int answer(const CLI::App& app, const CLI::ParseError& error, const std::string& program) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  std::cerr << program << ": " << usage_error(app, error) << '\n';
+  return 2;
+}
+
+}  // namespace leeway

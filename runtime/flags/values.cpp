@@ -1,0 +1,154 @@
+#include "runtime/flags/values.hpp"
+
+#include <charconv>
+#include <optional>
+#include <sstream>
+
+#include "core/text.hpp"
+#include "plan/settings.hpp"
+#include "policies/optimizer/optimizer.hpp"
+#include "runtime/words.hpp"
+
+namespace leeway {
+namespace {
+
+/// All of `text` as a number.
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// What stands between the commas outside of brackets.
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> items(1);
+  int depth = 0;
+  for (const char c : list) {
+    depth += c == '(' ? 1 : 0;
+    depth -= c == ')' ? 1 : 0;
+    if (c == ',' && depth == 0)
+      items.emplace_back();
+    else
+      items.back() += c;
+  }
+  return items;
+}
+
+}  // namespace
+
+Expected<plan::Consistency> parse_staleness(const std::string& text) {
+  constexpr std::string_view kAdaptive = "adaptive(";
+  if (text == "bsp") return bsp();
+  if (text == "asp") return asp();
+  if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
+  if (text.starts_with(kAdaptive) && text.ends_with(')')) {
+    const auto range = split(text.substr(kAdaptive.size(), text.size() - kAdaptive.size() - 1));
+    const auto low = number<std::uint32_t>(range.front());
+    const auto high = number<std::uint32_t>(range.back());
+    if (range.size() == 2 && low && high) return adaptive(*low, *high);
+  }
+  if (text.starts_with("adaptive"))
+    return Error{concat("--staleness: \"", text,
+                        "\" is not a range; give --staleness \"adaptive(1,8)\", the least and the "
+                        "largest bound")};
+  constexpr std::string_view kBackup = "backup(";
+  if (text.starts_with(kBackup) && text.ends_with(')'))
+    if (const auto spare = number<std::uint32_t>(
+            std::string_view(text).substr(kBackup.size(), text.size() - kBackup.size() - 1)))
+      return backup(*spare);
+  return Error{concat("--staleness: \"", text,
+                      "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
+                      "bound, \"adaptive(1,8)\" for one that moves, or \"backup(1)\" for a barrier "
+                      "that does not wait for the last worker")};
+}
+
+Expected<plan::Balance> parse_balance(const std::string& text) {
+  if (text == "equal") return plan::Balance::equal;
+  if (text == "speed") return plan::Balance::by_speed;
+  return Error{concat("--balance: \"", text, "\" is not known; give --balance equal or speed")};
+}
+
+Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
+  if (text == "sgd") return sgd(0.1);
+  if (text == "momentum") return momentum(0.1);
+  if (text == "nesterov") return nesterov(0.1);
+  if (text == "adam") return adam();
+  if (text == "adamw") return adamw();
+  if (text == "adagrad") return adagrad();
+  return Error{
+      concat("--optimizer: there is no \"", text, '"', suggest(text, plan::choices("optimizer")))};
+}
+
+Expected<plan::Augment> parse_augment(const std::string& text) {
+  if (text == "none") return plan::Augment{};
+  constexpr std::string_view kShift = "shift=";
+  plan::Augment augment;
+  std::istringstream items(text + ',');
+  for (std::string item; std::getline(items, item, ',');) {
+    const auto shift = item.starts_with(kShift)
+                           ? number<std::uint32_t>(std::string_view(item).substr(kShift.size()))
+                           : std::nullopt;
+    if (item == "flip") {
+      augment.flip = true;
+    } else if (shift) {
+      augment.shift = *shift;
+    } else {
+      return Error{concat("--augment: \"", item,
+                          "\" is not known; give --augment flip,shift=2, one of the two, or none")};
+    }
+  }
+  return augment;
+}
+
+std::string text_of(const plan::Consistency& policy) {
+  struct Text {
+    std::string operator()(const plan::Bsp&) const { return "bsp"; }
+    std::string operator()(const plan::Ssp& ssp) const { return concat(ssp.staleness); }
+    std::string operator()(const plan::Asp&) const { return "asp"; }
+    std::string operator()(const plan::Backup& backup) const {
+      return concat("backup(", backup.spare, ')');
+    }
+    std::string operator()(const plan::Adaptive& adaptive) const {
+      return concat("adaptive(", adaptive.low, ',', adaptive.high, ')');
+    }
+  };
+  return std::visit(Text{}, policy);
+}
+
+std::string text_of(plan::Balance balance) {
+  return balance == plan::Balance::equal ? "equal" : "speed";
+}
+
+std::string text_of(const plan::Optimizer& optimizer) {
+  return std::string(make_optimizer(optimizer)->name());
+}
+
+std::string text_of(const plan::Augment& augment) {
+  if (augment == plan::Augment{}) return "none";
+  if (augment.shift == 0) return "flip";
+  return concat(augment.flip ? "flip," : "", "shift=", augment.shift);
+}
+
+Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers) {
+  std::vector<plan::Straggler> wanted;
+  for (const auto& list : given) {
+    for (const auto& item : split(list)) {
+      if (item == "none") {
+        stragglers.clear();
+        continue;
+      }
+      auto straggler = parse_straggler(item);
+      if (!straggler) return straggler.error();
+      std::erase_if(stragglers, [&](const plan::Straggler& before) {
+        return straggler->all || (!before.all && before.worker == straggler->worker);
+      });
+      wanted.push_back(std::move(*straggler));
+    }
+  }
+  stragglers.insert(stragglers.end(), wanted.begin(), wanted.end());
+  return {};
+}
+
+}  // namespace leeway

@@ -1,0 +1,140 @@
+#include "runtime/tools/fuzz.hpp"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <optional>
+
+#include "core/text.hpp"
+#include "models/datasets/load.hpp"
+#include "monitoring/format.hpp"
+#include "runtime/interrupt.hpp"
+#include "sim/search/search.hpp"
+
+namespace leeway {
+namespace {
+
+std::optional<std::uint64_t> seed_of(std::string_view text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return seed;
+}
+
+/// Gradients are computed where that is cheap, so that weights are compared as well.
+constexpr std::int64_t kCheapParameters = 10'000;
+
+Expected<std::shared_ptr<const Job>> base_job(Plan plan) {
+  plan.simulated = plan::World{};
+  plan.faults.clear();
+  auto job = sim::load_job(plan);
+  const bool made = std::holds_alternative<plan::Synthetic>(plan.data);
+  if (!job || (made && (*job)->model->parameter_count() <= kCheapParameters)) return job;
+  plan.simulated->cost_only = true;
+  return make_job(plan, (*job)->data);
+}
+
+/// Data that is not made anew for each plan is loaded once.
+sim::MakeJob job_maker(const Job& base) {
+  if (std::holds_alternative<plan::Synthetic>(base.plan.data)) return sim::load_job;
+  return [&base](const Plan& plan) -> Expected<std::shared_ptr<const Job>> {
+    if (const auto valid = validate(plan); !valid) return valid.error();
+    return make_job(plan, base.data);
+  };
+}
+
+void tell(const sim::SearchResult& now, const FuzzOptions& options) {
+  const double seconds = std::max(now.took.count(), 1e-3);
+  std::cerr << "\r\x1b[K" << now.seeds << " of " << options.last - options.first + 1 << " seeds, "
+            << static_cast<std::int64_t>(static_cast<double>(now.seeds) / seconds * 60)
+            << " a minute, " << now.faults << " faults, " << now.failures.size() << " failed"
+            << std::flush;
+}
+
+/// Keeps the plan, and returns where; empty if it could not.
+std::string keep(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
+  const auto path =
+      std::filesystem::path(options.folder) / concat(base.name, "-seed-", failure.seed, ".json");
+  std::ofstream file(path);
+  file << to_json(failure.shrunk);
+  file.close();
+  return file ? path.string() : "";
+}
+
+std::string stages_of(const Plan& plan) {
+  if (plan.pipeline.stages == 1) return "";
+  return concat(" (pipelines of ", plan.pipeline.stages, " stages, ", plan.pipeline.schedule, ')');
+}
+
+void tell(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
+  const Plan& plan = failure.shrunk;
+  std::cout << "\nSeed " << failure.seed << " fails: " << failure.trial.property << "\n\n"
+            << failure.trial.report << "\n\nIt still fails with workers: " << plan.workers
+            << stages_of(plan) << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
+            << ", stragglers: " << plan.stragglers.size() << ".";
+  const std::string path = keep(failure, base, options);
+  if (path.empty())
+    std::cout << " It could not be kept in " << options.folder << "; this is it:\n\n"
+              << to_json(plan) << '\n';
+  else
+    std::cout << " Repeat it:\n\n    " << options.command << ' ' << path << '\n';
+}
+
+}  // namespace
+
+Status parse_seeds(const std::string& text, FuzzOptions& options) {
+  const auto dots = text.find("..");
+  const auto first = seed_of(std::string_view(text).substr(0, dots));
+  const auto last =
+      dots == std::string::npos ? first : seed_of(std::string_view(text).substr(dots + 2));
+  if (!first || !last || *last < *first || *last == std::numeric_limits<std::uint64_t>::max())
+    return Error{concat("seeds: \"", text, "\" is no range; give 1..2000, or one seed")};
+  options.first = *first;
+  options.last = *last;
+  return {};
+}
+
+int fuzz(const Plan& plan, const FuzzOptions& options) {
+  const auto base = base_job(plan);
+  if (!base) {
+    std::cerr << plan.name << ": " << base.error().text << '\n';
+    return 2;
+  }
+  std::error_code failed;
+  const bool there = std::filesystem::is_directory(options.folder);
+  std::filesystem::create_directories(options.folder, failed);
+  if (failed) {
+    std::cerr << plan.name << ": --out: cannot make the folder " << options.folder << ": "
+              << failed.message() << "; give another one\n";
+    return 2;
+  }
+  const InterruptGuard guard;
+  const sim::SearchOptions search{.first = options.first,
+                                  .last = options.last,
+                                  .threads = options.threads,
+                                  .make_job = job_maker(**base)};
+  const bool terminal = isatty(STDERR_FILENO) == 1;
+  const auto result = sim::search(**base, search, [&](const sim::SearchResult& now) {
+    if (terminal) tell(now, options);
+    return !guard.interrupted();
+  });
+  if (terminal) std::cerr << "\r\x1b[K";
+  const double seeds = static_cast<double>(std::max<std::uint64_t>(result.seeds, 1));
+  std::cout << result.seeds << " runs drawn from seeds " << options.first << " to " << options.last
+            << " in " << duration(result.took.count()) << ": "
+            << static_cast<std::int64_t>(seeds / std::max(result.took.count(), 1e-3) * 60)
+            << " a minute, "
+            << static_cast<std::int64_t>(static_cast<double>(result.events) / seeds)
+            << " events and " << static_cast<double>(result.faults) / seeds
+            << " faults each on average; " << result.failures.size() << " failed.\n";
+  for (const auto& failure : result.failures) tell(failure, plan, options);
+  if (result.failures.empty() && !there) std::filesystem::remove(options.folder, failed);
+  if (!result.failures.empty()) return 1;
+  return guard.interrupted() ? 130 : 0;
+}
+
+}  // namespace leeway

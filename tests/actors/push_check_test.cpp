@@ -1,0 +1,52 @@
+#include "actors/shard/push_check.hpp"
+
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "tests/actors/shard_scene.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+
+TEST_CASE("a push that does not fit is refused with the value found") {
+  Plan plan = tiny_plan();
+  plan.shards = 1;
+  const ShardScene scene(job_of(plan));
+  const auto& share = scene.share_of(WorkerId(0));
+  const auto error = [&](const std::function<void(msg::Push&)>& change) {
+    auto push = scene.push_of(WorkerId(0), 0, 0);
+    change(push);
+    const auto valid = validate_push(push, share, *scene.job().layout);
+    return valid ? std::string() : valid.error().text;
+  };
+  CHECK(error([](msg::Push&) {}) == "");
+  CHECK(error([](msg::Push& push) { push.bucket_count = 9; }) ==
+        "bucket_count is 9, this shard has 3 buckets");
+  CHECK(error([](msg::Push& push) { push.kind = msg::Push::Kind::delta; }) ==
+        "deltas are not taken here, send gradients");
+  CHECK(error([](msg::Push& push) { push.rows = {1}; }) ==
+        "sparse pushes are not taken here, send all rows");
+  CHECK(error([](msg::Push& push) { push.kind = msg::Push::Kind::empty; }) ==
+        "an empty push has 2 samples; send 0");
+  CHECK(error([](msg::Push& push) { push.samples = 0; }) ==
+        "a gradient needs samples and a weight above 0");
+  CHECK(error([](msg::Push& push) { push.weight = 1.5; }) ==
+        "weight 1.5 is not the share of 2 samples in a round");
+  CHECK(error([](msg::Push& push) { push.blocks.clear(); }) == "bucket 0 has 1 blocks, not 0");
+  CHECK(error([](msg::Push& push) {
+          push.blocks[0].block = BlockId(77);
+        }).find("expected block ") == 0);
+  CHECK(error([](msg::Push& push) { push.blocks[0].shape = Shape{1}; }).find(" x f32, is ") !=
+        std::string::npos);
+}
+
+TEST_CASE("an empty push needs no blocks") {
+  const ShardScene scene(job_of(tiny_plan()));
+  const auto& share = scene.share_of(WorkerId(0));
+  const msg::Push push{.bucket = 0,
+                       .bucket_count = static_cast<std::uint32_t>(share.buckets.size()),
+                       .kind = msg::Push::Kind::empty};
+  CHECK(validate_push(push, share, *scene.job().layout));
+}
+
+}  // namespace leeway::test

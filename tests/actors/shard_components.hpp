@@ -1,0 +1,108 @@
+#pragma once
+// Helpers for tests of a shard's components: an outbox and a sink that record.
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "actors/shard/clock_table.hpp"
+#include "actors/shard/push_sink.hpp"
+#include "core/check.hpp"
+#include "messages/envelope.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+
+/// Keeps messages, events and work; computes nothing.
+class RecordingOutbox final : public Outbox {
+ public:
+  /// The messages of one kind to one actor that have been sent so far.
+  template <class T>
+  std::vector<T> sent(Address to) const {
+    std::vector<T> found;
+    for (const auto& [address, envelope] : sent_)
+      if (const auto* body = std::get_if<T>(&envelope.body); body && address == to)
+        found.push_back(*body);
+    return found;
+  }
+  std::vector<Event> events(Event::Kind kind) const {
+    std::vector<Event> found;
+    for (const Event& event : events_)
+      if (event.kind == kind) found.push_back(event);
+    return found;
+  }
+  /// Computes the oldest work and returns it; null if there is none.
+  std::shared_ptr<Work> compute_one() {
+    if (work_.empty()) return nullptr;
+    auto work = std::move(work_.front());
+    work_.pop_front();
+    for (int part = 0; part < work->parts(); ++part) work->run(part);
+    return work;
+  }
+
+  Instant now() const override { return {}; }
+  Rng& random() override { return rng_; }
+  void send(Address to, Message message) override {
+    auto envelope = decode(message);
+    LW_CHECK(bool(envelope), to);
+    sent_.emplace_back(to, std::move(*envelope));
+  }
+  void after(Duration, TimerToken) override {}
+  void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
+  void watch(Address) override {}
+  void emit(const Event& event) override { events_.push_back(event); }
+
+ private:
+  std::vector<std::pair<Address, Envelope>> sent_;
+  std::vector<Event> events_;
+  std::deque<std::shared_ptr<Work>> work_;
+  Rng rng_{1};
+};
+
+/// A push by the number of its worker and its iteration.
+using PushName = std::pair<std::uint32_t, std::int64_t>;
+
+inline PushName name_of(const Contribution& push) {
+  return {push.worker.value(), push.iteration.value()};
+}
+
+/// Keeps the names of the pushes that it gets.
+class RecordingSink final : public PushSink {
+ public:
+  void apply(std::vector<Contribution> contributions, Outbox&) override {
+    auto& update = updates.emplace_back();
+    for (const auto& push : contributions) update.push_back(name_of(push));
+  }
+  void drop(const Contribution& push, Outbox&) override { dropped.push_back(name_of(push)); }
+  void forget(const Contribution& push) override { forgotten.push_back(name_of(push)); }
+
+  std::vector<std::vector<PushName>> updates;
+  std::vector<PushName> dropped, forgotten;
+};
+
+/// A push with one block; without any if `empty`.
+inline Contribution push_of(WorkerId worker, std::int64_t iteration, std::uint32_t bucket = 0,
+                            bool empty = false) {
+  Contribution push{.worker = worker,
+                    .incarnation = Incarnation(1),
+                    .iteration = Iteration(iteration),
+                    .bucket = bucket,
+                    .shard_bucket = bucket};
+  if (!empty) push.blocks.resize(1);
+  return push;
+}
+
+/// One shard with three buckets.
+inline std::shared_ptr<const Job> one_shard_job() {
+  Plan plan = tiny_plan();
+  plan.shards = 1;
+  return job_of(plan);
+}
+
+/// Workers 0 to count - 1, at iteration 0.
+inline void admit_workers(ClockTable& clocks, std::uint32_t count) {
+  for (std::uint32_t worker = 0; worker < count; ++worker)
+    clocks.admit(WorkerId(worker), Incarnation(1), Iteration(0));
+}
+
+}  // namespace leeway::test

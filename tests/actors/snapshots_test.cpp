@@ -1,0 +1,168 @@
+#include "actors/shard/snapshots.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "actors/shard/updates.hpp"
+#include "tests/actors/shard_components.hpp"
+
+namespace leeway::test {
+namespace {
+
+const WorkerId kA(0), kB(1);
+
+/// One shard with the whole tiny model, and the blocks of every bucket in its pushes.
+struct Scene {
+  Scene()
+      : job(one_shard_job()),
+        buckets(job, ShardId(0)),
+        snapshots(buckets, clocks),
+        acknowledgements(clocks),
+        updates(buckets, snapshots, acknowledgements) {
+    admit_workers(clocks, 2);
+  }
+
+  /// Accepts and queues a whole iteration.
+  void push(WorkerId worker, std::int64_t iteration) {
+    for (std::uint32_t bucket = 0; bucket < buckets.size(); ++bucket) {
+      Contribution push = push_of(worker, iteration, bucket);
+      push.weight = 0.5;
+      push.samples = 2;
+      push.blocks.clear();
+      for (const BlockId id : job->layout->buckets(ShardId(0))[bucket].blocks)
+        push.blocks.push_back(gradient(id));
+      clocks.accept(worker, push.iteration, bucket, buckets.size());
+      acknowledgements.expect(push);
+      std::vector<Contribution> update;
+      update.push_back(std::move(push));
+      updates.apply(std::move(update), out);
+    }
+    REQUIRE(clocks.advance_if_whole(worker));
+    snapshots.collect_complete(out);
+  }
+  msg::BlockData gradient(BlockId id) const {
+    const Block& block = job->layout->block(id);
+    Blob data = Blob::floats(block.floats);
+    std::fill_n(data.mutable_floats(), block.floats, 1.0f);
+    return {id, Version(), DType::f32, Shape{block.floats}, std::move(data)};
+  }
+  void compute_all() {
+    while (const auto work = out.compute_one()) buckets.run(buckets.finish(*work).bucket, out);
+  }
+  void propose(std::uint64_t id, std::int64_t iteration) {
+    snapshots.handle({.snapshot = id, .iteration = Iteration(iteration)}, out);
+  }
+  std::vector<msg::SnapshotState> states() const { return out.sent<msg::SnapshotState>(kMonitor); }
+  /// Updates in every block of a state.
+  static void require_version(const msg::SnapshotState& state, std::int64_t version) {
+    REQUIRE_FALSE(state.blocks.empty());
+    for (const auto& block : state.blocks) REQUIRE(block.version == Version(version));
+  }
+
+  std::shared_ptr<const Job> job;
+  ClockTable clocks;
+  RecordingOutbox out;
+  BucketQueues buckets;
+  Snapshots snapshots;
+  Acknowledgements acknowledgements;
+  Updates updates;
+};
+
+}  // namespace
+
+TEST_CASE("a snapshot holds the pushes below its iteration, also those that straggle") {
+  Scene scene;
+  scene.propose(1, 1);
+  scene.push(kA, 0);
+  scene.push(kA, 1);  // forks every bucket
+  CHECK(scene.states().empty());
+  scene.push(kB, 0);  // straggles
+  scene.compute_all();
+  REQUIRE(scene.states().size() == 1);
+  const auto state = scene.states()[0];
+  CHECK(state.snapshot == 1);
+  CHECK(state.iteration == Iteration(1));
+  Scene::require_version(state, 2);
+  scene.snapshots.send_final(scene.out);
+  REQUIRE(scene.states().size() == 2);
+  CHECK(scene.states()[1].final);
+  Scene::require_version(scene.states()[1], 3);
+}
+
+TEST_CASE("a shard votes with the largest iteration that it has seen") {
+  Scene scene;
+  scene.push(kA, 0);
+  scene.push(kA, 1);
+  scene.propose(4, 1);
+  const auto votes = scene.out.sent<msg::SnapshotVote>(kScheduler);
+  REQUIRE(votes.size() == 1);
+  CHECK(votes[0].snapshot == 4);
+  CHECK(votes[0].largest == Iteration(1));
+}
+
+TEST_CASE("a proposal that a push has passed yields no snapshot") {
+  Scene scene;
+  scene.push(kA, 0);
+  scene.push(kA, 1);
+  scene.propose(1, 1);
+  for (const std::int64_t iteration : {0, 1}) scene.push(kB, iteration);
+  scene.compute_all();
+  CHECK(scene.states().empty());
+}
+
+TEST_CASE("a new proposal takes the place of an earlier one and of its forks") {
+  Scene scene;
+  scene.propose(1, 1);
+  for (const std::int64_t iteration : {0, 1}) scene.push(kA, iteration);  // forks
+  scene.propose(2, 2);
+  scene.push(kA, 2);
+  for (const std::int64_t iteration : {0, 1}) scene.push(kB, iteration);
+  scene.compute_all();
+  REQUIRE(scene.states().size() == 1);
+  CHECK(scene.states()[0].snapshot == 2);
+  Scene::require_version(scene.states()[0], 4);
+}
+
+TEST_CASE("an immediate snapshot holds the pushes that were queued before it") {
+  Scene scene;
+  scene.push(kA, 0);
+  scene.snapshots.handle({.snapshot = 3, .iteration = Iteration(9), .immediate = true}, scene.out);
+  scene.push(kA, 1);
+  CHECK(scene.states().empty());
+  scene.compute_all();
+  REQUIRE(scene.states().size() == 1);
+  Scene::require_version(scene.states()[0], 1);
+  CHECK(scene.out.sent<msg::SnapshotVote>(kScheduler).empty());
+}
+
+TEST_CASE("a push is acknowledged when applied, and a repeat not before") {
+  ClockTable clocks;
+  admit_workers(clocks, 1);
+  RecordingOutbox out;
+  Acknowledgements acknowledgements(clocks);
+  const Contribution push = push_of(kA, 0);
+  acknowledgements.expect(push);
+  CHECK(acknowledgements.is_expected(push));
+  CHECK_FALSE(acknowledgements.is_expected(push_of(kA, 0, 1)));
+  acknowledgements.applied(push, out);
+  CHECK_FALSE(acknowledgements.is_expected(push));
+  acknowledgements.repeated(push, out);
+  const auto pushed = out.sent<msg::Pushed>(address_of(kA));
+  REQUIRE(pushed.size() == 2);
+  CHECK_FALSE(pushed[0].repeat);
+  CHECK(pushed[1].repeat);
+  CHECK(out.events(Event::Kind::bucket_applied).size() == 1);
+}
+
+TEST_CASE("the push of a worker that is out is reported as applied but not acknowledged") {
+  ClockTable clocks;
+  admit_workers(clocks, 1);
+  RecordingOutbox out;
+  Acknowledgements acknowledgements(clocks);
+  acknowledgements.expect(push_of(kA, 0));
+  clocks.fence(kA);
+  acknowledgements.applied(push_of(kA, 0), out);
+  CHECK(out.sent<msg::Pushed>(address_of(kA)).empty());
+  CHECK(out.events(Event::Kind::bucket_applied).size() == 1);
+}
+
+}  // namespace leeway::test

@@ -1,0 +1,116 @@
+// Every C++ example of the docs and of the headers compiles as it stands.
+//
+// In docs an example is a block that begins with ```cpp. In a header it is the indented part of a
+// comment below the line `// Example:`.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/text.hpp"
+
+using namespace leeway;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Example {
+  std::string place;  // "docs/scenarios.md:28"
+  std::string code;
+};
+
+/// In a document.
+void find_fenced(const std::string& name, std::istream& in, std::vector<Example>& out) {
+  int number = 0;
+  bool inside = false;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (inside && line == "```")
+      inside = false;
+    else if (inside)
+      out.back().code += line + '\n';
+    else if ((inside = line == "```cpp"))
+      out.push_back({concat(name, ':', number), ""});
+  }
+}
+
+/// In a header.
+void find_marked(const std::string& name, std::istream& in, std::vector<Example>& out) {
+  constexpr std::string_view kIndent = "//   ";
+  int number = 0;
+  bool inside = false;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line == "// Example:") {
+      inside = true;
+      out.push_back({concat(name, ':', number), ""});
+    } else if (inside && line.starts_with(kIndent)) {
+      out.back().code += line.substr(kIndent.size()) + '\n';
+    } else if (line != "//") {
+      inside = false;
+    }
+  }
+}
+
+std::vector<Example> all_examples() {
+  const fs::path root = LEEWAY_SOURCE_DIR;
+  std::vector<Example> examples;
+  const auto add = [&](const fs::path& path) {
+    const std::string name = fs::relative(path, root).generic_string();
+    std::ifstream in(path);
+    if (path.extension() == ".md") find_fenced(name, in, examples);
+    if (path.extension() == ".hpp") find_marked(name, in, examples);
+  };
+  for (const auto& entry : fs::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_regular_file()) add(entry.path());
+    if (!entry.is_directory() || name == "build" || name.starts_with('.')) continue;
+    for (const auto& file : fs::recursive_directory_iterator(entry.path())) add(file.path());
+  }
+  return examples;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// What the compiler says to it; empty: nothing.
+std::string errors_in(const Example& example) {
+  const fs::path base = fs::temp_directory_path() / concat("leeway-example-", getpid());
+  const std::string source = concat(base.string(), ".cpp"), log = concat(base.string(), ".log");
+  std::ofstream(source) << example.code;
+  const std::string command = concat(
+      LEEWAY_COMPILER
+      " -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror "
+      "-fsyntax-only -I" LEEWAY_INCLUDE_DIR " -I" LEEWAY_SOURCE_DIR " -I" LEEWAY_GENERATED_DIR " ",
+      source, " > ", log, " 2>&1");
+  const bool compiles = std::system(command.c_str()) == 0;
+  const std::string errors = compiles ? "" : text_of(log);
+  fs::remove(source);
+  fs::remove(log);
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE("every C++ example of docs and headers compiles") {
+  const auto examples = all_examples();
+  CHECK(examples.size() >= 4);
+  for (const auto& example : examples) {
+    INFO(example.place);
+    CHECK(errors_in(example) == "");
+  }
+}
+
+TEST_CASE("an example that does not compile is reported with the compiler's words") {
+  CHECK(errors_in({"here", "int main() { return nothing; }\n"}).find("nothing") !=
+        std::string::npos);
+}

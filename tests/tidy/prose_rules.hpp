@@ -1,0 +1,30 @@
+#pragma once
+// The rules for prose that a program can check: comments, test names, messages and docs.
+#include <string>
+#include <vector>
+
+#include "tests/tidy/rules.hpp"
+
+namespace leeway::tidy {
+
+// Like the rules of rules.hpp, each function returns one sentence per offence.
+
+/// Words that docs/glossary.md replaces, in docs, comments, test names and messages.
+std::vector<std::string> banned_words(const SourceFile& file);
+
+/// Markdown lines above 100 columns, except tables, code blocks and links that cannot be wrapped.
+std::vector<std::string> wide_lines(const SourceFile& file);
+
+/// Paragraphs of Markdown with more than kMaxParagraphLines lines.
+std::vector<std::string> long_paragraphs(const SourceFile& file);
+
+/// Links to missing files below `root`, or to missing headings.
+std::vector<std::string> broken_links(const SourceFile& file, const std::string& root);
+
+/// Files and folders that a document names in backticks but that do not exist below `root`.
+std::vector<std::string> missing_paths(const SourceFile& file, const std::string& root);
+
+/// The Markdown files of the tree, in order of their paths.
+std::vector<SourceFile> documents(const std::string& root);
+
+}  // namespace leeway::tidy
