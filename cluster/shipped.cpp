@@ -11,7 +11,7 @@
 namespace leeway {
 namespace {
 
-constexpr std::int64_t kChunkBytes = 1 << 20;
+constexpr std::int64_t kSamplesChunkBytes = 1 << 20;
 /// Values that a checksum looks at, in either set: a fraction of a second.
 constexpr std::int64_t kCheckedValues = 4 << 20;
 
@@ -100,7 +100,7 @@ TrainTest described(const node::DataMark& mark) {
 }
 
 std::int64_t samples_of_chunk(const node::DataMark& mark) {
-  return std::max<std::int64_t>(1, kChunkBytes / (4 * values_of(mark)));
+  return std::max<std::int64_t>(1, kSamplesChunkBytes / (4 * values_of(mark)));
 }
 
 node::Chunk chunk_of(const TrainTest& data, const node::DataMark& mark, bool test,

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMaxColumns = 100;
 constexpr int kMaxParagraphLines = 7;
 
 struct Banned {
@@ -45,13 +44,6 @@ constexpr std::array<Banned, 13> kBanned = {{
 const std::set<std::string, std::less<>> kRewritten = {
     "actors",  "bench",    "cli",        "cluster",   "cmake", "core",
     "kernels", "messages", "monitoring", "scenarios", "tensor"};
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 bool is_document(std::string_view path) {
   return path.ends_with(".md");

@@ -17,7 +17,6 @@ namespace leeway::tidy {
 namespace {
 
 constexpr std::size_t kMaxLines = 500;
-constexpr std::size_t kMaxColumns = 100;
 
 using Folders = std::set<std::string>;
 
@@ -76,13 +75,6 @@ constexpr std::array<Confined, 7> kConfined = {{
     {"oneapi/", "", "kernels/"},
 }};
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 std::string first_folder(std::string_view path) {
   return std::string(path.substr(0, path.find('/')));
 }
@@ -123,6 +115,13 @@ bool is_cpp(std::string_view path) {
 }
 
 }  // namespace
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
 
 std::vector<std::string> wrong_includes(const SourceFile& file) {
   std::vector<std::string> wrong;

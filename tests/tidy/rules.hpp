@@ -1,5 +1,6 @@
 #pragma once
 // The rules of the source tree that a program can check: who includes whom, and the shape of files.
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,11 @@ struct SourceFile {
   std::string path;  // from the root: "models/model.hpp"
   std::string text;
 };
+
+/// Of code and of docs.
+inline constexpr std::size_t kMaxColumns = 100;
+
+std::vector<std::string> lines_of(const std::string& text);
 
 /// Each function returns what is wrong with the file, one sentence an offence: `path:line: ...`.
 
