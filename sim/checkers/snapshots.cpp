@@ -104,7 +104,7 @@ void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
                          push.kind == msg::Push::Kind::empty);
   if (how == TiedGradients::Applied::too_early)
     violated({actor, address_of(event.worker)}, "bucket ", bucket, " of iteration ",
-             event.iteration, " applied without that of the stage that it shares its blocks with");
+             event.iteration, " was applied before its tied gradient arrived");
   const bool begins = how == TiedGradients::Applied::begins_update;
   shard.beyond = std::max(shard.beyond, event.iteration + 1);
   add(shard.live, *shard_bucket, push, begins);

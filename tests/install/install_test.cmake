@@ -1,3 +1,5 @@
+cmake_minimum_required(VERSION 3.25)
+
 # Installs the build into a new prefix, builds a user's project against it, and runs the result.
 function(run expected)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "COMMAND")

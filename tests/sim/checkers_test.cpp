@@ -248,7 +248,7 @@ TEST_CASE("a snapshot that the shard had passed when it was asked for is caught"
   story.applied(kA, 0);
   story.gets(kScheduler, kShard, msg::Snapshot{1, Iteration(0)});
   CHECK(seen([&] { story.gets(kShard, kMonitor, state_of(*job, 0, 0, 0)); }) ==
-        "a snapshot at iteration 0, which the shard had passed, or was never told of");
+        "a snapshot at iteration 0, which the shard had passed or was never sent");
 }
 
 TEST_CASE("an update of a push that never came is caught") {

@@ -196,8 +196,7 @@ TEST_CASE("two halves are one update, and one that is applied before the other c
   const std::uint32_t part = story.shared(kLast);
   story.pushes(kLast, 0, part);
   CHECK(seen([&] { story.applied(kLast, 0, part); }) ==
-        concat("part ", part,
-               " of iteration 0 applied without that of the stage that it shares its blocks with"));
+        concat("bucket ", part, " of iteration 0 was applied before its tied gradient arrived"));
 }
 
 TEST_CASE("where the pipeline is never emptied, each half is an update") {

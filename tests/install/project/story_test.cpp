@@ -12,6 +12,7 @@ int main() {
       .loss(mean_squared_error())
       .consistency(ssp(1))
       .workers(2)
+      .shards(1)
       .batch(4)
       .epochs(2);
   const Plan& plan = scenario.plan();
