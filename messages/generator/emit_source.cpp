@@ -13,7 +13,7 @@ std::string reader_of(const std::string& schema, const std::string& name, bool b
                 blobs ? ", ConstBlobs blobs)" : ")");
 }
 
-/// The unions that stand in `in` beside other fields: visit(choice, whether `in` is a root).
+/// The unions that are members of `in`, or that it is.
 template <class Visit>
 void for_each_union(const Struct& in, Visit visit) {
   for (const Field& field : in.fields)

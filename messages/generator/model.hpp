@@ -26,11 +26,10 @@ struct Type {
   std::string name;
   std::string schema;   // of enums, structs and groups: Cap'n Proto's class, "schema::Push::Kind"
   bool strong = false;  // hand-written: plain() and read() convert it
-  bool floating = false;
-  std::string last;    // of enums: the last value, "msg::Push::Kind::empty"
-  bool blobs = false;  // its write() and read() take the message's blobs
-  std::shared_ptr<Union> choice;
-  Struct* structure = nullptr;  // of another generated struct
+  std::string last;     // of enums: the last value, "msg::Push::Kind::empty"
+  bool blobs = false;   // its write() and read() take the message's blobs
+  std::shared_ptr<Union> choice;  // of a field that holds a union
+  Struct* structure = nullptr;    // of another generated struct
 };
 
 struct Field {
@@ -99,8 +98,7 @@ struct File {
   std::string stem;  // of the generated files: "messages/common"
   std::string comment;
   std::vector<std::string> includes, supports;
-  std::vector<std::string>
-      imports;  // other schemas, by path; not those that are named from the root
+  std::vector<std::string> imports;  // other schemas of messages or plans, by path
   std::vector<Enum> enums;
   std::vector<Struct*> structs;  // each behind those that it holds
 };

@@ -78,7 +78,6 @@ Type ModelReader::type_of(SchemaType::Reader in, Annotations annotations) {
   if (number != numbers().end()) {
     out.kind = Kind::number;
     out.name = number->second;
-    out.floating = in.isFloat32() || in.isFloat64();
   } else if (in.isBool()) {
     out = {.kind = Kind::boolean, .name = "bool"};
   } else if (in.isText()) {
