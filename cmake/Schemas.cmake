@@ -1,19 +1,19 @@
-# leeway_schemas(SOURCES schema... [STEM name]): generates C++ from the schemas of this folder into generated/ of the build
-# folder, and sets SOURCES to what a library compiles. messages/generator/README.md lists the files. STEM is the schema's
-# $stem.
+# leeway_schemas(SOURCES schema... [STEMS name...]): generates C++ from the schemas of this folder into generated/ of the
+# build folder, and sets SOURCES to what a library compiles. messages/generator/README.md lists the files. STEMS are the
+# schemas' $stem; without, their own names.
 set(LEEWAY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 
 function(leeway_schemas sources)
-  cmake_parse_arguments(arg "" "STEM" "" ${ARGN})
+  cmake_parse_arguments(arg "" "" "STEMS" ${ARGN})
   set(annotations ${PROJECT_SOURCE_DIR}/messages/generator/annotations.capnp)
   set(all)
-  foreach(schema ${arg_UNPARSED_ARGUMENTS})
+  foreach(schema stem_name IN ZIP_LISTS arg_UNPARSED_ARGUMENTS arg_STEMS)
     cmake_path(RELATIVE_PATH schema BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
     cmake_path(GET path PARENT_PATH folder)
     cmake_path(GET path STEM name)
     set(capnp ${LEEWAY_GENERATED}/${folder}/${name}.capnp)
-    if(arg_STEM)
-      set(name ${arg_STEM})
+    if(stem_name)
+      set(name ${stem_name})
     endif()
     set(stem ${LEEWAY_GENERATED}/${folder}/${name})
     add_custom_command(VERBATIM

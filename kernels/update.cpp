@@ -1,5 +1,7 @@
 #include "kernels/update.hpp"
 
+#include <utility>
+
 namespace leeway::kernels {
 
 namespace {
@@ -36,29 +38,21 @@ LW_INLINE void stream(const UpdateBuffers& buffers, Formula formula) {
   }
 }
 
-LW_SIMD void run(const UpdateBuffers& buffers, SgdFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void run(const UpdateBuffers& buffers, MomentumFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void run(const UpdateBuffers& buffers, NesterovFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void run(const UpdateBuffers& buffers, AdamFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void run(const UpdateBuffers& buffers, AdaGradFormula formula) {
-  stream(buffers, formula);
-}
-LW_SIMD void run(const UpdateBuffers& buffers, AverageFormula formula) {
-  stream(buffers, formula);
+/// Runs the formula that `formula` holds. Not std::visit: its table of functions would hide the
+/// loops from the instruction sets of LW_SIMD.
+template <std::size_t... Indices>
+LW_INLINE void dispatch(const UpdateBuffers& buffers, const UpdateFormula& formula,
+                        std::index_sequence<Indices...>) {
+  const auto run_if_held = [&](const auto* held) LW_INLINE_LAMBDA {
+    if (held) stream(buffers, *held);
+  };
+  (run_if_held(std::get_if<Indices>(&formula)), ...);
 }
 
 }  // namespace
 
-void update(const UpdateBuffers& buffers, const UpdateFormula& formula) {
-  std::visit([&](const auto& f) { run(buffers, f); }, formula);
+LW_SIMD void update(const UpdateBuffers& buffers, const UpdateFormula& formula) {
+  dispatch(buffers, formula, std::make_index_sequence<std::variant_size_v<UpdateFormula>>());
 }
 
 }  // namespace leeway::kernels

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "plan/plan.hpp"
+#include "plan/values.hpp"
 #include "tensor/row_slice.hpp"
 #include "tensor/shape.hpp"
 

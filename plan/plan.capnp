@@ -7,21 +7,38 @@
 # (`consistency.ssp.staleness = 3`). An arm whose fields keep their defaults may be written as its
 # bare name (`consistency = "bsp"`).
 #
-# `$help`, `$flag` and `$values` are the source of `--help` and of docs/settings.md.
+# `$help`, `$flag` and `$values` are the source of `--help` and of docs/settings.md; `$range` and
+# `$notEmpty` also of the checks in validate(). Every Float64 must be finite.
 
 using Cxx = import "/capnp/c++.capnp";
-$Cxx.namespace("leeway::plan_schema"); # the C++ values have namespace leeway::plan
+$Cxx.namespace("leeway::plan_schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::plan");
+$Cpp.flat;
+$Cpp.stem("values");
+$Cpp.include("core/address.hpp");
+$Cpp.include("core/expected.hpp");
+$Cpp.support("plan/wire.hpp");
+using Range = import "annotations.capnp";
+using import "annotations.capnp".flag;
+using import "annotations.capnp".help;
+using import "annotations.capnp".notEmpty;
+using import "annotations.capnp".range;
+using import "annotations.capnp".values;
+using import "/messages/generator/annotations.capnp".initially;
+using import "/messages/generator/annotations.capnp".limit;
+using import "/messages/generator/annotations.capnp".name;
+using import "/messages/generator/annotations.capnp".type;
 
-annotation help @0xc3f1a7d2905be681 (field, group, union, enumerant) :Text; # what the setting is
-annotation flag @0xdb20e4f7c61a9835 (field) :Text;   # of a scenario program
-annotation values @0x96d8b35f0ce7142a (field) :Text; # what the flag takes, if not a plain value
+const actor :Cpp.Type = (name = "Address");
 
-struct Plan {
+struct Plan $Cpp.namespace("leeway") $Cpp.checked
+    $Cpp.root(decode = "decode_plan", kind = "plan", words = true) {
   name @0 :Text = "unnamed" $help("of the run and of its folder");
   seed @1 :UInt64 = 1 $flag("--seed") $help("seed of all randomness");
   data @2 :DataSource $flag("--data") $help("training and test data")
     $values("the directory of Fashion-MNIST, or the CSV or text file to train on");
-  model @3 :List(Layer) $help("layers, in order");
+  model @3 :List(Layer) $limit("kMaxBuckets") $help("layers, in order");
   loss @4 :Loss $help("what training minimises");
   optimizer @5 :Optimizer $flag("--optimizer") $help("how a gradient changes the weights");
   lrSchedule @6 :LrSchedule $help("learning rate over time, which counts in epochs");
@@ -29,28 +46,31 @@ struct Plan {
     $help("how far a worker may be ahead of the slowest worker")
     $values("0, 1, 2, ... iterations, bsp (a barrier), asp (no bound), \"adaptive(1,8)\" (a bound "
         "that moves from 1 to 8) or \"backup(N)\" (a barrier that does not wait for the last N)");
-  workers @8 :UInt32 = 4 $flag("--workers") $help("workers");
-  shards @9 :UInt32 = 2 $flag("--shards") $help("shards that hold the parameters");
-  batch @10 :UInt32 = 64 $flag("--batch") $help("samples of one worker's iteration");
-  microBatches @11 :UInt32 = 1 $flag("--micro-batches")
+  workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("workers");
+  shards @9 :UInt32 = 2 $range(least = 1, most = Range.maxShards) $flag("--shards")
+    $help("shards that hold the parameters");
+  batch @10 :UInt32 = 64 $range(least = 1, most = 16777216) $flag("--batch")
+    $help("samples of one worker's iteration");
+  microBatches @11 :UInt32 = 1 $range(least = 1) $flag("--micro-batches")
     $help("pieces in which a batch is computed, their gradients summed; a pipeline takes them one "
         "by one");
   prefetch @12 :Bool $flag("--prefetch")
     $help("pull the next weights while computing; costs one iteration of staleness");
   leaseSize @13 :UInt32 $flag("--lease-size")
     $help("samples of one lease under ssp and asp; 0: eight batches");
-  stragglers @14 :List(Straggler) $flag("--slow") $help("workers that are slowed down")
+  stragglers @14 :List(Straggler) $limit("kMaxWorkers") $flag("--slow")
+    $help("workers that are slowed down")
     $values("3:4x (worker 3 takes four times as long), 3:4x@20%/50 (in 20% of its iterations, in "
         "bursts of 50), all:pareto(1.5), 3:pauses(200ms/50), 3:decay(8x/1000), "
         "3:sharing(3x,100/300), 3:trace(FILE), or several with commas between; none removes those "
         "of the scenario");
-  faults @15 :List(Fault) $flag("--fault") $help("what fails, and when")
+  faults @15 :List(Fault) $limit("kMaxWorkers") $flag("--fault") $help("what fails, and when")
     $values("2:crash@3s, 2:crash(500ms)@100 (and restart it), 2:joins@3s, 2:leaves@3s, "
         "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
         "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes those "
         "of the scenario; may be given several times");
   stop @16 :Stop $help("when the run ends: at the first of these limits");
-  evaluateEvery @17 :Float64 = 1 $flag("--evaluate-every")
+  evaluateEvery @17 :Float64 = 1 $range(Range.evaluateEvery) $flag("--evaluate-every")
     $help("epochs between evaluations on the test set; 0: only at the end");
   augment @18 :Augment $flag("--augment")
     $help("random changes of training images, anew in each epoch")
@@ -63,22 +83,23 @@ struct Plan {
   balance @21 :Balance $flag("--balance") $help("how many samples an iteration of each worker has")
     $values("equal (the batch) or speed (in proportion to the worker's speed, on average the "
         "batch)");
-  host @22 :Host $help("where the actors run");
   pipeline @23 :StagesOfModel $help("workers that train one model together, each of them a stage");
+  host @22 :Host $name("simulated") $help("where the actors run");
 }
 
-struct StagesOfModel {
+struct StagesOfModel $name("Pipeline") {
   # Workers 0 to stages - 1 are the stages of the first pipeline, and so on.
-  stages @0 :UInt32 = 1 $flag("--stages")
+  stages @0 :UInt32 = 1 $range(least = 1, most = Range.maxStages) $flag("--stages")
     $help("stages of each pipeline, a worker each; 1: every worker trains the whole model");
   schedule @1 :Text = "1f1b" $flag("--schedule")
     $help("order of a stage's forward and backward passes, as `leeway schedule` lists them");
-  chunks @2 :UInt32 = 1 $flag("--chunks") $help("chunks of the model on each stage");
+  chunks @2 :UInt32 = 1 $range(least = 1, most = Range.maxChunks) $flag("--chunks")
+    $help("chunks of the model on each stage");
   split @3 :Text $flag("--split")
     $help("first and last layer of each chunk, such as 0-3,4-7, as `leeway partition` prints it; "
         "empty: by the cost of the layers")
     $values("0-3,4-7, or none");
-  recompute @4 :List(UInt32) $flag("--recompute")
+  recompute @4 :List(UInt32) $limit("kMaxStages") $flag("--recompute")
     $help("stages that keep only their inputs, and run forward again before backward")
     $values("all, none, or stages such as 0,2");
 }
@@ -93,47 +114,51 @@ struct DataSource {
     custom @4 :Custom $help("a data set of the scenario program");
     text @5 :TextCorpus $help("characters, each to be predicted from those before it");
   }
-  struct Directory {
-    directory @0 :Text = "/usr/share/datasets/fashion-mnist" $help("folder of the four files");
+  struct Directory $name("FashionMnist") {
+    directory @0 :Text = "/usr/share/datasets/fashion-mnist"
+      $notEmpty("the folder of the four files") $help("folder of the four files");
   }
   struct Idx {
-    trainImages @0 :Text $help("file of the training images");
-    trainLabels @1 :Text $help("file of the training labels");
-    testImages @2 :Text $help("file of the test images");
-    testLabels @3 :Text $help("file of the test labels");
+    trainImages @0 :Text $notEmpty("the path of the file") $help("file of the training images");
+    trainLabels @1 :Text $notEmpty("the path of the file") $help("file of the training labels");
+    testImages @2 :Text $notEmpty("the path of the file") $help("file of the test images");
+    testLabels @3 :Text $notEmpty("the path of the file") $help("file of the test labels");
   }
   struct Csv {
-    train @0 :Text $help("training file");
+    train @0 :Text $notEmpty("the path of the file") $help("training file");
     test @1 :Text $help("test file; empty: a seeded share of the training rows is set aside");
-    label @2 :Text = "label" $help("column to predict");
+    label @2 :Text = "label" $notEmpty("the name of the label column") $help("column to predict");
     regression @3 :Bool $help("the label is a number; otherwise it is a class, from 0");
-    testShare @4 :Float64 = 0.2 $help("share of the rows that is set aside for tests");
+    testShare @4 :Float64 = 0.2 $range(Range.testShare)
+      $help("share of the rows that is set aside for tests");
     normalize @5 :Bool = true
       $help("features to mean 0 and deviation 1, by the training rows");
   }
   struct Synthetic {
-    samples @0 :UInt32 = 10000 $help("training samples");
-    testSamples @1 :UInt32 = 1000 $help("test samples");
+    samples @0 :UInt32 = 10000 $range(Range.atLeastOne) $help("training samples");
+    testSamples @1 :UInt32 = 1000 $range(Range.atLeastOne) $help("test samples");
     union {
       line :group $help("y = slope * x + intercept + noise * N(0, 1), x uniform in [-1, 1)") {
         slope @2 :Float64 = 3 $help("slope of the line");
         intercept @3 :Float64 = 2 $help("y at x = 0");
-        noise @4 :Float64 = 0.1 $help("standard deviation of the noise");
+        noise @4 :Float64 = 0.1 $range(Range.notNegative) $help("standard deviation of the noise");
       }
       clusters :group $help("one Gaussian cluster for each class, its center on a sphere") {
-        classes @5 :UInt32 = 10 $help("classes");
-        features @6 :UInt32 = 32 $help("numbers of a sample");
-        spread @7 :Float64 = 3 $help("radius of the sphere");
+        classes @5 :UInt32 = 10 $range(least = 2, most = 1048576) $help("classes");
+        features @6 :UInt32 = 32 $range(least = 1, most = 1048576) $help("numbers of a sample");
+        spread @7 :Float64 = 3 $range(Range.notNegative) $help("radius of the sphere");
       }
     }
   }
-  struct Custom {
-    name @0 :Text $help("name that the data set is registered with");
+  struct Custom $name("CustomData") {
+    name @0 :Text $notEmpty("the name that the data set is registered with")
+      $help("name that the data set is registered with");
   }
   struct TextCorpus {           # each character by its number in the vocabulary of the text
     file @0 :Text $help("UTF-8 file; empty: the King James Bible of Debian's bible-kjv");
-    context @1 :UInt32 = 64 $help("characters of a sample");
-    testShare @2 :Float64 = 0.1 $help("share at the end of the text that is set aside for tests");
+    context @1 :UInt32 = 64 $range(least = 1, most = 1048576) $help("characters of a sample");
+    testShare @2 :Float64 = 0.1 $range(Range.testShare)
+      $help("share at the end of the text that is set aside for tests");
   }
 }
 
@@ -163,60 +188,67 @@ struct Layer {
       $help("a score for each token: the product with its row of the embedding");
   }
   struct Linear {
-    outputs @0 :UInt32 $help("features that come out");
+    outputs @0 :UInt32 $range(Range.atLeastOne) $help("features that come out");
     init @1 :Init $help("distribution of the initial weights");
     bias @2 :Bool = true $help("whether b is added");
-    deviation @3 :Float64 = 0.01 $help("standard deviation for init = \"normal\"");
+    deviation @3 :Float64 = 0.01 $range(Range.aboveZeroFloat)
+      $help("standard deviation for init = \"normal\"");
   }
   struct Conv2d {
-    outputs @0 :UInt32 $help("channels that come out");
-    kernel @1 :UInt32 = 3 $help("pixels of the kernel, each way");
-    stride @2 :UInt32 = 1 $help("pixels from one window to the next");
+    outputs @0 :UInt32 $range(Range.atLeastOne) $help("channels that come out");
+    kernel @1 :UInt32 = 3 $range(Range.pixels) $help("pixels of the kernel, each way");
+    stride @2 :UInt32 = 1 $range(Range.pixels) $help("pixels from one window to the next");
     padding @3 :UInt32 $help("zeros around the image");
     groups @4 :UInt32 = 1 $help("groups of channels that are convolved apart from each other");
     bias @5 :Bool = true $help("whether a bias is added");
     init @6 :Init $help("distribution of the initial weights");
   }
   struct MaxPool2d {
-    kernel @0 :UInt32 = 2 $help("pixels of a window, each way");
-    stride @1 :UInt32 = 2 $help("pixels from one window to the next");
+    kernel @0 :UInt32 = 2 $range(least = 1, most = 15) $help("pixels of a window, each way");
+    # The position of the maximum is kept in a byte.
+    stride @1 :UInt32 = 2 $range(Range.pixels) $help("pixels from one window to the next");
     padding @2 :UInt32 $help("pixels around the image that no window takes its maximum from");
   }
   struct AvgPool2d {
-    kernel @0 :UInt32 = 2 $help("pixels of a window, each way; 0: the whole image");
-    stride @1 :UInt32 = 2 $help("pixels from one window to the next");
+    kernel @0 :UInt32 = 2 $range(least = 0, most = Range.maxPixels)
+      $help("pixels of a window, each way; 0: the whole image");
+    stride @1 :UInt32 = 2 $range(Range.pixels) $help("pixels from one window to the next");
     padding @2 :UInt32 $help("zeros around the image");
   }
   struct BatchNorm {
-    epsilon @0 :Float64 = 1e-5 $help("added to the variance");
-    momentum @1 :Float64 = 0.1
+    epsilon @0 :Float64 = 1e-5 $range(Range.aboveZeroFloat) $help("added to the variance");
+    momentum @1 :Float64 = 0.1 $range(above = 0, most = 1)
       $help("share of the newest batch in the statistics that evaluation uses");
   }
   struct LayerNorm {
-    epsilon @0 :Float64 = 1e-5 $help("added to the variance");
+    epsilon @0 :Float64 = 1e-5 $range(Range.aboveZeroFloat) $help("added to the variance");
   }
   struct Dropout {
-    probability @0 :Float64 = 0.5 $help("of a number to become zero");
+    probability @0 :Float64 = 0.5 $range(least = 0, below = 1, float = true)
+      $help("of a number to become zero");
   }
   struct Embedding {
     vocabulary @0 :UInt32 $help("token numbers; 0: as many as the data has classes");
-    features @1 :UInt32 $help("numbers of a row");
+    features @1 :UInt32 $range(Range.atLeastOne) $help("numbers of a row");
     init @2 :Init = normal $help("distribution of the initial rows");
-    deviation @3 :Float64 = 0.01 $help("standard deviation for init = \"normal\"");
+    deviation @3 :Float64 = 0.01 $range(Range.aboveZeroFloat)
+      $help("standard deviation for init = \"normal\"");
   }
   struct Positions {
     init @0 :Init = normal $help("distribution of the initial rows");
-    deviation @1 :Float64 = 0.01 $help("standard deviation for init = \"normal\"");
+    deviation @1 :Float64 = 0.01 $range(Range.aboveZeroFloat)
+      $help("standard deviation for init = \"normal\"");
   }
   struct Attention {
-    heads @0 :UInt32 = 4 $help("heads, each with its share of the features");
+    heads @0 :UInt32 = 4 $range(Range.atLeastOne) $help("heads; each has a share of the features");
   }
   struct Residual {
-    body @0 :List(Layer) $help("layers");
-    shortcut @1 :List(Layer) $help("layers; none: x itself");
+    body @0 :List(Layer) $limit("kMaxBuckets") $help("layers");
+    shortcut @1 :List(Layer) $limit("kMaxBuckets") $help("layers; none: x itself");
   }
-  struct Custom {
-    name @0 :Text $help("name that the layer is registered with");
+  struct Custom $name("CustomLayer") {
+    name @0 :Text $notEmpty("the name that the layer is registered with")
+      $help("name that the layer is registered with");
     arguments @1 :Text $help("text for its factory");
   }
 }
@@ -237,45 +269,47 @@ enum Loss {
 
 struct Augment {
   flip @0 :Bool $help("left to right, every other time");
-  shift @1 :UInt32 $help("pixels by which an image moves at most, each way");
+  shift @1 :UInt32 $range(least = 0, most = 999)
+    $help("pixels by which an image moves at most, each way");
 }
 
 struct Optimizer {
-  learningRate @0 :Float64 = 0.1 $flag("--lr") $help("learning rate");
-  weightDecay @1 :Float64 $flag("--weight-decay")
+  learningRate @0 :Float64 = 0.1 $range(Range.learningRate) $flag("--lr") $help("learning rate");
+  weightDecay @1 :Float64 $range(Range.weightDecay) $flag("--weight-decay")
     $help("L2 coefficient; decoupled from the gradient for adamw");
   union {
     sgd @2 :Void $help("gradient descent without memory");
     momentum @3 :Momentum $help("gradient descent with a velocity");
-    nesterov @4 :Momentum $help("momentum that looks one step ahead");
+    nesterov @4 :Momentum $name("Nesterov") $help("momentum that looks one step ahead");
     adam @5 :Adam $help("steps scaled by running moments of the gradient");
-    adamw @6 :Adam $help("adam with weight decay apart from the gradient");
+    adamw @6 :Adam $name("AdamW") $help("adam with weight decay apart from the gradient");
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
   }
   struct Momentum {
-    factor @0 :Float64 = 0.9 $help("share of the velocity that stays");
+    factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that stays");
   }
   struct Adam {
-    beta1 @0 :Float64 = 0.9 $help("decay of the first moment");
-    beta2 @1 :Float64 = 0.999 $help("decay of the second moment");
-    epsilon @2 :Float64 = 1e-8 $help("added to the root of the second moment");
+    beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
+    beta2 @1 :Float64 = 0.999 $range(Range.belowOne) $help("decay of the second moment");
+    epsilon @2 :Float64 = 1e-8 $range(Range.aboveZero) $help("added to the second moment's root");
   }
   struct AdaGrad {
-    epsilon @0 :Float64 = 1e-10 $help("added to the root of the sum");
+    epsilon @0 :Float64 = 1e-10 $range(Range.aboveZero) $help("added to the root of the sum");
   }
 }
 
 struct LrSchedule {
-  warmup @0 :Float64 $flag("--warmup")
+  warmup @0 :Float64 $range(least = 0, give = "0 or more epochs") $flag("--warmup")
     $help("epochs over which the learning rate rises linearly to its full value");
   union {
     constant @1 :Void $help("the full learning rate throughout");
     step :group $help("drops by a factor at regular times") {
-      every @2 :Float64 = 10 $help("epochs from one drop to the next");
-      factor @3 :Float64 = 0.1 $help("of a drop");
+      every @2 :Float64 = 10 $range(above = 0, give = "more than 0 epochs")
+        $help("epochs from one drop to the next");
+      factor @3 :Float64 = 0.1 $range(Range.aboveZero) $help("of a drop");
     }
     cosine :group $help("half a cosine from the full rate down to a floor at the last epoch") {
-      floor @4 :Float64 $help("share of the full rate at the end");
+      floor @4 :Float64 $range(Range.share) $help("share of the full rate at the end");
     }
   }
 }
@@ -303,7 +337,7 @@ enum Balance {
   bySpeed @1 $help("in proportion to the worker's measured speed; the sum stays");
 }
 
-struct Host {
+struct Host $Cpp.optional {
   union {
     local @0 :Void $help("threads of this process, or nodes of a cluster");
     simulated @1 :World $flag("--simulate") $help("virtual time, in a world of machines and links");
@@ -312,27 +346,34 @@ struct Host {
 
 struct World {
   nodes @0 :Nodes $help("which actors share a node");
-  cores @1 :UInt32 = 1 $help("cores of a node; further computations wait");
-  speed @2 :Float64 = 50 $help("GFLOP/s of a core, multiplications and additions");
-  memory @3 :Float64 = 20 $help("GB/s between a core and memory");
-  noise @4 :Float64 = 0.05 $help("share by which the time of a computation varies");
-  latencyUs @5 :Float64 = 50 $help("microseconds of a message between two nodes, one way");
-  localLatencyUs @6 :Float64 = 5 $help("microseconds of a message within a node");
-  jitter @7 :Float64 = 0.2 $help("share of the latency that is added at most");
-  link @8 :Float64 = 10 $help("Gbit/s of a node's link, each way; 0: no limit");
-  detectionMs @9 :Float64 = 200 $help("milliseconds until watchers learn that an actor has ended");
+  cores @1 :UInt32 = 1 $range(least = 1, most = 4096)
+    $help("cores of a node; further computations wait");
+  speed @2 :Float64 = 50 $range(Range.gigaflops)
+    $help("GFLOP/s of a core, multiplications and additions");
+  memory @3 :Float64 = 20 $range(Range.gigabytes) $help("GB/s between a core and memory");
+  noise @4 :Float64 = 0.05 $range(Range.noise)
+    $help("share by which the time of a computation varies");
+  latencyUs @5 :Float64 = 50 $range(Range.microseconds)
+    $help("microseconds of a message between two nodes, one way");
+  localLatencyUs @6 :Float64 = 5 $range(Range.microseconds)
+    $help("microseconds of a message within a node");
+  jitter @7 :Float64 = 0.2 $range(Range.jitter) $help("share of the latency that is added at most");
+  link @8 :Float64 = 10 $range(Range.link) $help("Gbit/s of a node's link, each way; 0: no limit");
+  detectionMs @9 :Float64 = 200 $range(Range.detection)
+    $help("milliseconds until watchers learn that an actor has ended");
   costOnly @10 :Bool $flag("--gradients") $values("real or none")
     $help("compute no gradients, to study only protocol and time");
   # Threads of the nodes. With 0, only computations take time.
-  messageUs @11 :Float64
+  messageUs @11 :Float64 $range(Range.microseconds)
     $help("microseconds of a core for each message; 0: no threads are simulated");
-  timerUs @12 :Float64 $help("microseconds by which a timer fires late");
-  sliceUs @13 :Float64
+  timerUs @12 :Float64 $range(Range.microseconds) $help("microseconds by which a timer fires late");
+  sliceUs @13 :Float64 $range(Range.microseconds)
     $help("microseconds that a thread keeps its core while others wait for one; 0: until it has "
         "finished");
-  contention @14 :Float64
+  contention @14 :Float64 $range(Range.contention)
     $help("share by which work is slower when all cores of its node are busy");
-  cold @15 :Float64 $help("share by which work is slower after a long rest of its thread");
+  cold @15 :Float64 $range(Range.cold)
+    $help("share by which work is slower after a long rest of its thread");
 
   enum Nodes {
     each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
@@ -344,7 +385,8 @@ struct Straggler {              # several on one worker: factors multiply, pause
   worker @0 :UInt32 $help("worker that is slowed down");
   all @1 :Bool $help("slow every worker instead, each with randomness of its own");
   union {
-    factor @2 :Float64 = 4 $help("times as long in every iteration");
+    factor @2 :Float64 = 4 $range(Range.slowdown) $name("ConstantFactor")
+      $help("times as long in every iteration");
     bursts @3 :Bursts $help("slow in random bursts");
     pareto @4 :Pareto $help("a factor drawn for each iteration, above x with probability x^-alpha");
     pauses @5 :Pauses $help("stands still at regular intervals, as for a garbage collection");
@@ -353,43 +395,48 @@ struct Straggler {              # several on one worker: factors multiply, pause
     trace @8 :Trace $help("factors from a file");
   }
   struct Bursts {
-    factor @0 :Float64 = 4 $help("times as long in a burst");
-    share @1 :Float64 = 0.2 $help("share of the iterations that are slow");
-    length @2 :UInt32 = 50 $help("iterations of a burst, on average");
+    factor @0 :Float64 = 4 $range(Range.slowdown) $help("times as long in a burst");
+    share @1 :Float64 = 0.2 $range(Range.shareOfIterations)
+      $help("share of the iterations that are slow");
+    length @2 :UInt32 = 50 $range(Range.iterations) $help("iterations of a burst, on average");
   }
   struct Pareto {
-    alpha @0 :Float64 = 1.5 $help("exponent: the smaller, the heavier the tail");
-    cap @1 :Float64 = 100 $help("largest factor");
+    alpha @0 :Float64 = 1.5 $range(Range.tail) $help("exponent: the smaller, the heavier the tail");
+    cap @1 :Float64 = 100 $range(Range.slowdown) $help("largest factor");
   }
-  struct Pauses {
-    lengthMs @0 :Float64 = 200 $help("milliseconds of a pause");
+  struct Pauses $Cpp.union("every") {
+    lengthMs @0 :Float64 = 200 $range(Range.pause) $help("milliseconds of a pause");
     union {
-      iterations @1 :UInt32 = 50 $help("from one pause to the next");
-      seconds @2 :Float64 = 1 $help("from one pause to the next, by the host's clock");
+      iterations @1 :UInt32 = 50 $range(Range.iterations) $help("from one pause to the next");
+      seconds @2 :Float64 = 1 $range(Range.pauseEvery)
+        $help("from one pause to the next, by the host's clock");
     }
   }
   struct Decay {
-    factor @0 :Float64 = 4 $help("times as long in the end");
-    iterations @1 :UInt32 = 1000 $help("until the full factor is reached");
+    factor @0 :Float64 = 4 $range(Range.slowdown) $help("times as long in the end");
+    iterations @1 :UInt32 = 1000 $range(Range.iterations) $help("until the full factor is reached");
   }
   struct Sharing {
-    factor @0 :Float64 = 4 $help("times as long while it is slow");
-    on @1 :UInt32 = 100 $help("iterations in which it is slow");
-    off @2 :UInt32 = 300 $help("iterations in which it is not");
+    factor @0 :Float64 = 4 $range(Range.slowdown) $help("times as long while it is slow");
+    on @1 :UInt32 = 100 $range(Range.iterations) $help("iterations in which it is slow");
+    off @2 :UInt32 = 300 $range(Range.iterations) $help("iterations in which it is not");
   }
   struct Trace {
-    file @0 :Text $help("a factor on each line, from the first again after the last");
+    file @0 :Text $notEmpty("the path of the file")
+      $help("a factor on each line, from the first again after the last");
   }
 }
 
 struct Fault {
-  actor @0 :Text = "worker0" $help("worker2, shard0 or scheduler");
-  at :union $help("when the fault begins") {
-    iteration @1 :Int64
+  actor @0 :Text = "worker0" $type(.actor) $initially("RoleKind::worker, 0")
+    $help("worker2, shard0 or scheduler");
+  at :union $type(name = "plan::FaultTime") $help("when the fault begins") {
+    iteration @1 :Int64 $range(Range.iteration)
       $help("as the actor begins it; for shards and the scheduler, as any worker does");
-    seconds @2 :Float64 $help("by the host's clock");
+    seconds @2 :Float64 $range(least = 0, most = 31536000, give = "0 or more, up to a year")
+      $help("by the host's clock");
   }
-  spread @3 :Float64
+  spread @3 :Float64 $range(least = 0, most = 1e9, give = "0 or more")
     $help("iterations or seconds by which it may begin later, drawn from the seed");
   union {
     throws @4 :Void $help("the computation of the iteration throws, and nothing of it is pushed");
@@ -397,51 +444,57 @@ struct Fault {
       $help("ends after the first push of the iteration: a partial push if there are more");
     crash @6 :Crash $help("ends, whatever it is doing");
     joins @7 :Void $help("does not exist before");
-    freeze @8 :Lasting $help("does nothing for a while, as if its process were stopped");
+    freeze @8 :Lasting $name("Freeze")
+      $help("does nothing for a while, as if its process were stopped");
     slow @9 :Slow $help("handles every message later");
-    breaks @10 :Link
+    breaks @10 :Link $name("Breaks")
       $help("the connection to a peer breaks and is made again; what is on its way is lost");
     delay @11 :Delay $help("messages to and from a peer take longer");
-    silence @12 :Link $help("nothing reaches the peer, whose messages still arrive");
+    silence @12 :Link $name("Silence")
+      $help("nothing reaches the peer, whose messages still arrive");
     partition @13 :Partition $help("no message gets in or out");
     slowLink @14 :SlowLink $help("the link of its node is slower");
-    clockStops @15 :Lasting $help("the clock of its node stands still");
+    clockStops @15 :Lasting $name("ClockStops") $help("the clock of its node stands still");
     leaves @16 :Void $help("finishes its iteration and leaves the run");
   }
   struct Crash {
-    back @0 :Float64 $help("seconds until it is started again; 0: never");
+    back @0 :Float64 $range(Range.restart) $help("seconds until it is started again; 0: never");
   }
   struct Lasting {
-    seconds @0 :Float64 = 1 $help("how long");
+    seconds @0 :Float64 = 1 $range(Range.lasting) $help("how long");
   }
   struct Slow {
-    delayMs @0 :Float64 = 5 $help("milliseconds added to each message");
-    seconds @1 :Float64 = 1 $help("how long");
+    delayMs @0 :Float64 = 5 $range(Range.delay) $help("milliseconds added to each message");
+    seconds @1 :Float64 = 1 $range(Range.lasting) $help("how long");
   }
   struct Link {
-    peer @0 :Text = "shard0" $help("actor at the other end");
-    seconds @1 :Float64 = 0.1 $help("how long");
+    peer @0 :Text = "shard0" $type(.actor)
+      $initially("RoleKind::shard, 0") $help("actor at the other end");
+    seconds @1 :Float64 = 0.1 $range(Range.lasting) $help("how long");
   }
   struct Delay {
-    peer @0 :Text = "shard0" $help("actor at the other end");
-    delayMs @1 :Float64 = 5 $help("milliseconds added to each message");
-    seconds @2 :Float64 = 1 $help("how long");
+    peer @0 :Text = "shard0" $type(.actor)
+      $initially("RoleKind::shard, 0") $help("actor at the other end");
+    delayMs @1 :Float64 = 5 $range(Range.delay) $help("milliseconds added to each message");
+    seconds @2 :Float64 = 1 $range(Range.lasting) $help("how long");
   }
   struct Partition {
-    with @0 :List(Text) $help("actors on the same side");
-    seconds @1 :Float64 = 1 $help("how long");
+    with @0 :List(Text) $type(.actor) $limit("kMaxWorkers") $help("actors on the same side");
+    seconds @1 :Float64 = 1 $range(Range.lasting) $help("how long");
   }
   struct SlowLink {
-    factor @0 :Float64 = 10 $help("times as slow");
-    seconds @1 :Float64 = 1 $help("how long");
+    factor @0 :Float64 = 10 $range(least = 1, most = 1e6, give = "a factor from 1 to 1000000")
+      $help("times as slow");
+    seconds @1 :Float64 = 1 $range(Range.lasting) $help("how long");
   }
 }
 
 struct Stop {
-  epochs @0 :Float64 = 10 $flag("--epochs")
+  epochs @0 :Float64 = 10 $range(Range.epochs) $flag("--epochs")
     $help("passes over the training data, may be a fraction; 0: no limit");
   iterations @1 :UInt64 $flag("--iterations")
     $help("iterations of all workers together, or of all pipelines; 0: no limit");
-  seconds @2 :Float64 $flag("--seconds") $help("time; 0: no limit");
-  accuracy @3 :Float64 $flag("--until-accuracy") $help("test accuracy, 0 to 1; 0 disables it");
+  seconds @2 :Float64 $range(Range.notNegative) $flag("--seconds") $help("time; 0: no limit");
+  accuracy @3 :Float64 $range(Range.share) $flag("--until-accuracy")
+    $help("test accuracy, 0 to 1; 0 disables it");
 }

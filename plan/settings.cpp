@@ -9,27 +9,17 @@
 
 #include "core/check.hpp"
 #include "core/text.hpp"
-#include "plan.capnp.h"
+#include "plan/annotation_ids.hpp"
+#include "plan/check_ranges.hpp"
 #include "plan/schema_text.hpp"
+#include "plan/values.wire.hpp"
 
 namespace leeway::plan {
 namespace {
 
 using capnp::DynamicStruct;
 using capnp::StructSchema;
-
-// Annotations of plan.capnp.
-constexpr std::uint64_t kHelp = 0xc3f1a7d2905be681;
-constexpr std::uint64_t kFlag = 0xdb20e4f7c61a9835;
-constexpr std::uint64_t kValues = 0x96d8b35f0ce7142a;
-
-/// Empty without such an annotation.
-template <class Declaration>
-std::string annotation(const Declaration& of, std::uint64_t id) {
-  for (const auto annotation : of.getProto().getAnnotations())
-    if (annotation.getId() == id) return annotation.getValue().getText().cStr();
-  return "";
-}
+using namespace annotations;
 
 /// Walks through the schema, and fills in a plan to see the defaults.
 class Reader {
@@ -42,16 +32,16 @@ class Reader {
     if (std::find(open_.begin(), open_.end(), schema) != open_.end()) return;  // layers in layers
     open_.push_back(schema);
     for (const auto field : schema.getFields())
-      read_field(in, field, key + (key.empty() ? "" : ".") + name_of(field));
-    for (const auto arm : schema.getUnionFields()) choices[key].push_back(name_of(arm));
+      read_field(in, field, key + (key.empty() ? "" : ".") + leeway::name_of(field));
+    for (const auto arm : schema.getUnionFields()) choices[key].push_back(leeway::name_of(arm));
     open_.pop_back();
   }
 
  private:
   void read_field(DynamicStruct::Builder in, StructSchema::Field field, const std::string& key) {
     const std::size_t at = settings.size();
-    settings.push_back(
-        {key, "", annotation(field, kFlag), annotation(field, kHelp), annotation(field, kValues)});
+    settings.push_back({key, "", text_of(field, kFlag), text_of(field, kHelp),
+                        text_of(field, kValues), range_text(field)});
     const capnp::Type type = field.getType();
     in.clear(field);  // selects the arm of a union
     if (type.isStruct()) {
@@ -68,10 +58,10 @@ class Reader {
   void read_values(capnp::EnumSchema schema, const std::string& key) {
     const bool first = enums_.insert(schema.getProto().getId()).second;
     for (const auto value : schema.getEnumerants()) {
-      choices[key].push_back(name_of(value));
+      choices[key].push_back(leeway::name_of(value));
       if (first)
-        settings.push_back(
-            {concat(key, " = \"", name_of(value), '"'), "", "", annotation(value, kHelp), ""});
+        settings.push_back({concat(key, " = \"", leeway::name_of(value), '"'), "", "",
+                            text_of(value, kHelp), "", ""});
     }
   }
 
@@ -126,12 +116,12 @@ std::string settings_page() {
       "# Settings of a plan\n\n"
       "`leeway settings > docs/settings.md` writes this page from the annotations of\n"
       "[plan.capnp](../plan/plan.capnp). `[]` stands for each item of a list.\n\n"
-      "| setting | default | flag | meaning |\n|---|---|---|---|\n";
+      "| setting | default | range | flag | meaning |\n|---|---|---|---|---|\n";
   const auto code = [](const std::string& text) { return text.empty() ? "" : '`' + text + '`'; };
   for (const auto& setting : settings()) {
     const std::string values = setting.values.empty() ? "" : "; the flag takes " + setting.values;
-    page += "| " + code(setting.key) + " | " + code(setting.default_value) + " | " +
-            code(setting.flag) + " | " + setting.help + values + " |\n";
+    page += "| " + code(setting.key) + " | " + code(setting.default_value) + " | " + setting.range +
+            " | " + code(setting.flag) + " | " + setting.help + values + " |\n";
   }
   return page;
 }

@@ -12,6 +12,7 @@ struct Setting {
   std::string flag;           // "--epochs"; empty: none
   std::string help;           // "passes over the training data, may be a fraction; 0: no limit"
   std::string values;         // what the flag takes; empty: the value as it is
+  std::string range;          // "1 to 65536"; empty: any value
 };
 
 /// For --help: "Optimizer: sgd, momentum, ...".

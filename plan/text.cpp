@@ -14,13 +14,12 @@
 
 #include "core/limits.hpp"
 #include "core/text.hpp"
-#include "plan.capnp.h"
-#include "plan/checks.hpp"
+#include "plan/check_ranges.hpp"
 #include "plan/old_names.hpp"
 #include "plan/plan.hpp"
 #include "plan/schema_text.hpp"
 #include "plan/settings.hpp"
-#include "plan/wire.hpp"
+#include "plan/values.wire.hpp"
 
 namespace leeway {
 namespace {
@@ -74,10 +73,15 @@ Expected<Plan> read_plan(capnp::MallocMessageBuilder& builder) {
 }
 
 Expected<plan::World> read_world(capnp::MallocMessageBuilder& builder) {
-  const plan::World world = wire::read(builder.getRoot<plan_schema::World>().asReader());
-  Checks checks;
-  check_world(checks, "", world);
-  if (!checks.result()) return checks.result().error();
+  plan::World world;
+  try {
+    wire::read(world, builder.getRoot<plan_schema::World>().asReader());
+  } catch (const wire::Malformed& malformed) {
+    return Error{malformed.text};
+  }
+  if (const Status ranges = plan::check_ranges(builder.getRoot<plan_schema::World>().asReader());
+      !ranges)
+    return ranges.error();
   return world;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/monitor/report.hpp"
-#include "plan/plan.hpp"
+#include "plan/values.hpp"
 
 namespace leeway {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/expected.hpp"
-#include "plan/plan.hpp"
+#include "plan/values.hpp"
 #include "runtime/result.hpp"
 
 namespace leeway {

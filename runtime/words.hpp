@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/plan.hpp"
+#include "plan/values.hpp"
 
 namespace leeway {
 
@@ -153,6 +153,16 @@ inline plan::Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 
 inline plan::Optimizer adagrad(double learning_rate = 0.01) {
   return {learning_rate, 0, plan::AdaGrad{}};
 }
+
+/// The optimizers of `--optimizer`, with their usual learning rates.
+struct NamedOptimizer {
+  const char* name;
+  plan::Optimizer optimizer;
+};
+inline const NamedOptimizer kOptimizers[] = {
+    {"sgd", sgd(0.1)}, {"momentum", momentum(0.1)}, {"nesterov", nesterov(0.1)},
+    {"adam", adam()},  {"adamw", adamw()},          {"adagrad", adagrad()},
+};
 
 inline plan::LrSchedule constant(double warmup_epochs = 0) {
   return {warmup_epochs, plan::Constant{}};

@@ -37,6 +37,8 @@ struct Mapped {
   type @0 :Text;
   blobs @1 :Bool;  # its data travels in blobs
 }
+annotation schemaOnly(struct) :Void;
+# Has no C++ type, as the values of annotations.
 annotation initially(field) :Text;
 # Value of a new C++ struct, if not the schema's default.
 annotation constant(field) :Text;

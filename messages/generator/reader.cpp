@@ -42,7 +42,7 @@ void ModelReader::fill(Struct& out, Id id, const std::string& name) {
   read_annotations(out, node.getAnnotations());
   for (const auto nested : node.getNestedNodes()) {
     const Node inner = names_.node(nested.getId());
-    if (names_.has(inner.getAnnotations(), "mapped")) continue;
+    if (without_struct(inner)) continue;
     if (inner.isEnum()) out.enums.push_back(enum_of(nested.getId()));
     if (inner.isStruct() && !names_.flat(id))
       out.inner.push_back(struct_of(nested.getId(), names_.name_of(nested.getId())));
@@ -69,6 +69,11 @@ void ModelReader::fill(Struct& out, Id id, const std::string& name) {
     }
   }
   for (const Field& one : out.fields) out.blobs |= one.type.blobs;
+}
+
+bool ModelReader::without_struct(const Node& node) const {
+  const Annotations annotations = node.getAnnotations();
+  return names_.has(annotations, "mapped") || names_.has(annotations, "schemaOnly");
 }
 
 // ---- files ----
@@ -115,7 +120,7 @@ File ModelReader::file(capnp::schema::CodeGeneratorRequest::RequestedFile::Reade
   std::vector<Struct*> own;
   for (const auto nested : file.getNestedNodes()) {
     const Node node = names_.node(nested.getId());
-    if (names_.has(node.getAnnotations(), "mapped")) continue;
+    if (without_struct(node)) continue;
     if (node.isEnum()) out.enums.push_back(enum_of(nested.getId()));
     if (node.isStruct()) own.push_back(struct_of(nested.getId(), names_.name_of(nested.getId())));
   }

@@ -38,6 +38,8 @@ class ModelReader {
   // ---- structs ----
   /// `name` is the C++ name.
   Struct* struct_of(Id node, const std::string& name);
+  /// Whether the C++ type of the node is hand-written, or there is none.
+  bool without_struct(const Node& node) const;
   void fill(Struct& out, Id node, const std::string& name);
   void read_annotations(Struct& out, Annotations in);
   Field field(SchemaField in, const std::string& comment);

@@ -12,7 +12,14 @@ class AdaGrad final : public Optimizer {
   AdaGrad(const plan::AdaGrad& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adagrad"; }
   int slots() const override { return 1; }  // s
-  kernels::UpdateFormula formula(const UpdateSize& size) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override {
+    return kernels::AdaGradFormula{
+        .rate = static_cast<float>(size.learning_rate * size.weight),
+        .decay = static_cast<float>(decay_),
+        .weight = static_cast<float>(size.weight),
+        .epsilon = static_cast<float>(spec_.epsilon),
+    };
+  }
 
  private:
   plan::AdaGrad spec_;

@@ -1,6 +1,7 @@
 #pragma once
 // Adam: steps scaled by running moments of the gradient (Kingma, Ba, ICLR 2015, algorithm 1).
 #include "policies/optimizer/optimizer.hpp"
+#include "policies/optimizer/weighted.hpp"
 
 namespace leeway {
 
@@ -15,7 +16,9 @@ class Adam final : public Optimizer {
   Adam(const plan::Adam& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adam"; }
   int slots() const override { return 2; }  // m, v
-  kernels::UpdateFormula formula(const UpdateSize& size) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override {
+    return adam_formula(spec_, size, decay_, 1);
+  }
 
  private:
   plan::Adam spec_;

@@ -2,6 +2,7 @@
 // AdamW: Adam with weight decay apart from the gradient (Loshchilov, Hutter, ICLR 2019, algorithm
 // 2).
 #include "policies/optimizer/optimizer.hpp"
+#include "policies/optimizer/weighted.hpp"
 
 namespace leeway {
 
@@ -11,7 +12,9 @@ class AdamW final : public Optimizer {
   AdamW(const plan::AdamW& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adamw"; }
   int slots() const override { return 2; }  // m, v
-  kernels::UpdateFormula formula(const UpdateSize& size) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override {
+    return adam_formula(spec_, size, 0, 1 - size.learning_rate * size.weight * decay_);
+  }
 
  private:
   plan::AdamW spec_;

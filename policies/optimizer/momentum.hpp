@@ -1,6 +1,9 @@
 #pragma once
 // Momentum: SGD with a velocity (Polyak 1964).
+#include <cmath>
+
 #include "policies/optimizer/optimizer.hpp"
+#include "policies/optimizer/weighted.hpp"
 
 namespace leeway {
 
@@ -16,7 +19,14 @@ class Momentum final : public Optimizer {
       : factor_(spec.factor), decay_(weight_decay) {}
   std::string_view name() const override { return "momentum"; }
   int slots() const override { return 1; }  // m
-  kernels::UpdateFormula formula(const UpdateSize& size) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override {
+    return kernels::MomentumFormula{
+        .rate = static_cast<float>(size.learning_rate * size.weight),
+        .decay = static_cast<float>(decay_),
+        .keep = static_cast<float>(std::pow(factor_, size.weight)),
+        .gain = static_cast<float>(velocity_gain(factor_, size.weight)),
+    };
+  }
 
  private:
   double factor_;

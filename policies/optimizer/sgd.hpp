@@ -10,7 +10,12 @@ class Sgd final : public Optimizer {
   Sgd(const plan::Sgd&, double weight_decay) : decay_(weight_decay) {}
   std::string_view name() const override { return "sgd"; }
   int slots() const override { return 0; }
-  kernels::UpdateFormula formula(const UpdateSize& size) const override;
+  kernels::UpdateFormula formula(const UpdateSize& size) const override {
+    return kernels::SgdFormula{
+        .rate = static_cast<float>(size.learning_rate * size.weight),
+        .decay = static_cast<float>(decay_),
+    };
+  }
 
  private:
   double decay_;

@@ -9,7 +9,11 @@ namespace leeway {
 class DecayStraggler final : public Straggler {
  public:
   explicit DecayStraggler(const plan::Decay& spec) : spec_(spec) {}
-  Slowdown next(Instant now) override;
+  Slowdown next(Instant) override {
+    if (done_ == spec_.iterations) return {.factor = spec_.factor};
+    const double way = static_cast<double>(done_++) / spec_.iterations;
+    return {.factor = 1 + (spec_.factor - 1) * way};
+  }
 
  private:
   plan::Decay spec_;

@@ -71,12 +71,8 @@ Expected<plan::Balance> parse_balance(const std::string& text) {
 }
 
 Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
-  if (text == "sgd") return sgd(0.1);
-  if (text == "momentum") return momentum(0.1);
-  if (text == "nesterov") return nesterov(0.1);
-  if (text == "adam") return adam();
-  if (text == "adamw") return adamw();
-  if (text == "adagrad") return adagrad();
+  for (const auto& [name, optimizer] : kOptimizers)
+    if (text == name) return optimizer;
   return Error{
       concat("--optimizer: there is no \"", text, '"', suggest(text, plan::choices("optimizer")))};
 }

@@ -298,7 +298,7 @@ double timer_seconds() {
 /// two for each core.
 double slice_seconds(unsigned cores) {
   constexpr double kTime = 0.6, kGap = 150e-6;  // a thread that misses so much was not running
-  std::mutex mutex;
+  std::mutex slices_mutex;
   std::vector<double> slices;
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 2 * cores; ++i)
@@ -308,7 +308,7 @@ double slice_seconds(unsigned cores) {
       for (double last = 0, now = 0; last < kTime; last = now) {
         now = seconds_since(began);
         if (now - last < kGap) continue;
-        std::lock_guard lock(mutex);
+        std::lock_guard lock(slices_mutex);
         slices.push_back(last - since);
         since = now;
       }

@@ -117,7 +117,7 @@ TEST_CASE("what a pipeline does not do is refused with what to give") {
         "prefetch: a stage pulls when its schedule makes the next version of its weights; give "
         "--no-prefetch, or --stages 1");
   CHECK(piped([](Plan& p) { p.consistency = plan::Backup{1}; }) ==
-        "consistency.backup: a pipeline cannot stop in the middle of an iteration that is late; "
+        "consistency.backup: a pipeline cannot abandon an iteration that it has begun; "
         "give --staleness bsp, or --stages 1");
 }
 
@@ -127,11 +127,11 @@ TEST_CASE("workers that train the whole model have nothing of a pipeline") {
   };
   CHECK(whole({.schedule = "2bw"}) == "");  // for as many stages as will be given
   CHECK(whole({.split = "0-3,4-5,6"}) ==
-        "pipeline.split: \"0-3,4-5,6\" cuts the model, but each worker trains all of it; give "
+        "pipeline.split: \"0-3,4-5,6\" splits the model, but each worker trains all of it; give "
         "--stages 3, or no split");
   CHECK_THAT(whole({.split = "0-3"}), Contains("give --stages 2, or no split"));
   CHECK(whole({.chunks = 2}) ==
-        "pipeline.chunks: 2 parts of the model on each stage, but there are no stages; give "
+        "pipeline.chunks: 2 chunks of the model on each stage, but there are no stages; give "
         "--stages 2 or more, or --chunks 1");
   CHECK(whole({.recompute = {0}}) ==
         "pipeline.recompute: there are no stages; give --stages 2 or more, or --recompute none");

@@ -90,8 +90,14 @@ template <class Enum>
 void any_enum(Enum& out, Enum last) {
   out = static_cast<Enum>(*rc::gen::inRange(0, static_cast<int>(last) + 1));
 }
+/// UTF-8: printable ASCII, quotes, control characters, zero, and a letter outside ASCII.
 inline void any(std::string& out) {
-  out = *rc::gen::arbitrary<std::string>();
+  const auto letter = rc::gen::oneOf(
+      rc::gen::map(rc::gen::inRange(1, 127),
+                   [](int c) { return std::string(1, static_cast<char>(c)); }),
+      rc::gen::element<std::string>("\"", "\\", "\n", std::string(1, '\0'), "\xc3\xa9", "="));
+  out.clear();
+  for (const auto& piece : *rc::gen::container<std::vector<std::string>>(letter)) out += piece;
 }
 /// Below `end`.
 inline std::size_t any_index(std::size_t end) {

@@ -1,0 +1,68 @@
+@0xb94e6f02d8a17c35;
+# What plan.capnp says about a setting besides its type and default.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::plan_schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::plan");
+
+annotation help @0xc3f1a7d2905be681 (field, group, union, enumerant) :Text; # what the setting is
+annotation flag @0xdb20e4f7c61a9835 (field) :Text;   # of a scenario program
+annotation values @0x96d8b35f0ce7142a (field) :Text; # what the flag takes, if not a plain value
+annotation notEmpty @0xe2a4c9170b53d86f (field) :Text; # what to give instead of an empty text
+annotation range @0xa8d07f3b56c2e491 (field) :Range; # the values that validate() accepts
+struct Range $Cpp.schemaOnly {
+  least @0 :Float64 = -inf;
+  above @1 :Float64 = -inf;
+  most @2 :Float64 = inf;
+  below @3 :Float64 = inf;
+  orZero @4 :Bool; # 0 is accepted, too
+  float @5 :Bool;  # the value is compared as the float that kernels compute with
+  give @6 :Text;   # what to give; empty: the numbers above
+}
+
+# Also in core/limits.hpp.
+const maxWorkers :Float64 = 65536;
+const maxShards :Float64 = 4096;
+const maxStages :Float64 = 1024;
+const maxChunks :Float64 = 26;
+
+const workers :Range = (least = 1, most = .maxWorkers);
+const maxPixels :Float64 = 1024; # of kernels and strides
+const aboveZero :Range = (above = 0);
+const aboveZeroFloat :Range = (above = 0, float = true);
+const atLeastOne :Range = (least = 1);
+const notNegative :Range = (least = 0);
+const share :Range = (least = 0, most = 1);
+const belowOne :Range = (least = 0, below = 1);
+const testShare :Range = (above = 0, below = 1, give = "more than 0 and less than 1");
+const pixels :Range = (least = 1, most = .maxPixels);
+const slowdown :Range = (least = 1, most = 1e6,
+    give = "a factor from 1 to 1000000, as in --slow 3:4x");
+const iterations :Range = (least = 1, give = "1 or more iterations");
+const lasting :Range = (above = 0, most = 86400, give = "seconds above 0, up to a day");
+const delay :Range = (above = 0, most = 3.6e6, give = "more than 0, up to an hour");
+const microseconds :Range = (least = 0, most = 1e8, give = "microseconds, 0 or more");
+const tail :Range = (least = 0.1, most = 100,
+    give = "0.1 (very heavy) to 100 (hardly any tail), as in --slow 3:pareto(1.5)");
+const pause :Range = (above = 0, most = 3.6e6,
+    give = "more than 0, up to an hour, as in --slow 3:pauses(200ms/50)");
+const pauseEvery :Range = (above = 0, most = 86400,
+    give = "more than 0, up to a day, as in --slow 3:pauses(200ms/2s)");
+const jitter :Range = (least = 0, most = 100, give = "a share of the latency, such as 0.2");
+const link :Range = (least = 1e-6, most = 1e9, orZero = true, give = "Gbit/s, or 0 for no limit");
+const shareOfIterations :Range = (least = 0, most = 1,
+    give = "0 to 1, or 0% to 100% as in --slow 3:4x@20%");
+const evaluateEvery :Range = (least = 0,
+    give = "a number of epochs, or 0 to evaluate only at the end");
+const gigaflops :Range = (least = 1e-9, most = 1e9, give = "GFLOP/s of a core, above 0");
+const gigabytes :Range = (least = 1e-9, most = 1e9, give = "GB/s of a core, above 0");
+const noise :Range = (least = 0, below = 1, give = "a share below 1, such as 0.05");
+const detection :Range = (least = 0, most = 1e5, give = "milliseconds, 0 or more");
+const contention :Range = (least = 0, most = 100, give = "a share of the time, such as 0.1");
+const cold :Range = (least = 0, most = 100, give = "a share of the time, such as 0.3");
+const learningRate :Range = (above = 0, give = "--lr above 0, such as 0.1");
+const weightDecay :Range = (least = 0, give = "0 or more, such as 0.0001");
+const iteration :Range = (least = 0, below = 1099511627776, give = "0 or more");
+const restart :Range = (least = 0, most = 86400, give = "seconds up to a day, or 0 for never");
+const epochs :Range = (least = 0, give = "--epochs above 0, or 0 for no limit");

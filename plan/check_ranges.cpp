@@ -1,0 +1,136 @@
+#include "plan/check_ranges.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include "core/limits.hpp"
+#include "core/text.hpp"
+#include "plan/annotation_ids.hpp"
+#include "plan/annotations.capnp.h"
+#include "plan/schema_text.hpp"
+
+namespace leeway::plan {
+namespace {
+
+using capnp::DynamicList;
+using capnp::DynamicStruct;
+using capnp::DynamicValue;
+using Field = capnp::StructSchema::Field;
+using plan_schema::Range;
+
+static_assert(plan_schema::MAX_WORKERS == limits::kMaxWorkers);
+static_assert(plan_schema::MAX_SHARDS == limits::kMaxShards);
+static_assert(plan_schema::MAX_STAGES == limits::kMaxStages);
+static_assert(plan_schema::MAX_CHUNKS == limits::kMaxChunks);
+
+std::optional<Range::Reader> annotated_range(Field field) {
+  for (const auto annotation : field.getProto().getAnnotations())
+    if (annotation.getId() == annotations::kRange)
+      return annotation.getValue().getStruct().getAs<Range>();
+  return std::nullopt;
+}
+
+bool contains(const Range::Reader& range, double value) {
+  if (range.getOrZero() && value == 0) return true;
+  if (range.getFloat()) value = static_cast<float>(value);
+  return value >= range.getLeast() && value > range.getAbove() && value <= range.getMost() &&
+         value < range.getBelow();
+}
+
+std::string number(double value) {
+  const auto whole = static_cast<std::int64_t>(value);
+  return static_cast<double>(whole) == value ? concat(whole) : concat(value);
+}
+
+std::string words_of(const Range::Reader& range) {
+  const bool least = std::isfinite(range.getLeast()), most = std::isfinite(range.getMost());
+  const std::string zero = range.getOrZero() ? "0, or " : "";
+  if (least && most) return concat(zero, number(range.getLeast()), " to ", number(range.getMost()));
+  std::string text =
+      least ? number(range.getLeast()) + " or more" : "a number above " + number(range.getAbove());
+  if (most) text += ", at most " + number(range.getMost());
+  if (std::isfinite(range.getBelow())) text += ", below " + number(range.getBelow());
+  return text;
+}
+
+std::string remedy(Field field, const Range::Reader& range) {
+  if (range.getGive().size() > 0) return range.getGive().cStr();
+  const std::string flag = annotations::text_of(field, annotations::kFlag);
+  return concat(flag, flag.empty() ? "" : " ", words_of(range));
+}
+
+/// Goes through a plan in the order of its fields.
+class RangeCheck {
+ public:
+  Status status;
+
+  void all(const DynamicStruct::Reader& in, const std::string& place) {
+    const auto schema = in.getSchema();
+    for (const Field field : schema.getNonUnionFields()) value(in, field, place);
+    KJ_IF_MAYBE (arm, in.which()) {
+      value(in, *arm, place);
+    }
+  }
+
+ private:
+  void value(const DynamicStruct::Reader& in, Field field, const std::string& parent) {
+    const std::string place = concat(parent, parent.empty() ? "" : ".", leeway::name_of(field));
+    const DynamicValue::Reader value = in.get(field);
+    switch (value.getType()) {
+      case DynamicValue::STRUCT:
+        return all(value.as<DynamicStruct>(), place);
+      case DynamicValue::LIST:
+        return items(value.as<DynamicList>(), place);
+      case DynamicValue::TEXT:
+        return text(field, place, value.as<capnp::Text>());
+      case DynamicValue::INT:
+      case DynamicValue::UINT:
+      case DynamicValue::FLOAT:
+        return limited(field, place, value);
+      default:
+        return;
+    }
+  }
+
+  void items(const DynamicList::Reader& list, const std::string& place) {
+    if (!list.getSchema().getElementType().isStruct()) return;
+    for (unsigned i = 0; i < list.size(); ++i)
+      all(list[i].as<DynamicStruct>(), concat(place, '[', i, ']'));
+  }
+
+  void text(Field field, const std::string& place, capnp::Text::Reader value) {
+    const std::string give = annotations::text_of(field, annotations::kNotEmpty);
+    if (give.empty() || value.size() > 0) return;
+    refuse(place, ": is empty; give ", give);
+  }
+
+  void limited(Field field, const std::string& place, const DynamicValue::Reader& in) {
+    const bool real = in.getType() == DynamicValue::FLOAT;
+    const auto range = annotated_range(field);
+    if (!real && !range) return;
+    const auto value = in.as<double>();
+    if (std::isfinite(value) && (!range || contains(*range, value))) return;
+    refuse(place, ": ", real ? concat(value) : number(value), " is not allowed; give ",
+           range ? remedy(field, *range) : "a finite number");
+  }
+
+  template <class... Values>
+  void refuse(const Values&... values) {
+    if (status) status = Error{concat(values...)};
+  }
+};
+
+}  // namespace
+
+Status check_ranges(const DynamicStruct::Reader& in, const std::string& where) {
+  RangeCheck check;
+  check.all(in, where);
+  return check.status;
+}
+
+std::string range_text(Field field) {
+  const auto range = annotated_range(field);
+  return range ? words_of(*range) : "";
+}
+
+}  // namespace leeway::plan
