@@ -60,7 +60,7 @@ struct PassPlan {
   std::vector<std::int64_t> gradient_floats;  // per gradient buffer, a sample
   std::vector<Place> gradient_place;          // likewise
   int output_gradient = kNone;         // buffer that the loss writes, or the next chunk sends
-  bool keeps_output_gradient = false;  // the backward for weights reads what the next chunk sent
+  bool keeps_output_gradient = false;  // the backward for weights reads the next chunk's gradient
   int input_gradient = kNone;          // buffer for the previous chunk; kNone: it needs none
 
   /// The buffer of `layer`'s output; kNone for a layer before the chunk, and for views on it.

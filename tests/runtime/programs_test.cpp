@@ -74,8 +74,7 @@ TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with 
   const auto strange =
       run_program({kBin + "/leeway", "sample", folder / "run", "--prompt", "Zebra"});
   CHECK(strange.code == 2);
-  CHECK(
-      contains(strange.err, "\"Z\" does not occur in the text that was trained on; leave it out"));
+  CHECK(contains(strange.err, "\"Z\" does not occur in the training text; leave it out"));
   const auto missing = run_program({kBin + "/char-gpt", "--data", folder / "nothing.txt"});
   CHECK(missing.code == 2);
   CHECK(contains(missing.err, "; give --data FILE, a text in UTF-8"));

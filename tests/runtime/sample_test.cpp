@@ -75,7 +75,7 @@ TEST_CASE("a run on text counts characters, keeps its vocabulary, and goes on wi
   CHECK(drawn(1) != drawn(2));
 
   CHECK_THAT(sample(folder, {.prompt = "aQ"}).error().text,
-             Contains("--prompt: \"Q\" does not occur in the text that was trained on"));
+             Contains("--prompt: \"Q\" does not occur in the training text"));
   CHECK_THAT(sample(folder, {.characters = 0}).error().text, Contains("--characters: 0"));
   for (const double temperature : {-1.0, std::nan("")})
     CHECK_THAT(sample(folder, {.temperature = temperature}).error().text,
