@@ -10,7 +10,7 @@ namespace {
 std::atomic<bool> interrupted_flag = false;
 static_assert(decltype(interrupted_flag)::is_always_lock_free);  // the signal handler writes it
 
-std::mutex mutex;  // guards the variables below
+std::mutex guards_mutex;  // guards the variables below
 int guards = 0;
 struct sigaction earlier_int;
 struct sigaction earlier_term;
@@ -22,7 +22,7 @@ void on_signal(int) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(guards_mutex);
   if (guards++ > 0) return;
   interrupted_flag = false;
   struct sigaction action = {};
@@ -34,7 +34,7 @@ InterruptGuard::InterruptGuard() {
 }
 
 InterruptGuard::~InterruptGuard() {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(guards_mutex);
   if (--guards > 0) return;
   sigaction(SIGINT, &earlier_int, nullptr);
   sigaction(SIGTERM, &earlier_term, nullptr);
