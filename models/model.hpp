@@ -63,7 +63,7 @@ class Model {
   /// Shape of one sample after layer `index`; kBatch gives the input.
   const Shape& output_of(int index) const { return index == kBatch ? input_ : node(index).output; }
 
-  /// In order of layers, and within a layer in its own order.
+  /// Ordered by layer, and within a layer as in Layer::parameters().
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// Parameters of layer `index` are [first_parameter(index), first_parameter(index + 1)).
   int first_parameter(int index) const { return first_parameter_[static_cast<std::size_t>(index)]; }

@@ -223,7 +223,7 @@ class PassPlan::Gradients {
   /// Buffer `from` holds a gradient of `layer`'s output. `whole`: nothing else uses the buffer.
   void give(int layer, int from, bool whole) {
     int& held = held_[static_cast<std::size_t>(layer)];
-    // The gradient for the previous chunk lies in its own blob, unless the next chunk sent it.
+    // The gradient for the previous chunk needs a separate blob, unless the next chunk sent it.
     const bool moves = is_input(layer) && place(from) != Place::outside;
     if (held == PassPlan::kNone && whole && !moves) {
       held = from;

@@ -127,7 +127,7 @@ struct RunOptions {
   bool profile = false;                           // print the time of each layer
   std::function<void(const std::string&)> print;  // receives the summary instead of the terminal
   std::shared_ptr<const ClusterOptions> cluster;  // the nodes to run on; null: this process
-  /// Called for every event; except in simulations from several threads at once.
+  /// Called for every event. Outside of simulations, several threads may call it at once.
   std::function<void(Address, Instant, const Event&)> on_event;
 };
 

@@ -190,7 +190,7 @@ std::string parked_text(const StatusByName& all, WorkerId worker) {
     for (const auto& parked : seen.status.parked)
       if (parked.worker == worker)
         return concat("parked at shard ", parked.shard, " with iteration ", parked.iteration,
-                      ", behind ", workers_text(parked.behind));
+                      ", waits for ", workers_text(parked.behind));
   return {};
 }
 
