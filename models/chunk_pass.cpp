@@ -21,7 +21,7 @@ ChunkPass::ChunkPass(std::shared_ptr<const Model> model, ModelChunk chunk, std::
   runner_ = std::make_unique<LayerRunner>(*model_, chunk, max_batch, training, std::move(options));
 }
 
-/// The memory goes back to its pool, where another queue can take it: so this queue ends first.
+/// Drains the queue before its memory returns to a pool that other queues use.
 ChunkPass::~ChunkPass() {
   runner_->options.on->drain();
 }
@@ -47,7 +47,7 @@ void ChunkPass::release(Stash& stash) {
 void ChunkPass::clear(Stash& stash) {
   LayerRunner& runner = *runner_;
   Executor& on = *runner.options.on;
-  if (runner.in_backward == &stash) runner.in_backward = nullptr;  // the caller gave it up
+  if (runner.in_backward == &stash) runner.in_backward = nullptr;  // the caller abandoned it
   for (const auto& blob : stash.packed) on.end_read(blob);
   stash.packed.clear();
   runner.memory.drop_activations(stash);
@@ -115,9 +115,9 @@ void ChunkPass::start_backward(Stash& stash, BackwardFor purpose, Blob output_gr
   stash.state = Stash::State::in_backward;
   stash.next_backward = runner.chunk.end - 1;
   if (purpose == BackwardFor::weights) return;
-  const bool wants = !runner.is_last() && plan.output_gradient != PassPlan::kNone;
-  LW_CHECK(!wants || output_gradient, runner.chunk.end);
-  if (wants) {
+  const bool needs_gradient = !runner.is_last() && plan.output_gradient != PassPlan::kNone;
+  LW_CHECK(!needs_gradient || output_gradient, runner.chunk.end);
+  if (needs_gradient) {
     const auto bytes =
         static_cast<std::size_t>(stash.size * runner.output_shape().count()) * sizeof(float);
     LW_CHECK(output_gradient.size() == bytes, output_gradient.size(), bytes);
@@ -177,7 +177,7 @@ Blob ChunkPass::backward(Stash& stash, BackwardFor purpose, Blob output_gradient
   start_backward(stash, purpose, std::move(output_gradient), weights);
   for (int layer = runner_->chunk.end - 1; layer >= runner_->chunk.first; --layer) {
     backward_layer(stash, layer, weights, sum.views());
-    // At once: other micro-batches may come before the backward for weights.
+    // Not later: other micro-batches may come before the backward for weights.
     if (writes_gradients(layer, purpose)) sum.add(layer, stash.size);
   }
   return finish_backward(stash);
@@ -209,7 +209,7 @@ int ChunkPass::first_non_finite_layer(Stash& stash, std::span<const ParameterVie
     runner.memory.drop_activations(stash);
   runner.forward_again(stash, weights);
   for (int i = runner.chunk.first; i < runner.chunk.end; ++i) {
-    // The overwritten output also holds numbers of the other branch; the sum is checked itself.
+    // The overwritten output includes values of the other branch; the sum is checked instead.
     if (runner.is_overwritten_by_sum(i)) continue;
     const std::int64_t count = stash.size * model_->output_of(i).count();
     if (runner.options.on->find_non_finite(runner.memory.output(stash, i), count) >= 0) return i;

@@ -4,7 +4,7 @@
 // A chunk begins and ends where the model can be split (pieces.hpp), so it has one input and one
 // output. The first chunk reads a batch, and the last one computes the loss. Blobs connect two
 // chunks: the output of the first, and the gradient of that output on the way back. A Stash holds
-// what the backward of one micro-batch needs. The micro-batches take turns with all other memory.
+// the state that the backward of one micro-batch needs. Micro-batches share all other memory.
 // Pass is the shorthand for a whole model and one micro-batch at a time.
 //
 //   Stash& stash = pass.take_stash();
@@ -36,7 +36,7 @@ struct PassResult {
 };
 
 struct ChunkOptions {
-  std::shared_ptr<Executor> on;       // null: the processor
+  std::shared_ptr<Executor> on;       // null: the CPU
   std::shared_ptr<PackCache> packed;  // null: a private cache
   std::shared_ptr<Profile> profile;   // null: no profile
   /// Several micro-batches can be between forward and backward at once.
@@ -69,8 +69,8 @@ class ChunkPass {
   Stash& take_stash();
   void release(Stash& stash);
 
-  /// Starts all layers, and in the last chunk the loss, without waiting for them. Returns what the
-  /// next chunk reads, (B, output); empty in the last chunk.
+  /// Starts all layers, and in the last chunk the loss, without waiting for them. Returns the input
+  /// of the next chunk, (B, output); empty in the last chunk.
   /// weights: one view per parameter of the model; only those of this chunk are read.
   /// versions: one number per parameter, which identifies its values in the pack cache; empty:
   /// values not seen before.
@@ -81,8 +81,8 @@ class ChunkPass {
 
   /// Backward through all layers. A backward for weights follows the backward for inputs, and other
   /// micro-batches may come between.
-  /// output_gradient: what the next chunk sent, (B, output); empty in the last chunk, and in a
-  /// backward for weights.
+  /// output_gradient: from the next chunk, (B, output); empty in the last chunk, and in a backward
+  /// for weights.
   /// gradients: one view per parameter of the model; those of this chunk are overwritten (=). The
   /// gradient of a parameter that a layer borrows from another chunk is this chunk's contribution.
   /// Returns the gradient of the chunk's input; empty in the first chunk, if no parameter before
@@ -100,7 +100,7 @@ class ChunkPass {
   void backward_layer(Stash& stash, int layer, std::span<const ParameterView> weights,
                       std::span<const GradientView> gradients);
   Blob finish_backward(Stash& stash);
-  /// Whether such a backward writes gradients of the layer's parameters.
+  /// Whether a backward for `purpose` writes gradients of the layer's parameters.
   bool writes_gradients(int layer, BackwardFor purpose) const;
 
   /// The output of the chunk's last layer. Requires a forward without `recompute`.

@@ -14,9 +14,8 @@
 
 namespace leeway {
 
-/// Factor of a mean gradient over `samples` in the mean over `total`. Workers sum micro-batches,
-/// and shards sum workers, with this factor and kernels::accumulate, so that both give the same
-/// bits.
+/// Weight of a mean gradient over `samples` in the mean over `total`. Workers sum micro-batches and
+/// shards sum workers with this factor and kernels::accumulate, so both give the same bits.
 inline float mean_scale(std::int64_t samples, std::int64_t total) {
   return static_cast<float>(static_cast<double>(samples) / static_cast<double>(total));
 }
@@ -42,8 +41,8 @@ class GradientSum {
   /// Allocates the gradients of a mini-batch that has `total` samples, in `micro_batches`
   /// micro-batches. Requires `several` for more than one.
   void start(std::int64_t total, std::int64_t micro_batches);
-  /// Where a backward writes the gradients of a micro-batch: one view per parameter of the model;
-  /// those of other chunks have no slices.
+  /// Memory for the gradients of one micro-batch: one view per parameter of the model; those of
+  /// other chunks have no slices.
   std::span<const GradientView> views() const { return slices_.views(); }
   /// Adds the gradients of a layer of the chunk, which a backward of `samples` samples has just
   /// written. Requires micro-batches in ascending order. A layer that borrows a parameter from
@@ -63,7 +62,7 @@ class GradientSum {
   ModelChunk chunk_;
   std::vector<BlockId> blocks_;
   std::vector<Blob> sums_;           // by block
-  std::vector<Blob> latest_;         // by block: of one micro-batch, when there are several
+  std::vector<Blob> latest_;         // by block: of one micro-batch, if there are several
   std::vector<std::int64_t> added_;  // by block: number of micro-batches
   ParameterSlices<float> slices_;
   std::int64_t total_ = 0;

@@ -11,12 +11,12 @@ namespace leeway {
 
 namespace {
 
-/// Names that an error shows of each kind of trouble.
+/// Names that an error lists per kind of mismatch.
 constexpr std::size_t kShown = 8;
 
 using ByName = std::map<std::string, const NamedTensor*>;
 
-/// "; missing: a, b and 3 more", or nothing.
+/// "; missing: a, b and 3 more", or "" without names.
 std::string listed(const char* what, std::vector<std::string> names) {
   if (names.empty()) return "";
   const std::size_t more = names.size() - std::min(names.size(), kShown);
@@ -29,10 +29,10 @@ bool is_float(DType type) {
   return type == DType::f32 || type == DType::f16 || type == DType::bf16;
 }
 
-/// What is wrong with all the names together; "" when nothing is.
-std::string trouble(const ByName& tensors, const std::vector<NamedTensor>& in_file_order,
-                    std::span<const Parameter> parameters) {
-  std::vector<std::string> missing, extra, misfits;
+/// Lists the tensors that do not match the parameters; "" if all match.
+std::string list_mismatches(const ByName& tensors, const std::vector<NamedTensor>& in_file_order,
+                            std::span<const Parameter> parameters) {
+  std::vector<std::string> missing, extra, mismatched;
   ByName left = tensors;
   for (const auto& parameter : parameters) {
     const auto found = tensors.find(parameter.name);
@@ -43,16 +43,16 @@ std::string trouble(const ByName& tensors, const std::vector<NamedTensor>& in_fi
     }
     const NamedTensor& tensor = *found->second;
     if (tensor.shape != parameter.spec.shape) {
-      misfits.push_back(
+      mismatched.push_back(
           concat(tensor.name, " is ", tensor.shape, " instead of ", parameter.spec.shape));
     } else if (!is_float(tensor.dtype)) {
-      misfits.push_back(concat(tensor.name, " is ", name_of(tensor.dtype), " instead of f32"));
+      mismatched.push_back(concat(tensor.name, " is ", name_of(tensor.dtype), " instead of f32"));
     }
   }
   for (const auto& tensor : in_file_order)
     if (left.contains(tensor.name)) extra.push_back(tensor.name);
-  return listed("missing", std::move(missing)) + listed("not of the model", std::move(extra)) +
-         listed("of another form", std::move(misfits));
+  return listed("missing", std::move(missing)) + listed("not in the model", std::move(extra)) +
+         listed("mismatched", std::move(mismatched));
 }
 
 Blob as_floats(const NamedTensor& tensor) {
@@ -72,8 +72,8 @@ Expected<std::vector<Blob>> load_initial_weights(const std::string& path,
   ByName tensors;
   for (const auto& tensor : file->tensors)
     if (!tensor.name.ends_with(".num_batches_tracked")) tensors[tensor.name] = &tensor;
-  if (const auto text = trouble(tensors, file->tensors, parameters); !text.empty())
-    return Error{concat("init_from: \"", path, "\" does not fit the model", text,
+  if (const auto text = list_mismatches(tensors, file->tensors, parameters); !text.empty())
+    return Error{concat("init_from: \"", path, "\" does not match the model", text,
                         "; give --init the weights of the same model, named as in PyTorch")};
   std::vector<Blob> blobs;
   blobs.reserve(parameters.size());

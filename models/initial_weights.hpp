@@ -1,5 +1,5 @@
 #pragma once
-// Weights to start from, read from a file instead of drawn from the seed.
+// Initial weights from a file, instead of random ones.
 #include <span>
 #include <string>
 #include <vector>
@@ -10,11 +10,10 @@
 
 namespace leeway {
 
-/// The values of each parameter from a safetensors file, by name: f32, row-major, in the order of
-/// `parameters`. F16 and BF16 are converted. PyTorch's counters of batches seen
-/// (`num_batches_tracked`) are passed over; all other names must be those of the parameters, and
-/// their shapes as well. The error lists all that are missing, belong to no parameter, or do not
-/// fit.
+/// Reads the values of `parameters` from a safetensors file: f32, row-major, in their order. F16
+/// and BF16 are converted. PyTorch's batch counters (`num_batches_tracked`) are ignored; all other
+/// names and shapes must be those of the parameters. The error lists all tensors that are missing,
+/// unknown or mismatched.
 Expected<std::vector<Blob>> load_initial_weights(const std::string& path,
                                                  std::span<const Parameter> parameters);
 

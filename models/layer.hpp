@@ -3,10 +3,10 @@
 //
 // Shape letters, used in every kernel and layer: B batch, I inputs (features of one sample), O
 // outputs, C classes or channels, H height, W width, T time, V vocabulary, D features of an
-// embedding. A sample of shape (C, H, W) is an image: its shape is written as data sets and PyTorch
-// write it, and its numbers lie channels last, (H, W, C), in every x and y. A layer object is
-// immutable once its shape is known and shared by all workers; what belongs to one pass lives in
-// the buffers it is given, and runs where `on` says.
+// embedding. A sample of shape (C, H, W) is an image. Shapes are written channels first, as in data
+// sets and PyTorch, but every x and y stores images channels last, (H, W, C). All workers share a
+// layer object, which is immutable after set_input(). The state of a pass is in the buffers of its
+// arguments, and the pass runs on the executor `on`.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,24 +36,24 @@ struct ParameterSpec {
   /// Fan-in and fan-out that the initialisation scales by.
   std::int64_t fan_in = 1;
   std::int64_t fan_out = 1;
-  /// Above 0, nobody trains it: it is a statistic, backward writes this batch's value as its
-  /// "gradient", and a shard keeps the running average, in which a whole round has this weight.
+  /// Above 0 for a statistic, which is not trained: backward writes the batch's value as its
+  /// "gradient", and the shard keeps a running average in which a whole round has this weight.
   double average = 0;
   /// Standard deviation of plan::Init::normal.
   double deviation = 0.01;
 };
 
-/// A parameter's values, or its gradient: all its rows, in order, in one slice or several. A vector
-/// is never cut.
+/// A parameter's values, or its gradient: all its rows in order, in one or several slices. A vector
+/// is always one slice.
 using ParameterView = std::span<const RowSlice<const float>>;
 using GradientView = std::span<const RowSlice<float>>;
 
-/// Weights in the forms that kernels want, made once a version and shared by those who want them.
+/// Weights packed for kernels, once per version for all users.
 class PackedWeights {
  public:
   virtual ~PackedWeights() = default;
-  /// Memory of `on`'s device with parameter `parameter` of the present layer in `form`; `pack`
-  /// fills it if nobody has yet. Stays until the pass's next forward.
+  /// The current layer's parameter `parameter` in `form`, in the memory of the executor's device.
+  /// Calls `pack` to fill the memory if it is new. Valid until the pass's next forward.
   virtual const std::byte* get(int parameter, const kernels::PackForm& form,
                                const std::function<void(std::byte*)>& pack) = 0;
 };
@@ -63,13 +63,12 @@ struct ForwardArgs {
   std::int64_t batch = 0;        // B
   const float* x = nullptr;      // (B, input shape)
   float* y = nullptr;            // (B, output shape), overwritten; equals x for an in-place layer
-  std::byte* kept = nullptr;     // kept_bytes(B), for the backward of the same pass
+  std::byte* kept = nullptr;     // kept_bytes(B), saved for the backward of the same pass
   std::byte* scratch = nullptr;  // scratch_bytes(on, B, training)
   std::span<const ParameterView> weights;  // in the order of parameters()
   PackedWeights& packed;
   bool training = false;
-  /// What the randomness of this pass depends on, one key a sample: (seed, epoch, sample) mixed.
-  /// Null in evaluation.
+  /// One key per sample for random draws: a hash of (seed, epoch, sample). Null in evaluation.
   const std::uint64_t* sample_keys = nullptr;
 };
 
@@ -77,16 +76,16 @@ struct BackwardArgs {
   Executor& on;
   std::int64_t batch = 0;
   const float* x = nullptr;   // as in forward
-  const float* y = nullptr;   // as forward left it
+  const float* y = nullptr;   // the result of forward
   const float* dy = nullptr;  // (B, output shape): gradient of the mean loss over the batch; may be
                               // overwritten when it equals dx
-  float* dx = nullptr;        // (B, input shape), overwritten; null when nobody needs it (the first
-                              // layer with parameters)
+  float* dx = nullptr;        // (B, input shape), overwritten; null if no layer reads it, as for
+                              // the first layer with parameters
   std::byte* kept = nullptr;
   std::byte* scratch = nullptr;
   std::span<const ParameterView> weights;
   PackedWeights& packed;
-  /// Overwritten (=). Of a layer whose backward splits: empty where dx alone is asked for.
+  /// Overwritten (=). Empty if only dx is requested, which requires splits_backward().
   std::span<const GradientView> gradients;
   const std::uint64_t* sample_keys = nullptr;
 };
@@ -95,25 +94,25 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// "linear"; for messages.
+  /// "linear"; for error texts.
   virtual std::string_view kind() const = 0;
-  /// Fixes the shape of one input sample and returns that of one output sample. The error says what
-  /// the layer got and needs.
+  /// Sets the shape of one input sample and returns that of one output sample. The error names the
+  /// shape found and the shape needed.
   virtual Expected<Shape> set_input(const Shape& input) = 0;
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
-  /// True when it computes with the weight of the embedding before it (see LayerContext), and has
-  /// no parameters of its own. `weights` is then that one's view, and `gradients` a buffer of the
-  /// pass, which adds it to the embedding's own gradient; or, where the two are computed in
-  /// different places, each place tells its gradient and whoever holds the weight adds them.
+  /// True if the layer has no parameters and uses the weight of the embedding before it (see
+  /// LayerContext). `weights` is then a view of that weight, and `gradients` a buffer of the pass,
+  /// which adds it to the embedding's gradient. If the two layers are in different chunks, each
+  /// stage pushes its gradient and the shard adds the two.
   virtual bool borrows_embedding() const { return false; }
-  /// True when y may be the same memory as x, and dx the same as dy; backward then does not read x.
+  /// True if y may be the same memory as x, and dx the same as dy. Backward then does not read x.
   virtual bool in_place() const { return false; }
-  /// True when y is x under another shape: then neither forward nor backward is called.
+  /// True if y is x with another shape. Forward and backward are then not called.
   virtual bool is_view() const { return false; }
-  /// False when backward never reads y: then an in-place layer that follows may overwrite it.
+  /// False if backward never reads y. A following in-place layer may then overwrite it.
   virtual bool backward_reads_output() const { return true; }
-  /// True when backward can be asked for in halves, for dx alone and for the gradients alone (dx
-  /// null), and gives the same bits. The others' backward is done whole, when dx is wanted.
+  /// True if two calls of backward, one for only dx and one for only the gradients (dx null), give
+  /// the same bits as one call. Other layers compute both in the backward for inputs.
   virtual bool splits_backward() const { return false; }
   virtual std::size_t kept_bytes(std::int64_t) const { return 0; }
   /// Without `training`, backward is never called.
@@ -125,7 +124,7 @@ class Layer {
   virtual void backward(const BackwardArgs& args) const = 0;
 };
 
-/// Registers a kind of layer under a name for plan::CustomLayer. `make` gets
+/// Registers a kind of layer under a name for plan::CustomLayer. `make` receives
 /// CustomLayer::arguments.
 using LayerFactory = Expected<std::unique_ptr<Layer>> (*)(const std::string& arguments);
 void register_layer(const std::string& name, LayerFactory make);

@@ -168,8 +168,8 @@ void LayerRunner::add_borrowed(int layer, std::span<const GradientView> all) {
     if (parameter < model.first_parameter(layer) || parameter >= model.first_parameter(layer + 1))
       continue;
     const Shape& shape = model.parameters()[static_cast<std::size_t>(parameter)].spec.shape;
-    float* const found = memory.borrowed(user).mutable_floats();
-    const RowSlice<float> rows{0, shape.rows(), found};
+    float* const contribution = memory.borrowed(user).mutable_floats();
+    const RowSlice<float> rows{0, shape.rows(), contribution};
     add_gradient(*options.on, all[static_cast<std::size_t>(parameter)], {&rows, 1}, shape);
   }
 }

@@ -58,7 +58,7 @@ class LayerRunner final : public PackedWeights {
   void backward_layer(Stash& stash, int layer, const PassPlan::Op& op,
                       std::span<const ParameterView> weights,
                       std::span<const GradientView> gradients);
-  /// Adds what other layers computed of the gradients of this layer's parameters.
+  /// Adds the contributions of borrowing layers to the gradients of this layer's parameters.
   void add_borrowed(int layer, std::span<const GradientView> gradients);
   const std::byte* get(int parameter, const kernels::PackForm& form,
                        const std::function<void(std::byte*)>& pack) override;
@@ -68,7 +68,7 @@ class LayerRunner final : public PackedWeights {
   template <class Compute>
   void timed(int layer, const char* what, std::int64_t flops, Compute compute);
 
-  // The layer under computation:
+  // The layer that is being computed:
   Stash* packing_ = nullptr;
   int first_parameter_ = 0;
 };

@@ -21,7 +21,7 @@ std::int64_t parameter_bytes(const Model& model, int layer) {
   return bytes;
 }
 
-/// Starting weights, and memory for gradients, of a whole model.
+/// Initial weights of a whole model, and memory for their gradients.
 class Parameters {
  public:
   explicit Parameters(const Model& model) : layout_(model, 1, limits::kMaxBlockBytes) {
@@ -102,35 +102,35 @@ std::vector<LayerTime> estimated_times(const Model& model, std::int64_t batch,
 
 std::vector<LayerTime> measured_times(const std::shared_ptr<const Model>& model, const Batch& batch,
                                       std::shared_ptr<Executor> on) {
-  constexpr int kWarmUp = 2, kTimes = 9;
+  constexpr int kWarmUp = 2, kRepeats = 9;
   kernels::use_one_compute_thread();
   const Parameters parameters(*model);
   const auto profile = std::make_shared<Profile>();
   Pass pass(model, batch.size, true, {.on = std::move(on), .packed = nullptr, .profile = profile});
-  // Of one version, so that weights are packed before the times count, as for most micro-batches.
+  // One version for all passes: the warm-up packs the weights, as most micro-batches find them.
   const std::vector<std::uint64_t> versions(model->parameters().size(), 1);
   std::map<std::pair<std::string, std::string>, std::vector<double>> seconds;
   std::map<std::pair<std::string, std::string>, double> before;
-  for (int time = 0; time < kWarmUp + kTimes; ++time) {
+  for (int repeat = 0; repeat < kWarmUp + kRepeats; ++repeat) {
     pass.forward(batch, parameters.weights(), versions);
     for (int layer = model->layers() - 1; layer >= 0; --layer)
       pass.backward(layer, parameters.weights(), parameters.gradients());
     for (const auto& row : profile->rows()) {
-      double& so_far = before[{row.where, row.what}];
-      if (time >= kWarmUp) seconds[{row.where, row.what}].push_back(row.seconds - so_far);
-      so_far = row.seconds;
+      double& previous = before[{row.where, row.what}];
+      if (repeat >= kWarmUp) seconds[{row.where, row.what}].push_back(row.seconds - previous);
+      previous = row.seconds;
     }
   }
   auto times = estimated_times(*model, batch.size, 1e9, 1e9);
   for (int i = 0; i < model->layers(); ++i) {
     LayerTime& time = times[static_cast<std::size_t>(i)];
-    const std::int64_t halves =
+    const std::int64_t backward_passes =
         (time.backward_input > 0 ? 1 : 0) + (time.backward_weights > 0 ? 1 : 0);
     const std::int64_t backward = median_ns(seconds[{model->layer_name(i), "backward"}]);
     time.forward = median_ns(seconds[{model->layer_name(i), "forward"}]);
-    if (time.backward_input > 0) time.backward_input = backward / halves;
+    if (time.backward_input > 0) time.backward_input = backward / backward_passes;
     if (time.backward_weights > 0)
-      time.backward_weights = backward - (halves == 2 ? time.backward_input : 0);
+      time.backward_weights = backward - (backward_passes == 2 ? time.backward_input : 0);
   }
   return times;
 }

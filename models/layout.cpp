@@ -18,7 +18,7 @@ constexpr std::int64_t aligned(std::int64_t floats) {
   return (floats + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
 }
 
-/// Cuts one model's parameters into blocks, layer by layer.
+/// Splits a model's parameters into blocks, layer by layer.
 class BlockSplitter {
  public:
   BlockSplitter(const Model& model, std::size_t max_block_bytes)
@@ -27,7 +27,7 @@ class BlockSplitter {
             std::max(kAlignFloats, static_cast<std::int64_t>(max_block_bytes / sizeof(float)) /
                                        kAlignFloats * kAlignFloats)) {}
 
-  std::vector<Block> cut() {
+  std::vector<Block> split() {
     for (int layer = 0; layer < model_.layers(); ++layer) split_layer(layer);
     LW_CHECK(blocks_.size() <= limits::kMaxBlocks, blocks_.size());
     return std::move(blocks_);
@@ -107,15 +107,15 @@ void place(std::vector<Block>& blocks, std::uint32_t shards) {
   }
 }
 
-/// One part for each layer that the shard has blocks of, the last layer first.
-std::vector<Bucket> parts_of(const std::vector<Block>& blocks, const std::vector<BlockId>& ids) {
+/// One bucket per layer with blocks on the shard, the last layer first.
+std::vector<Bucket> buckets_of(const std::vector<Block>& blocks, const std::vector<BlockId>& ids) {
   std::map<int, std::vector<BlockId>, std::greater<>> by_layer;
   for (const BlockId id : ids) by_layer[blocks[id.value()].layer].push_back(id);
-  std::vector<Bucket> parts;
+  std::vector<Bucket> buckets;
   for (auto& [layer, members] : by_layer)
-    parts.push_back({static_cast<std::uint32_t>(parts.size()), layer, std::move(members)});
-  LW_CHECK(parts.size() <= limits::kMaxBuckets, parts.size());
-  return parts;
+    buckets.push_back({static_cast<std::uint32_t>(buckets.size()), layer, std::move(members)});
+  LW_CHECK(buckets.size() <= limits::kMaxBuckets, buckets.size());
+  return buckets;
 }
 
 }  // namespace
@@ -130,11 +130,11 @@ void zero_padding(Executor& on, const Model& model, const Block& block, float* d
 }
 
 Layout::Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes)
-    : blocks_(BlockSplitter(model, max_block_bytes).cut()), by_shard_(shards) {
+    : blocks_(BlockSplitter(model, max_block_bytes).split()), by_shard_(shards) {
   LW_CHECK(shards > 0 && shards <= limits::kMaxShards, shards);
   place(blocks_, shards);
   for (const Block& block : blocks_) by_shard_[block.shard.value()].push_back(block.id);
-  for (const auto& ids : by_shard_) buckets_.push_back(parts_of(blocks_, ids));
+  for (const auto& ids : by_shard_) buckets_.push_back(buckets_of(blocks_, ids));
 }
 
 template <class T>
@@ -142,8 +142,8 @@ ParameterSlices<T>::ParameterSlices(const Model& model, const Layout& layout,
                                     const std::vector<T*>& blocks) {
   LW_CHECK(blocks.size() == layout.blocks().size(), blocks.size(), layout.blocks().size());
   const std::size_t parameters = model.parameters().size();
-  std::vector<std::vector<std::pair<BlockId, std::size_t>>> places(
-      parameters);  // block, slice in it
+  // Per parameter: block and index of the slice in it.
+  std::vector<std::vector<std::pair<BlockId, std::size_t>>> places(parameters);
   slice_of_block_.resize(blocks.size());
   for (const Block& block : layout.blocks()) {
     slice_of_block_[block.id.value()].resize(block.slices.size());

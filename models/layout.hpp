@@ -1,5 +1,5 @@
 #pragma once
-// Layout: how a model's parameters are cut into blocks, and which shard holds which block.
+// Layout: how a model's parameters are split into blocks, and which shard holds which block.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,23 +19,22 @@ struct BlockSlice {
   std::int64_t offset = 0;
 };
 
-/// The unit of placement: a whole tensor, the small ones of a layer together, or some rows of a
-/// very large one. Floats between slices are padding; it is zero in weights, gradients and
-/// optimizer state (see zero_padding).
+/// The unit of placement: a tensor, several small tensors of a layer, or rows of a large tensor.
+/// The padding between slices is zero in weights, gradients and optimizer state (see zero_padding).
 struct Block {
   BlockId id;
   int layer = 0;
   ShardId shard;
   std::vector<BlockSlice> slices;
   std::int64_t floats = 0;  // with padding between slices
-  double average = 0;       // of its parameters (see ParameterSpec); they are all alike in this
+  double average = 0;       // ParameterSpec::average, the same for all its parameters
 };
 
-/// Zeroes the padding of a block's fresh memory, so that whole blocks can be updated, summed and
+/// Zeroes the padding of a block's new memory, so that whole blocks can be updated, summed and
 /// checked for NaN.
 void zero_padding(Executor& on, const Model& model, const Block& block, float* data);
 
-/// The blocks of one layer on one shard: they are pushed together. `index` counts the shard's parts
+/// The unit of pushing: the blocks of one layer on one shard. `index` numbers the shard's buckets
 /// in the order in which backward finishes them.
 struct Bucket {
   std::uint32_t index = 0;
@@ -45,15 +44,15 @@ struct Bucket {
 
 class Layout {
  public:
-  /// Cuts and places. Deterministic in its arguments, so every node computes the same.
+  /// Splits the parameters and places the blocks. Depends only on its arguments, so every node
+  /// computes the same layout. Requires shards > 0.
   ///
-  /// Cutting: a tensor above `max_block_bytes` is cut by rows into blocks of nearly equal size (a
-  /// single row is never cut, nor a vector); one of at least limits::kSmallTensorBytes is a block
-  /// of its own; smaller ones join the latest block of their layer while it stays within
-  /// `max_block_bytes`, statistics among themselves. So the weight and the bias of a linear layer
-  /// are usually one block. Placing: largest block first,
-  /// to the shard with the fewest floats; the lower block and the lower shard win ties. Requires
-  /// shards > 0.
+  /// Splitting: a tensor above `max_block_bytes` is split by rows into blocks of nearly equal size;
+  /// a row or a vector is never split. A tensor of at least limits::kSmallTensorBytes is a separate
+  /// block. A smaller tensor joins the latest block of its layer while the block stays within
+  /// `max_block_bytes`; statistics join only statistics. The weight and the bias of a linear layer
+  /// are usually one block. Placing: the largest block first, on the shard with the fewest floats;
+  /// the lower block and the lower shard win ties.
   Layout(const Model& model, std::uint32_t shards, std::size_t max_block_bytes);
 
   const std::vector<Block>& blocks() const { return blocks_; }
@@ -75,7 +74,7 @@ template <class T>
 class ParameterSlices {
  public:
   ParameterSlices(const Model& model, const Layout& layout, const std::vector<T*>& blocks);
-  ParameterSlices(ParameterSlices&&) = default;  // views point into the slices, so there is no copy
+  ParameterSlices(ParameterSlices&&) = default;  // no copy: the views point into the slices
   ParameterSlices& operator=(ParameterSlices&&) = default;
   /// Points the slices of one block at new memory.
   void set_block(const Layout& layout, BlockId id, T* data);

@@ -12,32 +12,32 @@ namespace leeway {
 
 namespace {
 
-/// Keeps initial weights apart from all else that is drawn from a run's seed.
+/// Separates initial weights from the other random streams of a run's seed.
 constexpr std::uint64_t kInitStream = 0x696e697469616c;
 
 Error needs_targets(std::string_view loss) {
   return Error{concat("loss: ", loss,
-                      " needs data with numbers to predict, and these have classes; use "
+                      " needs data with numeric targets, but this data has classes; use "
                       "softmax_cross_entropy")};
 }
 
 Status check_output(const Shape& output, std::int64_t needed, std::string_view of) {
   if (output == Shape{needed} || (output.rank() < 3 && output.count() == needed)) return {};
-  return Error{concat("model: its output is ", output, ", and the data", of,
+  return Error{concat("model: its output is ", output, ", but the data", of,
                       "; end it with linear, outputs = ", needed)};
 }
 
 Status check_classes(const Shape& output, int classes, std::int64_t labels) {
   if (classes <= 0)
     return Error{
-        "loss: softmax_cross_entropy needs data with classes, and these have numbers to predict; "
+        "loss: softmax_cross_entropy needs data with classes, but this data has numeric targets; "
         "use mean_squared_error"};
   if (output == Shape{labels, classes} || (labels == 1 && output == Shape{classes})) return {};
   if (labels == 1)
-    return Error{concat("model: its output is ", output, ", and the data have ", classes,
+    return Error{concat("model: its output is ", output, ", but the data has ", classes,
                         " classes; end it with linear, outputs = ", classes)};
-  return Error{concat("model: its output is ", output, ", and the data have ", labels,
-                      " labels a sample, of ", classes,
+  return Error{concat("model: its output is ", output, ", but the data has ", labels,
+                      " labels per sample and ", classes,
                       " classes; end it with unembedding, or linear, outputs = ", classes)};
 }
 
@@ -47,7 +47,7 @@ Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_
     case plan::Loss::softmax_cross_entropy:
       return check_classes(output, classes, labels);
     case plan::Loss::sigmoid_cross_entropy:
-      if (classes == 2) return check_output(output, 1, " have two classes, told by one number");
+      if (classes == 2) return check_output(output, 1, " has two classes, which need one output");
       if (target_count <= 0) return needs_targets("sigmoid_cross_entropy");
       break;
     case plan::Loss::mean_squared_error:
@@ -59,18 +59,20 @@ Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_
 
 }  // namespace
 
-/// Takes descriptions apart into nodes, the parts of residual blocks included.
+/// Expands descriptions into nodes, including the layers inside of residual blocks.
 class Model::Builder {
  public:
   Builder(Model& model, int classes) : model_(model), classes_(classes) {}
 
-  /// Adds `layers` behind node `input` and returns the last of them. `path` is that of their list:
-  /// "" or "3.body.".
-  Expected<int> chain(const std::vector<plan::Layer>& layers, int input, const std::string& path) {
+  /// Adds `layers` after node `input` and returns the last node. `path` is the prefix of their
+  /// names: "" or "3.body.".
+  Expected<int> add_chain(const std::vector<plan::Layer>& layers, int input,
+                          const std::string& path) {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string place = concat(path, i);
       const auto* residual = std::get_if<plan::Residual>(&layers[i]);
-      const auto added = residual ? block(*residual, input, place) : one(layers[i], input, place);
+      const auto added =
+          residual ? add_residual(*residual, input, place) : add_layer(layers[i], input, place);
       if (!added) return added.error();
       input = *added;
     }
@@ -78,7 +80,7 @@ class Model::Builder {
   }
 
  private:
-  Expected<int> one(const plan::Layer& description, int input, const std::string& path) {
+  Expected<int> add_layer(const plan::Layer& description, int input, const std::string& path) {
     const int index = model_.layers();
     auto layer = make_layer(description,
                             {.salt = static_cast<std::uint32_t>(index),
@@ -96,10 +98,10 @@ class Model::Builder {
     return added;
   }
 
-  Expected<int> block(const plan::Residual& residual, int input, const std::string& path) {
-    const auto body = chain(residual.body, input, path + ".body.");
+  Expected<int> add_residual(const plan::Residual& residual, int input, const std::string& path) {
+    const auto body = add_chain(residual.body, input, path + ".body.");
     if (!body) return body;
-    const auto shortcut = chain(residual.shortcut, input, path + ".shortcut.");
+    const auto shortcut = add_chain(residual.shortcut, input, path + ".shortcut.");
     if (!shortcut) return shortcut;
     const Shape& a = model_.output_of(*body);
     const Shape& b = model_.output_of(*shortcut);
@@ -153,7 +155,7 @@ Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Laye
   model->loss_ = loss;
   model->labels_ = labels;
   model->input_ = input;
-  if (const auto last = Builder(*model, classes).chain(layers, kBatch, ""); !last)
+  if (const auto last = Builder(*model, classes).add_chain(layers, kBatch, ""); !last)
     return last.error();
   model->first_parameter_.push_back(static_cast<int>(model->parameters_.size()));
   if (auto status = check_loss(loss, model->output(), classes, target_count, labels); !status)

@@ -1,5 +1,6 @@
 #pragma once
-// Model: layers with a loss. Mostly a chain; a residual block is two ways that part and meet again.
+// Model: layers with a loss. The layers form a chain, except for the two branches of each residual
+// block.
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,11 +9,11 @@
 
 namespace leeway {
 
-/// A parameter of the whole model. `name` is what PyTorch's nn.Sequential gives it: "1.weight", or
-/// "3.body.0.weight" inside a residual block, a module with the members `body` and `shortcut`.
+/// A parameter of the model. `name` follows PyTorch's nn.Sequential: "1.weight", or
+/// "3.body.0.weight" inside a residual block, which is a module with members `body` and `shortcut`.
 struct Parameter {
   std::string name;
-  int layer = 0;  // index into all layers, those without parameters included
+  int layer = 0;  // index into all layers, including those without parameters
   ParameterSpec spec;
 };
 
@@ -29,14 +30,14 @@ struct ModelChunk {
 
 class Model {
  public:
-  /// Where a layer's input comes from when it is the batch itself.
+  /// The index of the batch as the input of a layer.
   static constexpr int kBatch = -1;
 
-  /// Builds and checks the layers for samples of shape `input` and targets as the loss needs them:
-  /// `classes` > 0 for softmax cross entropy, with `labels` of them a sample (more than one: the
-  /// output is (labels, classes)); `target_count` numbers for mean squared error and sigmoid cross
-  /// entropy (which also takes two classes and one output). An error names the layer, the shape it
-  /// got and the shape it needs.
+  /// Builds and checks the layers for samples of shape `input`. Softmax cross entropy requires
+  /// `classes` > 0 and `labels` per sample; the output is (labels, classes) for several labels.
+  /// Mean squared error and sigmoid cross entropy require `target_count` numbers per sample; the
+  /// latter also accepts two classes with one output. An error names the layer, the shape found and
+  /// the shape needed.
   static Expected<std::shared_ptr<const Model>> build(const std::vector<plan::Layer>& layers,
                                                       plan::Loss loss, const Shape& input,
                                                       int classes, std::int64_t target_count,
@@ -45,11 +46,11 @@ class Model {
   const Shape& input() const { return input_; }
   const Shape& output() const { return nodes_.back().output; }
   plan::Loss loss() const { return loss_; }
-  /// Of a sample, for softmax cross entropy.
+  /// Labels per sample, for softmax cross entropy.
   std::int64_t labels() const { return labels_; }
 
-  /// Layers in the order in which forward computes them, each after those that it reads. The parts
-  /// of a residual block are layers like others, with a sum at its end.
+  /// Layers in topological order, as forward computes them. The layers of a residual block are
+  /// among them, followed by a sum.
   int layers() const { return static_cast<int>(nodes_.size()); }
   const Layer& layer(int index) const { return *node(index).layer; }
   /// The layer whose output `index` reads, or kBatch.
@@ -62,24 +63,23 @@ class Model {
   /// Shape of one sample after layer `index`; kBatch gives the input.
   const Shape& output_of(int index) const { return index == kBatch ? input_ : node(index).output; }
 
-  /// In order of layers, and within a layer in its own order.
+  /// Ordered by layer, and within a layer as in Layer::parameters().
   const std::vector<Parameter>& parameters() const { return parameters_; }
   /// Parameters of layer `index` are [first_parameter(index), first_parameter(index + 1)).
   int first_parameter(int index) const { return first_parameter_[static_cast<std::size_t>(index)]; }
-  /// The parameter of another layer that this one computes with too (Layer::borrows_embedding), or
-  /// kNone.
+  /// The parameter of another layer that this layer also uses (Layer::borrows_embedding), or kNone.
   static constexpr int kNone = -1;
   int borrowed_parameter(int index) const { return node(index).borrowed; }
-  /// Whether backward of this layer gives a gradient of a parameter, its own or a borrowed one.
+  /// Whether this layer's backward computes the gradient of a parameter, owned or borrowed.
   bool has_weights(int index) const {
     return first_parameter(index) < first_parameter(index + 1) ||
            borrowed_parameter(index) != kNone;
   }
-  /// Numbers that are trained; statistics are not among them.
+  /// The number of trained weights, without statistics.
   std::int64_t parameter_count() const;
   std::int64_t flops_per_sample() const;  // forward
 
-  /// Writes the initial values of parameter `index`, which depend on seed, index and spec alone.
+  /// Writes the initial values of parameter `index`, which depend only on seed, index and spec.
   /// out: spec.shape, row-major.
   void initialize(int index, std::uint64_t seed, float* out) const;
 

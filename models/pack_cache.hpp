@@ -1,6 +1,6 @@
 #pragma once
-// PackCache: weights in the forms that kernels want, one copy a version, form and device for all
-// workers of a process.
+// PackCache: weights packed for kernels, one copy per version, form and device for all workers of a
+// process.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -21,16 +21,16 @@ class PackCache {
     Device device;
   };
 
-  /// Holds the latest `versions_kept` versions of each weight; older ones live as long as somebody
-  /// uses them.
+  /// Holds the latest `versions_kept` versions of each weight. Older versions live as long as their
+  /// users hold them.
   explicit PackCache(std::size_t versions_kept) : versions_kept_(versions_kept) {}
 
-  /// The packed weights, made by the first who asks while others that want the same wait. The
-  /// caller reads them through `on`, between begin_read and end_read.
+  /// Returns the packed weights. The first caller packs them while callers with the same key wait.
+  /// The caller reads them through `on`, between begin_read and end_read.
   Blob get(const Key& key, std::uint64_t version, Executor& on,
            const std::function<void(std::byte*)>& pack);
 
-  /// Times that weights were packed so far.
+  /// How often weights were packed so far.
   std::uint64_t packed() const;
 
  private:

@@ -9,7 +9,7 @@ namespace leeway {
 
 /// Options of a pass; each has a default.
 struct PassOptions {
-  std::shared_ptr<Executor> on;       // null: the processor
+  std::shared_ptr<Executor> on;       // null: the CPU
   std::shared_ptr<PackCache> packed;  // null: a private cache
   std::shared_ptr<Profile> profile;   // null: no profile
 };
@@ -17,8 +17,8 @@ struct PassOptions {
 /// The ChunkPass of a whole model, with one Stash. Not thread-safe: one per worker.
 class Pass {
  public:
-  /// Allocates buffers for batches of up to `max_batch` samples. With backward = true it trains;
-  /// with false it evaluates: dropout is off, and batch norm uses its running statistics.
+  /// Allocates buffers for batches of up to `max_batch` samples. `backward` is true for training,
+  /// and false for evaluation: dropout is off, and batch norm uses its running statistics.
   Pass(std::shared_ptr<const Model> model, std::int64_t max_batch, bool backward,
        PassOptions options = {});
 
@@ -36,10 +36,10 @@ class Pass {
     return result();
   }
 
-  /// Backward through layer `layer`; layers come in order layers()-1 .. 0 after a forward. weights:
-  /// as in forward; only those of this layer are read. gradients: one view per parameter of the
-  /// model; only those of this layer are overwritten (=). The gradient of a parameter that other
-  /// layers borrow includes theirs.
+  /// Backward through layer `layer`, called for layers()-1 .. 0 after a forward. weights: as in
+  /// forward; only those of this layer are read. gradients: one view per parameter of the model;
+  /// only those of this layer are overwritten (=). The gradient of a borrowed parameter includes
+  /// the contributions of the borrowing layers.
   void backward(int layer, std::span<const ParameterView> weights,
                 std::span<const GradientView> gradients);
 

@@ -1,6 +1,6 @@
 #pragma once
 // PassMemory: the buffers of a chunk's pass. Activations and pending gradients belong to one
-// micro-batch, and its Stash holds them. The micro-batches take turns with all other buffers.
+// micro-batch, and its Stash holds them. Micro-batches share all other buffers.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -12,7 +12,7 @@ namespace leeway {
 
 class PassMemory {
  public:
-  /// Keeps references to all of them. Allocates for batches of up to `max_batch` samples.
+  /// Keeps references to its arguments. Allocates for batches of up to `max_batch` samples.
   PassMemory(const Model& model, const PassPlan& plan, Executor& on, std::int64_t max_batch,
              bool training);
 
@@ -30,7 +30,7 @@ class PassMemory {
   /// The output of a layer.
   const float* output(const Stash& stash, int layer) const;
   float* writable_output(Stash& stash, int layer) const;
-  /// What the layer keeps for its backward.
+  /// The buffer that the layer saves for its backward.
   std::byte* kept(Stash& stash, int layer) const;
   /// A gradient buffer of the plan; null for PassPlan::kNone.
   float* gradient(Stash& stash, int buffer);

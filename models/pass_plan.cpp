@@ -45,20 +45,20 @@ class BufferPool {
   explicit BufferPool(std::vector<std::int64_t>& floats, bool exact = false)
       : floats_(floats), exact_(exact) {}
 
-  /// A buffer that no other request gets.
-  int own(std::int64_t floats) {
+  /// A new buffer.
+  int add(std::int64_t floats) {
     floats_.push_back(floats);
     return static_cast<int>(floats_.size()) - 1;
   }
   int take(std::int64_t floats) {
-    if (free_.empty()) return own(floats);
-    // The buffer whose size is nearest.
+    if (free_.empty()) return add(floats);
+    // The buffer with the nearest size.
     const auto best = std::min_element(free_.begin(), free_.end(), [&](int a, int b) {
       const auto distance = [&](int buffer) { return std::abs(size(buffer) - floats); };
       return distance(a) < distance(b);
     });
     const int buffer = *best;
-    if (exact_ && size(buffer) != floats) return own(floats);
+    if (exact_ && size(buffer) != floats) return add(floats);
     free_.erase(best);
     auto& held = floats_[static_cast<std::size_t>(buffer)];
     held = std::max(held, floats);
@@ -191,7 +191,7 @@ class PassPlan::Gradients {
   bool is_input(int layer) const { return layer < plan_.chunk.first; }
 
   int own(std::int64_t count, Place where) {
-    const int buffer = pool_.own(count);
+    const int buffer = pool_.add(count);
     place(buffer) = where;
     return buffer;
   }
@@ -223,7 +223,7 @@ class PassPlan::Gradients {
   /// Buffer `from` holds a gradient of `layer`'s output. `whole`: nothing else uses the buffer.
   void give(int layer, int from, bool whole) {
     int& held = held_[static_cast<std::size_t>(layer)];
-    // The gradient for the previous chunk lies in its own blob, unless the next chunk sent it.
+    // The gradient for the previous chunk needs a separate blob, unless the next chunk sent it.
     const bool moves = is_input(layer) && place(from) != Place::outside;
     if (held == PassPlan::kNone && whole && !moves) {
       held = from;

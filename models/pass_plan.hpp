@@ -41,7 +41,7 @@ struct PassPlan {
     std::int64_t floats = 0;  // a sample, for add and copy
   };
 
-  /// Where a gradient buffer lies.
+  /// The memory of a gradient buffer.
   enum class Place : std::uint8_t {
     working,  // in the pass: free after the backward of a micro-batch
     kept,     // with the micro-batch's activations: written by the loss
@@ -58,9 +58,9 @@ struct PassPlan {
   std::vector<std::int64_t> output_floats;    // per buffer, a sample
   std::vector<std::vector<Op>> backward;      // per layer, in order
   std::vector<std::int64_t> gradient_floats;  // per gradient buffer, a sample
-  std::vector<Place> gradient_place;          // likewise
+  std::vector<Place> gradient_place;          // per gradient buffer
   int output_gradient = kNone;         // buffer that the loss writes, or the next chunk sends
-  bool keeps_output_gradient = false;  // the backward for weights reads what the next chunk sent
+  bool keeps_output_gradient = false;  // the backward for weights reads the next chunk's gradient
   int input_gradient = kNone;          // buffer for the previous chunk; kNone: it needs none
 
   /// The buffer of `layer`'s output; kNone for a layer before the chunk, and for views on it.

@@ -19,8 +19,8 @@ bool is_trained(const Model& model, int layer) {
   return false;
 }
 
-/// "layer 3.body.0 (conv2d)" is in "3".
-std::string top_of(const std::string& layer_name) {
+/// "3" for "layer 3.body.0 (conv2d)".
+std::string top_level_index(const std::string& layer_name) {
   const std::size_t begin = layer_name.find(' ') + 1;
   return layer_name.substr(begin, layer_name.find_first_of(". ", begin) - begin);
 }
@@ -51,24 +51,24 @@ std::vector<bool> wanted_gradients(const Model& model) {
 
 std::vector<ModelPiece> pieces_of(const Model& model, std::int64_t batch, Executor& on) {
   const PassPlan plan(model, true);
-  std::set<int> buffers{PassPlan::kNone};  // those that layers so far write to
+  std::set<int> buffers{PassPlan::kNone};  // written by the layers so far
   std::vector<ModelPiece> pieces;
   for (int i = 0; i < model.layers(); ++i) {
     const Layer& layer = model.layer(i);
     const std::int64_t bytes = output_bytes(model, i, batch);
     const bool fresh = buffers.insert(plan.output[static_cast<std::size_t>(i)]).second;
     if (i == 0 || can_split_before(model, i)) {
-      pieces.push_back({.first = i, .name = top_of(model.layer_name(i)), .kind = {}});
-      // A view needs memory for the layer in place behind it.
-      const bool view_alone =
+      pieces.push_back({.first = i, .name = top_level_index(model.layer_name(i)), .kind = {}});
+      // A view needs memory if the next layer is in place.
+      const bool is_pure_view =
           layer.is_view() && !(i + 1 < model.layers() && model.layer(i + 1).in_place());
-      if (!fresh && i > 0 && !view_alone) pieces.back().first_bytes = bytes;
+      if (!fresh && i > 0 && !is_pure_view) pieces.back().first_bytes = bytes;
     }
     ModelPiece& piece = pieces.back();
     piece.end = i + 1;
-    piece.kind = piece.end - piece.first == 1                ? std::string(layer.kind())
-                 : top_of(model.layer_name(i)) == piece.name ? "residual"
-                                                             : "layers";
+    piece.kind = piece.end - piece.first == 1                         ? std::string(layer.kind())
+                 : top_level_index(model.layer_name(i)) == piece.name ? "residual"
+                                                                      : "layers";
     piece.output_bytes = bytes;
     if (fresh) piece.kept_bytes += bytes;
     piece.kept_bytes += static_cast<std::int64_t>(layer.kept_bytes(batch));

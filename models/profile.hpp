@@ -1,5 +1,5 @@
 #pragma once
-// Profile: how long each layer and operation of a run takes, summed over all threads.
+// Profile: the time of each layer and operation of a run, summed over all threads.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -19,15 +19,15 @@ class Profile {
     std::uint64_t calls = 0;
     double seconds = 0;
     double flops = 0;  // multiplications and additions
-    double bytes = 0;  // read and written, where that is the limit; else 0
+    double bytes = 0;  // read and written, for memory-bound operations; otherwise 0
   };
 
   void add(const std::string& where, const std::string& what, double seconds, double flops,
            double bytes);
-  /// In the order in which they were first added.
+  /// Rows in the order in which they were first added.
   std::vector<Row> rows() const;
 
-  /// Times what runs between `begin` and `end`, a GPU's queue included.
+  /// Measures the time from construction to end(), including the queue of a GPU.
   class Timer {
    public:
     Timer(Profile* profile, Executor& on);

@@ -26,10 +26,10 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr std::size_t kLengthBytes = 8;
-/// The format's own limit.
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
+/// The format's limit.
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
-/// Fills `out` from byte `position` on, which lies inside of the file.
+/// Fills `out` with the bytes of the file from `position`. Requires a range inside of the file.
 using ReadAt = std::function<Status(std::uint64_t position, std::span<std::byte> out)>;
 
 Expected<Safetensors> decode(std::uint64_t size, const ReadAt& read_at, const std::string& file) {
@@ -38,9 +38,9 @@ Expected<Safetensors> decode(std::uint64_t size, const ReadAt& read_at, const st
   std::array<std::byte, kLengthBytes> word{};
   if (Status status = read_at(0, word); !status) return status.error();
   const auto length = std::bit_cast<std::uint64_t>(word);
-  if (length > kMostHeaderBytes || length > size - kLengthBytes)
+  if (length > kMaxHeaderBytes || length > size - kLengthBytes)
     return Error{concat(file, ": byte 0: found a header of ", length, " bytes in a file of ", size,
-                        "; give a whole safetensors file")};
+                        "; give a complete safetensors file")};
 
   std::string text(static_cast<std::size_t>(length), '\0');
   if (Status status = read_at(kLengthBytes, std::as_writable_bytes(std::span(text))); !status)
@@ -86,7 +86,7 @@ Status write_new(const std::string& path, const std::string& header,
   return status;
 }
 
-/// Makes a rename durable. Some file systems cannot flush a folder; the file is whole in any case.
+/// Makes a rename durable. Best effort, because some file systems cannot flush a folder.
 void flush_folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -94,7 +94,7 @@ void flush_folder_of(const std::string& path) {
   if (file.get() >= 0) ::fsync(file.get());
 }
 
-std::string temporary_neighbour(const std::string& path) {
+std::string temporary_path(const std::string& path) {
   static std::atomic<std::uint64_t> counter{0};
   return concat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".partial");
 }
@@ -122,7 +122,7 @@ Status write_safetensors(const std::string& path, std::span<const NamedTensor> t
   const auto header = make_safetensors_header(order, metadata);
   if (!header) return Error{concat("\"", path, "\" cannot be written: ", header.error().text)};
 
-  const std::string temporary = temporary_neighbour(path);
+  const std::string temporary = temporary_path(path);
   Status status = write_new(temporary, *header, order);
   if (status && std::rename(temporary.c_str(), path.c_str()) != 0) status = Error{system_reason()};
   if (!status) {

@@ -1,10 +1,10 @@
 #pragma once
-// Tensors in files: the safetensors format (https://github.com/huggingface/safetensors, "Format"),
+// Reads and writes the safetensors format (https://github.com/huggingface/safetensors, "Format"),
 // which PyTorch, JAX and others read.
 //
 // A file is the header's length (8 bytes, little-endian), the header (JSON, padded with spaces to a
-// multiple of 8 bytes), then the tensors' bytes, row-major, without gaps. Reading trusts nothing in
-// the file.
+// multiple of 8 bytes), then the tensors' bytes, row-major, without gaps. The reader validates
+// everything in the file.
 #include <cstddef>
 #include <map>
 #include <span>
@@ -32,19 +32,19 @@ struct Safetensors {
   Metadata metadata;
 };
 
-/// Writes a file whole or not at all: to a temporary neighbour, which is flushed to the disk and
-/// then renamed to `path`. Wider element types come first, as alignment wants it; otherwise the
-/// order is kept. Requires blobs that match their shapes, and distinct names. Errors: a name or
-/// metadata that is not UTF-8, the system's.
+/// Writes a file atomically: writes a temporary file in the same folder, flushes it to the disk and
+/// renames it to `path`. Wider element types come first, for alignment; otherwise the order is
+/// kept. Requires blobs that match their shapes, and distinct names. Errors: a name or metadata
+/// that is not UTF-8, or a system error.
 Status write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                          const Metadata& metadata = {});
 
-/// Reads a file. Errors name the file and the tensor: not this format, element types other than
-/// F32, BF16, F16, I8 and I32, shapes and offsets that disagree, overlap or leave gaps, a file cut
-/// short.
+/// Reads a file. Errors name the file and the tensor: another format, element types other than F32,
+/// BF16, F16, I8 and I32, shapes and offsets that disagree, overlap or leave gaps, a truncated
+/// file.
 Expected<Safetensors> read_safetensors(const std::string& path);
 
-/// The same from the bytes of a file; `name` is for errors.
+/// The same for a file in memory; `name` is for errors.
 Expected<Safetensors> parse_safetensors(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace leeway

@@ -27,8 +27,8 @@ constexpr std::array kTypes{TypeName{"F32", DType::f32}, TypeName{"BF16", DType:
                             TypeName{"F16", DType::f16}, TypeName{"I8", DType::i8},
                             TypeName{"I32", DType::i32}};
 
-/// Follows the parser through the header. What the format has no place for stops it at once, so
-/// nothing hostile is stored.
+/// Follows the parser through the header. The first value that the format does not allow stops the
+/// parser, so hostile input is not stored.
 ///
 ///   outside -> root -> tensor -> numbers (of "shape" or "data_offsets")
 ///                   -> metadata
@@ -142,7 +142,7 @@ class HeaderReader final : public nlohmann::json_sax<json> {
     for (const std::uint64_t extent : *shape_)
       if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(extent, 1), &bytes) ||
           bytes > std::uint64_t{1} << 62)
-        return refuse(place(), ": its shape names more bytes than there can be");
+        return refuse(place(), ": its shape is too large");
     if (empty) bytes = 0;
     const std::uint64_t begin = (*offsets_)[0], end = (*offsets_)[1];
     if (begin > end || end > data_bytes_)
@@ -150,7 +150,7 @@ class HeaderReader final : public nlohmann::json_sax<json> {
                     " bytes of data");
     if (end - begin != bytes)
       return refuse(place(), ": data_offsets give it ", end - begin,
-                    " bytes, its shape and dtype need ", bytes);
+                    " bytes, but its shape and dtype need ", bytes);
 
     const std::vector<std::int64_t> extents(shape_->begin(), shape_->end());
     header_.entries.push_back(
@@ -165,13 +165,13 @@ class HeaderReader final : public nlohmann::json_sax<json> {
   SafetensorsHeader header_;
   std::string problem_;
   Where where_ = Where::outside;
-  std::string name_, key_;  // where the parser stands
+  std::string name_, key_;  // the parser's position
   std::unordered_set<std::string> names_;
   std::optional<std::string> dtype_;
   std::optional<std::vector<std::uint64_t>> shape_, offsets_;
 };
 
-/// Sorts by position and finds what overlaps and what is left over.
+/// Sorts the entries by position. Errors: overlaps, gaps, and bytes after the last tensor.
 Status check_cover(std::vector<Entry>& entries, std::uint64_t data_bytes, const std::string& file) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -181,7 +181,7 @@ Status check_cover(std::vector<Entry>& entries, std::uint64_t data_bytes, const 
     if (entry.begin != covered)
       return Error{concat(file, ": tensor ", excerpt(entry.name), ": its data begins at byte ",
                           entry.begin, ", ",
-                          entry.begin < covered ? "inside" : "behind a gap after",
+                          entry.begin < covered ? "inside" : "after a gap that follows",
                           " the data that ends at ", covered, "; save the file again")};
     covered = entry.end;
   }
@@ -239,7 +239,7 @@ Expected<std::string> make_safetensors_header(std::span<const NamedTensor* const
   std::uint64_t position = 0;
   for (const NamedTensor* tensor : tensors) {
     if (tensor->name == kMetadata)
-      return Error{concat("tensor \"", kMetadata, "\": the format keeps this name; rename it")};
+      return Error{concat("tensor \"", kMetadata, "\": the format reserves this name; rename it")};
     const auto type = std::find_if(kTypes.begin(), kTypes.end(),
                                    [&](const TypeName& t) { return t.type == tensor->dtype; });
     LW_CHECK(type != kTypes.end(), name_of(tensor->dtype));

@@ -1,5 +1,5 @@
 #pragma once
-// The JSON header of a safetensors file: which tensor lies where.
+// The JSON header of a safetensors file: name, type, shape and position of each tensor.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,13 +22,13 @@ struct SafetensorsHeader {
   Metadata metadata;
 };
 
-/// Decodes a header that `data_bytes` of tensors follow. `file` is for errors.
+/// Decodes a header that is followed by `data_bytes` of tensors. `file` is for errors.
 Expected<SafetensorsHeader> parse_safetensors_header(std::string_view json,
                                                      std::uint64_t data_bytes,
                                                      const std::string& file);
 
-/// The header's JSON, padded with spaces to a multiple of 8 bytes, for tensors in this order.
-/// Errors: text that is not UTF-8, or a name that the format keeps for itself.
+/// The header's JSON for tensors in this order, padded with spaces to a multiple of 8 bytes.
+/// Errors: text that is not UTF-8, or a name that the format reserves.
 Expected<std::string> make_safetensors_header(std::span<const NamedTensor* const> tensors,
                                               const Metadata& metadata);
 

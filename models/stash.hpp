@@ -1,5 +1,5 @@
 #pragma once
-// Stash: what a ChunkPass keeps of one micro-batch, from its forward until its backward is done.
+// Stash: the state of one micro-batch in a ChunkPass, from its forward to the end of its backward.
 // ChunkPass creates, fills and empties it.
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace leeway {
 
-/// Host memory, read until the pass's result is known. Images as data sets have them, (C, H, W).
+/// Host memory, read until the pass's result is known. Images are (C, H, W), as in data sets.
 struct Batch {
   std::int64_t size = 0;                       // B
   const float* x = nullptr;                    // (B, input)
@@ -24,7 +24,7 @@ struct Batch {
 
 /// The input of one chunk for a micro-batch.
 struct ChunkInput {
-  /// The first chunk reads `x`, the last one labels or targets, each one size and keys.
+  /// The first chunk reads `x`, the last chunk labels or targets, and every chunk size and keys.
   Batch batch;
   /// First chunk: host memory with the samples. It replaces batch.x, which would have to stay until
   /// backward is done. Other chunks: the output of the previous chunk, (B, its shape).
@@ -37,7 +37,7 @@ inline bool moves_samples(const Shape& input) {
   return input.rank() == 3 && input[0] > 1 && input[1] * input[2] > 1;
 }
 
-/// Buffers that layers leave for backward.
+/// Buffers that forward saves for backward.
 struct Activations {
   std::vector<Blob> outputs;  // by the plan's buffers: (max_batch, floats)
   std::vector<Blob> kept;     // per layer of the chunk
@@ -46,8 +46,8 @@ struct Activations {
 
 class Stash {
  public:
-  /// Bytes that it holds now: input, labels, what its layers have left, and the gradients that wait
-  /// for a backward for weights.
+  /// Bytes that it holds now: input, labels, activations, and gradients that wait for a backward
+  /// for weights.
   std::int64_t bytes() const;
 
  private:
@@ -55,7 +55,7 @@ class Stash {
   friend class LayerRunner;
   friend class PassMemory;
 
-  /// For what a stash is made.
+  /// The model, chunk and sizes that a stash serves.
   struct Form {
     const Model& model;
     ModelChunk chunk;

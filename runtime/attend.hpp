@@ -1,6 +1,5 @@
 #pragma once
-// What a program does while a run of its is under way: it passes Ctrl-C on, and looks whether the
-// monitor, who will tell the end, still lives.
+// wait_for_end: waits for the end of a run, forwards Ctrl-C, and notices the loss of the monitor.
 #include <functional>
 
 #include "cluster/node_host.hpp"
@@ -10,28 +9,29 @@
 
 namespace leeway {
 
-/// Passes an interrupt on to the scheduler, once.
+/// Forwards an interrupt to the scheduler, once.
 template <class Host>
-class Interrupts {
+class InterruptForwarder {
  public:
-  explicit Interrupts(Host& host) : host_(host) {}
-  void look() {
-    if (told_ || !guard_.interrupted()) return;
+  explicit InterruptForwarder(Host& host) : host_(host) {}
+  void poll() {
+    if (sent_ || !guard_.interrupted()) return;
     host_.send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
-    told_ = true;
+    sent_ = true;
   }
 
  private:
   Host& host_;
   const InterruptGuard guard_;
-  bool told_ = false;
+  bool sent_ = false;
 };
 
-/// Until `ended`, which waits a little for it. The error says why the end will not come.
-inline Status attend(NodeHost& host, const std::function<bool()>& ended) {
-  Interrupts interrupts(host);
+/// Calls `ended`, which blocks for a short time, until it returns true. Fails if the monitor, which
+/// reports the end, has ended itself.
+inline Status wait_for_end(NodeHost& host, const std::function<bool()>& ended) {
+  InterruptForwarder interrupts(host);
   while (!ended()) {
-    interrupts.look();
+    interrupts.poll();
     if (const auto reason = host.end_reason(kMonitor))
       return Error{concat("the monitor ended: ", reason->text)};
   }

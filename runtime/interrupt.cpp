@@ -8,9 +8,9 @@ namespace leeway {
 namespace {
 
 std::atomic<bool> interrupted_flag = false;
-static_assert(decltype(interrupted_flag)::is_always_lock_free);  // for the handler
+static_assert(decltype(interrupted_flag)::is_always_lock_free);  // the signal handler writes it
 
-std::mutex mutex;  // over the rest
+std::mutex guards_mutex;  // guards the variables below
 int guards = 0;
 struct sigaction earlier_int;
 struct sigaction earlier_term;
@@ -22,19 +22,19 @@ void on_signal(int) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(guards_mutex);
   if (guards++ > 0) return;
   interrupted_flag = false;
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  // The handler serves once: a second signal ends a program that does not come to its end.
+  // The handler runs only once, so a second signal ends a program that does not stop.
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
   sigaction(SIGINT, &action, &earlier_int);
   sigaction(SIGTERM, &action, &earlier_term);
 }
 
 InterruptGuard::~InterruptGuard() {
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(guards_mutex);
   if (--guards > 0) return;
   sigaction(SIGINT, &earlier_int, nullptr);
   sigaction(SIGTERM, &earlier_term, nullptr);

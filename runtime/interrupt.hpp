@@ -1,9 +1,9 @@
 #pragma once
-// InterruptGuard: turns Ctrl-C (SIGINT) and SIGTERM into a flag while it lives. A second one ends
-// the program at once, as usual.
+// InterruptGuard: while it lives, turns Ctrl-C (SIGINT) and SIGTERM into a flag. A second signal
+// ends the program at once.
 //
-// Several may live at once, in any threads, as when a program has many runs under way: a signal
-// interrupts all of them, and those that are made before the last of them is gone.
+// Several guards may live at once, in any threads, for a program with several concurrent runs. A
+// signal interrupts all of them, and all guards created before the last of them is destroyed.
 
 namespace leeway {
 
@@ -13,7 +13,7 @@ class InterruptGuard {
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
-  /// Whether a signal has come since the first of the guards that overlap was made.
+  /// Whether a signal has arrived since the first of the overlapping guards was created.
   bool interrupted() const;
 };
 

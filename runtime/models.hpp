@@ -1,5 +1,5 @@
 #pragma once
-// Whole models by name, as lists of layers for Scenario::model.
+// Complete models, as lists of layers for Scenario::model.
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -25,7 +25,7 @@ inline std::vector<plan::Layer> mlp(const std::vector<std::uint32_t>& hidden,
   return layers;
 }
 
-/// LeNet-5 (LeCun et al. 1998) for images of 28x28, with relu and max pooling as it is built today.
+/// LeNet-5 (LeCun et al. 1998) for 28x28 images, in the modern form with relu and max pooling.
 inline std::vector<plan::Layer> lenet5(std::uint32_t classes) {
   return {conv2d(6, 5, {.padding = 2}),
           relu(),
@@ -41,8 +41,8 @@ inline std::vector<plan::Layer> lenet5(std::uint32_t classes) {
           linear(classes)};
 }
 
-/// Two stages in the manner of VGG (Simonyan, Zisserman 2015): 3x3 convolutions that keep the size,
-/// each followed by pooling that halves it.
+/// Two stages in the style of VGG (Simonyan, Zisserman 2015): 3x3 convolutions that preserve the
+/// size, each followed by pooling that halves it.
 inline std::vector<plan::Layer> vgg_like(std::uint32_t classes) {
   return {conv2d(64, 3, {.padding = 1}),
           relu(),
@@ -56,8 +56,8 @@ inline std::vector<plan::Layer> vgg_like(std::uint32_t classes) {
           linear(classes)};
 }
 
-/// A block of two 3x3 convolutions around which the input is led (He et al. 2016, figure 2). Where
-/// the stride is 2, a 1x1 convolution brings the input to the same shape.
+/// Two 3x3 convolutions with a shortcut (He et al. 2016, figure 2). With stride 2, the shortcut is
+/// a 1x1 convolution that gives the same shape.
 inline plan::Layer residual_block(std::uint32_t outputs, std::uint32_t stride) {
   std::vector<plan::Layer> body = {
       conv2d(outputs, 3, {.stride = stride, .padding = 1, .bias = false}), batch_norm(), relu(),
@@ -82,25 +82,24 @@ inline std::vector<plan::Layer> small_resnet(std::uint32_t classes) {
   return layers;
 }
 
-/// As in `gpt({.layers = 4, .width = 256, .heads = 8})`. The context is that of the data.
+/// Options of gpt({.layers = 4, .width = 256, .heads = 8}). The context is that of the data.
 struct GptOptions {
   std::uint32_t layers = 2;
   std::uint32_t width = 128;
   std::uint32_t heads = 4;
-  double dropout = 0.0;          // of the embedding, and of what each block adds
+  double dropout = 0.0;          // after the embedding, and on the output of each block
   std::uint32_t vocabulary = 0;  // 0: that of the data
 };
 
-/// The transformer of GPT-2 (Radford et al. 2019) with its initial weights, for sequences of
-/// tokens: `layers` times attention and an MLP four times as wide, each behind a layer norm and
-/// around a shortcut; the embedding's table gives the output too. There is no dropout of
-/// attention's weights.
+/// The transformer of GPT-2 (Radford et al. 2019) with its initialisation, for sequences of tokens.
+/// `layers` times attention and an MLP of four times the width, each in a residual block with a
+/// layer norm first. Input and output embedding are tied. No dropout of the attention weights.
 inline std::vector<plan::Layer> gpt(const GptOptions& options = {}) {
   constexpr double kDeviation = 0.02;
   const auto normal = [](std::uint32_t outputs, double deviation) -> plan::Layer {
     return plan::Linear{outputs, plan::Init::normal, true, deviation};
   };
-  // So that the sum of all that the blocks add begins no larger, however many there are.
+  // The initial sum of all blocks' outputs does not grow with the number of blocks.
   const double of_shortcut = kDeviation / std::sqrt(2.0 * options.layers);
   const auto with_dropout = [&](std::vector<plan::Layer> layers) {
     if (options.dropout > 0) layers.push_back(dropout(options.dropout));

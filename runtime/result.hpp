@@ -1,5 +1,5 @@
 #pragma once
-// Result: what came of a run, for the program that started it.
+// Result: the outcome of a run, for the program that started it.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,12 +18,12 @@ using NamedTensors = std::vector<NamedTensor>;
 
 struct Result {
   bool ran = false;  // false: refused before it started, or nothing to run (--help)
-  /// For main: 0 done, 1 failed, 2 refused, 130 interrupted, also when the signal came too late to
-  /// stop anything.
+  /// For main: 0 done, 1 failed, 2 refused, 130 interrupted, even if the signal arrived after the
+  /// end.
   int exit_code = 0;
-  std::string error;   // why it failed or was refused; ends in what to do
-  std::string folder;  // where the run is kept; empty: nowhere
-  Plan plan;           // what was run
+  std::string error;   // why it failed or was refused, and what to do
+  std::string folder;  // the run folder; empty: none
+  Plan plan;
 
   double seconds = 0;  // from the start of the actors to the end of training
   double samples_per_second = 0;
@@ -32,26 +32,25 @@ struct Result {
   double test_loss = 0;
   double test_accuracy = 0;  // 0..1; 0 without classes
   std::int64_t max_clock_gap = 0;
-  std::optional<std::int64_t> staleness_bound;  // none for asp; of adaptive the largest
+  std::optional<std::int64_t> staleness_bound;  // none for asp; the largest for adaptive
   std::uint64_t parked_pulls = 0;
   std::uint64_t partial_pushes = 0;
-  std::uint64_t dropped_pushes = 0;  // backup: parts of rounds that were closed without them
+  std::uint64_t dropped_pushes = 0;  // under backup: pushes that arrived after their round closed
   std::uint64_t seed = 0;
-  double simulated_in_seconds = 0;  // of real time; 0: not simulated
-  std::uint64_t protocol_hash = 0;  // of a simulated run: equal runs have equal ones
+  double simulated_in_seconds = 0;  // real time of the simulation; 0: not simulated
+  std::uint64_t protocol_hash = 0;  // of a simulated run; equal for equal runs
 
-  std::shared_ptr<const Vocabulary> vocabulary;  // of data of text; else null
-  std::shared_ptr<const NamedTensors> weights;   // in the model's order; null when a shard was lost
-  /// Of a run that failed: the weights that were evaluated last, or null.
+  std::shared_ptr<const Vocabulary> vocabulary;  // of text data; otherwise null
+  std::shared_ptr<const NamedTensors> weights;   // in the model's order; null if a shard was lost
+  /// The last evaluated weights of a failed run, or null.
   std::shared_ptr<const NamedTensors> last_snapshot;
   RunReport totals;               // everything else: workers, waits, version lags, evaluations
-  std::vector<Progress> history;  // a few a second: training loss over time
+  std::vector<Progress> history;  // progress reports, a few per second
 
   bool ok() const { return ran && exit_code == 0; }
-  /// False with --gradients none: losses, accuracies and weights mean nothing then.
+  /// False with --gradients none, when losses, accuracies and weights have no meaning.
   bool learned() const { return !(plan.simulated && plan.simulated->cost_only); }
-  /// The weights of one parameter ("1.weight"), row-major. Throws CheckFailed when there is none of
-  /// that name.
+  /// The weights of one parameter ("1.weight"), row-major. Throws CheckFailed for an unknown name.
   std::span<const float> weight(const std::string& name) const;
 };
 

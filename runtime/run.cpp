@@ -27,8 +27,8 @@
 namespace leeway {
 namespace {
 
-/// Keeps what the monitor tells, and lets the caller wait for the end.
-class Ending final : public Audience {
+/// Records the reports of the monitor, and lets the caller wait for the end.
+class RunRecorder final : public Audience {
  public:
   void progress(const Progress& progress) override {
     std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class Ending final : public Audience {
     totals_ = totals;
     changed_.notify_all();
   }
-  /// True when the run has ended; waits a little for it.
+  /// Waits up to `time`; true if the run has ended.
   bool wait(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [&] { return totals_.has_value(); });
@@ -55,7 +55,7 @@ class Ending final : public Audience {
   std::optional<RunTotals> totals_;
 };
 
-/// Whole tensors from blocks; null without blocks.
+/// Assembles whole tensors from blocks; null without blocks.
 std::shared_ptr<const NamedTensors> assemble(const Job& job, const std::vector<Blob>& blocks) {
   if (blocks.empty()) return nullptr;
   NamedTensors tensors;
@@ -110,26 +110,24 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   } else if (totals.end.reason == msg::RunEnded::Reason::interrupted) {
     result.exit_code = 130;
   }
-  result.totals = std::move(totals);  // without the blocks, which are in `weights` now
+  result.totals = std::move(totals);
 }
 
-/// Of a run that failed, keeps the weights that were evaluated last: the others may be lost with a
-/// shard.
+/// Saves the last evaluated weights of a failed run, whose latest weights may be lost with a shard.
 void keep_last_snapshot(Result& result, RunFolder* folder) {
   if (!result.last_snapshot) return;
   const Iteration iteration = result.totals.last_snapshot_iteration;
-  std::string text = concat("; the last snapshot that was evaluated is at iteration ", iteration);
+  std::string text = concat("; the last evaluated snapshot is of iteration ", iteration);
   if (folder) {
     const auto saved = folder->keep_last_snapshot(*result.last_snapshot, iteration);
-    text += saved
-                ? concat(": go on from it with --init ", folder->path("last-snapshot.safetensors"))
-                : concat("; ", saved.error().text);
+    text += saved ? concat(": continue with --init ", folder->path("last-snapshot.safetensors"))
+                  : concat("; ", saved.error().text);
   }
   result.totals.end.text += text;
   result.error += text;
 }
 
-/// What a profile compares with: the processor, unless a GPU had a part in it.
+/// The CPU's peak, for comparison in the profile; none if a GPU took part.
 std::optional<kernels::Peak> peak_of(const Job& job) {
   if (!job.devices.cpu_only()) return std::nullopt;
   return kernels::measure_peak();
@@ -137,36 +135,37 @@ std::optional<kernels::Peak> peak_of(const Job& job) {
 
 using OnEvent = std::function<void(Address, Instant, const Event&)>;
 
-void run_here(const std::shared_ptr<const Job>& job, OnEvent on_event,
-              const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+void run_on_threads(const std::shared_ptr<const Job>& job, OnEvent on_event,
+                    const std::vector<Audience*>& audience, RunRecorder& recorder, Result& result) {
   auto placement = place_actors(0, job->plan, "");
   LW_CHECK(bool(placement), "all actors have a place in this process");
   NodeHost host(job, audience,
                 {.placement = std::move(*placement), .on_event = std::move(on_event)});
   host.start();
-  const auto ended = attend(host, [&] { return ending.wait(std::chrono::milliseconds(20)); });
+  const auto ended =
+      wait_for_end(host, [&] { return recorder.wait(std::chrono::milliseconds(20)); });
   if (ended) return;
   result.exit_code = 1;
   result.error = ended.error().text;
 }
 
-/// As run_here, with the roles spread over the nodes of a cluster.
+/// Like run_on_threads, with the roles on the nodes of a cluster.
 void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job, OnEvent on_event,
-                    const std::vector<Audience*>& audience, Ending& ending, Result& result) {
+                    const std::vector<Audience*>& audience, RunRecorder& recorder, Result& result) {
   const auto ended = cluster.run(job, audience, std::move(on_event),
-                                 [&] { return ending.wait(std::chrono::milliseconds(20)); });
+                                 [&] { return recorder.wait(std::chrono::milliseconds(20)); });
   if (ended) return;
   result.error = ended.error().text;
   result.exit_code = cluster.began() ? 1 : cluster.interrupted() ? 130 : 2;
 }
 
-/// The nodes, when there are some.
+/// Connects to the nodes; null for a run without nodes.
 Expected<std::unique_ptr<ClusterRun>> open_cluster(const Plan& plan, const RunOptions& options) {
   if (!options.cluster || options.cluster->nodes.empty()) return std::unique_ptr<ClusterRun>();
   if (options.profile)
-    return Error{"--profile looks at this process alone; leave it out, or run without --nodes"};
+    return Error{"--profile measures only this process; leave out --profile or --nodes"};
   return ClusterRun::open(plan, *options.cluster, options.trace, [&](const std::string& text) {
-    // On a terminal, in place of the progress line.
+    // On a terminal, replaces the progress line.
     if (!options.quiet)
       std::cerr << (isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "") << "cluster: " << text
                 << std::endl;
@@ -177,16 +176,15 @@ void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
                    const std::vector<Audience*>& audience, Result& result) {
   sim::Simulation simulation(job, audience, {.on_event = std::move(on_event)});
   const auto began = std::chrono::steady_clock::now();
-  Interrupts interrupts(simulation.host());
+  InterruptForwarder interrupts(simulation.host());
   try {
-    result.error = simulation.run([&] { interrupts.look(); });
+    result.error = simulation.run([&] { interrupts.poll(); });
   } catch (const CheckFailed& failed) {
     result.error = failed.what();
   }
   if (!result.error.empty()) {
     result.exit_code = 1;
-    result.error = concat("simulation: ", result.error, "; the same command with --seed ",
-                          job->plan.seed, " repeats it");
+    result.error = concat("simulation: ", result.error, "; repeat it with --seed ", job->plan.seed);
     return;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
@@ -194,7 +192,7 @@ void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
   result.protocol_hash = simulation.host().trace().protocol();
 }
 
-/// Runs the plan twice more, with nothing shared but the data, and compares the two.
+/// Simulates the plan twice, sharing only the data, and compares the two runs.
 Status check_determinism(const Plan& plan, const TrainTest& data) {
   const auto difference = sim::compare_runs([&](const sim::Trace::Options& trace) {
     const auto job = make_job(plan, data);
@@ -212,7 +210,7 @@ Status check_determinism(const Plan& plan, const TrainTest& data) {
 }  // namespace
 
 std::span<const float> Result::weight(const std::string& name) const {
-  LW_CHECK(weights, "a shard was lost, and its weights with it");
+  LW_CHECK(weights, "the weights of a shard were lost");
   for (const auto& tensor : *weights)
     if (tensor.name == name)
       return {tensor.data.as_floats(), static_cast<std::size_t>(tensor.shape.count())};
@@ -221,7 +219,7 @@ std::span<const float> Result::weight(const std::string& name) const {
 
 Result run(const Plan& plan, const RunOptions& options) {
   if (const auto valid = validate(plan); !valid) return refused(valid.error().text);
-  if (const auto there = check_files(plan.stragglers); !there) return refused(there.error().text);
+  if (const auto files = check_files(plan.stragglers); !files) return refused(files.error().text);
   auto data = load_data(plan.data, plan.seed);
   if (!data) return refused(data.error().text);
   const auto profile = options.profile ? std::make_shared<Profile>() : nullptr;
@@ -254,12 +252,12 @@ Result run(const Plan& plan, const RunOptions& options) {
   }
   std::unique_ptr<EventLog> events;
   if (folder && options.trace) events = std::make_unique<EventLog>(folder->path("events.jsonl"));
-  Ending ending;
-  ProgressLine line(*job, std::cerr);
+  RunRecorder recorder;
+  ProgressLine progress(*job, std::cerr);
   std::vector<Audience*> audience;
-  if (!options.quiet) audience.push_back(&line);
+  if (!options.quiet) audience.push_back(&progress);
   if (folder) audience.push_back(folder.get());
-  audience.push_back(&ending);
+  audience.push_back(&recorder);
 
   Result result;
   const InterruptGuard guard;
@@ -271,23 +269,23 @@ Result run(const Plan& plan, const RunOptions& options) {
         if (options.on_event) options.on_event(actor, at, event);
       };
     if (*cluster) {
-      run_on_cluster(**cluster, job, std::move(on_event), audience, ending, result);
+      run_on_cluster(**cluster, job, std::move(on_event), audience, recorder, result);
     } else if (plan.simulated) {
       run_simulated(job, std::move(on_event), audience, result);
     } else {
-      run_here(job, std::move(on_event), audience, ending, result);
+      run_on_threads(job, std::move(on_event), audience, recorder, result);
     }
   }
-  const std::string standstill = *cluster ? (*cluster)->standstill() : "";
+  const std::string pause = *cluster ? (*cluster)->pause_text() : "";
   if (!result.error.empty()) {
-    result.error += standstill;
+    result.error += pause;
     return result;
   }
-  fill(result, *job, ending.take_totals());
-  result.history = ending.take_history();
+  fill(result, *job, recorder.take_totals());
+  result.history = recorder.take_history();
   if (result.totals.end.reason == msg::RunEnded::Reason::failed) {
-    result.error += standstill;
-    result.totals.end.text += standstill;
+    result.error += pause;
+    result.totals.end.text += pause;
   }
   keep_last_snapshot(result, folder.get());
   if (folder) {
@@ -303,11 +301,11 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (!options.quiet) {
     std::string text = summary(*job, result.totals, options.folder);
     if (plan.simulated)
-      text += concat(options.check_determinism ? "\nTwo further runs took the same steps." : "",
+      text += concat(options.check_determinism ? "\nTwo more runs took the same steps." : "",
                      "\nSimulated: ", duration(result.seconds), " of virtual time in ",
                      duration(result.simulated_in_seconds), ", ",
                      fixed(result.seconds / std::max(result.simulated_in_seconds, 1e-9), 1),
-                     " times as fast as it would be.\n");
+                     " times as fast as real time.\n");
     if (profile) text += "\n" + profile_table(profile->rows(), peak_of(*job));
     if (options.print) {
       options.print(text);
@@ -315,7 +313,7 @@ Result run(const Plan& plan, const RunOptions& options) {
       std::cout << text << std::flush;
     }
   }
-  // It came too late to stop this run; a program that would start another has to hear of it.
+  // A signal after the end of this run must still stop a program of several runs.
   if (result.exit_code == 0 && guard.interrupted()) result.exit_code = 130;
   return result;
 }

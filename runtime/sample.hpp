@@ -1,5 +1,5 @@
 #pragma once
-// sample: what a trained model of text writes when it is asked to go on.
+// sample: generates text with a trained model.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,25 +12,25 @@
 namespace leeway {
 
 struct SampleOptions {
-  std::string prompt;  // to go on from; empty: as at the beginning of a line
+  std::string prompt;  // empty: begins a line
   std::int64_t characters = 500;
-  /// Below 1 likely characters become likelier still; 0: always the likeliest.
+  /// Below 1, likely characters become even more likely; 0 always takes the likeliest.
   double temperature = 0.8;
   std::uint64_t seed = 1;
 };
 
-/// The prompt and as many characters more, each drawn from what the model says of its place after
-/// at most a context of those before. The same arguments give the same text on one kind of
-/// processor. Errors: a plan whose data is no text, weights of another model, or with numbers that
-/// are not finite, a character of the prompt that the vocabulary lacks, options out of range.
+/// Returns the prompt followed by `characters` characters, each drawn from the model's distribution
+/// given at most one context of previous characters. The same arguments give the same text on one
+/// kind of CPU. Errors: data that is not text, weights of another model or of a diverged one, a
+/// prompt with characters outside of the vocabulary, options out of range.
 Expected<std::string> sample(const Plan& plan, const Vocabulary& vocabulary,
                              const NamedTensors& weights, const SampleOptions& options = {});
 
-/// The same of a run that has just ended.
+/// The same for the result of a run.
 Expected<std::string> sample(const Result& result, const SampleOptions& options = {});
 
-/// The same of a run's folder: its plan.json, vocabulary.json and weights.safetensors. Errors also
-/// tell which of them is missing.
+/// The same for a run folder with plan.json, vocabulary.json and weights.safetensors. Errors also
+/// name a missing file.
 Expected<std::string> sample(const std::string& folder, const SampleOptions& options = {});
 
 }  // namespace leeway

@@ -68,7 +68,7 @@ Scenario& Scenario::pipelines(std::uint32_t count) {
   count_stages();
   return *this;
 }
-/// What is too many for a number is too many for a plan, which is refused then.
+/// Saturates on overflow; validation refuses the plan.
 void Scenario::count_stages() {
   const std::uint64_t workers = std::uint64_t{pipelines_} * plan_.pipeline.stages;
   plan_.workers = static_cast<std::uint32_t>(
@@ -79,8 +79,8 @@ Scenario& Scenario::pipeline_schedule(std::string name, std::uint32_t chunks) {
   plan_.pipeline.chunks = chunks;
   return *this;
 }
-Scenario& Scenario::split(std::string parts) {
-  plan_.pipeline.split = std::move(parts);
+Scenario& Scenario::split(std::string chunks) {
+  plan_.pipeline.split = std::move(chunks);
   return *this;
 }
 Scenario& Scenario::recompute(std::vector<std::uint32_t> stages) {

@@ -1,6 +1,6 @@
 #pragma once
 // Scenario: describes a training run - data, model, loss, optimizer, consistency - and runs it.
-// Every setting has a default, and a flag of the program that overrides it.
+// Every setting has a default, and a flag that overrides it.
 //
 // Example:
 //
@@ -33,51 +33,50 @@ class Scenario {
  public:
   /// `name` is the program's name, in lower case with hyphens; `summary` is one line.
   Scenario(std::string name, std::string summary);
-  /// Starts from a plan, read from a file for example.
+  /// Starts from a plan, for example from a file.
   Scenario(Plan plan, std::string summary);
 
   /// A paragraph or two for --help and `leeway describe`.
   Scenario& description(std::string text);
 
   Scenario& data(plan::DataSource source);
-  /// Data that the program brings along.
+  /// Data that the program defines.
   Scenario& data(const std::string& name, DataFactory factory);
-  /// Layers in order; see words.hpp, and models.hpp for whole models. A layer of the program's own:
-  /// register_layer("name", factory), then custom("name").
+  /// Layers in order; see words.hpp, and models.hpp for complete models. A layer that the program
+  /// defines: register_layer("name", factory), then custom("name").
   Scenario& model(std::vector<plan::Layer> layers);
   Scenario& loss(plan::Loss loss);
   Scenario& optimizer(plan::Optimizer optimizer);
   Scenario& lr_schedule(plan::LrSchedule schedule);
   Scenario& consistency(plan::Consistency policy);
-  /// How many samples an iteration of each worker has: plan::Balance::equal, or by_speed.
+  /// The number of samples in each worker's iterations: plan::Balance::equal, or by_speed.
   Scenario& balance(plan::Balance balance);
   Scenario& workers(std::uint32_t count);
   Scenario& shards(std::uint32_t count);
-  /// Cuts the model into `count` stages, which a pipeline of as many workers trains together; 1:
-  /// every worker trains the whole model. These two say how many workers there are, in place of
-  /// workers().
+  /// Splits the model into `count` stages, trained by a pipeline of `count` workers; with 1, every
+  /// worker trains the whole model. stages() and pipelines() set the number of workers.
   Scenario& stages(std::uint32_t count);
-  /// Pipelines side by side; 1 where it is not called.
+  /// Number of pipelines; the default is 1.
   Scenario& pipelines(std::uint32_t count);
-  /// What a stage does next: a name that `leeway schedule` lists. `chunks`: parts of the model on
-  /// each stage, for "interleaved".
+  /// The order of a stage's operations: a name that `leeway schedule` lists. `chunks`: model chunks
+  /// per stage, for "interleaved".
   Scenario& pipeline_schedule(std::string name, std::uint32_t chunks = 1);
-  /// First and last layer of each part of the model, such as "0-3,4-7", as `leeway partition`
-  /// prints it; empty cuts it by what layers cost.
-  Scenario& split(std::string parts);
-  /// Stages that keep their inputs alone, and run forward again before backward: less memory for
-  /// more time. As in .recompute({0, 1}).
+  /// First and last layer of each chunk of the model, such as "0-3,4-7", as `leeway partition`
+  /// prints it; empty: split by the cost of the layers.
+  Scenario& split(std::string chunks);
+  /// Stages that keep only their inputs, and run forward again before backward: less memory for
+  /// more time. Example: .recompute({0, 1}).
   Scenario& recompute(std::vector<std::uint32_t> stages);
   /// Samples of one worker's iteration.
   Scenario& batch(std::uint32_t samples);
-  /// Computes each batch in `count` pieces whose gradients are summed: for batches that do not fit
-  /// in memory, and for pipelines, which they go through one by one.
+  /// Divides each batch into `count` micro-batches and sums their gradients: for batches that do
+  /// not fit in memory, and for pipelines.
   Scenario& micro_batches(std::uint32_t count);
   /// Pulls the next iteration's weights while this one computes; spends one unit of leeway.
   Scenario& prefetch(bool on = true);
-  /// Changes training images at random, as in .augment({.flip = true, .shift = 2}).
+  /// Augments training images. Example: .augment({.flip = true, .shift = 2}).
   Scenario& augment(plan::Augment augment);
-  /// Where the actors compute: "cpu", "cuda" or "cuda:1" for all, or a list such as
+  /// Devices of the actors: "cpu", "cuda" or "cuda:1" for all, or a list such as
   /// "workers=cuda,worker3=cpu,shards=cuda:0".
   Scenario& device(std::string devices);
   /// Starts from the weights of a safetensors file.
@@ -86,21 +85,21 @@ class Scenario {
   Scenario& lease_size(std::uint32_t samples);
   /// Slows a worker down. May be called several times.
   Scenario& straggler(plan::Straggler straggler);
-  /// Makes something go wrong: see words.hpp. May be called several times.
+  /// Injects a fault: see words.hpp. May be called several times.
   Scenario& fault(plan::Fault fault);
-  /// When to stop: the first of these that is reached.
+  /// Stop conditions: the first that is reached ends the run.
   Scenario& epochs(double count);
   Scenario& iterations(std::uint64_t count);
   Scenario& seconds(double count);
   Scenario& until_accuracy(double accuracy);
-  /// Epochs between two evaluations on the test set; 0 evaluates at the end alone.
+  /// Epochs between two evaluations on the test set; 0 evaluates only at the end.
   Scenario& evaluate_every(double epochs);
   Scenario& seed(std::uint64_t seed);
-  /// Runs in virtual time, in this world, whether --simulate is given or not.
+  /// Simulates the run in this world, even without --simulate.
   Scenario& simulated(plan::World world = {});
 
-  /// Flags of settings that the program gives each of its runs itself, as in .decides({"--lr"}):
-  /// --help does not show them, and who gives one is told so.
+  /// Flags of settings that the program decides itself. --help hides them, and the command line
+  /// refuses them. Example: .decides({"--lr"}).
   Scenario& decides(std::vector<std::string> flags);
 
   const Plan& plan() const { return plan_; }
@@ -119,34 +118,34 @@ class Scenario {
   std::vector<std::string> decided_;
 };
 
-/// How a run shows itself.
+/// The outputs and the host of a run.
 struct RunOptions {
-  std::string folder;                             // where the run is kept; empty: nowhere
+  std::string folder;                             // the run folder; empty: none
   bool quiet = false;                             // no progress, no summary
-  bool trace = false;                             // every event into the run folder
-  bool check_determinism = false;                 // simulate twice more, and compare
-  bool profile = false;                           // where the time went, layer by layer
-  std::function<void(const std::string&)> print;  // instead of the terminal
+  bool trace = false;                             // write every event into the run folder
+  bool check_determinism = false;                 // simulate twice more and compare
+  bool profile = false;                           // print the time of each layer
+  std::function<void(const std::string&)> print;  // receives the summary instead of the terminal
   std::shared_ptr<const ClusterOptions> cluster;  // the nodes to run on; null: this process
-  /// Told of every event as it happens; outside of simulations from several threads at once.
+  /// Called for every event. Outside of simulations, several threads may call it at once.
   std::function<void(Address, Instant, const Event&)> on_event;
 };
 
-/// Runs the plan, in this process or on the nodes of a cluster, and returns when it has ended,
-/// whatever its end. Bad plans and bad data are refused before anything starts: the result then
-/// says so and `ran` is false. While it runs, Ctrl-C stops it cleanly. May be called from several
-/// threads at once; Ctrl-C then stops all of these runs.
+/// Runs the plan, in this process or on the nodes of a cluster, and returns when it has ended or
+/// failed. Invalid plans and data are refused before anything starts; the result then has an error
+/// and `ran` is false. Ctrl-C stops the run cleanly. May be called from several threads at once;
+/// Ctrl-C then stops all of these runs.
 Result run(const Plan& plan, const RunOptions& options = {});
 
-/// The same with a command line on top: every setting as a flag, --help, --plan, a run folder.
-/// Prints progress and a summary. Use as `return run(scenario, argc, argv).exit_code;`, or look at
-/// the result first. With the word `node` or `join` first (`./mine node --listen 127.0.0.1:4242`)
-/// the program is a node agent instead, which has its data and layers.
+/// The same with a command line: every setting is a flag, and --help, --plan and a run folder are
+/// added. Prints progress and a summary. Use as `return run(scenario, argc, argv).exit_code;`, or
+/// read the result first. With the subcommand `node` or `join` (`./mine node --listen
+/// 127.0.0.1:4242`) the program is a node agent instead, with its own data and layers.
 Result run(const Scenario& scenario, int argc, char** argv);
 
-/// What a command line asks for: the plan with the flags applied, and how to show it. For programs
-/// that run more than once. When the result holds an exit code, the program should return it: help
-/// was shown, or the arguments were refused.
+/// A parsed command line: the plan with the flags applied, and the options of the run. For programs
+/// with several runs. If `exit_code` is set, the program should return it: help was shown, or the
+/// arguments were refused.
 struct CommandLine {
   Plan plan;
   RunOptions options;

@@ -1,6 +1,6 @@
 #pragma once
-// The words of which a scenario is made: short names for the parts of a plan. Whole models have
-// theirs in models.hpp.
+// The vocabulary of scenarios: functions that make the parts of a plan. models.hpp has complete
+// models.
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,15 +22,15 @@ inline plan::DataSource idx(std::string train_images, std::string train_labels,
   return plan::Idx{std::move(train_images), std::move(train_labels), std::move(test_images),
                    std::move(test_labels)};
 }
-/// A CSV file with a header line; `label` names the column of the class.
+/// A CSV file with a header line; `label` names the class column.
 inline plan::Csv csv(std::string train, std::string label = "label") {
   plan::Csv source;
   source.train = std::move(train);
   source.label = std::move(label);
   return source;
 }
-/// Characters of a UTF-8 file, each to be told from up to `context` before it; without a file, of
-/// the King James Bible as Debian's bible-kjv has it.
+/// Characters of a UTF-8 file, each predicted from up to `context` characters before it. Without a
+/// file: the King James Bible of Debian's package bible-kjv.
 inline plan::DataSource text(std::uint32_t context, std::string file = "") {
   return plan::TextCorpus{.file = std::move(file), .context = context};
 }
@@ -39,7 +39,7 @@ inline plan::Synthetic line(double slope, double intercept, double noise,
                             std::uint32_t samples = 10000) {
   return {samples, samples / 10, plan::Line{slope, intercept, noise}};
 }
-/// One Gaussian cluster a class.
+/// One Gaussian cluster per class.
 inline plan::Synthetic clusters(std::uint32_t classes, std::uint32_t features,
                                 std::uint32_t samples = 10000) {
   return {samples, samples / 10, plan::Clusters{classes, features, 3}};
@@ -50,18 +50,18 @@ inline plan::Synthetic clusters(std::uint32_t classes, std::uint32_t features,
 inline plan::Layer linear(std::uint32_t outputs, plan::Init init = plan::Init::he) {
   return plan::Linear{outputs, init};
 }
-/// As in `conv2d(64, 3, {.padding = 1})`.
+/// Options of conv2d(64, 3, {.padding = 1}).
 struct ConvOptions {
   std::uint32_t stride = 1, padding = 0, groups = 1;
   bool bias = true;
   plan::Init init = plan::Init::he;
 };
-/// A convolution of `outputs` channels with square kernels.
+/// A convolution with `outputs` channels and square kernels.
 inline plan::Layer conv2d(std::uint32_t outputs, std::uint32_t kernel, ConvOptions options = {}) {
   return plan::Conv2d{outputs,        kernel,       options.stride, options.padding,
                       options.groups, options.bias, options.init};
 }
-/// Windows of kernel x kernel pixels, side by side; see plan::MaxPool2d for the rest.
+/// Adjacent windows of kernel x kernel pixels; plan::MaxPool2d has more options.
 inline plan::Layer max_pool(std::uint32_t kernel) {
   return plan::MaxPool2d{kernel, kernel, 0};
 }
@@ -84,30 +84,30 @@ inline plan::Layer relu() {
 inline plan::Layer gelu() {
   return plan::Gelu{};
 }
-/// Not plain tanh and sigmoid: the first is a function of <cmath>.
+/// Named tanh_layer because <cmath> has tanh.
 inline plan::Layer tanh_layer() {
   return plan::Tanh{};
 }
 inline plan::Layer sigmoid_layer() {
   return plan::Sigmoid{};
 }
-/// Zeroes each number with this probability while training.
+/// Zeroes each element with this probability in training.
 inline plan::Layer dropout(double probability = 0.5) {
   return plan::Dropout{probability};
 }
-/// Rows of `features` numbers for tokens 0 to vocabulary - 1.
+/// A learned row of `features` numbers for each token, 0 to vocabulary - 1.
 inline plan::Layer embedding(std::uint32_t vocabulary, std::uint32_t features) {
   return plan::Embedding{vocabulary, features};
 }
-/// A learned row for each place in a sequence, added to the features there.
+/// Position embeddings: a learned row for each position, added to the token's features.
 inline plan::Layer positions() {
   return plan::Positions{};
 }
-/// Causal attention over queries, keys and values side by side: behind linear(3 * features).
+/// Causal attention over queries, keys and values side by side, the output of linear(3 * features).
 inline plan::Layer attention(std::uint32_t heads) {
   return plan::Attention{heads};
 }
-/// How well each row of the embedding before fits: the last layer of a model of tokens.
+/// Logits by the table of the embedding before it (tied weights): the last layer of a text model.
 inline plan::Layer unembedding() {
   return plan::Unembedding{};
 }
@@ -128,7 +128,7 @@ inline plan::Loss mean_squared_error() {
   return plan::Loss::mean_squared_error;
 }
 
-/// Of numbers in 0..1, or of two classes by one output.
+/// For targets in 0..1, or for two classes with one output.
 inline plan::Loss sigmoid_cross_entropy() {
   return plan::Loss::sigmoid_cross_entropy;
 }
@@ -174,36 +174,37 @@ inline plan::LrSchedule cosine(double warmup_epochs = 0, double floor = 0) {
   return {warmup_epochs, plan::Cosine{floor}};
 }
 
-// ---- who waits for whom ----
+// ---- consistency ----
 
-/// Everybody waits for everybody after each iteration.
+/// A barrier: all workers wait for each other after each iteration.
 inline plan::Consistency bsp() {
   return plan::Bsp{};
 }
-/// Like bsp(), but a round does not wait for the last `spare` workers: what they push too late is
-/// dropped, and its samples are trained in another round.
+/// Like bsp(), but a round does not wait for the last `spare` workers. Their straggling pushes are
+/// dropped, and the samples are leased again.
 inline plan::Consistency backup(std::uint32_t spare) {
   return plan::Backup{spare};
 }
-/// A worker may be `staleness` iterations ahead of the slowest.
+/// A worker may be up to `staleness` iterations ahead of the slowest worker.
 inline plan::Consistency ssp(std::uint32_t staleness) {
   return plan::Ssp{staleness};
 }
-/// Nobody waits.
+/// No worker waits.
 inline plan::Consistency asp() {
   return plan::Asp{};
 }
-/// As ssp, with a bound from `low` to `high` that rises while workers wait, and falls while not.
+/// Like ssp(), with a bound from `low` to `high` that rises while workers wait and falls otherwise.
 inline plan::Consistency adaptive(std::uint32_t low, std::uint32_t high) {
   return plan::Adaptive{low, high};
 }
 
-// ---- trouble ----
+// ---- stragglers and faults ----
 
-/// Whom a straggler slows: a worker by its number, or `all_workers`, each with chances of its own.
+/// The target of a straggler: one worker by its number, or `all_workers`, each with independent
+/// random draws.
 struct Slowed {
   Slowed(std::uint32_t number) : worker(number) {}
-  static Slowed everybody() {
+  static Slowed every_worker() {
     Slowed slowed(0);
     slowed.all = true;
     return slowed;
@@ -213,9 +214,9 @@ struct Slowed {
   std::uint32_t worker;
   bool all = false;
 };
-inline const Slowed all_workers = Slowed::everybody();
+inline const Slowed all_workers = Slowed::every_worker();
 
-/// Takes `factor` times as long, always.
+/// Always takes `factor` times as long.
 inline plan::Straggler slow(Slowed who, double factor) {
   return who.by(plan::ConstantFactor{factor});
 }
@@ -229,59 +230,59 @@ inline plan::Straggler slow_in_bursts(Slowed who, double factor, double share,
 inline plan::Straggler slow_by_pareto(Slowed who, double alpha, double cap = 100) {
   return who.by(plan::Pareto{alpha, cap});
 }
-/// Stands still for `length_ms` every so many iterations, or seconds.
+/// Pauses for `length_ms` every `every_iterations` iterations, or every `every_seconds`.
 inline plan::Straggler pauses(Slowed who, double length_ms, std::uint32_t every_iterations) {
   return who.by(plan::Pauses{length_ms, every_iterations});
 }
 inline plan::Straggler pauses_by_clock(Slowed who, double length_ms, double every_seconds) {
   return who.by(plan::Pauses{length_ms, every_seconds});
 }
-/// Slows evenly up to `factor` over so many iterations, and stays slow.
+/// Slows down linearly to `factor` over `iterations`, and stays slow.
 inline plan::Straggler slows_down(Slowed who, double factor, std::uint32_t iterations) {
   return who.by(plan::Decay{factor, iterations});
 }
-/// Takes `factor` times as long in `on` iterations, is not slow in `off`, and so on.
+/// Alternates: `factor` times as long for `on` iterations, then normal for `off` iterations.
 inline plan::Straggler shares_machine(Slowed who, double factor, std::uint32_t on,
                                       std::uint32_t off) {
   return who.by(plan::Sharing{factor, on, off});
 }
-/// Takes its factors from a file, one a line, from the first again after the last.
+/// Takes the factors of its iterations from a file, one per line, repeated from the first line.
 inline plan::Straggler slow_by_trace(Slowed who, std::string file) {
   return who.by(plan::Trace{std::move(file)});
 }
 
-/// Whom a fault befalls; `kScheduler` is the third.
+/// The target of a fault: worker(2), shard(0) or kScheduler.
 inline Address worker(std::uint32_t number) {
   return address_of(WorkerId(number));
 }
 inline Address shard(std::uint32_t number) {
   return address_of(ShardId(number));
 }
-/// When it does: as the actor begins this iteration, or at a time. Drawn from the seed, up to so
-/// much later: `.spread` of plan::Fault.
+/// The time of a fault: the start of this iteration of the actor, or a time. `.spread` of
+/// plan::Fault adds a random delay.
 inline plan::FaultTime at_iteration(std::int64_t iteration) {
   return iteration;
 }
 inline plan::FaultTime at_seconds(double seconds) {
   return seconds;
 }
-/// Any fault, as in `fault(worker(2), at_seconds(3), plan::SlowLink{.factor = 10})`.
+/// Any fault. Example: fault(worker(2), at_seconds(3), plan::SlowLink{.factor = 10}).
 inline plan::Fault fault(Address who, plan::FaultTime when, plan::FaultKind kind) {
   return {who, when, 0, std::move(kind)};
 }
-/// Ends, and is started again after `back` seconds; 0: never.
+/// Crashes, and restarts after `back` seconds; 0: never.
 inline plan::Fault crashes(Address who, plan::FaultTime when, double back = 0) {
   return fault(who, when, plan::Crash{back});
 }
-/// Is not there before.
+/// Joins the run after `seconds`.
 inline plan::Fault joins(Address who, double seconds) {
   return fault(who, seconds, plan::Joins{});
 }
-/// Finishes its iteration, and takes part no longer.
+/// Finishes its iteration and leaves the run.
 inline plan::Fault leaves(Address who, plan::FaultTime when) {
   return fault(who, when, plan::Leaves{});
 }
-/// Does nothing for a while, as if its process had been stopped.
+/// Does nothing for `seconds`, like a stopped process.
 inline plan::Fault freezes(Address who, plan::FaultTime when, double seconds) {
   return fault(who, when, plan::Freeze{seconds});
 }

@@ -10,7 +10,7 @@ namespace leeway {
 
 namespace {
 
-/// Keeps views apart from all else that is drawn from a sample's key.
+/// Separates views from other random draws keyed by the same sample.
 constexpr std::uint64_t kViewStream = 0x6175676d656e74;
 
 /// Rows of one channel.
@@ -27,7 +27,7 @@ void flip(const Plane& plane) {
     std::reverse(plane.row(y), plane.row(y) + plane.width);
 }
 
-/// `to` = `from` moved by `right`; the two may be the same row.
+/// `to` = `from` moved right by `right`; the two may be the same row.
 void shift_row(float* to, const float* from, std::int64_t width, std::int64_t right, float fill) {
   if (right >= 0) {
     std::copy_backward(from, from + width - right, to + width);
@@ -38,7 +38,7 @@ void shift_row(float* to, const float* from, std::int64_t width, std::int64_t ri
   }
 }
 
-/// Rows are visited so that each is read before it is overwritten.
+/// Visits the rows in an order in which each is read before it is overwritten.
 void shift(const Plane& plane, std::int64_t down, std::int64_t right, float fill) {
   for (std::int64_t i = 0; i < plane.height; ++i) {
     const std::int64_t y = down > 0 ? plane.height - 1 - i : i;
@@ -57,7 +57,7 @@ Status check_augment(const plan::Augment& augment, const Shape& sample) {
   if (augment == plan::Augment{}) return {};
   if (sample.rank() != 3)
     return Error{
-        concat("augment: needs images of channels x height x width, and these samples are ", sample,
+        concat("augment: needs images of channels x height x width, but these samples are ", sample,
                "; give --augment none")};
   const std::int64_t side = std::min(sample[1], sample[2]);
   if (augment.shift >= side)
@@ -72,7 +72,7 @@ void augment(float* x, const plan::Augment& augment, const Shape& sample, float 
   LW_CHECK(static_cast<bool>(check_augment(augment, sample)), sample, augment.shift);
   const auto span = std::int64_t{augment.shift};
   for (const std::uint64_t key : keys) {
-    // All is drawn for each image, so that flipping changes nothing about the shifts.
+    // Each image draws all its values, so shifts do not depend on whether flipping is enabled.
     Rng rng = Rng::stream(key, kViewStream);
     const bool flipped = rng.one_in(2);
     const auto draw = [&] {

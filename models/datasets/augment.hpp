@@ -1,5 +1,5 @@
 #pragma once
-// Random changes to training images, so that a model sees each one in many views.
+// Random augmentation of training images: flips and shifts.
 #include <cstdint>
 #include <span>
 
@@ -9,15 +9,14 @@
 
 namespace leeway {
 
-/// Whether samples of this shape can be augmented so: anything can be left as it is, but only
-/// images (C, H, W) can be flipped, and shifted by less than their height and width.
+/// Whether samples of this shape can be augmented: only images (C, H, W) can be flipped, and only
+/// shifted by less than their height and width. Without augmentation any shape is allowed.
 Status check_augment(const plan::Augment& augment, const Shape& sample);
 
-/// x (B, C, H, W) = a view of each image: flipped left to right every other time, then shifted by
-/// -shift to shift pixels each way, uniformly. Pixels that come in are `fill`, the value of an
-/// empty pixel after whatever the data set does to its values (Dataset::background). `sample`: (C,
-/// H, W); keys: (B). A view depends on the sample's key alone, not on the batch that it came in.
-/// Requires what check_augment says.
+/// x (B, C, H, W) = a view of each image: flipped left to right with probability 1/2, then shifted
+/// by -shift to shift pixels in each direction, uniformly. Pixels from outside of the image are
+/// `fill`, usually Dataset::background. `sample`: (C, H, W); keys: (B). A view depends only on the
+/// sample's key, not on its batch. Requires that check_augment() accepts the arguments.
 void augment(float* x, const plan::Augment& augment, const Shape& sample, float fill,
              std::span<const std::uint64_t> keys);
 

@@ -14,9 +14,9 @@ namespace leeway {
 namespace {
 
 /// zlib counts in 32 bits.
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
-/// Deflate packs 258 bytes into no less than two bits.
-constexpr std::uint64_t kMostExpansion = 1032;
+constexpr std::size_t kMaxInflateBytes = std::size_t{1} << 30;
+/// Deflate needs at least two bits for 258 bytes.
+constexpr std::uint64_t kMaxExpansion = 1032;
 constexpr int kGzipWindow = MAX_WBITS + 16;
 
 bool begins_with_gzip_magic(std::span<const std::byte> bytes) {
@@ -38,11 +38,11 @@ ByteReader::ByteReader(std::span<const std::byte> file, std::string name)
 
 ByteReader::~ByteReader() = default;
 
-std::uint64_t ByteReader::most_left() const {
+std::uint64_t ByteReader::max_remaining() const {
   const std::uint64_t left = file_.size() - position_;
   if (!gzipped()) return left;
-  // What zlib has taken in but not handed out yet is less than its window.
-  return left * kMostExpansion + (std::uint64_t{1} << MAX_WBITS);
+  // zlib buffers less output than its window.
+  return left * kMaxExpansion + (std::uint64_t{1} << MAX_WBITS);
 }
 
 Expected<std::size_t> ByteReader::read(std::span<std::byte> out) {
@@ -57,8 +57,8 @@ Expected<std::size_t> ByteReader::unpack(std::span<std::byte> out) {
   z_stream& stream = inflate_->stream;
   std::size_t done = 0;
   while (done < out.size() && !ended_) {
-    const std::size_t room = std::min(out.size() - done, kMostAtOnce);
-    const std::size_t input = std::min(file_.size() - position_, kMostAtOnce);
+    const std::size_t room = std::min(out.size() - done, kMaxInflateBytes);
+    const std::size_t input = std::min(file_.size() - position_, kMaxInflateBytes);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + done);
     stream.avail_out = static_cast<uInt>(room);
     stream.next_in = reinterpret_cast<const Bytef*>(file_.data() + position_);
@@ -74,7 +74,7 @@ Expected<std::size_t> ByteReader::unpack(std::span<std::byte> out) {
                           stream.msg ? stream.msg : "unknown reason", "); fetch the file again")};
     } else if (position_ == file_.size() && stream.avail_out > 0) {
       return Error{concat(name_, ": byte ", position_,
-                          ": the gzip data stops before its end; fetch the file again")};
+                          ": the gzip data is truncated; fetch the file again")};
     }
   }
   return done;
@@ -88,7 +88,7 @@ Status ByteReader::next_member() {
     LW_CHECK(inflateReset(&inflate_->stream) == Z_OK);
   } else {
     return Error{concat(name_, ": byte ", position_, ": found ", rest.size(),
-                        " bytes behind the end of the gzip data; fetch the file again")};
+                        " bytes after the end of the gzip data; fetch the file again")};
   }
   return {};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// ByteReader: the content of a file held in memory, unpacked on the way if it is gzipped.
+// ByteReader: the content of a file in memory, decompressed if it is gzipped.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace leeway {
 
-/// Reads from front to end. A file that begins with gzip's magic number is unpacked (RFC 1952, any
+/// Reads sequentially. A file that begins with gzip's magic number is decompressed (RFC 1952, any
 /// number of members).
 class ByteReader {
  public:
@@ -20,16 +20,15 @@ class ByteReader {
   ByteReader(const ByteReader&) = delete;
   ByteReader& operator=(const ByteReader&) = delete;
 
-  /// Fills `out` and returns its size, or less where the content ends. A gzip checksum is verified
-  /// by the read that meets the end. Errors: gzip data that is corrupt or stops early, with its
-  /// byte in the file.
+  /// Fills `out` and returns its size, or less if the content ends. The read that reaches the end
+  /// verifies the gzip checksum. Errors: corrupt or truncated gzip data, with its byte in the file.
   Expected<std::size_t> read(std::span<std::byte> out);
 
-  /// No more content than this is still to come: decides whether an announced size can be true
-  /// before memory is taken.
-  std::uint64_t most_left() const;
+  /// An upper bound of the bytes that are left, to validate a size in a header before memory is
+  /// allocated.
+  std::uint64_t max_remaining() const;
 
-  /// True when the content is unpacked, so that its positions are not those of the file.
+  /// True if the content is decompressed; its positions then differ from those of the file.
   bool gzipped() const { return inflate_ != nullptr; }
 
  private:

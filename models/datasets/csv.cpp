@@ -20,17 +20,18 @@ namespace leeway {
 
 namespace {
 
-/// A label above this is more likely a mistake than the number of a class.
-constexpr int kMostClasses = 1 << 20;
-/// Names that an error lists at most, and the longest that it compares with.
-constexpr std::size_t kMostNames = 50;
-constexpr std::size_t kLongestName = 200;
+/// A larger label is more likely a mistake than a class index.
+constexpr int kMaxClasses = 1 << 20;
+/// Bounds of the search for a similar column name.
+constexpr std::size_t kMaxCandidates = 50;
+constexpr std::size_t kMaxNameLength = 200;
 
 std::string suggest_column(const std::string& word, const std::vector<std::string>& columns) {
-  std::vector<std::string> some;
+  std::vector<std::string> candidates;
   for (const auto& column : columns)
-    if (some.size() < kMostNames && column.size() <= kLongestName) some.push_back(column);
-  return suggest(word, some);
+    if (candidates.size() < kMaxCandidates && column.size() <= kMaxNameLength)
+      candidates.push_back(column);
+  return suggest(word, candidates);
 }
 
 /// Decodes one file: the header, then row by row.
@@ -93,7 +94,7 @@ class CsvParser {
                             suggest_column(format_.label, columns_));
   }
 
-  /// Training data: the label apart, the others in the file's order.
+  /// For training data: features in the file's order.
   Status assign_columns() {
     for (const auto& column : columns_) {
       const bool label = column == format_.label;
@@ -106,7 +107,7 @@ class CsvParser {
                             "; add columns to predict it from");
   }
 
-  /// Test data: every column where the training data has it.
+  /// For test data: features in the order of the training data.
   Status match_columns() {
     table_.features = format_.train->features;
     std::unordered_map<std::string_view, std::size_t> slot_of{{format_.label, kLabel}};
@@ -115,15 +116,15 @@ class CsvParser {
       const auto found = slot_of.find(columns_[i]);
       if (found == slot_of.end())
         return reader_.error_at(places_[i], "found column ", excerpt(columns_[i]),
-                                ", which the training data has not; remove or rename it",
+                                ", which is not in the training data; remove or rename it",
                                 suggest_column(columns_[i], table_.features));
       slots_.push_back(found->second);
-      slot_of.erase(found);  // names are unique: what remains at the end is missing
+      slot_of.erase(found);  // names are unique, so the entries left at the end are missing
     }
     if (slot_of.empty()) return {};
     if (slot_of.contains(format_.label)) return no_label();
     return reader_.error_at(places_[0], "found no column ", excerpt(slot_of.begin()->first),
-                            ", which the training data has; add it",
+                            ", which is in the training data; add it",
                             suggest_column(std::string(slot_of.begin()->first), columns_));
   }
 
@@ -134,30 +135,30 @@ class CsvParser {
       const CsvReader::Place place = reader_.place();
       double value = 0;
       if (!reader_.read_number(value)) {
-        if (Status status = read_awkward(i, place, value); !status) return status;
+        if (Status status = read_text_field(i, place, value); !status) return status;
       }
       if (slots_[i] != kLabel) {
         table_.x[first + slots_[i]] = value;
       } else if (Status status = take_label(value, place); !status) {
         return status;
       }
-      const CsvReader::Place behind = reader_.place();
+      const CsvReader::Place field_end = reader_.place();
       const CsvReader::Next next = reader_.advance();
       const bool last = i + 1 == slots_.size();
       if (last && next == CsvReader::Next::field)
         return reader_.error_at(reader_.place(), "found more than the ", slots_.size(),
-                                " fields that the header names; remove what is too much");
+                                " fields that the header names; remove the extra fields");
       if (!last && next != CsvReader::Next::field)
-        return reader_.error_at(behind, "found ", i + 1, i == 0 ? " field" : " fields",
-                                ", the header names ", slots_.size(),
+        return reader_.error_at(field_end, "found ", i + 1, i == 0 ? " field" : " fields",
+                                ", but the header names ", slots_.size(),
                                 "; complete the row, or remove it");
       more = next == CsvReader::Next::row;
     }
     return {};
   }
 
-  /// A field that is quoted, or no number.
-  Status read_awkward(std::size_t column, const CsvReader::Place& place, double& value) {
+  /// Reads a field that is quoted or not a number.
+  Status read_text_field(std::size_t column, const CsvReader::Place& place, double& value) {
     if (Status status = reader_.read_text(field_); !status) return status;
     const Expected<double> number = parse_number(field_);
     if (number) {
@@ -172,14 +173,14 @@ class CsvParser {
   Status take_label(double value, const CsvReader::Place& place) {
     table_.labels.push_back(value);
     if (format_.regression) return {};
-    if (!(value >= 0) || value != std::floor(value) || value >= kMostClasses)
+    if (!(value >= 0) || value != std::floor(value) || value >= kMaxClasses)
       return reader_.error_at(place, "column ", excerpt(format_.label), ": found ", value,
-                              ", which is not the number of a class; number the classes from 0, or "
+                              ", which is not a class; number the classes from 0, or "
                               "set data.csv.regression");
     const int needed = static_cast<int>(value) + 1;
     if (format_.train && needed > format_.train->classes)
       return reader_.error_at(place, "column ", excerpt(format_.label), ": found class ", value,
-                              ", the training data has 0 to ", format_.train->classes - 1,
+                              ", but the training data has 0 to ", format_.train->classes - 1,
                               "; give test data of the same classes");
     table_.classes = std::max(table_.classes, needed);
     return {};
@@ -200,30 +201,32 @@ struct FeatureScaling {
   std::vector<double> mean, scale;
 };
 
-/// Of the named rows. A column that is constant there keeps its scale.
+/// Normalises `rows` to mean 0 and variance 1. A column that is constant in these rows keeps its
+/// scale.
 FeatureScaling feature_scaling(const CsvTable& table, std::span<const std::size_t> rows) {
   const std::size_t features = table.features.size();
   const auto count = static_cast<double>(rows.size());
-  const double* const origin =
-      table.x.data() + rows[0] * features;  // sums relative to a row stay exact for constants
-  FeatureScaling how{std::vector<double>(features, 0), std::vector<double>(features, 0)};
+  // Sums relative to a row are exact for constant columns.
+  const double* const origin = table.x.data() + rows[0] * features;
+  FeatureScaling scaling{std::vector<double>(features, 0), std::vector<double>(features, 0)};
   for (const std::size_t row : rows)
     for (std::size_t f = 0; f < features; ++f)
-      how.mean[f] += (table.x[row * features + f] - origin[f]) / count;
-  for (std::size_t f = 0; f < features; ++f) how.mean[f] += origin[f];
+      scaling.mean[f] += (table.x[row * features + f] - origin[f]) / count;
+  for (std::size_t f = 0; f < features; ++f) scaling.mean[f] += origin[f];
   for (const std::size_t row : rows) {
     for (std::size_t f = 0; f < features; ++f) {
-      const double off = table.x[row * features + f] - how.mean[f];
-      how.scale[f] += off * off / count;
+      const double difference = table.x[row * features + f] - scaling.mean[f];
+      scaling.scale[f] += difference * difference / count;
     }
   }
-  for (double& scale : how.scale) scale = scale > 0 ? 1 / std::sqrt(scale) : 1;
-  return how;
+  for (double& scale : scaling.scale) scale = scale > 0 ? 1 / std::sqrt(scale) : 1;
+  return scaling;
 }
 
 std::shared_ptr<const Dataset> make_table(const CsvTable& table, std::span<const std::size_t> rows,
-                                          int classes, const std::optional<FeatureScaling>& how) {
-  constexpr double kLargest = std::numeric_limits<float>::max();
+                                          int classes,
+                                          const std::optional<FeatureScaling>& scaling) {
+  constexpr double kLimit = std::numeric_limits<float>::max();
   const std::size_t features = table.features.size();
   Table::Content content;
   content.features = static_cast<std::int64_t>(features);
@@ -232,7 +235,8 @@ std::shared_ptr<const Dataset> make_table(const CsvTable& table, std::span<const
   for (const std::size_t row : rows) {
     for (std::size_t f = 0; f < features; ++f) {
       double value = table.x[row * features + f];
-      if (how) value = std::clamp((value - how->mean[f]) * how->scale[f], -kLargest, kLargest);
+      if (scaling)
+        value = std::clamp((value - scaling->mean[f]) * scaling->scale[f], -kLimit, kLimit);
       content.x.push_back(static_cast<float>(value));
     }
     if (classes > 0) {
@@ -244,39 +248,39 @@ std::shared_ptr<const Dataset> make_table(const CsvTable& table, std::span<const
   return std::make_shared<Table>(std::move(content));
 }
 
-std::vector<std::size_t> numbers_up_to(std::size_t count) {
-  std::vector<std::size_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
-  return numbers;
+std::vector<std::size_t> all_rows(std::size_t count) {
+  std::vector<std::size_t> rows(count);
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  return rows;
 }
 
 TrainTest make_sets(const CsvTable& train, std::span<const std::size_t> train_rows,
                     const CsvTable& test, std::span<const std::size_t> test_rows, bool normalize) {
-  std::optional<FeatureScaling> how;
-  if (normalize) how = feature_scaling(train, train_rows);
-  return {make_table(train, train_rows, train.classes, how),
-          make_table(test, test_rows, train.classes, how)};
+  std::optional<FeatureScaling> scaling;
+  if (normalize) scaling = feature_scaling(train, train_rows);
+  return {make_table(train, train_rows, train.classes, scaling),
+          make_table(test, test_rows, train.classes, scaling)};
 }
 
-/// Sets round(share * rows) seeded rows aside. Rows keep their order in the file within both sets.
+/// Moves round(share * rows) seeded rows to the test set. Both sets keep the file's order.
 Expected<TrainTest> split(const CsvTable& table, const plan::Csv& source, std::uint64_t seed) {
   const std::size_t rows = table.labels.size();
   if (!(source.test_share > 0 && source.test_share < 1))
     return Error{concat("data.csv.test_share: ", source.test_share,
                         " is not allowed; give a share between 0 and 1, or a file data.csv.test")};
-  const auto aside =
+  const auto test_rows =
       static_cast<std::size_t>(std::llround(source.test_share * static_cast<double>(rows)));
-  if (aside == 0 || aside == rows)
+  if (test_rows == 0 || test_rows == rows)
     return Error{concat("data.csv.test_share: ", source.test_share, " of ", rows, " rows leaves ",
-                        aside == 0 ? "none to test on" : "none to train on",
+                        test_rows == 0 ? "no test rows" : "no training rows",
                         "; change the share, or give a file data.csv.test")};
-  auto order = numbers_up_to(rows);
+  auto order = all_rows(rows);
   Rng::stream(seed, streams::kTestShare).shuffle(std::span(order));
-  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(aside);
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(test_rows);
   std::sort(order.begin(), middle);
   std::sort(middle, order.end());
   const auto all = std::span<const std::size_t>(order);
-  return make_sets(table, all.subspan(aside), table, all.first(aside), source.normalize);
+  return make_sets(table, all.subspan(test_rows), table, all.first(test_rows), source.normalize);
 }
 
 Expected<CsvTable> read_csv(const std::string& path, const char* key, const CsvFormat& format) {
@@ -300,8 +304,8 @@ Expected<TrainTest> load_csv(const plan::Csv& source, std::uint64_t seed) {
   const auto test =
       read_csv(source.test, "data.csv.test", {source.label, source.regression, &*train});
   if (!test) return test.error();
-  return make_sets(*train, numbers_up_to(train->labels.size()), *test,
-                   numbers_up_to(test->labels.size()), source.normalize);
+  return make_sets(*train, all_rows(train->labels.size()), *test, all_rows(test->labels.size()),
+                   source.normalize);
 }
 
 }  // namespace leeway

@@ -12,13 +12,13 @@ namespace leeway {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr double kLargest = std::numeric_limits<float>::max();
+constexpr double kMaxFloat = std::numeric_limits<float>::max();
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-/// std::from_chars, which knows no leading plus.
+/// std::from_chars, extended by a leading plus.
 std::from_chars_result read_double(const char* begin, const char* end, double& out) {
   if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
   return std::from_chars(begin, end, out);
@@ -49,10 +49,10 @@ bool CsvReader::ends_field(const char* at) const {
 bool CsvReader::read_number(double& out) {
   double value = 0;
   const auto result = read_double(skip_blanks(at_), end_, value);
-  if (result.ec != std::errc{} || !(std::abs(value) <= kLargest)) return false;
-  const char* const behind = skip_blanks(result.ptr);
-  if (!ends_field(behind)) return false;
-  at_ = behind;
+  if (result.ec != std::errc{} || !(std::abs(value) <= kMaxFloat)) return false;
+  const char* const field_end = skip_blanks(result.ptr);
+  if (!ends_field(field_end)) return false;
+  at_ = field_end;
   out = value;
   return true;
 }
@@ -89,7 +89,7 @@ Status CsvReader::read_quoted(const Place& open, std::string& out) {
   at_ = skip_blanks(at_);
   if (ends_field(at_)) return {};
   return error_at(place(), "found ", excerpt({at_, 1}),
-                  " behind a closing quote; write a quote inside of quotes twice");
+                  " after a closing quote; double each quote inside of quotes");
 }
 
 CsvReader::Next CsvReader::next() const {
@@ -99,15 +99,15 @@ CsvReader::Next CsvReader::next() const {
 }
 
 CsvReader::Next CsvReader::advance() {
-  const Next what = next();
-  if (what == Next::end) return what;
+  const Next following = next();
+  if (following == Next::end) return following;
   if (*at_ == '\r') ++at_;
   ++at_;
-  if (what == Next::row) {
+  if (following == Next::row) {
     line_ = at_;
     ++line_number_;
   }
-  return what;
+  return following;
 }
 
 bool CsvReader::at_end() const {
@@ -128,7 +128,7 @@ std::int64_t CsvReader::column(const Place& place) {
 Expected<double> parse_number(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  if (text.empty()) return Error{"found nothing; fill in a number, or remove the row"};
+  if (text.empty()) return Error{"found an empty field; fill in a number, or remove the row"};
   double value = 0;
   const auto result = read_double(text.data(), text.data() + text.size(), value);
   if (result.ec == std::errc::invalid_argument || result.ptr != text.data() + text.size())
@@ -137,7 +137,7 @@ Expected<double> parse_number(std::string_view text) {
                         "remove the column")};
   if (std::isnan(value))
     return Error{concat("found ", excerpt(text), "; fill in a number, or remove the row")};
-  if (result.ec != std::errc{} || std::abs(value) > kLargest)
+  if (result.ec != std::errc{} || std::abs(value) > kMaxFloat)
     return Error{concat("found ", excerpt(text),
                         ", which is beyond the range of a float (3.4e38); "
                         "rescale the column, or remove the row")};

@@ -1,5 +1,5 @@
 #pragma once
-// CsvReader: walks through the fields of a CSV text and knows where it stands.
+// CsvReader: reads the fields of a CSV text and tracks line and column.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace leeway {
 
 class CsvReader {
  public:
-  /// What follows the field that was read last.
+  /// The separator after a field.
   enum class Next : std::uint8_t { field, row, end };
 
   /// A place in the text, for errors.
@@ -24,20 +24,20 @@ class CsvReader {
   /// `text` is borrowed; `name` is for errors. A byte order mark is skipped.
   CsvReader(std::string_view text, const std::string& name);
 
-  /// Reads one field as text: unquoted, doubled quotes undone. Errors: quotes that do not close.
+  /// Reads one field as text, without its quotes. Errors: an unterminated quote.
   Status read_text(std::string& out);
 
-  /// Reads one field if it is plainly a finite number within the range of float; else changes
-  /// nothing and returns false.
+  /// Reads one field if it is an unquoted finite number within the range of float; otherwise
+  /// changes nothing and returns false.
   bool read_number(double& out);
 
-  /// What follows the field just read. Line ends at the end of the text, however many, are the end.
+  /// The separator after the latest field. Trailing line ends count as the end.
   Next next() const;
 
-  /// Steps over the separator behind a field and returns what next() was.
+  /// Skips the separator after a field and returns the previous next().
   Next advance();
 
-  /// True when nothing but line ends is left.
+  /// True if only line ends are left.
   bool at_end() const;
 
   Place place() const { return {line_, at_, line_number_}; }
@@ -62,7 +62,7 @@ class CsvReader {
   std::int64_t line_number_ = 1;
 };
 
-/// The number that `text` holds, blanks around it allowed, or why it is none (without a place).
+/// Parses `text` as a number, with optional blanks around it. Errors do not name a place.
 Expected<double> parse_number(std::string_view text);
 
 }  // namespace leeway

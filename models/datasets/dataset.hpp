@@ -13,8 +13,8 @@ namespace leeway {
 
 class Vocabulary;
 
-/// The built-in data sets, and those that a scenario program brings along, implement this. All
-/// members are const and may be called from several threads at once.
+/// Interface of the built-in data sets and of those that a scenario program defines. All members
+/// are const and may be called from several threads at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -23,26 +23,26 @@ class Dataset {
   virtual std::int64_t size() const = 0;
   /// Shape of one sample, for example 1x28x28.
   virtual Shape sample_shape() const = 0;
-  /// Classes of the labels 0..classes()-1, or 0 when the targets are numbers.
+  /// Classes of the labels 0..classes()-1, or 0 if the data has numeric targets.
   virtual int classes() const = 0;
-  /// Labels of a sample, where there are classes: one, or one for each place of a sequence.
+  /// Labels of a sample, for data with classes: one, or one per position of a sequence.
   virtual std::int64_t label_count() const { return 1; }
-  /// Numbers to predict for a sample; 0 when there are classes.
+  /// Numbers to predict for a sample; 0 for data with classes.
   virtual std::int64_t target_count() const = 0;
 
-  /// Of text: the characters that samples and labels are numbers of; else null.
+  /// For text: the vocabulary that the tokens in samples and labels index; otherwise null.
   virtual std::shared_ptr<const Vocabulary> vocabulary() const { return nullptr; }
-  /// What an empty pixel reads as in a gathered image; new views of images are filled up with it.
+  /// Value of an empty pixel in a gathered image; augmentation fills shifted images with it.
   virtual float background() const { return 0; }
 
-  /// Writes the named samples, in their order.
+  /// Writes the samples with these numbers, in this order.
   /// x: (samples.size(), sample_shape()). labels: (samples.size(), label_count()), written iff
-  /// classes() > 0, else may be null. targets: (samples.size(), target_count()), written iff
-  /// target_count() > 0, else may be null.
+  /// classes() > 0, otherwise may be null. targets: (samples.size(), target_count()), written iff
+  /// target_count() > 0, otherwise may be null.
   virtual void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
                       float* targets) const = 0;
-  /// The labels or targets alone, for who computes a loss and reads no samples. As it is, gathers
-  /// whole samples, one at a time, and throws the rest away.
+  /// Writes only labels or targets, for the last stage of a pipeline, which reads no samples. The
+  /// default gathers one whole sample at a time and discards its x.
   virtual void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
                              float* targets) const;
 };
@@ -55,7 +55,8 @@ struct TrainTest {
 /// Makes the data set of a program, with the run's seed; called once per run.
 using DataFactory = std::function<Expected<TrainTest>(std::uint64_t seed)>;
 
-/// Makes plan::CustomData{name} known; a name registered again gets the new factory. Thread-safe.
+/// Registers a data set for plan::CustomData{name}; a later registration of the same name replaces
+/// the factory. Thread-safe.
 void register_data(const std::string& name, DataFactory factory);
 
 }  // namespace leeway

@@ -33,11 +33,11 @@ Expected<std::vector<std::byte>> read_file(const std::string& path, std::string_
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return unreadable(path, advice);
 
-  // One byte more than the file's size, so that the end is seen without growing; pipes have size 0
-  // and grow.
-  constexpr std::size_t kLeast = 4096;
+  // One byte more than the file's size, so the read that finds the end needs no larger buffer.
+  // Pipes have size 0 and grow.
+  constexpr std::size_t kMinBuffer = 4096;
   std::vector<std::byte> bytes(
-      std::max(kLeast, static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1));
+      std::max(kMinBuffer, static_cast<std::size_t>(std::max<off_t>(status.st_size, 0)) + 1));
   std::size_t used = 0;
   for (;;) {
     if (used == bytes.size()) bytes.resize(bytes.size() * 2);
@@ -57,10 +57,10 @@ bool file_exists(const std::string& path) {
 }
 
 std::string excerpt(std::string_view content) {
-  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kMaxExcerpt = 40;
   constexpr char kDigits[] = "0123456789abcdef";
   std::string out = "\"";
-  for (const char c : content.substr(0, kMost)) {
+  for (const char c : content.substr(0, kMaxExcerpt)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f) {
       out += c;
@@ -68,7 +68,7 @@ std::string excerpt(std::string_view content) {
       out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
     }
   }
-  return out + (content.size() > kMost ? "\"..." : "\"");
+  return out + (content.size() > kMaxExcerpt ? "\"..." : "\"");
 }
 
 }  // namespace leeway

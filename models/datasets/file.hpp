@@ -1,5 +1,5 @@
 #pragma once
-// Reading whole files, and printing what was found in them, for loaders.
+// File access of the loaders: whole files, and printable excerpts for errors.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -9,10 +9,10 @@
 
 namespace leeway {
 
-/// The file's bytes. The error names the path and the system's reason, and ends in `advice`.
+/// Reads a whole file. The error names the path and the system's reason, and ends with `advice`.
 Expected<std::vector<std::byte>> read_file(const std::string& path, std::string_view advice);
 
-/// Owns an open file's descriptor, or -1.
+/// Owns a file descriptor, or -1.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -25,13 +25,13 @@ class Descriptor {
   int value_;
 };
 
-/// The system's words for errno.
+/// The system's text for errno.
 std::string system_reason();
 
 bool file_exists(const std::string& path);
 
-/// Content of a file as it may be printed in an error: in double quotes, at most 40 characters,
-/// control and non-ASCII bytes as \xNN.
+/// A printable excerpt of a file for errors: in double quotes, at most 40 characters, control and
+/// non-ASCII bytes as \xNN.
 std::string excerpt(std::string_view content);
 
 }  // namespace leeway

@@ -1,5 +1,6 @@
 #pragma once
-// FirstSamples: the beginning of a data set, such as a part of a test set that does for a look.
+// FirstSamples: the first samples of a data set, such as a prefix of the test set for a quick
+// evaluation.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -10,7 +11,7 @@ namespace leeway {
 
 class FirstSamples final : public Dataset {
  public:
-  /// The first `size` samples, or all where there are no more.
+  /// The first `size` samples, or all if there are fewer.
   FirstSamples(std::shared_ptr<const Dataset> all, std::int64_t size)
       : all_(std::move(all)), size_(std::min(size, all_->size())) {}
   std::int64_t size() const override { return size_; }

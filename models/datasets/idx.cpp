@@ -42,7 +42,7 @@ std::string times(const std::vector<std::int64_t>& extents) {
   return out;
 }
 
-/// Reads the parts of one file in order and words its errors.
+/// Decodes one file, and names positions in its errors.
 class IdxParser {
  public:
   IdxParser(std::span<const std::byte> file, const std::string& name, IdxKind kind)
@@ -92,17 +92,18 @@ class IdxParser {
                     " begins with ", expected_magic(kind_), "; give such a file");
   }
 
-  /// Elements, after a check that the file can hold so many: memory is taken only then.
+  /// The number of elements. Checks that the file is large enough for them, before memory is
+  /// allocated.
   Expected<std::size_t> count(const std::vector<std::int64_t>& extents) const {
     std::uint64_t elements = 1;
     for (std::size_t axis = 0; axis < extents.size(); ++axis) {
       if (extents[axis] == 0)
         return error_at(kMagicBytes + 4 * axis, "the extents ", times(extents),
-                        " name no data; give ", describe(kind_), " with at least one sample");
+                        " hold no data; give ", describe(kind_), " with at least one sample");
     }
     for (const auto extent : extents) {
       if (__builtin_mul_overflow(elements, static_cast<std::uint64_t>(extent), &elements) ||
-          elements > reader_.most_left())
+          elements > reader_.max_remaining())
         return error_at(kMagicBytes, "the extents ", times(extents),
                         " need more bytes than the file holds; fetch it again");
     }
@@ -114,7 +115,7 @@ class IdxParser {
     const Expected<std::size_t> got = reader_.read({&extra, 1});
     if (!got) return got.error();
     if (*got == 0) return {};
-    return error_at(position_, "found data behind the last element; fetch the file again");
+    return error_at(position_, "found data after the last element; fetch the file again");
   }
 
   ByteReader reader_;
@@ -129,7 +130,7 @@ struct PixelScaling {
   float shift = 0;
 };
 
-/// Exact sums over the histogram, so the result depends on no order.
+/// Sums over the histogram, so the result does not depend on the order of the pixels.
 PixelScaling pixel_scaling(const std::vector<std::uint8_t>& pixels) {
   std::array<std::uint64_t, 256> histogram{};
   for (const auto pixel : pixels) ++histogram[pixel];
@@ -139,28 +140,28 @@ PixelScaling pixel_scaling(const std::vector<std::uint8_t>& pixels) {
     mean += static_cast<double>(v) * static_cast<double>(histogram[v]) / count;
   double variance = 0;
   for (std::size_t v = 0; v < 256; ++v) {
-    const double off = static_cast<double>(v) - mean;
-    variance += off * off * static_cast<double>(histogram[v]) / count;
+    const double difference = static_cast<double>(v) - mean;
+    variance += difference * difference * static_cast<double>(histogram[v]) / count;
   }
   const double deviation =
-      variance > 0 ? std::sqrt(variance) : 255;  // all pixels equal: leave the scale
+      variance > 0 ? std::sqrt(variance) : 255;  // equal pixels keep their scale
   return {static_cast<float>(1 / deviation), static_cast<float>(-mean / deviation)};
 }
 
-/// Writes and reads each cache line once; the compiler vectorises it.
-void convert(const std::uint8_t* __restrict pixels, std::size_t count, PixelScaling how,
+/// Reads and writes each cache line once; the compiler vectorises the loop.
+void convert(const std::uint8_t* __restrict pixels, std::size_t count, PixelScaling scaling,
              float* __restrict x) {
   for (std::size_t i = 0; i < count; ++i)
-    x[i] = static_cast<float>(pixels[i]) * how.scale + how.shift;
+    x[i] = static_cast<float>(pixels[i]) * scaling.scale + scaling.shift;
 }
 
 class IdxDataset final : public Dataset {
  public:
-  IdxDataset(IdxArray images, IdxArray labels, int classes, PixelScaling how)
+  IdxDataset(IdxArray images, IdxArray labels, int classes, PixelScaling scaling)
       : images_(std::move(images.values)),
         labels_(std::move(labels.values)),
         classes_(classes),
-        how_(how) {
+        scaling_(scaling) {
     auto extents = images.extents;
     if (extents.size() == 3) extents.insert(extents.begin() + 1, 1);
     shape_ = Shape(std::span<const std::int64_t>(extents).subspan(1));
@@ -170,7 +171,7 @@ class IdxDataset final : public Dataset {
   Shape sample_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   std::int64_t target_count() const override { return 0; }
-  float background() const override { return how_.shift; }
+  float background() const override { return scaling_.shift; }
 
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float*) const override {
@@ -178,7 +179,7 @@ class IdxDataset final : public Dataset {
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const std::size_t row = row_of(samples[i]);
       if (i + kAhead < samples.size()) prefetch(samples[i + kAhead], pixels);
-      convert(images_.data() + row * pixels, pixels, how_, x);
+      convert(images_.data() + row * pixels, pixels, scaling_, x);
       x += pixels;
       labels[i] = labels_[row];
     }
@@ -189,8 +190,8 @@ class IdxDataset final : public Dataset {
   }
 
  private:
-  /// Samples come in random order, which no processor foresees: their lines are asked for this many
-  /// samples before use.
+  /// Samples come in random order, which hardware prefetchers cannot predict, so their cache lines
+  /// are prefetched this many samples before use.
   static constexpr std::size_t kAhead = 5;
   static constexpr std::size_t kCacheLine = 64;
 
@@ -200,7 +201,7 @@ class IdxDataset final : public Dataset {
   }
 
   void prefetch(std::int64_t sample, std::size_t pixels) const {
-    if (sample < 0 || sample >= size()) return;  // refused when its turn comes
+    if (sample < 0 || sample >= size()) return;  // row_of() rejects it later
     const std::uint8_t* const begin = images_.data() + static_cast<std::size_t>(sample) * pixels;
     for (std::size_t offset = 0; offset < pixels; offset += kCacheLine)
       __builtin_prefetch(begin + offset);
@@ -210,7 +211,7 @@ class IdxDataset final : public Dataset {
   std::vector<std::uint8_t> labels_;  // (N)
   Shape shape_;
   int classes_;
-  PixelScaling how_;
+  PixelScaling scaling_;
 };
 
 Status check_counts(const IdxArray& images, const IdxArray& labels) {
@@ -225,7 +226,7 @@ Status check_test(const IdxArrays& arrays, int classes) {
   const auto& test = arrays.test_images.extents;
   if (!std::equal(train.begin() + 1, train.end(), test.begin() + 1, test.end()))
     return Error{concat(arrays.test_images.name, ": byte 4: found images ", times(test),
-                        ", the training images are ", times(train),
+                        ", but the training images are ", times(train),
                         "; give test images of the same size")};
   const auto& labels = arrays.test_labels.values;
   const auto wrong =
@@ -233,7 +234,7 @@ Status check_test(const IdxArrays& arrays, int classes) {
   if (wrong == labels.end()) return {};
   return Error{concat(arrays.test_labels.name, ": byte ",
                       kMagicBytes + 4 + (wrong - labels.begin()), ": found label ", int{*wrong},
-                      ", the training labels are 0 to ", classes - 1,
+                      ", but the training labels are 0 to ", classes - 1,
                       "; give test labels of the same classes")};
 }
 
@@ -275,11 +276,11 @@ Expected<TrainTest> make_idx(IdxArrays arrays) {
   if (status) status = check_test(arrays, classes);
   if (!status) return status.error();
 
-  const PixelScaling how = pixel_scaling(arrays.train_images.values);
+  const PixelScaling scaling = pixel_scaling(arrays.train_images.values);
   return TrainTest{std::make_shared<IdxDataset>(std::move(arrays.train_images),
-                                                std::move(arrays.train_labels), classes, how),
+                                                std::move(arrays.train_labels), classes, scaling),
                    std::make_shared<IdxDataset>(std::move(arrays.test_images),
-                                                std::move(arrays.test_labels), classes, how)};
+                                                std::move(arrays.test_labels), classes, scaling)};
 }
 
 Expected<TrainTest> load_idx(const plan::Idx& files) {

@@ -24,7 +24,7 @@ Registry& registry() {
   return instance;
 }
 
-/// What the built-in sources guarantee, a custom one has to as well.
+/// Checks that a custom data set keeps the guarantees of load_data().
 Status check_custom(const std::string& name, const TrainTest& data) {
   const auto refuse = [&](const auto&... found) {
     return Error{concat("data.custom \"", name, "\": ", found...)};
@@ -41,14 +41,14 @@ Status check_custom(const std::string& name, const TrainTest& data) {
     return refuse("has ", train.classes(), " classes and ", train.target_count(),
                   " targets; give one of them and leave the other 0");
   if (train.label_count() < 1 || train.label_count() != test.label_count())
-    return refuse("has ", train.label_count(), " labels a training sample and ", test.label_count(),
-                  " a test sample; give both the same, at least 1");
+    return refuse("has ", train.label_count(), " labels per training sample and ",
+                  test.label_count(), " per test sample; give both the same, at least 1");
   if (train.sample_shape().count() <= 0)
     return refuse("has samples of shape ", train.sample_shape(), "; give extents above 0");
   if (train.sample_shape() != test.sample_shape() || train.classes() != test.classes() ||
       train.target_count() != test.target_count())
-    return refuse("has training samples ", train.sample_shape(), " with ", train.classes(),
-                  " classes and ", train.target_count(), " targets, test samples ",
+    return refuse("has training samples of shape ", train.sample_shape(), " with ", train.classes(),
+                  " classes and ", train.target_count(), " targets, but test samples of shape ",
                   test.sample_shape(), " with ", test.classes(), " and ", test.target_count(),
                   "; make them agree");
   return {};

@@ -1,5 +1,5 @@
 #pragma once
-// From a plan's data source to data sets.
+// load_data: makes the data sets of a plan's data source.
 #include <cstdint>
 
 #include "core/expected.hpp"
@@ -8,9 +8,8 @@
 
 namespace leeway {
 
-/// Loads or makes the data. The same source and seed give the same samples in the same order on
-/// every node. The result is not empty, and train and test agree in sample shape, classes and
-/// target count. Errors say what to do.
+/// Loads or generates the data. The same source and seed give the same samples in the same order
+/// on every node. Neither set is empty, and both agree in sample shape, classes and target count.
 Expected<TrainTest> load_data(const plan::DataSource& source, std::uint64_t seed);
 
 }  // namespace leeway

@@ -16,7 +16,7 @@ namespace leeway {
 
 namespace {
 
-/// What the program's standard streams are: nothing to read, and a pipe to write into.
+/// The program's standard streams: empty input, output to a pipe, errors discarded.
 class Streams {
  public:
   explicit Streams(int pipe) {
@@ -52,8 +52,8 @@ std::vector<std::byte> read_to_end(int file) {
 
 Expected<std::vector<std::byte>> program_output(const std::vector<std::string>& command,
                                                 std::string_view advice) {
-  const auto failed = [&](const auto&... what) {
-    return Error{concat('"', command.front(), "\" ", what..., "; ", advice)};
+  const auto failed = [&](const auto&... reason) {
+    return Error{concat('"', command.front(), "\" ", reason..., "; ", advice)};
   };
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return failed("cannot be run: ", system_reason());
@@ -74,7 +74,7 @@ Expected<std::vector<std::byte>> program_output(const std::vector<std::string>& 
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return failed(WIFEXITED(status) ? concat("failed with exit code ", WEXITSTATUS(status))
-                                    : concat("was ended by signal ", WTERMSIG(status)));
+                                    : concat("was killed by signal ", WTERMSIG(status)));
   if (bytes.empty()) return failed("printed nothing");
   return bytes;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// program_output: what another program prints, for data that only its own program can read.
+// program_output: runs a program and reads its output, for data that only this program can decode.
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -9,9 +9,8 @@
 
 namespace leeway {
 
-/// Runs `command`, found in PATH, without a shell and without input, and waits for its end. The
-/// error names the program and what came of it, and ends in `advice`: it is not there, it failed,
-/// or it printed nothing.
+/// Runs `command`, found in PATH, without a shell and without input, and waits for its end. Errors:
+/// the program is missing, fails, or prints nothing. They name the program and end with `advice`.
 Expected<std::vector<std::byte>> program_output(const std::vector<std::string>& command,
                                                 std::string_view advice);
 

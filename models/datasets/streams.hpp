@@ -1,6 +1,5 @@
 #pragma once
-// Which random stream of the run's seed serves which purpose of the data, so that no two purposes
-// share one.
+// Random streams of the run's seed, one per purpose of the data.
 #include <cstdint>
 
 namespace leeway::streams {

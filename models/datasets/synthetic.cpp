@@ -13,8 +13,8 @@ namespace leeway {
 
 namespace {
 
-/// Larger data comes from files.
-constexpr double kMostBytes = 8e9;
+/// The largest generated data; larger data has to come from files.
+constexpr double kMaxBytes = 8e9;
 
 Status check_count(const char* key, std::uint32_t count) {
   if (count > 0 && count <= std::numeric_limits<std::int32_t>::max()) return {};
@@ -31,10 +31,10 @@ Status check_number(const char* key, double number) {
 Status check_memory(const plan::Synthetic& source, const plan::Clusters& kind) {
   const double rows = double{1} * source.samples + source.test_samples + kind.classes;
   const double bytes = rows * kind.features * sizeof(float);
-  if (bytes <= kMostBytes) return {};
+  if (bytes <= kMaxBytes) return {};
   return Error{concat("data.synthetic: ", source.samples, " + ", source.test_samples,
                       " samples of ", kind.features, " features and ", kind.classes,
-                      " classes need ", bytes / 1e9, " GB; give fewer, at most ", kMostBytes / 1e9,
+                      " classes need ", bytes / 1e9, " GB; give fewer, at most ", kMaxBytes / 1e9,
                       " GB")};
 }
 

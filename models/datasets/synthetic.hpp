@@ -1,5 +1,5 @@
 #pragma once
-// Data sets drawn from a known distribution, to try things out and to know what can be learned.
+// Data sets drawn from a known distribution, for experiments whose best result is known.
 #include <cstdint>
 
 #include "core/expected.hpp"
@@ -8,13 +8,12 @@
 
 namespace leeway {
 
-/// Draws training and test samples, independent of each other, from one distribution that depends
-/// on the seed.
+/// Draws independent training and test samples from one distribution, which depends on the seed.
 ///
 /// Line: one feature x, uniform in [-1, 1); target slope * x + intercept + noise * N(0, 1).
-/// Clusters: class uniform; features its center + N(0, 1) each; the centers uniform on the sphere
-/// of radius `spread`. Errors: numbers that are not finite, and counts of zero or beyond memory, by
-/// the plan's keys.
+/// Clusters: a uniform class; each feature is that of the class's center plus N(0, 1). The centers
+/// are uniform on the sphere of radius `spread`. Errors name the plan's key: numbers that are not
+/// finite, counts of zero, and sizes beyond memory.
 Expected<TrainTest> make_synthetic(const plan::Synthetic& source, std::uint64_t seed);
 
 }  // namespace leeway

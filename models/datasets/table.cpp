@@ -7,10 +7,10 @@
 namespace leeway {
 
 Table::Table(Content content) : content_(std::move(content)) {
-  const bool numbers = content_.classes == 0;
-  const std::size_t samples = numbers ? content_.targets.size() : content_.labels.size();
-  const std::size_t others = numbers ? content_.labels.size() : content_.targets.size();
-  LW_CHECK(content_.features > 0 && others == 0, content_.features, others);
+  const bool has_targets = content_.classes == 0;
+  const std::size_t samples = has_targets ? content_.targets.size() : content_.labels.size();
+  const std::size_t unused = has_targets ? content_.labels.size() : content_.targets.size();
+  LW_CHECK(content_.features > 0 && unused == 0, content_.features, unused);
   LW_CHECK(content_.x.size() == samples * static_cast<std::size_t>(content_.features),
            content_.x.size(), samples, content_.features);
   for (const std::int32_t label : content_.labels)

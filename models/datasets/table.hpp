@@ -1,5 +1,5 @@
 #pragma once
-// Table: a data set of feature vectors held in memory; what CSV files and generators produce.
+// Table: feature vectors in memory, the data set of CSV files and generators.
 #include <vector>
 
 #include "models/datasets/dataset.hpp"
@@ -8,8 +8,8 @@ namespace leeway {
 
 class Table final : public Dataset {
  public:
-  /// Row-major samples of F = `features` numbers, with labels in 0..classes-1 and no targets, or
-  /// with one target each and classes = 0. Requires sizes that agree.
+  /// Row-major samples of F = `features` numbers. Either each has a label in 0..classes-1, or
+  /// classes = 0 and each has one target. Requires sizes that agree.
   struct Content {
     std::int64_t features = 0;
     std::vector<float> x;  // (samples, F)

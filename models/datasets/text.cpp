@@ -16,7 +16,7 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
 }
 
 Expected<std::vector<std::byte>> king_james() {
-  // All of it, in lines of at most 79 characters; the data lies where Debian puts it.
+  // The whole Bible in lines of at most 79 characters; -p is the data folder of Debian's package.
   return program_output({"bible", "-p", "/usr/lib", "-l79", "gen1:1-rev22:21"},
                         "apt-get install bible-kjv bible-kjv-text, or give --data FILE");
 }
@@ -61,13 +61,13 @@ Expected<TrainTest> windows_of(std::string_view text, const plan::TextCorpus& so
   LW_CHECK(bool(numbers), "made of the same text");
   const auto characters = std::make_shared<const std::vector<std::int32_t>>(std::move(*numbers));
   const std::int64_t count = std::ssize(*characters), context = source.context;
-  const auto for_tests = static_cast<std::int64_t>(static_cast<double>(count) * source.test_share);
-  const std::int64_t border = count - for_tests;
+  const auto test_count = static_cast<std::int64_t>(static_cast<double>(count) * source.test_share);
+  const std::int64_t border = count - test_count;
   auto train = std::make_shared<TextWindows>(characters, 0, border, context, *vocabulary);
   auto test = std::make_shared<TextWindows>(characters, border, count, context, *vocabulary);
   if (train->size() == 0 || test->size() == 0)
-    return Error{concat(name, ": has ", count, " characters, ", border, " of them to train on and ",
-                        for_tests, " to test, and a sample takes ", context + 1,
+    return Error{concat(name, ": has ", border, " characters for training and ", test_count,
+                        " for tests, but a sample needs ", context + 1,
                         "; give a longer text, or a smaller data.text.context")};
   return TrainTest{train, test};
 }

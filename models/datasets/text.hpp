@@ -1,5 +1,5 @@
 #pragma once
-// Text: windows of characters, each to be told from those before it.
+// Text: windows of characters, to predict each character from those before it.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace leeway {
 
-/// Windows of T = `context` characters that follow each other without a gap. Sample: the numbers of
-/// the characters, (T). Labels: of each the number of the next, (T).
+/// Consecutive windows of T = `context` characters. Sample: the characters' numbers, (T). Labels:
+/// the numbers of the next characters, (T).
 class TextWindows final : public Dataset {
  public:
   using Characters = std::shared_ptr<const std::vector<std::int32_t>>;
 
-  /// As many windows as fit into characters `begin` to `end`, of which the last is a label alone.
+  /// As many windows as fit into the characters [begin, end). The last character is only a label.
   TextWindows(Characters characters, std::int64_t begin, std::int64_t end, std::int64_t context,
               std::shared_ptr<const Vocabulary> vocabulary);
 
@@ -35,7 +35,7 @@ class TextWindows final : public Dataset {
                      float* targets) const override;
 
  private:
-  /// Where the sample begins; one character behind it begin its labels.
+  /// The first character of the sample; its labels begin one character later.
   const std::int32_t* window(std::int64_t sample) const;
 
   Characters characters_;
@@ -43,12 +43,12 @@ class TextWindows final : public Dataset {
   std::shared_ptr<const Vocabulary> vocabulary_;
 };
 
-/// Reads the file, or has Debian's `bible` print the King James Bible; the last `test_share` of its
-/// characters is for tests. Errors: no such file, no such program, bytes that are not UTF-8, and
-/// texts too short for a window each.
+/// Reads the file, or without one the King James Bible from Debian's program `bible`. The last
+/// `test_share` of the characters is the test set. Errors: a missing file or program, bytes that
+/// are not UTF-8, and a text that is too short for one window in each set.
 Expected<TrainTest> load_text(const plan::TextCorpus& source);
 
-/// The same of a text in memory; `name` is for errors.
+/// The same for a text in memory; `name` is for errors.
 Expected<TrainTest> windows_of(std::string_view text, const plan::TextCorpus& source,
                                const std::string& name);
 

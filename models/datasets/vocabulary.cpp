@@ -13,7 +13,7 @@ namespace leeway {
 
 namespace {
 
-/// The code point at `at`, which moves behind it; none where the bytes are not UTF-8 (RFC 3629).
+/// Decodes the code point at `at` and advances `at`; nullopt if the bytes are not UTF-8 (RFC 3629).
 std::optional<char32_t> next_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(at);
@@ -41,7 +41,7 @@ std::string utf8(char32_t point) {
   return {byte(0xf0 | point >> 18), tail(12), tail(6), tail(0)};
 }
 
-/// Calls f(code point, its first byte) for the whole text.
+/// Calls f(code point, position of its first byte) for the whole text.
 template <class F>
 Status for_each_point(std::string_view text, const std::string& name, F f) {
   for (std::size_t at = 0; at < text.size();) {
@@ -81,7 +81,7 @@ Expected<std::shared_ptr<const Vocabulary>> Vocabulary::of(std::string_view text
 
 Expected<std::shared_ptr<const Vocabulary>> Vocabulary::parse(const std::string& json,
                                                               const std::string& name) {
-  const Error broken{concat(name, ": is no list of characters as a run leaves it; train again")};
+  const Error broken{concat(name, ": is not a vocabulary that a run wrote; train again")};
   const auto tree = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!tree.is_object() || !tree.contains("characters") || !tree["characters"].is_array())
     return broken;
@@ -104,8 +104,8 @@ Expected<std::vector<std::int32_t>> Vocabulary::numbers(std::string_view text,
   const auto read = for_each_point(text, name, [&](char32_t point, std::size_t) -> Status {
     const auto found = number_of_.find(point);
     if (found == number_of_.end())
-      return Error{concat(name, ": \"", utf8(point), "\" does not occur in the text that was ",
-                          "trained on; leave it out")};
+      return Error{concat(name, ": \"", utf8(point), "\" does not occur in the training text; ",
+                          "leave it out")};
     out.push_back(found->second);
     return {};
   });

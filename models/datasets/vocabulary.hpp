@@ -13,11 +13,11 @@ namespace leeway {
 
 class Vocabulary {
  public:
-  /// Of the characters that occur in `text`, which is UTF-8; at least one. `name` is for errors,
-  /// which tell the byte that is wrong.
+  /// The vocabulary of the characters in `text`, which is UTF-8 and not empty. `name` is for
+  /// errors, which name the invalid byte.
   static Expected<std::shared_ptr<const Vocabulary>> of(std::string_view text,
                                                         const std::string& name);
-  /// What `json` wrote. `name` is for errors.
+  /// Parses the result of json(). `name` is for errors.
   static Expected<std::shared_ptr<const Vocabulary>> parse(const std::string& json,
                                                            const std::string& name);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Relu, and Gelu, Tanh and Sigmoid: functions of single numbers, for samples of any shape.
+// Relu, Gelu, Tanh and Sigmoid: elementwise functions, for samples of any shape.
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
@@ -14,7 +14,7 @@ class Elementwise : public Layer {
   std::int64_t flops() const final { return count_; }
 
  protected:
-  std::int64_t count_ = 0;  // numbers of one sample
+  std::int64_t count_ = 0;  // elements of one sample
 };
 
 /// y = max(x, 0), in place.
@@ -26,7 +26,7 @@ class Relu final : public Elementwise {
   void backward(const BackwardArgs& args) const override;
 };
 
-/// y = f(x); in place where the gradient follows from y alone.
+/// y = f(x); in place if backward needs only y.
 class ActivationLayer final : public Elementwise {
  public:
   explicit ActivationLayer(kernels::Activation kind) : kind_(kind) {}

@@ -13,12 +13,12 @@ Expected<Shape> Attention::set_input(const Shape& input) {
   tokens_ = input[0];
   features_ = input[1] / 3;
   if (features_ % heads_ != 0)
-    return Error{concat("has ", heads_, " heads, into which ", features_,
-                        " features do not divide; give a number of heads that does")};
-  constexpr std::int64_t kMost = kernels::AttentionShape::kMaxHeadFeatures;
-  if (features_ / heads_ > kMost)
-    return Error{concat("has ", features_ / heads_, " features in a head, at most ", kMost,
-                        " are possible; give it at least ", (features_ + kMost - 1) / kMost,
+    return Error{concat("has ", heads_, " heads, which do not divide its ", features_,
+                        " features; give a number of heads that does")};
+  constexpr std::int64_t kMax = kernels::AttentionShape::kMaxHeadFeatures;
+  if (features_ / heads_ > kMax)
+    return Error{concat("has ", features_ / heads_, " features per head, at most ", kMax,
+                        " are allowed; give it at least ", (features_ + kMax - 1) / kMax,
                         " heads")};
   return Shape{tokens_, features_};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Attention: causal, of several heads. A sample (T, 3 D) holds each token's queries, keys and
-// values side by side, D features each, as a linear layer before it writes them; (T, D) comes out.
+// Attention: causal multi-head attention. The input (T, 3 D) holds each token's query, key and
+// value side by side, D features each, as one linear layer writes them; the output is (T, D).
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
@@ -12,7 +12,7 @@ class Attention final : public Layer {
   explicit Attention(const plan::Attention& spec) : heads_(spec.heads) {}
 
   std::string_view kind() const override { return "attention"; }
-  /// Takes sequences whose features divide into queries, keys and values, and those into heads.
+  /// Requires sequences with 3 D features, and a number of heads that divides D.
   Expected<Shape> set_input(const Shape& input) override;
   std::size_t kept_bytes(std::int64_t batch) const override {
     return static_cast<std::size_t>(batch * heads_ * tokens_) * sizeof(float);

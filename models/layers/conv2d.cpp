@@ -60,12 +60,12 @@ void Conv2d::forward(const ForwardArgs& args) const {
 
 void Conv2d::backward(const BackwardArgs& args) const {
   const auto of = shape(args.batch);
-  const bool wants_weights = args.dx && args.batch > 0;
-  const bool wanted = !args.gradients.empty();
+  const bool reads_weights = args.dx && args.batch > 0;
+  const bool wants_gradients = !args.gradients.empty();
   args.on.conv2d_backward(
-      args.dx, wanted ? args.gradients[0] : GradientView{},
-      wanted && spec_.bias ? args.gradients[1].front().data : nullptr, args.dy, args.x,
-      wants_weights
+      args.dx, wants_gradients ? args.gradients[0] : GradientView{},
+      wants_gradients && spec_.bias ? args.gradients[1].front().data : nullptr, args.dy, args.x,
+      reads_weights
           ? weights(args.on, args.packed, args.weights[0], of, kernels::ConvPass::backward)
           : nullptr,
       args.scratch, of);

@@ -7,18 +7,19 @@ namespace leeway {
 
 class Conv2d final : public Layer {
  public:
-  /// Requires a plan that was checked: outputs, kernel, stride and groups at least 1, groups
-  /// dividing outputs.
+  /// Requires a validated plan: outputs, kernel, stride and groups at least 1, groups dividing
+  /// outputs.
   explicit Conv2d(const plan::Conv2d& spec) : spec_(spec) {}
 
   std::string_view kind() const override { return "conv2d"; }
-  /// Takes images whose channels the groups divide, at least as large as the kernel.
+  /// Requires images at least as large as the kernel, with a number of channels that the groups
+  /// divide.
   Expected<Shape> set_input(const Shape& input) override;
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }
   bool splits_backward() const override { return true; }
   std::size_t scratch_bytes(Executor& on, std::int64_t batch, bool training) const override {
-    // On the processor scratch is for backward alone.
+    // On the CPU only backward needs scratch memory.
     if (!training && on.device().kind != Device::Kind::cuda) return 0;
     return on.conv2d_scratch_bytes(shape(batch));
   }

@@ -1,5 +1,6 @@
 #pragma once
-// Dropout: in training, zeroes numbers at random and scales up the rest; nothing in evaluation.
+// Dropout: in training, zeroes elements at random and scales up the others; in evaluation, the
+// identity.
 #include "core/check.hpp"
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
@@ -8,7 +9,7 @@ namespace leeway {
 
 class Dropout final : public Layer {
  public:
-  /// `salt` tells the dropout layers of a model apart. Requires 0 <= probability < 1.
+  /// `salt` gives each dropout layer of a model its own mask. Requires 0 <= probability < 1.
   Dropout(const plan::Dropout& spec, std::uint32_t salt) : spec_(spec), salt_(salt) {}
 
   std::string_view kind() const override { return "dropout"; }

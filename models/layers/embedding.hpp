@@ -1,5 +1,5 @@
 #pragma once
-// Embedding: each token of a sample (T) becomes a row of "weight" (V, D): (T, D).
+// Embedding: maps each token of a sample (T) to a row of "weight" (V, D), giving (T, D).
 #include "core/text.hpp"
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
@@ -12,7 +12,7 @@ class Embedding final : public Layer {
   explicit Embedding(const plan::Embedding& spec) : spec_(spec) {}
 
   std::string_view kind() const override { return "embedding"; }
-  /// Takes vectors of token numbers, as the first layer of a model.
+  /// Requires vectors of token numbers, so it is the first layer of a model.
   Expected<Shape> set_input(const Shape& input) override {
     if (input.rank() != 1)
       return Error{concat("got samples of shape ", input,
@@ -29,7 +29,7 @@ class Embedding final : public Layer {
   void forward(const ForwardArgs& args) const override {
     args.on.embedding_forward(args.y, args.x, args.weights[0], shape(args.batch));
   }
-  /// Tokens are no function of parameters: dx is zero, for whoever wants it.
+  /// dx, if requested, is zero: tokens do not depend on parameters.
   void backward(const BackwardArgs& args) const override {
     if (!args.gradients.empty())
       args.on.embedding_backward(args.gradients[0], args.dy, args.x, shape(args.batch));

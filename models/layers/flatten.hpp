@@ -1,7 +1,6 @@
 #pragma once
-// Flatten: samples of any shape become vectors, in the order of their shape: (C, H, W) for images,
-// which therefore move, since they lie channels last. Everything else lies in memory as a vector
-// already.
+// Flatten: turns samples of any shape into vectors, in the order of their shape. Images are stored
+// channels last and flattened channels first, so they are transposed; other samples are views.
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
 

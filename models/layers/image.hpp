@@ -1,13 +1,13 @@
 #pragma once
-// check_image: what layers that slide a window over images ask of their input.
+// check_image: validates the input of layers that slide a window over images.
 #include "core/expected.hpp"
 #include "core/text.hpp"
 #include "tensor/shape.hpp"
 
 namespace leeway {
 
-/// Whether `input` is an image (C, H, W) into which a window of `kernel` fits, with `padding` on
-/// all sides.
+/// Checks that `input` is an image (C, H, W) into which a window of `kernel` fits, with `padding`
+/// on all sides.
 inline Status check_image(const Shape& input, std::int64_t kernel, std::int64_t padding) {
   if (input.rank() != 3)
     return Error{concat("got samples of shape ", input,

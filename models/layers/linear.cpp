@@ -31,10 +31,10 @@ void Linear::forward(const ForwardArgs& args) const {
 }
 
 void Linear::backward(const BackwardArgs& args) const {
-  const bool wanted = !args.gradients.empty();
-  args.on.linear_backward(args.dx, wanted ? args.gradients[0] : GradientView{},
-                          wanted && spec_.bias ? args.gradients[1] : GradientView{}, args.dy,
-                          args.x, args.weights[0], shape(args.batch));
+  const bool wants_gradients = !args.gradients.empty();
+  args.on.linear_backward(args.dx, wants_gradients ? args.gradients[0] : GradientView{},
+                          wants_gradients && spec_.bias ? args.gradients[1] : GradientView{},
+                          args.dy, args.x, args.weights[0], shape(args.batch));
 }
 
 }  // namespace leeway

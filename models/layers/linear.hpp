@@ -12,7 +12,7 @@ class Linear final : public Layer {
   explicit Linear(const plan::Linear& spec) : spec_(spec), outputs_(spec.outputs) {}
 
   std::string_view kind() const override { return "linear"; }
-  /// Takes vectors (I), and sequences (T, I); the error on images says to put a flatten before.
+  /// Requires vectors (I) or sequences (T, I); the error for images suggests a flatten layer.
   Expected<Shape> set_input(const Shape& input) override;
   std::vector<ParameterSpec> parameters() const override;
   bool backward_reads_output() const override { return false; }

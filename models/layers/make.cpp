@@ -22,7 +22,7 @@ namespace leeway {
 
 namespace {
 
-using MadeLayer = Expected<std::unique_ptr<Layer>>;
+using LayerOrError = Expected<std::unique_ptr<Layer>>;
 
 struct Registry {
   std::mutex mutex;
@@ -35,7 +35,7 @@ Registry& registry() {
 }
 
 template <class L, class... Args>
-MadeLayer made(const Args&... args) {
+LayerOrError made(const Args&... args) {
   return std::unique_ptr<Layer>(std::make_unique<L>(args...));
 }
 
@@ -47,58 +47,58 @@ Error not_zero(std::string_view layer, std::string_view what, std::string_view e
 struct Maker {
   const LayerContext& context;
 
-  MadeLayer operator()(const plan::Linear& spec) const {
+  LayerOrError operator()(const plan::Linear& spec) const {
     if (spec.outputs == 0) return not_zero("linear", "outputs", "10");
     return made<Linear>(spec);
   }
-  MadeLayer operator()(const plan::Relu&) const { return made<Relu>(); }
-  MadeLayer operator()(const plan::Flatten&) const { return made<Flatten>(); }
-  MadeLayer operator()(const plan::Conv2d& spec) const {
+  LayerOrError operator()(const plan::Relu&) const { return made<Relu>(); }
+  LayerOrError operator()(const plan::Flatten&) const { return made<Flatten>(); }
+  LayerOrError operator()(const plan::Conv2d& spec) const {
     if (spec.outputs == 0) return not_zero("conv2d", "outputs", "64");
     return made<Conv2d>(spec);
   }
-  MadeLayer operator()(const plan::MaxPool2d& spec) const { return made<MaxPool2d>(spec); }
-  MadeLayer operator()(const plan::AvgPool2d& spec) const { return made<AvgPool2d>(spec); }
-  MadeLayer operator()(const plan::BatchNorm& spec) const { return made<BatchNorm>(spec); }
-  MadeLayer operator()(const plan::LayerNorm& spec) const { return made<LayerNorm>(spec); }
-  MadeLayer operator()(const plan::Gelu&) const {
+  LayerOrError operator()(const plan::MaxPool2d& spec) const { return made<MaxPool2d>(spec); }
+  LayerOrError operator()(const plan::AvgPool2d& spec) const { return made<AvgPool2d>(spec); }
+  LayerOrError operator()(const plan::BatchNorm& spec) const { return made<BatchNorm>(spec); }
+  LayerOrError operator()(const plan::LayerNorm& spec) const { return made<LayerNorm>(spec); }
+  LayerOrError operator()(const plan::Gelu&) const {
     return made<ActivationLayer>(kernels::Activation::gelu);
   }
-  MadeLayer operator()(const plan::Tanh&) const {
+  LayerOrError operator()(const plan::Tanh&) const {
     return made<ActivationLayer>(kernels::Activation::tanh);
   }
-  MadeLayer operator()(const plan::Sigmoid&) const {
+  LayerOrError operator()(const plan::Sigmoid&) const {
     return made<ActivationLayer>(kernels::Activation::sigmoid);
   }
-  MadeLayer operator()(const plan::Dropout& spec) const {
+  LayerOrError operator()(const plan::Dropout& spec) const {
     return made<Dropout>(spec, context.salt);
   }
-  MadeLayer operator()(plan::Embedding spec) const {
+  LayerOrError operator()(plan::Embedding spec) const {
     if (spec.vocabulary == 0) {
       if (context.classes == 0)
         return Error{
-            "embedding: vocabulary is 0, which stands for the data's classes, and this data has "
-            "none; give it the number of tokens, for example vocabulary = 1000"};
+            "embedding: vocabulary is 0, which means the data's number of classes, but this data "
+            "has no classes; give the number of tokens, for example vocabulary = 1000"};
       spec.vocabulary = static_cast<std::uint32_t>(context.classes);
     }
     return made<Embedding>(spec);
   }
-  MadeLayer operator()(const plan::Positions& spec) const { return made<Positions>(spec); }
-  MadeLayer operator()(const plan::Attention& spec) const {
+  LayerOrError operator()(const plan::Positions& spec) const { return made<Positions>(spec); }
+  LayerOrError operator()(const plan::Attention& spec) const {
     if (spec.heads == 0) return not_zero("attention", "heads", "4");
     return made<Attention>(spec);
   }
-  MadeLayer operator()(const plan::Unembedding&) const {
+  LayerOrError operator()(const plan::Unembedding&) const {
     if (context.table.rank() != 2)
       return Error{
-          "unembedding: there is no embedding before it; put one at the model's begin, or "
-          "use linear"};
+          "unembedding: found no embedding before it; begin the model with an embedding, or use "
+          "linear"};
     return made<Unembedding>(context.table);
   }
-  MadeLayer operator()(const plan::Residual&) const {
-    return Error{"residual: it is made of layers, and none itself"};  // Model::build takes it apart
+  LayerOrError operator()(const plan::Residual&) const {
+    return Error{"residual: not a layer; Model::build expands it"};
   }
-  MadeLayer operator()(const plan::CustomLayer& custom) const {
+  LayerOrError operator()(const plan::CustomLayer& custom) const {
     LayerFactory make = nullptr;
     std::vector<std::string> known;
     {
@@ -111,10 +111,9 @@ struct Maker {
     }
     if (!make && known.empty())
       return Error{concat("custom layer \"", custom.name,
-                          "\" is unknown, none is registered; call register_layer before the run")};
+                          "\" is not registered; call register_layer before the run")};
     if (!make)
-      return Error{concat("custom layer \"", custom.name,
-                          "\" is not among those given to register_layer",
+      return Error{concat("custom layer \"", custom.name, "\" is not registered",
                           suggest(custom.name, known))};
     return make(custom.arguments);
   }
@@ -129,7 +128,7 @@ void register_layer(const std::string& name, LayerFactory make) {
   makers[name] = make;
 }
 
-MadeLayer make_layer(const plan::Layer& description, const LayerContext& context) {
+LayerOrError make_layer(const plan::Layer& description, const LayerContext& context) {
   return std::visit(Maker{context}, description);
 }
 

@@ -1,20 +1,21 @@
 #pragma once
-// make_layer: from a plan's description to a layer. The one list of the layers there are.
+// make_layer: builds a layer from the plan's description. Its implementation is the list of all
+// built-in layers.
 #include <memory>
 
 #include "models/layer.hpp"
 
 namespace leeway {
 
-/// What a layer's place in its model tells it.
+/// Facts about the model around a layer.
 struct LayerContext {
-  std::uint32_t salt = 0;  // keeps the random numbers of a model's layers apart
-  int classes = 0;         // of the data; 0 where it has numbers to predict
-  Shape table;             // of the weight of the latest embedding before; empty: there is none
+  std::uint32_t salt = 0;  // separates the random draws of a model's layers
+  int classes = 0;         // of the data; 0 for numeric targets
+  Shape table;             // shape of the weight of the latest embedding; empty without one
 };
 
-/// A built-in layer, or one that register_layer knows. The error names what is wrong with the
-/// description.
+/// Makes a built-in layer, or one added with register_layer(). The error names the invalid part of
+/// the description.
 Expected<std::unique_ptr<Layer>> make_layer(const plan::Layer& description,
                                             const LayerContext& context);
 

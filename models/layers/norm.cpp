@@ -7,7 +7,7 @@ namespace leeway {
 
 namespace {
 
-/// Two arrays of floats that forward leaves for backward: means, and inverse deviations.
+/// The two arrays that forward saves for backward: means, and inverse deviations.
 struct Kept {
   Kept(std::byte* bytes, std::int64_t count)
       : mean(reinterpret_cast<float*>(bytes)), inv_std(mean + count) {}
@@ -66,7 +66,7 @@ void BatchNorm::backward(const BackwardArgs& args) const {
     args.on.batch_norm_statistics(g[2].front().data, g[3].front().data, kept.mean, kept.inv_std,
                                   shape(args.batch));
   } else {
-    // One row has no variance to tell of: the averages move towards themselves.
+    // One row has no variance, so the running averages keep their values.
     for (std::size_t i = 2; i < 4; ++i)
       args.on.copy(g[i].front().data, vector(args.weights[i]),
                    static_cast<std::size_t>(channels_) * sizeof(float));

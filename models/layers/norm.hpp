@@ -1,14 +1,14 @@
 #pragma once
-// BatchNorm and LayerNorm: activations to mean 0 and variance 1, then scaled by "weight" and
-// shifted by "bias", as in PyTorch.
+// BatchNorm and LayerNorm: normalise activations to mean 0 and variance 1, then scale by "weight"
+// and shift by "bias", as in PyTorch.
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
 
 namespace leeway {
 
-/// Each channel over the batch: of images, or of vectors. In training by the batch's own mean and
-/// variance; in evaluation by "running_mean" and "running_var", which are averages over the batches
-/// of all workers, kept by the shards.
+/// Normalises each channel of images or vectors over the batch. Training uses the batch's mean and
+/// variance. Evaluation uses "running_mean" and "running_var", which the shards average over the
+/// batches of all workers.
 class BatchNorm final : public Layer {
  public:
   explicit BatchNorm(const plan::BatchNorm& spec) : spec_(spec) {}
@@ -32,7 +32,7 @@ class BatchNorm final : public Layer {
   std::int64_t channels_ = 0;  // C
 };
 
-/// Each row of features by itself: of vectors (D), or sequences (T, D).
+/// Normalises each row of features of vectors (D) or sequences (T, D).
 class LayerNorm final : public Layer {
  public:
   explicit LayerNorm(const plan::LayerNorm& spec) : spec_(spec) {}

@@ -11,7 +11,7 @@ Expected<Shape> Pool2d::set_input(const Shape& input) {
     return fits.error();
   if (whole && input[1] != input[2])
     return Error{concat("got samples of shape ", input,
-                        " and pools whole images only where they are square; give it a kernel")};
+                        " and pools whole images only if they are square; give it a kernel")};
   shape_ = {.channels = input[0],
             .height = input[1],
             .width = input[2],

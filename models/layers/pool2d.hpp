@@ -7,12 +7,12 @@ namespace leeway {
 
 class Pool2d : public Layer {
  public:
-  /// Requires a stride of at least 1, and padding of at most half the kernel; a kernel of 0 takes
+  /// Requires a stride of at least 1, and padding of at most half the kernel. A kernel of 0 covers
   /// the whole image.
   Pool2d(std::int64_t kernel, std::int64_t stride, std::int64_t padding)
       : kernel_(kernel), stride_(stride), padding_(padding) {}
 
-  /// Takes images at least as large as the kernel.
+  /// Requires images at least as large as the kernel.
   Expected<Shape> set_input(const Shape& input) final;
   bool backward_reads_output() const final { return false; }
   std::int64_t flops() const final { return outputs_ * shape_.kernel * shape_.kernel; }
@@ -23,7 +23,7 @@ class Pool2d : public Layer {
     of.batch = batch;
     return of;
   }
-  std::int64_t outputs_ = 0;  // numbers of one output sample
+  std::int64_t outputs_ = 0;  // elements of one output sample
 
  private:
   std::int64_t kernel_, stride_, padding_;
@@ -35,7 +35,7 @@ class MaxPool2d final : public Pool2d {
   explicit MaxPool2d(const plan::MaxPool2d& spec)
       : Pool2d(spec.kernel, spec.stride, spec.padding) {}
   std::string_view kind() const override { return "max_pool2d"; }
-  /// Where each output came from.
+  /// The position of each maximum in its window.
   std::size_t kept_bytes(std::int64_t batch) const override {
     return static_cast<std::size_t>(batch * outputs_);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Positions: adds row t of "weight" (T, D) to token t of a sample (T, D), so that the order of
-// tokens can be told.
+// Positions: learned position embeddings. Adds row t of "weight" (T, D) to token t of a sample
+// (T, D).
 #include "core/text.hpp"
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
@@ -15,7 +15,7 @@ class Positions final : public Layer {
   Expected<Shape> set_input(const Shape& input) override {
     if (input.rank() != 2)
       return Error{concat("got samples of shape ", input,
-                          " and needs sequences; put it behind an embedding")};
+                          " and needs sequences; put it after an embedding")};
     tokens_ = input[0];
     features_ = input[1];
     return input;

@@ -1,6 +1,6 @@
 #pragma once
-// Sum: y = a + b, where the two ways through a residual block meet again. A pass adds by itself,
-// since this is the one layer with two inputs.
+// Sum: y = a + b, at the end of a residual block. The pass itself adds, because this is the only
+// layer with two inputs.
 #include "core/check.hpp"
 #include "models/layer.hpp"
 
@@ -16,8 +16,8 @@ class Sum final : public Layer {
   bool in_place() const override { return true; }
   bool backward_reads_output() const override { return false; }
   std::int64_t flops() const override { return count_; }
-  void forward(const ForwardArgs&) const override { LW_CHECK(false, "a pass adds by itself"); }
-  void backward(const BackwardArgs&) const override { LW_CHECK(false, "a pass adds by itself"); }
+  void forward(const ForwardArgs&) const override { LW_CHECK(false, "LayerRunner adds"); }
+  void backward(const BackwardArgs&) const override { LW_CHECK(false, "LayerRunner adds"); }
 
  private:
   std::int64_t count_ = 0;

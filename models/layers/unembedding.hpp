@@ -1,7 +1,7 @@
 #pragma once
-// Unembedding: of each token's features (T, D), or of one vector (D), how well every row of the
-// embedding's table (V, D) fits: (T, V), or (V). The table is used twice, as input and as output
-// (Press and Wolf 2017), and both uses train it.
+// Unembedding: the scalar products of each token (T, D), or of one vector (D), with every row of
+// the embedding's table (V, D), giving logits (T, V) or (V). The weights are tied: the table is
+// both input and output embedding (Press and Wolf 2017), and both uses train it.
 #include "core/text.hpp"
 #include "kernels/executor.hpp"
 #include "models/layer.hpp"
@@ -17,7 +17,7 @@ class Unembedding final : public Layer {
   Expected<Shape> set_input(const Shape& input) override {
     if (input.rank() > 2 || input[input.rank() - 1] != features_)
       return Error{concat("got samples of shape ", input, " and needs rows of ", features_,
-                          " features, as the embedding has them; put linear, outputs = ", features_,
+                          " features, like the embedding; put linear, outputs = ", features_,
                           " before it")};
     rows_ = input.count() / features_;
     return input.rank() == 1 ? Shape{vocabulary_} : Shape{rows_, vocabulary_};

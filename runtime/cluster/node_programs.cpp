@@ -15,10 +15,10 @@
 namespace leeway {
 namespace {
 
-constexpr unsigned kMostNodesHere = 64;
+constexpr unsigned kMaxLocalNodes = 64;
 
 struct NodeFlags {
-  std::string program;  // whose name stands before what is refused
+  std::string program;  // prefix of errors
   std::string listen = "127.0.0.1:0";
   std::string target;
   unsigned count = 0;
@@ -52,9 +52,9 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
 }
 
 int up(const NodeFlags& flags) {
-  if (flags.count < 1 || flags.count > kMostNodesHere)
+  if (flags.count < 1 || flags.count > kMaxLocalNodes)
     return refuse(
-        flags, concat("up: ", flags.count, " nodes are not allowed; give 1 to ", kMostNodesHere));
+        flags, concat("up: ", flags.count, " nodes are not allowed; give 1 to ", kMaxLocalNodes));
   if (const auto links = read_links(flags.links); !links) return refuse(flags, links.error().text);
   std::vector<std::string> arguments;
   const auto pass_on = [&](const char* flag, const std::optional<std::string>& value) {
@@ -69,10 +69,10 @@ int up(const NodeFlags& flags) {
 }  // namespace
 
 std::string node_programs_help(const std::string& program) {
-  return concat("As part of a cluster, with this program's layers and data:\n  ", program,
+  return concat("As a node of a cluster, with this program's layers and data:\n  ", program,
                 " node --listen HOST:PORT   hosts workers and shards of programs\n  ", program,
-                " join PROGRAM:PORT         hosts workers that a running program misses\n"
-                "  (--help behind node or join lists their flags)\n\n"
+                " join PROGRAM:PORT         hosts missing workers of a running program\n"
+                "  (node --help and join --help list their flags)\n\n"
                 "Exit codes: 0 ok, 1 the run failed, 2 bad usage, 130 interrupted.");
 }
 
@@ -88,32 +88,31 @@ int run_node_program(int argc, char** argv) {
   app.formatter(help_formatter());
   if (word == "node")
     app.description(
-        "Hosts workers and shards of programs that are given --nodes, one after another.");
-  if (word == "join")
-    app.description("Offers itself to a program that is running, for workers that are missing.");
-  if (word == "up") app.description("Starts node agents on this host, and ends them on Ctrl-C.");
-  if (word == "status") app.description("Shows a job: nodes, actors, clocks, who waits for whom.");
+        "Hosts workers and shards of programs that run with --nodes, one program at a time.");
+  if (word == "join") app.description("Joins a running program and hosts its missing workers.");
+  if (word == "up") app.description("Starts node agents on this host, and stops them on Ctrl-C.");
+  if (word == "status")
+    app.description("Shows a job: its nodes, actors, clocks, waiting workers and connections.");
   if (word == "node" || word == "join")
     app.add_option("--listen", flags.listen,
-                   "HOST:PORT, an address of this machine at which others reach this node; "
-                   "port 0: any");
+                   "HOST:PORT, the address at which other nodes reach this node; "
+                   "port 0: any free port");
   if (word == "node") app.get_option("--listen")->required();
   if (word == "join") app.get_option("--listen")->capture_default_str();
   if (word == "join")
-    app.add_option("PROGRAM", flags.target, "HOST:PORT of the program, as it prints it")
-        ->required();
+    app.add_option("PROGRAM", flags.target, "HOST:PORT that the program prints")->required();
   if (word == "status") {
     app.add_option("NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
     app.add_flag("--json", flags.json, "As JSON");
   }
-  if (word == "up") app.add_option("N", flags.count, "How many")->required();
+  if (word == "up") app.add_option("N", flags.count, "Number of agents")->required();
   add_link_flags(app, flags.links, "Options");
-  app.footer(
-      word == "status" ? "Exit codes: 0 ok, 1 nobody answers there, 2 bad usage."
-      : word == "up"   ? "Exit codes: 0 ended by Ctrl-C, 1 not all nodes came up or none is left, "
-                         "2 bad usage."
-      : word == "join" ? "Exit codes: 0 ended with the job or by Ctrl-C, 2 bad usage, or not taken."
-                       : "Exit codes: 0 ended by Ctrl-C, 2 bad usage, or it cannot listen.");
+  app.footer(word == "status" ? "Exit codes: 0 ok, 1 no answer, 2 bad usage."
+             : word == "up"
+                 ? "Exit codes: 0 stopped by Ctrl-C, 1 a node did not start or all ended, "
+                   "2 bad usage."
+             : word == "join" ? "Exit codes: 0 the job ended or Ctrl-C, 2 bad usage or refused."
+                              : "Exit codes: 0 stopped by Ctrl-C, 2 bad usage or cannot listen.");
   try {
     app.parse(argc - 1, argv + 1);
   } catch (const CLI::ParseError& error) {

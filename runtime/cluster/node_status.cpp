@@ -22,104 +22,104 @@
 namespace leeway {
 namespace {
 
-/// For a call and its answer together: of the process that was named, without which there is
-/// nothing to show, and of the others, all at once.
-constexpr Duration kFirstLimit = seconds(5);
-constexpr Duration kLimit = seconds(2);
-/// Between two looks, from which rates are had.
-constexpr auto kBetween = std::chrono::milliseconds(500);
+/// Limits for connecting and answering, of the named process and of each other process. The others
+/// are asked in parallel.
+constexpr Duration kNamedLimit = seconds(5);
+constexpr Duration kOthersLimit = seconds(2);
+/// Between the two samples from which rates are computed.
+constexpr auto kRateInterval = std::chrono::milliseconds(500);
 
-struct Seen {
+struct TimedStatus {
   node::Status status;
   std::int64_t at = 0;
 };
-/// By the name of the process.
-using Gathered = std::map<std::string, Seen>;
+/// By the process's name.
+using StatusByName = std::map<std::string, TimedStatus>;
 
-/// Asks processes what they know. Thread-safe.
-class Asker {
+/// Fetches the status of processes. Thread-safe.
+class StatusClient {
  public:
-  static Expected<std::unique_ptr<Asker>> open(const ClusterOptions& options) {
-    std::unique_ptr<Asker> asker(new Asker);
+  static Expected<std::unique_ptr<StatusClient>> open(const ClusterOptions& options) {
+    std::unique_ptr<StatusClient> client(new StatusClient);
     MeshEvents events;
-    events.on_message = [it = asker.get()](PeerId peer, Address, Address to,
-                                           const Message& message) {
-      if (to == kHost) it->take(peer, message);
+    events.on_message = [it = client.get()](PeerId peer, Address, Address to,
+                                            const Message& message) {
+      if (to == kHost) it->record(peer, message);
     };
     MeshOptions mesh = mesh_options(options);
     mesh.address = "127.0.0.1";
     auto opened = open_mesh(mesh, std::move(events));
     if (!opened) return opened.error();
-    asker->mesh_ = std::move(*opened);
-    return asker;
+    client->mesh_ = std::move(*opened);
+    return client;
   }
 
-  Expected<Seen> ask(const std::string& name, Duration limit, const std::string& advice) {
+  Expected<TimedStatus> fetch(const std::string& name, Duration limit, const std::string& advice) {
     const std::int64_t until = steady_ns() + limit.ns;
     const auto where = parse_node(name);
     if (!where) return where.error();
     const auto peer = mesh_->connect(where->host, where->port, limit, advice);
     if (!peer) return peer.error();
-    const std::int64_t asked_at = steady_ns();
+    const std::int64_t sent_at = steady_ns();
     mesh_->send(*peer, kHost, kHost, encode(NodeEnvelope{0, node::StatusRequest{}}));
     std::unique_lock lock(mutex_);
-    const auto& seen = seen_[*peer];
-    const auto has_come = [&] { return seen.at >= asked_at; };
-    if (changed_.wait_for(lock, std::chrono::nanoseconds(until - steady_ns()), has_come))
-      return seen;
+    const auto& latest = latest_[*peer];
+    const auto has_answered = [&] { return latest.at >= sent_at; };
+    if (changed_.wait_for(lock, std::chrono::nanoseconds(until - steady_ns()), has_answered))
+      return latest;
     return Error{concat(name, ": no answer within ", limit.seconds(), " s; is it stopped?")};
   }
 
  private:
-  Asker() = default;
-  void take(PeerId peer, const Message& message) {
-    auto said = decode_node(message);
-    auto* const status = said ? std::get_if<node::Status>(&said->body) : nullptr;
+  StatusClient() = default;
+  void record(PeerId peer, const Message& message) {
+    auto decoded = decode_node(message);
+    auto* const status = decoded ? std::get_if<node::Status>(&decoded->body) : nullptr;
     if (!status) return;
     std::lock_guard lock(mutex_);
-    seen_[peer] = {std::move(*status), steady_ns()};
+    latest_[peer] = {std::move(*status), steady_ns()};
     changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<PeerId, Seen> seen_;  // of each the last
-  std::unique_ptr<Mesh> mesh_;   // last: its threads use the above
+  std::map<PeerId, TimedStatus> latest_;
+  std::unique_ptr<Mesh> mesh_;  // last, because its threads use the other members
 };
 
-struct Look {
+struct JobStatus {
   node::Status asked;
-  Gathered all;  // with the one that was asked
+  StatusByName all;  // includes `asked`
 };
 
-/// The process at `name` and all that it names, these at once. Adds to `silent` those of which
-/// nothing is heard, and why; they are not asked again.
-Expected<Look> look(Asker& asker, const std::string& name,
-                    std::map<std::string, std::string>& silent) {
+/// Fetches the status of the process at `name` and of all nodes that it lists, in parallel. Adds
+/// nodes without an answer to `unreachable`, with the reason; nodes in `unreachable` are not asked.
+Expected<JobStatus> fetch_job(StatusClient& client, const std::string& name,
+                              std::map<std::string, std::string>& unreachable) {
   auto first =
-      asker.ask(name, kFirstLimit, "give the address of a node, or of a program that runs");
+      client.fetch(name, kNamedLimit, "give the address of a node, or of a running program");
   if (!first) return first.error();
-  Look found{first->status, {}};
+  JobStatus found{first->status, {}};
   found.all.emplace(first->status.name, std::move(*first));
-  std::map<std::string, std::future<Expected<Seen>>> others;
+  std::map<std::string, std::future<Expected<TimedStatus>>> others;
   for (const auto& other : found.asked.nodes)
-    if (!other.empty() && !found.all.contains(other) && !silent.contains(other))
-      others.try_emplace(other, std::async(std::launch::async, [&asker, other] {
-                           return asker.ask(other, kLimit,
-                                            "it has ended, or cannot be reached from here");
+    if (!other.empty() && !found.all.contains(other) && !unreachable.contains(other))
+      others.try_emplace(other, std::async(std::launch::async, [&client, other] {
+                           return client.fetch(other, kOthersLimit,
+                                               "it has ended, or cannot be reached from here");
                          }));
   for (auto& [other, answer] : others) {
     auto seen = answer.get();
     if (seen)
       found.all.emplace(other, std::move(*seen));
     else
-      silent.emplace(other, seen.error().text);
+      unreachable.emplace(other, seen.error().text);
   }
   return found;
 }
 
-/// One table: columns as wide as they must be.
-class Rows {
+/// A table with columns as wide as their longest cell.
+class TextTable {
  public:
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   std::string text() const {
@@ -143,10 +143,10 @@ class Rows {
 };
 
 struct Rates {
-  double out = 0, in = 0;  // bytes a second
+  double out = 0, in = 0;  // bytes per second
 };
 
-Rates rates_of(const Gathered& before, const std::string& name, const Seen& now,
+Rates rates_of(const StatusByName& before, const std::string& name, const TimedStatus& now,
                const node::Status::Link& link) {
   const auto found = before.find(name);
   if (found == before.end()) return {};
@@ -174,8 +174,8 @@ std::string workers_text(const std::vector<std::uint32_t>& workers) {
   return join(texts, ", ");
 }
 
-/// The worker's clock, by the shard that has it lowest.
-std::map<WorkerId, std::int64_t> clocks_of(const Gathered& all) {
+/// The clock of each worker: the smallest that a shard has.
+std::map<WorkerId, std::int64_t> clocks_of(const StatusByName& all) {
   std::map<WorkerId, std::int64_t> clocks;
   for (const auto& [name, seen] : all)
     for (const auto& clock : seen.status.clocks) {
@@ -185,24 +185,23 @@ std::map<WorkerId, std::int64_t> clocks_of(const Gathered& all) {
   return clocks;
 }
 
-std::string parked_text(const Gathered& all, WorkerId worker) {
+std::string parked_text(const StatusByName& all, WorkerId worker) {
   for (const auto& [name, seen] : all)
     for (const auto& parked : seen.status.parked)
       if (parked.worker == worker)
         return concat("parked at shard ", parked.shard, " with iteration ", parked.iteration,
-                      ", behind ", workers_text(parked.behind));
+                      ", waits for ", workers_text(parked.behind));
   return {};
 }
 
-/// Of a stage the last operation, as "forward of micro-batch 3 of iteration 17"; by the node that
-/// has seen the latest.
-std::string did_text(const Gathered& all, WorkerId worker) {
+/// The latest operation of a stage, "forward of micro-batch 3 of iteration 17"; empty without one.
+std::string last_operation_text(const StatusByName& all, WorkerId worker) {
   const node::Status::Operation* last = nullptr;
   for (const auto& [name, seen] : all)
     for (const auto& did : seen.status.did)
       if (did.worker == worker && (!last || did.iteration > last->iteration)) last = &did;
   if (!last) return {};
-  // A backward in one piece ends with the gradients of the weights as well.
+  // The last event of a backward that is not split is backward_weights, too.
   const auto kind = static_cast<Event::Kind>(last->kind);
   const char* what = kind == Event::Kind::forward           ? "forward"
                      : kind == Event::Kind::backward_inputs ? "backward for the inputs"
@@ -210,12 +209,12 @@ std::string did_text(const Gathered& all, WorkerId worker) {
   return concat(what, " of micro-batch ", last->micro_batch, " of iteration ", last->iteration);
 }
 
-/// Which workers there are, where each is in the run, and for whom it waits.
-std::string workers_table(const Gathered& all, const node::Status& asked) {
+/// The workers, their clocks and the workers that each of them waits for.
+std::string workers_table(const StatusByName& all, const node::Status& asked) {
   const bool piped = asked.stages > 1;
-  Rows rows;
+  TextTable rows;
   if (piped)
-    rows.add({"pipeline", "stage", "worker", "clock", "has done", ""});
+    rows.add({"pipeline", "stage", "worker", "clock", "last operation", ""});
   else
     rows.add({"worker", "clock", ""});
   for (const auto& [worker, clock] : clocks_of(all)) {
@@ -223,27 +222,27 @@ std::string workers_table(const Gathered& all, const node::Status& asked) {
     if (piped) row = {concat(worker.value() / asked.stages), concat(worker.value() % asked.stages)};
     row.push_back(concat(worker));
     row.push_back(concat(clock));
-    if (piped) row.push_back(did_text(all, worker));
+    if (piped) row.push_back(last_operation_text(all, worker));
     row.push_back(parked_text(all, worker));
     rows.add(std::move(row));
   }
   return rows.text();
 }
 
-void print_table(const Gathered& before, const Gathered& all, const node::Status& asked) {
+void print_table(const StatusByName& before, const StatusByName& all, const node::Status& asked) {
   if (asked.job.empty()) {
     std::cout << asked.name << ": Leeway " << asked.version << ", free\n";
     return;
   }
   std::cout << "job " << asked.job << ", " << fixed(asked.seconds, 1) << " s\n\n";
-  Rows nodes;
+  TextTable nodes;
   nodes.add({"node", "listens on", "actors"});
   for (std::uint32_t i = 0; i < asked.nodes.size(); ++i) {
     const auto found = all.find(asked.nodes[i]);
     nodes.add({concat(i), asked.nodes[i].empty() ? "-" : asked.nodes[i],
-               found == all.end() ? "does not answer" : actors_text(found->second.status.actors)});
+               found == all.end() ? "no answer" : actors_text(found->second.status.actors)});
   }
-  Rows links;
+  TextTable links;
   links.add({"link", "state", "via", "MB out", "MB/s", "MB in", "MB/s", "waiting"});
   for (const auto& [name, seen] : all)
     for (const auto& link : seen.status.links) {
@@ -256,7 +255,7 @@ void print_table(const Gathered& before, const Gathered& all, const node::Status
   std::cout << nodes.text() << '\n' << workers_table(all, asked) << '\n' << links.text();
 }
 
-void print_json(const Gathered& before, const Gathered& all, const node::Status& asked) {
+void print_json(const StatusByName& before, const StatusByName& all, const node::Status& asked) {
   using Json = nlohmann::ordered_json;
   Json json{{"job", asked.job},
             {"seconds", asked.seconds},
@@ -277,7 +276,7 @@ void print_json(const Gathered& before, const Gathered& all, const node::Status&
     if (asked.stages > 1) {
       row["pipeline"] = worker.value() / asked.stages;
       row["stage"] = worker.value() % asked.stages;
-      row["did"] = did_text(all, worker);
+      row["did"] = last_operation_text(all, worker);
     }
     row["clock"] = clock;
     row["waits"] = parked_text(all, worker);
@@ -304,20 +303,20 @@ void print_json(const Gathered& before, const Gathered& all, const node::Status&
 }  // namespace
 
 int show_status(const std::string& name, const ClusterOptions& options, bool json) {
-  const auto complain = [](const std::string& text, int code) {
+  const auto fail = [](const std::string& text, int code) {
     std::cerr << "leeway: " << text << std::endl;
     return code;
   };
-  if (const auto where = parse_node(name); !where) return complain(where.error().text, 2);
-  auto asker = Asker::open(options);
-  if (!asker) return complain(asker.error().text, 2);
-  std::map<std::string, std::string> silent;
-  const auto before = look(**asker, name, silent);
-  if (!before) return complain(before.error().text, 1);
-  for (const auto& [node, why] : silent) complain(why, 1);
-  std::this_thread::sleep_for(kBetween);
-  const auto now = look(**asker, name, silent);
-  if (!now) return complain(now.error().text, 1);
+  if (const auto where = parse_node(name); !where) return fail(where.error().text, 2);
+  auto client = StatusClient::open(options);
+  if (!client) return fail(client.error().text, 2);
+  std::map<std::string, std::string> unreachable;
+  const auto before = fetch_job(**client, name, unreachable);
+  if (!before) return fail(before.error().text, 1);
+  for (const auto& [node, reason] : unreachable) fail(reason, 1);
+  std::this_thread::sleep_for(kRateInterval);
+  const auto now = fetch_job(**client, name, unreachable);
+  if (!now) return fail(now.error().text, 1);
   (json ? print_json : print_table)(before->all, now->all, now->asked);
   return 0;
 }

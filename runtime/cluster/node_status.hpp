@@ -1,13 +1,13 @@
 #pragma once
-// What the processes of a cluster tell about a job, gathered and shown.
+// show_status: fetches and prints the status of a job from the processes of a cluster.
 #include <string>
 
 #include "runtime/cluster/options.hpp"
 
 namespace leeway {
 
-/// Asks the process at `name`, and all nodes of its job that it names, prints what they know as a
-/// table or as JSON, and returns the exit code: 0 done, 1 nobody answered there, 2 refused.
+/// Asks the process at `name` and all nodes of its job, and prints their status as a table or as
+/// JSON. Returns the exit code: 0 done, 1 no answer, 2 refused.
 int show_status(const std::string& name, const ClusterOptions& options, bool json);
 
 }  // namespace leeway

@@ -1,4 +1,4 @@
-// `leeway up`: several node agents on this host.
+// `leeway up`: starts several node agents on this host.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -21,15 +21,15 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr auto kListenLimit = std::chrono::seconds(10);
-/// More than an agent takes to let its workers stop.
+/// Longer than an agent needs to stop its workers.
 constexpr auto kEndLimit = std::chrono::seconds(13);
 
-/// One agent, whose lines come through a pipe.
+/// One agent; a pipe carries its output.
 struct Child {
   pid_t pid = -1;
   int pipe = -1;
-  std::string line;  // that has not ended yet
-  std::string name;  // where it listens, once it has said so
+  std::string line;  // the incomplete last line
+  std::string name;  // the address on which it listens; empty before it is printed
 };
 
 Child start(const std::vector<std::string>& arguments) {
@@ -43,8 +43,8 @@ Child start(const std::vector<std::string>& arguments) {
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid == 0) {
-    // Ctrl-C at the terminal is for the parent, which asks its children to end; without a parent
-    // they end at once.
+    // Only the parent receives Ctrl-C from the terminal, and stops its children. If the parent
+    // dies, they are killed.
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || dup2(ends[1], STDERR_FILENO) < 0) _exit(126);
@@ -59,7 +59,7 @@ Child start(const std::vector<std::string>& arguments) {
   return {pid, ends[0], {}, {}};
 }
 
-/// Reads what there is, and passes on whole lines. False when the child has ended.
+/// Reads the available output and prints complete lines. Returns false if the child has ended.
 bool relay(Child& child, std::size_t number) {
   constexpr std::string_view kListening = "node: listening on ";
   char buffer[4096];
@@ -76,7 +76,7 @@ bool relay(Child& child, std::size_t number) {
   return true;
 }
 
-/// "has ended", or how it came to it.
+/// "has ended", with a signal or an exit code if there is one.
 std::string end_text(int status) {
   if (WIFSIGNALED(status))
     return concat("was killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)),
@@ -93,25 +93,26 @@ std::string nodes_of(const std::vector<Child>& children) {
   return join(names, ",");
 }
 
-/// Waits a little for lines of any of them, and returns how many live.
+/// Waits up to 50 ms for output of the children, prints it, and returns the number of children that
+/// still run.
 std::size_t relay_all(std::vector<Child>& children) {
   std::vector<pollfd> polled;
   for (const Child& child : children) polled.push_back({child.pipe, POLLIN, 0});
   ::poll(polled.data(), polled.size(), 50);
-  std::size_t living = 0;
+  std::size_t running = 0;
   for (std::size_t i = 0; i < children.size(); ++i) {
     Child& child = children[i];
     if (child.pipe < 0) continue;
-    ++living;
+    ++running;
     if (polled[i].revents == 0 || relay(child, i + 1)) continue;
     close(std::exchange(child.pipe, -1));
     int status = 0;
     waitpid(child.pid, &status, 0);
     std::cerr << "node " << i + 1 << (child.name.empty() ? "" : concat(" (", child.name, ")"))
               << ' ' << end_text(status) << std::endl;
-    --living;
+    --running;
   }
-  return living;
+  return running;
 }
 
 void signal_all(const std::vector<Child>& children, int signal) {
@@ -134,20 +135,20 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
   while (!listening() && relay_all(children) == count && !guard.interrupted() &&
          SteadyClock::now() < until) {
   }
-  const bool well = listening();
-  if (well)
-    std::cout << "Run a scenario on them, in another terminal, with\n\n  --nodes "
-              << nodes_of(children) << "\n\nCtrl-C ends them." << std::endl;
+  const bool started = listening();
+  if (started)
+    std::cout << "In another terminal, run a scenario on these nodes with\n\n  --nodes "
+              << nodes_of(children) << "\n\nCtrl-C stops them." << std::endl;
   else if (!guard.interrupted())
-    std::cerr << "leeway: not all nodes listen; see what they say above\n";
-  std::size_t living = count;
-  while (well && !guard.interrupted() && living > 0) {
-    const std::size_t before = std::exchange(living, relay_all(children));
-    if (living == before || guard.interrupted()) continue;
-    if (living > 0)
-      std::cerr << "leeway: the other nodes go on: --nodes " << nodes_of(children) << std::endl;
+    std::cerr << "leeway: not all nodes started; see their output above\n";
+  std::size_t running = count;
+  while (started && !guard.interrupted() && running > 0) {
+    const std::size_t before = std::exchange(running, relay_all(children));
+    if (running == before || guard.interrupted()) continue;
+    if (running > 0)
+      std::cerr << "leeway: the other nodes continue: --nodes " << nodes_of(children) << std::endl;
     else
-      std::cerr << "leeway: no node is left" << std::endl;
+      std::cerr << "leeway: all nodes have ended" << std::endl;
   }
   signal_all(children, SIGINT);
   const auto end = SteadyClock::now() + kEndLimit;
@@ -156,7 +157,7 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
   signal_all(children, SIGKILL);
   while (relay_all(children) > 0) {
   }
-  return well && living > 0 ? 0 : 1;
+  return started && running > 0 ? 0 : 1;
 }
 
 }  // namespace leeway

@@ -27,9 +27,9 @@ Expected<std::vector<std::string>> parse_nodes(const std::string& text) {
 Expected<std::vector<std::string>> nodes_from_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    return Error{concat(path, ": is a folder; give a file with a node on each line")};
+    return Error{concat(path, ": is a folder; give a file with one node per line")};
   std::ifstream in(path);
-  if (!in) return Error{concat(path, ": cannot be read; give a file with a node on each line")};
+  if (!in) return Error{concat(path, ": cannot be read; give a file with one node per line")};
   std::vector<std::string> nodes;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
@@ -39,7 +39,7 @@ Expected<std::vector<std::string>> nodes_from_file(const std::string& path) {
       return Error{concat(path, ':', number, ": ", node.error().text)};
     nodes.push_back(name);
   }
-  if (nodes.empty()) return Error{concat(path, ": names no node; write one on each line")};
+  if (nodes.empty()) return Error{concat(path, ": contains no nodes; write one per line")};
   return nodes;
 }
 
@@ -65,7 +65,7 @@ Expected<std::uint16_t> parse_port(const std::string& text) {
   const auto [stop, error] = std::from_chars(text.data(), end, port);
   if (error != std::errc() || stop != end)
     return Error{
-        concat("--port: \"", text, "\" is not a port; give 1 to 65535, or 0 for any that is free")};
+        concat("--port: \"", text, "\" is not a port; give 1 to 65535, or 0 for any free port")};
   return port;
 }
 
@@ -77,10 +77,9 @@ Status check_nodes(const ClusterOptions& options) {
     if (!names.insert(name).second)
       return Error{concat("node ", name, " is named twice; name each once")};
     if (options.tls.empty() && !cluster::is_loopback(node->host))
-      return Error{
-          concat("node ", name,
-                 " is not at a loopback address, and plain connections are for those "
-                 "alone; give --tls DIR, a folder of `leeway cert`, here and to the node")};
+      return Error{concat("node ", name,
+                          " is not at a loopback address, and other addresses require TLS; give "
+                          "--tls DIR, a folder of `leeway cert`, to this program and to the node")};
   }
   return {};
 }

@@ -38,7 +38,7 @@ Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
                    plan);
   if (!driver) return driver.error();
   run->driver_ = std::move(*driver);
-  say(concat("listening on ", run->driver_->name(), ": others may join with `leeway join ",
+  say(concat("listening on ", run->driver_->name(), ": nodes can join with `leeway join ",
              run->driver_->name(), "`"));
   return run;
 }
@@ -58,23 +58,23 @@ Status ClusterRun::run(const std::shared_ptr<const Job>& job,
   if (const auto started = driver_->start(job, audience, std::move(on_event)); !started)
     return started;
   began_ = true;
-  std::int64_t looked_at = steady_ns();
-  const Status outcome = attend(driver_->host(), [&] {
+  std::int64_t polled_at = steady_ns();
+  const Status outcome = wait_for_end(driver_->host(), [&] {
     driver_->poll({});
     const bool over = ended();
     const std::int64_t now = steady_ns();
-    stood_still_ = std::max(stood_still_, Duration{now - std::exchange(looked_at, now)});
+    longest_pause_ = std::max(longest_pause_, Duration{now - std::exchange(polled_at, now)});
     return over;
   });
   driver_->finish();
   return outcome;
 }
 
-std::string ClusterRun::standstill() const {
-  if (stood_still_ <= kProgramSilence) return "";
-  return concat("; this program had stood still for ", stood_still_.ns / 1'000'000'000,
-                " s, and nodes give up one of which they hear nothing for ",
-                kProgramSilence.seconds(), " s");
+std::string ClusterRun::pause_text() const {
+  if (longest_pause_ <= kProgramSilence) return "";
+  return concat("; this program was suspended for ", longest_pause_.ns / 1'000'000'000,
+                " s, and nodes give up a program that is silent for ", kProgramSilence.seconds(),
+                " s");
 }
 
 }  // namespace leeway

@@ -1,6 +1,6 @@
 #pragma once
-// ClusterRun: a run whose shards and workers are on node agents, while scheduler and monitor stay
-// in this process.
+// ClusterRun: a run with its shards and workers on node agents, and scheduler and monitor in this
+// process.
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,32 +15,32 @@ namespace leeway {
 
 class ClusterRun {
  public:
-  /// What the nodes are told is told to `say`. The error says what to change.
+  /// Connects to the nodes. Calls `say` with progress for the user. The error says what to change.
   static Expected<std::unique_ptr<ClusterRun>> open(const Plan& plan, const ClusterOptions& options,
                                                     bool trace,
                                                     std::function<void(const std::string&)> say);
 
   /// Whether an actor is in this process.
   bool is_here(Address actor) const;
-  /// Whether the nodes can host the job, and have its data; see Driver::prepare.
+  /// Checks that the nodes can host the job, and sends missing data; see Driver::prepare.
   Status prepare(const Job& job);
-  /// Runs until `ended`, which waits a little for it. The error says why it could not begin, or
-  /// broke off.
+  /// Runs until `ended`, which blocks for a short time, returns true. The error says why the run
+  /// could not start or why it failed.
   Status run(const std::shared_ptr<const Job>& job, const std::vector<Audience*>& audience,
              std::function<void(Address, Instant, const Event&)> on_event,
              const std::function<bool()>& ended);
   bool began() const { return began_; }
   bool interrupted() const { return guard_.interrupted(); }
-  /// Of a run that failed, when this program stood still for so long that nodes gave it up: that
-  /// it did, for the end of an error; else empty.
-  std::string standstill() const;
+  /// The end of an error text, if this program was suspended for so long that nodes gave it up;
+  /// otherwise empty.
+  std::string pause_text() const;
 
  private:
   ClusterRun() = default;
   const InterruptGuard guard_;
   std::unique_ptr<Driver> driver_;
   bool began_ = false;
-  Duration stood_still_{};  // the longest
+  Duration longest_pause_{};  // between two polls
 };
 
 }  // namespace leeway

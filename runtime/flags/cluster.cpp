@@ -8,12 +8,12 @@ namespace leeway {
 
 void add_link_flags(CLI::App& app, ClusterFlags& flags, const std::string& group) {
   app.add_option("--transport", flags.transport,
-                 "How tensors travel: auto (shared memory on the same host, TCP to others), tcp or "
-                 "shm")
+                 "Transport of tensors: auto (shared memory within a host, TCP between hosts), tcp "
+                 "or shm")
       ->group(group)
       ->default_str("auto");
   app.add_option("--tls", flags.tls,
-                 "Folder of `leeway cert`: encrypt, and talk to nodes of the same authority alone; "
+                 "Folder of `leeway cert`: encrypt, and accept only nodes of the same authority; "
                  "without it all nodes are on this host")
       ->group(group);
   app.add_option("--silence", flags.silence,
@@ -26,17 +26,19 @@ void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
   const std::string cluster = "Cluster";
   app.add_option("--nodes", flags.nodes,
                  "Run on these node agents, a:4242,b:4242 (see `leeway node` and `leeway up`); "
-                 "else those of LEEWAY_NODES, else in this process")
+                 "default: the variable LEEWAY_NODES, or only this process")
       ->group(cluster);
-  app.add_option("--hosts", flags.hosts, "The same from a file, one node a line, # for comments")
+  app.add_option("--hosts", flags.hosts,
+                 "Read the nodes from a file, one per line, # begins a comment")
       ->group(cluster);
   app.add_option("--place", flags.place,
-                 "Which node has what, else spread: shard0=1, shards=1+2 (in turn; stages of "
-                 "pipelines in rows), worker2=3, workers=2, worker5=later (for a node that joins), "
-                 "with commas between; 0 is this program")
+                 "Node of each actor, comma-separated: shard0=1, shards=1+2 (in turn; stages of "
+                 "pipelines in rows), worker2=3, workers=2, worker5=later (for a node that joins); "
+                 "0 is this program; default: spread over the agents")
       ->group(cluster);
   app.add_option("--port", flags.port,
-                 "Where this program listens, for who joins, 0 to 65535; 0: any")
+                 "Port on which this program listens for nodes that join, 0 to 65535; 0: any free "
+                 "port")
       ->group(cluster)
       ->default_str("0");
   add_link_flags(app, flags, cluster);
@@ -64,10 +66,10 @@ Expected<ClusterOptions> read_cluster(const ClusterFlags& flags, bool simulated)
   auto options = read_links(flags);
   if (!options) return options;
   const char* variable = std::getenv("LEEWAY_NODES");
-  const bool by_variable = variable && *variable && !simulated;
+  const bool use_variable = variable && *variable && !simulated;
   if (flags.nodes && flags.hosts)
     return Error{"--nodes and --hosts contradict each other; give one"};
-  if (flags.nodes || flags.hosts || by_variable) {
+  if (flags.nodes || flags.hosts || use_variable) {
     auto nodes = flags.hosts ? nodes_from_file(*flags.hosts)
                              : parse_nodes(flags.nodes ? *flags.nodes : variable);
     if (!nodes)
@@ -82,7 +84,7 @@ Expected<ClusterOptions> read_cluster(const ClusterFlags& flags, bool simulated)
                         : flags.transport ? "--transport"
                         : flags.tls       ? "--tls"
                                           : "--silence",
-                        " is of a run on several nodes; give --nodes with it, or leave it out")};
+                        " applies only to runs on nodes; add --nodes, or leave it out")};
   }
   options->place = flags.place.value_or("");
   if (flags.port) {

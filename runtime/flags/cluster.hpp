@@ -1,5 +1,5 @@
 #pragma once
-// The flags of the group "Cluster", for scenario programs and for node agents.
+// The flags of the group "Cluster" of scenario programs and node agents.
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
@@ -14,13 +14,13 @@ struct ClusterFlags {
 };
 
 void add_cluster_flags(CLI::App& app, ClusterFlags& flags);
-/// Those that an agent has too.
+/// Adds the flags that scenario programs and node agents share.
 void add_link_flags(CLI::App& app, ClusterFlags& flags, const std::string& group);
 
-/// Nodes from the flags, else from LEEWAY_NODES, which a simulation does not look at. The error
-/// names the flag.
+/// Options from the flags. Without --nodes and --hosts, the nodes come from LEEWAY_NODES, except in
+/// a simulation. The error names the flag.
 Expected<ClusterOptions> read_cluster(const ClusterFlags& flags, bool simulated);
-/// Transport, TLS and silence alone.
+/// Only transport, TLS and silence.
 Expected<ClusterOptions> read_links(const ClusterFlags& flags);
 
 }  // namespace leeway

@@ -1,4 +1,4 @@
-// The command line of every scenario program: each setting of the plan as a flag.
+// The command line of scenario programs: each setting of the plan is a flag.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@
 namespace leeway {
 namespace {
 
-constexpr unsigned kMostThreads = 1024;
+constexpr unsigned kMaxFuzzThreads = 1024;
 
 void print_manifest(const Scenario& scenario) {
   nlohmann::ordered_json json;
@@ -28,8 +28,8 @@ void print_manifest(const Scenario& scenario) {
   std::cout << json.dump(2) << '\n';
 }
 
-/// The arguments, with the flags of an earlier version renamed and a note on stderr for each.
-std::vector<std::string> renamed(const std::string& program, int argc, char** argv) {
+/// The arguments with flags of an earlier version renamed; prints a note for each.
+std::vector<std::string> rename_old_flags(const std::string& program, int argc, char** argv) {
   std::vector<std::string> arguments(argv, argv + argc);
   for (auto& argument : arguments)
     for (const auto& [old_name, name] : plan::kOldFlags)
@@ -50,7 +50,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
       scenario.plan().name);
   app.formatter(help_formatter());
   add_flags(app, flags, scenario.plan());
-  // What the program decides itself is not shown, and refused.
+  // Flags of settings that the program decides are hidden, and refused below.
   for (const auto& flag : scenario.decided()) app.get_option(flag)->group("");
   app.footer(node_programs_help(scenario.plan().name));
   const auto refuse = [&](const std::string& text) {
@@ -58,7 +58,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.exit_code = 2;
     return line;
   };
-  const auto arguments = renamed(scenario.plan().name, argc, argv);
+  const auto arguments = rename_old_flags(scenario.plan().name, argc, argv);
   std::vector<const char*> words;
   for (const auto& argument : arguments) words.push_back(argument.c_str());
   try {
@@ -69,8 +69,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   }
   for (const auto& flag : scenario.decided())
     if (app.get_option(flag)->count() > 0)
-      return refuse(
-          concat(flag, ": this program sets it itself, or has no use for it; leave it out"));
+      return refuse(concat(flag, ": this program sets it itself or ignores it; leave it out"));
   if (flags.describe_json) {
     print_manifest(scenario);
     line.exit_code = 0;
@@ -83,20 +82,20 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   }
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
   if (!flags.fuzz && flags.threads)
-    return refuse("--threads is of a search; give --fuzz 1..2000 with it, or leave it out");
+    return refuse("--threads applies only to --fuzz; add --fuzz 1..2000, or leave it out");
   if (flags.fuzz && (flags.trace || flags.profile || flags.check_determinism))
     return refuse(
-        "--fuzz keeps nothing but plans that fail, and checks determinism by itself; leave out "
-        "--trace, --profile and --check-determinism");
-  if (flags.fuzz && flags.threads && *flags.threads > kMostThreads)
+        "--fuzz writes only failing plans, and always checks determinism; leave out --trace, "
+        "--profile and --check-determinism");
+  if (flags.fuzz && flags.threads && *flags.threads > kMaxFuzzThreads)
     return refuse(
-        concat("--threads: ", *flags.threads, " are too many; give at most ", kMostThreads));
+        concat("--threads: ", *flags.threads, " are too many; give at most ", kMaxFuzzThreads));
   if (flags.fuzz) {
     FuzzOptions options{.threads = flags.threads.value_or(0),
                         .folder = flags.out.empty() ? "." : flags.out};
-    // Data and layers that a program brings along are known to it alone.
-    const bool own = to_json(line.plan).find("\"custom\"") != std::string::npos;
-    options.command = own ? concat(argv[0], " --from") : "leeway run";
+    // Only this program knows its custom data and layers.
+    const bool is_custom = to_json(line.plan).find("\"custom\"") != std::string::npos;
+    options.command = is_custom ? concat(argv[0], " --from") : "leeway run";
     if (const auto read = parse_seeds(*flags.fuzz, options); !read)
       return refuse(concat("--fuzz: ", read.error().text));
     line.exit_code = fuzz(line.plan, options);
@@ -125,7 +124,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.profile = flags.profile;
   line.options.check_determinism = flags.check_determinism;
   if (flags.check_determinism && !line.plan.simulated)
-    return refuse("--check-determinism compares simulated runs; give --simulate with it");
+    return refuse("--check-determinism compares simulated runs; add --simulate");
   if (!flags.no_out)
     line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
   return line;

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = plan::FaultKind;
 
-/// `worker2`, `shard0`, `scheduler`, or a worker's number alone.
+/// `worker2`, `shard0`, `scheduler`, or only a worker's number.
 Address read_actor(TextReader& in) {
   std::string name = in.word();
   std::string digits;
@@ -77,18 +77,18 @@ Kind read_stop_clock(TextReader& in) {
   return plan::ClockStops{in.time()};
 }
 
-struct Form {
+struct FaultSyntax {
   const char* name;
-  Kind (*read)(TextReader& in);  // what stands in brackets; null: nothing does
+  Kind (*read)(TextReader& in);  // reads the arguments in brackets; null: it has no arguments
   Kind plain;                    // without brackets
   bool needs_brackets;
-  const char* how_to_write;
+  const char* example;
 };
-const Form kForms[] = {
+const FaultSyntax kSyntax[] = {
     {"throws", nullptr, plan::Throws{}, false, "2:throws@100"},
     {"killed", nullptr, plan::Killed{}, false, "2:killed@100"},
     {"crash", read_crash, plan::Crash{}, false,
-     "2:crash@3s, or 2:crash(500ms)@3s to start it again after 500 ms"},
+     "2:crash@3s, or 2:crash(500ms)@3s to restart it after 500 ms"},
     {"joins", nullptr, plan::Joins{}, false, "2:joins@3s"},
     {"leaves", nullptr, plan::Leaves{}, false, "2:leaves@3s"},
     {"freeze", read_freeze, plan::Freeze{}, true, "2:freeze(500ms)@100"},
@@ -97,14 +97,14 @@ const Form kForms[] = {
     {"delay", read_delay, plan::Delay{}, true, "2:delay(shard0,5ms,2s)@1s"},
     {"silence", read_silence, plan::Silence{}, true, "2:silence(shard0,2s)@1s"},
     {"partition", read_partition, plan::Partition{}, true,
-     "2:partition(2s)@1s, or 2:partition(3+shard1,2s)@1s for two on its side"},
+     "2:partition(2s)@1s, or 2:partition(3+shard1,2s)@1s to keep worker 3 and shard 1 on its side"},
     {"slow-link", read_slow_link, plan::SlowLink{}, true, "2:slow-link(10x,2s)@1s"},
     {"stop-clock", read_stop_clock, plan::ClockStops{}, true, "2:stop-clock(2s)@1s"},
 };
 
-const Form* find_form(const std::string& name) {
-  for (const auto& form : kForms)
-    if (name == form.name) return &form;
+const FaultSyntax* find_syntax(const std::string& name) {
+  for (const auto& syntax : kSyntax)
+    if (name == syntax.name) return &syntax;
   return nullptr;
 }
 
@@ -128,18 +128,18 @@ Expected<plan::Fault> parse_fault(const std::string& text) {
   fault.actor = read_actor(in);
   in.expect(":");
   const std::string name = in.problem().empty() ? in.word() : "";
-  const Form* form = find_form(name);
-  if (!form && in.problem().empty()) {
+  const FaultSyntax* syntax = find_syntax(name);
+  if (!syntax && in.problem().empty()) {
     std::vector<std::string> names;
-    for (const auto& known : kForms) names.emplace_back(known.name);
-    return Error{concat("--fault: \"", text, "\": there is no fault named \"", name, '"',
-                        suggest(name, names))};
+    for (const auto& known : kSyntax) names.emplace_back(known.name);
+    return Error{
+        concat("--fault: \"", text, "\": unknown fault \"", name, '"', suggest(name, names))};
   }
-  if (form) {
-    fault.kind = form->plain;
-    if (form->read && (form->needs_brackets || in.rest().starts_with("("))) {
+  if (syntax) {
+    fault.kind = syntax->plain;
+    if (syntax->read && (syntax->needs_brackets || in.rest().starts_with("("))) {
       in.expect("(");
-      fault.kind = form->read(in);
+      fault.kind = syntax->read(in);
       in.expect(")");
     }
     in.expect("@");
@@ -148,7 +148,7 @@ Expected<plan::Fault> parse_fault(const std::string& text) {
   }
   if (in.problem().empty()) return fault;
   return Error{concat("--fault: \"", text, "\" ", in.problem(), "; write ",
-                      form ? form->how_to_write : "2:crash@3s or 2:throws@100")};
+                      syntax ? syntax->example : "2:crash@3s or 2:throws@100")};
 }
 
 }  // namespace leeway

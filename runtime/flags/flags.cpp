@@ -10,7 +10,7 @@
 namespace leeway {
 namespace {
 
-/// Adds options of one group. Those of the plan's settings are named and explained by the schema.
+/// Adds the options of one group. Names and help of the plan's settings come from the schema.
 class Group {
  public:
   Group(CLI::App& app, std::string name) : app_(app), name_(std::move(name)) {}
@@ -19,7 +19,7 @@ class Group {
   CLI::Option* add(const std::string& flag, Target& target, const std::string& help) {
     return app_.add_option(flag, target, help)->group(name_);
   }
-  /// Help shows `planned`, which holds if the flag is not given.
+  /// Help shows `planned`, the value without the flag.
   template <class Target, class Value>
   void add(const std::string& flag, Target& target, const std::string& help, const Value& planned) {
     add(flag, target, help)->default_str(concat(planned));
@@ -29,7 +29,7 @@ class Group {
     const plan::Setting& found = plan::setting(key);
     add(found.flag, target, plan::help_of_flag(found), planned);
   }
-  /// One that may be given several times.
+  /// For a flag that may be given several times.
   void list_setting(std::string_view key, std::vector<std::string>& target) {
     const plan::Setting& found = plan::setting(key);
     add(found.flag, target, plan::help_of_flag(found))->allow_extra_args(false);
@@ -43,7 +43,7 @@ class Group {
   std::string name_;
 };
 
-/// Where the data comes from, if that is for --data to say.
+/// The path that --data replaces; empty for data without a path.
 std::string data_path(const plan::DataSource& data) {
   if (const auto* fashion = std::get_if<plan::FashionMnist>(&data)) return fashion->directory;
   if (const auto* table = std::get_if<plan::Csv>(&data)) return table->train;
@@ -87,17 +87,17 @@ void add_actor_flags(CLI::App& app, Flags& flags, const Plan& plan) {
 void add_simulation_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   Group actors(app, "Actors");
   actors.add_flag("--simulate", flags.simulate,
-                  "Run in virtual time, every worker and shard on a node of its own");
+                  "Run in virtual time, with each worker and shard on a separate node");
   actors.add("--world", flags.world,
-             concat("Simulate in this world: name=value with commas between, of ",
+             concat("Simulate in this world: comma-separated name=value, where name is one of ",
                     join(sim::world_settings(), ", "),
-                    "; for example latency=200us,link=1; @world.toml in front reads what "
-                    "--calibrate has written"));
+                    "; for example latency=200us,link=1; a leading @world.toml reads a file that "
+                    "--calibrate wrote"));
   actors.add("--calibrate", flags.calibrate,
-             "Measure this machine with the scenario's model, write the world that it is into "
-             "this file, and run nothing");
+             "Measure this machine with the scenario's model, write its world to this file, and "
+             "run nothing");
   actors.add_flag("--check-determinism", flags.check_determinism,
-                  "In a simulation: run it twice more first, and compare them step by step");
+                  "In a simulation: run it twice more, and compare these runs step by step");
   actors.setting("host.simulated.cost_only", flags.gradients,
                  plan.simulated && plan.simulated->cost_only ? "none" : "real");
 }
@@ -105,18 +105,18 @@ void add_simulation_flags(CLI::App& app, Flags& flags, const Plan& plan) {
 void add_search_flags(CLI::App& app, Flags& flags) {
   Group search(app, "Search");
   search.add("--fuzz", flags.fuzz,
-             "Simulate runs drawn from these seeds, 1..2000 for example, with faults and under "
-             "all checkers; a run that fails is made smaller and kept as a plan file in --out");
-  search.add("--threads", flags.threads, "Threads of a search; 0: one a core", 0);
+             "Simulate random runs of these seeds, such as 1..2000, with faults and all checkers; "
+             "a failing run is minimised and written as a plan file to --out");
+  search.add("--threads", flags.threads, "Threads of --fuzz; 0: one per core", 0);
   search.add("--from", flags.from, "Start from the plan of this file instead of the scenario's");
 }
 
 void add_output_flags(CLI::App& app, Flags& flags) {
   Group output(app, "Output");
-  output.add("--out", flags.out, "Folder that keeps the run", "runs/NAME-DATE-TIME");
-  output.add_flag("--no-out", flags.no_out, "Keep nothing");
+  output.add("--out", flags.out, "Run folder", "runs/NAME-DATE-TIME");
+  output.add_flag("--no-out", flags.no_out, "Write no run folder");
   output.add_flag("--trace", flags.trace, "Write every event into the run folder");
-  output.add_flag("--profile", flags.profile, "Show where the time went, layer by layer");
+  output.add_flag("--profile", flags.profile, "Show the time of each layer");
   output.add_flag("--quiet", flags.quiet, "No progress, no summary");
   output.add_flag("--plan", flags.print_plan, "Print the plan as JSON, and run nothing");
   output.add_flag("--describe-json", flags.describe_json,
@@ -128,26 +128,28 @@ void take(T& target, const std::optional<T>& flag) {
   if (flag) target = *flag;
 }
 
-bool is_missing(Address actor, const Plan& plan) {
+bool is_missing_worker(Address actor, const Plan& plan) {
   return actor.kind == RoleKind::worker && actor.index >= plan.workers;
 }
 
-/// Whether the fault befalls a worker that is not there, or needs one.
-bool names_missing(const plan::Fault& fault, const Plan& plan) {
-  const auto of_pair = [&](const auto& kind) {
-    if constexpr (requires { kind.peer; }) return is_missing(kind.peer, plan);
+/// Whether the actor of the fault, or one of its peers, is a worker that the plan lacks.
+bool names_missing_worker(const plan::Fault& fault, const Plan& plan) {
+  const auto has_missing_peer = [&](const auto& kind) {
+    if constexpr (requires { kind.peer; }) return is_missing_worker(kind.peer, plan);
     if constexpr (requires { kind.with; })
-      return std::ranges::any_of(kind.with, [&](Address with) { return is_missing(with, plan); });
+      return std::ranges::any_of(kind.with,
+                                 [&](Address with) { return is_missing_worker(with, plan); });
     return false;
   };
-  return is_missing(fault.actor, plan) || std::visit(of_pair, fault.kind);
+  return is_missing_worker(fault.actor, plan) || std::visit(has_missing_peer, fault.kind);
 }
 
-/// `counted`: flags say how many workers there are. What the scenario has for one that is not there
-/// any more goes with it; what is asked for is checked like everything else.
-Status apply_trouble(const Flags& flags, bool counted, Plan& plan) {
-  if (counted) {
-    std::erase_if(plan.faults, [&](const auto& fault) { return names_missing(fault, plan); });
+/// `new_workers`: flags changed the number of workers. The scenario's faults and stragglers of
+/// workers that no longer exist are removed; those of flags are validated with the plan.
+Status apply_stragglers_and_faults(const Flags& flags, bool new_workers, Plan& plan) {
+  if (new_workers) {
+    std::erase_if(plan.faults,
+                  [&](const auto& fault) { return names_missing_worker(fault, plan); });
     std::erase_if(plan.stragglers, [&](const auto& straggler) {
       return !straggler.all && straggler.worker >= plan.workers;
     });
@@ -177,7 +179,7 @@ Status apply_world(const Flags& flags, Plan& plan) {
     return Error{concat("--gradients: \"", *flags.gradients, "\" is not known; give real or none")};
   const bool none = *flags.gradients == "none";
   if (none && !plan.simulated)
-    return Error{"--gradients none trains nothing; give --simulate with it, or leave it out"};
+    return Error{"--gradients none requires a simulation; add --simulate, or leave it out"};
   if (plan.simulated) plan.simulated->cost_only = none;
   return {};
 }
@@ -206,7 +208,7 @@ Status apply_training(const Flags& flags, Plan& plan) {
   } else if (auto* writing = std::get_if<plan::TextCorpus>(&plan.data)) {
     writing->file = *flags.data;
   } else {
-    return Error{"--data: this scenario makes its own data; leave the flag out"};
+    return Error{"--data: this scenario generates its data; leave the flag out"};
   }
   return {};
 }
@@ -260,8 +262,8 @@ Status apply(const Flags& flags, Plan& plan) {
   if (auto status = apply_policies(flags, plan); !status) return status;
   if (auto status = apply_world(flags, plan); !status) return status;
   if (auto status = apply_pipeline(flags.pipeline, flags.workers, plan); !status) return status;
-  const bool counted = flags.workers || plan.workers != workers_before;
-  if (auto status = apply_trouble(flags, counted, plan); !status) return status;
+  const bool new_workers = flags.workers || plan.workers != workers_before;
+  if (auto status = apply_stragglers_and_faults(flags, new_workers, plan); !status) return status;
   return validate(plan);
 }
 

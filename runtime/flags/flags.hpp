@@ -1,6 +1,5 @@
 #pragma once
-// Flags: the settings of a plan, and how a run shows itself, as a scenario program's command line
-// has them.
+// Flags: the command line of a scenario program: settings of the plan, and options of the output.
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace leeway {
 
-/// What was given on the command line, before it is put into the plan.
+/// The flags as given, before they are applied to the plan.
 struct Flags {
   std::optional<std::uint32_t> workers, shards, batch, micro_batches, lease_size;
   std::optional<std::uint64_t> seed, iterations;
@@ -39,11 +38,11 @@ struct Flags {
   ClusterFlags cluster;
 };
 
-/// Adds all of them, in groups. Help shows what `plan` has where a flag is not given.
+/// Adds all flags, in groups. Help shows the values of `plan` as defaults.
 void add_flags(CLI::App& app, Flags& flags, const Plan& plan);
 
-/// Puts them into the plan, and checks what comes of it. Errors name the flag or the setting, and
-/// what to give.
+/// Applies the flags to the plan and validates the plan. Errors name the flag or the setting, and
+/// an allowed value.
 Status apply(const Flags& flags, Plan& plan);
 
 }  // namespace leeway

@@ -13,7 +13,7 @@
 namespace leeway {
 namespace {
 
-std::vector<std::uint32_t> all_of(std::uint32_t stages) {
+std::vector<std::uint32_t> all_stages(std::uint32_t stages) {
   std::vector<std::uint32_t> all(stages);
   for (std::uint32_t stage = 0; stage < stages; ++stage) all[stage] = stage;
   return all;
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> all_of(std::uint32_t stages) {
 Expected<std::vector<std::uint32_t>> parse_recompute(const std::string& text,
                                                      std::uint32_t stages) {
   if (text == "none") return std::vector<std::uint32_t>();
-  if (text == "all") return all_of(stages);
+  if (text == "all") return all_stages(stages);
   std::vector<std::uint32_t> out;
   std::istringstream items(text + ',');
   for (std::string item; std::getline(items, item, ',');) {
@@ -31,8 +31,8 @@ Expected<std::vector<std::uint32_t>> parse_recompute(const std::string& text,
     const char* const end = item.data() + item.size();
     const auto [read, error] = std::from_chars(item.data(), end, stage);
     if (error != std::errc() || read != end)
-      return Error{
-          concat("--recompute: \"", item, "\" is no stage; give all, none, or stages such as 0,2")};
+      return Error{concat("--recompute: \"", item,
+                          "\" is not a stage; give all, none, or stages such as 0,2")};
     out.push_back(stage);
   }
   std::sort(out.begin(), out.end());
@@ -54,27 +54,27 @@ std::string chunks_text(const plan::Pipeline& planned) {
   return text;
 }
 
-/// How many workers there are now.
+/// The number of workers after the flags are applied.
 Expected<std::uint32_t> count_workers(const PipelineFlags& flags,
                                       std::optional<std::uint32_t> workers, const Plan& before) {
   const std::uint32_t stages = flags.stages.value_or(before.pipeline.stages);
   if (!flags.pipelines) {
     if (workers || !flags.stages || stages == before.pipeline.stages) return before.workers;
-    // A plan that has pipelines keeps as many of them.
+    // The number of pipelines does not change.
     const std::uint32_t pipelines =
         before.pipeline.stages > 1 ? before.workers / before.pipeline.stages : 1;
     return std::max(pipelines, 1u) * stages;
   }
   const std::uint32_t pipelines = *flags.pipelines;
-  const std::uint32_t most = limits::kMaxWorkers / stages;
-  if (pipelines < 1 || pipelines > most)
+  const std::uint32_t max_pipelines = limits::kMaxWorkers / stages;
+  if (pipelines < 1 || pipelines > max_pipelines)
     return Error{concat("--pipelines: ", pipelines, " of ", stages,
-                        " stages are not allowed; give --pipelines 1 to ", most)};
+                        " stages are not allowed; give --pipelines 1 to ", max_pipelines)};
   const std::uint32_t needed = pipelines * stages;
   if (workers && *workers != needed)
     return Error{concat("--pipelines: ", pipelines, pipelines == 1 ? " pipeline" : " pipelines",
-                        " of ", stages, stages == 1 ? " stage" : " stages", " take ", needed,
-                        needed == 1 ? " worker" : " workers", ", and --workers says ", *workers,
+                        " of ", stages, stages == 1 ? " stage" : " stages", " need ", needed,
+                        needed == 1 ? " worker" : " workers", ", but --workers is ", *workers,
                         "; give --workers ", needed, ", or leave it out")};
   return needed;
 }
@@ -92,7 +92,7 @@ void add_pipeline_flags(CLI::App& app, PipelineFlags& flags, const Plan& plan) {
     add(found.flag, target, plan::help_of_flag(found), value);
   };
   setting("pipeline.stages", flags.stages, planned.stages);
-  add("--pipelines", flags.pipelines, "Pipelines side by side, of --stages workers each",
+  add("--pipelines", flags.pipelines, "Number of pipelines, of --stages workers each",
       planned.stages > 1 ? plan.workers / planned.stages : 1);
   setting("pipeline.schedule", flags.schedule, planned.schedule);
   setting("pipeline.chunks", flags.chunks, chunks_text(planned));
@@ -106,18 +106,17 @@ Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> w
   if (flags.stages && (*flags.stages < 1 || *flags.stages > limits::kMaxStages))
     return Error{concat("--stages: ", *flags.stages, " is not allowed; give --stages 1 to ",
                         limits::kMaxStages)};
-  const char* const alone = flags.schedule    ? "--schedule"
-                            : flags.pipelines ? "--pipelines"
-                                              : nullptr;
-  if (alone && !flags.stages && plan.pipeline.stages <= 1)
-    return Error{concat(alone,
-                        ": each worker trains the whole model; give --stages with it, or "
-                        "leave it out")};
-  const auto counted = count_workers(flags, workers, plan);
-  if (!counted) return counted.error();
+  const char* const needs_stages = flags.schedule    ? "--schedule"
+                                   : flags.pipelines ? "--pipelines"
+                                                     : nullptr;
+  if (needs_stages && !flags.stages && plan.pipeline.stages <= 1)
+    return Error{concat(needs_stages,
+                        ": each worker trains the whole model; add --stages, or leave it out")};
+  const auto new_workers = count_workers(flags, workers, plan);
+  if (!new_workers) return new_workers.error();
   plan::Pipeline& piped = plan.pipeline;
   const plan::Pipeline before = piped;
-  plan.workers = *counted;
+  plan.workers = *new_workers;
   piped.stages = flags.stages.value_or(before.stages);
   if (flags.schedule) {
     if (const auto found = pipeline::find_schedule(*flags.schedule); !found)
@@ -139,7 +138,7 @@ Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> w
   if (flags.split) piped.split = *flags.split == "none" ? "" : *flags.split;
   const bool all = before.stages > 1 && before.recompute.size() == before.stages;
   if (all && piped.stages > 1)
-    piped.recompute = all_of(piped.stages);
+    piped.recompute = all_stages(piped.stages);
   else if (piped.stages != before.stages)
     std::erase_if(piped.recompute,
                   [&](std::uint32_t stage) { return stage >= piped.stages || piped.stages == 1; });

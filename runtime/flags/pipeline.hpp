@@ -1,5 +1,5 @@
 #pragma once
-// The flags of the group "Pipeline": how the model is cut into stages, and who trains them.
+// The flags of the group "Pipeline": stages, pipelines, schedule, split and recomputation.
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
@@ -15,12 +15,12 @@ struct PipelineFlags {
   std::optional<std::string> schedule, split, recompute;
 };
 
-/// Help shows what `plan` has where a flag is not given.
+/// Help shows the values of `plan` as defaults.
 void add_pipeline_flags(CLI::App& app, PipelineFlags& flags, const Plan& plan);
 
-/// Puts the flags into the plan, whose other settings have been put in already; `workers` is what
-/// --workers says. The plan's own workers, chunks, split and recompute follow where a flag changes
-/// what they go by. Errors name the flag and what to give.
+/// Applies the flags to the plan, after all other settings. `workers` is the value of --workers.
+/// The plan's workers, chunks, split and recompute follow a flag that changes the number of stages
+/// or the schedule. Errors name the flag and an allowed value.
 Status apply_pipeline(const PipelineFlags& flags, std::optional<std::uint32_t> workers, Plan& plan);
 
 }  // namespace leeway

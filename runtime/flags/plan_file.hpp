@@ -1,11 +1,11 @@
 #pragma once
-// Runs a plan that is written in a file, without a scenario program.
+// run_plan_file: runs the plan of a file, without a scenario program.
 #include <string>
 
 namespace leeway {
 
-/// Runs the plan of a TOML or JSON file, with the flags of a scenario program. argv[0] is a name
-/// for messages. Returns the exit code: 0 done, 1 the run failed, 2 refused, 130 interrupted.
+/// Runs the plan of a TOML or JSON file, with the flags of a scenario program. argv[0] names the
+/// program in errors. Returns the exit code: 0 done, 1 the run failed, 2 refused, 130 interrupted.
 int run_plan_file(const std::string& path, int argc, char** argv);
 
 }  // namespace leeway

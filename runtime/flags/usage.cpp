@@ -24,17 +24,17 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
-/// The subcommand that was given, else the program.
-const CLI::App& used(const CLI::App& app) {
+/// The given subcommand, or the program without one.
+const CLI::App& selected_command(const CLI::App& app) {
   const auto given = app.get_subcommands();
-  return given.empty() ? app : used(*given.front());
+  return given.empty() ? app : selected_command(*given.front());
 }
 
-/// The option whose value was refused: CLI11 tells it in the text alone.
-const CLI::Option* blamed(const CLI::App& app, const std::string& text) {
-  constexpr std::string_view kBefore = "Could not convert: ";
+/// The option whose value was refused. CLI11 names it only in the text of the error.
+const CLI::Option* option_of_error(const CLI::App& app, const std::string& text) {
+  constexpr std::string_view kPrefix = "Could not convert: ";
   const std::string_view begin =
-      std::string_view(text).substr(text.starts_with(kBefore) ? kBefore.size() : 0);
+      std::string_view(text).substr(text.starts_with(kPrefix) ? kPrefix.size() : 0);
   const CLI::Option* found = nullptr;
   for (const auto* option : app.get_options()) {
     const bool longer = !found || option->get_name().size() > found->get_name().size();
@@ -48,22 +48,21 @@ std::string number_text(const std::string& type) {
   return type == "INT" ? "a whole number" : "a number";
 }
 
-/// An option that was given once too often, without its value, or with what is no number.
+/// The error of an option that was given too often, without a value, or with an invalid number.
 std::string value_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto* option = blamed(app, error.what());
+  const auto* option = option_of_error(app, error.what());
   if (!option) return "";
   const std::string name = option->get_name(), type = option->get_type_name();
   const auto& values = option->results();
-  if (option->get_expected_max() == 0) return concat(name, ": takes no value; give it alone");
+  if (option->get_expected_max() == 0) return concat(name, ": takes no value; leave the value out");
   if (values.empty()) return concat(name, ": its value is missing; give ", name, ' ', type);
-  const auto most = static_cast<std::size_t>(option->get_expected_max());
-  if (values.size() > most)
+  const auto max_values = static_cast<std::size_t>(option->get_expected_max());
+  if (values.size() > max_values)
     return concat(name, ": is given ", values.size(), " times; give it once");
-  return concat(name, ": \"", join(values, ","), "\" is not a number that it takes; give ",
-                number_text(type));
+  return concat(name, ": \"", join(values, ","), "\" is not allowed; give ", number_text(type));
 }
 
-/// The nearest flag to a word that is not known.
+/// Suggests the flag that is nearest to an unknown word.
 std::string suggestion(const CLI::App& app, const std::string& word) {
   std::vector<std::string> known;
   for (const auto* option : app.get_options())
@@ -80,7 +79,7 @@ std::shared_ptr<CLI::FormatterBase> help_formatter() {
 }
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& command = used(app);
+  const CLI::App& command = selected_command(app);
   if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     const auto words = app.remaining(true);
     if (!words.empty())

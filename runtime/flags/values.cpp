@@ -12,7 +12,7 @@
 namespace leeway {
 namespace {
 
-/// All of `text` as a number.
+/// `text` as a number; nullopt if other characters follow.
 template <class T>
 std::optional<T> number(std::string_view text) {
   T value{};
@@ -21,8 +21,8 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-/// What stands between the commas outside of brackets.
-std::vector<std::string> split(const std::string& list) {
+/// Splits a list at the commas outside of brackets.
+std::vector<std::string> split_list(const std::string& list) {
   std::vector<std::string> items(1);
   int depth = 0;
   for (const char c : list) {
@@ -44,7 +44,8 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
   if (text == "asp") return asp();
   if (const auto bound = number<std::uint32_t>(text)) return ssp(*bound);
   if (text.starts_with(kAdaptive) && text.ends_with(')')) {
-    const auto range = split(text.substr(kAdaptive.size(), text.size() - kAdaptive.size() - 1));
+    const auto range =
+        split_list(text.substr(kAdaptive.size(), text.size() - kAdaptive.size() - 1));
     const auto low = number<std::uint32_t>(range.front());
     const auto high = number<std::uint32_t>(range.back());
     if (range.size() == 2 && low && high) return adaptive(*low, *high);
@@ -60,8 +61,8 @@ Expected<plan::Consistency> parse_staleness(const std::string& text) {
       return backup(*spare);
   return Error{concat("--staleness: \"", text,
                       "\" is not a number; give --staleness 3, or bsp for a barrier, asp for no "
-                      "bound, \"adaptive(1,8)\" for one that moves, or \"backup(1)\" for a barrier "
-                      "that does not wait for the last worker")};
+                      "bound, \"adaptive(1,8)\" for a bound that adapts, or \"backup(1)\" for a "
+                      "barrier that does not wait for the last worker")};
 }
 
 Expected<plan::Balance> parse_balance(const std::string& text) {
@@ -74,7 +75,7 @@ Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
   for (const auto& [name, optimizer] : kOptimizers)
     if (text == name) return optimizer;
   return Error{
-      concat("--optimizer: there is no \"", text, '"', suggest(text, plan::choices("optimizer")))};
+      concat("--optimizer: unknown \"", text, '"', suggest(text, plan::choices("optimizer")))};
 }
 
 Expected<plan::Augment> parse_augment(const std::string& text) {
@@ -128,9 +129,9 @@ std::string text_of(const plan::Augment& augment) {
 }
 
 Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers) {
-  std::vector<plan::Straggler> wanted;
+  std::vector<plan::Straggler> added;
   for (const auto& list : given) {
-    for (const auto& item : split(list)) {
+    for (const auto& item : split_list(list)) {
       if (item == "none") {
         stragglers.clear();
         continue;
@@ -140,10 +141,10 @@ Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Strag
       std::erase_if(stragglers, [&](const plan::Straggler& before) {
         return straggler->all || (!before.all && before.worker == straggler->worker);
       });
-      wanted.push_back(std::move(*straggler));
+      added.push_back(std::move(*straggler));
     }
   }
-  stragglers.insert(stragglers.end(), wanted.begin(), wanted.end());
+  stragglers.insert(stragglers.end(), added.begin(), added.end());
   return {};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Values of flags that are more than a number.
+// Values of flags that are not plain numbers.
 #include <string>
 #include <vector>
 
@@ -10,22 +10,22 @@
 
 namespace leeway {
 
-/// "3", "bsp", "asp" or "adaptive(1,8)". Errors end in what would be right.
+/// "3", "bsp", "asp", "adaptive(1,8)" or "backup(1)". Errors end with allowed values.
 Expected<plan::Consistency> parse_staleness(const std::string& text);
 /// "equal" or "speed".
 Expected<plan::Balance> parse_balance(const std::string& text);
 /// The name of an optimizer, with its usual learning rate and parameters.
 Expected<plan::Optimizer> parse_optimizer(const std::string& text);
-/// What a plan has, as its flag takes it: "3" or "bsp", "speed", "adam", "flip,shift=2".
+/// A setting of the plan in the syntax of its flag: "3" or "bsp", "speed", "adam", "flip,shift=2".
 std::string text_of(const plan::Consistency& policy);
 std::string text_of(plan::Balance balance);
 std::string text_of(const plan::Optimizer& optimizer);
 std::string text_of(const plan::Augment& augment);
-/// "flip", "shift=2", both with a comma between, or "none".
+/// "flip", "shift=2", "flip,shift=2" or "none".
 Expected<plan::Augment> parse_augment(const std::string& text);
-/// What was given with --slow, each time "3:4x", several with commas between, or "none"; see
-/// policies/straggler/text.hpp. It replaces the stragglers of the workers that it names, all of
-/// them for "none" and "all:"; what is given for one worker adds up.
+/// Applies the values of --slow, each "none" or a comma-separated list such as "3:4x"; see
+/// policies/straggler/text.hpp. They replace the plan's stragglers of the named workers; "none" and
+/// "all:" replace all. Several stragglers of one worker add up.
 Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers);
 
 }  // namespace leeway

@@ -31,15 +31,15 @@ double seconds_since(SteadyClock::time_point began) {
   return std::chrono::duration<double>(SteadyClock::now() - began).count();
 }
 
-/// Lets the caller wait until something has happened on another thread.
+/// Lets a thread wait for an event on another thread.
 class Done {
  public:
-  void tell() {
+  void notify() {
     std::lock_guard lock(mutex_);
     done_ = true;
     changed_.notify_all();
   }
-  /// False when it has not happened within so long.
+  /// Returns false on timeout.
   bool wait(std::chrono::seconds time) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, time, [&] { return done_; });
@@ -51,15 +51,15 @@ class Done {
   bool done_ = false;
 };
 
-class CalibrationEnd final : public Audience {
+class EndListener final : public Audience {
  public:
   void ended(const RunTotals& totals) override {
     error_ = totals.end.reason == msg::RunEnded::Reason::failed ? totals.end.text : "";
-    done_.tell();
+    done_.notify();
   }
-  /// Why the run failed; empty when it did not.
+  /// Waits for the end. Returns the error of the run; empty on success.
   std::string wait() {
-    if (!done_.wait(std::chrono::minutes(10))) return "a run did not end";
+    if (!done_.wait(std::chrono::minutes(10))) return "the run did not end within 10 minutes";
     return error_;
   }
 
@@ -68,34 +68,34 @@ class CalibrationEnd final : public Audience {
   Done done_;
 };
 
-/// The mean, without what is far out of the way: somebody else's doing.
+/// The mean without outliers, which other programs of the machine cause.
 double mean(const std::vector<double>& values, double median) {
-  constexpr double kFar = 4;
+  constexpr double kOutlier = 4;
   double sum = 0, count = 0;
   for (const double value : values) {
-    if (value > kFar * median) continue;
+    if (value > kOutlier * median) continue;
     sum += value;
     ++count;
   }
   return sum / std::max(count, 1.0);
 }
 
-/// The value that a share of all lie below.
+/// The value below which this share of the values lies.
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
-// ---- the plan's own actors ----
+// ---- the actors of the plan ----
 
-/// What the actors of a run have done.
-struct Watched {
+/// The work of the actors in a run.
+struct Measurements {
   std::deque<Ledger> workers, shards, others;
-  double processor_seconds = 0;
+  double cpu_seconds = 0;
 
-  /// What a message takes, with all that is not computing.
+  /// CPU time per message: all time outside of computations.
   double seconds_per_message() const {
-    double seconds = processor_seconds, messages = 0;
+    double seconds = cpu_seconds, messages = 0;
     for (const auto* group : {&workers, &shards, &others})
       for (const Ledger& ledger : *group) {
         messages += static_cast<double>(ledger.messages);
@@ -105,10 +105,10 @@ struct Watched {
   }
 };
 
-/// `rests`: worker 0 rests after each part of a step, for kRest times as long as that took, and the
-/// others wait for it.
+/// `rests`: worker 0 pauses after each part of a step, for kRest times as long as the part took,
+/// and the other workers wait for it.
 constexpr double kRest = 3;
-Plan plan_to_watch(Plan plan, std::uint32_t workers, double seconds, bool rests = false) {
+Plan plan_to_measure(Plan plan, std::uint32_t workers, double seconds, bool rests = false) {
   plan.workers = workers;
   plan.consistency = plan::Asp{};
   plan.balance = plan::Balance::equal;
@@ -125,14 +125,14 @@ Plan plan_to_watch(Plan plan, std::uint32_t workers, double seconds, bool rests 
   return plan;
 }
 
-/// Runs the plan on threads.
-Expected<Watched> watch(const Plan& plan, const TrainTest& data) {
+/// Runs the plan on threads and measures its actors.
+Expected<Measurements> measure_run(const Plan& plan, const TrainTest& data) {
   if (const auto valid = validate(plan); !valid) return valid.error();
   const auto made = make_job(plan, data);
   if (!made) return made.error();
   const auto& job = *made;
-  Watched watched;
-  CalibrationEnd ending;
+  Measurements measurements;
+  EndListener listener;
   std::string error;
   const double began = process_seconds();
   {
@@ -142,23 +142,23 @@ Expected<Watched> watch(const Plan& plan, const TrainTest& data) {
       host.add(address,
                std::make_shared<MeteredRole>(std::move(role), ledgers.emplace_back(), own_thread));
     };
-    add(kMonitor, std::make_shared<Monitor>(job, std::vector<Audience*>{&ending}), watched.others);
-    add(kScheduler, std::make_shared<Scheduler>(job), watched.others);
+    add(kMonitor, std::make_shared<Monitor>(job, std::vector<Audience*>{&listener}),
+        measurements.others);
+    add(kScheduler, std::make_shared<Scheduler>(job), measurements.others);
     for (std::uint32_t i = 0; i < plan.shards; ++i)
-      add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)), watched.shards);
+      add(address_of(ShardId(i)), std::make_shared<Shard>(job, ShardId(i)), measurements.shards);
     for (std::uint32_t i = 0; i < plan.workers; ++i)
-      add(address_of(WorkerId(i)), make_participant(job, WorkerId(i)), watched.workers);
+      add(address_of(WorkerId(i)), make_participant(job, WorkerId(i)), measurements.workers);
     host.start();
-    error = ending.wait();
+    error = listener.wait();
   }
   if (!error.empty()) return Error{concat("the plan cannot be measured: ", error)};
-  watched.processor_seconds = process_seconds() - began;
-  return watched;
+  measurements.cpu_seconds = process_seconds() - began;
+  return measurements;
 }
 
-/// Nanoseconds of each whole step of a worker for one of its floating-point operations, after the
-/// first ones.
-void add_times_of_steps(const Ledger& worker, std::vector<double>& times) {
+/// Adds the nanoseconds per floating-point operation of each step of a worker, after a warm-up.
+void add_step_times(const Ledger& worker, std::vector<double>& times) {
   constexpr std::size_t kWarmUp = 5;
   std::vector<double> of_worker;
   double seconds = 0, flops = 0;
@@ -175,15 +175,15 @@ void add_times_of_steps(const Ledger& worker, std::vector<double>& times) {
   times.insert(times.end(), of_worker.begin() + static_cast<std::ptrdiff_t>(skip), of_worker.end());
 }
 
-std::vector<double> times_of_steps(const Watched& watched) {
+std::vector<double> step_times(const Measurements& measurements) {
   std::vector<double> times;
-  for (const Ledger& worker : watched.workers) add_times_of_steps(worker, times);
+  for (const Ledger& worker : measurements.workers) add_step_times(worker, times);
   return times;
 }
 
-/// By how much what comes after a long rest is slower, from the steps of worker 0, which rests, and
-/// what they take if it does not.
-double coldness(double usual, const Watched& resting) {
+/// The relative slowdown of work after a long rest. `usual`: the time of a step without rests;
+/// worker 0 of `resting` rests.
+double cold_penalty(double usual, const Measurements& resting) {
   const Ledger& worker = resting.workers.front();
   double all = 0, cold = 0;
   sim::ColdCachePenalty penalty;
@@ -194,29 +194,28 @@ double coldness(double usual, const Watched& resting) {
     penalty.rest(sim::scaled(time, kRest));
   }
   std::vector<double> times;
-  add_times_of_steps(worker, times);
+  add_step_times(worker, times);
   if (times.empty() || cold <= 0) return 0;
   const double slower = mean(times, quantile(times, 0.5)) / usual - 1;
   return std::max(slower, 0.0) * all / cold;
 }
 
-/// Bytes a second of the larger updates: what is little takes its time elsewhere.
-double bytes_per_second(const Watched& watched) {
-  std::int64_t most = 0;
-  for (const Ledger& ledger : watched.shards)
-    for (const auto& part : ledger.parts) most = std::max(most, part.cost.bytes);
+/// Bytes per second of the larger updates; small updates are dominated by other costs.
+double bytes_per_second(const Measurements& measurements) {
+  std::int64_t largest = 0;
+  for (const Ledger& ledger : measurements.shards)
+    for (const auto& part : ledger.parts) largest = std::max(largest, part.cost.bytes);
   std::vector<double> times;
-  for (const Ledger& ledger : watched.shards)
+  for (const Ledger& ledger : measurements.shards)
     for (const auto& part : ledger.parts)
-      if (part.cost.bytes > 0 && part.cost.bytes >= most / 2)
+      if (part.cost.bytes > 0 && part.cost.bytes >= largest / 2)
         times.push_back(part.seconds / static_cast<double>(part.cost.bytes));
   return times.empty() ? 0 : 1 / std::max(mean(times, quantile(times, 0.5)), 1e-18);
 }
 
 // ---- messages, timers, cores ----
 
-/// Is busy for a while when it is sent something, so that the other falls asleep, and sends it
-/// back.
+/// Answers each message after 1 ms of busy work, in which the other actor's thread falls asleep.
 class Echo final : public Role {
  public:
   Echo(Address other, std::atomic<std::int64_t>& sent, std::vector<double>& took, Done& done)
@@ -226,7 +225,7 @@ class Echo final : public Role {
     constexpr Duration kBusy = milliseconds(1);
     const Instant began = out.now();
     if (from == other_) took_.push_back((began - Instant{sent_}).seconds());
-    if (took_.size() == kCount) return done_.tell();
+    if (took_.size() == kCount) return done_.notify();
     while (out.now() - began < kBusy) {
     }
     sent_ = out.now().ns;
@@ -240,7 +239,7 @@ class Echo final : public Role {
   Done& done_;
 };
 
-/// Seconds until a message has woken an actor, those included in which a core was at work on it.
+/// Seconds until a message has woken an actor, including CPU time.
 double waking_seconds() {
   const Address worker = address_of(WorkerId(0)), shard = address_of(ShardId(0));
   std::atomic<std::int64_t> sent = 0;
@@ -258,21 +257,21 @@ double waking_seconds() {
   return took.empty() ? 0 : mean(took, quantile(took, 0.5));
 }
 
-/// Rings a timer again and again, and notes how late it is.
-class Ringing final : public Role {
+/// Starts a timer repeatedly and records its delays.
+class TimerProbe final : public Role {
  public:
-  Ringing(std::vector<double>& late, Done& done) : late_(late), done_(done) {}
-  void on_start(Outbox& out) override { ring(out); }
+  TimerProbe(std::vector<double>& late, Done& done) : late_(late), done_(done) {}
+  void on_start(Outbox& out) override { start_timer(out); }
   void on_message(Address, const Message&, Outbox&) override {}
   void on_timer(TimerToken, Outbox& out) override {
     constexpr std::size_t kCount = 300;
     late_.push_back((out.now() - due_).seconds());
-    if (late_.size() == kCount) return done_.tell();
-    ring(out);
+    if (late_.size() == kCount) return done_.notify();
+    start_timer(out);
   }
 
  private:
-  void ring(Outbox& out) {
+  void start_timer(Outbox& out) {
     const Duration delay = milliseconds(1);
     due_ = out.now() + delay;
     out.after(delay, 0);
@@ -287,18 +286,18 @@ double timer_seconds() {
   Done done;
   {
     LocalHost host({});
-    host.add(address_of(WorkerId(0)), std::make_shared<Ringing>(late, done));
+    host.add(address_of(WorkerId(0)), std::make_shared<TimerProbe>(late, done));
     host.start();
     done.wait(std::chrono::seconds(60));
   }
   return late.empty() ? 0 : quantile(late, 0.5);
 }
 
-/// How long a thread keeps its core when another wants it: the median over threads that compute,
-/// two for each core.
+/// The time for which a thread keeps its core while another thread is ready: the median over busy
+/// threads, two per core.
 double slice_seconds(unsigned cores) {
-  constexpr double kTime = 0.6, kGap = 150e-6;  // a thread that misses so much was not running
-  std::mutex slices_mutex;
+  constexpr double kTime = 0.6, kGap = 150e-6;  // a longer gap means that the thread did not run
+  std::mutex mutex;
   std::vector<double> slices;
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 2 * cores; ++i)
@@ -308,7 +307,7 @@ double slice_seconds(unsigned cores) {
       for (double last = 0, now = 0; last < kTime; last = now) {
         now = seconds_since(began);
         if (now - last < kGap) continue;
-        std::lock_guard lock(slices_mutex);
+        std::lock_guard lock(mutex);
         slices.push_back(last - since);
         since = now;
       }
@@ -317,7 +316,7 @@ double slice_seconds(unsigned cores) {
   return slices.empty() ? kTime : quantile(slices, 0.5);
 }
 
-/// Four digits: more would be made up.
+/// Rounds to four digits, the accuracy of the measurements.
 double rounded(double value) {
   std::ostringstream out;
   out.precision(4);
@@ -328,23 +327,23 @@ double rounded(double value) {
 }  // namespace
 
 Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
-                                    const std::function<void(const std::string&)>& tell) {
-  constexpr double kSeconds = 2;  // of a run
+                                    const std::function<void(const std::string&)>& report) {
+  constexpr double kSeconds = 2;  // per run
   if (plan.device != "cpu")
-    return Error{concat("calibrate: measures processors, and the plan computes on \"", plan.device,
+    return Error{concat("calibrate: measures only CPUs, but the plan computes on \"", plan.device,
                         "\"; give --device cpu")};
   const auto say = [&](const std::string& what) {
-    if (tell) tell(what);
+    if (report) report(what);
   };
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   say("one worker");
-  const auto alone = watch(plan_to_watch(plan, 1, kSeconds), data);
-  if (!alone) return alone.error();
-  say(concat(cores, " workers at once"));
-  const auto together = watch(plan_to_watch(plan, cores, kSeconds), data);
-  if (!together) return together.error();
-  say("a worker that rests in between");
-  const auto resting = watch(plan_to_watch(plan, cores, kSeconds, true), data);
+  const auto single = measure_run(plan_to_measure(plan, 1, kSeconds), data);
+  if (!single) return single.error();
+  say(concat(cores, " workers"));
+  const auto parallel = measure_run(plan_to_measure(plan, cores, kSeconds), data);
+  if (!parallel) return parallel.error();
+  say("a worker that pauses");
+  const auto resting = measure_run(plan_to_measure(plan, cores, kSeconds, true), data);
   if (!resting) return resting.error();
   say("messages");
   const double waking = waking_seconds();
@@ -352,25 +351,24 @@ Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
   const double timer = timer_seconds();
   const double slice = slice_seconds(cores);
 
-  const auto times = times_of_steps(*alone), times_together = times_of_steps(*together);
-  if (times.empty() || times_together.empty())
+  const auto times = step_times(*single), parallel_times = step_times(*parallel);
+  if (times.empty() || parallel_times.empty())
     return Error{
-        concat("calibrate: no step was done within ", kSeconds, " s; give a smaller --batch")};
+        concat("calibrate: no step finished within ", kSeconds, " s; give a smaller --batch")};
   const double median = quantile(times, 0.5), time = mean(times, median);
-  const double message = together->seconds_per_message();
+  const double message = parallel->seconds_per_message();
   plan::World world;
   world.nodes = plan::World::Nodes::one;
   world.cores = cores;
   world.speed = rounded(1 / std::max(time, 1e-9));
-  // Between the quartiles lies half of what is spread evenly, as the simulated noise is.
+  // The simulated noise is uniform, and the quartiles of a uniform distribution span half of it.
   world.noise = rounded(
       std::clamp((quantile(times, 0.75) - quantile(times, 0.25)) / std::max(time, 1e-9), 0.0, 0.9));
-  if (cores > 1) world.contention = rounded(std::max(mean(times_together, median) / time - 1, 0.0));
-  world.cold = rounded(coldness(time, *resting));
-  // With several workers, as in most plans: somebody else holds the weights, and so an update does
-  // not go in place.
+  if (cores > 1) world.contention = rounded(std::max(mean(parallel_times, median) / time - 1, 0.0));
+  world.cold = rounded(cold_penalty(time, *resting));
+  // From several workers, as in most plans: they hold the weights, so updates are not in place.
   world.memory =
-      rounded(std::max(bytes_per_second(*together) * (1 + world.contention) * 1e-9, 1e-6));
+      rounded(std::max(bytes_per_second(*parallel) * (1 + world.contention) * 1e-9, 1e-6));
   world.message_us = rounded(message * 1e6);
   world.timer_us = rounded(std::max(timer - message, 0.0) * 1e6);
   world.slice_us = rounded(slice * 1e6);

@@ -1,6 +1,5 @@
 #pragma once
-// Calibration: measures this machine with a plan's own model, so that a simulation can stand for
-// it.
+// Calibration: measures this machine with a plan's model, for simulations of this machine.
 #include <functional>
 #include <string>
 
@@ -10,14 +9,15 @@
 
 namespace leeway {
 
-/// The world that this machine is for the plan's model, batch and shards: all actors on one node.
-/// Takes some seconds, in which nothing else should use the machine; `tell` hears what is being
-/// measured, if it is there. Stragglers, faults and the staleness of the plan do not matter.
+/// Measures the world of this machine for the plan's model, batch and shards, with all actors on
+/// one node. Takes some seconds, in which no other program should use the machine. `report`, if
+/// given, receives the name of each measurement. Ignores stragglers, faults and staleness of the
+/// plan.
 Expected<plan::World> measure_world(const Plan& plan, const TrainTest& data,
-                                    const std::function<void(const std::string&)>& tell = {});
+                                    const std::function<void(const std::string&)>& report = {});
 
-/// The same with the plan's data, and writes the world into a file (.toml). Tells what it does on
-/// std::cerr and the outcome on std::cout. Returns the exit code: 0 written, 1 not, 2 refused.
+/// The same with the plan's data; writes the world to a file (.toml). Prints progress on std::cerr
+/// and the result on std::cout. Returns the exit code: 0 written, 1 not written, 2 refused.
 int calibrate(const Plan& plan, const std::string& path);
 
 }  // namespace leeway

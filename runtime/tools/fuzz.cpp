@@ -25,20 +25,20 @@ std::optional<std::uint64_t> seed_of(std::string_view text) {
   return seed;
 }
 
-/// Gradients are computed where that is cheap, so that weights are compared as well.
+/// Smaller models compute gradients, so that checkers compare weights as well.
 constexpr std::int64_t kCheapParameters = 10'000;
 
 Expected<std::shared_ptr<const Job>> base_job(Plan plan) {
   plan.simulated = plan::World{};
   plan.faults.clear();
   auto job = sim::load_job(plan);
-  const bool made = std::holds_alternative<plan::Synthetic>(plan.data);
-  if (!job || (made && (*job)->model->parameter_count() <= kCheapParameters)) return job;
+  const bool synthetic = std::holds_alternative<plan::Synthetic>(plan.data);
+  if (!job || (synthetic && (*job)->model->parameter_count() <= kCheapParameters)) return job;
   plan.simulated->cost_only = true;
   return make_job(plan, (*job)->data);
 }
 
-/// Data that is not made anew for each plan is loaded once.
+/// Makes the job of each drawn plan. Data that is not synthetic is loaded only once.
 sim::MakeJob job_maker(const Job& base) {
   if (std::holds_alternative<plan::Synthetic>(base.plan.data)) return sim::load_job;
   return [&base](const Plan& plan) -> Expected<std::shared_ptr<const Job>> {
@@ -47,16 +47,16 @@ sim::MakeJob job_maker(const Job& base) {
   };
 }
 
-void tell(const sim::SearchResult& now, const FuzzOptions& options) {
+void print_progress(const sim::SearchResult& now, const FuzzOptions& options) {
   const double seconds = std::max(now.took.count(), 1e-3);
   std::cerr << "\r\x1b[K" << now.seeds << " of " << options.last - options.first + 1 << " seeds, "
             << static_cast<std::int64_t>(static_cast<double>(now.seeds) / seconds * 60)
-            << " a minute, " << now.faults << " faults, " << now.failures.size() << " failed"
+            << " per minute, " << now.faults << " faults, " << now.failures.size() << " failed"
             << std::flush;
 }
 
-/// Keeps the plan, and returns where; empty if it could not.
-std::string keep(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
+/// Writes the plan of a failure and returns its path; empty if it cannot be written.
+std::string write_plan(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
   const auto path =
       std::filesystem::path(options.folder) / concat(base.name, "-seed-", failure.seed, ".json");
   std::ofstream file(path);
@@ -70,15 +70,15 @@ std::string stages_of(const Plan& plan) {
   return concat(" (pipelines of ", plan.pipeline.stages, " stages, ", plan.pipeline.schedule, ')');
 }
 
-void tell(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
+void print_failure(const sim::Failure& failure, const Plan& base, const FuzzOptions& options) {
   const Plan& plan = failure.shrunk;
   std::cout << "\nSeed " << failure.seed << " fails: " << failure.trial.property << "\n\n"
             << failure.trial.report << "\n\nIt still fails with workers: " << plan.workers
             << stages_of(plan) << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
             << ", stragglers: " << plan.stragglers.size() << ".";
-  const std::string path = keep(failure, base, options);
+  const std::string path = write_plan(failure, base, options);
   if (path.empty())
-    std::cout << " It could not be kept in " << options.folder << "; this is it:\n\n"
+    std::cout << " Its plan cannot be written to " << options.folder << ":\n\n"
               << to_json(plan) << '\n';
   else
     std::cout << " Repeat it:\n\n    " << options.command << ' ' << path << '\n';
@@ -92,7 +92,7 @@ Status parse_seeds(const std::string& text, FuzzOptions& options) {
   const auto last =
       dots == std::string::npos ? first : seed_of(std::string_view(text).substr(dots + 2));
   if (!first || !last || *last < *first || *last == std::numeric_limits<std::uint64_t>::max())
-    return Error{concat("seeds: \"", text, "\" is no range; give 1..2000, or one seed")};
+    return Error{concat("seeds: \"", text, "\" is not a range; give 1..2000, or one seed")};
   options.first = *first;
   options.last = *last;
   return {};
@@ -105,10 +105,10 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
     return 2;
   }
   std::error_code failed;
-  const bool there = std::filesystem::is_directory(options.folder);
+  const bool existed = std::filesystem::is_directory(options.folder);
   std::filesystem::create_directories(options.folder, failed);
   if (failed) {
-    std::cerr << plan.name << ": --out: cannot make the folder " << options.folder << ": "
+    std::cerr << plan.name << ": --out: cannot create the folder " << options.folder << ": "
               << failed.message() << "; give another one\n";
     return 2;
   }
@@ -119,7 +119,7 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
                                   .make_job = job_maker(**base)};
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const auto result = sim::search(**base, search, [&](const sim::SearchResult& now) {
-    if (terminal) tell(now, options);
+    if (terminal) print_progress(now, options);
     return !guard.interrupted();
   });
   if (terminal) std::cerr << "\r\x1b[K";
@@ -127,12 +127,12 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
   std::cout << result.seeds << " runs drawn from seeds " << options.first << " to " << options.last
             << " in " << duration(result.took.count()) << ": "
             << static_cast<std::int64_t>(seeds / std::max(result.took.count(), 1e-3) * 60)
-            << " a minute, "
+            << " per minute, "
             << static_cast<std::int64_t>(static_cast<double>(result.events) / seeds)
             << " events and " << static_cast<double>(result.faults) / seeds
             << " faults each on average; " << result.failures.size() << " failed.\n";
-  for (const auto& failure : result.failures) tell(failure, plan, options);
-  if (result.failures.empty() && !there) std::filesystem::remove(options.folder, failed);
+  for (const auto& failure : result.failures) print_failure(failure, plan, options);
+  if (result.failures.empty() && !existed) std::filesystem::remove(options.folder, failed);
   if (!result.failures.empty()) return 1;
   return guard.interrupted() ? 130 : 0;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Fuzzing: a search for runs of a scenario that violate a property, for the command line.
+// The command line of fuzzing: searches for runs of a scenario that violate a property.
 #include <cstdint>
 #include <string>
 
@@ -9,19 +9,19 @@
 namespace leeway {
 
 struct FuzzOptions {
-  std::uint64_t first = 1, last = 1000;  // seeds, both included
-  unsigned threads = 0;                  // 0: one a core
-  std::string folder = ".";              // where plans that fail are kept
-  std::string command;                   // that runs a plan file, as told to the user
+  std::uint64_t first = 1, last = 1000;  // range of seeds, inclusive
+  unsigned threads = 0;                  // 0: one per core
+  std::string folder = ".";              // receives the plans of failing runs
+  std::string command;                   // printed as the command that runs a plan file
 };
 
-/// "1..2000", or a seed alone.
+/// "1..2000", or a single seed.
 Status parse_seeds(const std::string& text, FuzzOptions& options);
 
-/// Draws runs from the seeds, around the data, model, loss and optimizer of `plan`, and simulates
-/// each under all checkers. Tells its progress on std::cerr and the outcome on std::cout. A run
-/// that fails is made smaller and kept as a plan file. Returns the exit code: 0 none failed, 1 one
-/// did, 2 refused, 130 interrupted.
+/// Draws a random run per seed, with the data, model, loss and optimizer of `plan`, and simulates
+/// it with all checkers. Prints progress on std::cerr and the result on std::cout. A failing run is
+/// minimised and written as a plan file. Returns the exit code: 0 no failure, 1 failures, 2
+/// refused, 130 interrupted.
 int fuzz(const Plan& plan, const FuzzOptions& options);
 
 }  // namespace leeway

@@ -37,7 +37,7 @@ class MeteredRole::TimedWork final : public Work {
 
  private:
   std::shared_ptr<Work> work_;
-  double seconds_ = 0;  // of the last part
+  double seconds_ = 0;  // of the latest part
 };
 
 void MeteredRole::on_start(Outbox& out) {

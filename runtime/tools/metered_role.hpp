@@ -1,5 +1,5 @@
 #pragma once
-// MeteredRole: counts what another role is told, and times what it computes, in any host.
+// MeteredRole: counts the messages of another role and measures its computations, in any host.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -8,30 +8,30 @@
 
 namespace leeway {
 
-/// Seconds that the calling thread has had of a processor: what others take from it does not count.
+/// CPU time of the calling thread.
 double thread_seconds();
-/// Of all threads of this process together.
+/// CPU time of all threads of this process.
 double process_seconds();
 
-/// What a role has done so far.
+/// The work of a role so far.
 struct Ledger {
   struct Part {
     int part = 0;
     Cost cost;
-    double seconds = 0;  // of a processor
+    double seconds = 0;  // CPU time
   };
-  std::vector<Part> parts;     // in the order in which they were done
-  std::uint64_t messages = 0;  // and timers, and parts that the role was told of by message
+  std::vector<Part> parts;     // in the order of execution
+  std::uint64_t messages = 0;  // including timers, and parts reported by message
 };
 
 class MeteredRole final : public Role, private Outbox {
  public:
-  /// `ledger` outlives the role, and is read when the host has ended.
+  /// `ledger` must outlive the role; it may be read after the host has ended.
   MeteredRole(std::shared_ptr<Role> role, Ledger& ledger, bool own_thread)
       : role_(std::move(role)), ledger_(ledger), own_thread_(own_thread) {}
 
  private:
-  /// Times a work of the role.
+  /// Measures a work of the role.
   class TimedWork;
 
   void on_start(Outbox& out) override;

@@ -206,8 +206,7 @@ TEST_CASE("leeway sample refuses folders without a text model and documents its 
   const Result nothing = leeway_command(prefix, "sample " + folder);
   CHECK(nothing.code == 2);
   CHECK(nothing.output ==
-        "leeway: " + folder +
-            ": is not the folder of a run; give one, such as runs/char-gpt-...\n");
+        "leeway: " + folder + ": is not a run folder; give one, such as runs/char-gpt-...\n");
   prefix.write(prefix.bin() / "plan.json", to_json([] {
                  Plan plan;
                  plan.name = "pictures";
@@ -217,7 +216,7 @@ TEST_CASE("leeway sample refuses folders without a text model and documents its 
   const Result pictures = leeway_command(prefix, "sample " + folder);
   CHECK(pictures.code == 2);
   CHECK_THAT(pictures.output,
-             Contains("the run \"pictures\" has not learned from a text; give one"));
+             Contains("the run \"pictures\" was not trained on text; give a run on text"));
   CHECK_THAT(leeway_command(prefix, "sample").output, Contains("RUN is required"));
   const Result help = leeway_command(prefix, "sample --help");
   CHECK(help.code == 0);

@@ -124,8 +124,7 @@ TEST_CASE("leeway schedule refuses invalid options and suggests valid ones") {
   refused("wavefront", "there is no schedule \"wavefront\"; known are gpipe");
   refused("1f1b --chunks 2", "give --chunks 1, or the schedule interleaved");
   refused("1f1b --stages 0", "give --stages 1 to 1024");
-  refused("1f1b --stages many",
-          "leeway: --stages: \"many\" is not a number that it takes; give a whole number\n");
+  refused("1f1b --stages many", "leeway: --stages: \"many\" is not allowed; give a whole number\n");
   refused("--svg x.svg", "--svg needs a schedule; give its name");
   refused("--stages 3", "--stages needs a schedule; give its name");
   refused("2bw --stages 4 --micro-batches 1", "2bw: 1 micro-batch an update is");

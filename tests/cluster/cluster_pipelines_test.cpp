@@ -139,8 +139,8 @@ TEST_CASE(
     }));
     return status.out;
   };
-  CHECK_THAT(status_of({}),
-             Contains("pipeline  stage  worker  clock  has done") && Contains(" of micro-batch "));
+  CHECK_THAT(status_of({}), Contains("pipeline  stage  worker  clock  last operation") &&
+                                Contains(" of micro-batch "));
   const auto json = nlohmann::json::parse(status_of({"--json"}));
   REQUIRE(json["workers"].size() == 4);
   CHECK(json["workers"][3]["pipeline"] == 1);

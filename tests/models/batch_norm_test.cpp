@@ -5,8 +5,8 @@ using namespace leeway::test;
 
 namespace {
 
-/// batch_norm alone, of images (C, H, W) given in that order and taken out likewise, with chosen
-/// scale, shift and running statistics.
+/// A model with only batch_norm, on images (C, H, W), with fixed scale, shift and running
+/// statistics. Outputs are (C, H, W) too.
 struct Normalized {
   explicit Normalized(bool training)
       : model(regressor({batch_norm(), flatten()}, {2, 2, 3}, 12)),
@@ -89,7 +89,7 @@ TEST_CASE("the gradients of running statistics are the batch's mean and its unbi
   }
 }
 
-TEST_CASE("running statistics are parameters that start at 0 and 1, and nobody counts them",
+TEST_CASE("running statistics are parameters that start at 0 and 1 and are not counted",
           "[batch_norm]") {
   const auto model = classifier({plan::BatchNorm{.momentum = 0.25}, linear(3)}, {5}, 3);
   std::vector<std::string> names;
@@ -110,7 +110,7 @@ TEST_CASE("running statistics are parameters that start at 0 and 1, and nobody c
   CHECK(memory.weight(3) == Floats(5, 1.0f));
 }
 
-TEST_CASE("running averages of the gradients let evaluation give what training gives",
+TEST_CASE("with running averages of the gradients, evaluation gives the outputs of training",
           "[batch_norm]") {
   const auto model = regressor({linear(3), batch_norm()}, {4}, 3);
   Memory memory(model);
@@ -131,7 +131,7 @@ TEST_CASE("running averages of the gradients let evaluation give what training g
     CHECK(std::abs(training.outputs()[i] - evaluation.outputs()[i]) < 0.03f);  // 64 / 63
 }
 
-TEST_CASE("a batch of one row tells nothing about the running statistics", "[batch_norm]") {
+TEST_CASE("a batch of one row leaves the running statistics unchanged", "[batch_norm]") {
   const auto model = regressor({batch_norm()}, {3}, 3);
   Memory memory(model);
   memory.initialize(1);
@@ -141,7 +141,7 @@ TEST_CASE("a batch of one row tells nothing about the running statistics", "[bat
   const RandomBatch data(*model, 1, 3);
   pass.forward(data.batch, memory.weights());
   run_backward(pass, memory);
-  // Averages move towards what they are.
+  // An average that moves towards its own value does not change.
   CHECK(memory.gradient(2) == memory.weight(2));
   CHECK(memory.gradient(3) == memory.weight(3));
 }

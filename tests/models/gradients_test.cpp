@@ -7,15 +7,15 @@ namespace {
 
 constexpr double kTolerance = 1e-3;
 
-/// Seeds of models with relu or max pooling are such that no unit is so near to its kink, and no
-/// two pixels so near to each other, that the difference steps across.
+/// For models with relu or max pooling, the seeds keep units away from the kink, and the pixels of
+/// a window apart, by more than the step of the finite difference.
 double error_of_classifier(const Layers& layers, const Shape& input, std::uint64_t seed = 1) {
   Layers all = layers;
   all.push_back(linear(3));
   return worst_gradient_error(classifier(all, input, 3), 4, seed);
 }
 
-/// The same for images, which it flattens first.
+/// The same for layers of images, followed by flatten.
 double error_of_images(Layers layers, const Shape& input, std::uint64_t seed = 1) {
   layers.push_back(flatten());
   return error_of_classifier(layers, input, seed);
@@ -30,7 +30,7 @@ TEST_CASE("gradients equal finite differences: gelu, tanh and sigmoid", "[gradie
         kTolerance);
 }
 
-TEST_CASE("gradients equal finite differences: dropout, its mask kept by the samples' keys",
+TEST_CASE("gradients equal finite differences: dropout, with the mask fixed by sample keys",
           "[gradients]") {
   CHECK(error_of_classifier({linear(8), dropout(0.4), linear(8), tanh_layer(), dropout(0.3)}, {4}) <
         kTolerance);
@@ -49,13 +49,13 @@ TEST_CASE("gradients equal finite differences: conv2d with padding, stride, grou
         kTolerance);
 }
 
-TEST_CASE("gradients equal finite differences: pooling by the largest", "[gradients]") {
+TEST_CASE("gradients equal finite differences: max pooling", "[gradients]") {
   CHECK(error_of_images({conv2d(2, 3), max_pool(2)}, {1, 6, 6}, 1) < kTolerance);
   CHECK(error_of_images({conv2d(3, 2), plan::MaxPool2d{3, 2, 1}, conv2d(2, 2)}, {2, 5, 5}, 2) <
         kTolerance);
 }
 
-TEST_CASE("gradients equal finite differences: pooling by the mean", "[gradients]") {
+TEST_CASE("gradients equal finite differences: average pooling", "[gradients]") {
   CHECK(error_of_images({conv2d(2, 3), avg_pool(2)}, {1, 6, 6}) < kTolerance);
   CHECK(error_of_images({conv2d(3, 2), plan::AvgPool2d{3, 2, 1}, conv2d(2, 2)}, {2, 5, 5}) <
         kTolerance);
@@ -89,7 +89,7 @@ TEST_CASE("gradients equal finite differences: embedding of tokens", "[gradients
       {5}, 3);
   RandomBatch data(*model, 4, 1);
   Rng rng(2);
-  for (float& token : data.x) token = static_cast<float>(rng.below(5));  // the sixth never comes
+  for (float& token : data.x) token = static_cast<float>(rng.below(5));  // the sixth never occurs
   CHECK(worst_gradient_error(model, data.batch, 1) < kTolerance);
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("gradients equal finite differences: residual blocks with a shortcut",
   CHECK(error_of_classifier(
             {linear(5), residual({linear(6), tanh_layer(), linear(7)}, {linear(7)})}, {4}) <
         kTolerance);
-  // The shortcut overwrites nothing of the body, although it begins with a layer that could.
+  // The shortcut begins with an in-place layer but must not overwrite the body's input.
   CHECK(error_of_classifier(
             {linear(5), residual({linear(5), tanh_layer()}, {tanh_layer(), linear(5)})}, {4}) <
         kTolerance);
@@ -113,7 +113,7 @@ TEST_CASE("gradients equal finite differences: residual blocks with a shortcut",
                         {2, 4, 4}, 2) < kTolerance);
 }
 
-TEST_CASE("gradients equal finite differences: residual blocks in each other", "[gradients]") {
+TEST_CASE("gradients equal finite differences: nested residual blocks", "[gradients]") {
   CHECK(
       error_of_classifier({linear(5), residual({residual({linear(5), tanh_layer()}), linear(5),
                                                 residual({gelu()}, {linear(5), sigmoid_layer()})})},
@@ -122,7 +122,7 @@ TEST_CASE("gradients equal finite differences: residual blocks in each other", "
                             {4}) < kTolerance);
 }
 
-TEST_CASE("gradients equal finite differences: two residual blocks in a row", "[gradients]") {
+TEST_CASE("gradients equal finite differences: two consecutive residual blocks", "[gradients]") {
   CHECK(error_of_classifier({linear(5), residual({linear(5), tanh_layer()}),
                              residual({tanh_layer(), linear(5)}), tanh_layer()},
                             {4}) < kTolerance);
@@ -149,18 +149,18 @@ TEST_CASE("gradients equal finite differences: sigmoid cross entropy of two clas
   CHECK(worst_gradient_error(model, data.batch, 1) < kTolerance);
 }
 
-TEST_CASE("two classes by their labels give the same loss as by numbers", "[gradients]") {
+TEST_CASE("two classes as labels give the same loss as numeric targets", "[gradients]") {
   const auto model = built({linear(1)}, plan::Loss::sigmoid_cross_entropy, {4}, 2, 0);
   Memory memory(model);
   memory.initialize(1);
   RandomBatch data(*model, 9, 1);
   std::copy(data.labels.begin(), data.labels.end(), data.targets.begin());
   Pass pass(model, 9, false);
-  const auto by_numbers = pass.forward(data.batch, memory.weights());
+  const auto by_targets = pass.forward(data.batch, memory.weights());
   data.batch.targets = nullptr;
   const auto by_labels = pass.forward(data.batch, memory.weights());
-  CHECK(by_labels.loss == by_numbers.loss);
-  CHECK(by_labels.correct == by_numbers.correct);
+  CHECK(by_labels.loss == by_targets.loss);
+  CHECK(by_labels.correct == by_targets.correct);
   std::int64_t right = 0;
   for (std::size_t i = 0; i < 9; ++i) right += (pass.outputs()[i] > 0) == (data.labels[i] == 1);
   CHECK(by_labels.correct == right);

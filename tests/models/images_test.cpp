@@ -72,7 +72,7 @@ TEST_CASE("flatten after a convolution gives the order (channel, row, column)", 
   check_near(outputs_of(model, memory, data), expected);
 }
 
-TEST_CASE("images that are only flattened stay as the data set has them", "[images]") {
+TEST_CASE("images that are only flattened keep the data set's order", "[images]") {
   kernels::use_one_compute_thread();
   for (const Shape& input : {Shape{3, 2, 4}, Shape{1, 3, 4}, Shape{5, 1, 1}, Shape{2, 1, 3}}) {
     CAPTURE(input);
@@ -90,7 +90,7 @@ TEST_CASE("images that are only flattened stay as the data set has them", "[imag
   }
 }
 
-TEST_CASE("layers of single numbers do not mind where the channels of images lie", "[images]") {
+TEST_CASE("elementwise layers give the same result before and after flatten", "[images]") {
   kernels::use_one_compute_thread();
   const Shape input{3, 2, 4};
   const auto before = classifier({flatten(), gelu(), linear(3)}, input, 3);
@@ -101,9 +101,8 @@ TEST_CASE("layers of single numbers do not mind where the channels of images lie
   REQUIRE(outputs_of(before, memory, data) == outputs_of(after, memory, data));
 }
 
-TEST_CASE("the gradient of what flatten moved comes back to its place", "[images]") {
-  // The gradient of a 1x1 convolution's weight tells the channels apart, whatever the pixels'
-  // order.
+TEST_CASE("backward of flatten restores the order of an image's gradient", "[images]") {
+  // The weight gradient of a 1x1 convolution depends on the channels, not on the order of pixels.
   kernels::use_one_compute_thread();
   const Shape input{2, 3, 2};
   const auto model = regressor({conv2d(2, 1, {.bias = false}), flatten()}, input, 12);
@@ -114,8 +113,7 @@ TEST_CASE("the gradient of what flatten moved comes back to its place", "[images
   pass.forward(data.batch, memory.weights());
   run_backward(pass, memory);
   const Floats weight = memory.weight(0), gradient = memory.gradient(0);
-  // Mean squared error: dy = 2 (y - target) / count, and y_o = sum over c of w_oc x_c at each
-  // pixel.
+  // Mean squared error: dy = 2 (y - target) / count. At each pixel y_o = sum over c of w_oc x_c.
   for (std::size_t o = 0; o < 2; ++o)
     for (std::size_t c = 0; c < 2; ++c) {
       double expected = 0;

@@ -20,8 +20,8 @@ NamedTensor tensor(std::string name, Shape shape, float first) {
   return out;
 }
 
-/// Numbers of 16 bits each, as they lie in the file.
-NamedTensor half(std::string name, DType type, std::vector<std::uint16_t> bits) {
+/// A tensor of 16-bit numbers, given by their bits.
+NamedTensor tensor16(std::string name, DType type, std::vector<std::uint16_t> bits) {
   NamedTensor out{std::move(name), Shape{std::ssize(bits)}, type, Blob::allocate(2 * bits.size())};
   std::memcpy(out.data.mutable_data(), bits.data(), 2 * bits.size());
   return out;
@@ -48,7 +48,7 @@ std::string error_of(const std::vector<NamedTensor>& tensors,
   return loaded.error().text;
 }
 
-TEST_CASE("weights come in the model's order, whatever that of the file") {
+TEST_CASE("weights are returned in the model's order, whatever the file's order") {
   const auto blobs = load({tensor("1.bias", {3}, 10), tensor("1.weight", {3, 2}, 1)},
                           {parameter("1.weight", {3, 2}), parameter("1.bias", {3})});
   REQUIRE(blobs);
@@ -57,10 +57,10 @@ TEST_CASE("weights come in the model's order, whatever that of the file") {
   for (int i = 0; i < 3; ++i) CHECK((*blobs)[1].as_floats()[i] == static_cast<float>(10 + i));
 }
 
-TEST_CASE("halves become floats") {
-  const auto blobs = load(
-      {half("a", DType::f16, {0x3c00, 0xc100}), half("b", DType::bf16, {0x3f80, 0xc020, 0x0000})},
-      {parameter("a", {2}), parameter("b", {3})});
+TEST_CASE("f16 and bf16 are converted to floats") {
+  const auto blobs = load({tensor16("a", DType::f16, {0x3c00, 0xc100}),
+                           tensor16("b", DType::bf16, {0x3f80, 0xc020, 0x0000})},
+                          {parameter("a", {2}), parameter("b", {3})});
   REQUIRE(blobs);
   CHECK((*blobs)[0].size() == 8);
   CHECK((*blobs)[0].as_floats()[0] == 1);
@@ -71,37 +71,37 @@ TEST_CASE("halves become floats") {
   CHECK((*blobs)[1].as_floats()[2] == 0);
 }
 
-TEST_CASE("PyTorch's counters of batches are passed over") {
+TEST_CASE("PyTorch's batch counters are ignored") {
   const NamedTensor counter{"2.num_batches_tracked", {}, DType::i32, Blob::allocate(4)};
   CHECK(load({tensor("2.weight", {3}, 1), counter}, {parameter("2.weight", {3})}));
   CHECK_THAT(error_of({tensor("num_batches_tracked", {1}, 1)}, {}),
-             Contains("not of the model: num_batches_tracked"));
+             Contains("not in the model: num_batches_tracked"));
 }
 
-TEST_CASE("everything that does not fit is listed at once") {
+TEST_CASE("all missing, unknown and mismatched tensors are listed at once") {
   const std::string text =
       error_of({tensor("0.weight", {2, 3}, 1), tensor("head", {1}, 1),
                 NamedTensor{"4.bias", {4}, DType::i8, Blob::allocate(4)}},
                {parameter("0.weight", {3, 2}), parameter("0.bias", {3}), parameter("4.bias", {4})});
   CHECK_THAT(text, Contains("init_from: \"") &&
-                       Contains("/m\" does not fit the model; missing: 0.bias; not of the model: "
-                                "head; of another form: 0.weight is 2x3 instead of 3x2, 4.bias is "
-                                "i8 instead of f32; give --init the weights of the same model"));
+                       Contains("/m\" does not match the model; missing: 0.bias; not in the model: "
+                                "head; mismatched: 0.weight is 2x3 instead of 3x2, 4.bias is i8 "
+                                "instead of f32; give --init the weights of the same model"));
 }
 
-TEST_CASE("long lists of names are cut") {
+TEST_CASE("long lists of names are shortened") {
   std::vector<NamedTensor> tensors;
   std::vector<Parameter> parameters;
   for (int i = 0; i < 11; ++i) tensors.push_back(tensor(concat("t", i), {1}, 1));
   for (int i = 0; i < 9; ++i) parameters.push_back(parameter(concat("p", i), {1}));
   CHECK_THAT(error_of(tensors, parameters),
-             Contains("missing: p0, p1, p2, p3, p4, p5, p6, p7 and 1 more; not of the model: t0, "
+             Contains("missing: p0, p1, p2, p3, p4, p5, p6, p7 and 1 more; not in the model: t0, "
                       "t1, t2, t3, t4, t5, t6, t7 and 3 more; give"));
   parameters.pop_back();
-  CHECK_THAT(error_of(tensors, parameters), Contains("p7; not of the model"));
+  CHECK_THAT(error_of(tensors, parameters), Contains("p7; not in the model"));
 }
 
-TEST_CASE("a file of weights that cannot be read is named") {
+TEST_CASE("the error for an unreadable weights file names the file") {
   CHECK_THAT(load_initial_weights("/no/such/file", std::span<const Parameter>()).error().text,
              Contains("init_from: \"/no/such/file\" cannot be read"));
 }

@@ -7,13 +7,13 @@
 using namespace leeway;
 using namespace leeway::test;
 
-TEST_CASE("estimated times are those of arithmetic or of memory, whichever is longer") {
+TEST_CASE("an estimated time is the longer of arithmetic and memory traffic") {
   const auto model = classifier({flatten(), linear(50), relu(), linear(3)}, {4, 5}, 3);
   const auto arithmetic = estimated_times(*model, 8, 1e9, 1e18);
   REQUIRE(arithmetic.size() == 4);
   CHECK(arithmetic[0].forward == 0);  // a view
   CHECK(arithmetic[1].forward == 2 * 8 * 20 * 50);
-  CHECK(arithmetic[1].backward_input == 0);  // nobody wants the gradient of the data
+  CHECK(arithmetic[1].backward_input == 0);  // its input is the data
   CHECK(arithmetic[1].backward_weights == arithmetic[1].forward);
   CHECK(arithmetic[2].backward_input > 0);
   CHECK(arithmetic[2].backward_weights == 0);
@@ -31,7 +31,7 @@ TEST_CASE("a residual block's sum reads two tensors") {
   CHECK(times[2].forward == 4 * 2 * (2 * 6 + 6));
 }
 
-TEST_CASE("measured times are there where estimated ones are") {
+TEST_CASE("the same operations have a measured time and an estimated time") {
   const auto model =
       classifier({flatten(), linear(64), relu(), residual({linear(64)}), linear(3)}, {4, 50}, 3);
   const RandomBatch data(*model, 16, 1);
@@ -41,7 +41,7 @@ TEST_CASE("measured times are there where estimated ones are") {
   for (std::size_t i = 0; i < measured.size(); ++i) {
     INFO(model->layer_name(static_cast<int>(i)));
     CHECK((measured[i].forward > 0) == (estimated[i].forward > 0));
-    if (model->is_sum(static_cast<int>(i))) continue;  // its gradient is handed on, untimed
+    if (model->is_sum(static_cast<int>(i))) continue;  // passes its gradient on, unmeasured
     CHECK((measured[i].backward_input > 0) == (estimated[i].backward_input > 0));
     CHECK((measured[i].backward_weights > 0) == (estimated[i].backward_weights > 0));
   }

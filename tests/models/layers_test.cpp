@@ -9,7 +9,7 @@ using namespace leeway::test;
 
 namespace {
 
-/// y = x |x|, written as a scenario program would: not in place, and its backward needs its output.
+/// y = x |x|, as a scenario program would write it: not in place, and backward reads the output.
 class SignedSquare final : public Layer {
  public:
   std::string_view kind() const override { return "signed_square"; }
@@ -69,20 +69,19 @@ TEST_CASE("gradients equal finite differences: linear with mean squared error", 
   REQUIRE(worst_gradient_error(regressor({linear(3)}, {4}, 3), 5, 2) < 2e-3);
 }
 
-TEST_CASE("gradients equal finite differences: two linear layers without anything between",
-          "[layers]") {
+TEST_CASE("gradients equal finite differences: two consecutive linear layers", "[layers]") {
   REQUIRE(worst_gradient_error(classifier({linear(6), linear(4)}, {5}, 4), 8, 3) < 2e-3);
 }
 
 TEST_CASE("gradients equal finite differences: flatten, and relu after linear", "[layers]") {
-  // Seeds at which no unit is so near to zero that the difference steps across the kink.
+  // The seed keeps all units further from the kink than the step of the finite difference.
   REQUIRE(
       worst_gradient_error(
           classifier({flatten(), linear(6), relu(), linear(5), relu(), linear(3)}, {2, 2, 2}, 3), 2,
           11) < 2e-3);
 }
 
-TEST_CASE("gradients equal finite differences: in place, but not over an output that is wanted",
+TEST_CASE("gradients equal finite differences: in-place layers after one whose output is needed",
           "[layers]") {
   register_layer("signed_square", make_signed_square);
   register_layer("halve", make_halve);
@@ -91,7 +90,7 @@ TEST_CASE("gradients equal finite differences: in place, but not over an output 
   REQUIRE(worst_gradient_error(classifier(layers, {4}, 3), 2, 4) < 2e-3);
 }
 
-TEST_CASE("relu and flatten before the first parameters leave the batch as it is", "[layers]") {
+TEST_CASE("relu and flatten before the first parameters do not modify the batch", "[layers]") {
   kernels::use_one_compute_thread();
   const auto model = classifier({relu(), flatten(), relu(), linear(3)}, {2, 2}, 3);
   Memory memory(model);
@@ -105,25 +104,25 @@ TEST_CASE("relu and flatten before the first parameters leave the batch as it is
   REQUIRE(worst_gradient_error(model, 5, 1) < 2e-3);
 }
 
-TEST_CASE("a model with parameters cut by rows computes what the uncut one does", "[layers]") {
+TEST_CASE("a model with parameters split by rows computes the same results", "[layers]") {
   kernels::use_one_compute_thread();
-  rc::prop("cut equals uncut", [] {
+  rc::prop("split equals whole", [] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const std::int64_t batch = *rc::gen::inRange(0, 9);
     const auto max_block_bytes = static_cast<std::size_t>(*rc::gen::inRange(1, 600));
     const auto model = classifier({linear(19), relu(), linear(7)}, {13}, 7);
-    Memory whole(model), cut(model, max_block_bytes);
+    Memory whole(model), split(model, max_block_bytes);
     whole.initialize(seed);
-    cut.initialize(seed);
+    split.initialize(seed);
     const RandomBatch data(*model, batch, seed);
     Pass one(model, 9, true), other(model, 9, true);
     const auto a = one.forward(data.batch, whole.weights());
-    const auto b = other.forward(data.batch, cut.weights());
+    const auto b = other.forward(data.batch, split.weights());
     RC_ASSERT(std::abs(a.loss - b.loss) < 1e-5);
     run_backward(one, whole);
-    run_backward(other, cut);
+    run_backward(other, split);
     for (std::size_t p = 0; p < model->parameters().size(); ++p) {
-      const Floats x = whole.gradient(p), y = cut.gradient(p);
+      const Floats x = whole.gradient(p), y = split.gradient(p);
       for (std::size_t i = 0; i < x.size(); ++i) RC_ASSERT(std::abs(x[i] - y[i]) < 1e-5f);
     }
   });
@@ -143,16 +142,15 @@ TEST_CASE("an empty batch has loss 0 and zero gradients", "[layers]") {
     for (const float g : memory.gradient(p)) REQUIRE(g == 0);
 }
 
-TEST_CASE("an unknown custom layer is refused with the nearest known one", "[layers]") {
+TEST_CASE("the error for an unknown custom layer suggests the nearest known name", "[layers]") {
   register_layer("signed_square", make_signed_square);
   const auto build = [](const plan::Layer& layer) {
     auto model = Model::build({layer}, plan::Loss::softmax_cross_entropy, {3}, 3, 0);
     return model ? std::string() : model.error().text;
   };
-  REQUIRE(
-      build(custom("signed_squares")) ==
-      "model: layer 0: custom layer \"signed_squares\" is not among those given to register_layer; "
-      "did you mean \"signed_square\"?");
+  REQUIRE(build(custom("signed_squares")) ==
+          "model: layer 0: custom layer \"signed_squares\" is not registered; did you mean "
+          "\"signed_square\"?");
   REQUIRE(build(custom("signed_square", "x")) ==
           "model: layer 0: signed_square takes no arguments; leave them out");
   REQUIRE(build(custom("signed_square")).empty());

@@ -68,8 +68,7 @@ TEST_CASE("every row of every parameter lies in exactly one block, without overl
   });
 }
 
-TEST_CASE("blocks are spread over the shards so that none has more than its share and one block",
-          "[layout]") {
+TEST_CASE("the floats of any two shards differ by at most the largest block", "[layout]") {
   rc::prop("shards are balanced", [] {
     const auto model = random_model();
     const auto shards = *rc::gen::inRange<std::uint32_t>(1, 9);
@@ -92,9 +91,9 @@ TEST_CASE("blocks are spread over the shards so that none has more than its shar
   });
 }
 
-TEST_CASE("the parts of a shard hold its blocks once, a layer each, the last layer first",
+TEST_CASE("the buckets of a shard hold each block once, one layer each, the last layer first",
           "[layout]") {
-  rc::prop("parts are in the order of backward", [] {
+  rc::prop("buckets are in the order of backward", [] {
     const auto model = random_model();
     const Layout layout(*model, *rc::gen::inRange<std::uint32_t>(1, 6),
                         static_cast<std::size_t>(*rc::gen::inRange(64, 20000)));
@@ -102,12 +101,12 @@ TEST_CASE("the parts of a shard hold its blocks once, a layer each, the last lay
       std::vector<BlockId> all;
       int last_layer = model->layers();
       std::uint32_t index = 0;
-      for (const Bucket& part : layout.buckets(ShardId(s))) {
-        RC_ASSERT(part.index == index++);
-        RC_ASSERT(part.layer < last_layer);
-        last_layer = part.layer;
-        for (const BlockId id : part.blocks) {
-          RC_ASSERT(layout.block(id).layer == part.layer);
+      for (const Bucket& bucket : layout.buckets(ShardId(s))) {
+        RC_ASSERT(bucket.index == index++);
+        RC_ASSERT(bucket.layer < last_layer);
+        last_layer = bucket.layer;
+        for (const BlockId id : bucket.blocks) {
+          RC_ASSERT(layout.block(id).layer == bucket.layer);
           all.push_back(id);
         }
       }
@@ -117,20 +116,21 @@ TEST_CASE("the parts of a shard hold its blocks once, a layer each, the last lay
   });
 }
 
-TEST_CASE("weight and bias of a linear layer are one block, unless the weight is cut", "[layout]") {
+TEST_CASE("weight and bias of a linear layer are one block, unless the weight is split",
+          "[layout]") {
   const auto model = classifier({linear(512), relu(), linear(256), relu(), linear(10)}, {784}, 10);
   const Layout whole(*model, 2, limits::kMaxBlockBytes);
   REQUIRE(whole.blocks().size() == 3);
   for (const Block& block : whole.blocks()) REQUIRE(block.slices.size() == 2);
   REQUIRE(whole.block(BlockId(0)).shard == ShardId(0));
   REQUIRE(whole.block(BlockId(1)).shard == ShardId(1));
-  const Layout cut(*model, 2, 512 << 10);  // 1.6 MB of the first weight: four pieces of 128 rows
-  REQUIRE(cut.blocks().size() == 7);
-  for (std::uint32_t i = 0; i < 4; ++i) REQUIRE(cut.block(BlockId(i)).slices[0].rows == 128);
-  REQUIRE(cut.block(BlockId(3)).slices.size() == 2);  // the bias joins the last piece
+  const Layout split(*model, 2, 512 << 10);  // the first weight, 1.6 MB: four blocks of 128 rows
+  REQUIRE(split.blocks().size() == 7);
+  for (std::uint32_t i = 0; i < 4; ++i) REQUIRE(split.block(BlockId(i)).slices[0].rows == 128);
+  REQUIRE(split.block(BlockId(3)).slices.size() == 2);  // the bias joins the last block
 }
 
-TEST_CASE("a vector is never cut, however small blocks are", "[layout]") {
+TEST_CASE("a vector is never split, however small the blocks", "[layout]") {
   const auto model = classifier({linear(200), linear(3)}, {2}, 3);
   const Layout layout(*model, 1, 64);  // 16 floats
   std::vector<std::vector<std::int64_t>> rows(model->parameters().size());
@@ -142,9 +142,9 @@ TEST_CASE("a vector is never cut, however small blocks are", "[layout]") {
   REQUIRE(rows[3] == std::vector<std::int64_t>{3});
 }
 
-TEST_CASE("statistics are in blocks apart from what is trained, with their average", "[layout]") {
+TEST_CASE("statistics and trained parameters do not share blocks", "[layout]") {
   const auto model = classifier({plan::BatchNorm{.momentum = 0.25}, linear(3)}, {5}, 3);
-  // Small blocks, and blocks in which all four parameters of batch_norm would find room.
+  // Small blocks, and blocks with room for all four parameters of batch_norm.
   for (const std::size_t max_block_bytes : {std::size_t{64}, limits::kMaxBlockBytes}) {
     const Layout layout(*model, 2, max_block_bytes);
     std::vector<int> statistics;
@@ -169,14 +169,14 @@ TEST_CASE("the largest block is placed first, and the lower shard wins a tie", "
   REQUIRE(layout.blocks_of(ShardId(1)) == std::vector<BlockId>{BlockId(0), BlockId(1), BlockId(3)});
 }
 
-TEST_CASE("more shards than blocks leaves some shards without any", "[layout]") {
+TEST_CASE("with more shards than blocks, some shards have no block", "[layout]") {
   const auto model = classifier({linear(3)}, {4}, 3);
   const Layout layout(*model, 5, limits::kMaxBlockBytes);
   REQUIRE(layout.buckets(ShardId(0)).size() == 1);
   for (std::uint32_t s = 1; s < 5; ++s) REQUIRE(layout.buckets(ShardId(s)).empty());
 }
 
-TEST_CASE("slices follow a block to new memory", "[layout]") {
+TEST_CASE("set_block points the slices of a block at new memory", "[layout]") {
   const auto model = classifier({linear(3)}, {4}, 3);
   const Layout layout(*model, 1, limits::kMaxBlockBytes);
   Floats first(64), second(64);
@@ -189,7 +189,7 @@ TEST_CASE("slices follow a block to new memory", "[layout]") {
   REQUIRE(moved.views()[1][0].data == second.data() + 16);
 }
 
-TEST_CASE("padding between slices is zeroed and nothing else is", "[layout]") {
+TEST_CASE("zero_padding zeroes only the padding between slices", "[layout]") {
   const auto model = classifier({linear(3)}, {4}, 3);  // 12 floats, 4 of padding, 3 floats
   const Layout layout(*model, 1, limits::kMaxBlockBytes);
   Floats memory(19, 1.0f);

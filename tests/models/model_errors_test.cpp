@@ -9,14 +9,14 @@ constexpr auto kSoftmax = plan::Loss::softmax_cross_entropy;
 constexpr auto kSquares = plan::Loss::mean_squared_error;
 constexpr auto kSigmoid = plan::Loss::sigmoid_cross_entropy;
 
-/// Why these layers do not build on samples of shape `input`.
+/// The error of building these layers for samples of shape `input`.
 std::string refusal(const Layers& layers, const Shape& input) {
   return error_of(layers, kSoftmax, input, 10, 0);
 }
 
 }  // namespace
 
-TEST_CASE("a layer for images that gets none says so", "[model]") {
+TEST_CASE("a layer for images refuses other samples", "[model]") {
   CHECK(refusal({conv2d(8, 3)}, {784}) ==
         "model: layer 0 (conv2d) got samples of shape 784 and needs images, channels x height x "
         "width; put it before any flatten");
@@ -28,7 +28,7 @@ TEST_CASE("a layer for images that gets none says so", "[model]") {
         "x width; put it before any flatten");
 }
 
-TEST_CASE("a window that does not fit into its image is refused with the sizes", "[model]") {
+TEST_CASE("the error for a window larger than its image names the sizes", "[model]") {
   CHECK(refusal({conv2d(8, 3), conv2d(8, 5)}, {1, 6, 6}) ==
         "model: layer 1 (conv2d) got samples of shape 8x4x4 and needs images of at least 5x5; give "
         "it a smaller kernel or more padding");
@@ -41,9 +41,9 @@ TEST_CASE("a window that does not fit into its image is refused with the sizes",
   CHECK(refusal({conv2d(8, 9, {.padding = 2}), flatten(), linear(10)}, {1, 5, 5}).empty());
 }
 
-TEST_CASE("pooling of whole images needs square ones", "[model]") {
+TEST_CASE("pooling of whole images requires square images", "[model]") {
   CHECK(refusal({global_avg_pool()}, {3, 4, 5}) ==
-        "model: layer 0 (avg_pool2d) got samples of shape 3x4x5 and pools whole images only where "
+        "model: layer 0 (avg_pool2d) got samples of shape 3x4x5 and pools whole images only if "
         "they are square; give it a kernel");
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("groups that do not divide the channels are refused", "[model]") {
         "groups; choose groups that divide both channels and outputs");
 }
 
-TEST_CASE("layers for vectors that get images say so", "[model]") {
+TEST_CASE("layers for vectors refuse images", "[model]") {
   CHECK(refusal({conv2d(8, 3), linear(10)}, {1, 8, 8}) ==
         "model: layer 1 (linear) got samples of shape 8x6x6 and needs vectors; put a flatten layer "
         "before it");
@@ -67,7 +67,7 @@ TEST_CASE("layers for vectors that get images say so", "[model]") {
         "model: layer 0 (batch_norm) got samples of shape 5x4 and needs images or vectors");
 }
 
-TEST_CASE("a residual block whose ways end in different shapes is refused", "[model]") {
+TEST_CASE("a residual block whose branches end in different shapes is refused", "[model]") {
   const std::string advice =
       ", which cannot be added; make a shortcut of one conv2d with the body's outputs and stride";
   CHECK(refusal({conv2d(8, 3), residual({conv2d(16, 3, {.stride = 2, .padding = 1})})},
@@ -81,7 +81,7 @@ TEST_CASE("a residual block whose ways end in different shapes is refused", "[mo
             advice);
 }
 
-TEST_CASE("an error inside of residual blocks names the way to the layer", "[model]") {
+TEST_CASE("an error inside of residual blocks names the path to the layer", "[model]") {
   CHECK(refusal({linear(5), residual({linear(5), residual({}, {gelu(), max_pool(2)})})}, {5}) ==
         "model: layer 1.body.1.shortcut.1 (max_pool2d) got samples of shape 5 and needs images, "
         "channels x height x width; put it before any flatten");
@@ -93,7 +93,7 @@ TEST_CASE("an error inside of residual blocks names the way to the layer", "[mod
         "64");
 }
 
-TEST_CASE("layers of residual blocks have names that tell where they are", "[model]") {
+TEST_CASE("names of layers in residual blocks contain their path", "[model]") {
   const auto model = classifier(
       {linear(5), residual({linear(4), relu(), residual({linear(4)})}, {linear(4)}), linear(3)},
       {5}, 3);
@@ -120,24 +120,23 @@ TEST_CASE("layers of residual blocks have names that tell where they are", "[mod
 
 TEST_CASE("a loss that does not fit the data or the output is refused", "[model]") {
   CHECK(error_of({linear(4)}, kSigmoid, {5}, 10, 0) ==
-        "loss: sigmoid_cross_entropy needs data with numbers to predict, and these have classes; "
+        "loss: sigmoid_cross_entropy needs data with numeric targets, but this data has classes; "
         "use softmax_cross_entropy");
   CHECK(error_of({linear(2)}, kSigmoid, {5}, 2, 0) ==
-        "model: its output is 2, and the data have two classes, told by one number; end it with "
+        "model: its output is 2, but the data has two classes, which need one output; end it with "
         "linear, outputs = 1");
   CHECK(error_of({linear(2)}, kSigmoid, {5}, 0, 3) ==
-        "model: its output is 2, and the data's targets are 3; end it with linear, outputs = 3");
+        "model: its output is 2, but the data's targets are 3; end it with linear, outputs = 3");
   CHECK(error_of({conv2d(4, 3)}, kSoftmax, {1, 3, 3}, 4, 0) ==
-        "model: its output is 4x1x1, and the data have 4 classes; end it with linear, outputs = 4");
+        "model: its output is 4x1x1, but the data has 4 classes; end it with linear, outputs = 4");
   CHECK(error_of({conv2d(4, 3)}, kSquares, {1, 3, 3}, 0, 4) ==
-        "model: its output is 4x1x1, and the data's targets are 4; end it with linear, outputs = "
+        "model: its output is 4x1x1, but the data's targets are 4; end it with linear, outputs = "
         "4");
   CHECK(error_of({linear(1)}, kSigmoid, {5}, 2, 0).empty());
   CHECK(error_of({linear(3)}, kSigmoid, {5}, 0, 3).empty());
-  CHECK(
-      error_of({linear(2)}, kSquares, {3, 5}, 0, 6).empty());  // a sequence, told number by number
+  CHECK(error_of({linear(2)}, kSquares, {3, 5}, 0, 6).empty());  // a sequence, 2 targets per token
 }
 
-TEST_CASE("samples without numbers are refused", "[model]") {
+TEST_CASE("empty samples are refused", "[model]") {
   CHECK(refusal({flatten(), linear(10)}, {1, 0, 28}) == "data: samples of shape 1x0x28 are empty");
 }

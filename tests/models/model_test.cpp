@@ -48,20 +48,20 @@ TEST_CASE("parameters are named and ordered as in PyTorch's Sequential", "[model
   REQUIRE(model->layer_name(3) == "layer 3 (linear)");
 }
 
-TEST_CASE("a model that does not fit is refused with what to change", "[model]") {
+TEST_CASE("the error for layers that do not fit the data says what to change", "[model]") {
   REQUIRE(error_of({linear(10)}, kSoftmax, {1, 28, 28}, 10, 0) ==
           "model: layer 0 (linear) got samples of shape 1x28x28 and needs vectors; put a flatten "
           "layer before it");
   REQUIRE(error_of({linear(9)}, kSoftmax, {4}, 10, 0) ==
-          "model: its output is 9, and the data have 10 classes; end it with linear, outputs = "
+          "model: its output is 9, but the data has 10 classes; end it with linear, outputs = "
           "10");
   REQUIRE(error_of({linear(2)}, kSquares, {4}, 0, 1) ==
-          "model: its output is 2, and the data's targets are 1; end it with linear, outputs = 1");
+          "model: its output is 2, but the data's targets are 1; end it with linear, outputs = 1");
   REQUIRE(error_of({linear(2)}, kSquares, {4}, 2, 0) ==
-          "loss: mean_squared_error needs data with numbers to predict, and these have classes; "
+          "loss: mean_squared_error needs data with numeric targets, but this data has classes; "
           "use softmax_cross_entropy");
   REQUIRE(error_of({linear(1)}, kSoftmax, {4}, 0, 1) ==
-          "loss: softmax_cross_entropy needs data with classes, and these have numbers to predict; "
+          "loss: softmax_cross_entropy needs data with classes, but this data has numeric targets; "
           "use mean_squared_error");
   REQUIRE(error_of({linear(0)}, kSoftmax, {4}, 10, 0) ==
           "model: layer 0: linear: outputs is 0; give it at least 1, for example outputs = 10");
@@ -69,7 +69,7 @@ TEST_CASE("a model that does not fit is refused with what to change", "[model]")
           "model: it has no layers; add at least one, such as linear");
 }
 
-TEST_CASE("initial weights depend on seed and parameter alone, with the deviation asked for",
+TEST_CASE("initial weights depend only on seed and parameter, and have the specified deviation",
           "[model]") {
   const auto model = mlp();
   REQUIRE(initial(*model, 0, 7) == initial(*model, 0, 7));
@@ -84,7 +84,7 @@ TEST_CASE("initial weights depend on seed and parameter alone, with the deviatio
   REQUIRE(deviation(initial(*other, 4, 1)) == 0);
 }
 
-TEST_CASE("a model learns clusters that can be told apart, to the last sample", "[model]") {
+TEST_CASE("a model learns to classify every sample of separable clusters", "[model]") {
   kernels::use_one_compute_thread();
   const auto model = classifier({linear(16), relu(), linear(3)}, {2}, 3);
   Memory memory(model);
@@ -103,7 +103,7 @@ TEST_CASE("a model learns clusters that can be told apart, to the last sample", 
   REQUIRE(last.loss < 0.1 * first.loss);
 }
 
-TEST_CASE("a pass for evaluation gives what a pass for training gives", "[model]") {
+TEST_CASE("evaluation and training give the same outputs", "[model]") {
   kernels::use_one_compute_thread();
   const auto model = classifier({linear(8), relu(), linear(4)}, {6}, 4);
   Memory memory(model);
@@ -137,7 +137,7 @@ TEST_CASE("backward out of order, twice, or without forward is refused", "[model
   REQUIRE_THROWS_AS(pass.forward(RandomBatch(*model, 3, 1).batch, memory.weights()), CheckFailed);
 }
 
-TEST_CASE("a label that is no class of the model is refused", "[model]") {
+TEST_CASE("a label outside of the model's classes is refused", "[model]") {
   const auto model = classifier({linear(3)}, {2}, 3);
   Memory memory(model);
   memory.initialize(1);
@@ -167,7 +167,8 @@ TEST_CASE("the first layer whose output is not finite is named", "[model]") {
   REQUIRE(first_bad(5, std::numeric_limits<float>::infinity()) == 4);
 }
 
-TEST_CASE("a loss that overflows while every layer is finite is named as the loss", "[model]") {
+TEST_CASE("an overflow of the loss after finite layers is reported as that of the loss",
+          "[model]") {
   const auto model = regressor({linear(1, plan::Init::zeros)}, {1}, 1);
   Memory memory(model);
   memory.initialize(1);

@@ -17,7 +17,7 @@ PackCache::Key key(int parameter, std::uint64_t form, std::size_t bytes = 8) {
   return {parameter, {.id = form, .bytes = bytes}, {}};
 }
 
-/// Asks `cache`; what is packed begins with `mark`.
+/// Returns the first byte of the packed weights. If the cache packs them now, it is `mark`.
 std::byte get(PackCache& cache, const PackCache::Key& key, std::uint64_t version, int mark) {
   const auto on = make_cpu_executor();
   return cache.get(key, version, *on, [&](std::byte* out) { *out = std::byte(mark); }).data()[0];
@@ -25,7 +25,7 @@ std::byte get(PackCache& cache, const PackCache::Key& key, std::uint64_t version
 
 }  // namespace
 
-TEST_CASE("many threads that want the same version get one pack between them", "[pack_cache]") {
+TEST_CASE("concurrent requests for one version pack it once", "[pack_cache]") {
   constexpr int kThreads = 8;
   constexpr std::uint64_t kVersions = 20;
   PackCache cache(kVersions);
@@ -40,10 +40,10 @@ TEST_CASE("many threads that want the same version get one pack between them", "
         together.arrive_and_wait();
         mine.push_back(cache.get(key(0, 1), version, *on, [&](std::byte* out) {
           ++packs;
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the others ask meanwhile
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));  // lets other threads request
           *out = std::byte(version);
         }));
-        // A pack that was still under way would be seen here.
+        // Fails if get() returns before packing has finished.
         LW_CHECK(mine.back().data()[0] == std::byte(version), version);
       }
     });
@@ -55,18 +55,18 @@ TEST_CASE("many threads that want the same version get one pack between them", "
       CHECK(mine[version].same_as(got[0][version]));
 }
 
-TEST_CASE("only so many versions are kept, the latest", "[pack_cache]") {
+TEST_CASE("only the latest versions are kept", "[pack_cache]") {
   PackCache cache(2);
   for (int version = 1; version <= 3; ++version) get(cache, key(0, 1), version, version);
   CHECK(cache.packed() == 3);
   CHECK(get(cache, key(0, 1), 3, 9) == std::byte(3));
   CHECK(get(cache, key(0, 1), 2, 9) == std::byte(2));
   CHECK(cache.packed() == 3);
-  CHECK(get(cache, key(0, 1), 1, 9) == std::byte(9));  // was dropped, and is packed again
+  CHECK(get(cache, key(0, 1), 1, 9) == std::byte(9));  // dropped, so it is packed again
   CHECK(cache.packed() == 4);
 }
 
-TEST_CASE("a version that was dropped stays with those who use it", "[pack_cache]") {
+TEST_CASE("a dropped version stays valid for its users", "[pack_cache]") {
   PackCache cache(1);
   const auto on = make_cpu_executor();
   const Blob held = cache.get(key(0, 1), 1, *on, [](std::byte* out) { *out = std::byte(1); });
@@ -76,7 +76,7 @@ TEST_CASE("a version that was dropped stays with those who use it", "[pack_cache
   CHECK(held.data()[0] == std::byte(1));
 }
 
-TEST_CASE("parameters and forms are packed apart", "[pack_cache]") {
+TEST_CASE("each parameter and each form is packed separately", "[pack_cache]") {
   PackCache cache(1);
   const std::vector<PackCache::Key> keys = {key(0, 1), key(1, 1), key(0, 2), key(0, 1, 16)};
   for (std::size_t i = 0; i < keys.size(); ++i)
@@ -85,13 +85,13 @@ TEST_CASE("parameters and forms are packed apart", "[pack_cache]") {
   CHECK(cache.packed() == keys.size());
 }
 
-TEST_CASE("a packed blob is as large as its form", "[pack_cache]") {
+TEST_CASE("a packed blob has the size of its form", "[pack_cache]") {
   PackCache cache(1);
   const auto on = make_cpu_executor();
   CHECK(cache.get(key(0, 1, 1234), 1, *on, [](std::byte*) {}).size() == 1234);
 }
 
-TEST_CASE("when packing fails the next who asks packs", "[pack_cache]") {
+TEST_CASE("after a failure the next request packs", "[pack_cache]") {
   PackCache cache(1);
   const auto on = make_cpu_executor();
   const auto fails = [](std::byte*) { throw std::runtime_error("no"); };

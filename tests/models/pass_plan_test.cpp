@@ -12,7 +12,7 @@ namespace {
 constexpr int kNone = PassPlan::kNone;
 constexpr int kModels = 3000;
 
-/// y = x, with the flags that a layer has by default: not in place, and backward wants x and y.
+/// y = x, with the default flags of a layer: not in place, and backward reads x and y.
 class Plain final : public Layer {
  public:
   std::string_view kind() const override { return "plain"; }
@@ -25,13 +25,12 @@ Expected<std::unique_ptr<Layer>> make_plain(const std::string&) {
   return std::unique_ptr<Layer>(std::make_unique<Plain>());
 }
 
-/// Random layers for vectors: every combination of flags, residual blocks in each other, empty
-/// ways.
+/// Random layers for vectors: every combination of flags, nested residual blocks, empty branches.
 class RandomLayers {
  public:
   explicit RandomLayers(std::uint64_t seed) : rng_(seed) {}
 
-  /// Changes `width` to that of the output.
+  /// Sets `width` to the width of the output.
   Layers chain(std::uint64_t count, std::uint32_t& width, int depth) {
     Layers layers;
     for (std::uint64_t i = 0; i < count; ++i) layers.push_back(layer(width, depth));
@@ -84,12 +83,12 @@ std::shared_ptr<const Model> random_model(std::uint64_t seed) {
   return regressor(layers, input, width);
 }
 
-/// Plays a plan with names for numbers. A buffer of outputs holds the layer that wrote it; a buffer
-/// of gradients holds a sum of terms, each the loss's gradient or what a layer's backward made.
+/// Executes a plan symbolically. An output buffer holds the number of the layer that wrote it. A
+/// gradient buffer holds a sum of terms: the loss's gradient and the results of layers' backwards.
 /// LW_CHECK fails if a read does not find the expected tensor.
-class Player {
+class SymbolicPass {
  public:
-  Player(const Model& model, bool training)
+  SymbolicPass(const Model& model, bool training)
       : model_(model),
         plan_(model, training),
         training_(training),
@@ -114,7 +113,7 @@ class Player {
       LW_CHECK(y != kNone && room(plan_.output_floats, y) >= floats(i), i, y);
       LW_CHECK(y != x || model_.layer(i).in_place(), i, y);
       outputs_[static_cast<std::size_t>(y)] = i;
-      // A pass has written y by now, unless it is x, when it reads the other summand.
+      // A pass copies x to y, if they differ, before it adds the other input.
       if (model_.is_sum(i)) expect_output(model_.other_input_of(i), i);
     }
     expect_output(model_.layers() - 1, model_.layers());
@@ -124,7 +123,7 @@ class Player {
     const int last = model_.layers() - 1;
     write(plan_.output_gradient, {floats(last), {{kLoss, 1}}});
     for (int layer = last; layer >= 0; --layer)
-      for (const auto& op : plan_.backward[static_cast<std::size_t>(layer)]) play(layer, op);
+      for (const auto& op : plan_.backward[static_cast<std::size_t>(layer)]) execute(layer, op);
     for (int i = 0; i <= last; ++i)
       LW_CHECK(passed_[static_cast<std::size_t>(i)] == (trains(i) && !passes_on(i) ? 1 : 0), i,
                model_.layer_name(i), passed_[static_cast<std::size_t>(i)]);
@@ -132,16 +131,16 @@ class Player {
 
  private:
   static constexpr int kLoss = -1;
-  /// How often each term is in it: by the layer whose backward made it.
+  /// The count of each term, by the layer whose backward computed it.
   using Terms = std::map<int, std::uint64_t>;
   struct Gradient {
     std::int64_t floats = 0;
     Terms terms;
   };
 
-  void play(int layer, const PassPlan::Op& op) {
+  void execute(int layer, const PassPlan::Op& op) {
     const Gradient from = read(op.from);
-    if (op.kind == PassPlan::Op::Kind::layer) return play_layer(layer, op, from);
+    if (op.kind == PassPlan::Op::Kind::layer) return backward_layer(layer, op, from);
     LW_CHECK(op.to != op.from && op.floats == from.floats, layer, op.to, op.floats);
     if (op.kind == PassPlan::Op::Kind::copy) return write(op.to, from);
     Gradient sum = read(op.to);
@@ -150,7 +149,7 @@ class Player {
     write(op.to, sum);
   }
 
-  void play_layer(int layer, const PassPlan::Op& op, const Gradient& dy) {
+  void backward_layer(int layer, const PassPlan::Op& op, const Gradient& dy) {
     const Layer& of = model_.layer(layer);
     LW_CHECK(!passes_on(layer) && trains(layer), layer);
     LW_CHECK(dy.floats == floats(layer), layer, dy.floats);
@@ -164,8 +163,8 @@ class Player {
     if (op.to != kNone) write(op.to, {floats(input), {{layer, 1}}});
   }
 
-  /// The terms of each output's gradient: a term from each layer that reads it, and through
-  /// a sum or a view all that reaches it.
+  /// The terms of each output's gradient: one per layer that reads the output. Sums and views pass
+  /// all terms of their own gradient on.
   void find_full_gradients() {
     full_.resize(static_cast<std::size_t>(model_.layers()));
     full_.back()[kLoss] = 1;
@@ -218,7 +217,7 @@ class Player {
   bool training_;
   std::vector<bool> trains_;  // per layer: something at or before it is trained
   std::vector<Terms> full_;   // per layer: the gradient of its output
-  std::vector<int> outputs_;  // per buffer: whose output it holds
+  std::vector<int> outputs_;  // per buffer: the layer whose output it holds
   std::vector<Gradient> gradients_;
   std::vector<int> passed_;  // per layer: how often backward went through it
 };
@@ -233,18 +232,18 @@ TEST_CASE("in evaluation no output is overwritten before its last reader", "[pas
   for (std::uint64_t seed = 0; seed < kModels; ++seed) {
     CAPTURE(seed);
     const auto model = random_model(seed);
-    REQUIRE_NOTHROW(Player(*model, false).forward());
+    REQUIRE_NOTHROW(SymbolicPass(*model, false).forward());
   }
 }
 
-TEST_CASE("in training every read of forward and backward finds what the reader expects",
+TEST_CASE("in training every read of forward and backward finds the expected tensor",
           "[pass_plan]") {
   for (std::uint64_t seed = 0; seed < kModels; ++seed) {
     CAPTURE(seed);
     const auto model = random_model(seed);
-    Player player(*model, true);
-    REQUIRE_NOTHROW(player.forward());
-    REQUIRE_NOTHROW(player.backward());
+    SymbolicPass pass(*model, true);
+    REQUIRE_NOTHROW(pass.forward());
+    REQUIRE_NOTHROW(pass.backward());
   }
 }
 
@@ -255,17 +254,17 @@ TEST_CASE("in training an in-place layer overwrites an output that no backward r
   CHECK(plan_of({linear(4), dropout(), relu()}, true).output == Buffers{0, 0, 0});
   CHECK(plan_of({linear(4), relu(), dropout()}, true).output == Buffers{0, 0, 1});
   CHECK(plan_of({linear(4), gelu(), relu()}, true).output == Buffers{0, 1, 1});
-  CHECK(plan_of({relu(), relu()}, true).output == Buffers{0, 1});  // the first leaves the batch
+  CHECK(plan_of({relu(), relu()}, true).output == Buffers{0, 1});  // the batch is not overwritten
 }
 
 TEST_CASE("an output with two readers is kept until both have read it", "[pass_plan]") {
   using Buffers = std::vector<int>;
   const Layers layers = {linear(4), residual({relu(), linear(4), tanh_layer()}), relu()};
-  CHECK(plan_of(layers, true).output == Buffers{0, 1, 2, 2, 3, 3});  // tanh's backward wants its y
+  CHECK(plan_of(layers, true).output == Buffers{0, 1, 2, 2, 3, 3});  // tanh's backward reads its y
   CHECK(plan_of(layers, false).output == Buffers{0, 1, 2, 2, 2, 2});
 }
 
-TEST_CASE("an evaluation of a deep chain takes two buffers, and one more for each open block",
+TEST_CASE("evaluation of a deep chain needs two buffers, and one more per open residual block",
           "[pass_plan]") {
   Layers chain, blocks;
   for (int i = 0; i < 30; ++i) {
@@ -279,12 +278,12 @@ TEST_CASE("an evaluation of a deep chain takes two buffers, and one more for eac
   CHECK(plan_of(chain, true).output_floats.size() == 60);
 }
 
-TEST_CASE("gradients of a deep chain take two buffers, as large as the largest output",
+TEST_CASE("gradients of a deep chain need two buffers, as large as the largest outputs",
           "[pass_plan]") {
   Layers chain;
   for (const std::uint32_t width : {9, 7, 8, 5, 6, 4}) chain.push_back(linear(width));
   const PassPlan plan = plan_of(chain, true);
-  CHECK(plan.gradient_floats == std::vector<std::int64_t>{7, 9});  // those of every other output
+  CHECK(plan.gradient_floats == std::vector<std::int64_t>{7, 9});  // alternating outputs
   CHECK(plan_of(chain, false).gradient_floats.empty());
 }
 

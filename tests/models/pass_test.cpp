@@ -11,7 +11,7 @@ Floats outputs_of(const Pass& pass, std::int64_t batch) {
   return {pass.outputs(), pass.outputs() + batch * pass.model().output().count()};
 }
 
-/// A model whose convolutions pack their weights: the first only for forward, the second also for
+/// A model with packed weights: the first convolution packs them for forward, the second also for
 /// its input's gradient.
 std::shared_ptr<const Model> convolutions() {
   return classifier({conv2d(8, 3), relu(), conv2d(8, 3), flatten(), linear(3)}, {4, 8, 8}, 3);
@@ -39,7 +39,7 @@ std::vector<Floats> results(Pass& pass, Weights& weights, const RandomBatch& dat
 
 }  // namespace
 
-TEST_CASE("evaluation gives what training gives, without dropout and batch_norm", "[pass]") {
+TEST_CASE("without dropout and batch_norm, evaluation gives the results of training", "[pass]") {
   kernels::use_one_compute_thread();
   const std::vector<std::pair<Layers, Shape>> models = {
       {{linear(6), relu(), linear(6), gelu(), linear(6), tanh_layer(), sigmoid_layer()}, {5}},
@@ -65,7 +65,7 @@ TEST_CASE("evaluation gives what training gives, without dropout and batch_norm"
   }
 }
 
-TEST_CASE("evaluation of tokens gives what training gives", "[pass]") {
+TEST_CASE("evaluation of tokens gives the results of training", "[pass]") {
   kernels::use_one_compute_thread();
   const auto model = classifier({embedding(9, 4), layer_norm(), flatten(), linear(3)}, {6}, 3);
   Weights weights(model, 1);
@@ -77,7 +77,7 @@ TEST_CASE("evaluation of tokens gives what training gives", "[pass]") {
   CHECK(evaluation.forward(data.batch, weights.memory.weights()).loss == loss);
 }
 
-TEST_CASE("dropout is off in evaluation, and in training depends on the samples' keys", "[pass]") {
+TEST_CASE("dropout is off in evaluation, and depends on sample keys in training", "[pass]") {
   kernels::use_one_compute_thread();
   const auto with = classifier({linear(30), dropout(0.5), linear(3)}, {5}, 3);
   const auto plain = classifier({linear(30), linear(3)}, {5}, 3);
@@ -103,7 +103,7 @@ TEST_CASE("dropout is off in evaluation, and in training depends on the samples'
 
 TEST_CASE("two dropout layers of a model have different masks", "[pass]") {
   kernels::use_one_compute_thread();
-  // With equal masks, half of the values would stay.
+  // With equal masks, half of the values would be zero.
   const auto model = regressor({dropout(0.5), dropout(0.5)}, {4000}, 4000);
   Memory memory(model);
   const RandomBatch data(*model, 1, 1);
@@ -111,11 +111,11 @@ TEST_CASE("two dropout layers of a model have different masks", "[pass]") {
   pass.forward(data.batch, memory.weights());
   const Floats y = outputs_of(pass, 1);
   const auto zeros = std::count(y.begin(), y.end(), 0.0f);
-  CHECK(zeros > 2850);  // 3000 are expected, give or take 27
+  CHECK(zeros > 2850);  // 3000 are expected, with a deviation of 27
   CHECK(zeros < 3150);
 }
 
-TEST_CASE("two passes on one cache pack the weights of a version once", "[pass]") {
+TEST_CASE("two passes that share a cache pack the weights of a version once", "[pass]") {
   kernels::use_one_compute_thread();
   const auto model = convolutions();
   Weights weights(model, 1);
@@ -139,7 +139,7 @@ TEST_CASE("a cache never serves the weights of another version", "[pass]") {
   const auto cache = std::make_shared<PackCache>(2);
   Pass one(model, 4, true, {.on = nullptr, .packed = cache, .profile = nullptr});
   Pass other(model, 4, true, {.on = nullptr, .packed = cache, .profile = nullptr});
-  for (const std::uint64_t seed : {1, 2, 1, 3, 4, 2, 1, 4}) {  // versions come back, dropped or not
+  for (const std::uint64_t seed : {1, 2, 1, 3, 4, 2, 1, 4}) {  // some recur after they were dropped
     CAPTURE(seed);
     Weights weights(model, seed);
     Pass fresh(model, 4, true);
@@ -170,7 +170,7 @@ TEST_CASE("backward uses the weights of its forward while other passes use newer
     CHECK(weights.memory.gradient(p) == expected[p + 1]);
 }
 
-TEST_CASE("without versions weights are packed again each time, also with a shared cache",
+TEST_CASE("without versions weights are packed for each forward, even with a shared cache",
           "[pass]") {
   kernels::use_one_compute_thread();
   const auto model = convolutions();
@@ -184,7 +184,7 @@ TEST_CASE("without versions weights are packed again each time, also with a shar
     Pass fresh(model, 4, true);
     CHECK((results(one, weights, data, {}) == results(fresh, weights, data, {})));
     CHECK((results(other, newer, data, {}) == results(fresh, newer, data, {})));
-    weights.versions.assign(weights.versions.size(), 1);  // as a run numbers its first
+    weights.versions.assign(weights.versions.size(), 1);  // the first version of a run
     if (seed == 1)
       CHECK((results(one, weights, data, weights.versions) == results(fresh, weights, data, {})));
   }

@@ -25,7 +25,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a chain may be cut behind every layer") {
+TEST_CASE("a chain can be split after every layer") {
   const auto model = classifier(mlp({8}, 3), {2, 3}, 3);
   const auto pieces = pieces_of_batch(*model);
   CHECK(names_of(pieces) == Names{"0 flatten", "1 linear", "2 relu", "3 linear"});
@@ -33,7 +33,7 @@ TEST_CASE("a chain may be cut behind every layer") {
   CHECK_FALSE(can_split_before(*model, model->layers()));
 }
 
-TEST_CASE("a residual block is one piece, since two tensors cross its inside") {
+TEST_CASE("a residual block is one piece, because two tensors cross its inside") {
   const auto model = classifier({conv2d(4, 3, {.padding = 1}), residual_block(4, 1), relu(),
                                  residual_block(8, 2), flatten(), linear(3)},
                                 {1, 6, 6}, 3);
@@ -48,13 +48,13 @@ TEST_CASE("a residual block is one piece, since two tensors cross its inside") {
   CHECK(next == model->layers());
 }
 
-TEST_CASE("a block that begins with the batch is not cut either, and one inside another is none") {
+TEST_CASE("a residual block that reads the batch, and a nested block, are not split") {
   const auto model =
       classifier({residual({linear(6), residual({linear(6), relu()}), relu()}), linear(3)}, {6}, 3);
   CHECK(names_of(pieces_of_batch(*model)) == Names{"0 residual", "1 linear"});
 }
 
-TEST_CASE("pieces know what they keep and what crosses behind them") {
+TEST_CASE("pieces report the memory of their activations, gradients and weights") {
   const auto model = classifier({linear(5), relu(), batch_norm(), linear(3)}, {7}, 3);
   const std::int64_t batch = 4;
   const auto pieces = pieces_of_batch(*model, batch);
@@ -65,7 +65,7 @@ TEST_CASE("pieces know what they keep and what crosses behind them") {
   CHECK(pieces[0].gradient_bytes == batch * 5 * 4);
   CHECK(pieces[0].first_bytes == 0);
   CHECK(pieces[1].gradient_bytes == 0);
-  CHECK(pieces[1].first_bytes == batch * 5 * 4);  // it overwrites what linear has given
+  CHECK(pieces[1].first_bytes == batch * 5 * 4);  // otherwise it overwrites the output of linear
   CHECK(pieces[2].weight_bytes == 2 * 5 * 4);
   CHECK(pieces[2].statistic_bytes == 2 * 5 * 4);
   CHECK(pieces[2].kept_bytes ==
@@ -74,7 +74,7 @@ TEST_CASE("pieces know what they keep and what crosses behind them") {
   CHECK(pieces[3].weight_bytes == (5 * 3 + 3) * 4);
 }
 
-TEST_CASE("pieces together have all parameters of the model, and all memory of a pass") {
+TEST_CASE("the pieces together have all parameters of the model and all memory of a pass") {
   const auto model = classifier(small_resnet(10), {1, 28, 28}, 10);
   const std::int64_t batch = 2;
   std::int64_t trained = 0, kept = 0, expected = 0;
@@ -90,7 +90,7 @@ TEST_CASE("pieces together have all parameters of the model, and all memory of a
   CHECK(kept == expected);
 }
 
-TEST_CASE("gradients are wanted behind the first parameter") {
+TEST_CASE("gradients are needed from the first layer with parameters") {
   const auto model = classifier({relu(), flatten(), linear(4), relu(), linear(3)}, {2, 3}, 3);
   CHECK(wanted_gradients(*model) == std::vector<bool>{false, false, true, true, true});
 }

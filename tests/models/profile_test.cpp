@@ -7,7 +7,7 @@
 using namespace leeway;
 using namespace leeway::test;
 
-TEST_CASE("rows come in the order in which they were first added, with their sums", "[profile]") {
+TEST_CASE("rows are sums in the order in which they were first added", "[profile]") {
   Profile profile;
   profile.add("b", "forward", 0.5, 10, 3);
   profile.add("a", "forward", 1, 20, 0);
@@ -28,7 +28,7 @@ TEST_CASE("rows come in the order in which they were first added, with their sum
   CHECK(rows[2].flops == 40);
 }
 
-TEST_CASE("threads that add at once lose nothing", "[profile]") {
+TEST_CASE("concurrent additions are all counted", "[profile]") {
   Profile profile;
   {
     std::vector<std::jthread> threads;
@@ -46,7 +46,7 @@ TEST_CASE("threads that add at once lose nothing", "[profile]") {
   }
 }
 
-TEST_CASE("a timer counts what runs between its begin and its end", "[profile]") {
+TEST_CASE("a timer measures the time from its construction to end()", "[profile]") {
   Profile profile;
   const auto on = make_cpu_executor();
   Profile::Timer timer(&profile, *on);
@@ -56,12 +56,12 @@ TEST_CASE("a timer counts what runs between its begin and its end", "[profile]")
   CHECK(profile.rows()[0].seconds >= 0.003);
   CHECK(profile.rows()[0].flops == 7);
   CHECK(profile.rows()[0].bytes == 8);
-  Profile::Timer nobody(nullptr, *on);
-  nobody.end("layer", "forward", 7, 8);
+  Profile::Timer without_profile(nullptr, *on);
+  without_profile.end("layer", "forward", 7, 8);
   CHECK(profile.rows()[0].calls == 1);
 }
 
-TEST_CASE("a pass tells its profile of each layer, forward and backward, and of the loss",
+TEST_CASE("a pass records forward and backward of each layer, and the loss, in its profile",
           "[profile]") {
   kernels::use_one_compute_thread();
   const auto model = classifier(
@@ -82,7 +82,7 @@ TEST_CASE("a pass tells its profile of each layer, forward and backward, and of 
     CHECK(row.calls == 3);
     CHECK(row.seconds >= 0);
   }
-  // A view takes no time, a sum has no backward of its own, and nobody wants one of the first gelu.
+  // A view takes no time, a sum has no backward, and no trained layer precedes the first gelu.
   CHECK(rows == Rows{{"layer 0 (gelu)", "forward"},
                      {"layer 2 (linear)", "forward"},
                      {"layer 3.body.0 (linear)", "forward"},
@@ -96,6 +96,6 @@ TEST_CASE("a pass tells its profile of each layer, forward and backward, and of 
                      {"layer 2 (linear)", "backward"}});
   const auto flops = [&](std::size_t row) { return profile->rows()[row].flops; };
   CHECK(flops(1) == 3 * 4 * 2 * 4 * 5);
-  CHECK(flops(9) == 2 * 3 * 4 * 2 * 5 * 5);  // the weights' gradients and the input's
-  CHECK(flops(10) == 3 * 4 * 2 * 4 * 5);     // the weights' alone
+  CHECK(flops(9) == 2 * 3 * 4 * 2 * 5 * 5);  // gradients of weights and input
+  CHECK(flops(10) == 3 * 4 * 2 * 4 * 5);     // gradients of only the weights
 }

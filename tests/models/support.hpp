@@ -1,6 +1,6 @@
 #pragma once
-// What model tests share: models in a line, their parameters in memory, batches, and gradients by
-// differences.
+// Shared by model tests: builders of models, their parameters in memory, random batches, and
+// gradients by finite differences.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -36,14 +36,14 @@ inline std::shared_ptr<const Model> regressor(const Layers& layers, const Shape&
   return built(layers, plan::Loss::mean_squared_error, input, 0, targets);
 }
 
-/// Why a model cannot be built; empty if it can.
+/// The error of building a model; empty on success.
 inline std::string error_of(const Layers& layers, plan::Loss loss, const Shape& input, int classes,
                             std::int64_t targets) {
   const auto model = Model::build(layers, loss, input, classes, targets);
   return model ? "" : model.error().text;
 }
 
-/// One model's weights and gradients in the blocks of a layout.
+/// A model's weights and gradients, in the blocks of a layout.
 class Memory {
  public:
   explicit Memory(std::shared_ptr<const Model> model, std::size_t max_block_bytes = 4 << 20)
@@ -115,9 +115,9 @@ struct RandomBatch {
         values.push_back(static_cast<float>(low + (1 - low) * rng.uniform()));
     };
     const std::int64_t outputs = model.output().count();
-    const bool shares = model.loss() == plan::Loss::sigmoid_cross_entropy;
+    const bool probabilities = model.loss() == plan::Loss::sigmoid_cross_entropy;
     fill(x, size * model.input().count(), -1);
-    fill(targets, size * outputs, shares ? 0 : -1);
+    fill(targets, size * outputs, probabilities ? 0 : -1);
     for (std::int64_t b = 0; b < size; ++b) {
       const auto classes = static_cast<std::uint64_t>(std::max<std::int64_t>(outputs, 2));
       labels.push_back(static_cast<std::int32_t>(rng.below(classes)));
@@ -143,7 +143,8 @@ inline void run_backward(Pass& pass, const Memory& memory) {
     pass.backward(layer, memory.weights(), memory.gradients());
 }
 
-/// One step of gradient descent on `batch`; the loss before it. Statistics stay as they are.
+/// One step of gradient descent on `batch`. Returns the loss before the step. Statistics stay
+/// unchanged.
 inline double descend(Pass& pass, Memory& memory, const Batch& batch, float rate) {
   const double loss = pass.forward(batch, memory.weights()).loss;
   run_backward(pass, memory);
@@ -158,8 +159,8 @@ inline double descend(Pass& pass, Memory& memory, const Batch& batch, float rate
   return loss;
 }
 
-/// Compares the gradient of every trained parameter with central differences of the loss: the worst
-/// error, as a share of the largest slope of its parameter or of 0.1, whichever is more.
+/// Compares the gradient of every trained parameter with central differences of the loss. Returns
+/// the worst error, relative to the largest slope of its parameter or to 0.1 if that is larger.
 inline double worst_gradient_error(const std::shared_ptr<const Model>& model, const Batch& batch,
                                    std::uint64_t seed) {
   kernels::use_one_compute_thread();

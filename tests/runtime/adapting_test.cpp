@@ -1,4 +1,4 @@
-// What moves while a run goes on - the staleness bound, the sizes of batches - in virtual time.
+// Settings that adapt during a run, in virtual time: the staleness bound and the batch sizes.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@
 namespace leeway::test {
 namespace {
 
-/// Steps of about a millisecond on each of four nodes, over a network that costs a tenth of that.
+/// Steps of about a millisecond on four nodes; the network takes a tenth of that.
 Plan plan_of(plan::Consistency policy) {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{64'000, 20, plan::Clusters{10, 64, 3}};
@@ -34,7 +34,7 @@ const plan::Straggler kSlowWorker{.worker = 3, .kind = plan::ConstantFactor{4}};
 
 }  // namespace
 
-TEST_CASE("with stragglers that come and go, adaptive is nearly as fast as its largest bound") {
+TEST_CASE("with temporary stragglers, adaptive is nearly as fast as its largest bound") {
   for (const auto& straggler : {kTails, kPauses}) {
     const auto time_of = [&](plan::Consistency policy) {
       Plan plan = plan_of(policy);
@@ -46,7 +46,7 @@ TEST_CASE("with stragglers that come and go, adaptive is nearly as fast as its l
   }
 }
 
-TEST_CASE("without stragglers, adaptive stays at its least bound") {
+TEST_CASE("without stragglers, adaptive stays at its smallest bound") {
   Plan plan = plan_of(adaptive(1, 8));
   const auto result = simulated(plan);
   CHECK(result.totals.last.staleness == 1);
@@ -54,7 +54,7 @@ TEST_CASE("without stragglers, adaptive stays at its least bound") {
   CHECK(result.staleness_bound == 8);
 }
 
-TEST_CASE("a bound that has risen for a slow spell falls again when it is over") {
+TEST_CASE("a bound that rose in a slow period falls after it") {
   Plan plan = plan_of(adaptive(1, 8));
   plan.stragglers = {{.worker = 3, .kind = plan::Sharing{4, 200, 600}}};
   const auto result = simulated(plan);
@@ -69,7 +69,7 @@ TEST_CASE("a bound that has risen for a slow spell falls again when it is over")
   CHECK(fell);
 }
 
-TEST_CASE("with a worker that is always slow, balance by speed does what no bound does") {
+TEST_CASE("with a worker that is always slow, balance by speed is faster than any bound") {
   const auto time_of = [](plan::Consistency policy, plan::Balance balance) {
     Plan plan = plan_of(policy);
     plan.balance = balance;

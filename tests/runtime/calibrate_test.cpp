@@ -18,11 +18,11 @@ Plan small_plan() {
 
 }  // namespace
 
-TEST_CASE("a machine is measured, and the world that it is can be simulated") {
+TEST_CASE("calibrate writes the world of the machine, and the world can be simulated") {
   const auto path = std::filesystem::temp_directory_path() / "leeway-calibrate-test.toml";
   Plan plan = small_plan();
   plan.workers = 2;
-  plan.stragglers = {slow(1, 50)};  // is none of the machine
+  plan.stragglers = {slow(1, 50)};  // must not affect the measurement
   REQUIRE(calibrate(plan, path.string()) == 0);
   const auto world = world_from_file(path.string());
   REQUIRE(world);
@@ -36,7 +36,7 @@ TEST_CASE("a machine is measured, and the world that it is can be simulated") {
   CHECK(result.samples_trained == 300);
 }
 
-TEST_CASE("what cannot be measured is refused, with what would be right") {
+TEST_CASE("devices and files that calibrate does not support are refused") {
   using Catch::Matchers::Contains;
   Plan plan = small_plan();
   const auto data = load_data(plan.data, 1);

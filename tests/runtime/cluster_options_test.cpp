@@ -22,7 +22,7 @@ CommandLine parsed(std::vector<std::string> flags) {
   return parse(scenario, static_cast<int>(argv.size()), argv.data());
 }
 
-/// An environment variable, as long as it lives.
+/// Sets an environment variable while it lives.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {
@@ -36,7 +36,7 @@ class Variable {
 
 }  // namespace
 
-TEST_CASE("nodes are named once, and without TLS are of this machine") {
+TEST_CASE("nodes must be listed once, and without TLS have loopback addresses") {
   const auto problem = [](Names nodes, const std::string& tls) {
     ClusterOptions options;
     options.nodes = std::move(nodes);
@@ -66,13 +66,13 @@ TEST_CASE("nodes are read from a list and from a file with comments") {
   CHECK(*nodes_from_file(folder / "hosts") == Names{"a:1", "b:2"});
   std::ofstream(folder / "wrong") << "a:1\nb\n";
   CHECK_THAT(nodes_from_file(folder / "wrong").error().text, Contains("wrong:2: \"b\""));
-  std::ofstream(folder / "none") << "# nobody\n";
-  CHECK_THAT(nodes_from_file(folder / "none").error().text, Contains("names no node"));
+  std::ofstream(folder / "none") << "# no nodes\n";
+  CHECK_THAT(nodes_from_file(folder / "none").error().text, Contains("contains no nodes"));
   CHECK_THAT(nodes_from_file(folder / "missing").error().text, Contains("cannot be read"));
   CHECK_THAT(nodes_from_file(folder / "").error().text, Contains("is a folder; give a file"));
 }
 
-TEST_CASE("silence, port and transport are read, or refused with what would be right") {
+TEST_CASE("silence, port and transport are read, or refused with the allowed values") {
   CHECK(*parse_silence("500ms") == milliseconds(500));
   CHECK(*parse_silence("2s") == seconds(2));
   for (const char* wrong : {"", "2", "1ms", "2h", "700s", "-1s", "2s "})
@@ -84,7 +84,7 @@ TEST_CASE("silence, port and transport are read, or refused with what would be r
   CHECK_THAT(parse_transport("udp").error().text, Contains("auto, tcp or shm"));
 }
 
-TEST_CASE("flags of a cluster go into the options of a run") {
+TEST_CASE("cluster flags set the options of a run") {
   const auto line = parsed({"--nodes", "a:1,b:2", "--place", "shard0=1", "--silence", "1s",
                             "--port", "77", "--transport", "tcp", "--tls", "keys"});
   REQUIRE_FALSE(line.exit_code);
@@ -96,20 +96,20 @@ TEST_CASE("flags of a cluster go into the options of a run") {
   CHECK(cluster.transport == Transport::tcp);
   CHECK(cluster.tls == "keys");
   CHECK(parsed({}).options.cluster->nodes.empty());
-  // Nodes are needed, and named once.
+  // Cluster flags require --nodes, a valid port, and not both --nodes and --hosts.
   CHECK(parsed({"--place", "shard0=1"}).exit_code == 2);
   CHECK(parsed({"--nodes", "a:1", "--port", "99999"}).exit_code == 2);
   CHECK(parsed({"--nodes", "a:1", "--hosts", "file"}).exit_code == 2);
 }
 
-TEST_CASE("LEEWAY_NODES names the nodes unless a flag does, and a simulation does not look at it") {
+TEST_CASE("LEEWAY_NODES names the nodes, unless a flag does or the run is simulated") {
   const Variable nodes("LEEWAY_NODES", "a:1");
   CHECK(parsed({}).options.cluster->nodes == Names{"a:1"});
   CHECK(parsed({"--nodes", "b:2"}).options.cluster->nodes == Names{"b:2"});
   CHECK(parsed({"--simulate"}).options.cluster->nodes.empty());
 }
 
-TEST_CASE("a simulation, a profile and a bad placement are refused on nodes") {
+TEST_CASE("with nodes, a simulation, a profile and an invalid placement are refused") {
   Plan plan = parsed({}).plan;
   RunOptions options{.quiet = true};
   ClusterOptions cluster{.nodes = {"127.0.0.1:1"}};

@@ -14,7 +14,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("every kind of fault has a way to be written") {
+TEST_CASE("every kind of fault has a syntax") {
   const auto [text, expected] = GENERATE(table<std::string, plan::Fault>({
       {"2:throws@100", {kWorker2, std::int64_t{100}, 0, plan::Throws{}}},
       {"worker2:killed@100", {kWorker2, std::int64_t{100}, 0, plan::Killed{}}},
@@ -40,12 +40,12 @@ TEST_CASE("every kind of fault has a way to be written") {
   CHECK(*fault == expected);
 }
 
-TEST_CASE("what is no fault is refused with how to write one") {
+TEST_CASE("the error for an invalid fault shows an example") {
   using Catch::Matchers::Contains;
   CHECK_THAT(refusal(""), Contains("write 2:crash@3s"));
   CHECK_THAT(refusal("2"), Contains("has no ':' after \"2\""));
   CHECK_THAT(refusal("2@100"), Contains("has no ':' after \"2\""));
-  CHECK_THAT(refusal("2:crush@3s"), Contains("did you mean \"crash\"?"));
+  CHECK_THAT(refusal("2:crush@3s"), Contains("unknown fault \"crush\"; did you mean \"crash\"?"));
   CHECK_THAT(refusal("2:crash"), Contains("has no '@' after \"2:crash\"; write 2:crash@3s"));
   CHECK_THAT(refusal("2:freeze@3s"), Contains("has no '(' after"));
   CHECK_THAT(refusal("2:freeze(3)@3s"), Contains("has no time, such as 200ms or 2s, after"));

@@ -1,4 +1,4 @@
-// Ctrl-C, with one run under way and with many.
+// Ctrl-C, with one run and with concurrent runs.
 #include "runtime/interrupt.hpp"
 
 #include <atomic>
@@ -14,13 +14,13 @@
 namespace leeway::test {
 namespace {
 
-/// Ignores SIGINT while it lives, so that nothing here can end the tests.
-class Ignored {
+/// Ignores SIGINT while it lives, so that the signals of these tests cannot end the test program.
+class IgnoredInterrupt {
  public:
-  Ignored() { std::signal(SIGINT, SIG_IGN); }
-  ~Ignored() { std::signal(SIGINT, SIG_DFL); }
-  /// Whether it is still ignored: all guards are gone.
-  bool there() const {
+  IgnoredInterrupt() { std::signal(SIGINT, SIG_IGN); }
+  ~IgnoredInterrupt() { std::signal(SIGINT, SIG_DFL); }
+  /// True if no guard has replaced the handler.
+  bool is_installed() const {
     struct sigaction now = {};
     sigaction(SIGINT, nullptr, &now);
     return now.sa_handler == SIG_IGN;
@@ -29,13 +29,13 @@ class Ignored {
 
 }  // namespace
 
-TEST_CASE("a signal interrupts all guards that overlap, later ones as well, and no others") {
-  const Ignored ignored;
+TEST_CASE("a signal interrupts all overlapping guards, including later ones, and no others") {
+  const IgnoredInterrupt ignored;
   std::optional<InterruptGuard> first, second, third;
   first.emplace();
   second.emplace();
   CHECK_FALSE(first->interrupted());
-  CHECK_FALSE(ignored.there());
+  CHECK_FALSE(ignored.is_installed());
   std::raise(SIGINT);
   CHECK(first->interrupted());
   CHECK(second->interrupted());
@@ -45,26 +45,26 @@ TEST_CASE("a signal interrupts all guards that overlap, later ones as well, and 
   CHECK(third->interrupted());
   second.reset();
   third.reset();
-  CHECK(ignored.there());
+  CHECK(ignored.is_installed());
   const InterruptGuard next;
   CHECK_FALSE(next.interrupted());
 }
 
-TEST_CASE("the guard that is made first may go first") {
-  const Ignored ignored;
+TEST_CASE("the first guard may be destroyed first") {
+  const IgnoredInterrupt ignored;
   std::optional<InterruptGuard> first, second;
   first.emplace();
   second.emplace();
   first.reset();
-  CHECK_FALSE(ignored.there());
+  CHECK_FALSE(ignored.is_installed());
   std::raise(SIGINT);
   CHECK(second->interrupted());
   second.reset();
-  CHECK(ignored.there());
+  CHECK(ignored.is_installed());
 }
 
-TEST_CASE("one signal ends all runs that are under way, in several threads") {
-  const Ignored ignored;
+TEST_CASE("one signal interrupts all concurrent runs") {
+  const IgnoredInterrupt ignored;
   Plan plan = tiny_plan();
   plan.stop.epochs = 1e6;
   for (const bool simulated : {true, false}) {
@@ -72,7 +72,7 @@ TEST_CASE("one signal ends all runs that are under way, in several threads") {
     if (!simulated) plan.simulated.reset();
     std::vector<Result> results(3);
     {
-      const InterruptGuard guard;  // so that the signal cannot come too early
+      const InterruptGuard guard;  // keeps a signal that arrives before the runs' guards exist
       std::vector<std::jthread> threads;
       for (auto& result : results)
         threads.emplace_back([&] { result = run(plan, {.quiet = true}); });
@@ -82,20 +82,20 @@ TEST_CASE("one signal ends all runs that are under way, in several threads") {
       INFO(result.error);
       CHECK(result.exit_code == 130);
     }
-    CHECK(ignored.there());
+    CHECK(ignored.is_installed());
   }
 }
 
-TEST_CASE("a signal that comes when a run is over is passed on, and the result is whole") {
-  const Ignored ignored;
+TEST_CASE("a signal after the end of a run sets the exit code, and the result is complete") {
+  const IgnoredInterrupt ignored;
   const Result result = run(tiny_plan(), {.print = [](const std::string&) { std::raise(SIGINT); }});
   CHECK(result.exit_code == 130);
   CHECK(result.totals.end.reason == msg::RunEnded::Reason::finished);
   CHECK(result.samples_trained == 120);
-  CHECK(ignored.there());
+  CHECK(ignored.is_installed());
 }
 
-TEST_CASE("simulated runs in several threads at once take the steps that they take alone") {
+TEST_CASE("concurrent simulated runs take the same steps as single ones") {
   std::vector<Plan> plans;
   for (const auto& policy : {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}),
                              plan::Consistency(plan::Asp{}), plan::Consistency(plan::Backup{1})}) {
@@ -105,18 +105,18 @@ TEST_CASE("simulated runs in several threads at once take the steps that they ta
     plan.stop.epochs = 20;
     plans.push_back(plan);
   }
-  std::vector<Result> together(plans.size());
+  std::vector<Result> concurrent(plans.size());
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < plans.size(); ++i)
-      threads.emplace_back([&, i] { together[i] = run(plans[i], {.quiet = true}); });
+      threads.emplace_back([&, i] { concurrent[i] = run(plans[i], {.quiet = true}); });
   }
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const Result alone = run(plans[i], {.quiet = true});
-    REQUIRE(alone.ok());
-    REQUIRE(together[i].ok());
-    CHECK(together[i].protocol_hash == alone.protocol_hash);
-    CHECK(together[i].test_loss == alone.test_loss);
+    const Result single = run(plans[i], {.quiet = true});
+    REQUIRE(single.ok());
+    REQUIRE(concurrent[i].ok());
+    CHECK(concurrent[i].protocol_hash == single.protocol_hash);
+    CHECK(concurrent[i].test_loss == single.test_loss);
   }
 }
 

@@ -1,4 +1,4 @@
-// Pipelines on the command line and in scenarios: what flags make of a plan, and what they refuse.
+// Pipelines on the command line and in scenarios: the effects of flags, and their errors.
 #include "runtime/flags/pipeline.hpp"
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ Scenario small() {
   scenario.data(clusters(3, 4, 600)).model({linear(8), relu(), linear(3)}).shards(1).batch(16);
   return scenario;
 }
-Scenario piped() {
+Scenario with_pipelines() {
   Scenario scenario = small();
   scenario.stages(4)
       .pipelines(2)
@@ -27,7 +27,7 @@ Scenario piped() {
   return scenario;
 }
 
-/// What a command line makes of a scenario, and what it says when it refuses.
+/// The plan of a command line, and its output on stderr.
 struct Parsed {
   Plan plan;
   std::string error;
@@ -38,13 +38,13 @@ Parsed parsed(const Scenario& scenario, const std::string& flags) {
   for (std::string word; all >> word;) words.push_back(word);
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
-  std::ostringstream said;
-  auto* const before = std::cerr.rdbuf(said.rdbuf());
+  std::ostringstream output;
+  auto* const before = std::cerr.rdbuf(output.rdbuf());
   const CommandLine line = parse(scenario, static_cast<int>(argv.size()), argv.data());
   std::cerr.rdbuf(before);
-  const bool only_note = said.str().find("is now called") != std::string::npos;
-  CHECK(line.exit_code.has_value() == (!said.str().empty() && !only_note));
-  return {line.plan, said.str()};
+  const bool only_note = output.str().find("is now called") != std::string::npos;
+  CHECK(line.exit_code.has_value() == (!output.str().empty() && !only_note));
+  return {line.plan, output.str()};
 }
 std::string refusal(const std::string& flags) {
   return parsed(small(), flags).error;
@@ -78,12 +78,12 @@ TEST_CASE("--stages and --pipelines set the number of workers") {
   CHECK(parsed(small(), "--stages 3").plan.pipeline.stages == 3);
 }
 
-TEST_CASE("workers that are no whole pipelines are refused with what to give") {
+TEST_CASE("a number of workers that is not a multiple of the stages is refused") {
   CHECK(refusal("--stages 4 --workers 6") ==
         "small: pipeline.stages: 6 workers are no whole number of pipelines of 4 stages; give "
         "--workers 4 or 8\n");
   CHECK(refusal("--stages 4 --workers 6 --pipelines 2") ==
-        "small: --pipelines: 2 pipelines of 4 stages take 8 workers, and --workers says 6; give "
+        "small: --pipelines: 2 pipelines of 4 stages need 8 workers, but --workers is 6; give "
         "--workers 8, or leave it out\n");
   CHECK(refusal("--stages 4 --pipelines 0") ==
         "small: --pipelines: 0 of 4 stages are not allowed; give --pipelines 1 to 16384\n");
@@ -97,7 +97,7 @@ TEST_CASE("workers that are no whole pipelines are refused with what to give") {
         std::string::npos);
 }
 
-TEST_CASE("--schedule takes a name of the catalogue, and interleaved two chunks") {
+TEST_CASE("--schedule takes a name of the catalogue, and interleaved has two chunks by default") {
   const auto pipeline = [](const std::string& flags) {
     const Parsed line = parsed(small(), flags);
     CHECK(line.error == "");
@@ -112,9 +112,9 @@ TEST_CASE("--schedule takes a name of the catalogue, and interleaved two chunks"
         "small: --schedule: there is no schedule \"1f1c\"; did you mean \"1f1b\"?\n");
 }
 
-TEST_CASE("flags of a pipeline need stages") {
+TEST_CASE("pipeline flags require stages") {
   const std::string advice =
-      ": each worker trains the whole model; give --stages with it, or leave it out\n";
+      ": each worker trains the whole model; add --stages, or leave it out\n";
   CHECK(refusal("--schedule 2bw") == "small: --schedule" + advice);
   CHECK(refusal("--pipelines 2") == "small: --pipelines" + advice);
   CHECK(refusal("--split 0,1-2").find("give --stages 2, or no split") != std::string::npos);
@@ -122,7 +122,7 @@ TEST_CASE("flags of a pipeline need stages") {
   CHECK(refusal("--recompute 0").find("give --stages 2 or more") != std::string::npos);
 }
 
-TEST_CASE("--recompute takes all, none or stages, and --split parts or none") {
+TEST_CASE("--recompute takes all, none or stages, and --split chunks or none") {
   const auto recompute = [](const std::string& flags) {
     return parsed(small(), "--stages 3 --recompute " + flags).plan.pipeline.recompute;
   };
@@ -130,17 +130,17 @@ TEST_CASE("--recompute takes all, none or stages, and --split parts or none") {
   CHECK(recompute("none") == Stages{});
   CHECK(recompute("2,0") == Stages{0, 2});
   CHECK(refusal("--stages 3 --recompute 0,x") ==
-        "small: --recompute: \"x\" is no stage; give all, none, or stages such as 0,2\n");
+        "small: --recompute: \"x\" is not a stage; give all, none, or stages such as 0,2\n");
   CHECK(refusal("--stages 3 --recompute 3") ==
         "small: pipeline.recompute: there is no stage 3; give stages from 0 to 2\n");
   CHECK(refusal("--stages 3 --recompute 1,1") ==
         "small: pipeline.recompute: give each stage once, in ascending order\n");
   CHECK(parsed(small(), "--stages 2 --split 0,1-2").plan.pipeline.split == "0,1-2");
-  CHECK(parsed(piped(), "--split none").plan.pipeline.split == "");
+  CHECK(parsed(with_pipelines(), "--split none").plan.pipeline.split == "");
 }
 
-TEST_CASE("a scenario says its stages, and how many workers these are") {
-  const Plan plan = piped().plan();
+TEST_CASE("stages and pipelines of a scenario set the number of workers") {
+  const Plan plan = with_pipelines().plan();
   CHECK(plan.workers == 8);
   CHECK(plan.micro_batches == 8);
   CHECK(plan.pipeline == plan::Pipeline{4, "interleaved", 2, "0-1,2,3,4,5,6,7,8", {0, 1, 2, 3}});
@@ -151,27 +151,27 @@ TEST_CASE("a scenario says its stages, and how many workers these are") {
   CHECK_FALSE(validate(small().stages(1 << 20).pipelines(1 << 20).plan()));
 }
 
-TEST_CASE("what the plan says of its stages follows a flag that changes their number") {
-  const Parsed same = parsed(piped(), "--seed 2");
+TEST_CASE("workers, chunks, split and recompute follow a flag that changes the stages") {
+  const Parsed same = parsed(with_pipelines(), "--seed 2");
   CHECK(same.error == "");
-  CHECK(same.plan.pipeline == piped().plan().pipeline);
+  CHECK(same.plan.pipeline == with_pipelines().plan().pipeline);
   CHECK(same.plan.workers == 8);
-  const Parsed two = parsed(piped(), "--stages 2");
-  CHECK(two.plan.workers == 4);  // as many pipelines as before
+  const Parsed two = parsed(with_pipelines(), "--stages 2");
+  CHECK(two.plan.workers == 4);  // the number of pipelines does not change
   CHECK(two.plan.pipeline == plan::Pipeline{2, "interleaved", 2, "", {0, 1}});
-  const Parsed flushed = parsed(piped(), "--schedule 1f1b --pipelines 1");
+  const Parsed flushed = parsed(with_pipelines(), "--schedule 1f1b --pipelines 1");
   CHECK(flushed.plan.workers == 4);
   CHECK(flushed.plan.pipeline == plan::Pipeline{4, "1f1b", 1, "", {0, 1, 2, 3}});
-  const Parsed whole = parsed(piped(), "--stages 1");
+  const Parsed whole = parsed(with_pipelines(), "--stages 1");
   CHECK(whole.error == "");
   CHECK(whole.plan.workers == 2);
   CHECK(whole.plan.pipeline == plan::Pipeline{1, "interleaved", 1, "", {}});
-  Scenario some = piped();
+  Scenario some = with_pipelines();
   some.recompute({0, 3});
   CHECK(parsed(some, "--stages 2").plan.pipeline.recompute == Stages{0});
 }
 
-TEST_CASE("stragglers of workers that a pipeline does not have go with them") {
+TEST_CASE("fewer workers remove the stragglers and faults of missing workers") {
   Scenario scenario = small();
   scenario.straggler(slow(1, 2)).straggler(slow(3, 2)).fault(crashes(worker(3), at_seconds(1)));
   const Parsed line = parsed(scenario, "--stages 2");
@@ -180,7 +180,7 @@ TEST_CASE("stragglers of workers that a pipeline does not have go with them") {
   CHECK(line.plan.faults.empty());
 }
 
-TEST_CASE("they go whatever is asked for besides, which has to name workers that are there") {
+TEST_CASE("stragglers and faults of flags are added, and must name existing workers") {
   Scenario scenario = small();
   scenario.straggler(slow(3, 2))
       .straggler(slow_by_pareto(all_workers, 2))
@@ -199,7 +199,7 @@ TEST_CASE("they go whatever is asked for besides, which has to name workers that
         std::string::npos);
 }
 
-TEST_CASE("a fault whose other end is not there any more goes, too") {
+TEST_CASE("fewer workers remove faults whose peer is missing") {
   Scenario scenario = small();
   scenario.simulated().fault(
       fault(worker(0), at_seconds(1), plan::Partition{.with = {worker(3)}, .seconds = 1}));

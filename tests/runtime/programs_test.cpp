@@ -1,4 +1,4 @@
-// The shipped programs as a user runs them: real processes, real data, real signals.
+// The shipped programs as a user runs them: with real processes, data and signals.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -16,7 +16,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// A text that is easy to learn.
+/// Writes a text that is easy to learn.
 void write_days(const std::string& file) {
   std::ofstream text(file);
   for (int day = 0; day < 4000; ++day)
@@ -49,7 +49,7 @@ TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts
     CHECK(contains(ran.out, words));
 }
 
-TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with it") {
+TEST_CASE("char-gpt learns a given text, and leeway sample continues a prompt") {
   const TemporaryFolder folder;
   const std::string file = folder / "text.txt";
   write_days(file);
@@ -59,7 +59,7 @@ TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with 
   REQUIRE(ran.code == 0);
   CHECK(contains(ran.out, "Generated text:"));
   const auto result = read_json(folder / "run/result.json");
-  CHECK(result["test_loss"] < 2.6);  // a guess has 3.3
+  CHECK(result["test_loss"] < 2.6);  // 3.3 for a random guess
   CHECK(result["test_accuracy"] < 1);
   CHECK(read_json(folder / "run/vocabulary.json")["characters"].size() == 28);
   const std::vector<std::string> command = {
@@ -71,11 +71,10 @@ TEST_CASE("char-gpt learns a text of the user's, and leeway sample goes on with 
   CHECK(once.out.starts_with("The evening and "));
   CHECK(once.out.size() == 16 + 50 + 1);
   CHECK(once.out == again.out);
-  const auto strange =
+  const auto unknown =
       run_program({kBin + "/leeway", "sample", folder / "run", "--prompt", "Zebra"});
-  CHECK(strange.code == 2);
-  CHECK(
-      contains(strange.err, "\"Z\" does not occur in the text that was trained on; leave it out"));
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.err, "\"Z\" does not occur in the training text; leave it out"));
   const auto missing = run_program({kBin + "/char-gpt", "--data", folder / "nothing.txt"});
   CHECK(missing.code == 2);
   CHECK(contains(missing.err, "; give --data FILE, a text in UTF-8"));
@@ -107,7 +106,7 @@ TEST_CASE("pipeline-gpt learns the same on threads, in virtual time and on nodes
     CHECK(contains(ran.out, "Pipeline 0, stage 1: computed "));
     CHECK(contains(ran.out, "Generated text:"));
     const auto result = read_json(out + "/result.json");
-    CHECK(result["test_loss"] < 3);  // a guess has 3.3
+    CHECK(result["test_loss"] < 3);  // 3.3 for a random guess
     CHECK(result["samples_trained"] == 30 * 32);
     const std::string found = read_text(out + "/weights.safetensors");
     REQUIRE(found.size() > 100);
@@ -118,7 +117,7 @@ TEST_CASE("pipeline-gpt learns the same on threads, in virtual time and on nodes
   CHECK(up.wait() == 0);
 }
 
-TEST_CASE("bubble-study measures what the formulas say, and what a slow network adds") {
+TEST_CASE("bubble-study measures the bubbles of the formulas, and larger ones on a slow network") {
   const TemporaryFolder folder;
   const auto ran = run_program({kBin + "/bubble-study", "--out", folder / "run"});
   INFO(ran.out << ran.err);
@@ -140,9 +139,9 @@ TEST_CASE("bubble-study measures what the formulas say, and what a slow network 
   CHECK_FALSE(contains(slow.out, "at most 0.0000"));
 }
 
-TEST_CASE("a study that is interrupted says so, and keeps the rows that it has") {
+TEST_CASE("an interrupted study exits with 130 and keeps its completed rows") {
   for (const std::string program : {"bubble-study", "async-pipelines", "stragglers"}) {
-    // One that was over before the signal came shows nothing.
+    // Repeats an attempt in which the program ended before the signal.
     int code = 0;
     for (int attempt = 0; attempt < 5 && code == 0; ++attempt) {
       const TemporaryFolder folder;
@@ -162,11 +161,11 @@ TEST_CASE("a study that is interrupted says so, and keeps the rows that it has")
       CHECK(contains(process.out(), read_text(table)));
     }
     INFO(program);
-    CHECK(code == 130);  // between two runs the signal itself ends it, which is the same
+    CHECK(code == 130);  // the same if the signal arrives between two runs
   }
 }
 
-TEST_CASE("studies refuse at once what would have no effect, or fail in the middle") {
+TEST_CASE("studies refuse flags without effect, and settings that fail in a later run") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"bubble-study", "--batch", "4"}, "--batch: "},
       {{"bubble-study", "--nodes", "127.0.0.1:1"}, "--nodes: "},
@@ -195,7 +194,7 @@ TEST_CASE("studies refuse at once what would have no effect, or fail in the midd
   }
 }
 
-TEST_CASE("without gradients nothing is said of what was learned") {
+TEST_CASE("without gradients no losses, accuracies or texts are printed") {
   const TemporaryFolder folder;
   write_days(folder / "text.txt");
   for (const std::string program : {"pipeline-gpt", "char-gpt"}) {
@@ -209,7 +208,7 @@ TEST_CASE("without gradients nothing is said of what was learned") {
   }
 }
 
-TEST_CASE("straggling-stage and async-pipelines compare what they say they do") {
+TEST_CASE("straggling-stage and async-pipelines print and save their tables") {
   const TemporaryFolder folder;
   const auto stage =
       run_program({kBin + "/straggling-stage", "--epochs", "0.03", "--out", folder / "stage"});
@@ -234,7 +233,7 @@ TEST_CASE("straggling-stage and async-pipelines compare what they say they do") 
         "weight_stashing ", "2bw   needs more micro-batches"})
     CHECK(contains(async.out, words));
   CHECK(contains(read_text(folder / "async/loss.svg"), "<svg"));
-  // Schedules that are emptied make the same updates, so the one without a pause is ahead.
+  // Schedules with a flush make the same updates, so zb_h1, with smaller bubbles, is faster.
   std::istringstream lines(async_table);
   std::string flushed;
   int compared = 0;
@@ -268,7 +267,7 @@ TEST_CASE("stragglers compares sixteen runs") {
   CHECK(adaptive["staleness_bound"] == 8);
 }
 
-TEST_CASE("stragglers-and-bounds tells every policy in every world, and draws them") {
+TEST_CASE("stragglers-and-bounds tabulates and draws every policy in every world") {
   const TemporaryFolder folder;
   const std::vector<std::string> command = {kBin + "/stragglers-and-bounds",
                                             "--epochs",
@@ -302,7 +301,7 @@ TEST_CASE("stragglers-and-bounds tells every policy in every world, and draws th
   CHECK(contains(again.err, "give another with --out DIR"));
 }
 
-TEST_CASE("a killed worker is named, and the run trains every sample") {
+TEST_CASE("killed workers are named, and the run trains every sample") {
   const TemporaryFolder folder;
   const auto ran = run_program({kBin + "/fashion-mlp", "--epochs", "0.5", "--fault", "2:killed@20",
                                 "--fault", "1:throws@30", "--out", folder / "run"});
@@ -313,7 +312,7 @@ TEST_CASE("a killed worker is named, and the run trains every sample") {
   CHECK(read_json(folder / "run/result.json")["samples_trained"] == 30000);
 }
 
-TEST_CASE("with no worker left the run fails and keeps what it has") {
+TEST_CASE("without live workers the run fails and saves its weights") {
   const TemporaryFolder folder;
   const auto ran =
       run_program({kBin + "/fashion-mlp", "--workers", "2", "--slow", "none", "--fault",
@@ -329,7 +328,7 @@ TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
     const TemporaryFolder folder;
     Process process({kBin + "/fashion-mlp", "--epochs", "1000", "--staleness", staleness, "--out",
                      folder / "run"});
-    // Training has begun when the first metrics are there.
+    // Training has begun once metrics are written.
     CHECK(comes_true([&] { return !read_text(folder / "run/metrics.jsonl").empty(); }));
     process.signal(SIGINT);
     CHECK(process.wait() == 130);
@@ -344,7 +343,7 @@ TEST_CASE("Ctrl-C stops a run cleanly and saves the weights") {
   }
 }
 
-TEST_CASE("Ctrl-C stops a program of several runs, which says in which of them") {
+TEST_CASE("Ctrl-C stops a program of several runs, which names the interrupted run") {
   const TemporaryFolder folder;
   Process process({kBin + "/crash-and-rejoin", "--epochs", "1000", "--out", folder / "study"});
   CHECK(comes_true([&] { return !read_text(folder / "study/undisturbed/metrics.jsonl").empty(); }));
@@ -362,7 +361,7 @@ TEST_CASE("a loss that is not finite stops the run and names worker, iteration a
   CHECK(contains(ran.err, "layer"));
 }
 
-TEST_CASE("workers come back and join late in the middle of a run") {
+TEST_CASE("workers restart and join in the middle of a run") {
   const TemporaryFolder folder;
   const auto ran =
       run_program({kBin + "/fashion-mlp", "--epochs", "2", "--slow", "none", "--fault",
@@ -377,11 +376,11 @@ TEST_CASE("workers come back and join late in the middle of a run") {
   CHECK(result["samples_trained"] == 120000);
   CHECK(result["workers"][2]["came_back_after"] == "fault of the plan: crash");
   CHECK_FALSE(result["workers"][2].contains("ended"));
-  CHECK_FALSE(contains(ran.err, "worker 1 is back"));  // it joined for the first time
+  CHECK_FALSE(contains(ran.err, "worker 1 is back"));  // its first join
   for (const auto& worker : result["workers"]) CHECK(worker["samples"] > 5000);
 }
 
-TEST_CASE("a search finds nothing in a program that is right, and says how much it tried") {
+TEST_CASE("fuzzing a correct program reports the number of runs and no failures") {
   const TemporaryFolder folder;
   const auto ran = run_program({kBin + "/leeway", "fuzz", "linear-regression", "--seeds", "5..34",
                                 "--out", folder / "found"});
@@ -409,7 +408,7 @@ TEST_CASE("a run that fails in simulation fails again from its plan file") {
   CHECK(contains(again.err, "shard 0 ended: fault of the plan: crash for good"));
 }
 
-TEST_CASE("bad arguments are refused at once, each with its fix") {
+TEST_CASE("invalid arguments are refused with an allowed value") {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--staleness", "three"}, "give --staleness 3"},
       {{"--workers", "0"}, "--workers 1"},

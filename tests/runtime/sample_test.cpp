@@ -1,4 +1,4 @@
-// Text from end to end: a model that learns characters, what is kept of it, and what it writes.
+// Text models end to end: training on characters, the run folder, and generated text.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -15,14 +15,14 @@ using Catch::Contains;
 
 namespace {
 
-/// The letters in order, again and again: after each comes one alone.
+/// A repeated sequence in which each character determines the next.
 std::string alphabet(int times) {
   std::string text;
   for (int i = 0; i < times; ++i) text += "abcdefghij\n";
   return text;
 }
 
-/// Learns the file's text until there is no doubt about it.
+/// Trains until the model predicts the file's text almost perfectly.
 Scenario small(const std::string& file) {
   Scenario scenario("small", "A small text.");
   scenario.data(text(12, file))
@@ -38,14 +38,14 @@ Scenario small(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("a run on text counts characters, keeps its vocabulary, and goes on with a prompt") {
+TEST_CASE("a run on text measures per character, saves its vocabulary, and continues a prompt") {
   const TemporaryFolder place;
   const std::string folder = place.path("run");
   const Plan plan = small(place.write("a.txt", alphabet(200))).plan();
   const Result result = run(plan, {.folder = folder, .quiet = true});
   INFO(result.error);
   REQUIRE(result.ok());
-  // Of each character, not of each window of twelve.
+  // Per character, not per window of twelve.
   CHECK(result.test_loss < 0.1);
   CHECK(result.test_accuracy > 0.99);
   CHECK(result.test_accuracy <= 1);
@@ -65,7 +65,7 @@ TEST_CASE("a run on text counts characters, keeps its vocabulary, and goes on wi
   CHECK(*from_result == alphabet(10).substr(2, 43));
   REQUIRE(from_folder);
   CHECK(*from_folder == *from_result);
-  // Without a prompt, the beginning of a line that is not shown.
+  // Without a prompt the text begins a line.
   CHECK(*sample(folder, {.characters = 15, .temperature = 0}) == "abcdefghij\nabcd");
 
   const auto drawn = [&](std::uint64_t seed) {
@@ -75,7 +75,7 @@ TEST_CASE("a run on text counts characters, keeps its vocabulary, and goes on wi
   CHECK(drawn(1) != drawn(2));
 
   CHECK_THAT(sample(folder, {.prompt = "aQ"}).error().text,
-             Contains("--prompt: \"Q\" does not occur in the text that was trained on"));
+             Contains("--prompt: \"Q\" does not occur in the training text"));
   CHECK_THAT(sample(folder, {.characters = 0}).error().text, Contains("--characters: 0"));
   for (const double temperature : {-1.0, std::nan("")})
     CHECK_THAT(sample(folder, {.temperature = temperature}).error().text,
@@ -84,10 +84,10 @@ TEST_CASE("a run on text counts characters, keeps its vocabulary, and goes on wi
   CHECK_THAT(sample(folder).error().text, Contains("has no weights.safetensors"));
   std::filesystem::remove(folder + "/vocabulary.json");
   CHECK_THAT(sample(folder).error().text, Contains("has no vocabulary.json"));
-  CHECK_THAT(sample(place.path("nowhere")).error().text, Contains("is not the folder of a run"));
+  CHECK_THAT(sample(place.path("nowhere")).error().text, Contains("is not a run folder"));
 }
 
-TEST_CASE("weights of another model, or that are not finite, are refused") {
+TEST_CASE("weights of another model, and weights that are not finite, are refused") {
   const TemporaryFolder place;
   Plan plan = small(place.write("a.txt", alphabet(20))).plan();
   plan.stop.epochs = 0.5;
@@ -96,8 +96,8 @@ TEST_CASE("weights of another model, or that are not finite, are refused") {
   auto weights = *result.weights;
   plan.model = gpt({.layers = 1, .width = 32, .heads = 2});
   CHECK_THAT(sample(plan, *result.vocabulary, weights).error().text,
-             Contains("the weights are not those of the plan's model: 0.weight is of shape 11x16, "
-                      "not 11x32"));
+             Contains("the weights do not match the plan's model: 0.weight is of shape 11x16 and "
+                      "should be of shape 11x32"));
   weights.erase(weights.begin());
   CHECK_THAT(sample(result.plan, *result.vocabulary, weights).error().text,
              Contains("0.weight is missing"));
@@ -107,17 +107,17 @@ TEST_CASE("weights of another model, or that are not finite, are refused") {
   weights[0].data = bad;
   CHECK_THAT(sample(result.plan, *result.vocabulary, weights).error().text,
              Contains("has diverged; train again"));
-  CHECK_THAT(sample(Result{}).error().text, Contains("has left no model of a text"));
+  CHECK_THAT(sample(Result{}).error().text, Contains("has no weights or no vocabulary"));
   CHECK_THAT(sample(Plan{}, *result.vocabulary, {}).error().text,
-             Contains("has not learned from a text"));
+             Contains("was not trained on text"));
 }
 
-TEST_CASE("two workers learn from the King James Bible more than which letters are frequent") {
+TEST_CASE("two workers learn more from the King James Bible than the frequencies of letters") {
   Scenario scenario("kjv", "");
   scenario.data(text(32))
       .model(gpt({.layers = 1, .width = 32, .heads = 2}))
       .optimizer(adam(5e-3))
-      .consistency(bsp())  // the same loss each time
+      .consistency(bsp())  // deterministic
       .workers(2)
       .shards(2)
       .batch(16)
@@ -127,7 +127,7 @@ TEST_CASE("two workers learn from the King James Bible more than which letters a
   const Result result = run(scenario.plan(), {.quiet = true});
   INFO(result.error);
   REQUIRE(result.ok());
-  // A guess has 4.3, and who knows how often each letter occurs about 3.
+  // The loss is 4.3 for a random guess, and about 3 for a guess by the frequencies of letters.
   CAPTURE(result.test_loss, result.test_accuracy);
   CHECK(result.test_loss < 2.7);
   CHECK(result.test_accuracy > 0.25);

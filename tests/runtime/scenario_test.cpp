@@ -1,4 +1,4 @@
-// The front door: scenarios, their results, and what is refused before anything starts.
+// Scenarios: runs, their results, and errors before a run starts.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -26,7 +26,7 @@ Scenario small() {
   return scenario;
 }
 
-/// A layer of the program's own: multiplies by a constant.
+/// A custom layer that multiplies by a constant.
 class Scale final : public Layer {
  public:
   explicit Scale(float factor) : factor_(factor) {}
@@ -49,15 +49,15 @@ class Scale final : public Layer {
 };
 
 /// A layer that throws in its tenth forward.
-class Bomb final : public Layer {
+class FailingLayer final : public Layer {
  public:
-  std::string_view kind() const override { return "bomb"; }
+  std::string_view kind() const override { return "failing"; }
   Expected<Shape> set_input(const Shape& input) override {
     size_ = input.count();
     return input;
   }
   void forward(const ForwardArgs& args) const override {
-    if (args.training && ++calls_ == 10) throw std::runtime_error("the bomb went off");
+    if (args.training && ++calls_ == 10) throw std::runtime_error("the tenth forward failed");
     std::copy_n(args.x, args.batch * size_, args.y);
   }
   void backward(const BackwardArgs& args) const override {
@@ -71,7 +71,7 @@ class Bomb final : public Layer {
 
 }  // namespace
 
-TEST_CASE("a scenario runs and its result can be looked at") {
+TEST_CASE("a scenario runs and returns its result") {
   const Result result = run(small().plan(), {.quiet = true});
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 1200);
@@ -82,7 +82,7 @@ TEST_CASE("a scenario runs and its result can be looked at") {
   CHECK_THROWS_AS(result.weight("1.weight"), CheckFailed);
 }
 
-TEST_CASE("a layer of the program's own trains like the built-in ones") {
+TEST_CASE("a custom layer trains like a built-in layer") {
   register_layer("scale", [](const std::string& arguments) -> Expected<std::unique_ptr<Layer>> {
     return std::unique_ptr<Layer>(std::make_unique<Scale>(std::stof(arguments)));
   });
@@ -95,21 +95,21 @@ TEST_CASE("a layer of the program's own trains like the built-in ones") {
 }
 
 TEST_CASE("a layer that throws ends its worker, and the others train every sample") {
-  register_layer("bomb", [](const std::string&) -> Expected<std::unique_ptr<Layer>> {
-    return std::unique_ptr<Layer>(std::make_unique<Bomb>());
+  register_layer("failing", [](const std::string&) -> Expected<std::unique_ptr<Layer>> {
+    return std::unique_ptr<Layer>(std::make_unique<FailingLayer>());
   });
   Scenario scenario = small();
-  scenario.model({linear(8), custom("bomb"), linear(3)});
+  scenario.model({linear(8), custom("failing"), linear(3)});
   const Result result = run(scenario.plan(), {.quiet = true});
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 1200);
   int ended = 0;
   for (const auto& worker : result.totals.workers)
-    ended += worker.end == "the bomb went off" ? 1 : 0;
+    ended += worker.end == "the tenth forward failed" ? 1 : 0;
   CHECK(ended == 1);
 }
 
-TEST_CASE("a scenario can bring its own data") {
+TEST_CASE("a scenario can define its data") {
   Scenario scenario = small();
   scenario.data("mine",
                 [](std::uint64_t seed) { return load_data(clusters(3, 4, 100), seed + 1); });
@@ -118,7 +118,7 @@ TEST_CASE("a scenario can bring its own data") {
   CHECK(result.samples_trained == 200);
 }
 
-TEST_CASE("flags say where to compute, what to start from and how to look at the images") {
+TEST_CASE("flags set the device, the initial weights and the augmentation") {
   const auto line = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "small");
     std::vector<char*> argv;
@@ -145,7 +145,7 @@ TEST_CASE("flags say where to compute, what to start from and how to look at the
   CHECK(line({"--augment", "turn"}).exit_code == 2);
 }
 
-TEST_CASE("--slow takes one word, and a trace must be there before a run begins") {
+TEST_CASE("--slow takes one word, and a trace file must exist when a run starts") {
   const auto line = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "small");
     std::vector<char*> argv;
@@ -189,7 +189,7 @@ TEST_CASE("a fraction of an epoch trains that many samples") {
   CHECK(run(plan, {.quiet = true}).samples_trained == 900);
 }
 
-TEST_CASE("what cannot run is refused before anything starts, with its fix") {
+TEST_CASE("invalid plans are refused before anything starts, with an allowed value") {
   const auto refusal = [](auto change) {
     Plan plan = small().plan();
     change(plan);
@@ -212,7 +212,7 @@ TEST_CASE("what cannot run is refused before anything starts, with its fix") {
         }).find("prefetch") != std::string::npos);
 }
 
-TEST_CASE("batch norm of flat samples one at a time is refused, whichever way it comes to that") {
+TEST_CASE("batch norm of vectors with micro-batches of one sample is refused") {
   Plan plan = small().plan();
   plan.model.insert(plan.model.begin(), plan::BatchNorm{});
   plan.batch = 1;
@@ -256,13 +256,13 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   for (std::string line; std::getline(events, line);)
     steps += nlohmann::json::parse(line)["event"] == "step_finished" ? 1 : 0;
   CHECK(steps == static_cast<int>(result.iterations));
-  // A folder that holds a run is not written over.
+  // An existing run folder is not overwritten.
   const Result again = run(plan, {.folder = folder / "run", .quiet = true});
   CHECK(again.exit_code == 2);
   CHECK(again.error.find("--out") != std::string::npos);
 }
 
-TEST_CASE("a run that loses a shard keeps the snapshot that was evaluated last, to go on from") {
+TEST_CASE("a run that loses a shard saves the last evaluated snapshot, and can continue from it") {
   const TemporaryFolder folder;
   Plan plan = small().plan();
   plan.stop.epochs = 20;
@@ -276,8 +276,9 @@ TEST_CASE("a run that loses a shard keeps the snapshot that was evaluated last, 
   const auto iteration = result.totals.last_snapshot_iteration;
   CHECK(iteration > Iteration(0));
   CHECK(iteration < Iteration(200));
-  CHECK_THAT(result.error, Catch::Matchers::Contains(concat("iteration ", iteration)) &&
-                               Catch::Matchers::EndsWith("--init " + file));
+  CHECK_THAT(result.error,
+             Catch::Matchers::Contains(concat("snapshot is of iteration ", iteration)) &&
+                 Catch::Matchers::EndsWith("--init " + file));
   CHECK(read_json(folder / "run/result.json")["text"] == result.error);
   const auto snapshot = read_safetensors(file);
   REQUIRE(snapshot.has_value());
@@ -287,12 +288,12 @@ TEST_CASE("a run that loses a shard keeps the snapshot that was evaluated last, 
   plan.faults.clear();
   plan.init_from = file;
   CHECK(run(plan, {.quiet = true}).ok());
-  // One that ended before anything was evaluated has none to keep.
+  // A run that ended before its first evaluation has no snapshot.
   plan.faults = {{address_of(ShardId(0)), std::int64_t{1}, 0, plan::Crash{}}};
   const Result early = run(plan, {.folder = folder / "early", .quiet = true});
   CHECK(early.exit_code == 1);
   CHECK_FALSE(early.last_snapshot);
-  CHECK(early.error.find("last snapshot") == std::string::npos);
+  CHECK(early.error.find("last evaluated snapshot") == std::string::npos);
   CHECK_FALSE(std::filesystem::exists(folder / "early/last-snapshot.safetensors"));
 }
 

@@ -1,4 +1,4 @@
-// Words that a command line does not understand, and what its help shows.
+// Usage errors of the command line, and its help.
 #include "runtime/flags/usage.hpp"
 
 #include <catch2/catch.hpp>
@@ -26,12 +26,12 @@ Scenario small() {
   return scenario;
 }
 
-/// What a program says to these flags, on both streams.
-struct Said {
+/// The exit code and the output of parsing these flags.
+struct Parsed {
   std::optional<int> exit_code;
   std::string out, error;
 };
-Said said(const Scenario& scenario, std::vector<std::string> words) {
+Parsed parsed(const Scenario& scenario, std::vector<std::string> words) {
   words.insert(words.begin(), "small");
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
@@ -44,72 +44,72 @@ Said said(const Scenario& scenario, std::vector<std::string> words) {
   return {line.exit_code, out.str(), error.str()};
 }
 std::string refusal(const std::vector<std::string>& words) {
-  const Said result = said(small(), words);
+  const Parsed result = parsed(small(), words);
   CHECK(result.exit_code == 2);
   return result.error;
 }
 
 }  // namespace
 
-TEST_CASE("a value that is no number is refused with the flag's name and what to give") {
+TEST_CASE("the error for an invalid number names the flag and the allowed values") {
   CHECK(refusal({"--stages", "two"}) ==
-        "small: --stages: \"two\" is not a number that it takes; give a whole number, 0 or more\n");
-  CHECK_THAT(refusal({"--stages", "-1"}), Contains("--stages: \"-1\" is not a number"));
+        "small: --stages: \"two\" is not allowed; give a whole number, 0 or more\n");
+  CHECK_THAT(refusal({"--stages", "-1"}), Contains("--stages: \"-1\" is not allowed"));
   CHECK_THAT(refusal({"--lr", "small"}),
-             Contains("--lr: \"small\" is not a number that it takes; give a number\n"));
-  // The flag is the one that was given, not one that begins alike.
-  CHECK_THAT(refusal({"--batch=--lr"}), Contains("small: --batch: \"--lr\" is not a number"));
+             Contains("--lr: \"small\" is not allowed; give a number\n"));
+  // The error names the given flag, not another with the same prefix.
+  CHECK_THAT(refusal({"--batch=--lr"}), Contains("small: --batch: \"--lr\" is not allowed"));
   CHECK_THAT(refusal({"--chunks", "x"}), Contains("small: --chunks: "));
   CHECK_THAT(refusal({"--lease-size", "x"}), Contains("small: --lease-size: "));
 }
 
-TEST_CASE("an old flag is read, and a note names the new one") {
+TEST_CASE("an old flag is accepted with a note that names the new one") {
   for (const auto& [old_name, name] : plan::kOldFlags) {
     const auto flag = std::string(old_name);
     const std::string note = concat("small: ", old_name, " is now called ", name, '\n');
-    CHECK(said(small(), {flag, "640", "--plan"}).error == note);
-    CHECK(said(small(), {flag + "=640", "--plan"}).error == note);
-    CHECK(said(small(), {flag, "640", "--plan"}).out ==
-          said(small(), {std::string(name), "640", "--plan"}).out);
-    CHECK(refusal({flag, "x"}) ==
-          concat(note, "small: ", name,
-                 ": \"x\" is not a number that it takes; give a whole number, 0 or more\n"));
+    CHECK(parsed(small(), {flag, "640", "--plan"}).error == note);
+    CHECK(parsed(small(), {flag + "=640", "--plan"}).error == note);
+    CHECK(parsed(small(), {flag, "640", "--plan"}).out ==
+          parsed(small(), {std::string(name), "640", "--plan"}).out);
+    CHECK(
+        refusal({flag, "x"}) ==
+        concat(note, "small: ", name, ": \"x\" is not allowed; give a whole number, 0 or more\n"));
   }
 }
 
-TEST_CASE("values that are missing, too many or not wanted are refused by the flag's name") {
+TEST_CASE("missing, repeated and unexpected values are refused by the flag's name") {
   CHECK(refusal({"--workers"}) == "small: --workers: its value is missing; give --workers UINT\n");
   CHECK(refusal({"--workers", "2", "--workers", "3"}) ==
         "small: --workers: is given 2 times; give it once\n");
-  CHECK(refusal({"--quiet=often"}) == "small: --quiet: takes no value; give it alone\n");
+  CHECK(refusal({"--quiet=often"}) == "small: --quiet: takes no value; leave the value out\n");
 }
 
-TEST_CASE("words that are not known are refused with the nearest flag") {
+TEST_CASE("the error for an unknown word suggests the nearest flag") {
   CHECK(refusal({"--epocs", "3"}) == "small: \"--epocs\" is not known; did you mean --epochs?\n");
   CHECK(refusal({"--epochs", "3", "more"}) ==
         "small: \"more\" is not known; --help lists all flags\n");
 }
 
-TEST_CASE("--help shows what the scenario has where a flag is not given") {
-  const Said help = said(small(), {"--help"});
+TEST_CASE("--help shows the scenario's values as defaults") {
+  const Parsed help = parsed(small(), {"--help"});
   CHECK(help.exit_code == 0);
   for (const char* text :
        {"Workers [7]", "[16]", "Learning rate [0.002]", "[adaptive(1,4)]", "adamw, adagrad [adam]",
         "[1f1b]", "[equal]", "Seed of all randomness [1]", "[auto]", "[2s]"})
     CHECK_THAT(help.out, Contains(text));
-  CHECK_THAT(said(small().stages(3).pipelines(2).consistency(bsp()), {"--help"}).out,
+  CHECK_THAT(parsed(small().stages(3).pipelines(2).consistency(bsp()), {"--help"}).out,
              Contains("Workers [6]") && Contains("--stages workers each [2]") && Contains("[bsp]"));
 }
 
-TEST_CASE("what a program decides itself is refused, and not shown") {
+TEST_CASE("flags of settings that a program decides are refused and hidden") {
   Scenario scenario = small();
   scenario.decides({"--staleness", "--trace"});
-  const Said refused = said(scenario, {"--no-out", "--staleness", "3"});
+  const Parsed refused = parsed(scenario, {"--no-out", "--staleness", "3"});
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.error, Contains("small: --staleness: ") && Contains("; leave it out\n"));
-  CHECK(said(scenario, {"--trace"}).exit_code == 2);
-  CHECK_FALSE(said(scenario, {"--no-out", "--workers", "3"}).exit_code);
-  CHECK_THAT(said(scenario, {"--help"}).out,
+  CHECK(parsed(scenario, {"--trace"}).exit_code == 2);
+  CHECK_FALSE(parsed(scenario, {"--no-out", "--workers", "3"}).exit_code);
+  CHECK_THAT(parsed(scenario, {"--help"}).out,
              !Contains("--staleness ") && !Contains("--trace") && Contains("--workers"));
 }
 

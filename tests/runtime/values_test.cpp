@@ -1,4 +1,4 @@
-// Flags whose values are more than a number.
+// Flags whose values are not plain numbers.
 #include <catch2/catch.hpp>
 
 #include "runtime/flags/values.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("--staleness takes a number, bsp, asp, a range or backup(N)") {
   }
 }
 
-TEST_CASE("what a plan has is told as its flag takes it") {
+TEST_CASE("text_of gives settings in the syntax of their flags") {
   for (const std::string text : {"0", "3", "bsp", "asp", "backup(2)", "adaptive(2,12)"})
     CHECK(text_of(*parse_staleness(text)) == text);
   for (const std::string text : {"equal", "speed"}) CHECK(text_of(*parse_balance(text)) == text);
@@ -76,26 +76,26 @@ TEST_CASE("--optimizer suggests the nearest name") {
 
 TEST_CASE("--slow replaces the stragglers of the workers that it names") {
   using List = std::vector<plan::Straggler>;
-  const plan::Straggler own{1, false, plan::Decay{}}, own_of_all{0, true, plan::Pareto{}};
+  const plan::Straggler planned{1, false, plan::Decay{}}, planned_all{0, true, plan::Pareto{}};
   const plan::Straggler slow{1, false, plan::ConstantFactor{4}},
       shared{2, false, plan::Sharing{3, 100, 300}}, all{0, true, plan::ConstantFactor{2}};
   const auto after = [&](const std::vector<std::string>& given) {
-    List stragglers = {own, own_of_all};
+    List stragglers = {planned, planned_all};
     const Status status = apply_slow(given, stragglers);
     INFO((status ? "" : status.error().text));
     REQUIRE(status);
     return stragglers;
   };
-  CHECK(after({}) == List{own, own_of_all});
+  CHECK(after({}) == List{planned, planned_all});
   CHECK(after({"none"}) == List{});
-  CHECK(after({"1:4x"}) == List{own_of_all, slow});
-  CHECK(after({"2:sharing(3x,100/300)"}) == List{own, own_of_all, shared});
-  CHECK(after({"1:4x", "1:4x"}) == List{own_of_all, slow, slow});
+  CHECK(after({"1:4x"}) == List{planned_all, slow});
+  CHECK(after({"2:sharing(3x,100/300)"}) == List{planned, planned_all, shared});
+  CHECK(after({"1:4x", "1:4x"}) == List{planned_all, slow, slow});
   CHECK(after({"1:4x,2:sharing(3x,100/300)", "all:2x"}) == List{slow, shared, all});
   CHECK(after({"none,1:4x"}) == List{slow});
 }
 
-TEST_CASE("--slow refuses what is no straggler, wherever it stands in the list") {
+TEST_CASE("--slow refuses an invalid straggler anywhere in the list") {
   for (const std::string wrong :
        {"", "1:4x,", ",1:4x", "1:4x 2:4x", "1:4x,x", "1:pareto(1.5,2:4x"}) {
     INFO(wrong);

@@ -1,4 +1,4 @@
-// Words and models: what a scenario's short names stand for.
+// The functions of words.hpp and models.hpp: the parts of plans that they make.
 #include <catch2/catch.hpp>
 
 #include "leeway.hpp"
@@ -14,7 +14,7 @@ plan::Layer conv(std::uint32_t outputs, std::uint32_t kernel, std::uint32_t stri
       .outputs = outputs, .kernel = kernel, .stride = stride, .padding = padding, .bias = false};
 }
 
-/// Linear and convolutional layers, those of shortcuts aside.
+/// The number of linear and convolutional layers, without those of shortcuts.
 int weight_layers(const Layers& layers) {
   int count = 0;
   for (const auto& layer : layers) {
@@ -30,7 +30,7 @@ int weight_layers(const Layers& layers) {
 
 }  // namespace
 
-TEST_CASE("words for layers set what they say and leave the rest at its default") {
+TEST_CASE("words for layers set their arguments and keep the other defaults") {
   CHECK(linear(10) == plan::Layer(plan::Linear{10}));
   CHECK(conv2d(64, 5) == plan::Layer(plan::Conv2d{.outputs = 64, .kernel = 5}));
   CHECK(
@@ -46,14 +46,14 @@ TEST_CASE("words for layers set what they say and leave the rest at its default"
   CHECK(sigmoid_layer() == plan::Layer(plan::Sigmoid{}));
 }
 
-TEST_CASE("words for who waits, and for who gets how much") {
+TEST_CASE("words for consistency and balance set the plan") {
   CHECK(adaptive(2, 6) == plan::Consistency(plan::Adaptive{2, 6}));
   Scenario scenario("words", "Words.");
   scenario.balance(plan::Balance::by_speed);
   CHECK(scenario.plan().balance == plan::Balance::by_speed);
 }
 
-TEST_CASE("residual takes a body, and a shortcut or none") {
+TEST_CASE("residual takes a body and an optional shortcut") {
   const plan::Layer plain = residual({linear(4), relu()});
   CHECK(std::get<plan::Residual>(plain).body == Layers{linear(4), relu()});
   CHECK(std::get<plan::Residual>(plain).shortcut.empty());

@@ -17,7 +17,7 @@ using Image = std::vector<float>;
 
 constexpr float kFill = -7;
 
-/// Every pixel is another number.
+/// An image with a different value in each pixel.
 Image numbered(const Shape& shape) {
   Image image(static_cast<std::size_t>(shape.count()));
   std::iota(image.begin(), image.end(), 1.0f);
@@ -30,7 +30,7 @@ Image view(const Image& image, const Shape& shape, const plan::Augment& how, std
   return out;
 }
 
-/// Pixel by pixel, as the definition has it.
+/// The view by its definition, pixel by pixel.
 Image expected(const Image& image, const Shape& shape, bool flip, std::int64_t down,
                std::int64_t right) {
   Image out;
@@ -46,7 +46,7 @@ Image expected(const Image& image, const Shape& shape, bool flip, std::int64_t d
   return out;
 }
 
-/// How often each view of an image is met over many keys; fails on one that there must not be.
+/// Counts each view of an image over many keys; fails if an unexpected view occurs.
 std::map<Image, int> seen_views(const Shape& shape, const plan::Augment& how, int keys) {
   const Image image = numbered(shape);
   std::map<Image, int> seen;
@@ -61,7 +61,7 @@ std::map<Image, int> seen_views(const Shape& shape, const plan::Augment& how, in
   return seen;
 }
 
-TEST_CASE("images are flipped and shifted to every view there is, and to no other") {
+TEST_CASE("flips and shifts give every possible view of an image, and no other") {
   for (const Shape& shape : {Shape{1, 4, 5}, Shape{2, 5, 4}, Shape{3, 3, 3}})
     for (const plan::Augment how : {plan::Augment{true, 0}, plan::Augment{false, 1},
                                     plan::Augment{true, 1}, plan::Augment{true, 2}}) {
@@ -75,7 +75,7 @@ TEST_CASE("images are flipped and shifted to every view there is, and to no othe
     }
 }
 
-TEST_CASE("a view depends on the sample's key alone") {
+TEST_CASE("a view depends only on the sample's key") {
   const Shape shape{2, 6, 5};
   const plan::Augment how{true, 2};
   const Image image = numbered(shape);
@@ -98,12 +98,12 @@ TEST_CASE("without augmentation, samples of any shape stay as they are") {
   CHECK(image == numbered({6}));
 }
 
-TEST_CASE("samples that cannot be augmented are refused with what would be right") {
+TEST_CASE("samples that cannot be augmented are refused with an allowed setting") {
   CHECK(check_augment({}, {784}));
   CHECK(check_augment({true, 2}, {3, 32, 32}));
   CHECK(check_augment({false, 4}, {1, 5, 9}));
   CHECK(check_augment({true, 0}, {784}).error().text ==
-        "augment: needs images of channels x height x width, and these samples are 784; give "
+        "augment: needs images of channels x height x width, but these samples are 784; give "
         "--augment none");
   CHECK_THAT(check_augment({false, 1}, {28, 28}).error().text, Contains("28x28; give"));
   CHECK(check_augment({false, 5}, {1, 9, 5}).error().text ==
@@ -113,7 +113,7 @@ TEST_CASE("samples that cannot be augmented are refused with what would be right
   CHECK_THROWS_AS(augment(image.data(), {true, 0}, {4}, kFill, {&key, 1}), CheckFailed);
 }
 
-TEST_CASE("the background of IDX images is what their black pixels become") {
+TEST_CASE("the background of IDX images is the value of their black pixels") {
   const IdxArray images{"images", {2, 1, 2}, {0, 200, 100, 0}};
   const IdxArray labels{"labels", {2}, {0, 1}};
   const auto data = make_idx({images, labels, images, labels});

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Reads a safetensors file of F32 tensors by the letter of the format, with nothing but the standard library.
+"""Reads a safetensors file of F32 tensors strictly by the format, using only the standard library.
 
 usage: check_safetensors.py INPUT OUTPUT
-Fails with a message if INPUT breaks a rule. Else writes OUTPUT: the tensors in reverse order, every number doubled.
+Fails with a message if INPUT breaks a rule. Otherwise writes OUTPUT: the tensors in reverse order, all values doubled.
 """
 import json
 import math
@@ -27,8 +27,8 @@ def read(path):
     (length,) = struct.unpack("<Q", content[:8])
     header = content[8 : 8 + length]
     data = content[8 + length :]
-    require(length % 8 == 0, "the header's length is no multiple of 8")
-    require(header.startswith(b"{") and header.rstrip(b" ").endswith(b"}"), "the header is padded wrongly")
+    require(length % 8 == 0, "the header's length is not a multiple of 8")
+    require(header.startswith(b"{") and header.rstrip(b" ").endswith(b"}"), "the header's padding is wrong")
     entries = json.loads(header.decode("utf-8"), object_pairs_hook=refuse_twice)
     metadata = entries.pop("__metadata__", {})
     require(all(isinstance(value, str) for value in metadata.values()), "metadata is not text")

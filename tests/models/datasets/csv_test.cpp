@@ -28,7 +28,7 @@ std::string error_of(std::string_view text, const CsvFormat& format = kClasses) 
   return table.error().text;
 }
 
-TEST_CASE("columns are found by name, the label apart") {
+TEST_CASE("columns are found by name, and the label is not a feature") {
   const auto table = good("a,label,b\n1,0,2.5\n-3e2,2,+4\n", kClasses);
   CHECK(table.features == std::vector<std::string>{"a", "b"});
   CHECK(table.x == std::vector<double>{1, 2.5, -300, 4});
@@ -36,7 +36,7 @@ TEST_CASE("columns are found by name, the label apart") {
   CHECK(table.classes == 3);
 }
 
-TEST_CASE("quotes, blanks, CRLF, a byte order mark and lines at the end change nothing") {
+TEST_CASE("quotes, blanks, CRLF, a byte order mark and trailing empty lines are ignored") {
   const auto plain = good("a,label\n1,0\n2,1\n", kClasses);
   for (const char* text : {"\xef\xbb\xbf"
                            "a,label\r\n1,0\r\n2,1\r\n",
@@ -49,20 +49,20 @@ TEST_CASE("quotes, blanks, CRLF, a byte order mark and lines at the end change n
   }
 }
 
-TEST_CASE("a quoted name may hold commas, quotes and line ends, and lines are still counted") {
+TEST_CASE("a quoted name may hold commas, quotes and line ends, and line ends in it are counted") {
   const auto table = good("\"a,\"\"b\"\"\nc\",y\n1,2\n", kNumbers);
   CHECK(table.features == std::vector<std::string>{"a,\"b\"\nc"});
   CHECK_THAT(error_of("\"a\nb\",y\n1,2\nx,2\n", kNumbers), Contains("x.csv:4:1: "));
 }
 
-TEST_CASE("a field that is no number is named with line and column") {
+TEST_CASE("a field that is not a number is named with line and column") {
   CHECK(
       error_of("age,label\n1,0\n\xc3\xa4,1\n") ==
       "x.csv:3:1: column \"age\": found \"\\xc3\\xa4\", which is not a number; write a number, or "
       "remove the column");
   CHECK_THAT(error_of("a,b,label\n1,  x ,0\n"), Contains("x.csv:2:3: column \"b\": found \"x\""));
   CHECK(error_of("a,b,label\n1,,0\n") ==
-        "x.csv:2:3: column \"b\": found nothing; fill in a number, or remove the row");
+        "x.csv:2:3: column \"b\": found an empty field; fill in a number, or remove the row");
   CHECK(error_of("a,label\nnan,0\n") ==
         "x.csv:2:1: column \"a\": found \"nan\"; fill in a number, or remove the row");
   CHECK_THAT(error_of("a,label\n-inf,0\n"), Contains("found \"-inf\", which is beyond the range"));
@@ -76,16 +76,17 @@ TEST_CASE("columns are counted in characters") {
   CHECK_THAT(error_of("\"\xc3\xa4\",b,b\n"), Contains("x.csv:1:7: found a second column \"b\""));
 }
 
-TEST_CASE("rows of another length are named") {
+TEST_CASE("rows with too few or too many fields are named") {
   CHECK(error_of("a,b,label\n1,2,0\n3,4\n") ==
-        "x.csv:3:4: found 2 fields, the header names 3; complete the row, or remove it");
-  CHECK_THAT(error_of("a,b,label\n1\n"), Contains("x.csv:2:2: found 1 field, the header names 3"));
+        "x.csv:3:4: found 2 fields, but the header names 3; complete the row, or remove it");
+  CHECK_THAT(error_of("a,b,label\n1\n"),
+             Contains("x.csv:2:2: found 1 field, but the header names 3"));
   CHECK_THAT(error_of("a,label\n1,0,9\n"), Contains("x.csv:2:5: found more than the 2 fields"));
   CHECK(error_of("a,label\n1,0\n\n2,1\n") ==
         "x.csv:3:1: found an empty line between rows; remove it");
 }
 
-TEST_CASE("a header that cannot be right is refused") {
+TEST_CASE("an invalid header is refused") {
   CHECK(error_of("") == "x.csv: the file is empty; give a header line and rows of numbers");
   CHECK_THAT(error_of("\n\n"), Contains("the file is empty"));
   CHECK(error_of("a,label\n") == "x.csv: found a header line and no rows; add rows of numbers");
@@ -101,7 +102,7 @@ TEST_CASE("a header that cannot be right is refused") {
   CHECK_THAT(error_of("\"a,label\n1,0\n"),
              Contains("x.csv:1:1: found a quote that is never closed"));
   CHECK_THAT(error_of("\"a\"b,label\n1,0\n"),
-             Contains("x.csv:1:4: found \"b\" behind a closing quote"));
+             Contains("x.csv:1:4: found \"b\" after a closing quote"));
 }
 
 TEST_CASE("a class is a small integer from 0") {
@@ -112,17 +113,18 @@ TEST_CASE("a class is a small integer from 0") {
   CHECK(good("a,y\n1,-0.5\n", kNumbers).labels == std::vector<double>{-0.5});
 }
 
-TEST_CASE("test data is matched by name and lies within the training classes") {
+TEST_CASE("test data is matched by name and must keep to the training classes") {
   const auto train = good("a,b,label\n1,2,1\n", kClasses);
   const CsvFormat format{"label", false, &train};
   const auto test = good("label,b,a\n0,20,10\n", format);
   CHECK(test.features == train.features);
   CHECK(test.x == std::vector<double>{10, 20});
   CHECK_THAT(error_of("a,b,label\n1,2,2\n", format),
-             Contains("x.csv:2:5: column \"label\": found class 2, the training data has 0 to 1"));
+             Contains("x.csv:2:5: column \"label\": found class 2, but the training data has 0 to "
+                      "1; give test data of the same classes"));
   CHECK_THAT(error_of("a,label\n1,0\n", format), Contains("found no column \"b\""));
   CHECK_THAT(error_of("a,b,cc,label\n1,2,3,0\n", format),
-             Contains("x.csv:1:5: found column \"cc\", which the training data has not"));
+             Contains("x.csv:1:5: found column \"cc\", which is not in the training data"));
   CHECK_THAT(error_of("a,b\n1,2\n", format), Contains("found no column \"label\" for the label"));
 }
 
@@ -141,7 +143,7 @@ Gathered gather_all(const Dataset& set) {
   return out;
 }
 
-TEST_CASE("features are normalised by the training rows, constant columns become 0") {
+TEST_CASE("features are normalised by the training rows, and constant columns become 0") {
   const test::TemporaryFolder folder;
   plan::Csv source;
   source.train = folder.write("train.csv", "a,c,y\n1,0.1,5\n3,0.1,6\n5,0.1,7\n");
@@ -165,7 +167,7 @@ TEST_CASE("features are normalised by the training rows, constant columns become
   CHECK(gather_all(*load_csv(source, 1)->train).x == std::vector<float>{1, .1f, 3, .1f, 5, .1f});
 }
 
-TEST_CASE("without a test file a seeded share of the rows is set aside, each row in one set") {
+TEST_CASE("without a test file a seeded share of the rows is the test set, each row in one set") {
   const test::TemporaryFolder folder;
   std::string text = "a,label\n";
   for (int i = 0; i < 100; ++i) text += std::to_string(i) + "," + std::to_string(i % 3) + "\n";
@@ -211,7 +213,7 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-TEST_CASE("what is written as CSV is read back to the last bit") {
+TEST_CASE("numbers and names written as CSV are read back bit for bit") {
   rc::prop("numbers and names", [] {
     const auto extra =
         *rc::gen::container<std::vector<std::string>>(rc::gen::arbitrary<std::string>());
@@ -251,7 +253,7 @@ void check_sizes(const Expected<CsvTable>& table) {
   RC_ASSERT(table->x.size() == table->labels.size() * table->features.size());
 }
 
-TEST_CASE("text cut anywhere or changed at random is decoded or refused") {
+TEST_CASE("text that is truncated anywhere or changed at random is decoded or refused") {
   const std::string text = "\xef\xbb\xbf\"a,\"\"x\"\"\",b,label\r\n1.5,\"2\",0\r\n-3e2, 4,1\n";
   for (std::size_t length = 0; length <= text.size(); ++length)
     (void)parse_csv(std::string_view(text).substr(0, length), "x", kClasses);

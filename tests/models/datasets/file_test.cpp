@@ -5,7 +5,7 @@
 namespace leeway {
 namespace {
 
-TEST_CASE("a whole file is read, however long") {
+TEST_CASE("a whole file is read, whatever its size") {
   const test::TemporaryFolder folder;
   for (const std::size_t size : {0u, 1u, 4095u, 4096u, 4097u, 1'000'000u}) {
     test::Bytes content(size);
@@ -16,7 +16,7 @@ TEST_CASE("a whole file is read, however long") {
   }
 }
 
-TEST_CASE("a file without a size is read to its end") {
+TEST_CASE("a file of unknown size is read to its end") {
   const auto read = read_file("/proc/self/status", "");
   REQUIRE(read);
   CHECK(read->size() > 100);

@@ -1,5 +1,5 @@
 #pragma once
-// Files and bytes for tests of loaders.
+// Temporary files and random bytes for tests of loaders.
 #include <rapidcheck.h>
 #include <stdlib.h>
 
@@ -22,7 +22,7 @@ inline Bytes to_bytes(std::string_view text) {
   return {begin, begin + text.size()};
 }
 
-/// A folder that goes away with its object.
+/// A folder that the destructor removes.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -55,7 +55,7 @@ inline Bytes read_bytes(const std::string& path) {
   return to_bytes(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
-/// `bytes` with one to eight of them replaced, removed or doubled at random.
+/// `bytes` with one to eight random replacements, removals or duplications.
 inline rc::Gen<Bytes> mutated(const Bytes& bytes) {
   return rc::gen::exec([bytes] {
     Bytes out = bytes;

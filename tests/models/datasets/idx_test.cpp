@@ -84,7 +84,7 @@ TEST_CASE("gzip data in several members is one file") {
   CHECK(array(file, "x", IdxKind::images).values == ramp(24));
 }
 
-TEST_CASE("pixels are gathered normalised by the training pixels") {
+TEST_CASE("gathered pixels are normalised by the training pixels") {
   const auto data =
       make(kImages, kLabels, idx({1, 2, 4}, std::vector<std::uint8_t>(8, 200)), idx({1}, {2}));
   REQUIRE(data);
@@ -106,12 +106,12 @@ TEST_CASE("pixels are gathered normalised by the training pixels") {
     const double pixel = values[i < 8 ? 16 + i : i - 8];
     CHECK(x[i] == Approx((pixel / 255 - mean) / std::sqrt(square)).margin(1e-6));
   }
-  test::require_labels_alone(*data->train);
+  test::require_labels_agree(*data->train);
   data->test->gather(std::vector<std::int64_t>{0}, x.data(), labels.data(), nullptr);
   CHECK(x[7] == Approx((200 / 255.0 - mean) / std::sqrt(square)));
 }
 
-TEST_CASE("images with channels keep them, and equal pixels give finite numbers") {
+TEST_CASE("images keep their channels, and equal pixels give finite numbers") {
   const Bytes images = idx({2, 3, 1, 2}, std::vector<std::uint8_t>(12, 9));
   const auto data = make(images, idx({2}, {0, 1}), images, idx({2}, {0, 1}));
   REQUIRE(data);
@@ -130,21 +130,21 @@ TEST_CASE("a sample out of range is a bug") {
                   CheckFailed);
 }
 
-TEST_CASE("every defect of a file is named with its byte and what to do") {
+TEST_CASE("every error in a file is named with its byte and what to do") {
   CHECK(error_of({}, IdxKind::images) == "x.idx: the file is empty; give an IDX file of images");
   CHECK(error_of(kLabels, IdxKind::images) ==
         "x.idx: byte 0: found magic number 00 00 08 01 where an IDX file of images begins with "
         "00 00 08 03 (or 04); give such a file");
   CHECK_THAT(error_of(idx({3, 1, 1}, {1, 2, 3}, 0x0d), IdxKind::images), Contains("00 00 0d 03"));
   CHECK(error_of(idx({3, 0, 4}, {}), IdxKind::images) ==
-        "x.idx: byte 8: the extents 3x0x4 name no data; give an IDX file of images with at least "
+        "x.idx: byte 8: the extents 3x0x4 hold no data; give an IDX file of images with at least "
         "one sample");
   CHECK(error_of(idx({5}, {1, 2}), IdxKind::labels) ==
         "x.idx: byte 4: the extents 5 need more bytes than the file holds; fetch it again");
   CHECK_THAT(error_of(idx({4294967295u, 4294967295u, 4294967295u}, {1}), IdxKind::images),
              Contains("need more bytes than the file holds"));
   CHECK(error_of(idx({2}, {1, 2, 3}), IdxKind::labels) ==
-        "x.idx: byte 10: found data behind the last element; fetch the file again");
+        "x.idx: byte 10: found data after the last element; fetch the file again");
   CHECK(error_of(Bytes(kImages.begin(), kImages.begin() + 6), IdxKind::images) ==
         "x.idx: byte 6: the file ends here, 2 bytes too early; fetch it again");
 }
@@ -155,14 +155,14 @@ TEST_CASE("damaged gzip data is named with its byte") {
   CHECK_THAT(error_of(damaged, IdxKind::images),
              Contains("corrupt gzip data (incorrect data check); fetch the file again"));
 
-  Bytes cut = gzip(kImages);
-  cut.resize(cut.size() - 3);
-  CHECK_THAT(error_of(cut, IdxKind::images), Contains("the gzip data stops before its end"));
+  Bytes truncated = gzip(kImages);
+  truncated.resize(truncated.size() - 3);
+  CHECK_THAT(error_of(truncated, IdxKind::images), Contains("the gzip data is truncated"));
 
   Bytes longer = gzip(kImages);
   longer.push_back(std::byte{7});
   CHECK_THAT(error_of(longer, IdxKind::images),
-             Contains("found 1 bytes behind the end of the gzip data"));
+             Contains("found 1 bytes after the end of the gzip data"));
 
   CHECK_THAT(error_of(gzip(idx({2, 1, 1}, {1})), IdxKind::images),
              Contains("byte 17 (unpacked): the file ends here, 1 bytes too early"));
@@ -175,26 +175,26 @@ TEST_CASE("files that do not belong together are refused") {
         "images");
   CHECK_THAT(make(kImages, kLabels, kImages, two).error().text, Contains("d: byte 4: found 2"));
   CHECK_THAT(make(kImages, kLabels, idx({3, 4, 2}, ramp(24)), kLabels).error().text,
-             Contains("c: byte 4: found images 3x4x2, the training images are 3x2x4"));
+             Contains("c: byte 4: found images 3x4x2, but the training images are 3x2x4"));
   CHECK(make(kImages, kLabels, kImages, idx({3}, {0, 3, 1})).error().text ==
-        "d: byte 9: found label 3, the training labels are 0 to 2; give test labels of the same "
-        "classes");
+        "d: byte 9: found label 3, but the training labels are 0 to 2; give test labels of the "
+        "same classes");
 }
 
-TEST_CASE("a file cut anywhere is refused") {
+TEST_CASE("a file truncated anywhere is refused") {
   for (const Bytes& file : {kImages, gzip(kImages)}) {
     for (std::size_t length = 0; length < file.size(); ++length)
       CHECK_FALSE(parse_idx(std::span(file).first(length), "x", IdxKind::images));
   }
 }
 
-TEST_CASE("bytes at random are decoded or refused") {
-  rc::prop("from nothing", [](const std::vector<std::uint8_t>& noise) {
+TEST_CASE("random bytes are decoded or refused") {
+  rc::prop("noise", [](const std::vector<std::uint8_t>& noise) {
     Bytes file = *rc::gen::elementOf(std::vector<Bytes>{{}, idx({}, {}), gzip({})});
     for (const auto byte : noise) file.push_back(static_cast<std::byte>(byte));
     (void)parse_idx(file, "x", IdxKind::images);
   });
-  rc::prop("from a good file", [] {
+  rc::prop("a valid file with changes", [] {
     const Bytes good = *rc::gen::elementOf(std::vector<Bytes>{kImages, gzip(kImages)});
     const Bytes file = *test::mutated(good);
     if (const auto parsed = parse_idx(file, "x", IdxKind::images)) {
@@ -234,13 +234,13 @@ TEST_CASE("Fashion-MNIST as Debian installs it") {
     const double pixels = 784.0 * static_cast<double>(size);
     CHECK(sum / pixels == Approx(mean).margin(1e-3));
     CHECK(std::sqrt(squares / pixels) == Approx(deviation).margin(1e-3));
-    for (const auto one : count) CHECK(one == size / 10);
+    for (const auto samples_of_class : count) CHECK(samples_of_class == size / 10);
   };
   check(*data->train, 60'000, 0, 1);
   check(*data->test, 10'000, 0.0023, 0.9984);
 }
 
-TEST_CASE("a missing Fashion-MNIST says which package brings it") {
+TEST_CASE("the error for a missing Fashion-MNIST names its package") {
   CHECK(load_fashion_mnist("/nowhere").error().text ==
         "\"/nowhere/train-images-idx3-ubyte.gz\" cannot be read: No such file or directory; run "
         "`apt-get install dataset-fashion-mnist`, or set data.fashion_mnist.directory to where the "

@@ -1,5 +1,5 @@
 #pragma once
-// Labels for tests: gathered alone they must be those that come with the samples.
+// Checks that gather_labels() agrees with gather().
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace leeway::test {
 
-/// Labels and targets of samples, last to first: alone, or with their samples.
-struct Told {
-  Told(const Dataset& data, bool alone) {
+/// Labels and targets of all samples, last to first, from gather_labels() or gather().
+struct GatheredLabels {
+  GatheredLabels(const Dataset& data, bool only_labels) {
     std::vector<std::int64_t> samples(static_cast<std::size_t>(data.size()));
     std::iota(samples.rbegin(), samples.rend(), 0);
     std::vector<float> x(samples.size() * static_cast<std::size_t>(data.sample_shape().count()));
     if (data.classes() > 0)
       labels.resize(samples.size() * static_cast<std::size_t>(data.label_count()));
     targets.resize(samples.size() * static_cast<std::size_t>(data.target_count()));
-    if (alone)
+    if (only_labels)
       data.gather_labels(samples, labels.data(), targets.data());
     else
       data.gather(samples, x.data(), labels.data(), targets.data());
@@ -26,14 +26,14 @@ struct Told {
   std::vector<float> targets;
 };
 
-inline void require_labels_alone(const Dataset& data) {
-  const Told told(data, false), alone(data, true);
-  REQUIRE(told.labels.size() + told.targets.size() > 0);
-  REQUIRE(alone.labels == told.labels);
-  REQUIRE(alone.targets == told.targets);
-  const std::vector<std::int64_t> beyond{data.size()};
-  Told room(data, true);
-  REQUIRE_THROWS_AS(data.gather_labels(beyond, room.labels.data(), room.targets.data()),
+inline void require_labels_agree(const Dataset& data) {
+  const GatheredLabels expected(data, false), found(data, true);
+  REQUIRE(expected.labels.size() + expected.targets.size() > 0);
+  REQUIRE(found.labels == expected.labels);
+  REQUIRE(found.targets == expected.targets);
+  const std::vector<std::int64_t> out_of_range{data.size()};
+  GatheredLabels out(data, true);
+  REQUIRE_THROWS_AS(data.gather_labels(out_of_range, out.labels.data(), out.targets.data()),
                     CheckFailed);
 }
 

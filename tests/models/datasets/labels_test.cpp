@@ -11,7 +11,7 @@ namespace {
 const plan::Synthetic kClusters{30, 10, plan::Clusters{5, 4, 3}};
 const plan::Synthetic kLine{30, 10, plan::Line{3, 2, 1}};
 
-/// What a program brings along that knows nothing of labels alone; two targets a sample.
+/// A custom data set that does not override gather_labels(), with each target twice.
 class Doubled final : public Dataset {
  public:
   explicit Doubled(std::shared_ptr<const Dataset> of) : of_(std::move(of)) {}
@@ -33,14 +33,14 @@ class Doubled final : public Dataset {
 
 }  // namespace
 
-TEST_CASE("labels and targets are gathered alone as with their samples") {
+TEST_CASE("gather_labels gives the labels and targets of gather") {
   for (const auto& source : {kClusters, kLine}) {
     const auto data = load_data(source, 3);
     REQUIRE(data);
-    require_labels_alone(*data->train);
-    require_labels_alone(Doubled(data->train));
+    require_labels_agree(*data->train);
+    require_labels_agree(Doubled(data->train));
   }
   const auto text = windows_of("In the beginning was the Word", {"", 4, 0.2}, "text");
   REQUIRE(text);
-  require_labels_alone(*text->train);
+  require_labels_agree(*text->train);
 }

@@ -22,7 +22,7 @@ std::shared_ptr<const Dataset> table(std::int64_t features, int classes, std::si
   return std::make_shared<Table>(std::move(content));
 }
 
-TEST_CASE("a plan's data source decides what is loaded") {
+TEST_CASE("each kind of data source in a plan is loaded") {
   const test::TemporaryFolder folder;
   plan::Csv csv;
   csv.train = folder.write("a.csv", "a,label\n1,0\n2,1\n3,0\n4,1\n5,0\n");
@@ -33,7 +33,7 @@ TEST_CASE("a plan's data source decides what is loaded") {
   CHECK_THAT(load_data(plan::FashionMnist{"/no"}, 1).error().text, Contains("apt-get install"));
 }
 
-TEST_CASE("a registered data set is made with the run's seed") {
+TEST_CASE("the factory of a registered data set receives the run's seed") {
   std::uint64_t seen = 0;
   register_data("mine", [&](std::uint64_t seed) -> Expected<TrainTest> {
     seen = seed;
@@ -61,7 +61,7 @@ TEST_CASE("a custom data set that contradicts itself is refused") {
   CHECK(load_data(plan::CustomData{"odd"}, 1).error().text == "gone");
 }
 
-TEST_CASE("a table whose parts disagree is a bug") {
+TEST_CASE("a table with inconsistent sizes or labels is a bug") {
   Table::Content content{2, {1, 2, 3}, 2, {0, 1}, {}};
   CHECK_THROWS_AS(Table(content), CheckFailed);
   content.x.push_back(4);
@@ -70,7 +70,7 @@ TEST_CASE("a table whose parts disagree is a bug") {
   CHECK_THROWS_AS(Table(content), CheckFailed);
 }
 
-TEST_CASE("an epoch visits each sample once, in an order of seed and epoch") {
+TEST_CASE("an epoch visits each sample once, in an order that depends on seed and epoch") {
   rc::prop("permutation", [] {
     const auto size = *rc::gen::inRange<std::int64_t>(0, 300);
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
@@ -85,7 +85,7 @@ TEST_CASE("an epoch visits each sample once, in an order of seed and epoch") {
   });
 }
 
-TEST_CASE("every order of a small epoch is about as frequent") {
+TEST_CASE("all orders of a small epoch are about equally frequent") {
   std::map<std::vector<std::int64_t>, int> count;
   for (int epoch = 0; epoch < 24'000; ++epoch) ++count[epoch_permutation(4, 5, Epoch(epoch))];
   CHECK(count.size() == 24);

@@ -28,7 +28,7 @@ bool same(const NamedTensor& a, const NamedTensor& b) {
          std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0;
 }
 
-/// A file of a header and `data` bytes of zeros.
+/// A file with this header and `data` zero bytes.
 Bytes file_of(const std::string& header, std::size_t data) {
   std::string out(8, '\0');
   const std::uint64_t length = header.size();
@@ -62,7 +62,7 @@ TEST_CASE("tensors are written and read back, bit for bit and in order") {
 TEST_CASE("wider element types come first, so that each tensor is aligned") {
   const test::TemporaryFolder folder;
   std::vector<NamedTensor> tensors{{"bytes", {3}, DType::i8, Blob::allocate(3)},
-                                   {"halves", {3}, DType::bf16, Blob::allocate(6)},
+                                   {"bf16", {3}, DType::bf16, Blob::allocate(6)},
                                    tensor("floats", {1}, {2})};
   std::memset(tensors[0].data.mutable_data(), 1, 3);
   std::memset(tensors[1].data.mutable_data(), 2, 6);
@@ -86,7 +86,7 @@ TEST_CASE("the header is padded with spaces to 8 bytes") {
   }
 }
 
-TEST_CASE("writing replaces a file whole and leaves no other") {
+TEST_CASE("writing replaces a file and leaves no temporary file") {
   const test::TemporaryFolder folder;
   folder.write("m", "something else");
   REQUIRE(write_safetensors(folder.path("m"), some_tensors()));
@@ -103,7 +103,7 @@ TEST_CASE("a file that cannot be written or read is named with the reason") {
   CHECK_THAT(read_safetensors("/").error().text, Contains("\"/\" cannot be read: Is a directory"));
 }
 
-TEST_CASE("names that the format cannot hold are refused, and blobs of another size are a bug") {
+TEST_CASE("names that the format does not allow are refused, and blobs of a wrong size are a bug") {
   const test::TemporaryFolder folder;
   const auto write = [&](const std::vector<NamedTensor>& tensors, const Metadata& metadata = {}) {
     return write_safetensors(folder.path("m"), tensors, metadata);
@@ -116,7 +116,7 @@ TEST_CASE("names that the format cannot hold are refused, and blobs of another s
   CHECK_THROWS_AS(write({tensor("a", {1}, {1}), tensor("a", {1}, {1})}), CheckFailed);
 }
 
-TEST_CASE("a file that is no safetensors file is refused") {
+TEST_CASE("a file of another format is refused") {
   CHECK(parse_safetensors({}, "m").error().text == "m: found 0 bytes; give a safetensors file");
   CHECK_THAT(parse_safetensors(test::to_bytes("PK\3\4 a zip archive"), "m").error().text,
              Contains("m: byte 0: found a header of"));
@@ -135,18 +135,19 @@ std::string entry(const std::string& name, const std::string& shape, int begin, 
 
 TEST_CASE("entries that contradict the file are refused by name") {
   CHECK(error_of("{" + entry("w", "[2]", 0, 4) + "}", 4) ==
-        "m: tensor \"w\": data_offsets give it 4 bytes, its shape and dtype need 8; save the file "
-        "again");
+        "m: tensor \"w\": data_offsets give it 4 bytes, but its shape and dtype need 8; save the "
+        "file again");
   CHECK_THAT(error_of("{" + entry("w", "[2]", 0, 8) + "}", 4),
              Contains("tensor \"w\": data_offsets 0 to 8 in 4 bytes of data"));
   CHECK_THAT(error_of("{" + entry("w", "[1]", 8, 4) + "}", 8), Contains("data_offsets 8 to 4"));
-  CHECK_THAT(error_of("{" + entry("w", "[1]", 4, 8) + "}", 8), Contains("behind a gap after"));
+  CHECK_THAT(error_of("{" + entry("w", "[1]", 4, 8) + "}", 8),
+             Contains("after a gap that follows the data that ends at 0"));
   CHECK_THAT(error_of("{" + entry("v", "[2]", 0, 8) + "," + entry("w", "[1]", 4, 8) + "}", 8),
              Contains("tensor \"w\": its data begins at byte 4, inside the data that ends at 8"));
   CHECK_THAT(error_of("{" + entry("w", "[4294967296,4294967296]", 0, 0) + "}", 0),
-             Contains("more bytes than there can be"));
+             Contains("its shape is too large"));
   CHECK_THAT(error_of("{" + entry("w", "[0,4294967296,4294967296,4294967296]", 0, 0) + "}", 0),
-             Contains("more bytes than there can be"));
+             Contains("its shape is too large"));
   CHECK_THAT(error_of("{" + entry("w", "[1]", 0, 8, "F64") + "}", 8),
              Contains("dtype \"F64\" is none of F32, BF16, F16, I8 and I32; convert it"));
   CHECK_THAT(error_of("{" + entry("w", "[1,1,1,1,1,1,1,1,1]", 0, 4) + "}", 4),
@@ -155,7 +156,7 @@ TEST_CASE("entries that contradict the file are refused by name") {
              Contains("tensor \"w\": given twice"));
 }
 
-TEST_CASE("a header of another form is refused where it differs") {
+TEST_CASE("a header with values that the format does not allow is refused with their place") {
   CHECK_THAT(error_of("{\"w\":3}", 0), Contains("tensor \"w\": a number does not belong there"));
   CHECK_THAT(error_of("{\"w\":{}}", 0), Contains("needs a dtype, a shape and two data_offsets"));
   CHECK_THAT(error_of("{\"w\":{\"dtype\":[]}}", 0),
@@ -208,7 +209,7 @@ TEST_CASE("any tensors survive a round trip") {
   });
 }
 
-TEST_CASE("a file cut anywhere is refused, and one changed at random is read or refused") {
+TEST_CASE("a truncated file is refused, and a file with random changes is read or refused") {
   const test::TemporaryFolder folder;
   REQUIRE(write_safetensors(folder.path("m"), some_tensors(), {{"a", "b"}}));
   const Bytes good = test::read_bytes(folder.path("m"));
@@ -225,26 +226,26 @@ TEST_CASE("a file cut anywhere is refused, and one changed at random is read or 
 }
 
 #ifdef LEEWAY_CHECK_SAFETENSORS
-TEST_CASE("a reader of its own agrees about the format in both directions") {
+TEST_CASE("an independent reader agrees about the format in both directions") {
   const test::TemporaryFolder folder;
   const auto tensors = std::vector{tensor("w", {2, 2}, {1, -2, 0.25f, 1e30f}),
                                    tensor("\xc3\xa4\"", {3}, {7, 8, 9}), tensor("s", {}, {4})};
-  REQUIRE(write_safetensors(folder.path("ours"), tensors, {{"step", "12"}}));
+  REQUIRE(write_safetensors(folder.path("input"), tensors, {{"step", "12"}}));
   const std::string command =
-      concat(LEEWAY_CHECK_SAFETENSORS, " ", folder.path("ours"), " ", folder.path("theirs"));
+      concat(LEEWAY_CHECK_SAFETENSORS, " ", folder.path("input"), " ", folder.path("output"));
   REQUIRE(std::system(command.c_str()) == 0);
 
-  // The script writes the tensors in reverse order and with every number doubled.
-  const auto read = read_safetensors(folder.path("theirs"));
+  // The script writes the tensors in reverse order and doubles all values.
+  const auto read = read_safetensors(folder.path("output"));
   REQUIRE(read);
   CHECK(read->metadata == Metadata{{"step", "12"}});
   REQUIRE(read->tensors.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
-    const auto& theirs = read->tensors[2 - i];
-    CHECK(theirs.name == tensors[i].name);
-    CHECK(theirs.shape == tensors[i].shape);
-    for (std::int64_t k = 0; k < theirs.shape.count(); ++k)
-      CHECK(theirs.data.as_floats()[k] == 2 * tensors[i].data.as_floats()[k]);
+    const auto& doubled = read->tensors[2 - i];
+    CHECK(doubled.name == tensors[i].name);
+    CHECK(doubled.shape == tensors[i].shape);
+    for (std::int64_t k = 0; k < doubled.shape.count(); ++k)
+      CHECK(doubled.data.as_floats()[k] == 2 * tensors[i].data.as_floats()[k]);
   }
 }
 #endif

@@ -25,7 +25,7 @@ Samples all_of(const Dataset& set) {
   return out;
 }
 
-TEST_CASE("a line has the slope, the intercept and the noise that were asked for") {
+TEST_CASE("a line has the slope, intercept and noise of its source") {
   const plan::Synthetic source{20'000, 5'000, plan::Line{-4, 7, 0.5}};
   const auto data = make_synthetic(source, 3);
   REQUIRE(data);
@@ -92,7 +92,7 @@ TEST_CASE("clusters lie on the sphere, the same in training and test data") {
 }
 
 TEST_CASE(
-    "synthetic data depends on the seed alone, and the test set not on the training set's size") {
+    "synthetic data depends only on the seed, and the test set not on the training set's size") {
   plan::Synthetic source{100, 50, plan::Clusters{3, 4, 2}};
   const auto one = make_synthetic(source, 1), same = make_synthetic(source, 1),
              other = make_synthetic(source, 2);

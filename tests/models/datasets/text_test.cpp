@@ -20,8 +20,8 @@ struct Windows {
 Windows whole_split(const Dataset& data) {
   std::vector<std::int64_t> samples(static_cast<std::size_t>(data.size()));
   std::iota(samples.begin(), samples.end(), 0);
-  const auto places = samples.size() * static_cast<std::size_t>(data.sample_shape().count());
-  Windows windows{std::vector<float>(places), std::vector<std::int32_t>(places)};
+  const auto tokens = samples.size() * static_cast<std::size_t>(data.sample_shape().count());
+  Windows windows{std::vector<float>(tokens), std::vector<std::int32_t>(tokens)};
   data.gather(samples, windows.x.data(), windows.labels.data(), nullptr);
   return windows;
 }
@@ -44,7 +44,7 @@ std::shared_ptr<const Vocabulary> vocabulary_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a text becomes windows that follow each other, each character the label of the last") {
+TEST_CASE("a text becomes consecutive windows, and each character's label is the next character") {
   const std::string text = "In the beginning was the Word";  // 29 characters, 5 of them for tests
   const auto data = windows_of(text, source(4, 0.2), "text");
   REQUIRE(data);
@@ -64,8 +64,8 @@ TEST_CASE("a text becomes windows that follow each other, each character the lab
   CHECK(written(*vocabulary, test.labels) == text.substr(25, 4));
 }
 
-TEST_CASE("a vocabulary numbers the characters of a text by their code points, beyond ASCII too") {
-  const std::string text = "z\xc3\xa9 \xe2\x82\xac\n\xf0\x9f\x98\x80 z";  // e acute, euro, a smile
+TEST_CASE("a vocabulary numbers the characters of a text in the order of their code points") {
+  const std::string text = "z\xc3\xa9 \xe2\x82\xac\n\xf0\x9f\x98\x80 z";  // e acute, euro, emoji
   const auto vocabulary = vocabulary_of(text);
   REQUIRE(vocabulary->size() == 6);
   CHECK(vocabulary->character(0) == "\n");
@@ -80,7 +80,7 @@ TEST_CASE("a vocabulary numbers the characters of a text by their code points, b
   CHECK(*(*back)->numbers(text, "text") == *numbers);
 }
 
-TEST_CASE("bytes that are not UTF-8 are told with their place") {
+TEST_CASE("bytes that are not UTF-8 are reported with their position") {
   for (const std::string bad : {"\xff", "\x80", "\xc0\x80", "\xc3", "\xe2\x82", "\xed\xa0\x80",
                                 "\xf4\x90\x80\x80", "\xc3z", "\xe0\x80\x80", "\xf0\x80\x80\x80"}) {
     const auto made = Vocabulary::of("fine" + bad, "\"a.txt\"");
@@ -91,17 +91,17 @@ TEST_CASE("bytes that are not UTF-8 are told with their place") {
   CHECK(Vocabulary::of("", "\"a.txt\"").error().text ==
         "\"a.txt\": is empty; give a file with a text");
   CHECK(vocabulary_of("abc")->numbers("abd", "--prompt").error().text ==
-        "--prompt: \"d\" does not occur in the text that was trained on; leave it out");
+        "--prompt: \"d\" does not occur in the training text; leave it out");
 }
 
-TEST_CASE("a list of characters that no run has written is refused") {
+TEST_CASE("a vocabulary that no run can have written is refused") {
   for (const char* json :
        {"", "[]", "{}", "{\"characters\": \"ab\"}", "{\"characters\": []}",
         "{\"characters\": [\"a\", 1]}", "{\"characters\": [\"ab\"]}", "{\"characters\": [\"\"]}",
         "{\"characters\": [\"b\", \"a\"]}", "{\"characters\": [\"a\", \"a\"]}"}) {
     const auto read = Vocabulary::parse(json, "v.json");
     REQUIRE_FALSE(read);
-    CHECK_THAT(read.error().text, Contains("v.json: is no list of characters"));
+    CHECK_THAT(read.error().text, Contains("v.json: is not a vocabulary that a run wrote"));
   }
 }
 
@@ -110,11 +110,11 @@ TEST_CASE("a text that is missing or too short is refused with what to do") {
              Contains("data.text: \"/no/such.txt\" cannot be read: ") &&
                  Contains("; give --data FILE, a text in UTF-8"));
   CHECK(windows_of("too short", source(8, 0.5), "text").error().text ==
-        "text: has 9 characters, 5 of them to train on and 4 to test, and a sample takes 9; give a "
-        "longer text, or a smaller data.text.context");
+        "text: has 5 characters for training and 4 for tests, but a sample needs 9; give a longer "
+        "text, or a smaller data.text.context");
 }
 
-TEST_CASE("a file of the user's is read as it is") {
+TEST_CASE("a text file is read without changes") {
   const test::TemporaryFolder folder;
   const auto data = load_data(source(3, 0.5, folder.write("a.txt", "abcabcab\nabcabcab\n")), 1);
   REQUIRE(data);
@@ -136,17 +136,17 @@ TEST_CASE("the King James Bible begins with the first day and ends with the book
   CHECK_THAT(end.substr(end.size() - 300), Contains("the book of life"));
 }
 
-TEST_CASE("what a program prints is taken whole, and a program that fails is told") {
+TEST_CASE("a program's whole output is read, and a failure is an error") {
   const auto text = [](const std::vector<std::string>& command) {
-    const auto output = program_output(command, "do without");
+    const auto output = program_output(command, "use another");
     return output ? std::string(reinterpret_cast<const char*>(output->data()), output->size())
                   : output.error().text;
   };
   CHECK(text({"echo", "two words;", "$HOME"}) == "two words; $HOME\n");
   CHECK(text({"seq", "100000"}).size() == 588895);
   CHECK(text({"leeway-no-such-program"}) ==
-        "\"leeway-no-such-program\" cannot be run: No such file or directory; do without");
-  CHECK(text({"false"}) == "\"false\" failed with exit code 1; do without");
-  CHECK(text({"true"}) == "\"true\" printed nothing; do without");
-  CHECK(text({"cat"}) == "\"cat\" printed nothing; do without");  // there is nothing to read
+        "\"leeway-no-such-program\" cannot be run: No such file or directory; use another");
+  CHECK(text({"false"}) == "\"false\" failed with exit code 1; use another");
+  CHECK(text({"true"}) == "\"true\" printed nothing; use another");
+  CHECK(text({"cat"}) == "\"cat\" printed nothing; use another");  // its input is empty
 }
