@@ -194,8 +194,8 @@ std::string parked_text(const Gathered& all, WorkerId worker) {
   return {};
 }
 
-/// Of a stage the last operation, as "forward of micro-batch 3 of iteration 17"; by the node that
-/// has seen the latest.
+/// The last operation of a stage, as "forward of micro-batch 3 of iteration 17". Uses the status
+/// with the latest iteration.
 std::string did_text(const Gathered& all, WorkerId worker) {
   const node::Status::Operation* last = nullptr;
   for (const auto& [name, seen] : all)
@@ -203,10 +203,10 @@ std::string did_text(const Gathered& all, WorkerId worker) {
       if (did.worker == worker && (!last || did.iteration > last->iteration)) last = &did;
   if (!last) return {};
   // A backward in one piece ends with the gradients of the weights as well.
-  const auto kind = static_cast<Event::Kind>(last->kind);
-  const char* what = kind == Event::Kind::forward           ? "forward"
-                     : kind == Event::Kind::backward_inputs ? "backward for the inputs"
-                                                            : "backward";
+  using Operation = event::StageComputed::Operation;
+  const char* what = last->operation == Operation::forward           ? "forward"
+                     : last->operation == Operation::backward_inputs ? "backward for the inputs"
+                                                                     : "backward";
   return concat(what, " of micro-batch ", last->micro_batch, " of iteration ", last->iteration);
 }
 
