@@ -34,7 +34,7 @@ class ProtocolRole : public Role {
   /// it.
   void refuse_malformed(Address from, Iteration iteration, const std::string& text, Outbox& out) {
     ++malformed_;
-    out.emit({.kind = Event::Kind::malformed, .iteration = iteration, .name = text});
+    out.emit(event::Malformed{iteration, text});
     if (from != kHost)
       out.send(from,
                encode({.body = msg::Refused{msg::Refused::Reason::malformed, text, iteration}}));

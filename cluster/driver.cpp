@@ -238,8 +238,8 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
                            .on_event = {}};
   options.on_event = [this](Address actor, Instant at, const Event& event) {
     if (on_event_) on_event_(actor, at, event);
-    if (event.kind == Event::Kind::left)
-      inbox_.push({MeshInbox::Item::Kind::left, {}, {}, {}, event.worker});
+    if (const auto* left = event.as<event::Left>())
+      inbox_.push({MeshInbox::Item::Kind::left, {}, {}, {}, left->worker});
   };
   auto node = std::make_shared<JobNode>(*mesh_, job, audience, std::move(options));
   {
@@ -423,18 +423,9 @@ void Driver::next_step(std::size_t index) {
 
 void Driver::on_events(const Node& node, const node::Events& events) {
   if (!on_event_ || !node_) return;
-  for (const auto& event : events.events) {
-    const Instant at{event.ns - node.clock_ahead - node_->began_ns()};
-    on_event_(event.actor, at,
-              {.kind = static_cast<Event::Kind>(event.kind),
-               .worker = event.worker,
-               .iteration = Iteration(event.iteration),
-               .value = event.value,
-               .value2 = event.value2,
-               .epoch = Epoch(event.epoch),
-               .incarnation = Incarnation(event.incarnation),
-               .name = *names_.insert(event.name).first,
-               .chunk = event.chunk});
+  for (const auto& emitted : events.events) {
+    const Instant at{emitted.ns - node.clock_ahead - node_->began_ns()};
+    on_event_(emitted.actor, at, emitted.event);
   }
 }
 

@@ -134,7 +134,6 @@ class Driver {
   std::vector<Move> moves_;
   std::set<WorkerId> left_;  // workers without a life since they left
   std::function<void(Address, Instant, const Event&)> on_event_;
-  std::set<std::string> names_;  // of events
   bool begun_ = false;
   bool finished_ = false;
   std::shared_mutex node_mutex_;  // of the pointer, for the mesh's threads

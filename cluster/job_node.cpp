@@ -112,12 +112,10 @@ void JobNode::on_event(Address actor, Instant at, const Event& event) {
   if (options_.on_event) options_.on_event(actor, at, event);
   if (!options_.trace) return;
   std::lock_guard lock(events_mutex_);
-  events_.push_back({began_ns_ + at.ns, actor, static_cast<std::uint8_t>(event.kind), event.worker,
-                     event.iteration.value(), event.value, event.value2, event.epoch.value(),
-                     event.incarnation.value(), std::string(event.name), event.chunk});
+  events_.push_back({began_ns_ + at.ns, actor, event});
 }
 
-std::vector<node::Events::Event> JobNode::take_events() {
+std::vector<node::Events::Emitted> JobNode::take_events() {
   std::lock_guard lock(events_mutex_);
   return std::exchange(events_, {});
 }

@@ -60,7 +60,7 @@ class JobNode {
   /// Time of begin() on the steady clock.
   std::int64_t began_ns() const { return began_ns_; }
   /// Events since the last call, with times of the steady clock.
-  std::vector<node::Events::Event> take_events();
+  std::vector<node::Events::Emitted> take_events();
   void fill(node::Status& status) const;
 
  private:
@@ -82,7 +82,7 @@ class JobNode {
   mutable std::shared_mutex mutex_;  // guards the links
   std::map<NodeIndex, Link> links_;
   std::mutex events_mutex_;
-  std::vector<node::Events::Event> events_;
+  std::vector<node::Events::Emitted> events_;
   std::unique_ptr<NodeHost> host_;  // last: its actors use all of the above
 };
 

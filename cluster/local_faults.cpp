@@ -38,10 +38,12 @@ void LocalFaults::start(LocalHost& host) {
 }
 
 void LocalFaults::on_event(Address actor, const Event& event) {
-  if (faults_.empty() || event.kind != Event::Kind::step_started) return;
+  if (faults_.empty()) return;
+  const auto* started = event.as<event::StepStarted>();
+  if (!started) return;
   for (auto& waiting : faults_) {
     const auto* iteration = std::get_if<std::int64_t>(&waiting.fault.at);
-    if (!iteration || waiting.fault.actor != actor || event.iteration.value() < *iteration ||
+    if (!iteration || waiting.fault.actor != actor || started->iteration.value() < *iteration ||
         waiting.begun.exchange(true))
       continue;
     orders_.after({}, [this, &waiting] { begin(waiting.fault); });

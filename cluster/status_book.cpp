@@ -5,33 +5,27 @@
 namespace leeway {
 
 void StatusBook::on_event(Address actor, const Event& event) {
-  const bool computed = of_stage(event.kind);
-  if (actor.kind != RoleKind::shard && !computed) return;
-  std::lock_guard lock(mutex_);
-  if (computed) {
-    did_[event.worker] = {event.kind, event.iteration.value(), event.value};
-    return;
+  if (const auto* computed = event.as<event::StageComputed>()) {
+    std::lock_guard lock(mutex_);
+    did_[computed->worker] = *computed;
+  } else if (actor.kind == RoleKind::shard) {
+    std::lock_guard lock(mutex_);
+    on_shard_event(shards_[actor.index], event);
   }
-  Shard& shard = shards_[actor.index];
-  switch (event.kind) {
-    case Event::Kind::clock_moved:
-      shard.clocks[event.worker] = event.value;
-      break;
-    case Event::Kind::admitted:
-      shard.clocks[event.worker] = event.iteration.value();
-      break;
-    case Event::Kind::pull_parked:
-      shard.parked[event.worker] = event.iteration.value();
-      break;
-    case Event::Kind::pull_answered:
-      shard.parked.erase(event.worker);
-      break;
-    case Event::Kind::removed:
-      shard.clocks.erase(event.worker);
-      shard.parked.erase(event.worker);
-      break;
-    default:
-      break;
+}
+
+void StatusBook::on_shard_event(Shard& shard, const Event& event) {
+  if (const auto* moved = event.as<event::ClockMoved>()) {
+    shard.clocks[moved->worker] = moved->clock.value();
+  } else if (const auto* admitted = event.as<event::Admitted>()) {
+    shard.clocks[admitted->worker] = admitted->iteration.value();
+  } else if (const auto* parked = event.as<event::PullParked>()) {
+    shard.parked[parked->worker] = parked->iteration.value();
+  } else if (const auto* answered = event.as<event::PullAnswered>()) {
+    shard.parked.erase(answered->worker);
+  } else if (const auto* removed = event.as<event::Removed>()) {
+    shard.clocks.erase(removed->worker);
+    shard.parked.erase(removed->worker);
   }
 }
 
@@ -55,8 +49,7 @@ void StatusBook::fill(node::Status& status) const {
   }
   for (const auto& [worker, clock] : clocks) status.clocks.push_back({worker, clock});
   for (const auto& [worker, did] : did_)
-    status.did.push_back(
-        {worker, static_cast<std::uint8_t>(did.kind), did.iteration, did.micro_batch});
+    status.did.push_back({worker, did.operation, did.iteration, did.micro_batch});
 }
 
 }  // namespace leeway

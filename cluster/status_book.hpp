@@ -22,13 +22,11 @@ class StatusBook {
     std::map<WorkerId, std::int64_t> clocks;
     std::map<WorkerId, std::int64_t> parked;  // iteration of the pull
   };
-  struct Did {
-    Event::Kind kind;
-    std::int64_t iteration, micro_batch;
-  };
+  static void on_shard_event(Shard& shard, const Event& event);
+
   mutable std::mutex mutex_;
   std::map<std::uint32_t, Shard> shards_;
-  std::map<WorkerId, Did> did_;  // last operation of each stage
+  std::map<WorkerId, event::StageComputed> did_;  // last operation of each stage
 };
 
 }  // namespace leeway

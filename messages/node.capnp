@@ -21,6 +21,7 @@ using import "/messages/generator/annotations.capnp".range;
 using import "/messages/generator/annotations.capnp".root;
 using import "/messages/generator/annotations.capnp".type;
 using Common = import "common.capnp";
+using Record = import "events.capnp";
 
 struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
   protocol @0 :UInt16 $constant("kProtocolVersion");
@@ -168,21 +169,13 @@ struct Pong {
 }
 
 struct Events {
-  # agent -> program. What happened at this node, in its own time (that of Pong).
-  events @0 :List(Event) $limit("kMaxEventBatch");
+  # agent -> program. Events of the actors of this node, in the node's own time (that of Pong).
+  events @0 :List(Emitted) $limit("kMaxEventBatch");
 
-  struct Event {
+  struct Emitted {
     ns @0 :Int64;
     actor @1 :Actor;
-    kind @2 :UInt8;
-    worker @3 :UInt32 $type(Common.worker);
-    iteration @4 :Int64;
-    value @5 :Int64;
-    value2 @6 :Int64;
-    epoch @7 :Int64;
-    incarnation @8 :UInt32;
-    name @9 :Text;
-    chunk @10 :UInt32;
+    event @2 :Record.Event;
   }
 }
 
@@ -209,9 +202,9 @@ struct Status {
   }
   struct Operation {
     worker @0 :UInt32 $type(Common.worker);
-    kind @1 :UInt8;  # as of an event
-    iteration @2 :Int64;
-    microBatch @3 :Int64;
+    operation @1 :Record.StageComputed.Operation;
+    iteration @2 :Int64 $type(Common.iteration);
+    microBatch @3 :UInt32;
   }
   struct Parked {
     shard @0 :UInt32 $type(Common.shard);

@@ -1,22 +1,36 @@
 #include "monitoring/event_log.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 
 namespace leeway {
+namespace {
+
+/// "pull answered" -> "pull_answered".
+std::string identifier(std::string_view words) {
+  std::string out(words);
+  std::replace(out.begin(), out.end(), ' ', '_');
+  return out;
+}
+
+template <class T>
+nlohmann::ordered_json json_of(const T& value) {
+  if constexpr (requires { value.value(); })
+    return value.value();  // of a strong type
+  else if constexpr (std::is_enum_v<T>)
+    return identifier(name_of(value));
+  else
+    return value;
+}
+
+}  // namespace
 
 void EventLog::write(Address actor, Instant at, const Event& event) {
-  nlohmann::ordered_json json{{"ns", at.ns},
-                              {"actor", concat(actor)},
-                              {"event", name_of(event.kind)},
-                              {"worker", event.worker.value()},
-                              {"iteration", event.iteration.value()},
-                              {"value", event.value},
-                              {"value2", event.value2},
-                              {"epoch", event.epoch.value()}};
-  if (of_stage(event.kind)) json["chunk"] = event.chunk;
-  if (!event.name.empty()) json["text"] = event.name;
+  nlohmann::ordered_json json{
+      {"ns", at.ns}, {"actor", concat(actor)}, {"event", identifier(name_of(event))}};
+  for_each_field(event, [&](const char* name, const auto& value) { json[name] = json_of(value); });
   const std::string line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::lock_guard lock(mutex_);
   out_ << line << '\n';

@@ -1,5 +1,5 @@
 #pragma once
-// EventLog: writes every event of a run as a JSON line. Thread-safe.
+// EventLog: writes every event of a run as a JSON line with named fields. Thread-safe.
 #include <fstream>
 #include <mutex>
 #include <string>

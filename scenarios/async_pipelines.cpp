@@ -59,9 +59,10 @@ class Updates {
  public:
   void observe(Instant at, const Event& event) {
     // Later shards and stages overwrite earlier ones: an update is finished when the last one is.
-    if (event.kind == Event::Kind::clock_moved) done_[event.value] = (at - Instant{}).seconds();
-    if (event.kind == Event::Kind::snapshot_taken)
-      snapshots_[event.value] = static_cast<double>(event.iteration.value());
+    if (const auto* moved = event.as<event::ClockMoved>())
+      done_[moved->clock.value()] = (at - Instant{}).seconds();
+    if (const auto* taken = event.as<event::SnapshotTaken>())
+      snapshots_[taken->snapshot] = static_cast<double>(taken->iteration.value());
   }
   /// Snapshots are evaluated in order, and the final weights last.
   Losses losses(const std::vector<EvaluationResult>& evaluations) const {
@@ -86,8 +87,8 @@ class Updates {
   }
 
  private:
-  std::map<std::int64_t, double> done_;       // seconds by number of updates
-  std::map<std::int64_t, double> snapshots_;  // updates by snapshot
+  std::map<std::int64_t, double> done_;        // seconds by number of updates
+  std::map<std::uint64_t, double> snapshots_;  // updates by snapshot
 };
 
 /// Updates until the loss reached the target, interpolated between two evaluations.

@@ -74,8 +74,10 @@ struct Span {
   std::optional<Instant> begin, end;
 
   void look(Instant at, const Event& event) {
-    if (event.kind == Event::Kind::step_started && !begin) begin = at;
-    if (event.kind == Event::Kind::backward_weights) end = at;
+    if (event.as<event::StepStarted>() && !begin) begin = at;
+    const auto* computed = event.as<event::StageComputed>();
+    if (computed && computed->operation == event::StageComputed::Operation::backward_weights)
+      end = at;
   }
 };
 

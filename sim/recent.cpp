@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "messages/event_queries.hpp"
 #include "sim/words.hpp"
 
 namespace leeway::sim {
@@ -20,12 +21,13 @@ void Recent::delivered(Instant at, const Letter& letter) {
   entry.at = at;
   entry.from = letter.from();
   entry.to = letter.to();
-  entry.name = {};
+  entry.message = {};
+  entry.iteration.reset();
   entry.bytes = letter.message().header().size_bytes();
   if (!letter.opened()) return;
   const Body& body = letter.open()->body;
-  entry.name = name_of(body);
-  entry.event.iteration = iteration_of(body).value_or(Iteration(-1));
+  entry.message = name_of(body);
+  entry.iteration = iteration_of(body);
 }
 
 void Recent::event(Instant at, Address actor, const Event& event) {
@@ -34,7 +36,6 @@ void Recent::event(Instant at, Address actor, const Event& event) {
   entry.at = at;
   entry.from = entry.to = actor;
   entry.event = event;
-  entry.event.name = {};  // a text of the moment
 }
 
 void Recent::ended(Instant at, Address actor) {
@@ -45,8 +46,10 @@ void Recent::ended(Instant at, Address actor) {
 }
 
 bool Recent::concerns(const Entry& entry, Address actor) {
-  return entry.from == actor || entry.to == actor ||
-         (entry.what == Entry::What::event && address_of(entry.event.worker) == actor);
+  if (entry.from == actor || entry.to == actor) return true;
+  if (entry.what != Entry::What::event) return false;
+  const auto worker = worker_of(entry.event);
+  return worker && address_of(*worker) == actor;
 }
 
 std::string Recent::line(const Entry& entry) {
@@ -55,15 +58,15 @@ std::string Recent::line(const Entry& entry) {
   if (entry.what == Entry::What::ended)
     return concat(in_words(entry.at), "  ", entry.from, " ends");
   std::string text = concat(in_words(entry.at), "  ", entry.from, " -> ", entry.to, ": ");
-  if (entry.name.empty()) return concat(text, "a message of ", entry.bytes, " bytes");
-  text += entry.name;
-  if (entry.event.iteration >= Iteration(0)) text += concat(", iteration ", entry.event.iteration);
+  if (entry.message.empty()) return concat(text, "a message of ", entry.bytes, " bytes");
+  text += entry.message;
+  if (entry.iteration) text += concat(", iteration ", *entry.iteration);
   return text;
 }
 
 std::string Recent::about(std::span<const Address> actors) const {
   std::vector<std::string> lines;
-  for (std::size_t i = ring_.size(); i > 0 && lines.size() < kTold; --i) {
+  for (std::size_t i = ring_.size(); i > 0 && lines.size() < kReported; --i) {
     const Entry& entry = ring_[(oldest_ + i - 1) % ring_.size()];
     if (actors.empty() || std::any_of(actors.begin(), actors.end(),
                                       [&](Address actor) { return concerns(entry, actor); }))

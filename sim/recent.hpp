@@ -1,5 +1,6 @@
 #pragma once
-// Recent: the last things that happened in a run, kept cheaply, told when something goes wrong.
+// Recent: the latest messages, events and ends of a run, for the report of a violation.
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,22 +16,23 @@ class Recent {
   void event(Instant at, Address actor, const Event& event);
   void ended(Instant at, Address actor);
 
-  /// The last entries that concern one of `actors`, oldest first, a line each; of anybody when
-  /// there are no actors.
+  /// The last entries that concern one of `actors`, oldest first, one per line. Without actors,
+  /// the last entries of all.
   std::string about(std::span<const Address> actors) const;
 
  private:
-  static constexpr std::size_t kKept = 4096;  // of the whole run, to find those of a few actors in
-  static constexpr std::size_t kTold = 20;
-  /// Numbers alone: a message that is kept would keep its tensors.
+  static constexpr std::size_t kKept = 4096;  // of the whole run
+  static constexpr std::size_t kReported = 20;
+  /// Holds no message, because a message would keep its tensors.
   struct Entry {
     enum class What : std::uint8_t { delivered, event, ended };
     What what{};
     Instant at;
     Address from, to;
-    std::string_view name;  // of a message; empty when nobody opened it
     Event event;
-    std::size_t bytes = 0;
+    std::string_view message;            // its name; empty if no observer has decoded it
+    std::optional<Iteration> iteration;  // of the message
+    std::size_t bytes = 0;               // of the message
   };
   Entry& next();
   static bool concerns(const Entry& entry, Address actor);

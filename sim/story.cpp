@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "messages/event_queries.hpp"
 #include "sim/words.hpp"
 
 namespace leeway::sim::story {
 
 namespace {
 
-/// Far more than a story takes.
+/// Far more than any story needs.
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
 bool fits(const EventPattern& wanted, const EventPattern& seen) {
-  return wanted.kind == seen.kind && wanted.event == seen.event &&
-         (wanted.message.empty() || wanted.message == seen.message) &&
+  return wanted.kind == seen.kind && (!wanted.type || wanted.type == seen.type) &&
          (!wanted.from || wanted.from == seen.from) && (!wanted.to || wanted.to == seen.to) &&
          (!wanted.iteration || wanted.iteration == seen.iteration);
 }
@@ -27,7 +27,8 @@ std::optional<Iteration> iteration_of(std::optional<int> iteration) {
 EventPattern seen(EventPattern::Kind kind, const Letter& letter) {
   EventPattern out{.kind = kind, .from = letter.from(), .to = letter.to()};
   if (const Envelope* envelope = letter.open()) {
-    out.message = name_of(envelope->body);
+    out.type = envelope->body.index();
+    out.name = name_of(envelope->body);
     out.iteration = sim::iteration_of(envelope->body);
   }
   return out;
@@ -39,19 +40,23 @@ std::string EventPattern::in_words() const {
   std::string text;
   if (kind == Kind::ended) return concat("the end of ", *from);
   if (kind == Kind::event) {
-    text = concat(name_of(event), " of ", *to);
+    text = concat("event '", name, '\'');
+    if (to) text += concat(" of ", *to);
     if (from) text += concat(" at ", *from);
   } else {
-    text = concat(kind == Kind::sent ? "the sending" : "the arrival", " of a ", message, " from ",
-                  *from, " to ", *to);
+    text = concat(kind == Kind::sent ? "the sending" : "the arrival", " of a ",
+                  name.empty() ? "message" : name, " from ", *from, " to ", *to);
   }
   if (iteration) text += concat(", iteration ", *iteration);
   return text;
 }
 
-EventPattern event(Event::Kind kind, Address worker, std::optional<int> iteration) {
+EventPattern pattern_of(const Event& event, std::optional<Address> worker,
+                        std::optional<int> iteration) {
   return {.kind = EventPattern::Kind::event,
-          .event = kind,
+          .type = event.index(),
+          .name = name_of(event),
+          .from = {},
           .to = worker,
           .iteration = iteration_of(iteration)};
 }
@@ -60,24 +65,28 @@ EventPattern ended(Address actor) {
   return {.kind = EventPattern::Kind::ended, .from = actor};
 }
 
-EventPattern message(EventPattern::Kind kind, const Body& body, Address from, Address to,
-                     std::optional<int> iteration) {
+EventPattern pattern_of(EventPattern::Kind kind, const Body& body, Address from, Address to,
+                        std::optional<int> iteration) {
   return {.kind = kind,
-          .message = name_of(body),
+          .type = body.index(),
+          .name = name_of(body),
           .from = from,
           .to = to,
           .iteration = iteration_of(iteration)};
 }
 
-/// Remembers all that happens, and holds links at a message.
+/// Records events, messages and ends, and holds links when a message matches.
 class Story::Witness final : public Observer {
  public:
   void on_event(Instant, Address actor, const Event& event) override {
-    seen_.push_back({.kind = EventPattern::Kind::event,
-                     .event = event.kind,
+    EventPattern one{.kind = EventPattern::Kind::event,
+                     .type = event.index(),
+                     .name = name_of(event),
                      .from = actor,
-                     .to = address_of(event.worker),
-                     .iteration = event.iteration});
+                     .to = {},
+                     .iteration = leeway::iteration_of(event)};
+    if (const auto worker = worker_of(event)) one.to = address_of(*worker);
+    seen_.push_back(one);
   }
   void on_sent(Instant, const Letter& letter) override {
     seen_.push_back(seen(EventPattern::Kind::sent, letter));
@@ -86,7 +95,7 @@ class Story::Witness final : public Observer {
     });
     if (trap == traps_.end()) return;
     traps_.erase(trap);
-    host_->hold(letter.from(), letter.to());  // this one as well: it is not on its way yet
+    host_->hold(letter.from(), letter.to());  // also holds this message, which is not sent yet
   }
   void on_delivered(Instant, const Letter& letter) override {
     seen_.push_back(seen(EventPattern::Kind::delivered, letter));
@@ -118,25 +127,25 @@ Story::Story(std::shared_ptr<const Job> job, std::shared_ptr<Witness> witness)
 
 Story::~Story() = default;
 
-// ---- going on ----
+// ---- advancing the run ----
 
-void Story::step(const std::string& what) {
+void Story::step(const std::string& goal) {
   if (!started_) simulation_.start();
   started_ = true;
   const bool more = simulation_.step();
   if (simulation_.ended()) return;
   if (host().trace().steps() > kMostSteps)
-    throw CheckFailed(concat("waited for ", what, ": the run goes on for ever"));
+    throw CheckFailed(concat("waited for ", goal, ": the run does not end"));
   if (const auto stuck = simulation_.stuck(more); !stuck.empty())
-    throw CheckFailed(concat("waited for ", what, ": ", stuck));
+    throw CheckFailed(concat("waited for ", goal, ": ", stuck));
 }
 
 Story& Story::until(const EventPattern& pattern) {
-  const std::string what = pattern.in_words();
+  const std::string goal = pattern.in_words();
   for (std::size_t looked_at = witness_->all().size(); witness_->count(pattern, looked_at) == 0;) {
     looked_at = witness_->all().size();
-    if (simulation_.ended()) throw CheckFailed(concat("the run ended without ", what));
-    step(what);
+    if (simulation_.ended()) throw CheckFailed(concat("the run ended without ", goal));
+    step(goal);
   }
   return *this;
 }
@@ -156,7 +165,7 @@ Story& Story::to_the_end() {
   return *this;
 }
 
-// ---- what befalls it ----
+// ---- faults ----
 
 Story& Story::hold(Address from, Address to) {
   host().hold(from, to);
@@ -175,7 +184,7 @@ Story& Story::release(Address from, Address to) {
 }
 
 Story& Story::deliver_one(Address from, Address to) {
-  LW_CHECK(host().release_one(from, to), "nothing waits", from, to);
+  LW_CHECK(host().release_one(from, to), "no message waits", from, to);
   return until({.kind = EventPattern::Kind::delivered, .from = from, .to = to});
 }
 
@@ -195,7 +204,7 @@ Story& Story::delay(Address from, Address to, Duration extra) {
 }
 
 Story& Story::crash(Address actor) {
-  host().kill(actor, "the story has it crash");
+  host().kill(actor, "the story crashes it");
   return *this;
 }
 
@@ -214,7 +223,7 @@ Story& Story::thaw(Address actor) {
   return *this;
 }
 
-// ---- what came of it ----
+// ---- results ----
 
 std::size_t Story::count(const EventPattern& pattern) const {
   return witness_->count(pattern);
@@ -223,10 +232,9 @@ std::size_t Story::count(const EventPattern& pattern) const {
 bool Story::waits(Address worker, Address shard) const {
   std::vector<Iteration> waiting;
   for (const auto& one : witness_->all()) {
-    if (one.kind != EventPattern::Kind::event || one.from != shard || one.to != worker) continue;
-    if (one.event == Event::Kind::pull_parked) waiting.push_back(*one.iteration);
-    if (one.event == Event::Kind::removed) waiting.clear();
-    if (one.event == Event::Kind::pull_answered || one.event == Event::Kind::refused)
+    if (fits(parked(worker).at(shard), one)) waiting.push_back(*one.iteration);
+    if (fits(removed(worker).at(shard), one)) waiting.clear();
+    if (fits(answered(worker).at(shard), one) || fits(refused(worker).at(shard), one))
       std::erase(waiting, *one.iteration);
   }
   return !waiting.empty();

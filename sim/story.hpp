@@ -1,8 +1,8 @@
 #pragma once
-// Story: an interleaving written by hand - who is held up, who dies, and when - in a few lines.
+// Story: a simulated run of a job with a scripted interleaving: held messages, crashes, freezes.
 //
-// A run of a job under all checkers, which goes on only as far as it is told; in between, anything
-// may befall it. A violation of the protocol is thrown by whatever made the run go on.
+// All checkers watch the run. The run advances only as far as the story says, and faults happen in
+// between. The call that advances the run throws the Violation of a checker.
 //
 // Example:
 //
@@ -31,89 +31,94 @@ constexpr Address shard(std::uint32_t index) {
   return address_of(ShardId(index));
 }
 
-/// Something that may happen, as far as it matters: what is left open may be anything.
+/// Matches events, messages and ends of actors. An empty field matches any value.
 struct EventPattern {
   enum class Kind : std::uint8_t { event, sent, delivered, ended };
   Kind kind{};
-  Event::Kind event{};                 // of an event
-  std::string_view message;            // of a message, its name; empty: any
-  std::optional<Address> from, to;     // of an event: at whom, and the worker that it concerns
-  std::optional<Iteration> iteration;  // also the one that a message speaks of
+  std::optional<std::size_t> type;     // index among the arms of Event or Body
+  std::string_view name;               // of the type, in words
+  std::optional<Address> from, to;     // of an event: the actor, and the worker that it concerns
+  std::optional<Iteration> iteration;  // that the event or message names
 
-  /// The same, at this actor alone.
+  /// The same pattern, for events at this actor only.
   EventPattern at(Address actor) const {
     EventPattern here = *this;
     here.from = actor;
     return here;
   }
-  /// "worker 0: pull_parked, iteration 3".
+  /// "event 'pull parked' of worker 0 at shard 1, iteration 3".
   std::string in_words() const;
 };
 
-/// An event that concerns a worker.
-EventPattern event(Event::Kind kind, Address worker, std::optional<int> iteration = {});
+EventPattern pattern_of(const Event& event, std::optional<Address> worker,
+                        std::optional<int> iteration);
+/// Events of one type: emitted<event::PushDropped>(worker(1)).
+template <class T>
+EventPattern emitted(std::optional<Address> worker = {}, std::optional<int> iteration = {}) {
+  return pattern_of(T{}, worker, iteration);
+}
 
 // At a shard.
 inline EventPattern parked(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::pull_parked, worker, iteration);
+  return emitted<event::PullParked>(worker, iteration);
 }
 inline EventPattern answered(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::pull_answered, worker, iteration);
+  return emitted<event::PullAnswered>(worker, iteration);
 }
 inline EventPattern applied(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::bucket_applied, worker, iteration);
+  return emitted<event::BucketApplied>(worker, iteration);
 }
 inline EventPattern repeated(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::bucket_repeated, worker, iteration);
+  return emitted<event::BucketRepeated>(worker, iteration);
 }
 inline EventPattern refused(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::refused, worker, iteration);
+  return emitted<event::Refused>(worker, iteration);
 }
 inline EventPattern admitted(Address worker) {
-  return event(Event::Kind::admitted, worker);
+  return emitted<event::Admitted>(worker);
 }
 inline EventPattern fenced(Address worker) {
-  return event(Event::Kind::fenced, worker);
+  return emitted<event::Fenced>(worker);
 }
 inline EventPattern removed(Address worker) {
-  return event(Event::Kind::removed, worker);
+  return emitted<event::Removed>(worker);
 }
 
 // At the scheduler.
 inline EventPattern leased(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::lease_granted, worker, iteration);
+  return emitted<event::LeaseGranted>(worker, iteration);
 }
 inline EventPattern given_back(Address worker) {
-  return event(Event::Kind::lease_returned, worker);
+  return emitted<event::LeaseReturned>(worker);
 }
 inline EventPattern evicted(Address worker) {
-  return event(Event::Kind::evicted, worker);
+  return emitted<event::Evicted>(worker);
 }
 inline EventPattern partial(Address worker) {
-  return event(Event::Kind::partial, worker);
+  return emitted<event::PartialPush>(worker);
 }
 
 // At a worker.
 inline EventPattern begun(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::step_started, worker, iteration);
+  return emitted<event::StepStarted>(worker, iteration);
 }
 inline EventPattern finished(Address worker, std::optional<int> iteration = {}) {
-  return event(Event::Kind::step_finished, worker, iteration);
+  return emitted<event::StepFinished>(worker, iteration);
 }
 
-/// The actor has ended, before its run.
+/// The actor has ended before the end of the run.
 EventPattern ended(Address actor);
 
-// Messages, of one type: sent<msg::Push>(worker(1), shard(0)).
-EventPattern message(EventPattern::Kind kind, const Body& body, Address from, Address to,
-                     std::optional<int> iteration);
+// Messages of one type: sent<msg::Push>(worker(1), shard(0)).
+EventPattern pattern_of(EventPattern::Kind kind, const Body& body, Address from, Address to,
+                        std::optional<int> iteration);
 template <class Message>
 EventPattern sent(Address from, Address to, std::optional<int> iteration = {}) {
-  return message(EventPattern::Kind::sent, Message{}, from, to, iteration);
+  return pattern_of(EventPattern::Kind::sent, Message{}, from, to, iteration);
 }
 template <class Message>
 EventPattern delivered(Address from, Address to, std::optional<int> iteration = {}) {
-  return message(EventPattern::Kind::delivered, Message{}, from, to, iteration);
+  return pattern_of(EventPattern::Kind::delivered, Message{}, from, to, iteration);
 }
 
 class Story {
@@ -121,23 +126,23 @@ class Story {
   explicit Story(std::shared_ptr<const Job> job);
   ~Story();
 
-  // How the run goes on. Throws CheckFailed when it ends, or comes to a standstill, before that.
+  // Advance the run. Each call throws CheckFailed if the run ends or deadlocks before its goal.
 
-  /// Until this happens, once more from here on.
+  /// Until the next match of the pattern.
   Story& until(const EventPattern& pattern);
   Story& pass(Duration time);
   Story& to_the_end();
 
-  // What befalls it, now.
+  // Faults, which happen at the present time.
 
-  /// Messages from one to the other wait.
+  /// Messages from one actor to the other wait from now on.
   Story& hold(Address from, Address to);
-  /// They wait from the next such message on, which must be a sent() one.
+  /// Messages wait from the next message on that matches; requires a sent() pattern.
   Story& hold(const EventPattern& sent);
   Story& release(Address from, Address to);
-  /// Lets the oldest message that waits through, and goes on until it is delivered.
+  /// Releases the oldest waiting message, and advances the run until it is delivered.
   Story& deliver_one(Address from, Address to);
-  /// The connection between the two is lost with all that is on its way, and what waits.
+  /// The connection breaks. Messages in flight and waiting messages are lost.
   Story& sever(Address a, Address b);
   Story& mend(Address a, Address b);
   Story& reconnect(Address a, Address b) { return sever(a, b).mend(a, b); }
@@ -147,20 +152,20 @@ class Story {
   Story& freeze(Address actor);
   Story& thaw(Address actor);
 
-  // What came of it.
+  // Results.
 
   std::size_t count(const EventPattern& pattern) const;
   bool happened(const EventPattern& pattern) const { return count(pattern) > 0; }
   /// Whether a pull of the worker is parked at the shard.
   bool waits(Address worker, Address shard) const;
-  /// After the end.
+  /// Requires that the run has ended.
   const RunTotals& totals() const { return simulation_.totals(); }
 
  private:
   class Witness;
   Story(std::shared_ptr<const Job> job, std::shared_ptr<Witness> witness);
-  /// One event of the run. `what`: which it is to go on to, for the error.
-  void step(const std::string& what);
+  /// Advances the run by one step. `goal` is for the error.
+  void step(const std::string& goal);
   Simulator& host() { return simulation_.host(); }
 
   std::shared_ptr<Witness> witness_;

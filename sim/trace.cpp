@@ -4,6 +4,7 @@
 
 #include "core/rng.hpp"
 #include "core/text.hpp"
+#include "messages/event_queries.hpp"
 #include "sim/words.hpp"
 
 namespace leeway::sim {
@@ -14,7 +15,7 @@ std::uint64_t number(Address address) {
   return std::uint64_t{static_cast<std::uint8_t>(address.kind)} << 32 | address.index;
 }
 
-/// Of all bytes of a message, tensor data included where the processor can read them.
+/// The hash of all bytes of a message, with tensor data if it is in host memory.
 std::uint64_t contents_of(const Message& message) {
   std::uint64_t hash = 0;
   for (const std::uint64_t word : message.header()) hash = mix64(hash ^ word);
@@ -44,7 +45,8 @@ void Trace::step(std::uint64_t what, Instant at, Address a, Address b, std::uint
 }
 
 void Trace::delivered(Instant at, Address from, Address to, const Message& message) {
-  // How long it is tells the kinds of message apart; the numbers in it may be losses.
+  // The length distinguishes most kinds of messages. Contents may include losses, which depend on
+  // the processor.
   const std::uint64_t contents = options_.keep ? contents_of(message) : 0;
   if (tells())
     told_ = concat(in_words(at), "  ", from, " -> ", to, ": ", in_words(message), ", contents ",
@@ -63,7 +65,7 @@ void Trace::computed(Instant at, Address actor, int part) {
 }
 
 void Trace::down(Instant at, Address watcher, Address actor) {
-  if (tells()) told_ = concat(in_words(at), "  ", watcher, " is told that ", actor, " has ended");
+  if (tells()) told_ = concat(in_words(at), "  ", watcher, " learns that ", actor, " has ended");
   step(4, at, watcher, actor, 0, 0);
 }
 
@@ -73,12 +75,8 @@ void Trace::linked(Instant at, Address actor, Address peer) {
 }
 
 void Trace::event(Instant at, Address actor, const Event& event) {
-  std::uint64_t detail = static_cast<std::uint64_t>(event.kind);
-  for (const std::int64_t part : {static_cast<std::int64_t>(event.worker.value()),
-                                  event.iteration.value(), event.value, event.value2})
-    detail = mix64(detail ^ static_cast<std::uint64_t>(part));
   if (tells()) told_ = concat(in_words(at), "  ", actor, ": ", in_words(event));
-  step(5, at, actor, actor, detail, 0);
+  step(5, at, actor, actor, hash_of(event), 0);
 }
 
 }  // namespace leeway::sim

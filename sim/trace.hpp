@@ -1,5 +1,5 @@
 #pragma once
-// Trace: what happened in a simulated run, as numbers that two runs can be compared by.
+// Trace: hashes of all steps of a simulated run, by which two runs can be compared.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace leeway::sim {
 
-/// Two hashes: of the protocol - who was told what, and when - which is the same on every
-/// processor; and of all contents, losses and weights included, which is the same for one binary
-/// and one instruction set.
+/// There are two hashes. The hash of the protocol covers senders, receivers, lengths and times of
+/// messages, and events; it is the same on every processor. The numeric hash also covers all
+/// contents, with losses and weights; it is the same for one binary and one instruction set.
 class Trace {
  public:
   struct Options {
-    /// Remembers the hashes after each step, so that the first difference is found. Contents of
-    /// messages are taken in only then.
+    /// Keeps the hashes after each step, so that the first difference can be found. Only then are
+    /// contents of messages hashed.
     bool keep = false;
-    /// Tells one step in words; counted from 0.
+    /// Describes this step in words; counted from 0.
     std::optional<std::uint64_t> tell_step;
   };
   explicit Trace(Options options) : options_(options) {}
@@ -38,7 +38,7 @@ class Trace {
     bool operator==(const Step&) const = default;
   };
   const std::vector<Step>& kept() const { return kept_; }
-  /// What options.tell_step asked for; empty if the run had ended before it.
+  /// The step of options.tell_step in words; empty if the run ended before it.
   const std::string& told() const { return told_; }
 
  private:

@@ -1,5 +1,7 @@
 #include "sim/words.hpp"
 
+#include <algorithm>
+
 #include "actors/scheduler/scheduler.hpp"
 #include "actors/shard/shard.hpp"
 #include "core/text.hpp"
@@ -13,9 +15,15 @@ std::string in_words(Instant at) {
 }
 
 std::string in_words(const Event& event) {
-  std::string text = concat(name_of(event.kind), ", worker ", event.worker, ", iteration ",
-                            event.iteration, ", value ", event.value, ", value2 ", event.value2);
-  if (!event.name.empty()) text += concat(", ", event.name);
+  std::string text(name_of(event));
+  for_each_field(event, [&](std::string_view name, const auto& value) {
+    std::string words(name);
+    std::replace(words.begin(), words.end(), '_', ' ');
+    if constexpr (std::is_enum_v<std::decay_t<decltype(value)>>)
+      text += concat(", ", words, ' ', name_of(value));
+    else
+      text += concat(", ", words, ' ', value);
+  });
   return text;
 }
 

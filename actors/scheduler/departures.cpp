@@ -93,10 +93,8 @@ void Departures::part_with(WorkerId lead, const PartialIterations& partial, Outb
   // Before its Start it has pushed nothing, even if shards admitted it at different clocks.
   const std::int64_t count = member.took_part ? partial.count() : 0;
   if (count > 0)
-    out.emit({.kind = Event::Kind::partial,
-              .worker = lead,
-              .iteration = Iteration(whole.value()),
-              .value = count});
+    out.emit(event::PartialPush{
+        .worker = lead, .iteration = Iteration(whole.value()), .iterations = count});
   run_.count_partial_pushes(static_cast<std::uint64_t>(count));
   leases_.confirm(lead, whole, out);
   const std::uint64_t returned = leases_.take_back(lead, partial, out);
@@ -121,8 +119,7 @@ void Departures::remove(WorkerId lead, Outbox& out) {
 }
 
 void Departures::emit_left(WorkerId lead, Outbox& out) const {
-  for (const WorkerId worker : roster_.workers_of(lead))
-    out.emit({.kind = Event::Kind::left, .worker = worker});
+  for (const WorkerId worker : roster_.workers_of(lead)) out.emit(event::Left{worker});
 }
 
 }  // namespace leeway

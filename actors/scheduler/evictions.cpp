@@ -10,7 +10,7 @@ bool Evictions::evict(WorkerId worker, const std::string& reason, Outbox& out) {
   const WorkerId lead = stages_->lead_of(worker);
   auto& member = roster_.at(lead);
   if (member.is_out() || member.state == State::stopped) return false;
-  out.emit({.kind = Event::Kind::evicted, .worker = lead});
+  out.emit(event::Evicted{lead});
   member.took_part = member.has_started();
   roster_.enter(lead, State::fencing);
   member.end_reason = stages_->piped() ? concat("worker ", worker, " (stage ",

@@ -26,12 +26,10 @@ LeaseBook::Limits limits_of(const Job& job) {
   return limits;
 }
 
-void emit(Event::Kind kind, WorkerId lead, const SampleRange& range, Outbox& out) {
-  out.emit({.kind = kind,
-            .worker = lead,
-            .value = range.begin,
-            .value2 = range.end,
-            .epoch = range.epoch});
+/// `T`: event::Trained or event::LeaseReturned.
+template <class T>
+void emit(WorkerId lead, const SampleRange& range, Outbox& out) {
+  out.emit(T{.worker = lead, .epoch = range.epoch, .begin = range.begin, .end = range.end});
 }
 
 }  // namespace
@@ -58,12 +56,11 @@ bool Leases::answer(WorkerId lead, const msg::WantLease& want, Outbox& out) {
     if (!planted(Mutant::no_data_not_sent)) mailer_.to_worker(lead, msg::NoData{want.next}, out);
     return false;
   }
-  out.emit({.kind = Event::Kind::lease_granted,
-            .worker = lead,
-            .iteration = lease->first_iteration,
-            .value = lease->begin,
-            .value2 = lease->end,
-            .epoch = lease->epoch});
+  out.emit(event::LeaseGranted{.worker = lead,
+                               .iteration = lease->first_iteration,
+                               .epoch = lease->epoch,
+                               .begin = lease->begin,
+                               .end = lease->end});
   mailer_.to_worker(lead, *lease, out);
   return true;
 }
@@ -73,17 +70,17 @@ void Leases::confirm(WorkerId lead, Clock clock, Outbox& out) {
   // A worker may claim any clock; none is beyond all leases.
   clock = std::min(clock, Clock(farthest(member).value()));
   member.clock = std::max(member.clock, clock);
-  for (const auto& range : book_.confirm(lead, clock)) emit(Event::Kind::trained, lead, range, out);
+  for (const auto& range : book_.confirm(lead, clock)) emit<event::Trained>(lead, range, out);
 }
 
 std::uint64_t Leases::take_back(WorkerId lead, const PartialIterations& partial, Outbox& out) {
   withdraw(lead);
   const auto taken = book_.take_back(lead, partial);
-  for (const auto& range : taken.trained) emit(Event::Kind::trained, lead, range, out);
+  for (const auto& range : taken.trained) emit<event::Trained>(lead, range, out);
   std::uint64_t returned = 0;
   for (const auto& range : taken.back) {
     returned += static_cast<std::uint64_t>(range.count());
-    emit(Event::Kind::lease_returned, lead, range, out);
+    emit<event::LeaseReturned>(lead, range, out);
   }
   return returned;
 }
@@ -96,7 +93,7 @@ std::uint64_t Leases::close(Iteration round, const std::vector<WorkerId>& contri
                             Outbox& out) {
   std::uint64_t dropped = 0;
   for (const auto& share : book_.close(round, contributors)) {
-    emit(Event::Kind::lease_returned, share.worker, share.samples, out);
+    emit<event::LeaseReturned>(share.worker, share.samples, out);
     ++dropped;
   }
   return dropped;

@@ -29,12 +29,11 @@ void Acknowledgements::forget(const Contribution& push) {
 
 void Acknowledgements::applied(const Contribution& push, Outbox& out) {
   forget(push);
-  out.emit({.kind = Event::Kind::bucket_applied,
-            .worker = push.worker,
-            .iteration = push.iteration,
-            .value = push.bucket,
-            .value2 = push.samples,
-            .incarnation = push.incarnation});
+  out.emit(event::BucketApplied{.worker = push.worker,
+                                .incarnation = push.incarnation,
+                                .iteration = push.iteration,
+                                .bucket = push.bucket,
+                                .samples = push.samples});
   acknowledge(push, false, out);
 }
 

@@ -93,12 +93,10 @@ void ApplyFirstPushes::advance_clocks(const Closing& closed, Outbox& out) {
   for (const WorkerId worker : in_round) {
     clocks_.advance(worker);
     if (!closed.is_contributor(worker))
-      out.emit({.kind = Event::Kind::push_dropped,
-                .worker = worker,
-                .iteration = closed.round,
-                .incarnation = clocks_.find(worker)->incarnation});
-    out.emit(
-        {.kind = Event::Kind::clock_moved, .worker = worker, .value = closed.round.value() + 1});
+      out.emit(event::PushDropped{.worker = worker,
+                                  .incarnation = clocks_.find(worker)->incarnation,
+                                  .iteration = closed.round});
+    out.emit(event::ClockMoved{worker, Clock(closed.round.value() + 1)});
   }
 }
 

@@ -11,7 +11,7 @@ std::optional<WorkerId> ApplyFullRounds::take(Contribution push, Outbox& out) {
   const Iteration iteration = push.iteration;
   held_.add(std::move(push));
   if (!clocks_.advance_if_whole(worker)) return std::nullopt;
-  out.emit({.kind = Event::Kind::clock_moved, .worker = worker, .value = iteration.value() + 1});
+  out.emit(event::ClockMoved{worker, Clock(iteration.value() + 1)});
   return worker;
 }
 

@@ -13,7 +13,7 @@ std::optional<WorkerId> ApplyOnArrival::take(Contribution push, Outbox& out) {
   auto update = tied_.gather(std::move(push));
   if (!update.empty()) sink_.apply(std::move(update), out);
   if (!moved) return std::nullopt;
-  out.emit({.kind = Event::Kind::clock_moved, .worker = worker, .value = iteration.value() + 1});
+  out.emit(event::ClockMoved{worker, Clock(iteration.value() + 1)});
   return worker;
 }
 

@@ -113,10 +113,7 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
   switch (gate_.park(pending)) {
     case PullGate::Parking::parked:
       ++report_.parked_pulls;
-      return out.emit({.kind = Event::Kind::pull_parked,
-                       .worker = worker,
-                       .iteration = pull.iteration,
-                       .value = clocks_.min_clock().value()});
+      return out.emit(event::PullParked{worker, pull.iteration, clocks_.min_clock()});
     case PullGate::Parking::refused:
       return refuse_malformed(from, pull.iteration,
                               concat("has ", limits::kMaxPullsPerWorker, " pulls parked already"),
@@ -128,11 +125,10 @@ void Shard::handle(Address from, const Envelope& envelope, const msg::Pull& pull
 
 void Shard::answer(const ParkedPull& pull, Outbox& out) {
   gate_.answered(pull.pull.iteration);
-  out.emit({.kind = Event::Kind::pull_answered,
-            .worker = pull.worker,
-            .iteration = pull.pull.iteration,
-            .value = clocks_.min_clock().value(),
-            .value2 = clocks_.find(pull.worker)->clock.value()});
+  out.emit(event::PullAnswered{.worker = pull.worker,
+                               .iteration = pull.pull.iteration,
+                               .min_clock = clocks_.min_clock(),
+                               .clock = clocks_.find(pull.worker)->clock});
   answers_.begin(pull.worker, pull.pull.iteration, share_of(pull.worker).shard_buckets, out);
 }
 
@@ -183,10 +179,7 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
                     concat("expected iteration ", clocks_.find(worker)->clock), out);
     case ClockTable::Verdict::repeat:
       ++report_.repeats;
-      out.emit({.kind = Event::Kind::bucket_repeated,
-                .worker = worker,
-                .iteration = push.iteration,
-                .value = push.bucket});
+      out.emit(event::BucketRepeated{worker, push.iteration, push.bucket});
       if (!acknowledgements_.is_expected(contribution) || planted(Mutant::acknowledged_too_early))
         acknowledgements_.repeated(contribution, out);
   }

@@ -20,7 +20,7 @@ void Shard::handle(const msg::Admit& admit, Outbox& out) {
                             concat("admit: worker ", admit.worker, " has no blocks here"), out);
   const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
   const Iteration first(at.value());
-  out.emit({.kind = Event::Kind::admitted, .worker = admit.worker, .iteration = first});
+  out.emit(event::Admitted{admit.worker, first});
   out.send(kScheduler, encode({.body = msg::Admitted{admit.worker, first, admit.view}}));
   clocks_changed(admit.worker, out);
 }
@@ -32,10 +32,7 @@ void Shard::handle(const msg::Raise& raise, Outbox& out) {
     return refuse_malformed(kScheduler, raise.iteration,
                             concat("raise: worker ", raise.worker, " has begun to push"), out);
   clocks_.raise(raise.worker, raise.iteration);
-  if (participant)
-    out.emit({.kind = Event::Kind::clock_moved,
-              .worker = raise.worker,
-              .value = participant->clock.value()});
+  if (participant) out.emit(event::ClockMoved{raise.worker, participant->clock});
   clocks_changed(raise.worker, out);
 }
 
@@ -47,10 +44,8 @@ void Shard::handle(const msg::Fence& fence, Outbox& out) {
            msg::Refused::Reason::unknown_worker, pull.pull.iteration, "evicted", out);
   ApplyPolicy::Progress progress;
   if (clocks_.find(fence.worker)) progress = apply_->fence(fence.worker);
-  out.emit({.kind = Event::Kind::fenced,
-            .worker = fence.worker,
-            .value = progress.clock.value(),
-            .value2 = !progress.applied.empty()});
+  out.emit(event::Fenced{
+      .worker = fence.worker, .clock = progress.clock, .partial = !progress.applied.empty()});
   out.send(
       kScheduler,
       encode({.body = msg::Fenced{fence.worker, progress.clock, std::move(progress.applied)}}));
@@ -63,7 +58,7 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
   if (clocks_.find(remove.worker)) apply_->remove(remove.worker);
   clocks_.remove(remove.worker);
   gate_.withdraw(remove.worker);
-  out.emit({.kind = Event::Kind::removed, .worker = remove.worker});
+  out.emit(event::Removed{remove.worker});
   apply_->release(remove.worker, out);
   clocks_changed(remove.worker, out);
 }
@@ -76,7 +71,7 @@ void Shard::handle(const msg::Bound& bound, Outbox& out) {
                             concat("bound: ", bound.staleness, " is not in the range of the plan"),
                             out);
   const Iteration from = gate_.announce(bound.from, bound.staleness);
-  out.emit({.kind = Event::Kind::bound_changed, .iteration = from, .value = bound.staleness});
+  out.emit(event::BoundChanged{from, bound.staleness});
   release_pulls(std::nullopt, out);
 }
 
@@ -121,10 +116,7 @@ void Shard::report(Outbox& out) {
 void Shard::refuse(Address to, Incarnation incarnation, msg::Refused::Reason reason,
                    Iteration iteration, std::string text, Outbox& out) {
   ++report_.refused;
-  out.emit({.kind = Event::Kind::refused,
-            .worker = WorkerId(to.index),
-            .iteration = iteration,
-            .value = static_cast<std::int64_t>(reason)});
+  out.emit(event::Refused{WorkerId(to.index), iteration, reason});
   out.send(to, encode({.incarnation = incarnation,
                        .body = msg::Refused{reason, std::move(text), iteration}}));
 }

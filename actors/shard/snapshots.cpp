@@ -45,9 +45,7 @@ void Snapshots::collect_complete(Outbox& out) {
   if (!pending_ || clocks_.min_clock().value() < pending_->iteration.value()) return;
   msg::SnapshotState state{.snapshot = pending_->id, .iteration = pending_->iteration};
   pending_.reset();
-  out.emit({.kind = Event::Kind::snapshot_taken,
-            .iteration = state.iteration,
-            .value = static_cast<std::int64_t>(state.snapshot)});
+  out.emit(event::SnapshotTaken{state.iteration, state.snapshot});
   send(std::move(state), true, out);
 }
 

@@ -58,10 +58,7 @@ bool Stage::wait_for(StageWait what, Outbox& out) {
 
 void Stage::begin(Iteration iteration, StageIteration& of, Outbox& out) {
   if (std::exchange(of.begun, true)) return;
-  out.emit({.kind = Event::Kind::step_started,
-            .worker = id_,
-            .iteration = iteration,
-            .value = of.leased.samples()});
+  out.emit(event::StepStarted{id_, iteration, of.leased.samples()});
   fail_if_planned<plan::Throws>(iteration, "throws");
 }
 
@@ -166,16 +163,17 @@ void Stage::finish_operation(Outbox& out) {
   const bool inputs = pipeline::gives_input_gradient(done.kind);
   idle_since_ = out.now();
   report_.compute += idle_since_ - work_since_;
-  Event event{.kind = Event::Kind::forward,
-              .worker = id_,
-              .iteration = iteration,
-              .value = working_on_.micro_batch,
-              .value2 = done.micro_batch->pulled.value(),
-              .chunk = model_chunk};
-  if (forward) out.emit(event);
+  using Operation = event::StageComputed::Operation;
+  event::StageComputed computed{.worker = id_,
+                                .operation = Operation::forward,
+                                .iteration = iteration,
+                                .chunk = model_chunk,
+                                .micro_batch = micro_batch,
+                                .pull = done.micro_batch->pulled};
+  if (forward) out.emit(computed);
   if (inputs) {
-    event.kind = Event::Kind::backward_inputs;
-    out.emit(event);
+    computed.operation = Operation::backward_inputs;
+    out.emit(computed);
     if (model_chunk + 1 == position_.model_chunks())
       iterations_.at(iteration).add(work->result(), samples);
   }
@@ -185,8 +183,8 @@ void Stage::finish_operation(Outbox& out) {
   if (forward) sender_.send_activation(key, samples, work->take_output(), out);
   if (inputs) sender_.send_gradient(key, samples, work->take_output(), trained(), out);
   if (!pipeline::gives_weight_gradient(done.kind)) return;
-  event.kind = Event::Kind::backward_weights;
-  out.emit(event);
+  computed.operation = Operation::backward_weights;
+  out.emit(computed);
   in_flight_.erase(key);
 }
 
@@ -201,10 +199,7 @@ void Stage::update(const Op& op, StageIteration& of, Outbox& out) {
 
 void Stage::finish_iteration(Iteration iteration, const StageIteration& of, Outbox& out) {
   const std::int64_t samples = of.leased.samples();
-  out.emit({.kind = Event::Kind::step_finished,
-            .worker = id_,
-            .iteration = iteration,
-            .value = samples});
+  out.emit(event::StepFinished{id_, iteration, samples});
   may_pull_ = true;
   report_.clock = Clock(iteration.value() + 1);
   report_.epoch = of.leased.epoch;

@@ -67,7 +67,7 @@ void Worker::advance(Outbox& out) {
 void Worker::stop_if_done(Outbox& out) {
   if ((work_ && !dropped_) || !parameters_.all_acknowledged()) return;
   if (work_) {  // no one needs the dropped iteration, so the worker does not wait for its end
-    out.emit({.kind = Event::Kind::step_finished, .worker = id_, .iteration = pushed_.iteration});
+    out.emit(event::StepFinished{id_, pushed_.iteration, 0});
     work_.reset();
   }
   say_stopped(out);
@@ -86,8 +86,7 @@ void Worker::start_iteration(Outbox& out) {
   const LeasedIteration leased = leases_.take();
   report_.epoch = leased.epoch;
   const std::int64_t samples = leased.samples();
-  out.emit(
-      {.kind = Event::Kind::step_started, .worker = id_, .iteration = iteration, .value = samples});
+  out.emit(event::StepStarted{id_, iteration, samples});
   fail_if_planned<plan::Throws>(iteration, "throws");
   next_ = iteration + 1;
   computing_since_ = out.now();
@@ -155,10 +154,7 @@ void Worker::push_layers(int part, Outbox& out) {
 }
 
 void Worker::finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {
-  out.emit({.kind = Event::Kind::step_finished,
-            .worker = id_,
-            .iteration = iteration,
-            .value = samples});
+  out.emit(event::StepFinished{id_, iteration, samples});
   waiting_since_ = out.now();
   report_.compute += waiting_since_ - computing_since_;
   report_.clock = Clock(next_.value());

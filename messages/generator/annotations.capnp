@@ -16,6 +16,9 @@ annotation flat(file) :Void;
 # Structs inside others stand beside them in C++, if a field uses them.
 annotation support(file) :Text;
 # A header with hand-written read() and write(). Only the generated .cpp includes it.
+annotation visitable(file) :Void;
+# Every struct has for_each_field(in, f), which calls f(name, value) for each member. A struct that
+# is only a union has the one of its arm, and name_of().
 
 # ---- names and types ----
 
@@ -45,6 +48,8 @@ annotation constant(field) :Text;
 # Always this C++ constant; not a member.
 annotation optional(struct) :Void;
 # A union of a Void and another arm is a std::optional of this one.
+annotation declarable(struct) :Void;
+# A struct that is only a union derives from the std::variant, so that headers can declare it.
 annotation method(struct) :Text;
 # Declaration of a hand-written member function.
 annotation ordered(struct) :Void;

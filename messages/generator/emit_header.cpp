@@ -105,9 +105,11 @@ class HeaderEmitter {
     code_.comment(indent + "/// ", in.comment);
     if (in.only_choice) {
       const Union& choice = *in.fields.front().type.choice;
-      if (!in.recursive) return declare_variant(concat(indent, "using ", name, " = "), choice, ";");
+      if (!in.recursive && !in.declarable)
+        return declare_variant(concat(indent, "using ", name, " = "), choice, ";");
       declare_variant(concat(indent, "struct ", name, " : "), choice, " {");
       code_.line(indent, "  using variant::variant;");
+      for (const std::string& method : in.methods) code_.line(indent, "  ", method);
       code_.line(indent, "};");
       return;
     }
@@ -162,9 +164,27 @@ class HeaderEmitter {
     return false;
   }
 
+  void visit_fields(const Struct& in, const std::string& name) {
+    code_.line("/// Calls f(name, value) for each member", in.only_choice ? " of the arm." : ".");
+    code_.line("template <class F>");
+    if (in.fields.empty()) return code_.line("void for_each_field(const ", name, "&, F&&) {}");
+    code_.line("void for_each_field(const ", name, "& in, F&& f) {");
+    for (const Field& field : in.fields) {
+      if (in.only_choice)
+        code_.line("  std::visit([&](const auto& one) { for_each_field(one, f); }, in);");
+      else if (field.constant.empty())
+        code_.line("  f(\"", field.label, "\", in.", field.name, ");");
+    }
+    code_.line("}");
+  }
+
   void functions(const Struct& in) {
     for (const Enum& one : in.enums) declare_name_of(one.name);
     const std::string name = within(space_, in.name);
+    if (file_.visitable) {
+      if (in.only_choice) declare_name_of("const " + name + '&');
+      visit_fields(in, name);
+    }
     if (in.ordered)
       code_.line("std::ostream& operator<<(std::ostream& out, const ", name, "& in);");
     if (in.checked) {

@@ -61,7 +61,7 @@ class SourceEmitter {
   }
 
   void names(const Union& in, const Struct& holder) {
-    if (holder.decode.empty()) return;
+    if (holder.decode.empty() && !(file_.visitable && holder.only_choice)) return;
     const std::string space = namespace_of(in.name), name = within(space, in.name);
     code_.enter(space);
     code_.line("\nconstexpr std::string_view k", name, "Names[] = {");

@@ -85,6 +85,7 @@ struct Struct {
   std::string all_blobs;                  // one member for all of them
   std::string decode, kind;  // of a root: the function that decodes it, what errors call it
   bool only_choice = false;  // it is a std::variant
+  bool declarable = false;   // it derives from the std::variant
   bool recursive = false;    // it holds itself, in lists
   bool checked = false;
   bool ordered = false;
@@ -97,6 +98,7 @@ struct File {
   std::string path;  // "messages/common.capnp"
   std::string stem;  // of the generated files: "messages/common"
   std::string comment;
+  bool visitable = false;
   std::vector<std::string> includes, supports;
   std::vector<std::string> imports;  // other schemas of messages or plans, by path
   std::vector<Enum> enums;

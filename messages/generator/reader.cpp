@@ -20,6 +20,7 @@ Struct* ModelReader::struct_of(Id id, const std::string& name) {
 void ModelReader::read_annotations(Struct& out, Annotations in) {
   out.checked = names_.has(in, "checked");
   out.ordered = names_.has(in, "ordered");
+  out.declarable = names_.has(in, "declarable");
   out.methods = names_.texts(in, "method");
   if (const auto blobs = names_.annotation(in, "blobs")) {
     const auto value = blobs->getStruct().getAs<schema::Blobs>();
@@ -106,6 +107,7 @@ File ModelReader::file(capnp::schema::CodeGeneratorRequest::RequestedFile::Reade
   out.path = string_of(requested.getFilename());
   const Node file = names_.node(requested.getId());
   out.comment = names_.comment(requested.getId());
+  out.visitable = names_.has(file.getAnnotations(), "visitable");
   out.includes = names_.texts(file.getAnnotations(), "include");
   out.supports = names_.texts(file.getAnnotations(), "support");
   const std::string folder = out.path.substr(0, out.path.rfind('/') + 1);

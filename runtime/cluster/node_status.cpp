@@ -201,11 +201,11 @@ std::string last_operation_text(const StatusByName& all, WorkerId worker) {
     for (const auto& did : seen.status.did)
       if (did.worker == worker && (!last || did.iteration > last->iteration)) last = &did;
   if (!last) return {};
-  // The last event of a backward that is not split is backward_weights, too.
-  const auto kind = static_cast<Event::Kind>(last->kind);
-  const char* what = kind == Event::Kind::forward           ? "forward"
-                     : kind == Event::Kind::backward_inputs ? "backward for the inputs"
-                                                            : "backward";
+  // A backward in one piece ends with the gradients of the weights as well.
+  using Operation = event::StageComputed::Operation;
+  const char* what = last->operation == Operation::forward           ? "forward"
+                     : last->operation == Operation::backward_inputs ? "backward for the inputs"
+                                                                     : "backward";
   return concat(what, " of micro-batch ", last->micro_batch, " of iteration ", last->iteration);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// BoundChecker: a staleness bound that moves stays in its range, and does not change for iterations
-// that somebody was let into.
+// BoundChecker: a moving staleness bound stays in its range, and is fixed for iterations that a
+// worker has started.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace leeway::sim {
 
-/// Its books, of the bounds that hold at every shard, serve other checkers too: list it before
-/// them.
+/// Other checkers read its records of the bounds at every shard, so it precedes them in the
+/// catalogue.
 class BoundChecker final : public Checker {
  public:
   BoundChecker(std::shared_ptr<const Job> job, std::shared_ptr<ClockChecker> clocks)
-      : Checker("a bound stays as it is for iterations that somebody was let into (1)"),
+      : Checker("the bound of a started iteration is fixed (1)"),
         job_(std::move(job)),
         moves_(job_->consistency->has_moving_bound()),
         clocks_(std::move(clocks)) {}
@@ -24,15 +24,16 @@ class BoundChecker final : public Checker {
   void on_delivered(Instant, const Letter& letter) override;
 
   std::int64_t at(Address shard, Iteration iteration);
-  /// How often a bound has changed, at any shard.
+  /// Number of changes of a bound, over all shards.
   std::uint64_t changes() const { return changes_; }
 
  private:
   struct Shard {
     std::map<Iteration, std::int64_t> bounds;  // from this iteration on
-    Iteration beyond;                          // of all that somebody was let into
-    std::optional<std::uint32_t> told;         // a bound that it has not taken in yet
+    Iteration beyond;                          // the largest with an answered pull, plus one
+    std::optional<std::uint32_t> announced;    // by the scheduler; not in force yet
   };
+  void check_change(Address actor, const event::BoundChanged& changed);
 
   std::shared_ptr<const Job> job_;
   bool moves_;  // whether bounds may change

@@ -16,29 +16,35 @@ void ClockChecker::leave(Shard& shard, Entry& entry) {
   if (--here->second == 0) shard.live_at.erase(here);
 }
 
-void ClockChecker::move(Address actor, Shard& shard, WorkerId worker, std::int64_t clock) {
+void ClockChecker::move(Address actor, WorkerId worker, std::int64_t clock) {
+  Shard& shard = shards_[actor];
   Entry& entry = entry_of(shard, worker);
   if (clock < entry.clock)
     violated({actor, address_of(worker)}, "the clock went from ", entry.clock, " to ", clock);
   leave(shard, entry);
   entry = {clock, true};
   ++shard.live_at[clock];
+  check_min_clock(actor, shard, worker);
 }
 
 void ClockChecker::on_event(Instant, Address actor, const Event& event) {
   if (actor.kind != RoleKind::shard) return;
-  const bool admitted = event.kind == Event::Kind::admitted;
-  const bool moved = event.kind == Event::Kind::clock_moved;
-  if (!admitted && !moved && event.kind != Event::Kind::removed) return;
-  Shard& shard = shards_[actor];
-  if (admitted) move(actor, shard, event.worker, event.iteration.value());
-  if (moved) move(actor, shard, event.worker, event.value);
-  if (event.kind == Event::Kind::removed) leave(shard, entry_of(shard, event.worker));
-  if (shard.live_at.empty()) return;  // over nobody it keeps its last value
+  if (const auto* moved = event.as<event::ClockMoved>()) {
+    move(actor, moved->worker, moved->clock.value());
+  } else if (const auto* admitted = event.as<event::Admitted>()) {
+    move(actor, admitted->worker, admitted->iteration.value());
+  } else if (const auto* removed = event.as<event::Removed>()) {
+    Shard& shard = shards_[actor];
+    leave(shard, entry_of(shard, removed->worker));
+    check_min_clock(actor, shard, removed->worker);
+  }
+}
+
+void ClockChecker::check_min_clock(Address actor, Shard& shard, WorkerId mover) const {
+  if (shard.live_at.empty()) return;  // with no live worker, min_clock keeps its last value
   const std::int64_t least = shard.live_at.begin()->first;
   if (least < shard.min_clock)
-    violated({actor, address_of(event.worker)}, "min_clock went from ", shard.min_clock, " to ",
-             least);
+    violated({actor, address_of(mover)}, "min_clock went from ", shard.min_clock, " to ", least);
   shard.min_clock = least;
 }
 

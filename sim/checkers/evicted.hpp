@@ -1,5 +1,5 @@
 #pragma once
-// EvictedChecker: nobody answers the dead, and the dead say nothing.
+// EvictedChecker: evicted workers get no answers, and ended actors send nothing.
 #include <map>
 #include <memory>
 #include <set>
@@ -10,12 +10,12 @@
 
 namespace leeway::sim {
 
-/// Who has been fenced at a shard, or evicted by the scheduler, is told nothing but refusals until
-/// it comes back under a new incarnation.
+/// A worker that a shard has fenced or the scheduler has evicted gets only refusals, until it
+/// rejoins under a new incarnation.
 class EvictedChecker final : public Checker {
  public:
   explicit EvictedChecker(std::shared_ptr<const Job> job)
-      : Checker("nobody answers the dead"), job_(std::move(job)) {}
+      : Checker("evicted workers get no answers"), job_(std::move(job)) {}
   void on_event(Instant, Address actor, const Event& event) override;
   void on_sent(Instant, const Letter& letter) override;
   void on_delivered(Instant, const Letter& letter) override;
@@ -26,8 +26,8 @@ class EvictedChecker final : public Checker {
   std::shared_ptr<const Job> job_;
   std::set<Address> ended_;
   std::set<std::pair<Address, Address>> fenced_;  // shard, worker
-  std::map<Address, Incarnation> started_;        // last life that the scheduler started
-  std::map<Address, Incarnation> evicted_;        // last life that it evicted
+  std::map<Address, Incarnation> started_;        // the last that the scheduler started
+  std::map<Address, Incarnation> evicted_;        // the last that the scheduler evicted
 };
 
 }  // namespace leeway::sim

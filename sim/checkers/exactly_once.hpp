@@ -1,6 +1,6 @@
 #pragma once
-// ExactlyOnceChecker: property 3, every acknowledged part is applied exactly once, or never if its
-// round was closed without its worker, across repeats, broken links, death and return.
+// ExactlyOnceChecker: property 3, every acknowledged bucket is applied exactly once, across
+// repeats, broken links, death and rejoin. It is never applied if its round was closed without it.
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -21,17 +21,20 @@ class ExactlyOnceChecker final : public Checker {
  private:
   struct Life {
     Incarnation incarnation;
-    std::vector<IterationSet> applied;  // by part
+    std::vector<IterationSet> applied;  // by bucket
   };
   using Lives = std::vector<Life>;
-  /// Null when nothing was applied of it yet.
-  static const IterationSet* find(const Lives& lives, Incarnation incarnation, std::uint32_t part);
-  static IterationSet& at(Lives& lives, Incarnation incarnation, std::uint32_t part);
+  /// Null if no push of the bucket has been applied.
+  static const IterationSet* find(const Lives& lives, Incarnation incarnation,
+                                  std::uint32_t bucket);
+  static IterationSet& at(Lives& lives, Incarnation incarnation, std::uint32_t bucket);
 
-  bool is_late(Address shard, WorkerId worker, Incarnation incarnation, Iteration iteration) const;
+  void check_applied(Address actor, const event::BucketApplied& applied);
+  bool is_dropped(Address shard, WorkerId worker, Incarnation incarnation,
+                  Iteration iteration) const;
 
   Books<Lives> workers_;
-  std::map<std::tuple<Address, WorkerId, Incarnation>, IterationSet> late_;
+  std::map<std::tuple<Address, WorkerId, Incarnation>, IterationSet> dropped_;
 };
 
 }  // namespace leeway::sim

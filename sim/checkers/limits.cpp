@@ -27,46 +27,46 @@ void LimitsChecker::on_delivered(Instant, const Letter& letter) {
 
 void LimitsChecker::on_event(Instant, Address actor, const Event& event) {
   if (actor.kind != RoleKind::shard) return;
-  if (event.worker.value() >= limits::kMaxWorkers) return;  // a stranger, who is refused
-  auto& worker = workers_.at(actor, event.worker);
-  switch (event.kind) {
-    case Event::Kind::pull_parked:
-      std::erase(worker.parked, event.iteration);
-      worker.parked.push_back(event.iteration);
-      if (worker.parked.size() > limits::kMaxPullsPerWorker)
-        violated({actor, address_of(event.worker)}, worker.parked.size(),
-                 " pulls parked; allowed are ", limits::kMaxPullsPerWorker);
-      return;
-    case Event::Kind::pull_answered:
-    case Event::Kind::refused:
-      std::erase(worker.parked, event.iteration);
-      return;
-    case Event::Kind::removed:
-      worker.parked.clear();
-      return;
-    case Event::Kind::admitted:
-      worker.began = event.iteration.value();
-      return;
-    case Event::Kind::bucket_applied:
-      if (event.incarnation == worker.incarnation) ++worker.applied;
-      return;
-    case Event::Kind::push_dropped:
-      ++worker.began;  // nothing of that iteration will be applied
-      return;
-    case Event::Kind::clock_moved: {
-      const auto& share = job_->stages->share_of(event.worker).at[actor.index];
-      const auto parts = static_cast<std::int64_t>(share.buckets.size());
-      const std::int64_t waiting = (event.value - worker.began) * parts - worker.applied;
-      const std::int64_t allowed =
-          parts * ((job_->plan.prefetch ? 2 : 1) + job_->stages->version_lag());
-      if (waiting > allowed)
-        violated({actor, address_of(event.worker)}, waiting,
-                 " parts taken and not applied; allowed are ", allowed);
-      return;
-    }
-    default:
-      return;
+  if (const auto* parked = event.as<event::PullParked>()) {
+    check_parked(actor, *parked);
+  } else if (const auto* answered = event.as<event::PullAnswered>()) {
+    std::erase(workers_.at(actor, answered->worker).parked, answered->iteration);
+  } else if (const auto* refused = event.as<event::Refused>()) {
+    if (refused->worker.value() >= limits::kMaxWorkers) return;  // the sender is unknown
+    std::erase(workers_.at(actor, refused->worker).parked, refused->iteration);
+  } else if (const auto* removed = event.as<event::Removed>()) {
+    workers_.at(actor, removed->worker).parked.clear();
+  } else if (const auto* admitted = event.as<event::Admitted>()) {
+    workers_.at(actor, admitted->worker).began = admitted->iteration.value();
+  } else if (const auto* applied = event.as<event::BucketApplied>()) {
+    auto& worker = workers_.at(actor, applied->worker);
+    if (applied->incarnation == worker.incarnation) ++worker.applied;
+  } else if (const auto* dropped = event.as<event::PushDropped>()) {
+    ++workers_.at(actor, dropped->worker).began;  // no bucket of that iteration will be applied
+  } else if (const auto* moved = event.as<event::ClockMoved>()) {
+    check_pending(actor, *moved);
   }
+}
+
+void LimitsChecker::check_parked(Address actor, const event::PullParked& pull) {
+  auto& parked = workers_.at(actor, pull.worker).parked;
+  std::erase(parked, pull.iteration);
+  parked.push_back(pull.iteration);
+  if (parked.size() > limits::kMaxPullsPerWorker)
+    violated({actor, address_of(pull.worker)}, parked.size(), " pulls parked; allowed are ",
+             limits::kMaxPullsPerWorker);
+}
+
+void LimitsChecker::check_pending(Address actor, const event::ClockMoved& moved) {
+  const auto& worker = workers_.at(actor, moved.worker);
+  const auto& share = job_->stages->share_of(moved.worker).at[actor.index];
+  const auto buckets = static_cast<std::int64_t>(share.buckets.size());
+  const std::int64_t pending = (moved.clock.value() - worker.began) * buckets - worker.applied;
+  const std::int64_t allowed =
+      buckets * ((job_->plan.prefetch ? 2 : 1) + job_->stages->version_lag());
+  if (pending > allowed)
+    violated({actor, address_of(moved.worker)}, pending,
+             " buckets accepted but not applied; allowed are ", allowed);
 }
 
 }  // namespace leeway::sim

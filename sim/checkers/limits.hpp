@@ -1,6 +1,6 @@
 #pragma once
-// LimitsChecker: every queue is bounded, as core/limits.hpp and the protocol say; for those between
-// stages of a pipeline, see StageQueueChecker.
+// LimitsChecker: every queue respects its bound in core/limits.hpp or in the protocol.
+// StageQueueChecker checks the queues between stages of a pipeline.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,9 +11,9 @@
 
 namespace leeway::sim {
 
-/// Sizes of messages, pulls parked of one worker, and its pushes that a shard has taken whole and
-/// not applied: those of the present iteration, with a prefetch those of the one before, and where
-/// a pipeline is never emptied those of as many more as its weights may be older.
+/// Checks sizes of messages, parked pulls of one worker, and its complete pushes that a shard has
+/// accepted but not applied. Pending may be the pushes of one iteration, with a prefetch of two. If
+/// a pipeline is never flushed, its version lag is added.
 class LimitsChecker final : public Checker {
  public:
   explicit LimitsChecker(std::shared_ptr<const Job> job)
@@ -27,8 +27,11 @@ class LimitsChecker final : public Checker {
     Incarnation incarnation;
     std::vector<Iteration> parked;
     std::int64_t began = 0;    // the iteration that it was admitted at
-    std::int64_t applied = 0;  // parts, since then
+    std::int64_t applied = 0;  // buckets, since then
   };
+  void check_parked(Address actor, const event::PullParked& pull);
+  void check_pending(Address actor, const event::ClockMoved& moved);
+
   std::shared_ptr<const Job> job_;
   Books<Worker> workers_;
 };

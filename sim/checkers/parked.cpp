@@ -4,8 +4,8 @@
 
 namespace leeway::sim {
 
-void ParkedChecker::look(Address address, WorkerId worker, Iteration iteration,
-                         std::int64_t own_clock) {
+void ParkedChecker::check(Address address, WorkerId worker, Iteration iteration,
+                          std::int64_t own_clock) {
   const auto& shard = clocks_->at(address);
   const auto* entry = shard.live(worker);
   const std::int64_t bound = bounds_->at(address, iteration);
@@ -13,22 +13,23 @@ void ParkedChecker::look(Address address, WorkerId worker, Iteration iteration,
       (bound != kUnbounded && iteration.value() - shard.min_clock > bound))
     return;
   violated({address, address_of(worker)}, "the pull of iteration ", iteration,
-           " may go on, and is left waiting: min_clock ", shard.min_clock, ", clock ", entry->clock,
+           " is allowed, but still parked: min_clock ", shard.min_clock, ", clock ", entry->clock,
            ", own_clock ", own_clock);
 }
 
-/// A shard answers in the handler that moved a clock, so what may go on now was left behind.
-void ParkedChecker::look(Address address, Shard& shard) {
+/// A shard answers in the handler that moved a clock, so an allowed pull that is still open now was
+/// forgotten.
+void ParkedChecker::check(Address address, Shard& shard) {
   const std::int64_t min_clock = clocks_->at(address).min_clock;
   const std::uint64_t changes = bounds_->changes();
   if (min_clock != shard.min_clock || changes != shard.bounds) {
     for (const auto& [name, own_clock] : shard.open)
-      look(address, std::get<WorkerId>(name), std::get<Iteration>(name), own_clock);
+      check(address, std::get<WorkerId>(name), std::get<Iteration>(name), own_clock);
   } else {
     for (const WorkerId worker : shard.moved)
       for (auto pull = shard.open.lower_bound({worker, Iteration(), Incarnation()});
            pull != shard.open.end() && std::get<WorkerId>(pull->first) == worker; ++pull)
-        look(address, worker, std::get<Iteration>(pull->first), pull->second);
+        check(address, worker, std::get<Iteration>(pull->first), pull->second);
   }
   shard.min_clock = min_clock;
   shard.bounds = changes;
@@ -36,7 +37,7 @@ void ParkedChecker::look(Address address, Shard& shard) {
 }
 
 void ParkedChecker::close(Shard& shard, WorkerId worker, Iteration iteration) {
-  // A refusal of the pull that has just come says nothing about one of another life.
+  // The refusal of the latest pull does not concern a pull of another incarnation.
   if (shard.latest && std::get<WorkerId>(*shard.latest) == worker &&
       std::get<Iteration>(*shard.latest) == iteration) {
     shard.open.erase(*shard.latest);
@@ -51,26 +52,26 @@ void ParkedChecker::close(Shard& shard, WorkerId worker, Iteration iteration) {
 
 void ParkedChecker::on_event(Instant, Address actor, const Event& event) {
   if (actor.kind != RoleKind::shard) return;
-  switch (event.kind) {
-    case Event::Kind::pull_answered:
-    case Event::Kind::refused:
-      return close(shards_[actor], event.worker, event.iteration);
-    case Event::Kind::malformed: {
-      auto& shard = shards_[actor];
-      if (shard.latest) shard.open.erase(*shard.latest);
-      return;
-    }
-    case Event::Kind::clock_moved:
-    case Event::Kind::admitted:
-    case Event::Kind::removed: {
-      auto& moved = shards_[actor].moved;
-      moved.insert(event.worker);
-      for (const WorkerId waits : clocks_->awaited(actor, event.worker)) moved.insert(waits);
-      return;
-    }
-    default:
-      return;
+  if (const auto* answered = event.as<event::PullAnswered>()) {
+    close(shards_[actor], answered->worker, answered->iteration);
+  } else if (const auto* refused = event.as<event::Refused>()) {
+    close(shards_[actor], refused->worker, refused->iteration);
+  } else if (event.as<event::Malformed>()) {
+    Shard& shard = shards_[actor];
+    if (shard.latest) shard.open.erase(*shard.latest);
+  } else if (const auto* moved = event.as<event::ClockMoved>()) {
+    note_move(actor, moved->worker);
+  } else if (const auto* admitted = event.as<event::Admitted>()) {
+    note_move(actor, admitted->worker);
+  } else if (const auto* removed = event.as<event::Removed>()) {
+    note_move(actor, removed->worker);
   }
+}
+
+void ParkedChecker::note_move(Address actor, WorkerId worker) {
+  auto& moved = shards_[actor].moved;
+  moved.insert(worker);
+  for (const WorkerId waiting : clocks_->awaited(actor, worker)) moved.insert(waiting);
 }
 
 void ParkedChecker::on_delivered(Instant, const Letter& letter) {
@@ -79,7 +80,7 @@ void ParkedChecker::on_delivered(Instant, const Letter& letter) {
     auto& shard = shards_[letter.to()];
     if (!shard.moved.empty() || shard.latest || bounds_->changes() != shard.bounds) {
       if (shard.latest) shard.moved.insert(std::get<WorkerId>(*shard.latest));
-      look(letter.to(), shard);
+      check(letter.to(), shard);
       shard.latest.reset();
     }
     const auto* pull = from_worker ? letter.as<msg::Pull>() : nullptr;
@@ -108,7 +109,7 @@ void ParkedChecker::on_run_ended(const RunTotals& totals) {
     for (const auto& [name, own_clock] : shard.open)
       if (!ended_.contains(address_of(std::get<WorkerId>(name))))
         violated({address, address_of(std::get<WorkerId>(name))}, "the pull of iteration ",
-                 std::get<Iteration>(name), " was left waiting at the end");
+                 std::get<Iteration>(name), " was still parked at the end");
 }
 
 }  // namespace leeway::sim

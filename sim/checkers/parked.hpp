@@ -1,6 +1,5 @@
 #pragma once
-// ParkedChecker: property 4, every pull is answered as soon as the rule lets it through, or its
-// worker is told why not.
+// ParkedChecker: property 4, every pull is answered as soon as the rule allows it, or refused.
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,11 +10,11 @@
 
 namespace leeway::sim {
 
-/// That all wait for each other is for the host to see: then there is nothing more to observe.
+/// The host detects deadlocks, because then no observer is called.
 class ParkedChecker final : public Checker {
  public:
   ParkedChecker(std::shared_ptr<ClockChecker> clocks, std::shared_ptr<BoundChecker> bounds)
-      : Checker("every pull is answered once it may be, or its worker is told why not (4)"),
+      : Checker("every pull is answered once the rule allows it, or refused (4)"),
         clocks_(std::move(clocks)),
         bounds_(std::move(bounds)) {}
   void on_event(Instant, Address actor, const Event& event) override;
@@ -27,22 +26,23 @@ class ParkedChecker final : public Checker {
  private:
   using Name = std::tuple<WorkerId, Iteration, Incarnation>;
   struct Shard {
-    std::map<Name, std::int64_t> open;  // pulls neither answered nor refused; with own_clock
-    std::optional<Name> latest;         // came with the last message
-    std::int64_t min_clock = 0;         // when last looked at
-    std::uint64_t bounds = 0;           // changes of bounds, then
-    std::set<WorkerId> moved;           // since then
+    std::map<Name, std::int64_t> open;  // own_clock of pulls neither answered nor refused
+    std::optional<Name> latest;         // the pull in the last message
+    std::int64_t min_clock = 0;         // at the last check
+    std::uint64_t bounds = 0;           // changes of bounds up to the last check
+    std::set<WorkerId> moved;           // since the last check
   };
-  void look(Address address, Shard& shard);
-  void look(Address address, WorkerId worker, Iteration iteration, std::int64_t own_clock);
+  void check(Address address, Shard& shard);
+  void check(Address address, WorkerId worker, Iteration iteration, std::int64_t own_clock);
+  void note_move(Address actor, WorkerId worker);
   void close(Shard& shard, WorkerId worker, Iteration iteration);
-  /// The worker waits for nothing that lives before `incarnation` asked for.
+  /// Drops the worker's pulls of incarnations before `incarnation`.
   void forget(WorkerId worker, Incarnation incarnation);
 
   std::shared_ptr<ClockChecker> clocks_;
   std::shared_ptr<BoundChecker> bounds_;
   std::map<Address, Shard> shards_;
-  std::set<Address> ended_;  // dead, or stopped: they wait for nothing
+  std::set<Address> ended_;  // dead or stopped workers
 };
 
 }  // namespace leeway::sim

@@ -5,7 +5,7 @@
 namespace leeway::sim {
 
 PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
-    : Checker("stages go back on the weights that they went forward on, each micro-batch once (8)"),
+    : Checker("backward uses the weights of its forward, each micro-batch once (8)"),
       job_(std::move(job)) {
   if (!job_->stages->piped()) return;
   spec_ = job_->stages->spec();
@@ -14,7 +14,7 @@ PipelineChecker::PipelineChecker(std::shared_ptr<const Job> job)
   stages_.resize(job_->plan.workers);
 }
 
-// ---- lives ----
+// ---- incarnations and starts ----
 
 void PipelineChecker::join(Stage& stage, Incarnation incarnation) const {
   if (incarnation == stage.incarnation) return;
@@ -23,115 +23,118 @@ void PipelineChecker::join(Stage& stage, Incarnation incarnation) const {
   begin(stage, stage.start);
 }
 
-/// What came under a later Start is waiting for it. Iterations are counted on through the Starts of
-/// an incarnation, so what was pushed stays pushed.
+/// Keeps messages of later Starts. The Starts of an incarnation number iterations continuously, so
+/// pushed iterations stay pushed.
 void PipelineChecker::begin(Stage& stage, std::uint64_t start) const {
   stage.start = start;
-  stage.told.erase(stage.told.begin(), stage.told.lower_bound(start));
+  stage.received.erase(stage.received.begin(), stage.received.lower_bound(start));
   stage.open.clear();
   stage.pulls.clear();
   stage.in_flight.clear();
-  stage.latest_read = -1;
+  stage.latest_read.reset();
   stage.given_up.reset();
 }
 
 void PipelineChecker::on_restarted(Instant, Address actor) {
   if (!schedule_ || actor.kind != RoleKind::worker) return;
-  stages_[actor.index] = {.incarnation = Incarnation(0)};  // none before it joins
+  stages_[actor.index] = {.incarnation = Incarnation(0)};  // it has not joined
 }
 
-// ---- what a stage computes ----
+// ---- operations ----
 
 void PipelineChecker::on_event(Instant, Address actor, const Event& event) {
   if (!schedule_ || actor.kind != RoleKind::worker) return;
-  const bool passes = event.kind == Event::Kind::forward ||
-                      event.kind == Event::Kind::backward_inputs ||
-                      event.kind == Event::Kind::backward_weights;
-  Stage& stage = stages_[actor.index];
-  // What has no weights pushes nothing, and may go back after the last push.
-  if (event.kind == Event::Kind::step_finished) {
-    Progress& progress = stage.open[event.iteration];
+  if (const auto* finished = event.as<event::StepFinished>()) {
+    // A stage without weights pushes nothing and may run backward after the last push.
+    Stage& stage = stages_[actor.index];
+    Progress& progress = stage.open[finished->iteration];
     progress.over = true;
-    progress.computed = event.value > 0;
-    return finish_if_done(actor, stage, event.iteration);
+    progress.computed = finished->samples > 0;
+    finish_if_done(actor, stage, finished->iteration);
+  } else if (const auto* computed = event.as<event::StageComputed>()) {
+    check_operation(actor, *computed);
   }
-  if (!passes) return;
-  if (event.chunk >= parts() || event.chunk % job_->stages->count() != index_of(actor) ||
-      event.value < 0 || event.value >= spec_.micro_batches)
-    violated({actor}, "micro-batch ", event.value, " of part ", event.chunk,
-             ", which is not one of this stage");
-  if (stage.whole.contains(event.iteration))
-    violated({actor}, name_of(event.kind), " of iteration ", event.iteration,
-             ", which it has pushed");
-  const Told& told = stage.told[stage.start];
-  if (told.end && event.iteration >= *told.end)
-    violated({actor}, name_of(event.kind), " of iteration ", event.iteration, "; the last one is ",
-             told.end->value() - 1);
-  if (event.kind == Event::Kind::forward)
-    forward(actor, stage, event);
-  else
-    backward(actor, stage, event);
 }
 
-void PipelineChecker::forward(Address actor, Stage& stage, const Event& event) {
-  const auto micro_batch = static_cast<MicroBatch>(event.value);
-  Told& told = stage.told[stage.start];
-  if (index_of(actor) > 0 && !told.mini_batches.contains(event.iteration))
-    violated({actor}, "forward of iteration ", event.iteration, ", of which it was not told");
-  Progress& progress = stage.open[event.iteration];
-  if (!progress.ways.try_emplace({event.chunk, micro_batch}, Way{event.value2}).second)
-    violated({actor}, "micro-batch ", micro_batch, " of iteration ", event.iteration,
-             " goes forward through part ", event.chunk, " again");
-  if (event.chunk > 0) {
-    const auto input = told.activations.find({event.iteration, micro_batch, event.chunk});
-    if (input == told.activations.end())
-      violated({actor}, "micro-batch ", micro_batch, " of iteration ", event.iteration,
-               " goes forward through part ", event.chunk, " without its activation");
+void PipelineChecker::check_operation(Address actor, const Computed& computed) {
+  Stage& stage = stages_[actor.index];
+  const auto micro_batches = static_cast<std::uint32_t>(spec_.micro_batches);
+  if (computed.chunk >= chunks() || computed.chunk % job_->stages->count() != index_of(actor) ||
+      computed.micro_batch >= micro_batches)
+    violated({actor}, "micro-batch ", computed.micro_batch, " of chunk ", computed.chunk,
+             " does not belong to this stage");
+  if (stage.whole.contains(computed.iteration))
+    violated({actor}, name_of(computed.operation), " of iteration ", computed.iteration,
+             ", which the stage has pushed");
+  const Received& received = stage.received[stage.start];
+  if (received.end && computed.iteration >= *received.end)
+    violated({actor}, name_of(computed.operation), " of iteration ", computed.iteration,
+             "; the last one is ", received.end->value() - 1);
+  if (computed.operation == Operation::forward)
+    forward(actor, stage, computed);
+  else
+    backward(actor, stage, computed);
+}
+
+void PipelineChecker::forward(Address actor, Stage& stage, const Computed& computed) {
+  const auto& [worker, operation, iteration, chunk, micro_batch, pull] = computed;
+  Received& received = stage.received[stage.start];
+  if (index_of(actor) > 0 && !received.mini_batches.contains(iteration))
+    violated({actor}, "forward of iteration ", iteration, ", which was not announced");
+  Progress& progress = stage.open[iteration];
+  if (!progress.passes.try_emplace({chunk, micro_batch}, Pass{pull}).second)
+    violated({actor}, "forward of micro-batch ", micro_batch, " of iteration ", iteration,
+             " through chunk ", chunk, " again");
+  if (chunk > 0) {
+    const auto input = received.activations.find({iteration, micro_batch, chunk});
+    if (input == received.activations.end())
+      violated({actor}, "forward of micro-batch ", micro_batch, " of iteration ", iteration,
+               " through chunk ", chunk, " without its activation");
     count(actor, progress, micro_batch, input->second);
-    told.activations.erase(input);
+    received.activations.erase(input);
   }
-  check_pull(actor, stage, event.iteration, event.value2);
-  ++stage.in_flight[event.value2];
-  stage.latest_read = event.value2;
+  check_pull(actor, stage, iteration, pull);
+  ++stage.in_flight[pull];
+  stage.latest_read = pull;
   check_kept(actor, stage);
 }
 
-void PipelineChecker::backward(Address actor, Stage& stage, const Event& event) {
-  const auto micro_batch = static_cast<MicroBatch>(event.value);
-  const bool inputs = event.kind == Event::Kind::backward_inputs;
-  const auto wrong = [&](const char* why) {
-    violated({actor}, name_of(event.kind), " of micro-batch ", micro_batch, " of iteration ",
-             event.iteration, " through part ", event.chunk, why);
+void PipelineChecker::backward(Address actor, Stage& stage, const Computed& computed) {
+  const auto& [worker, operation, iteration, chunk, micro_batch, pull] = computed;
+  const bool inputs = operation == Operation::backward_inputs;
+  const auto violated_by = [&](const char* reason) {
+    violated({actor}, name_of(computed.operation), " of micro-batch ", computed.micro_batch,
+             " of iteration ", computed.iteration, " through chunk ", computed.chunk, reason);
   };
-  auto& ways = stage.open[event.iteration].ways;
-  const auto found = ways.find({event.chunk, micro_batch});
-  if (found == ways.end()) return wrong(" before its forward");
-  Way& way = found->second;
-  if (inputs ? way.inputs : way.weights) wrong(" again");
-  if (!inputs && !way.inputs) wrong(" before that for the inputs");
-  if (way.pull != event.value2)
-    violated({actor}, name_of(event.kind), " of micro-batch ", micro_batch, " of iteration ",
-             event.iteration, " reads the weights of pull ", event.value2,
-             ", its forward has read those of ", way.pull);
-  (inputs ? way.inputs : way.weights) = true;
+  auto& passes = stage.open[iteration].passes;
+  const auto found = passes.find({chunk, micro_batch});
+  if (found == passes.end()) return violated_by(" before its forward");
+  Pass& pass = found->second;
+  if (inputs ? pass.inputs : pass.weights) violated_by(" again");
+  if (!inputs && !pass.inputs) violated_by(" before backward inputs");
+  if (pass.pull != pull)
+    violated({actor}, name_of(operation), " of micro-batch ", micro_batch, " of iteration ",
+             iteration, " reads the weights of pull ", pull, ", its forward read those of ",
+             pass.pull);
+  (inputs ? pass.inputs : pass.weights) = true;
   if (!inputs) {
-    const auto kept = stage.in_flight.find(way.pull);
+    const auto kept = stage.in_flight.find(pass.pull);
     if (--kept->second == 0) stage.in_flight.erase(kept);
     return;
   }
-  if (event.chunk + 1 == parts()) return;  // the loss gives it
-  if (stage.told[stage.start].gradients.erase({event.iteration, micro_batch, event.chunk}) == 0)
-    wrong(" without the gradient of its output");
+  if (chunk + 1 == chunks()) return;  // the loss gives the gradient
+  if (stage.received[stage.start].gradients.erase({iteration, micro_batch, chunk}) == 0)
+    violated_by(" without the gradient of its output");
 }
 
 void PipelineChecker::check_pull(Address actor, const Stage& stage, Iteration iteration,
-                                 std::int64_t pull) const {
+                                 Iteration pull) const {
   const auto& shards = share_of(actor).shards;
   if (shards.empty()) return;  // no weights
-  if (pull < iteration.value())
-    violated({actor}, "iteration ", iteration, " goes forward on weights that were asked for in ",
-             pull, ", whatever the bound says of it");
-  const auto found = stage.pulls.find(Iteration(pull));
+  if (pull < iteration)
+    violated({actor}, "forward of iteration ", iteration, " on the weights of the earlier pull ",
+             pull);
+  const auto found = stage.pulls.find(pull);
   for (const ShardId shard : shards) {
     const Pull* answered = nullptr;
     if (found != stage.pulls.end()) {
@@ -139,19 +142,19 @@ void PipelineChecker::check_pull(Address actor, const Stage& stage, Iteration it
       if (at != found->second.end() && at->second.answer) answered = &at->second;
     }
     if (!answered)
-      violated({actor, address_of(shard)}, "iteration ", iteration, " goes forward on pull ", pull,
+      violated({actor, address_of(shard)}, "forward of iteration ", iteration, " on pull ", pull,
                ", which was not answered to incarnation ", stage.incarnation);
     const int lag = schedule_->version_lag(spec_, static_cast<int>(index_of(actor)));
     if (iteration.value() - answered->own_clock.value() > lag)
-      violated({actor, address_of(shard)}, "iteration ", iteration,
-               " goes forward on weights with its own updates below ", answered->own_clock,
-               "; the schedule allows to lack ", lag);
+      violated({actor, address_of(shard)}, "forward of iteration ", iteration,
+               " on weights with its own updates below ", answered->own_clock,
+               "; the schedule allows a version lag of ", lag);
   }
 }
 
 bool PipelineChecker::may_read(const Stage& stage, Iteration pull,
                                const std::map<ShardId, Pull>& at_shards) const {
-  if (pull.value() < stage.latest_read || stage.whole.contains(pull)) return false;
+  if ((stage.latest_read && pull < *stage.latest_read) || stage.whole.contains(pull)) return false;
   const auto open = stage.open.find(pull);
   if (open != stage.open.end() && open->second.over) return false;
   return std::any_of(at_shards.begin(), at_shards.end(),
@@ -162,7 +165,7 @@ void PipelineChecker::check_kept(Address actor, const Stage& stage) const {
   const int index = static_cast<int>(index_of(actor));
   auto versions = static_cast<int>(stage.in_flight.size());
   for (const auto& [pull, at_shards] : stage.pulls)
-    if (!stage.in_flight.contains(pull.value()) && may_read(stage, pull, at_shards)) ++versions;
+    if (!stage.in_flight.contains(pull) && may_read(stage, pull, at_shards)) ++versions;
   if (versions > schedule_->weight_versions(spec_, index))
     violated({actor}, versions, " versions of its weights are kept; the schedule says ",
              schedule_->weight_versions(spec_, index));
@@ -173,7 +176,7 @@ void PipelineChecker::check_kept(Address actor, const Stage& stage) const {
              schedule_->peak_activations(spec_, index));
 }
 
-// ---- what it is told ----
+// ---- messages ----
 
 void PipelineChecker::on_sent(Instant, const Letter& letter) {
   if (!schedule_ || letter.from().kind != RoleKind::worker) return;
@@ -183,7 +186,7 @@ void PipelineChecker::on_sent(Instant, const Letter& letter) {
     if (letter.as<msg::Join>()) join(stage, letter.open()->incarnation);
   } else if (letter.to().kind == RoleKind::shard) {
     const auto* pull = letter.as<msg::Pull>();
-    // One that was answered is not asked for again.
+    // A pull is not repeated after its answer.
     if (pull) stage.pulls[pull->iteration][ShardId(letter.to().index)] = {pull->own_clock, {}};
   } else if (letter.to().kind == RoleKind::worker) {
     if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
@@ -220,7 +223,7 @@ void PipelineChecker::on_delivered(Instant, const Letter& letter) {
     const auto asked = stage.pulls.find(weights->iteration);
     if (asked == stage.pulls.end()) return;
     const auto at = asked->second.find(ShardId(from.index));
-    if (at == asked->second.end() || at->second.answer) return;  // of several it takes the first
+    if (at == asked->second.end() || at->second.answer) return;  // the stage uses the first answer
     auto& answer = at->second.answer.emplace();
     for (const auto& block : weights->blocks) answer[block.block] = block.version;
     check_kept(to, stage);
@@ -238,11 +241,12 @@ void PipelineChecker::from_stage(Address actor, const Letter& letter) {
     tell(actor, *no_more);
   } else if (const auto* input = letter.as<msg::Activation>()) {
     if (wanted(input->start, input->iteration))
-      stage.told[input->start].activations[{input->iteration, input->micro_batch, input->chunk}] =
+      stage.received[input->start]
+          .activations[{input->iteration, input->micro_batch, input->chunk}] =
           input->tensor.shape[0];
   } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
     if (wanted(gradient->start, gradient->iteration))
-      stage.told[gradient->start].gradients.insert(
+      stage.received[gradient->start].gradients.insert(
           {gradient->iteration, gradient->micro_batch, gradient->chunk});
   }
 }
@@ -250,47 +254,47 @@ void PipelineChecker::from_stage(Address actor, const Letter& letter) {
 void PipelineChecker::tell(Address actor, const msg::MiniBatch& mini_batch) {
   Stage& stage = stages_[actor.index];
   if (mini_batch.start < stage.start) return;
-  Told& told = stage.told[mini_batch.start];
+  Received& received = stage.received[mini_batch.start];
   const Iteration iteration = mini_batch.iteration;
-  if (told.end && iteration >= *told.end)
+  if (received.end && iteration >= *received.end)
     violated({actor}, "iteration ", iteration, " has samples; the last one is ",
-             told.end->value() - 1);
+             received.end->value() - 1);
   if (mini_batch.start == stage.start && stage.whole.contains(iteration)) return;
   const Positions positions(mini_batch.begin, mini_batch.end);
-  const auto known = told.mini_batches.try_emplace(iteration, positions).first;
+  const auto known = received.mini_batches.try_emplace(iteration, positions).first;
   if (known->second != positions)
     violated({actor}, "iteration ", iteration, " has positions ", positions.first, " to ",
-             positions.second, ", and had ", known->second.first, " to ", known->second.second);
+             positions.second, ", but had ", known->second.first, " to ", known->second.second);
 }
 
 void PipelineChecker::tell(Address actor, const msg::NoMore& no_more) {
   Stage& stage = stages_[actor.index];
   if (no_more.start < stage.start) return;
-  Told& told = stage.told[no_more.start];
-  if (!told.end) told.end = no_more.iteration;
-  if (*told.end != no_more.iteration)
-    violated({actor}, "there is no iteration from ", no_more.iteration,
-             " on, and there was none from ", *told.end, " on");
+  Received& received = stage.received[no_more.start];
+  if (!received.end) received.end = no_more.iteration;
+  if (*received.end != no_more.iteration)
+    violated({actor}, "no iteration from ", no_more.iteration, " on, but before none from ",
+             *received.end, " on");
   const bool present = no_more.start == stage.start && !stage.open.empty();
   if (present && stage.open.rbegin()->first >= no_more.iteration)
-    violated({actor}, "there is no iteration from ", no_more.iteration, " on, and ",
-             stage.open.rbegin()->first, " was begun");
+    violated({actor}, "no iteration from ", no_more.iteration, " on, but ",
+             stage.open.rbegin()->first, " was started");
 }
 
 void PipelineChecker::count(Address actor, Progress& progress, MicroBatch micro_batch,
                             std::int64_t samples) const {
   const auto known = progress.samples.try_emplace(micro_batch, samples).first;
   if (known->second != samples)
-    violated({actor}, "micro-batch ", micro_batch, " has ", samples, " samples, and had ",
+    violated({actor}, "micro-batch ", micro_batch, " has ", samples, " samples, but had ",
              known->second);
 }
 
-// ---- what it pushes ----
+// ---- pushes ----
 
 void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
   const Address actor = letter.from();
   Stage& stage = stages_[actor.index];
-  // Repeats of another life, and of what is whole, say nothing new.
+  // Ignores pushes of other incarnations and repeats of complete iterations.
   if (letter.open()->incarnation != stage.incarnation || stage.whole.contains(push.iteration))
     return;
   if (stage.given_up && push.iteration >= *stage.given_up)
@@ -303,22 +307,22 @@ void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
 }
 
 std::size_t PipelineChecker::buckets_pushed(Address actor) const {
-  std::size_t parts = 0;
-  for (const auto& at : share_of(actor).at) parts += at.buckets.size();
-  return parts;
+  std::size_t buckets = 0;
+  for (const auto& at : share_of(actor).at) buckets += at.buckets.size();
+  return buckets;
 }
 
 void PipelineChecker::finish_if_done(Address actor, Stage& stage, Iteration iteration) {
-  Told& told = stage.told[stage.start];
+  Received& received = stage.received[stage.start];
   const Progress& progress = stage.open[iteration];
   if (!progress.over || progress.pushed.size() < buckets_pushed(actor)) return;
   if (progress.computed) check_whole(actor, stage, iteration, progress);
   stage.whole.insert(iteration);
   stage.open.erase(iteration);
-  told.mini_batches.erase(iteration);
-  std::erase_if(told.activations,
+  received.mini_batches.erase(iteration);
+  std::erase_if(received.activations,
                 [&](const auto& one) { return std::get<Iteration>(one.first) == iteration; });
-  std::erase_if(told.gradients,
+  std::erase_if(received.gradients,
                 [&](const auto& one) { return std::get<Iteration>(one) == iteration; });
   // Iterations go on weights that were asked for in them, or later still. Earlier ones may be open:
   // of a connection that was made again, a later push may come first.
@@ -327,12 +331,12 @@ void PipelineChecker::finish_if_done(Address actor, Stage& stage, Iteration iter
   stage.pulls.erase(stage.pulls.begin(), stage.pulls.lower_bound(first));
 }
 
-/// Of the versions that an iteration was computed on, where they are several, a push names one.
+/// An iteration may be computed on several versions; a push names one of them.
 void PipelineChecker::check_versions(const Letter& letter, const Stage& stage,
                                      const msg::Push& push) const {
   const Progress& progress = stage.open.at(push.iteration);
-  const auto are_of = [&](std::int64_t pull) {
-    const auto found = stage.pulls.find(Iteration(pull));
+  const auto are_of = [&](Iteration pull) {
+    const auto found = stage.pulls.find(pull);
     if (found == stage.pulls.end()) return false;
     const auto at = found->second.find(ShardId(letter.to().index));
     if (at == found->second.end() || !at->second.answer) return false;
@@ -341,34 +345,34 @@ void PipelineChecker::check_versions(const Letter& letter, const Stage& stage,
       return block != at->second.answer->end() && block->second == gradient.version;
     });
   };
-  const bool known = std::any_of(progress.ways.begin(), progress.ways.end(),
-                                 [&](const auto& way) { return are_of(way.second.pull); });
+  const bool known = std::any_of(progress.passes.begin(), progress.passes.end(),
+                                 [&](const auto& pass) { return are_of(pass.second.pull); });
   if (!known)
-    violated({letter.from(), letter.to()}, "part ", push.bucket, " of iteration ", push.iteration,
-             " is of other versions than those that it was computed on");
+    violated({letter.from(), letter.to()}, "bucket ", push.bucket, " of iteration ", push.iteration,
+             " names versions on which it was not computed");
 }
 
 void PipelineChecker::check_whole(Address actor, const Stage& stage, Iteration iteration,
                                   const Progress& progress) const {
-  const Told& told = stage.told.at(stage.start);
-  const auto mini_batch = told.mini_batches.find(iteration);
-  if (mini_batch == told.mini_batches.end())
-    violated({actor}, "iteration ", iteration, " was pushed, of which it was not told");
+  const Received& received = stage.received.at(stage.start);
+  const auto mini_batch = received.mini_batches.find(iteration);
+  if (mini_batch == received.mini_batches.end())
+    violated({actor}, "iteration ", iteration, " was pushed, but not announced");
   const std::int64_t samples = mini_batch->second.second - mini_batch->second.first;
   for (std::uint32_t chunk = 0; chunk < static_cast<std::uint32_t>(spec_.chunks); ++chunk) {
-    const ChunkIndex part = chunk * job_->stages->count() + index_of(actor);
+    const ChunkIndex model_chunk = chunk * job_->stages->count() + index_of(actor);
     std::int64_t done = 0;
-    for (const auto& [of, way] : progress.ways) {
-      if (of.first != part) continue;
-      if (!way.weights)
-        violated({actor}, "iteration ", iteration, " was pushed, and micro-batch ", of.second,
-                 " has not gone back through part ", part);
+    for (const auto& [of, pass] : progress.passes) {
+      if (of.first != model_chunk) continue;
+      if (!pass.weights)
+        violated({actor}, "iteration ", iteration, " was pushed without backward of micro-batch ",
+                 of.second, " through chunk ", model_chunk);
       const auto known = progress.samples.find(of.second);
       done += known == progress.samples.end() ? 0 : known->second;
     }
     if (done != samples)
-      violated({actor}, "iteration ", iteration, " was pushed, and ", done, " of its ", samples,
-               " samples went through part ", part);
+      violated({actor}, "iteration ", iteration, " was pushed, but ", done, " of its ", samples,
+               " samples passed chunk ", model_chunk);
   }
 }
 

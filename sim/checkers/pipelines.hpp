@@ -1,7 +1,7 @@
 #pragma once
-// PipelineChecker: property 8 for stages, and what a schedule promises: each micro-batch goes
-// through each part of the model once, both ways on the same weights, of which a stage keeps no
-// more than it may.
+// PipelineChecker: property 8 for stages, and the promises of a schedule. Each micro-batch passes
+// each chunk once, forward and backward on the same weights, and a stage keeps no more weights and
+// activations than allowed.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,22 +17,21 @@
 
 namespace leeway::sim {
 
-/// Of each stage, in its present life (the incarnation that it joined as, and the Start that it
-/// goes by):
-/// - A backward, and each half of one, reads the weights that its forward has read. They are of a
-///   pull for this iteration or a later one, which every shard that the stage has blocks on has
-///   answered to this incarnation, and they lack no more of the stage's own updates than the
-///   schedule allows. A push names their versions.
-/// - A micro-batch goes through a part forward once, then back once; and an iteration that is
-///   pushed whole had all its samples go through.
-/// - What it computes on came under this Start: the mini-batch, activations, gradients of outputs,
-///   also where those are empty. Nothing is done of iterations that there are not (NoMore), and
-///   none is pushed that was given up.
-/// - It keeps no more activations of micro-batches than the schedule says, and no more versions of
-///   its weights. What it keeps in memory is not seen; a version counts from the first answer to
-///   its pull on, until nothing in flight has read it and nothing will: the iteration that the pull
-///   was for is over, or a forward has read that of a later pull.
-/// Does nothing where every worker trains the whole model.
+/// Checks each stage in its present incarnation and under its present Start:
+/// - A backward, and each half of one, reads the weights that its forward has read. They belong to
+/// a
+///   pull for this iteration or a later one, which every shard with blocks of the stage has
+///   answered to this incarnation. They lack no more of the stage's own updates than the schedule
+///   allows. A push names their versions.
+/// - A micro-batch passes a chunk forward once, then backward once. All samples of a pushed
+///   iteration have passed.
+/// - Mini-batches, activations and gradients, also empty ones, arrived under this Start. The stage
+///   computes no iteration that does not exist (NoMore) and pushes none that was given up.
+/// - It keeps at most as many activations and versions of its weights as the schedule allows. A
+///   version counts from the first answer to its pull until no operation can read it any more: its
+///   iteration is over or a forward has read a later pull, and no micro-batch in flight has read
+///   it.
+/// Checks nothing if every worker trains the whole model.
 class PipelineChecker final : public Checker {
  public:
   explicit PipelineChecker(std::shared_ptr<const Job> job);
@@ -46,23 +45,26 @@ class PipelineChecker final : public Checker {
   using MicroBatch = std::uint32_t;
   using ChunkIndex = std::uint32_t;
 
-  /// What a stage has been told under one Start.
-  struct Told {
+  using Computed = event::StageComputed;
+  using Operation = Computed::Operation;
+
+  /// Messages that a stage has received under one Start.
+  struct Received {
     std::map<Iteration, Positions> mini_batches;
-    std::optional<Iteration> end;  // there is no iteration from this one on
+    std::optional<Iteration> end;  // no iteration exists from here on
     std::map<std::tuple<Iteration, MicroBatch, ChunkIndex>, std::int64_t> activations;  // samples
     std::set<std::tuple<Iteration, MicroBatch, ChunkIndex>> gradients;
   };
-  /// The way of a micro-batch through a part.
-  struct Way {
-    std::int64_t pull = 0;                 // iteration of it
-    bool inputs = false, weights = false;  // has gone back
+  /// The passes of a micro-batch through a chunk.
+  struct Pass {
+    Iteration pull;                        // that forward has read
+    bool inputs = false, weights = false;  // backward is done
   };
   struct Progress {
-    std::map<std::pair<ChunkIndex, MicroBatch>, Way> ways;
+    std::map<std::pair<ChunkIndex, MicroBatch>, Pass> passes;
     std::map<MicroBatch, std::int64_t> samples;
-    std::set<std::pair<std::uint32_t, std::uint32_t>> pushed;  // shard, part of a push
-    bool over = false;                                         // the stage has said so
+    std::set<std::pair<std::uint32_t, std::uint32_t>> pushed;  // shard, bucket
+    bool over = false;                                         // the stage has finished it
     bool computed = false;                                     // it had samples
   };
   /// One pull at one shard.
@@ -73,22 +75,23 @@ class PipelineChecker final : public Checker {
   struct Stage {
     Incarnation incarnation{1};
     std::uint64_t start = 0;
-    std::map<std::uint64_t, Told> told;  // by number of the Start, this one and later ones
-    std::map<Iteration, Progress> open;  // iterations that were begun
-    IterationSet whole;                  // that were pushed
+    std::map<std::uint64_t, Received> received;  // by number of the Start, from the present one on
+    std::map<Iteration, Progress> open;          // iterations that were started
+    IterationSet whole;                          // pushed iterations
     std::map<Iteration, std::map<ShardId, Pull>> pulls;
-    std::map<std::int64_t, int> in_flight;  // forwards without their backward, by pull
-    std::int64_t latest_read = -1;          // pull, by a forward
+    std::map<Iteration, int> in_flight;    // forwards without their backward, by pull
+    std::optional<Iteration> latest_read;  // pull of the last forward
     std::optional<Iteration> given_up;
   };
 
   void join(Stage& stage, Incarnation incarnation) const;
   void begin(Stage& stage, std::uint64_t start) const;
-  void forward(Address actor, Stage& stage, const Event& event);
-  void backward(Address actor, Stage& stage, const Event& event);
-  void check_pull(Address actor, const Stage& stage, Iteration iteration, std::int64_t pull) const;
+  void check_operation(Address actor, const Computed& computed);
+  void forward(Address actor, Stage& stage, const Computed& computed);
+  void backward(Address actor, Stage& stage, const Computed& computed);
+  void check_pull(Address actor, const Stage& stage, Iteration iteration, Iteration pull) const;
   void check_kept(Address actor, const Stage& stage) const;
-  /// Whether the stage has what a pull brought, or part of it, and may go forward on it.
+  /// Whether a shard has answered the pull, and a forward may still read it.
   bool may_read(const Stage& stage, Iteration pull, const std::map<ShardId, Pull>& at_shards) const;
 
   void tell(Address actor, const msg::MiniBatch& mini_batch);
@@ -96,13 +99,13 @@ class PipelineChecker final : public Checker {
   void count(Address actor, Progress& progress, MicroBatch micro_batch, std::int64_t samples) const;
   void from_stage(Address actor, const Letter& letter);
   void push(const Letter& letter, const msg::Push& push);
-  /// Of an iteration, at all shards.
+  /// Number of buckets of an iteration, at all shards.
   std::size_t buckets_pushed(Address actor) const;
-  /// Of the model, at all stages.
-  std::uint32_t parts() const {
+  /// Number of chunks of the model.
+  std::uint32_t chunks() const {
     return job_->stages->count() * static_cast<std::uint32_t>(spec_.chunks);
   }
-  /// Looks at an iteration that is over, when all of it is pushed.
+  /// Checks the iteration if it is finished and pushed.
   void finish_if_done(Address actor, Stage& stage, Iteration iteration);
   void check_versions(const Letter& letter, const Stage& stage, const msg::Push& push) const;
   void check_whole(Address actor, const Stage& stage, Iteration iteration,
@@ -116,8 +119,8 @@ class PipelineChecker final : public Checker {
   }
 
   std::shared_ptr<const Job> job_;
-  const pipeline::Schedule* schedule_ = nullptr;  // null: nothing is checked
-  pipeline::Spec spec_;                           // with updates enough to fill the pipeline
+  const pipeline::Schedule* schedule_ = nullptr;  // null: no pipeline
+  pipeline::Spec spec_;                           // with enough updates to fill the pipeline
   std::vector<Stage> stages_;                     // by worker
 };
 

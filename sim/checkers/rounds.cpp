@@ -11,44 +11,58 @@ RoundChecker::RoundChecker(std::shared_ptr<const Job> job)
 
 void RoundChecker::on_event(Instant, Address actor, const Event& event) {
   if (spare_ == 0) return;
-  if (event.kind == Event::Kind::partial) check_partial(event);
-  if (actor.kind == RoleKind::worker) on_worker_event(actor, event);
-  if (actor.kind != RoleKind::shard) return;
-  Shard& shard = shards_[actor];
-  if (event.kind == Event::Kind::fenced) shard.fenced[event.worker] = false;
-  if (event.kind == Event::Kind::admitted && shard.fenced.contains(event.worker))
-    shard.fenced[event.worker] = true;
-  const std::vector<Address> actors = {actor, address_of(event.worker)};
-  if (event.kind == Event::Kind::bucket_applied) {
-    const auto contributor = shard.contributors.find(event.worker);
-    if (event.iteration != shard.round || contributor == shard.contributors.end())
-      violated(actors, "bucket ", event.value, " of iteration ", event.iteration,
-               " applied; round ", shard.round, " was closed last, without it");
-    ++contributor->second;
-  } else if (event.kind == Event::Kind::push_dropped && !shard.fenced.contains(event.worker)) {
-    if (shard.contributors.contains(event.worker))
-      violated(actors, "iteration ", event.iteration,
-               " dropped, although it contributed to its round");
-    if (++shard.dropped > spare_)
-      violated(actors, shard.dropped, " pushes dropped in round ", event.iteration, "; spare are ",
-               spare_);
+  if (const auto* partial = event.as<event::PartialPush>()) {
+    check_partial(*partial);
+  } else if (const auto* started = event.as<event::StepStarted>()) {
+    check_started(actor, *started);
+  } else if (const auto* fenced = event.as<event::Fenced>()) {
+    shards_[actor].fenced[fenced->worker] = false;
+  } else if (const auto* admitted = event.as<event::Admitted>()) {
+    auto& fenced_workers = shards_[actor].fenced;
+    const auto known = fenced_workers.find(admitted->worker);
+    if (known != fenced_workers.end()) known->second = true;
+  } else if (const auto* applied = event.as<event::BucketApplied>()) {
+    check_applied(actor, *applied);
+  } else if (const auto* dropped = event.as<event::PushDropped>()) {
+    check_dropped(actor, *dropped);
   }
 }
 
-void RoundChecker::on_worker_event(Address actor, const Event& event) const {
-  const auto next = next_.find(actor);
-  if (event.kind == Event::Kind::step_started && next != next_.end() &&
-      event.iteration < next->second)
-    violated({actor}, "iteration ", event.iteration, " begins after an order to go on with ",
-             next->second);
+void RoundChecker::check_applied(Address actor, const event::BucketApplied& applied) {
+  Shard& shard = shards_[actor];
+  const auto contributor = shard.contributors.find(applied.worker);
+  if (applied.iteration != shard.round || contributor == shard.contributors.end())
+    violated({actor, address_of(applied.worker)}, "bucket ", applied.bucket, " of iteration ",
+             applied.iteration, " applied; round ", shard.round, " was closed last, without it");
+  ++contributor->second;
 }
 
-void RoundChecker::check_partial(const Event& event) const {
-  for (std::int64_t i = 0; i < event.value; ++i) {
-    const auto round = rounds_.find(event.iteration + i);
+void RoundChecker::check_dropped(Address actor, const event::PushDropped& dropped) {
+  Shard& shard = shards_[actor];
+  const WorkerId worker = dropped.worker;
+  if (shard.fenced.contains(worker)) return;
+  if (shard.contributors.contains(worker))
+    violated({actor, address_of(worker)}, "iteration ", dropped.iteration,
+             " dropped, although it contributed to its round");
+  if (++shard.dropped > spare_)
+    violated({actor, address_of(worker)}, shard.dropped, " pushes dropped in round ",
+             dropped.iteration, "; spare are ", spare_);
+}
+
+void RoundChecker::check_started(Address actor, const event::StepStarted& started) const {
+  const auto next = next_.find(actor);
+  if (next != next_.end() && started.iteration < next->second)
+    violated({actor}, "iteration ", started.iteration,
+             " starts after an order to continue with iteration ", next->second);
+}
+
+void RoundChecker::check_partial(const event::PartialPush& partial) const {
+  for (std::int64_t i = 0; i < partial.iterations; ++i) {
+    const Iteration iteration = partial.iteration + i;
+    const auto round = rounds_.find(iteration);
     if (round == rounds_.end() ||
-        !std::binary_search(round->second.begin(), round->second.end(), event.worker))
-      violated({kScheduler, address_of(event.worker)}, "iteration ", event.iteration + i,
+        !std::binary_search(round->second.begin(), round->second.end(), partial.worker))
+      violated({kScheduler, address_of(partial.worker)}, "iteration ", iteration,
                " is partial, but contributed to no round");
   }
 }
@@ -69,7 +83,7 @@ void RoundChecker::on_delivered(Instant, const Letter& letter) {
     violated({letter.to()}, "round ", close->round, " is closed with other contributors here");
   // Contributors have pulled from all shards, so no shard is more than one round behind.
   if (first) rounds_.erase(rounds_.begin(), rounds_.lower_bound(close->round + -8));
-  look_back(letter.to(), shard);
+  check_last_round(letter.to(), shard);
   std::erase_if(shard.fenced, [](const auto& worker) { return worker.second; });
   shard.round = close->round;
   shard.dropped = 0;
@@ -77,7 +91,7 @@ void RoundChecker::on_delivered(Instant, const Letter& letter) {
   for (const WorkerId worker : close->contributors) shard.contributors[worker] = 0;
 }
 
-void RoundChecker::look_back(Address address, const Shard& shard) const {
+void RoundChecker::check_last_round(Address address, const Shard& shard) const {
   const std::size_t buckets = job_->layout->buckets(ShardId(address.index)).size();
   for (const auto& [worker, applied] : shard.contributors)
     if (applied != buckets && !(applied == 0 && shard.fenced.contains(worker)))
@@ -87,7 +101,7 @@ void RoundChecker::look_back(Address address, const Shard& shard) const {
 
 void RoundChecker::on_run_ended(const RunTotals& totals) {
   if (totals.end.reason == msg::RunEnded::Reason::failed) return;
-  for (const auto& [address, shard] : shards_) look_back(address, shard);
+  for (const auto& [address, shard] : shards_) check_last_round(address, shard);
 }
 
 }  // namespace leeway::sim

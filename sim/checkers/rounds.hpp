@@ -25,14 +25,16 @@ class RoundChecker final : public Checker {
 
  private:
   struct Shard {
-    Iteration round{-1};                           // the last that was closed
-    std::map<WorkerId, std::size_t> contributors;  // to it, and how many buckets were applied
+    Iteration round{-1};                           // the last closed round
+    std::map<WorkerId, std::size_t> contributors;  // to `round`; number of buckets applied
     std::uint32_t dropped = 0;
-    std::map<WorkerId, bool> fenced;  // and whether they were admitted again since that round
+    std::map<WorkerId, bool> fenced;  // true: admitted again since `round` was closed
   };
-  void on_worker_event(Address actor, const Event& event) const;
-  void check_partial(const Event& event) const;
-  void look_back(Address address, const Shard& shard) const;
+  void check_applied(Address actor, const event::BucketApplied& applied);
+  void check_dropped(Address actor, const event::PushDropped& dropped);
+  void check_started(Address actor, const event::StepStarted& started) const;
+  void check_partial(const event::PartialPush& partial) const;
+  void check_last_round(Address address, const Shard& shard) const;
 
   std::shared_ptr<const Job> job_;
   std::uint32_t spare_;                                // 0: no round is closed early

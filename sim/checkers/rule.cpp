@@ -11,27 +11,31 @@ void RuleChecker::on_delivered(Instant, const Letter& letter) {
 }
 
 void RuleChecker::on_event(Instant, Address actor, const Event& event) {
-  if (event.kind != Event::Kind::pull_answered) return;
-  const std::vector<Address> actors = {actor, address_of(event.worker)};
+  const auto* answered = event.as<event::PullAnswered>();
+  if (!answered) return;
+  const WorkerId worker = answered->worker;
+  const Iteration iteration = answered->iteration;
+  const std::vector<Address> actors = {actor, address_of(worker)};
   auto& own_clocks = own_clocks_[actor];
-  const auto asked = own_clocks.find({event.worker, event.iteration});
-  if (asked == own_clocks.end())
-    violated(actors, "iteration ", event.iteration, " answered, which nobody had asked for");
-  const std::int64_t own_clock = asked->second;
-  own_clocks.erase(asked);
+  const auto pull = own_clocks.find({worker, iteration});
+  if (pull == own_clocks.end())
+    violated(actors, "iteration ", iteration, " answered without a pull");
+  const std::int64_t own_clock = pull->second;
+  own_clocks.erase(pull);
   const auto& shard = clocks_->at(actor);
-  const std::int64_t bound = bounds_->at(actor, event.iteration);
-  if (bound != kUnbounded && event.iteration.value() - shard.min_clock > bound)
-    violated(actors, "iteration ", event.iteration, " answered at min_clock ", shard.min_clock,
+  const std::int64_t bound = bounds_->at(actor, iteration);
+  if (bound != kUnbounded && iteration.value() - shard.min_clock > bound)
+    violated(actors, "iteration ", iteration, " answered at min_clock ", shard.min_clock,
              ", the bound is ", bound);
-  const auto* entry = shard.live(event.worker);
-  if (!entry) violated(actors, "iteration ", event.iteration, " answered to one who is out");
+  const auto* entry = shard.live(worker);
+  if (!entry)
+    violated(actors, "iteration ", iteration, " answered to a worker that is not admitted");
   if (entry->clock < own_clock)
-    violated(actors, "iteration ", event.iteration, " answered at clock ", entry->clock,
-             ", without all of the ", own_clock, " pushes that the worker had sent");
-  if (const auto common = clocks_->common_clock(actor, event.worker); common < own_clock)
-    violated(actors, "iteration ", event.iteration, " answered with ", common, " iterations of a ",
-             "stage that it shares a block with, and not ", own_clock);
+    violated(actors, "iteration ", iteration, " answered at clock ", entry->clock,
+             ", without all of the ", own_clock, " pushes of the worker");
+  if (const auto common = clocks_->common_clock(actor, worker); common < own_clock)
+    violated(actors, "iteration ", iteration, " answered with ", common,
+             " iterations of a stage that shares a block, not ", own_clock);
 }
 
 }  // namespace leeway::sim

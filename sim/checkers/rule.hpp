@@ -20,7 +20,7 @@ class RuleChecker final : public Checker {
  private:
   std::shared_ptr<ClockChecker> clocks_;
   std::shared_ptr<BoundChecker> bounds_;
-  /// own_clock of the pulls that came and are not answered yet, by shard.
+  /// own_clock of pulls without an answer, by shard.
   std::map<Address, std::map<std::pair<WorkerId, Iteration>, std::int64_t>> own_clocks_;
 };
 

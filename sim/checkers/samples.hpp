@@ -1,6 +1,6 @@
 #pragma once
-// SampleChecker: property 6, each sample is trained exactly once per epoch, in every block; what
-// was partial is completed, not repeated.
+// SampleChecker: property 6, each sample is trained exactly once per epoch, in every block. Partial
+// iterations are completed, not repeated.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace leeway::sim {
 
-/// By the scheduler's account; and each part of each stage was given by its shard the very samples
-/// that this says, none of them twice. Which samples an iteration has, the leases tell. Where a run
-/// stops early, some parts may also have those of partial iterations, which are not trained.
+/// Checks the scheduler's events, and that each bucket got the samples of these events once. The
+/// leases give the samples of an iteration. If a run stops early, a bucket may also have samples of
+/// partial iterations, which are not trained.
 class SampleChecker final : public Checker {
  public:
   explicit SampleChecker(std::shared_ptr<const Job> job);
@@ -23,27 +23,27 @@ class SampleChecker final : public Checker {
   void on_run_ended(const RunTotals& totals) override;
 
  private:
-  /// Iterations [first, beyond), each of `batch` samples, the last one of what is left.
+  /// Iterations [first, beyond), each of `batch` samples; the last one has the rest.
   struct Lease {
     Iteration first, beyond;
     Epoch epoch;
     std::int64_t begin = 0, end = 0;  // positions
     std::int64_t batch = 0;
-    std::int64_t missing = 0;  // parts of pushes that shards have yet to apply, or to drop
+    std::int64_t missing = 0;  // buckets that shards have neither applied nor dropped
   };
-  /// What a worker, or a pipeline, was leased under a Start.
+  /// The leases of a worker or pipeline under one Start.
   struct Leased {
     std::uint64_t start = 0;
     Iteration beyond;
-    std::vector<Lease> leases;  // of which something is missing
+    std::vector<Lease> leases;  // with missing buckets
   };
   struct Start {
     std::uint64_t number = 0;
-    Incarnation incarnation;  // of the worker that it was for
+    Incarnation incarnation;  // of the worker
     Iteration from;
   };
-  /// A part that a stage owes a shard.
-  struct Part {
+  /// A bucket that a stage pushes to a shard.
+  struct StageBucket {
     ShardId shard;
     std::uint32_t stage = 0, index = 0;
     SampleSet applied;
@@ -51,21 +51,21 @@ class SampleChecker final : public Checker {
 
   void started(WorkerId worker, Incarnation incarnation, const msg::Start& start);
   void leased(WorkerId lead, const msg::Lease& lease);
-  void trained(Address actor, const Event& event);
-  void applied(Address actor, const Event& event);
-  /// The lease that fills an iteration; null where there is none, or nothing is missing of it.
+  void check_trained(Address actor, const event::Trained& trained);
+  void check_applied(Address actor, const event::BucketApplied& applied);
+  /// The lease of an iteration. Null without one, or if no bucket of it is missing.
   Lease* find(WorkerId worker, Incarnation incarnation, Iteration iteration);
-  void count(WorkerId worker, Lease& lease, std::size_t parts);
-  Part& part_of(Address shard, WorkerId worker, std::int64_t part);
-  std::string name_of(const Part& part) const;
+  void count(WorkerId worker, Lease& lease, std::size_t buckets);
+  StageBucket& bucket_of(Address shard, WorkerId worker, std::uint32_t bucket);
+  std::string name_of(const StageBucket& bucket) const;
 
   std::shared_ptr<const Job> job_;
-  std::vector<std::vector<std::size_t>> first_part_;  // by shard and stage: index into parts_
-  std::vector<Part> parts_;
+  std::vector<std::vector<std::size_t>> first_bucket_;  // by shard and stage: index into buckets_
+  std::vector<StageBucket> buckets_;
   std::vector<std::vector<Start>> starts_;   // by worker
   std::vector<std::vector<Leased>> leased_;  // by lead
   SampleSet trained_;
-  bool partial_ = false;  // whether anything was
+  bool partial_ = false;  // some iteration was partial
 };
 
 }  // namespace leeway::sim

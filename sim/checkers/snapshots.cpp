@@ -73,31 +73,27 @@ void SnapshotChecker::add(State& state, ShardBucket bucket, const msg::Push& pus
 }
 
 void SnapshotChecker::follow(TiedGradients& tied, const Event& event) {
-  switch (event.kind) {
-    case Event::Kind::admitted:
-      return tied.admitted(event.worker);
-    case Event::Kind::fenced:
-    case Event::Kind::removed:
-      return tied.out(event.worker);
-    case Event::Kind::refused:
-    case Event::Kind::malformed:
-    case Event::Kind::bucket_repeated:
-      return tied.not_accepted();
-    default:
-      return;
-  }
+  if (const auto* admitted = event.as<event::Admitted>()) tied.admitted(admitted->worker);
+  if (const auto* fenced = event.as<event::Fenced>()) tied.out(fenced->worker);
+  if (const auto* removed = event.as<event::Removed>()) tied.out(removed->worker);
+  if (event.as<event::Refused>() || event.as<event::Malformed>() ||
+      event.as<event::BucketRepeated>())
+    tied.not_accepted();
 }
 
 void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
   if (piped_ && actor.kind == RoleKind::shard) follow(at(actor).tied, event);
-  if (event.kind != Event::Kind::bucket_applied) return;
+  if (const auto* applied = event.as<event::BucketApplied>()) count_applied(actor, *applied);
+}
+
+void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& event) {
   Shard& shard = at(actor);
-  const auto bucket = static_cast<WorkerBucket>(event.value);
+  const WorkerBucket bucket = event.bucket;
   const auto found = shard.pushed.find({event.worker, bucket, event.incarnation, event.iteration});
   const auto* shard_bucket = shard_bucket_of(actor, event.worker, bucket);
   if (found == shard.pushed.end() || !shard_bucket)
     violated({actor, address_of(event.worker)}, "bucket ", bucket, " of iteration ",
-             event.iteration, " applied, which had not come, or not since it was applied last");
+             event.iteration, " applied without a new push");
   const msg::Push& push = found->second;
   const auto how =
       shard.tied.applied({event.worker, event.incarnation, event.iteration, *shard_bucket},
@@ -111,7 +107,7 @@ void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
   for (auto& [iteration, fork] : shard.forks)
     if (event.iteration < iteration) add(fork, *shard_bucket, push, begins);
   if (push.kind == msg::Push::Kind::empty) {
-    shard.pushed.erase(found);  // which may be done with before an earlier one
+    shard.pushed.erase(found);  // an earlier push may still be queued
     return;
   }
   // Updates of one bucket are applied in order, so older pushes are repeats of applied ones.
@@ -167,8 +163,8 @@ void SnapshotChecker::compare(Address address, const State& expected,
       if (block == blocks.end()) violated({address}, "block ", id, " is missing in a snapshot");
       if (block->second->version.value() != updates)
         violated({address}, found.final ? "the final state" : "the snapshot", " at iteration ",
-                 found.iteration, ": block ", id, " has ", block->second->version,
-                 " updates, and not ", updates);
+                 found.iteration, ": block ", id, " has ", block->second->version, " updates, not ",
+                 updates);
       const auto weights = expected.weights.find(id);
       if (weights != expected.weights.end())
         compare_weights(address, job_->layout->block(id), weights->second, updates, *block->second);

@@ -39,10 +39,11 @@ class SnapshotChecker final : public Checker {
   };
   Shard& at(Address address);
   static void follow(TiedGradients& tied, const Event& event);
+  void count_applied(Address actor, const event::BucketApplied& event);
   State initial(ShardId shard) const;
   /// Null if the worker has no such bucket at the shard.
   const std::uint32_t* shard_bucket_of(Address shard, WorkerId worker, WorkerBucket bucket) const;
-  /// `begins_update`: it is not summed into one that was counted before.
+  /// `begins_update`: the push is not part of an update that was counted before.
   void add(State& state, ShardBucket bucket, const msg::Push& push, bool begins_update) const;
   void compare(Address address, const State& expected, const msg::SnapshotState& found) const;
   void compare_weights(Address address, const Block& block, const std::vector<double>& expected,
@@ -50,7 +51,7 @@ class SnapshotChecker final : public Checker {
 
   std::shared_ptr<const Job> job_;
   bool piped_;
-  bool adds_;  // gradients, not only updates
+  bool adds_;  // sums gradients, not only counts updates
   std::map<Address, Shard> shards_;
 };
 

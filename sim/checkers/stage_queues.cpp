@@ -7,18 +7,18 @@
 namespace leeway::sim {
 
 StageQueueChecker::StageQueueChecker(std::shared_ptr<const Job> job)
-    : Checker("what stages send each other waits in bounded queues"), job_(std::move(job)) {
+    : Checker("queues between stages are bounded"), job_(std::move(job)) {
   if (!job_->stages->piped()) return;
   const pipeline::Spec& spec = job_->stages->spec();
   for (int stage = 0; stage < spec.stages; ++stage)
     peaks_.push_back(pipeline::stage_counts(spec, stage).activations);
   starts_.resize(job_->plan.workers);
   sent_.resize(job_->plan.workers);
-  // Iterations that as many micro-batches as the first stage keeps are of, at most.
+  // The largest number of iterations to which the micro-batches on the first stage belong.
   const int in_flight = job_->stages->asynchronous()
                             ? (peaks_.front() + 2 * spec.micro_batches - 2) / spec.micro_batches
                             : 1;
-  most_said_ = most_leased_ + in_flight;
+  most_announced_ = most_leased_ + in_flight;
 }
 
 WorkerId StageQueueChecker::after(Address actor) const {
@@ -58,7 +58,7 @@ void StageQueueChecker::bounded(Address from, Address to, std::size_t count, int
 void StageQueueChecker::on_delivered(Instant, const Letter& letter) {
   if (peaks_.empty() || letter.from() != kScheduler || letter.to().kind != RoleKind::worker) return;
   const auto* start = letter.as<msg::Start>();
-  // One that is for an earlier life has a lower number than that which this one will go by.
+  // A Start of an earlier life has a lower number than the next one.
   if (start) starts_[letter.to().index] = std::max(starts_[letter.to().index], start->number);
 }
 
@@ -68,38 +68,37 @@ void StageQueueChecker::on_sent(Instant, const Letter& letter) {
   if (const auto* output = letter.as<msg::Activation>()) {
     Sent& sent = sent_by(from, output->start);
     sent.activations.insert({output->iteration, output->micro_batch, output->chunk});
-    bounded(from, to, sent.activations.size(), peak(from), "activations sent and not gone forward");
+    bounded(from, to, sent.activations.size(), peak(from), "activations sent but not computed");
   } else if (const auto* gradient = letter.as<msg::OutputGradient>()) {
     Sent& sent = sent_by(from, gradient->start);
     sent.gradients.insert({gradient->iteration, gradient->micro_batch, gradient->chunk});
-    bounded(from, to, sent.gradients.size(), peak(to), "gradients sent and not gone back");
+    bounded(from, to, sent.gradients.size(), peak(to), "gradients sent but not computed");
   } else if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
     if (mini_batch->begin == mini_batch->end) return;
     Sent& sent = sent_by(from, mini_batch->start);
-    sent.said.insert(mini_batch->iteration);
-    bounded(from, to, sent.said.size(), most_said_, "iterations said and not begun");
+    sent.announced.insert(mini_batch->iteration);
+    bounded(from, to, sent.announced.size(), most_announced_,
+            "iterations announced but not started");
     if (job_->stages->stage_of(WorkerId(from.index)) > 0) return;
     sent.leased.insert(mini_batch->iteration);
-    bounded(from, kScheduler, sent.leased.size(), most_leased_, "iterations leased and not begun");
+    bounded(from, kScheduler, sent.leased.size(), most_leased_,
+            "iterations leased but not started");
   }
 }
 
 void StageQueueChecker::on_event(Instant, Address actor, const Event& event) {
+  using Operation = event::StageComputed::Operation;
   if (peaks_.empty() || actor.kind != RoleKind::worker) return;
-  const Key key{event.iteration, static_cast<std::uint32_t>(event.value), event.chunk};
-  switch (event.kind) {
-    case Event::Kind::step_started:
-      if (Sent* own = sent_to(actor, WorkerId(actor.index))) own->leased.erase(event.iteration);
-      if (Sent* sent = sent_to(actor, before(actor))) sent->said.erase(event.iteration);
-      return;
-    case Event::Kind::forward:
+  if (const auto* started = event.as<event::StepStarted>()) {
+    if (Sent* own = sent_to(actor, WorkerId(actor.index))) own->leased.erase(started->iteration);
+    if (Sent* sent = sent_to(actor, before(actor))) sent->announced.erase(started->iteration);
+  } else if (const auto* computed = event.as<event::StageComputed>()) {
+    const Key key{computed->iteration, computed->micro_batch, computed->chunk};
+    if (computed->operation == Operation::forward) {
       if (Sent* sent = sent_to(actor, before(actor))) sent->activations.erase(key);
-      return;
-    case Event::Kind::backward_inputs:
+    } else if (computed->operation == Operation::backward_inputs) {
       if (Sent* sent = sent_to(actor, after(actor))) sent->gradients.erase(key);
-      return;
-    default:
-      return;
+    }
   }
 }
 

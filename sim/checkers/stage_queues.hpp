@@ -1,6 +1,5 @@
 #pragma once
-// StageQueueChecker: what stages of a pipeline have sent each other, and have not used yet, is
-// bounded, as their schedule says.
+// StageQueueChecker: the queues between stages of a pipeline respect the bounds of the schedule.
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -12,14 +11,14 @@
 
 namespace leeway::sim {
 
-/// Under each Start:
-/// - activations that have not gone forward at the next stage: no more than their sender keeps.
-///   That cannot go back before the next stage has.
-/// - gradients that have not gone back at the stage before: no more than that keeps.
-/// - iterations with samples that were said (MiniBatch) and not begun. The first stage leases the
-///   one whose forwards come next, and one more. Others may also have those to begin that the first
-///   has in flight.
-/// Iterations without samples hold nothing, and only the staleness rule paces them.
+/// Checks under each Start:
+/// - Activations that the next stage has not computed: at most as many as their sender keeps for
+///   backward.
+/// - Gradients that the previous stage has not computed: at most as many as that stage keeps.
+/// - Iterations with samples that were announced (MiniBatch) but not started. The first stage
+///   leases the iteration of its next forward and one more. Later stages may also have to start
+///   those that the first stage has in flight.
+/// Iterations without samples occupy no memory; only the staleness rule limits them.
 class StageQueueChecker final : public Checker {
  public:
   explicit StageQueueChecker(std::shared_ptr<const Job> job);
@@ -28,17 +27,17 @@ class StageQueueChecker final : public Checker {
   void on_delivered(Instant, const Letter& letter) override;
 
  private:
-  using Key = std::tuple<Iteration, std::uint32_t, std::uint32_t>;  // micro-batch, part that reads
-  /// What a stage has sent, of the latest Start that it has sent something of.
+  using Key = std::tuple<Iteration, std::uint32_t, std::uint32_t>;  // micro-batch, reading chunk
+  /// Messages of a stage under the latest Start that it has used.
   struct Sent {
     std::uint64_t start = 0;
-    std::set<Key> activations, gradients;  // not used
-    std::set<Iteration> said;              // not begun by whom it was said to
-    std::set<Iteration> leased;            // of a first stage: not begun by itself
+    std::set<Key> activations, gradients;  // not computed
+    std::set<Iteration> announced;         // not started by the receiver
+    std::set<Iteration> leased;            // of a first stage: not started by itself
   };
 
   Sent& sent_by(Address actor, std::uint64_t start);
-  /// What `sender` has sent to a stage that goes by this Start; null where it goes by another.
+  /// The messages of `sender` under the receiver's Start; null if the sender uses another Start.
   Sent* sent_to(Address receiver, WorkerId sender);
   void bounded(Address from, Address to, std::size_t count, int most, const char* what) const;
   int peak(Address actor) const;
@@ -46,9 +45,9 @@ class StageQueueChecker final : public Checker {
   WorkerId before(Address actor) const;
 
   std::shared_ptr<const Job> job_;
-  std::vector<int> peaks_;  // by stage: activations that it keeps; none: nothing is checked
-  int most_leased_ = 2, most_said_ = 0;
-  std::vector<std::uint64_t> starts_;  // by worker: what it goes by
+  std::vector<int> peaks_;  // by stage: activations that it keeps; empty: no pipeline
+  int most_leased_ = 2, most_announced_ = 0;
+  std::vector<std::uint64_t> starts_;  // by worker: number of its Start
   std::vector<Sent> sent_;             // by worker
 };
 

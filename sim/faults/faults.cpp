@@ -28,13 +28,14 @@ void Faults::arm(Simulator& host) {
 }
 
 void Faults::on_event(Instant at, Address actor, const Event& event) {
-  if (event.kind != Event::Kind::step_started) return;
+  const auto* started = event.as<event::StepStarted>();
+  if (!started) return;
   for (auto& waiting : faults_) {
     const auto* iteration = std::get_if<std::int64_t>(&waiting.spec.at);
-    if (!iteration || waiting.begun || event.iteration.value() < *iteration) continue;
+    if (!iteration || waiting.begun || started->iteration.value() < *iteration) continue;
     if (waiting.spec.actor.kind == RoleKind::worker && waiting.spec.actor != actor) continue;
     waiting.begun = true;
-    // Not now: the actor is in the middle of something.
+    // Later, because the actor is still in its handler.
     host_->at(at, [this, &waiting] { begin(waiting); });
   }
 }

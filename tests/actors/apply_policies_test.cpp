@@ -72,10 +72,10 @@ TEST_CASE("on arrival, each push is one update, and the last bucket moves the cl
   CHECK(scene.take(scene.policy, push_of(kA, 0, 1)) == kA);
   CHECK(scene.sink.updates == Updates{{{0, 0}}, {{0, 0}}});
   CHECK(scene.clock_values() == std::vector<std::int64_t>{1, 0, 0});
-  const auto moved = scene.out.events(Event::Kind::clock_moved);
+  const auto moved = scene.out.events<event::ClockMoved>();
   REQUIRE(moved.size() == 1);
   CHECK(moved[0].worker == kA);
-  CHECK(moved[0].value == 1);
+  CHECK(moved[0].clock == Clock(1));
 }
 
 TEST_CASE("on arrival, a fence reports the applied buckets of the unfinished iteration") {
@@ -174,7 +174,7 @@ TEST_CASE("a closed round applies its contributors' pushes and drops all others"
   CHECK(scene.sink.updates == Updates{round, round});
   CHECK(scene.sink.dropped == Names{{1, 0}});
   CHECK(scene.clock_values() == std::vector<std::int64_t>{1, 1, 1});
-  const auto dropped = scene.out.events(Event::Kind::push_dropped);
+  const auto dropped = scene.out.events<event::PushDropped>();
   REQUIRE(dropped.size() == 1);
   CHECK(dropped[0].worker == kB);
 }

@@ -33,7 +33,8 @@ Plan bsp_plan(std::uint32_t workers, std::uint32_t batch) {
 /// Of a run: what each worker was leased for each round, who contributed, and the cuts.
 struct Rounds final : sim::Observer {
   void on_event(Instant, Address, const Event& event) override {
-    if (event.kind == Event::Kind::lease_granted) leases[{event.iteration, event.worker}] = event;
+    if (const auto* lease = event.as<event::LeaseGranted>())
+      leases[{lease->iteration, lease->worker}] = *lease;
   }
   void on_delivered(Instant, const sim::Letter& letter) override {
     if (const auto* close = letter.as<msg::CloseRound>())
@@ -41,7 +42,7 @@ struct Rounds final : sim::Observer {
     if (const auto* state = letter.as<msg::SnapshotState>(); state && !state->final)
       for (const auto& block : state->blocks) snapshots[state->iteration][block.block] = block.data;
   }
-  std::map<std::pair<Iteration, WorkerId>, Event> leases;
+  std::map<std::pair<Iteration, WorkerId>, event::LeaseGranted> leases;
   std::map<Iteration, std::vector<WorkerId>> contributors;
   std::map<Iteration, std::map<BlockId, Blob>> snapshots;
 };
@@ -114,7 +115,7 @@ TEST_CASE("backup is bsp over the samples of those who came first, bit for bit")
       for (const WorkerId worker : rounds->contributors[round]) {
         const auto& lease = rounds->leases.at({round, worker});
         const auto order = job->orders->of(Epoch(0));
-        for (std::int64_t i = lease.value; i < lease.value2; ++i)
+        for (std::int64_t i = lease.begin; i < lease.end; ++i)
           samples.push_back((*order)[static_cast<std::size_t>(i)]);
       }
     }

@@ -53,9 +53,9 @@ struct Checked {
 class Counter final : public sim::Observer {
  public:
   void on_event(Instant, Address, const Event& event) override {
-    answered += event.kind == Event::Kind::pull_answered ? 1 : 0;
-    bounds += event.kind == Event::Kind::bound_changed ? 1 : 0;
-    late += event.kind == Event::Kind::push_dropped ? 1 : 0;
+    answered += event.as<event::PullAnswered>() ? 1 : 0;
+    bounds += event.as<event::BoundChanged>() ? 1 : 0;
+    late += event.as<event::PushDropped>() ? 1 : 0;
   }
   void on_delivered(Instant, const sim::Letter& letter) override {
     if (letter.to() == kMonitor && letter.as<msg::SnapshotState>()) ++snapshots;

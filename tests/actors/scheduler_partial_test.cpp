@@ -7,8 +7,6 @@
 namespace leeway::test {
 namespace {
 
-using Kind = Event::Kind;
-
 /// The answers to Fence for each pair of a pipeline, in order: a clock, and buckets of the
 /// next iteration.
 using Answers = std::vector<std::pair<std::int64_t, std::vector<std::uint32_t>>>;
@@ -63,11 +61,11 @@ TEST_CASE("an iteration that a worker has pushed to only some shards is complete
   // Shard 0 has iteration 1, shard 1 has not.
   const auto first = whole_pair(stand, 0);
   answer(stand, 0, {{2, {}}, {1, {}}});
-  CHECK(stand.events(Kind::trained).size() == 1);
-  const auto partial = stand.events(Kind::partial);
+  CHECK(stand.events<event::Trained>().size() == 1);
+  const auto partial = stand.events<event::PartialPush>();
   REQUIRE(partial.size() == 1);
   CHECK(partial[0].iteration == Iteration(1));
-  CHECK(partial[0].value == 1);
+  CHECK(partial[0].iterations == 1);
   CHECK(stand.take<msg::Evicted>().at(0).body.partial);
   const auto completing = stand.leases(1, Iteration(0), {});
   CHECK(positions(*completing) == std::pair<std::int64_t, std::int64_t>(2, 4));
@@ -93,11 +91,11 @@ TEST_CASE("a pipeline's iteration is whole when all shards have it from all stag
   stand.ends(1);
   // Iteration 0 is whole; 1 is in the first and the last pair; 2 in one bucket of the last.
   answer(stand, 0, {{2, {}}, {1, {}}, {2, {1}}});
-  const auto trained = stand.events(Kind::trained);
+  const auto trained = stand.events<event::Trained>();
   REQUIRE(trained.size() == 1);
-  CHECK(trained[0].value2 == 2);
-  CHECK(stand.events(Kind::partial).at(0).value == 2);
-  CHECK(stand.events(Kind::lease_returned).size() == 2);
+  CHECK(trained[0].end == 2);
+  CHECK(stand.events<event::PartialPush>().at(0).iterations == 2);
+  CHECK(stand.events<event::LeaseReturned>().size() == 2);
   const auto one = stand.leases(2, Iteration(0), {});
   CHECK(positions(*one) == std::pair<std::int64_t, std::int64_t>(2, 4));
   CHECK(one->applied == united(whole_pair(stand, 0), whole_pair(stand, 2)));
@@ -115,15 +113,15 @@ TEST_CASE("samples that two dead pipelines have completed together are trained")
   stand.forget();
   const auto completing = stand.leases(2, Iteration(0), {});
   CHECK(completing->applied == united(whole_pair(stand, 0), whole_pair(stand, 1)));
-  REQUIRE(stand.events(Kind::trained).empty());
+  REQUIRE(stand.events<event::Trained>().empty());
   stand.ends(3);
   // The second stage pushes the missing buckets; one shard has nothing of the first stage.
   answer(stand, 2, {{1, {}}, {0, {}}, {1, {}}});
-  const auto trained = stand.events(Kind::trained);
+  const auto trained = stand.events<event::Trained>();
   REQUIRE(trained.size() == 1);
   CHECK(trained[0].worker == WorkerId(2));
-  CHECK(trained[0].value == 0);
-  CHECK(trained[0].value2 == 2);
+  CHECK(trained[0].begin == 0);
+  CHECK(trained[0].end == 2);
 }
 
 TEST_CASE(
@@ -132,7 +130,7 @@ TEST_CASE(
   for (const std::uint32_t worker : {0u, 1u, 2u, 3u}) stand.joins(worker);
   stand.ends(0);
   answer(stand, 0, {{3, {}}, {0, {}}, {2, {}}});
-  CHECK(stand.events(Kind::partial).empty());
+  CHECK(stand.events<event::PartialPush>().empty());
   CHECK_FALSE(stand.take<msg::Evicted>().at(0).body.partial);
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("a pipeline is evicted with any of its stages, in every state") {
       if (at == At::stopping) stand.hears(1 - ended, msg::Stopped{{}, 1});
       stand.forget();
       stand.ends(ended);
-      CHECK(stand.happened(Event::Kind::evicted) == Workers{0});
+      CHECK(stand.happened<event::Evicted>() == Workers{0});
       CHECK(stand.told<msg::Refused>() == Workers{0, 1});
       Address last;
       const auto answer = all_fences_but_one(stand, last);
@@ -313,7 +313,7 @@ TEST_CASE("the run goes on while the plan restarts the missing stages of a pipel
   }
   SECTION("until that is asked to leave") {
     stand.hears(kHost, msg::Leave{WorkerId(0)});
-    CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+    CHECK(stand.happened<event::Left>() == Workers{0, 1});
     CHECK_THAT(stand.end(), Catch::Contains("no worker is left to make a pipeline of"));
   }
   SECTION("and it comes") {

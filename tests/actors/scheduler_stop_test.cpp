@@ -53,9 +53,9 @@ TEST_CASE("when a worker is asked to leave, its pipeline has left once all stage
   CHECK(stand.told<msg::Stop>() == Workers{0, 1});
   stand.hears(0, msg::Stopped{Clock(2), 1});
   CHECK(stand.says_nothing());
-  CHECK(stand.happened(Event::Kind::left).empty());
+  CHECK(stand.happened<event::Left>().empty());
   stand.hears(1, msg::Stopped{Clock(2), 1});
-  CHECK(stand.happened(Event::Kind::left) ==
+  CHECK(stand.happened<event::Left>() ==
         Workers{0, 1});  // a host waits for the worker that it named
   CHECK(stand.pairs<msg::Remove>() == stand.pairs_of(0));
   CHECK(stand.take<msg::Fence>().empty());
@@ -63,7 +63,7 @@ TEST_CASE("when a worker is asked to leave, its pipeline has left once all stage
   REQUIRE(out.size() == 1);
   CHECK(out[0].body.reason == "it was asked to leave");
   CHECK_FALSE(out[0].body.partial);
-  CHECK(stand.events(Event::Kind::trained).at(0).value2 == 2 * 2);
+  CHECK(stand.events<event::Trained>().at(0).end == 2 * 2);
   // The workers may join again in new lives, once all of them have.
   stand.joins(1, kSecondLife);
   stand.joins(0, kNext);
@@ -170,7 +170,7 @@ TEST_CASE("a worker may be asked to leave while its pipeline is gone") {
   stand.joins(0, kNext);
   stand.hears(kHost, msg::Leave{WorkerId(0)});
   CHECK(stand.told<msg::Stop>() == Workers{0});
-  CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+  CHECK(stand.happened<event::Left>() == Workers{0, 1});
   stand.hears(0, msg::Stopped{{}, 1}, kNext);
   stand.forget();
   stand.joins(1, kSecondLife);  // one stage is no pipeline
@@ -188,7 +188,7 @@ TEST_CASE("a pipeline whose stage ends while it leaves has left") {
   stand.hears(0, msg::Stopped{{}, 1});
   stand.ends(1);
   stand.answer_fences();
-  CHECK(stand.happened(Event::Kind::left) == Workers{0, 1});
+  CHECK(stand.happened<event::Left>() == Workers{0, 1});
 }
 
 TEST_CASE("a lease that an idle worker has not read goes back") {
@@ -209,11 +209,11 @@ TEST_CASE("a lease that an idle worker has not read goes back") {
   const auto unseen = stand.leases(0, next, trained);
   REQUIRE(unseen);
   CHECK(unseen->begin == lost->begin);
-  stand.events(Event::Kind::lease_returned);
+  stand.events<event::LeaseReturned>();
   stand.hears(0, msg::Idle{trained, 1});
-  const auto returned = stand.events(Event::Kind::lease_returned);
+  const auto returned = stand.events<event::LeaseReturned>();
   REQUIRE(returned.size() == 1);
-  CHECK((returned[0].value == lost->begin && returned[0].value2 == lost->end));
+  CHECK((returned[0].begin == lost->begin && returned[0].end == lost->end));
   CHECK(stand.end().empty());
   // It is admitted at a later iteration, and gets a new lease of these samples.
   const Iteration later = next + 3;
@@ -235,7 +235,7 @@ TEST_CASE("a stage that stops before it has heard its Start ends its pipeline") 
   stand.hears(kHost, msg::Interrupt{});
   CHECK(stand.told<msg::Stop>() == Workers{0, 1});
   stand.hears(1, msg::Stopped{});
-  CHECK(stand.happened(Event::Kind::evicted) == Workers{0});
+  CHECK(stand.happened<event::Evicted>() == Workers{0});
   CHECK(stand.told<msg::Refused>() == Workers{0, 1});
   stand.answer_fences();
   CHECK(stand.take<msg::RunEnded>().size() == 1);

@@ -25,10 +25,12 @@ class RecordingOutbox final : public Outbox {
         found.push_back(*body);
     return found;
   }
-  std::vector<Event> events(Event::Kind kind) const {
-    std::vector<Event> found;
+  /// The events of one type that have been emitted so far.
+  template <class T>
+  std::vector<T> events() const {
+    std::vector<T> found;
     for (const Event& event : events_)
-      if (event.kind == kind) found.push_back(event);
+      if (const auto* one = event.as<T>()) found.push_back(*one);
     return found;
   }
   /// Computes the oldest work and returns it; null if there is none.

@@ -232,8 +232,8 @@ class ShardScene final : private Outbox {
   void compute(std::shared_ptr<Work> work) override { work_.push_back(std::move(work)); }
   void watch(Address) override {}
   void emit(const Event& event) override {
-    if (event.kind == Event::Kind::bucket_applied)
-      applied_[event.worker].push_back(static_cast<std::uint32_t>(event.value));
+    if (const auto* applied = event.as<event::BucketApplied>())
+      applied_[applied->worker].push_back(applied->bucket);
     observers_.event(now_, address_of(id_), event);
   }
 

@@ -150,7 +150,7 @@ TEST_CASE("a push is acknowledged when applied, and a repeat not before") {
   REQUIRE(pushed.size() == 2);
   CHECK_FALSE(pushed[0].repeat);
   CHECK(pushed[1].repeat);
-  CHECK(out.events(Event::Kind::bucket_applied).size() == 1);
+  CHECK(out.events<event::BucketApplied>().size() == 1);
 }
 
 TEST_CASE("the push of a worker that is out is reported as applied but not acknowledged") {
@@ -162,7 +162,7 @@ TEST_CASE("the push of a worker that is out is reported as applied but not ackno
   clocks.fence(kA);
   acknowledgements.applied(push_of(kA, 0), out);
   CHECK(out.sent<msg::Pushed>(address_of(kA)).empty());
-  CHECK(out.events(Event::Kind::bucket_applied).size() == 1);
+  CHECK(out.events<event::BucketApplied>().size() == 1);
 }
 
 }  // namespace leeway::test

@@ -111,8 +111,8 @@ class Program {
   std::string start() {
     const auto started =
         driver_->start(job_, {&end_}, [this](Address, Instant, const Event& event) {
-          if (event.kind == Event::Kind::trained) trained += event.value2 - event.value;
-          if (event.kind == Event::Kind::step_finished) ++steps;
+          if (const auto* range = event.as<event::Trained>()) trained += range->end - range->begin;
+          if (event.as<event::StepFinished>()) ++steps;
         });
     return started ? "" : started.error().text;
   }

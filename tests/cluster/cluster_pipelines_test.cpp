@@ -152,7 +152,7 @@ TEST_CASE(
   std::istringstream lines(read_text(folder / "run/events.jsonl"));
   for (std::string line; std::getline(lines, line);) {
     const auto event = nlohmann::json::parse(line);
-    if (event["event"] == "forward") chunks.insert(event.at("chunk").get<std::int64_t>());
+    if (event["event"] == "stage_computed") chunks.insert(event.at("chunk").get<std::int64_t>());
   }
   CHECK(chunks == std::set<std::int64_t>{0, 1});
 }

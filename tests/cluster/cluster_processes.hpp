@@ -150,7 +150,7 @@ inline void check_trained_once(const std::string& folder, std::int64_t samples,
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);
     if (json["event"] != "trained") continue;
-    const auto added = ranges[json["epoch"]].emplace(json["value"], json["value2"]);
+    const auto added = ranges[json["epoch"]].emplace(json["begin"], json["end"]);
     CHECK(added.second);
   }
   REQUIRE(ranges.size() > 2);

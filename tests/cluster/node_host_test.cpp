@@ -11,7 +11,6 @@
 namespace leeway::test {
 namespace {
 
-using Kind = Event::Kind;
 using Catch::Contains;
 
 constexpr Address kShard0{RoleKind::shard, 0};
@@ -28,7 +27,7 @@ Plan slow_plan(double epochs = 60) {
 }
 
 bool has_begun(Cluster& cluster, WorkerId worker, int iterations = 20) {
-  return cluster.wait_for(address_of(worker), Kind::step_started, worker, iterations);
+  return cluster.wait_for<event::StepStarted>(address_of(worker), worker, iterations);
 }
 
 Message leave_of(WorkerId worker) {
@@ -75,10 +74,10 @@ TEST_CASE("workers of a lost node continue on another node in their next lives")
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
   cluster.kill_node(2);
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker1));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1));
   for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
-  const int before = cluster.count(address_of(kWorker1), Kind::step_finished, kWorker1);
-  REQUIRE(cluster.wait_for(address_of(kWorker1), Kind::step_finished, kWorker1, before + 10));
+  const int before = cluster.count<event::StepFinished>(address_of(kWorker1), kWorker1);
+  REQUIRE(cluster.wait_for<event::StepFinished>(address_of(kWorker1), kWorker1, before + 10));
   CHECK(cluster.host(1).lives(address_of(kWorker1)));
   CHECK(cluster.host(0).life_of(kWorker1) == 2);
   check_all_trained(cluster.wait_for_end());
@@ -105,17 +104,17 @@ TEST_CASE("workers of a silent node are evicted and come back by themselves") {
     cluster.host(other).silent(NodeIndex(2));
     cluster.host(2).silent(NodeIndex(other));
   }
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker1));
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker3));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker3));
   // The other workers continue.
-  const int so_far = cluster.count(address_of(kWorker0), Kind::step_finished, kWorker0);
-  REQUIRE(cluster.wait_for(address_of(kWorker0), Kind::step_finished, kWorker0, so_far + 10));
+  const int so_far = cluster.count<event::StepFinished>(address_of(kWorker0), kWorker0);
+  REQUIRE(cluster.wait_for<event::StepFinished>(address_of(kWorker0), kWorker0, so_far + 10));
   for (const std::uint32_t other : {0u, 1u}) {
     cluster.host(other).heard(NodeIndex(2));
     cluster.host(2).heard(NodeIndex(other));
     cluster.release(2, other);
   }
-  REQUIRE(cluster.wait_for(kShard0, Kind::admitted, kWorker1, 2));
+  REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
   check_all_trained(cluster.wait_for_end(), 100);
   CHECK(cluster.evicted_for(kWorker1) == "no sign of life of node b:4242 for 2 s");
   CHECK(cluster.host(2).life_of(kWorker1) == 1);
@@ -193,14 +192,14 @@ TEST_CASE(
   cluster.hold(1, 2);
   cluster.host(2).silent(NodeIndex(1));
   cluster.host(1).silent(NodeIndex(2));
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker1));
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker3));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker3));
   CHECK_FALSE(cluster.host(2).lives(address_of(kWorker1)));
   CHECK(cluster.host(3).lives(address_of(kWorker0)));
   cluster.host(2).heard(NodeIndex(1));
   cluster.host(1).heard(NodeIndex(2));
   cluster.release(1, 2);
-  REQUIRE(cluster.wait_for(kShard0, Kind::admitted, kWorker1, 2));
+  REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
   check_all_trained(cluster.wait_for_end(), 100);
   CHECK_THAT(cluster.evicted_for(kWorker1),
              Contains("shard 0 on node a:4242 has not been heard for 2.02 s"));
@@ -230,17 +229,17 @@ TEST_CASE("a worker that is asked to leave does so with nothing partial, and the
   REQUIRE(has_begun(cluster, kWorker1));
   for (const WorkerId worker : {kWorker1, kWorker3}) {
     cluster.host(2).send(kScheduler, leave_of(worker));
-    REQUIRE(cluster.wait_for(kScheduler, Kind::left, worker));
-    CHECK(cluster.count(address_of(worker), Kind::step_started, worker) ==
-          cluster.count(address_of(worker), Kind::step_finished, worker));
+    REQUIRE(cluster.wait_for<event::Left>(kScheduler, worker));
+    CHECK(cluster.count<event::StepStarted>(address_of(worker), worker) ==
+          cluster.count<event::StepFinished>(address_of(worker), worker));
   }
-  const int steps = cluster.count(address_of(kWorker1), Kind::step_started, kWorker1);
+  const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
   cluster.kill_node(2);  // it is done with this run
   const auto totals = cluster.wait_for_end();
   check_all_trained(totals);
   CHECK(totals.end.partial_pushes == 0);
-  CHECK(cluster.count(kScheduler, Kind::evicted, kWorker1) == 0);
-  CHECK(cluster.count(address_of(kWorker1), Kind::step_started, kWorker1) == steps);
+  CHECK(cluster.count<event::Evicted>(kScheduler, kWorker1) == 0);
+  CHECK(cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1) == steps);
   CHECK(cluster.evicted_for(kWorker1) == "it was asked to leave");
 }
 
@@ -249,8 +248,8 @@ TEST_CASE("a worker that has left may come back in its next life") {
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
   cluster.host(2).send(kScheduler, leave_of(kWorker1));
-  REQUIRE(cluster.wait_for(kScheduler, Kind::left, kWorker1));
-  const int steps = cluster.count(address_of(kWorker1), Kind::step_started, kWorker1);
+  REQUIRE(cluster.wait_for<event::Left>(kScheduler, kWorker1));
+  const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
   for (const std::uint32_t node : {0u, 2u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
   CHECK(has_begun(cluster, kWorker1, steps + 10));
   check_all_trained(cluster.wait_for_end());
@@ -262,7 +261,7 @@ TEST_CASE("when the last worker has left, the run fails and names it") {
   for (const WorkerId worker : {kWorker0, kWorker1, kWorker2, kWorker3}) {
     REQUIRE(has_begun(cluster, worker, 1));
     cluster.host(2).send(kScheduler, leave_of(worker));
-    REQUIRE(cluster.wait_for(kScheduler, Kind::left, worker));
+    REQUIRE(cluster.wait_for<event::Left>(kScheduler, worker));
   }
   const auto totals = cluster.wait_for_end();
   CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
@@ -281,10 +280,10 @@ TEST_CASE("a plan's faults happen on the nodes of their workers") {
   check_all_trained(cluster.wait_for_end());
   CHECK_THAT(cluster.evicted_for(kWorker0), Contains("worker 0 throws in iteration 10"));
   CHECK(cluster.evicted_for(kWorker1) == "fault of the plan: crash");
-  CHECK(cluster.count(kShard0, Kind::admitted, kWorker1) >= 2);
+  CHECK(cluster.count<event::Admitted>(kShard0, kWorker1) >= 2);
   CHECK(cluster.host(0).life_of(kWorker1) == 2);
-  CHECK(cluster.count(kShard0, Kind::admitted, kWorker2) == 1);
-  CHECK(cluster.count(kScheduler, Kind::left, kWorker3) == 1);
+  CHECK(cluster.count<event::Admitted>(kShard0, kWorker2) == 1);
+  CHECK(cluster.count<event::Left>(kScheduler, kWorker3) == 1);
 }
 
 TEST_CASE("a message from a node without its sender is refused and counted") {
@@ -307,12 +306,12 @@ TEST_CASE("the end of an earlier life changes nothing") {
   REQUIRE(has_begun(cluster, kWorker1));
   cluster.kill_node(2);
   for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
-  REQUIRE(cluster.wait_for(kShard0, Kind::admitted, kWorker1, 2));
-  const int evicted = cluster.count(kScheduler, Kind::evicted, kWorker1);
+  REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
+  const int evicted = cluster.count<event::Evicted>(kScheduler, kWorker1);
   cluster.host(0).ended(address_of(kWorker1), 1, "long ago");
-  const int steps = cluster.count(address_of(kWorker1), Kind::step_started, kWorker1);
+  const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
   REQUIRE(has_begun(cluster, kWorker1, steps + 10));
-  CHECK(cluster.count(kScheduler, Kind::evicted, kWorker1) == evicted);
+  CHECK(cluster.count<event::Evicted>(kScheduler, kWorker1) == evicted);
   check_all_trained(cluster.wait_for_end());
 }
 

@@ -9,7 +9,6 @@
 namespace leeway::test {
 namespace {
 
-using Kind = Event::Kind;
 using Catch::Contains;
 
 const RunOptions kQuiet{.quiet = true};
@@ -52,10 +51,10 @@ constexpr const char* kAcross = "shards=0,worker0=1,worker1=2,worker2=1,worker3=
 constexpr const char* kAlone = "shards=0,workers=1,worker3=2";
 
 bool has_finished(Cluster& cluster, WorkerId worker, int iterations) {
-  return cluster.wait_for(address_of(worker), Kind::step_finished, worker, iterations);
+  return cluster.wait_for<event::StepFinished>(address_of(worker), worker, iterations);
 }
 int finished(Cluster& cluster, WorkerId worker) {
-  return cluster.count(address_of(worker), Kind::step_finished, worker);
+  return cluster.count<event::StepFinished>(address_of(worker), worker);
 }
 
 void check_all_trained(const RunTotals& totals, double epochs = 40) {
@@ -172,7 +171,7 @@ TEST_CASE("a pipeline starts again when its lost stage continues on another node
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
   cluster.kill_node(2);
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker2));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker2));
   const int before = finished(cluster, kWorker3), before2 = finished(cluster, kWorker2);
   for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker3, NodeIndex(1), 2);
   REQUIRE(has_finished(cluster, kWorker3, before + 10));
@@ -207,7 +206,7 @@ TEST_CASE("stages that miss each other are ended, and begin their next lives whe
   cluster.hold(1, 2);
   cluster.host(1).silent(NodeIndex(2));
   cluster.host(2).silent(NodeIndex(1));
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker2));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker2));
   // The other pipeline continues.
   REQUIRE(has_finished(cluster, kWorker1, finished(cluster, kWorker1) + 10));
   CHECK(cluster.host(0).life_of(kWorker0) == 1);
@@ -225,7 +224,7 @@ TEST_CASE("a stage that waits for a stage of a lost node is not ended") {
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
   cluster.kill_node(2);
-  REQUIRE(cluster.wait_for(kScheduler, Kind::evicted, kWorker2));
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker2));
   REQUIRE(has_finished(cluster, kWorker0, finished(cluster, kWorker0) + 10));
   CHECK(cluster.host(1).lives(address_of(kWorker2)));
   check_all_trained(cluster.wait_for_end());
@@ -237,7 +236,7 @@ TEST_CASE("a pipeline leaves as one, with nothing partial, and all its stages ma
   REQUIRE(has_finished(cluster, kWorker3, 5));
   cluster.host(2).send(kScheduler, encode({.body = msg::Leave{kWorker3}}));
   for (const WorkerId worker : {kWorker2, kWorker3})
-    REQUIRE(cluster.wait_for(kScheduler, Kind::left, worker));
+    REQUIRE(cluster.wait_for<event::Left>(kScheduler, worker));
   const int before = finished(cluster, kWorker3);
   for (const WorkerId worker : {kWorker2, kWorker3})
     for (const std::uint32_t node : {0u, 2u, 1u}) cluster.host(node).moved(worker, NodeIndex(1), 2);

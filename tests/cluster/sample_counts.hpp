@@ -13,9 +13,9 @@
 
 namespace leeway::test {
 
-/// By the scheduler's account each position of an epoch is trained once; and shards have applied
-/// each part of each stage for as many samples as that says. Where a run stops early, some parts
-/// may also have those of partial iterations, which have been leased and are not trained.
+/// By the scheduler's events, each position of an epoch is trained once, and shards have applied
+/// each bucket of each stage for that many samples. If a run stops early, some buckets may also
+/// have samples of partial iterations, which were leased but not trained.
 class SampleCounts final : public sim::Checker {
  public:
   explicit SampleCounts(std::shared_ptr<const Job> job)
@@ -24,29 +24,30 @@ class SampleCounts final : public sim::Checker {
         trained_(job_->data.train->size()) {}
 
   void on_event(Instant, Address actor, const Event& event) override {
-    if (event.kind == Event::Kind::bucket_applied)
-      applied_[{actor, job_->stages->stage_of(event.worker), event.value}] +=
-          static_cast<std::uint64_t>(event.value2);
-    if (event.kind == Event::Kind::lease_granted && event.value < event.value2)
-      leased_ = std::max(leased_, event.epoch.value() * job_->data.train->size() + event.value2);
-    partial_ |= event.kind == Event::Kind::partial;
-    if (event.kind != Event::Kind::trained) return;
-    if (const auto twice = trained_.insert(event.epoch, event.value, event.value2))
-      violated({actor, address_of(event.worker)}, "position ", *twice, " of epoch ", event.epoch,
+    if (const auto* applied = event.as<event::BucketApplied>())
+      applied_[{actor, job_->stages->stage_of(applied->worker), applied->bucket}] +=
+          applied->samples;
+    if (const auto* lease = event.as<event::LeaseGranted>(); lease && lease->begin < lease->end)
+      leased_ = std::max(leased_, lease->epoch.value() * job_->data.train->size() + lease->end);
+    if (event.as<event::PartialPush>()) partial_ = true;
+    const auto* range = event.as<event::Trained>();
+    if (!range) return;
+    if (const auto twice = trained_.insert(range->epoch, range->begin, range->end))
+      violated({actor, address_of(range->worker)}, "position ", *twice, " of epoch ", range->epoch,
                " trained again");
   }
 
   void on_run_ended(const RunTotals& totals) override {
     if (totals.end.samples_trained != trained_.count())
-      violated({kScheduler}, "it counts ", totals.end.samples_trained,
-               " samples, but its events have ", trained_.count(), " trained ones");
+      violated({kScheduler}, "the scheduler counts ", totals.end.samples_trained,
+               " trained samples; its events name ", trained_.count());
     if (totals.end.reason == msg::RunEnded::Reason::failed) return;
     // Partial pushes are not completed after the run stops.
     const auto most = partial_ ? static_cast<std::uint64_t>(leased_) : trained_.count();
     for (const auto& [name, count] : applied_) {
-      const auto& [shard, stage, part] = name;
+      const auto& [shard, stage, bucket] = name;
       if (count < trained_.count() || count > most)
-        violated({shard}, "part ", part, " of stage ", stage, " was given ", count,
+        violated({shard}, "bucket ", bucket, " of stage ", stage, " got ", count,
                  " samples; trained were ", trained_.count());
     }
   }
@@ -55,9 +56,9 @@ class SampleCounts final : public sim::Checker {
   std::shared_ptr<const Job> job_;
   sim::SampleSet trained_;
   std::int64_t leased_ = 0;  // samples, each counted once
-  bool partial_ = false;     // whether anything was
-  /// By shard, stage and part.
-  std::map<std::tuple<Address, std::uint32_t, std::int64_t>, std::uint64_t> applied_;
+  bool partial_ = false;     // some iteration was partial
+  /// By shard, stage and bucket.
+  std::map<std::tuple<Address, std::uint32_t, std::uint32_t>, std::uint64_t> applied_;
 };
 
 }  // namespace leeway::test

@@ -225,7 +225,7 @@ class Run:
         for line in (self.folder / "run/events.jsonl").read_text().splitlines():
             event = json.loads(line)
             if event["event"] == "trained":
-                ranges.setdefault(event["epoch"], []).append((event["value"], event["value2"]))
+                ranges.setdefault(event["epoch"], []).append((event["begin"], event["end"]))
         if len(ranges) != self.epochs:
             raise Failed(f"{len(ranges)} epochs were trained, not {self.epochs}")
         for epoch, parts in ranges.items():

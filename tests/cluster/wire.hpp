@@ -13,6 +13,7 @@
 
 #include "cluster/node_host.hpp"
 #include "messages/envelope.hpp"
+#include "messages/event_queries.hpp"
 #include "tests/cluster/sample_counts.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/tiny.hpp"
@@ -65,13 +66,16 @@ class Cluster : public Audience {
 
   // ---- events ----
 
-  /// Waits until `actor` has reported this event of `worker` that often. False: not in time.
-  bool wait_for(Address actor, Event::Kind kind, WorkerId worker, int times = 1) {
-    return wait([&] { return count_locked(actor, kind, worker) >= times; });
+  /// Waits until `actor` has emitted that many events of the type about `worker`. False: not in
+  /// time.
+  template <class T>
+  bool wait_for(Address actor, WorkerId worker, int times = 1) {
+    return wait([&] { return count_locked(actor, T{}, worker) >= times; });
   }
-  int count(Address actor, Event::Kind kind, WorkerId worker) {
+  template <class T>
+  int count(Address actor, WorkerId worker) {
     std::lock_guard lock(mutex_);
-    return count_locked(actor, kind, worker);
+    return count_locked(actor, T{}, worker);
   }
   bool wait_for_evaluation() {
     return wait([&] { return evaluations_ > 0; });
@@ -189,12 +193,12 @@ class Cluster : public Audience {
     return changed_.wait_for(lock, kPatience, [&] { return condition() || !violation_.empty(); }) &&
            violation_.empty();
   }
-  int count_locked(Address actor, Event::Kind kind, WorkerId worker) {
-    return events_[{actor, kind, worker}];
+  int count_locked(Address actor, const Event& type, WorkerId worker) {
+    return events_[{actor, type.index(), worker}];
   }
   void happened(Address actor, Instant at, const Event& event) {
     std::lock_guard lock(mutex_);
-    ++events_[{actor, event.kind, event.worker}];
+    if (const auto worker = worker_of(event)) ++events_[{actor, event.index(), *worker}];
     try {
       checker_.on_event(at, actor, event);
     } catch (const sim::Violation& violation) {
@@ -212,7 +216,7 @@ class Cluster : public Audience {
   std::condition_variable changed_;
   SampleCounts checker_;
   std::string violation_;
-  std::map<std::tuple<Address, Event::Kind, WorkerId>, int> events_;
+  std::map<std::tuple<Address, std::size_t, WorkerId>, int> events_;  // by index of the type
   std::map<WorkerId, std::string> evicted_;
   int evaluations_ = 0;
   std::optional<RunTotals> totals_;

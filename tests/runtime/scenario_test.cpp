@@ -253,8 +253,15 @@ TEST_CASE("the run folder holds plan, metrics, result, weights and curves") {
   CHECK(lines >= 2);
   std::istringstream events(read_text(folder / "run/events.jsonl"));
   int steps = 0;
-  for (std::string line; std::getline(events, line);)
-    steps += nlohmann::json::parse(line)["event"] == "step_finished" ? 1 : 0;
+  for (std::string line; std::getline(events, line);) {
+    const auto event = nlohmann::json::parse(line);
+    if (event["event"] != "step_finished") continue;
+    ++steps;
+    CHECK(event.size() == 6);
+    CHECK(event["worker"].is_number());
+    CHECK(event["iteration"].is_number());
+    CHECK(event["samples"] > 0);
+  }
   CHECK(steps == static_cast<int>(result.iterations));
   // An existing run folder is not overwritten.
   const Result again = run(plan, {.folder = folder / "run", .quiet = true});

@@ -29,24 +29,23 @@ class Story {
           std::shared_ptr<Observer>(std::make_shared<RuleChecker>(clocks, bounds)),
           std::shared_ptr<Observer>(std::make_shared<ParkedChecker>(clocks, bounds))})
       observers_.add(observer);
-    for (const WorkerId worker : {kFast, kSlow})
-      happens({.kind = Event::Kind::admitted, .worker = worker});
+    for (const WorkerId worker : {kFast, kSlow}) happens(event::Admitted{.worker = worker});
     for (const std::int64_t i : {0, 1}) {
       asks(i);
       answered(i);
-      happens({.kind = Event::Kind::clock_moved, .worker = kFast, .value = i + 1});
+      happens(event::ClockMoved{kFast, Clock(i + 1)});
     }
   }
 
   void announced(std::int64_t from, std::uint32_t staleness) {
     gets(kScheduler, msg::Bound{Iteration(from), staleness});
   }
-  void changed(std::int64_t from, std::int64_t bound) {
-    happens({.kind = Event::Kind::bound_changed, .iteration = Iteration(from), .value = bound});
+  void changed(std::int64_t from, std::uint32_t bound) {
+    happens(event::BoundChanged{Iteration(from), bound});
   }
   void asks(std::int64_t i) { gets(address_of(kFast), msg::Pull{Iteration(i), Clock(i)}); }
   void answered(std::int64_t i) {
-    happens({.kind = Event::Kind::pull_answered, .worker = kFast, .iteration = Iteration(i)});
+    happens(event::PullAnswered{.worker = kFast, .iteration = Iteration(i)});
   }
   /// What comes next shows what was left undone.
   void something() { gets(address_of(kSlow), msg::Push{.bucket_count = 1}); }
@@ -98,14 +97,16 @@ TEST_CASE("a bound that changes for iterations that somebody was let into is cau
           story.announced(2, 1);
           story.changed(2, 1);
         }) == "");
-  CHECK(seen([](Story& story) {
-          story.announced(0, 3);
-          story.changed(1, 3);
-        }) == "the bound of iteration 1 became 3, and somebody had been let into 1");
+  CHECK(
+      seen([](Story& story) {
+        story.announced(0, 3);
+        story.changed(1, 3);
+      }) ==
+      "the bound of iteration 1 became 3, although the shard had answered pulls up to iteration 1");
 }
 
 TEST_CASE("a bound that is not taken in, or late, or another, is caught") {
-  CHECK(seen([](Story& story) { story.announced(0, 3); }) == "a bound of 3 was not taken in");
+  CHECK(seen([](Story& story) { story.announced(0, 3); }) == "the announced bound 3 was ignored");
   CHECK(seen([](Story& story) {
           story.announced(5, 3);
           story.changed(5, 3);

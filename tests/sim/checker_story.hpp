@@ -1,5 +1,5 @@
 #pragma once
-// What tests of checkers have in common: a history that is told by hand, and what a checker says.
+// Support for tests of checkers: histories written by hand, and the violations that they cause.
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,13 +11,11 @@
 
 namespace leeway::sim {
 
-using Kind = Event::Kind;
-
 inline const Address kShard = address_of(ShardId(0));
 inline const WorkerId kA(0), kB(1);
 inline const Address kWorkerA = address_of(kA), kWorkerB = address_of(kB);
 
-/// Some checkers, and short names for what they are told.
+/// Some checkers, and short names for events and messages.
 class Story {
  public:
   explicit Story(std::vector<std::shared_ptr<Observer>> observers)
@@ -34,34 +32,30 @@ class Story {
   void run_ends(const RunTotals& totals) { observers_.run_ended(totals); }
 
   void admitted(WorkerId worker, std::int64_t iteration = 0) {
-    happens(kShard, {.kind = Kind::admitted, .worker = worker, .iteration = Iteration(iteration)});
+    happens(kShard, event::Admitted{worker, Iteration(iteration)});
   }
   void moved(WorkerId worker, std::int64_t clock) {
-    happens(kShard, {.kind = Kind::clock_moved, .worker = worker, .value = clock});
+    happens(kShard, event::ClockMoved{worker, Clock(clock)});
   }
   void asks(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
     gets(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(own_clock)});
   }
   void parked(WorkerId worker, std::int64_t iteration) {
-    happens(kShard,
-            {.kind = Kind::pull_parked, .worker = worker, .iteration = Iteration(iteration)});
+    happens(kShard, event::PullParked{.worker = worker, .iteration = Iteration(iteration)});
   }
   void answered(WorkerId worker, std::int64_t iteration) {
-    happens(kShard,
-            {.kind = Kind::pull_answered, .worker = worker, .iteration = Iteration(iteration)});
+    happens(kShard, event::PullAnswered{.worker = worker, .iteration = Iteration(iteration)});
   }
-  void applied(WorkerId worker, std::int64_t iteration, std::int64_t part = 0,
-               std::int64_t samples = 1) {
-    happens(kShard, {.kind = Kind::bucket_applied,
-                     .worker = worker,
-                     .iteration = Iteration(iteration),
-                     .value = part,
-                     .value2 = samples,
-                     .incarnation = Incarnation(1)});
+  void applied(WorkerId worker, std::int64_t iteration, std::uint32_t bucket = 0,
+               std::uint32_t samples = 1) {
+    happens(kShard, event::BucketApplied{.worker = worker,
+                                         .incarnation = Incarnation(1),
+                                         .iteration = Iteration(iteration),
+                                         .bucket = bucket,
+                                         .samples = samples});
   }
   void trained(std::int64_t begin, std::int64_t end, std::int64_t epoch = 0) {
-    happens(kScheduler,
-            {.kind = Kind::trained, .value = begin, .value2 = end, .epoch = Epoch(epoch)});
+    happens(kScheduler, event::Trained{.epoch = Epoch(epoch), .begin = begin, .end = end});
   }
 
  private:

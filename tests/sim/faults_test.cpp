@@ -25,16 +25,17 @@ Plan plan_with(std::vector<plan::Fault> faults) {
 struct Told {
   RunTotals totals;
   double seconds = 0;
-  std::map<std::pair<Address, Event::Kind>, int> events;
+  std::map<std::pair<Address, std::size_t>, int> events;  // by index of the type
   std::map<WorkerId, int> evicted;
 
-  int count(Address actor, Event::Kind kind) const {
-    const auto found = events.find({actor, kind});
+  template <class T>
+  int count(Address actor) const {
+    const auto found = events.find({actor, Event(T{}).index()});
     return found == events.end() ? 0 : found->second;
   }
   int repeated() const {
-    return count(kShard0, Event::Kind::bucket_repeated) +
-           count(address_of(ShardId(1)), Event::Kind::bucket_repeated);
+    return count<event::BucketRepeated>(kShard0) +
+           count<event::BucketRepeated>(address_of(ShardId(1)));
   }
 };
 
@@ -42,8 +43,9 @@ Told run(const Plan& plan) {
   Told told;
   Simulation simulation(job_of(plan), {},
                         {.on_event = [&](Address actor, Instant, const Event& event) {
-                          ++told.events[{actor, event.kind}];
-                          if (event.kind == Event::Kind::evicted) ++told.evicted[event.worker];
+                          ++told.events[{actor, event.index()}];
+                          if (const auto* evicted = event.as<event::Evicted>())
+                            ++told.evicted[evicted->worker];
                         }});
   REQUIRE(simulation.run() == "");
   told.totals = simulation.totals();
@@ -70,11 +72,11 @@ TEST_CASE("a worker that crashes is evicted, and one that is started again takes
   const Told gone = run_with({kWorker1, std::int64_t{5}, 0, plan::Crash{}});
   check_trained(gone);
   CHECK(gone.evicted.at(WorkerId(1)) == 1);
-  CHECK(gone.count(kWorker1, Event::Kind::step_finished) <= 6);
+  CHECK(gone.count<event::StepFinished>(kWorker1) <= 6);
   const Told back = run_with({kWorker1, std::int64_t{5}, 0, plan::Crash{0.002}});
   check_trained(back);
   CHECK(back.evicted.at(WorkerId(1)) == 1);
-  CHECK(back.count(kWorker1, Event::Kind::step_finished) > 8);
+  CHECK(back.count<event::StepFinished>(kWorker1) > 8);
 }
 
 TEST_CASE("a worker that joins late is not waited for, and takes its part from then on") {
@@ -82,9 +84,9 @@ TEST_CASE("a worker that joins late is not waited for, and takes its part from t
   const Told told = run_with({kWorker1, usual / 2, 0, plan::Joins{}});
   check_trained(told);
   CHECK(told.evicted.empty());
-  const int late = told.count(kWorker1, Event::Kind::step_finished);
+  const int late = told.count<event::StepFinished>(kWorker1);
   CHECK(late >= 3);
-  CHECK(late < told.count(address_of(WorkerId(0)), Event::Kind::step_finished) - 4);
+  CHECK(late < told.count<event::StepFinished>(address_of(WorkerId(0))) - 4);
 }
 
 TEST_CASE("a worker that leaves finishes its iteration, and the others train the rest") {
@@ -92,11 +94,11 @@ TEST_CASE("a worker that leaves finishes its iteration, and the others train the
   check_trained(told);
   CHECK(told.evicted.empty());
   CHECK(told.totals.end.partial_pushes == 0);
-  CHECK(told.count(kScheduler, Event::Kind::left) == 1);
-  const int steps = told.count(kWorker1, Event::Kind::step_started);
+  CHECK(told.count<event::Left>(kScheduler) == 1);
+  const int steps = told.count<event::StepStarted>(kWorker1);
   CHECK(steps >= 6);
   CHECK(steps <= 7);
-  CHECK(told.count(kWorker1, Event::Kind::step_finished) == steps);
+  CHECK(told.count<event::StepFinished>(kWorker1) == steps);
 }
 
 TEST_CASE("a worker that leaves while it is late waits for no step that nobody wants") {
@@ -108,9 +110,8 @@ TEST_CASE("a worker that leaves while it is late waits for no step that nobody w
     const Told told = run(plan);
     check_trained(told);
     CHECK(told.totals.end.partial_pushes == 0);
-    CHECK(told.count(kScheduler, Event::Kind::left) == 1);
-    CHECK(told.count(kWorker1, Event::Kind::step_finished) ==
-          told.count(kWorker1, Event::Kind::step_started));
+    CHECK(told.count<event::Left>(kScheduler) == 1);
+    CHECK(told.count<event::StepFinished>(kWorker1) == told.count<event::StepStarted>(kWorker1));
   }
 }
 
@@ -141,8 +142,8 @@ TEST_CASE("a worker that is told to leave while it is snapshot off leaves when i
                                    {kWorker1, std::int64_t{5}, 0, plan::Leaves{}}}));
   check_trained(told);
   CHECK(told.evicted.size() == (broken > 0.01 ? 1 : 0));
-  CHECK(told.count(kScheduler, Event::Kind::left) >= 1);
-  CHECK(told.count(kWorker1, Event::Kind::step_finished) < 15);
+  CHECK(told.count<event::Left>(kScheduler) >= 1);
+  CHECK(told.count<event::StepFinished>(kWorker1) < 15);
 }
 
 TEST_CASE("a worker that stands still is evicted after the detection, and comes back") {
@@ -153,7 +154,7 @@ TEST_CASE("a worker that stands still is evicted after the detection, and comes 
   const Told lasting = run_with({kWorker1, std::int64_t{5}, 0, plan::Freeze{0.01}});
   check_trained(lasting);
   CHECK(lasting.evicted.at(WorkerId(1)) == 1);
-  CHECK(lasting.count(kShard0, Event::Kind::admitted) == 4);
+  CHECK(lasting.count<event::Admitted>(kShard0) == 4);
 }
 
 TEST_CASE("what a broken connection lost is sent again") {

@@ -32,15 +32,15 @@ TEST_CASE("a malformed letter has no body of any kind") {
 TEST_CASE("what came before is the last twenty of those concerned, however much others do") {
   Recent recent;
   for (int i = 0; i < 30; ++i)
-    recent.event({i}, kOne, {.kind = Event::Kind::step_started, .worker = WorkerId(0), .value = i});
+    recent.event({i}, kOne, event::StepStarted{.worker = WorkerId(0), .samples = i});
   for (int i = 0; i < 4000; ++i)
-    recent.event({i}, kOther, {.kind = Event::Kind::step_started, .worker = WorkerId(1)});
+    recent.event({i}, kOther, event::StepStarted{.worker = WorkerId(1)});
   const std::vector<Address> actors = {kOne};
   const std::string text = recent.about(actors);
   CHECK(std::count(text.begin(), text.end(), '\n') == 19);
-  CHECK(text.find("value 29,") != std::string::npos);
-  CHECK(text.find("value 10,") != std::string::npos);
-  CHECK(text.find("value 9,") == std::string::npos);
+  CHECK(text.find("samples 29") != std::string::npos);
+  CHECK(text.find("samples 10") != std::string::npos);
+  CHECK(text.find("samples 9") == std::string::npos);
   CHECK(text.find("worker 1") == std::string::npos);
 }
 

@@ -10,7 +10,7 @@
 namespace leeway::sim {
 namespace {
 
-using Kind = Event::Kind;
+using Operation = event::StageComputed::Operation;
 
 const Address kShard = address_of(ShardId(0));
 
@@ -72,24 +72,24 @@ class Story {
     passes_on(worker(1), worker(0),
               msg::OutputGradient{number, Iteration(iteration), micro_batch, 0, nothing, Clock()});
   }
-  void passes(Kind kind, std::uint32_t stage, std::int64_t iteration, std::int64_t micro_batch,
-              std::int64_t pull) {
+  void passes(Operation operation, std::uint32_t stage, std::int64_t iteration,
+              std::uint32_t micro_batch, std::int64_t pull) {
     checker_.on_event({}, worker(stage),
-                      {.kind = kind,
-                       .worker = WorkerId(stage),
-                       .iteration = Iteration(iteration),
-                       .value = micro_batch,
-                       .value2 = pull,
-                       .chunk = stage});
+                      event::StageComputed{.worker = WorkerId(stage),
+                                           .operation = operation,
+                                           .iteration = Iteration(iteration),
+                                           .chunk = stage,
+                                           .micro_batch = micro_batch,
+                                           .pull = Iteration(pull)});
   }
-  void forward(std::uint32_t stage, std::int64_t iteration, std::int64_t micro_batch,
+  void forward(std::uint32_t stage, std::int64_t iteration, std::uint32_t micro_batch,
                std::int64_t pull) {
-    passes(Kind::forward, stage, iteration, micro_batch, pull);
+    passes(Operation::forward, stage, iteration, micro_batch, pull);
   }
-  void backward(std::uint32_t stage, std::int64_t iteration, std::int64_t micro_batch,
+  void backward(std::uint32_t stage, std::int64_t iteration, std::uint32_t micro_batch,
                 std::int64_t pull) {
-    passes(Kind::backward_inputs, stage, iteration, micro_batch, pull);
-    passes(Kind::backward_weights, stage, iteration, micro_batch, pull);
+    passes(Operation::backward_inputs, stage, iteration, micro_batch, pull);
+    passes(Operation::backward_weights, stage, iteration, micro_batch, pull);
   }
   void pushes(std::uint32_t stage, std::int64_t iteration, std::int64_t version,
               msg::Push::Kind kind = msg::Push::Kind::gradient) {
@@ -103,10 +103,7 @@ class Story {
   }
   void finishes(std::uint32_t stage, std::int64_t iteration, std::int64_t samples) {
     checker_.on_event({}, worker(stage),
-                      {.kind = Kind::step_finished,
-                       .worker = WorkerId(stage),
-                       .iteration = Iteration(iteration),
-                       .value = samples});
+                      event::StepFinished{WorkerId(stage), Iteration(iteration), samples});
   }
   void sent(Address from, Address to, Body body) {
     checker_.on_sent({}, letter(from, to, std::move(body)));
@@ -158,9 +155,9 @@ History honest() {
           {"F1.0", [](Story& s) { s.forward(1, 0, 0, 0); }},
           {"F0.1", [](Story& s) { s.forward(0, 0, 1, 0); }},
           {"A1", [](Story& s) { s.activation(0, 1); }},
-          {"I1.0", [](Story& s) { s.passes(Kind::backward_inputs, 1, 0, 0, 0); }},
+          {"I1.0", [](Story& s) { s.passes(Operation::backward_inputs, 1, 0, 0, 0); }},
           {"G0", [](Story& s) { s.gradient(0, 0); }},
-          {"W1.0", [](Story& s) { s.passes(Kind::backward_weights, 1, 0, 0, 0); }},
+          {"W1.0", [](Story& s) { s.passes(Operation::backward_weights, 1, 0, 0, 0); }},
           {"B0.0", [](Story& s) { s.backward(0, 0, 0, 0); }},
           {"F1.1", [](Story& s) { s.forward(1, 0, 1, 0); }},
           {"B1.1", [](Story& s) { s.backward(1, 0, 1, 0); }},
@@ -225,19 +222,19 @@ TEST_CASE(
 }
 
 TEST_CASE("a backward, or a half of one, on other weights than its forward is caught") {
-  const std::string forward_read = ", its forward has read those of 0";
-  CHECK(seen(with("I1.0", [](Story& s) { s.passes(Kind::backward_inputs, 1, 0, 0, 1); })) ==
-        "backward for the inputs of micro-batch 0 of iteration 0 reads the weights of pull 1" +
+  const std::string forward_read = ", its forward read those of 0";
+  CHECK(seen(with("I1.0", [](Story& s) { s.passes(Operation::backward_inputs, 1, 0, 0, 1); })) ==
+        "backward inputs of micro-batch 0 of iteration 0 reads the weights of pull 1" +
             forward_read);
-  CHECK(seen(with("W1.0", [](Story& s) { s.passes(Kind::backward_weights, 1, 0, 0, 2); })) ==
-        "backward for the weights of micro-batch 0 of iteration 0 reads the weights of pull 2" +
+  CHECK(seen(with("W1.0", [](Story& s) { s.passes(Operation::backward_weights, 1, 0, 0, 2); })) ==
+        "backward weights of micro-batch 0 of iteration 0 reads the weights of pull 2" +
             forward_read);
 }
 
 TEST_CASE(
     "weights that were not pulled in this incarnation, or for an earlier iteration, are caught") {
   const std::string not_answered =
-      "iteration 0 goes forward on pull 0, which was not answered to incarnation ";
+      "forward of iteration 0 on pull 0, which was not answered to incarnation ";
   CHECK(seen(without("pull1")) == not_answered + "1");
   CHECK(seen(with("pull1", [](Story& s) { s.asks(1, 0, 0); })) == not_answered + "1");
   CHECK(seen(with("pull1", [](Story& s) { s.answered(1, 0, 0); })) == not_answered + "1");
@@ -254,63 +251,60 @@ TEST_CASE(
   CHECK(seen(and_then([](Story& s) {
           s.told(1, 4);
           s.forward(0, 1, 0, 0);
-        })) ==
-        "iteration 1 goes forward on weights that were asked for in 0, whatever the bound says of "
-        "it");
+        })) == "forward of iteration 1 on the weights of the earlier pull 0");
   CHECK(seen(and_then([](Story& s) {
           s.told(1, 4);
           s.pulls(0, 1, 0);
           s.forward(0, 1, 0, 1);
         })) ==
-        "iteration 1 goes forward on weights with its own updates below 0; the schedule allows to "
-        "lack 0");
+        "forward of iteration 1 on weights with its own updates below 0; the schedule allows a "
+        "version lag of 0");
 }
 
 TEST_CASE("a push of other versions than it was computed on is caught") {
   CHECK(seen(with("push1", [](Story& s) { s.pushes(1, 0, 1); })) ==
-        "part 0 of iteration 0 is of other versions than those that it was computed on");
+        "bucket 0 of iteration 0 names versions on which it was not computed");
 }
 
 TEST_CASE("a micro-batch that goes twice, out of order or to a stranger is caught") {
-  CHECK(seen(twice("F0.0")) == "micro-batch 0 of iteration 0 goes forward through part 0 again");
-  const std::string back = "backward for the inputs of micro-batch ";
-  CHECK(seen(twice("I1.0")) == back + "0 of iteration 0 through part 1 again");
+  CHECK(seen(twice("F0.0")) == "forward of micro-batch 0 of iteration 0 through chunk 0 again");
+  const std::string back = "backward inputs of micro-batch ";
+  CHECK(seen(twice("I1.0")) == back + "0 of iteration 0 through chunk 1 again");
   CHECK(seen(twice("W1.0")) ==
-        "backward for the weights of micro-batch 0 of iteration 0 through part 1 again");
-  CHECK(seen(without("F0.1")) == back + "1 of iteration 0 through part 0 before its forward");
+        "backward weights of micro-batch 0 of iteration 0 through chunk 1 again");
+  CHECK(seen(without("F0.1")) == back + "1 of iteration 0 through chunk 0 before its forward");
   CHECK(seen(without("I1.0")) ==
-        "backward for the weights of micro-batch 0 of iteration 0 through part 1 before that for "
-        "the inputs");
+        "backward weights of micro-batch 0 of iteration 0 through chunk 1 before backward inputs");
   CHECK(seen(with("F0.1", [](Story& s) { s.forward(0, 0, 2, 0); })) ==
-        "micro-batch 2 of part 0, which is not one of this stage");
+        "micro-batch 2 of chunk 0 does not belong to this stage");
   CHECK(seen(and_then([](Story& s) { s.forward(0, 0, 0, 0); })) ==
-        "forward of iteration 0, which it has pushed");
+        "forward of iteration 0, which the stage has pushed");
 }
 
 TEST_CASE("an iteration that is pushed without some of its samples is caught") {
   CHECK(seen(without("B0.1")) ==
-        "iteration 0 was pushed, and micro-batch 1 has not gone back through part 0");
-  CHECK(seen(with("B1.1", [](Story& s) { s.passes(Kind::backward_inputs, 1, 0, 1, 0); })) ==
-        "iteration 0 was pushed, and micro-batch 1 has not gone back through part 1");
+        "iteration 0 was pushed without backward of micro-batch 1 through chunk 0");
+  CHECK(seen(with("B1.1", [](Story& s) { s.passes(Operation::backward_inputs, 1, 0, 1, 0); })) ==
+        "iteration 0 was pushed without backward of micro-batch 1 through chunk 1");
   CHECK(seen(with("told", [](Story& s) { s.told(0, 5); })) ==
-        "iteration 0 was pushed, and 4 of its 5 samples went through part 0");
+        "iteration 0 was pushed, but 4 of its 5 samples passed chunk 0");
   CHECK(seen(with("A1", [](Story& s) {
           s.activation(0, 1);
           s.activation(0, 1, 3);
-        })) == "micro-batch 1 has 3 samples, and had 2");
+        })) == "micro-batch 1 has 3 samples, but had 2");
   CHECK(seen(with("told", [](Story& s) {
           s.told(0, 4);
           s.told(0, 3);
-        })) == "iteration 0 has positions 0 to 3, and had 0 to 4");
+        })) == "iteration 0 has positions 0 to 3, but had 0 to 4");
 }
 
 TEST_CASE("what a stage uses without having been sent it under this Start is caught") {
-  CHECK(seen(without("told")) == "forward of iteration 0, of which it was not told");
+  CHECK(seen(without("told")) == "forward of iteration 0, which was not announced");
   CHECK(seen(without("A0")) ==
-        "micro-batch 0 of iteration 0 goes forward through part 1 without its activation");
+        "forward of micro-batch 0 of iteration 0 through chunk 1 without its activation");
   CHECK(seen(without("G0")) ==
-        "backward for the inputs of micro-batch 0 of iteration 0 through part 0 without the "
-        "gradient of its output");
+        "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
+        "its output");
   // Sent under another Start, to which nobody goes back.
   const auto under_another = [](Story& s, const Deed& deed) {
     s.number = 7;
@@ -319,12 +313,12 @@ TEST_CASE("what a stage uses without having been sent it under this Start is cau
   };
   CHECK(seen(with("A0", [&](Story& s) {
           under_another(s, [](Story& other) { other.activation(0, 0); });
-        })) == "micro-batch 0 of iteration 0 goes forward through part 1 without its activation");
+        })) == "forward of micro-batch 0 of iteration 0 through chunk 1 without its activation");
   CHECK(
       seen(with("G0",
                 [&](Story& s) { under_another(s, [](Story& other) { other.gradient(0, 0); }); })) ==
-      "backward for the inputs of micro-batch 0 of iteration 0 through part 0 without the "
-      "gradient of its output");
+      "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
+      "its output");
 }
 
 TEST_CASE(
@@ -349,7 +343,7 @@ TEST_CASE(
     });
   };
   CHECK(early(false) == "");
-  CHECK(early(true) == "forward of iteration 0, of which it was not told");
+  CHECK(early(true) == "forward of iteration 0, which was not announced");
 }
 
 TEST_CASE("an iteration that there is not, or that was given up, is caught") {
@@ -359,11 +353,11 @@ TEST_CASE("an iteration that there is not, or that was given up, is caught") {
           s.forward(0, 1, 0, 1);
         })) == "forward of iteration 1; the last one is 0");
   CHECK(seen(with("A0", [](Story& s) { s.no_more(0); })) ==
-        "there is no iteration from 0 on, and 0 was begun");
+        "no iteration from 0 on, but 0 was started");
   CHECK(seen(and_then([](Story& s) {
           s.no_more(3);
           s.no_more(2);
-        })) == "there is no iteration from 2 on, and there was none from 3 on");
+        })) == "no iteration from 2 on, but before none from 3 on");
   CHECK(seen(and_then([](Story& s) {
           s.no_more(1);
           s.told(1, 4);
@@ -392,10 +386,10 @@ TEST_CASE("a stage without weights pulls none, and waits for the stage behind li
     return seen([&] { then(story); });
   };
   CHECK(after_the_other([](Story& s) { s.finishes(0, 0, 2); }) ==
-        "iteration 0 was pushed, and micro-batch 0 has not gone back through part 0");
+        "iteration 0 was pushed without backward of micro-batch 0 through chunk 0");
   CHECK(after_the_other([](Story& s) { s.backward(0, 0, 0, 0); }) ==
-        "backward for the inputs of micro-batch 0 of iteration 0 through part 0 without the "
-        "gradient of its output");
+        "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
+        "its output");
   const auto all = [](Story& s) {
     s.has_gone_back(0, 0);
     s.backward(0, 0, 0, 0);
@@ -405,7 +399,7 @@ TEST_CASE("a stage without weights pulls none, and waits for the stage behind li
   CHECK(after_the_other([&](Story& s) {
           all(s);
           s.forward(0, 0, 0, 0);
-        }) == "forward of iteration 0, which it has pushed");
+        }) == "forward of iteration 0, which the stage has pushed");
 }
 
 TEST_CASE("more micro-batches than the schedule keeps are caught") {
@@ -475,7 +469,7 @@ TEST_CASE("what stages do not do is no concern of it") {
   Plan plan = pipeline_plan("1f1b", 1);
   plan.pipeline.stages = 1;
   PipelineChecker checker(test::job_of(plan));
-  checker.on_event({}, Story::worker(0), {.kind = Kind::backward_weights});
+  checker.on_event({}, Story::worker(0), event::StageComputed{});
   SUCCEED();
 }
 

@@ -9,8 +9,6 @@
 namespace leeway::sim {
 namespace {
 
-using Kind = Event::Kind;
-
 const Address kShard = address_of(ShardId(0));
 const WorkerId kA(0), kB(1), kC(2);
 
@@ -23,15 +21,15 @@ struct Story {
     plan.consistency = plan::Backup{1};
     checker = std::make_shared<RoundChecker>(test::job_of(plan));
   }
-  void happens(Kind kind, WorkerId worker, std::int64_t round = 0, std::int64_t bucket = 0) {
-    checker->on_event(
-        {}, kShard,
-        {.kind = kind, .worker = worker, .iteration = Iteration(round), .value = bucket});
+  void happens(const Event& event) { checker->on_event({}, kShard, event); }
+  void applied(WorkerId worker, std::int64_t round, std::vector<std::uint32_t> buckets = {0, 1}) {
+    for (const std::uint32_t bucket : buckets)
+      happens(
+          event::BucketApplied{.worker = worker, .iteration = Iteration(round), .bucket = bucket});
   }
-  void applied(WorkerId worker, std::int64_t round, std::vector<std::int64_t> buckets = {0, 1}) {
-    for (const std::int64_t bucket : buckets) happens(Kind::bucket_applied, worker, round, bucket);
+  void dropped(WorkerId worker, std::int64_t round) {
+    happens(event::PushDropped{.worker = worker, .iteration = Iteration(round)});
   }
-  void dropped(WorkerId worker, std::int64_t round) { happens(Kind::push_dropped, worker, round); }
   void closes(std::int64_t round, std::vector<WorkerId> contributors, Address shard = kShard) {
     const auto message =
         encode({.body = msg::CloseRound{Iteration(round), std::move(contributors)}});
@@ -56,10 +54,10 @@ TEST_CASE("a round may close early, and may omit a contributor that was fenced")
   story.closes(1, {kB, kC});
   story.applied(kB, 1);
   // Fenced before its push was whole here: omitted, even if it is admitted again at once.
-  story.happens(Kind::fenced, kC);
+  story.happens(event::Fenced{.worker = kC});
   story.dropped(kC, 1);
   story.dropped(kA, 1);
-  story.happens(Kind::admitted, kC, 3);
+  story.happens(event::Admitted{kC, Iteration(3)});
   story.closes(2, {kA});
   story.applied(kA, 2);
   CHECK(seen([&] { story.run_ends(); }) == "");
@@ -100,9 +98,7 @@ TEST_CASE("a dropped push that is reported as partial is caught") {
   story.closes(4, {kA});
   const auto partial = [&](WorkerId worker, std::int64_t iteration) {
     return seen([&] {
-      story.checker->on_event(
-          {}, kScheduler,
-          {.kind = Kind::partial, .worker = worker, .iteration = Iteration(iteration), .value = 1});
+      story.checker->on_event({}, kScheduler, event::PartialPush{worker, Iteration(iteration), 1});
     });
   };
   CHECK(partial(kA, 4) == "");
@@ -115,33 +111,32 @@ TEST_CASE("a worker that begins a round that it was ordered to skip is caught") 
   const auto begins = [&](std::int64_t iteration) {
     return seen([&] {
       story.checker->on_event({}, address_of(kA),
-                              {.kind = Kind::step_started, .iteration = Iteration(iteration)});
+                              event::StepStarted{.iteration = Iteration(iteration)});
     });
   };
   CHECK(begins(2) == "");
   story.checker->on_delivered(
       {}, Letter(kScheduler, address_of(kA), encode({.body = msg::PushDropped{Iteration(3)}})));
-  CHECK(begins(2) == "iteration 2 begins after an order to go on with 3");
+  CHECK(begins(2) == "iteration 2 starts after an order to continue with iteration 3");
   CHECK(begins(3) == "");
 }
 
 TEST_CASE("a bucket of a dropped iteration may be acknowledged but not applied") {
   ExactlyOnceChecker checker;
-  const auto happens = [&](Kind kind, WorkerId worker, std::int64_t iteration) {
-    checker.on_event({}, kShard,
-                     {.kind = kind, .worker = worker, .iteration = Iteration(iteration)});
+  const auto applied = [&](WorkerId worker) {
+    checker.on_event({}, kShard, event::BucketApplied{.worker = worker, .iteration = Iteration(1)});
   };
   const auto acknowledged = [&](std::int64_t iteration) {
     const auto message =
         encode({.incarnation = Incarnation(), .body = msg::Pushed{Iteration(iteration), 0}});
     checker.on_delivered({}, Letter(kShard, address_of(kA), message));
   };
-  happens(Kind::push_dropped, kA, 1);
+  checker.on_event({}, kShard, event::PushDropped{.worker = kA, .iteration = Iteration(1)});
   CHECK(seen([&] { acknowledged(1); }) == "");
   CHECK(seen([&] { acknowledged(2); }) != "");
-  happens(Kind::bucket_applied, kB, 1);
-  CHECK(seen([&] { happens(Kind::bucket_applied, kA, 1); }) ==
-        "part 0 of iteration 1 applied, whose round was closed without it");
+  applied(kB);
+  CHECK(seen([&] { applied(kA); }) ==
+        "bucket 0 of iteration 1 applied, although its round was closed without it");
 }
 
 }  // namespace leeway::sim

@@ -29,31 +29,29 @@ class Account {
     lease.first_iteration = Iteration(first);
     story_.sends(kScheduler, address_of(lead), lease);
   }
-  void applied(WorkerId worker, std::int64_t iteration, std::int64_t part, std::int64_t samples,
+  void applied(WorkerId worker, std::int64_t iteration, std::uint32_t bucket, std::uint32_t samples,
                Incarnation incarnation = Incarnation(1)) {
-    story_.happens(kShard, {.kind = Kind::bucket_applied,
-                            .worker = worker,
-                            .iteration = Iteration(iteration),
-                            .value = part,
-                            .value2 = samples,
-                            .incarnation = incarnation});
+    story_.happens(kShard, event::BucketApplied{.worker = worker,
+                                                .incarnation = incarnation,
+                                                .iteration = Iteration(iteration),
+                                                .bucket = bucket,
+                                                .samples = samples});
   }
-  /// All parts that a worker owes.
-  void applied(WorkerId worker, std::int64_t iteration, std::int64_t samples) {
-    for (std::int64_t part = 0; part < parts(worker); ++part)
-      applied(worker, iteration, part, samples);
+  /// All buckets that a worker pushes.
+  void applied(WorkerId worker, std::int64_t iteration, std::uint32_t samples) {
+    for (std::uint32_t bucket = 0; bucket < buckets(worker); ++bucket)
+      applied(worker, iteration, bucket, samples);
   }
   void trained(std::int64_t begin, std::int64_t end, std::int64_t epoch = 0) {
     story_.trained(begin, end, epoch);
   }
   void is_late(WorkerId worker, std::int64_t iteration) {
-    story_.happens(kShard, {.kind = Kind::push_dropped,
-                            .worker = worker,
-                            .iteration = Iteration(iteration),
-                            .incarnation = Incarnation(1)});
+    story_.happens(kShard, event::PushDropped{.worker = worker,
+                                              .incarnation = Incarnation(1),
+                                              .iteration = Iteration(iteration)});
   }
   void tears(WorkerId lead) {
-    story_.happens(kScheduler, {.kind = Kind::partial, .worker = lead, .value = 1});
+    story_.happens(kScheduler, event::PartialPush{.worker = lead, .iterations = 1});
   }
   void ends(std::uint64_t samples,
             msg::RunEnded::Reason reason = msg::RunEnded::Reason::interrupted) {
@@ -62,8 +60,8 @@ class Account {
     totals.end.samples_trained = samples;
     story_.run_ends(totals);
   }
-  std::int64_t parts(WorkerId worker) const {
-    return static_cast<std::int64_t>(job_->stages->share_of(worker).at[0].buckets.size());
+  std::uint32_t buckets(WorkerId worker) const {
+    return static_cast<std::uint32_t>(job_->stages->share_of(worker).at[0].buckets.size());
   }
 
  private:
@@ -84,31 +82,31 @@ TEST_CASE("a sample that is trained twice is caught, in an epoch that is complet
   account.trained(0, 60, 1);
   CHECK(seen([&] { account.trained(5, 6, 1); }) == "position 5 of epoch 1 trained again");
   CHECK(seen([&] { account.trained(0, 1, 2); }) ==
-        "positions 0 to 1 of epoch 2 trained, which there are not");
+        "positions 0 to 1 of epoch 2 trained, but do not exist");
   CHECK(seen([&] { account.trained(59, 61); }) ==
-        "positions 59 to 61 of epoch 0 trained, which there are not");
+        "positions 59 to 61 of epoch 0 trained, but do not exist");
 }
 
 TEST_CASE("samples that the run lacks at its end are caught") {
-  const auto end = [](std::int64_t trained, std::int64_t counted, std::int64_t applied = 60) {
+  const auto end = [](std::int64_t trained, std::int64_t counted, std::uint32_t applied = 60) {
     Account account(ssp_job());
     account.starts(kA);
     account.leases(kA, 0, 0, 60, 60);
     account.leases(kA, 1, 0, 60, 60, 1);
     return seen([&] {
       account.applied(kA, 0, 60);
-      for (std::int64_t part = 0; part < account.parts(kA); ++part)
-        account.applied(kA, 1, part, part == 0 ? applied : 60);
+      for (std::uint32_t bucket = 0; bucket < account.buckets(kA); ++bucket)
+        account.applied(kA, 1, bucket, bucket == 0 ? applied : 60);
       account.trained(0, 60);
       account.trained(0, trained - 60, 1);
       account.ends(static_cast<std::uint64_t>(counted), kFinished);
     });
   };
   CHECK(end(120, 120) == "");
-  CHECK(end(119, 119) == "119 samples were trained, and not 120");
-  CHECK(end(120, 119) == "it counts 119 samples, and has said that 120 were trained");
-  CHECK(end(120, 120, 0) == "part 0 was not given position 0 of epoch 1, which was trained");
-  CHECK(end(120, 120, 59) == "part 0 was given 59 samples of iteration 1; leased were 60");
+  CHECK(end(119, 119) == "119 samples were trained, not 120");
+  CHECK(end(120, 119) == "the scheduler counts 119 trained samples; its events name 120");
+  CHECK(end(120, 120, 0) == "bucket 0 did not get position 0 of epoch 1, which was trained");
+  CHECK(end(120, 120, 59) == "bucket 0 got 59 samples of iteration 1; leased were 60");
 }
 
 TEST_CASE("of a run that stops early, parts may have what was leased and partial, and no more") {
@@ -126,17 +124,17 @@ TEST_CASE("of a run that stops early, parts may have what was leased and partial
   };
   CHECK(end(3, true) == "");
   CHECK(end(4, true) == "");
-  CHECK(end(5, true) == "part 0 applied for iteration 4, incarnation 1, which was not leased");
-  CHECK(end(4, false) == "part 0 was given 40 samples; trained were 30");
+  CHECK(end(5, true) == "bucket 0 applied for iteration 4, incarnation 1, which was not leased");
+  CHECK(end(4, false) == "bucket 0 got 40 samples; trained were 30");
 }
 
 TEST_CASE(
     "partial iterations are completed each with its own list: two lists exchanged are caught") {
-  // A has pushed part 0 of its first ten samples and part 1 of the next ten, and ends. B is leased
-  // both.
-  const auto completed = [](std::int64_t first_empty, std::int64_t second_empty) {
+  // A has pushed bucket 0 of its first ten samples and bucket 1 of the next ten, and ends. B is
+  // leased both.
+  const auto completed = [](std::uint32_t first_empty, std::uint32_t second_empty) {
     Account account(ssp_job());
-    const std::int64_t parts = account.parts(kA);
+    const std::uint32_t buckets = account.buckets(kA);
     account.starts(kA), account.starts(kB);
     account.leases(kA, 0, 0, 20, 10);
     account.applied(kA, 0, 0, 10);
@@ -145,17 +143,17 @@ TEST_CASE(
     account.leases(kB, 0, 0, 10, 10);
     account.leases(kB, 1, 10, 20, 10);
     return seen([&] {
-      for (std::int64_t part = 0; part < parts; ++part)
-        account.applied(kB, 0, part, part == first_empty ? 0 : 10);
-      for (std::int64_t part = 0; part < parts; ++part)
-        account.applied(kB, 1, part, part == second_empty ? 0 : 10);
+      for (std::uint32_t bucket = 0; bucket < buckets; ++bucket)
+        account.applied(kB, 0, bucket, bucket == first_empty ? 0 : 10);
+      for (std::uint32_t bucket = 0; bucket < buckets; ++bucket)
+        account.applied(kB, 1, bucket, bucket == second_empty ? 0 : 10);
       account.trained(0, 20);
       account.ends(20);
     });
   };
   CHECK(completed(0, 1) == "");
-  CHECK(completed(1, 0) == "part 0 was given position 0 of epoch 0 again, in iteration 0");
-  CHECK(completed(0, 2) == "part 1 was given position 10 of epoch 0 again, in iteration 1");
+  CHECK(completed(1, 0) == "bucket 0 got position 0 of epoch 0 again, in iteration 0");
+  CHECK(completed(0, 2) == "bucket 1 got position 10 of epoch 0 again, in iteration 1");
 }
 
 TEST_CASE("an iteration that another life was leased has other samples") {
@@ -170,8 +168,7 @@ TEST_CASE("an iteration that another life was leased has other samples") {
     return seen([&] { account.applied(kA, 0, 0, 10, incarnation); });
   };
   CHECK(second_life(Incarnation(2)) == "");
-  CHECK(second_life(Incarnation(1)) ==
-        "part 0 was given position 0 of epoch 0 again, in iteration 0");
+  CHECK(second_life(Incarnation(1)) == "bucket 0 got position 0 of epoch 0 again, in iteration 0");
 }
 
 TEST_CASE("a lease that is said again, and an iteration that came too late, change nothing") {
@@ -188,10 +185,10 @@ TEST_CASE("a lease that is said again, and an iteration that came too late, chan
   account.trained(0, 20);
   CHECK(seen([&] { account.ends(20); }) == "");
   CHECK(seen([&] { account.applied(kA, 1, 0, 10); }) ==
-        "part 0 applied for iteration 1, incarnation 1, which was not leased");
+        "bucket 0 applied for iteration 1, incarnation 1, which was not leased");
 }
 
-TEST_CASE("samples are counted for each part of each stage, by the leases of the first") {
+TEST_CASE("samples are counted for each bucket of each stage, by the leases of the first") {
   Plan plan = test::text_plan();
   plan.workers = plan.pipeline.stages = 3;
   plan.shards = 1;
@@ -202,11 +199,11 @@ TEST_CASE("samples are counted for each part of each stage, by the leases of the
     account.starts(kA);
     account.leases(kA, 0, 0, size, static_cast<std::uint32_t>(size));
     for (const WorkerId worker : {kA, kB, WorkerId(2)})
-      for (std::int64_t part = 0; part < account.parts(worker); ++part)
-        account.applied(worker, 0, part, missing && worker == kB && part == 0 ? 0 : size);
+      for (std::uint32_t bucket = 0; bucket < account.buckets(worker); ++bucket)
+        account.applied(worker, 0, bucket, missing && worker == kB && bucket == 0 ? 0 : size);
     account.trained(0, size);
     CHECK(seen([&] { account.ends(static_cast<std::uint64_t>(size)); }) ==
-          (missing ? "part 0 of stage 1 was not given position 0 of epoch 0, which was trained"
+          (missing ? "bucket 0 of stage 1 did not get position 0 of epoch 0, which was trained"
                    : ""));
   }
 }

@@ -300,7 +300,8 @@ TEST_CASE("what an observer throws ends the run, and tells what came before") {
   class Grumbler final : public Observer {
    public:
     void on_event(Instant, Address actor, const Event& event) override {
-      if (event.kind == Event::Kind::clock_moved && event.value == 3)
+      const auto* moved = event.as<event::ClockMoved>();
+      if (moved && moved->clock == Clock(3))
         throw Violation("no clock reaches 3", {actor}, "it did");
     }
   };

@@ -15,8 +15,6 @@
 namespace leeway::sim {
 namespace {
 
-using Kind = Event::Kind;
-
 const Address kShard = address_of(ShardId(0));
 const WorkerId kFirst(0), kMiddle(1), kLast(2);
 
@@ -36,32 +34,33 @@ class Story {
   Story(std::shared_ptr<const Job> job, std::vector<std::shared_ptr<Observer>> observers)
       : job_(std::move(job)), observers_(std::move(observers)) {}
 
-  void happens(Kind kind, WorkerId worker, std::int64_t iteration = 0, std::int64_t value = 0,
-               std::int64_t value2 = 0) {
-    observers_.event({}, kShard,
-                     {.kind = kind,
-                      .worker = worker,
-                      .iteration = Iteration(iteration),
-                      .value = value,
-                      .value2 = value2,
-                      .incarnation = Incarnation(1)});
-  }
+  void happens(const Event& event) { observers_.event({}, kShard, event); }
   void gets(Address from, Address to, Body body) {
     observers_.delivered({}, {from, to, encode({.body = std::move(body)})});
   }
   void admitted_all() {
-    for (const WorkerId worker : {kFirst, kMiddle, kLast}) happens(Kind::admitted, worker);
+    for (const WorkerId worker : {kFirst, kMiddle, kLast})
+      happens(event::Admitted{.worker = worker});
+  }
+  void answered(WorkerId worker, std::int64_t iteration) {
+    happens(event::PullAnswered{.worker = worker, .iteration = Iteration(iteration)});
   }
   void asks(WorkerId worker, std::int64_t iteration) {
     gets(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(iteration)});
   }
-  void moved(WorkerId worker, std::int64_t clock) { happens(Kind::clock_moved, worker, 0, clock); }
+  void moved(WorkerId worker, std::int64_t clock) {
+    happens(event::ClockMoved{worker, Clock(clock)});
+  }
   void pushes(WorkerId worker, std::int64_t iteration, std::uint32_t part,
               std::int64_t version = 0) {
     gets(address_of(worker), kShard, push_of(worker, iteration, part, version));
   }
   void applied(WorkerId worker, std::int64_t iteration, std::uint32_t part) {
-    happens(Kind::bucket_applied, worker, iteration, part, 2);
+    happens(event::BucketApplied{.worker = worker,
+                                 .incarnation = Incarnation(1),
+                                 .iteration = Iteration(iteration),
+                                 .bucket = part,
+                                 .samples = 2});
   }
   /// The part that first and last share.
   std::uint32_t shared(WorkerId worker) const {
@@ -130,10 +129,9 @@ TEST_CASE(
     story.moved(kFirst, 1);
     story.moved(kMiddle, 1);
     for (const WorkerId worker : {kMiddle, kFirst}) story.asks(worker, 1);
-    story.happens(Kind::pull_answered, kMiddle, 1);  // shares nothing
-    CHECK(seen([&] { story.happens(Kind::pull_answered, kFirst, 1); }) ==
-          (emptied ? "iteration 1 answered with 0 iterations of a stage that it shares a block "
-                     "with, and not 1"
+    story.answered(kMiddle, 1);  // shares nothing
+    CHECK(seen([&] { story.answered(kFirst, 1); }) ==
+          (emptied ? "iteration 1 answered with 0 iterations of a stage that shares a block, not 1"
                    : ""));
   }
 }
@@ -143,16 +141,16 @@ TEST_CASE("a pull that waits for who shares a block with its worker is none that
   story.admitted_all();
   story.moved(kFirst, 1);
   story.asks(kFirst, 1);
-  story.happens(Kind::pull_parked, kFirst, 1);
+  story.happens(event::PullParked{.worker = kFirst, .iteration = Iteration(1)});
   story.moved(kMiddle, 1);
   story.asks(kMiddle, 1);
-  story.happens(Kind::pull_answered, kMiddle, 1);
+  story.answered(kMiddle, 1);
   story.asks(kLast, 0);
-  story.happens(Kind::pull_answered, kLast, 0);
+  story.answered(kLast, 0);
   story.moved(kLast, 1);  // lets the first one's go
   CHECK(seen([&] {
           story.asks(kLast, 1);
-        }).find("the pull of iteration 1 may go on, and is left") == 0);
+        }).find("the pull of iteration 1 is allowed, but still parked") == 0);
 }
 
 TEST_CASE("two halves are one update, and one that is applied before the other comes is caught") {
@@ -169,14 +167,14 @@ TEST_CASE("two halves are one update, and one that is applied before the other c
     story.applied(kLast, 0, story.shared(kLast));
   };
   const auto final_state = [](int updates, int expected) {
-    return concat("the final state at iteration 0: block 0 has ", updates, " updates, and not ",
+    return concat("the final state at iteration 0: block 0 has ", updates, " updates, not ",
                   expected);
   };
   CHECK(told(1, both) == "");
   CHECK(told(2, both) == final_state(2, 1));
   const auto fenced_between = [](Story& story) {
     story.pushes(kLast, 0, story.shared(kLast));
-    story.happens(Kind::fenced, kLast);
+    story.happens(event::Fenced{.worker = kLast});
     story.pushes(kFirst, 0, story.shared(kFirst));
     story.applied(kLast, 0, story.shared(kLast));
     story.applied(kFirst, 0, story.shared(kFirst));
@@ -186,8 +184,8 @@ TEST_CASE("two halves are one update, and one that is applied before the other c
   const auto refused_between = [](Story& story) {
     story.pushes(kLast, 0, story.shared(kLast));
     story.pushes(kFirst, 0, story.shared(kFirst));
-    story.happens(Kind::refused, kFirst);
-    story.happens(Kind::fenced, kFirst);
+    story.happens(event::Refused{.worker = kFirst});
+    story.happens(event::Fenced{.worker = kFirst});
     story.applied(kLast, 0, story.shared(kLast));
   };
   CHECK(told(1, refused_between) == "");
@@ -208,7 +206,7 @@ TEST_CASE("where the pipeline is never emptied, each half is an update") {
   }
   CHECK(seen([&] { story.ends(2); }) == "");
   CHECK(seen([&] { story.ends(1); }) ==
-        "the final state at iteration 0: block 0 has 1 updates, and not 2");
+        "the final state at iteration 0: block 0 has 1 updates, not 2");
 }
 
 TEST_CASE("a gradient may be of weights that were pulled for a later iteration, not of others") {
@@ -242,7 +240,8 @@ TEST_CASE("pushes of a stage that are taken and not applied are counted by its o
     const std::int64_t most = 1 + job->stages->version_lag();
     story.moved(kMiddle, most);
     CHECK(seen([&] { story.moved(kMiddle, most + 1); }) ==
-          concat((most + 1) * parts, " parts taken and not applied; allowed are ", most * parts));
+          concat((most + 1) * parts, " buckets accepted but not applied; allowed are ",
+                 most * parts));
   }
 }
 

@@ -11,7 +11,7 @@
 namespace leeway::sim {
 namespace {
 
-using Kind = Event::Kind;
+using Operation = event::StageComputed::Operation;
 
 /// A pipeline, and short names for what its stages say. Part p is on stage p modulo stages.
 class Story {
@@ -47,13 +47,14 @@ class Story {
           msg::OutputGradient{number, iteration(micro_batch), in(micro_batch), part});
   }
   void begins(std::uint32_t stage, std::int64_t iteration) {
-    happens(Kind::step_started, stage, Iteration(iteration), 1);
+    checker_->on_event({}, worker(stage),
+                       event::StepStarted{WorkerId(stage), Iteration(iteration), 1});
   }
-  void forward(std::uint32_t part, std::int64_t micro_batch) {
-    happens(Kind::forward, part, iteration(micro_batch), in(micro_batch));
+  void forward(std::uint32_t chunk, std::int64_t micro_batch) {
+    computes(Operation::forward, chunk, micro_batch);
   }
-  void backward(std::uint32_t part, std::int64_t micro_batch) {
-    happens(Kind::backward_inputs, part, iteration(micro_batch), in(micro_batch));
+  void backward(std::uint32_t chunk, std::int64_t micro_batch) {
+    computes(Operation::backward_inputs, chunk, micro_batch);
   }
 
   std::uint64_t number = 1;  // of the Start
@@ -68,13 +69,13 @@ class Story {
     if constexpr (requires { body.tensor; }) body.tensor = {DType::f32, {1}, Blob::floats(1)};
     checker_->on_sent({}, letter(worker(from), worker(to), std::move(body)));
   }
-  void happens(Kind kind, std::uint32_t part, Iteration iteration, std::int64_t value) {
-    checker_->on_event({}, worker(part),
-                       {.kind = kind,
-                        .worker = WorkerId(worker(part).index),
-                        .iteration = iteration,
-                        .value = value,
-                        .chunk = part});
+  void computes(Operation operation, std::uint32_t chunk, std::int64_t micro_batch) {
+    checker_->on_event({}, worker(chunk),
+                       event::StageComputed{.worker = WorkerId(worker(chunk).index),
+                                            .operation = operation,
+                                            .iteration = iteration(micro_batch),
+                                            .chunk = chunk,
+                                            .micro_batch = in(micro_batch)});
   }
   Iteration iteration(std::int64_t micro_batch) const {
     return Iteration(micro_batch / micro_batches_);
@@ -122,7 +123,7 @@ TEST_CASE("a stage sends no more activations than its schedule keeps, however sl
     }
     CHECK(most([&](int i) { story.activation(1, 5 + i); }) ==
           std::pair(form.activations, concat(form.activations + 1,
-                                             " activations sent and not gone forward; the schedule "
+                                             " activations sent but not computed; the schedule "
                                              "allows ",
                                              form.activations)));
   }
@@ -140,7 +141,7 @@ TEST_CASE("a stage is sent no more gradients than it keeps micro-batches") {
   story.gradient(1, 0);
   story.backward(1, 0);
   CHECK(most([&](int i) { story.gradient(1, 1 + i); }) ==
-        std::pair(2, std::string("3 gradients sent and not gone back; the schedule allows 2")));
+        std::pair(2, std::string("3 gradients sent but not computed; the schedule allows 2")));
 }
 
 TEST_CASE(
@@ -155,7 +156,7 @@ TEST_CASE(
     story.says(1, 2);
     story.says(1, 3, 0);  // without samples, which holds nothing
     CHECK(seen([&] { story.says(1, 4); }) ==
-          "3 iterations leased and not begun; the schedule allows 2");
+          "3 iterations leased but not started; the schedule allows 2");
 
     Story slow(form.schedule, form.stages, form.micro_batches);
     const auto [said, why] = most([&](int i) {
@@ -163,8 +164,8 @@ TEST_CASE(
       slow.begins(0, i);
     });
     CHECK(said == form.said);
-    CHECK(why ==
-          concat(form.said + 1, " iterations said and not begun; the schedule allows ", form.said));
+    CHECK(why == concat(form.said + 1,
+                        " iterations announced but not started; the schedule allows ", form.said));
   }
 }
 
@@ -178,7 +179,7 @@ TEST_CASE("under another Start everything is sent anew, and nothing of the old o
   story.forward(1, 0);  // that of the old one: stage 1 has not heard of the new one
   story.activation(1, 1);
   CHECK(seen([&] { story.activation(1, 2); }) ==
-        "3 activations sent and not gone forward; the schedule allows 2");
+        "3 activations sent but not computed; the schedule allows 2");
 }
 
 }  // namespace leeway::sim

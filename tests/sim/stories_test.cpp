@@ -85,7 +85,7 @@ TEST_CASE("a push that is late for a snapshot is in it") {
   Story story(test::job_of(plan));
   story.until(delivered<msg::Snapshot>(kScheduler, shard(0))).hold(worker(1), shard(0));
   story.until(parked(worker(0)).at(shard(0)));  // far beyond the cut
-  const auto taken = event(Event::Kind::snapshot_taken, worker(0)).at(shard(0));
+  const auto taken = emitted<event::SnapshotTaken>().at(shard(0));
   CHECK_FALSE(story.happened(taken));
   story.release(worker(1), shard(0)).until(taken);
   story.until(delivered<msg::SnapshotState>(shard(0), kMonitor)).to_the_end();
@@ -224,8 +224,9 @@ TEST_CASE("a worker whose end was told before its joining takes part in its next
 
 TEST_CASE("a story that does not come to pass says what it waited for") {
   Story story(job_of(plan::Ssp{1}, 2));
-  CHECK_THROWS_WITH(story.until(parked(worker(0), 5000).at(shard(1))),
-                    "the run ended without pull_parked of worker 0 at shard 1, iteration 5000");
+  CHECK_THROWS_WITH(
+      story.until(parked(worker(0), 5000).at(shard(1))),
+      "the run ended without event 'pull parked' of worker 0 at shard 1, iteration 5000");
   Story still(job_of(plan::Ssp{1}, 2));
   CHECK_THROWS_WITH(still.until(begun(worker(0), 2)).freeze(kScheduler).to_the_end(),
                     Catch::Contains("waited for the end: all wait for each other"));

@@ -57,18 +57,22 @@ class RecordingOutbox : public Outbox {
   bool says_nothing() const { return sent_.empty(); }
   void forget() { sent_.clear(); }
 
-  std::vector<Event> events(Event::Kind kind) {
-    std::vector<Event> taken;
+  /// The events of one type since they were last taken, in order.
+  template <class T>
+  std::vector<T> events() {
+    std::vector<T> taken;
     std::erase_if(events_, [&](const Event& event) {
-      if (event.kind == kind) taken.push_back(event);
-      return event.kind == kind;
+      const auto* one = event.as<T>();
+      if (one) taken.push_back(*one);
+      return one != nullptr;
     });
     return taken;
   }
-  /// The workers of events of that kind.
-  Workers happened(Event::Kind kind) {
+  /// The workers of the events of one type, in order.
+  template <class T>
+  Workers happened() {
     Workers workers;
-    for (const auto& event : events(kind)) workers.push_back(event.worker.value());
+    for (const auto& event : events<T>()) workers.push_back(event.worker.value());
     return workers;
   }
   /// How often the role asked to hear of the worker's end.

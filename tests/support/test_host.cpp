@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "messages/event_queries.hpp"
 #include "sim/words.hpp"
 
 namespace leeway::test {
@@ -21,10 +22,7 @@ class TestHost::Box final : public Outbox {
   }
   void watch(Address actor) override { host_.watchers_[actor].insert(self_); }
   void emit(const Event& event) override {
-    host_.hash_ =
-        mix64(host_.hash_ ^ (static_cast<std::uint64_t>(event.kind) << 32) ^
-              static_cast<std::uint64_t>(event.iteration.value()) ^
-              mix64(static_cast<std::uint64_t>(event.value) + (event.worker.value() << 8)));
+    host_.hash_ = mix64(host_.hash_ ^ hash_of(event));
     host_.observers_.event(host_.now_, self_, event);
   }
 

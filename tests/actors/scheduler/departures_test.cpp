@@ -22,7 +22,7 @@ TEST_CASE("an evicted member is fenced at each shard, and settled with the last 
   const auto asked = parts.out.take<msg::Fence>();
   REQUIRE(asked.size() == 2);
   CHECK(parts.out.told<msg::Refused>() == Workers{1});
-  CHECK(parts.out.happened(Event::Kind::evicted) == Workers{1});
+  CHECK(parts.out.happened<event::Evicted>() == Workers{1});
   const msg::Fenced none{WorkerId(1), {}, {}};
   CHECK_FALSE(parts.evictions.fenced(ShardId(0), {WorkerId(1), Clock(3), {}}));
   CHECK_FALSE(parts.evictions.fenced(ShardId(0), none));                   // a repeat
@@ -65,11 +65,11 @@ TEST_CASE("a member that is asked to leave has left when it has stopped") {
         After::waits);  // without a Leave
   CHECK(parts.departures.leave(WorkerId(1), parts.out));
   CHECK(parts.out.told<msg::Stop>() == Workers{1});
-  CHECK(parts.out.events(Event::Kind::left).empty());
+  CHECK(parts.out.events<event::Left>().empty());
   parts.departures.send_again(WorkerId(1), parts.out);
   CHECK(parts.out.told<msg::Stop>() == Workers{1});
   CHECK(parts.departures.stopped(WorkerId(1), {{}, 1}, parts.out) == After::left);
-  CHECK(parts.out.happened(Event::Kind::left) == Workers{1});
+  CHECK(parts.out.happened<event::Left>() == Workers{1});
   CHECK(parts.member(1).state == State::gone);
   CHECK_FALSE(parts.departures.leave(WorkerId(1), parts.out));  // it has left already
 }

@@ -6,12 +6,6 @@
 #include "tests/support/scheduler_parts.hpp"
 
 namespace leeway::test {
-namespace {
-
-using Kind = Event::Kind;
-
-}  // namespace
-
 TEST_CASE("a request is answered with samples, and then with the news that there are none") {
   SchedulerParts parts(workers_plan(1));
   parts.runs({0});
@@ -19,10 +13,10 @@ TEST_CASE("a request is answered with samples, and then with the news that there
   std::int64_t samples = 0;
   while (parts.leases_to(0, next)) {
     const auto lease = parts.out.take<msg::Lease>().at(0).body;
-    const auto granted = parts.out.events(Kind::lease_granted);
+    const auto granted = parts.out.events<event::LeaseGranted>();
     REQUIRE(granted.size() == 1);
     CHECK(granted[0].iteration == next);
-    CHECK((granted[0].value == lease.begin && granted[0].value2 == lease.end));
+    CHECK((granted[0].begin == lease.begin && granted[0].end == lease.end));
     samples += lease.end - lease.begin;
     next = next + lease.iterations();
   }
@@ -37,9 +31,9 @@ TEST_CASE("a clock beyond all leases counts no further than the leases") {
   const auto lease = parts.out.take<msg::Lease>().at(0).body;
   parts.leases.confirm(WorkerId(0), Clock(1'000'000), parts.out);
   CHECK(parts.member(0).clock == Clock(lease.iterations()));
-  const auto trained = parts.out.events(Kind::trained);
+  const auto trained = parts.out.events<event::Trained>();
   REQUIRE(trained.size() == 1);
-  CHECK(trained[0].value2 == lease.end);
+  CHECK(trained[0].end == lease.end);
 }
 
 TEST_CASE("when a member is out, the untrained samples of its leases go back") {
@@ -50,9 +44,9 @@ TEST_CASE("when a member is out, the untrained samples of its leases go back") {
   parts.leases.confirm(WorkerId(0), Clock(1), parts.out);
   const auto returned = parts.leases.take_back(WorkerId(0), {}, parts.out);
   CHECK(returned == static_cast<std::uint64_t>(lease.end - lease.begin - 2));
-  const auto back = parts.out.events(Kind::lease_returned);
+  const auto back = parts.out.events<event::LeaseReturned>();
   REQUIRE(back.size() == 1);
-  CHECK((back[0].value == 2 && back[0].value2 == lease.end));
+  CHECK((back[0].begin == 2 && back[0].end == lease.end));
   REQUIRE(parts.leases_to(1, Iteration(0)));
   CHECK(parts.out.take<msg::Lease>().at(0).body.begin == 2);
 }

@@ -35,7 +35,7 @@ TEST_CASE(
   REQUIRE(dropped.size() == 1);
   CHECK(dropped[0].to == address_of(WorkerId(1)));
   CHECK(dropped[0].body.next == Iteration(1));
-  CHECK(parts.out.happened(Event::Kind::lease_returned) == Workers{1});
+  CHECK(parts.out.happened<event::LeaseReturned>() == Workers{1});
   CHECK_FALSE(parts.closes({WorkerId(0), WorkerId(2)}));  // it is closed
 }
 

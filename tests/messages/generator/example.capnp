@@ -9,6 +9,7 @@ $Cpp.include("core/expected.hpp");
 $Cpp.include("core/ids.hpp");
 $Cpp.include("messages/message.hpp");
 $Cpp.support("messages/wire.hpp");
+$Cpp.visitable;
 
 const clock :Cpp.Type = (name = "Clock");
 const worker :Cpp.Type = (name = "WorkerId", below = "kMaxWorkers");
@@ -60,6 +61,17 @@ struct Layer {
       width @1 :UInt32 = 2;
     }
     nested @2 :Nested;
+  }
+}
+
+struct Size $Cpp.declarable
+    $Cpp.method("bool is_exact() const { return index() == 0; }") {
+  # Derives from its variant.
+  union {
+    exact :group {
+      bytes @0 :UInt64;
+    }
+    unknown @1 :Void;
   }
 }
 
