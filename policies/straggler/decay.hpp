@@ -1,11 +1,11 @@
 #pragma once
-// DecayStraggler: slows evenly, and stays slow.
+// DecayStraggler: slows down linearly, and stays slow.
 #include "policies/straggler/straggler.hpp"
 
 namespace leeway {
 
-/// The factor rises on a line from 1 in the first iteration to `factor` after `iterations` of them,
-/// and stays there: a machine that heats up, or a disk that fills.
+/// The factor rises linearly from 1 in the first iteration to `factor` after `iterations`
+/// iterations, and stays there: a machine that heats up, or a disk that fills.
 class DecayStraggler final : public Straggler {
  public:
   explicit DecayStraggler(const plan::Decay& spec) : spec_(spec) {}
