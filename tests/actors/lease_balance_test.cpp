@@ -7,7 +7,7 @@
 using namespace leeway;
 
 TEST_CASE(
-    "by speed, shares of a round are unequal, and a lease lasts equally long for each worker") {
+    "with balance by speed, shares of a round differ, and leases take each worker equally long") {
   const auto balance = std::make_shared<BySpeed>(16);
   for (const std::uint32_t worker : {0u, 1u, 2u})
     balance->measured(WorkerId(worker), {8, 800, worker == 2 ? 4'000'000 : 1'000'000});
