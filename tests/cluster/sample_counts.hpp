@@ -1,6 +1,6 @@
 #pragma once
-// SampleCounts: checks by events that a run over several nodes trained each sample once. Hosts that
-// see all messages use SampleChecker.
+// SampleCounts: checks by events that a run over several nodes has trained each sample once. Hosts
+// that see all messages use SampleChecker.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace leeway::test {
 
-/// By the scheduler's account each position of an epoch is trained once; and shards have applied
-/// each part of each stage for as many samples as that says. Where a run stops early, some parts
-/// may also have those of partial iterations, which have been leased and are not trained.
+/// Checks that the scheduler counts each position of an epoch once, and that shards have applied
+/// each bucket of each stage for that number of samples. If a run stops early, some buckets may
+/// also have the samples of partial iterations, which were leased but do not count as trained.
 class SampleCounts final : public sim::Checker {
  public:
   explicit SampleCounts(std::shared_ptr<const Job> job)
@@ -38,16 +38,16 @@ class SampleCounts final : public sim::Checker {
 
   void on_run_ended(const RunTotals& totals) override {
     if (totals.end.samples_trained != trained_.count())
-      violated({kScheduler}, "it counts ", totals.end.samples_trained,
-               " samples, but its events have ", trained_.count(), " trained ones");
+      violated({kScheduler}, "counts ", totals.end.samples_trained,
+               " trained samples, but its events have ", trained_.count());
     if (totals.end.reason == msg::RunEnded::Reason::failed) return;
     // Partial pushes are not completed after the run stops.
     const auto most = partial_ ? static_cast<std::uint64_t>(leased_) : trained_.count();
     for (const auto& [name, count] : applied_) {
-      const auto& [shard, stage, part] = name;
+      const auto& [shard, stage, bucket] = name;
       if (count < trained_.count() || count > most)
-        violated({shard}, "part ", part, " of stage ", stage, " was given ", count,
-                 " samples; trained were ", trained_.count());
+        violated({shard}, "bucket ", bucket, " of stage ", stage, " was applied for ", count,
+                 " samples, but ", trained_.count(), " were trained");
     }
   }
 
@@ -55,8 +55,8 @@ class SampleCounts final : public sim::Checker {
   std::shared_ptr<const Job> job_;
   sim::SampleSet trained_;
   std::int64_t leased_ = 0;  // samples, each counted once
-  bool partial_ = false;     // whether anything was
-  /// By shard, stage and part.
+  bool partial_ = false;     // whether the run had a partial push
+  /// By shard, stage and bucket.
   std::map<std::tuple<Address, std::uint32_t, std::int64_t>, std::uint64_t> applied_;
 };
 
