@@ -22,9 +22,9 @@ TEST_CASE(
       sizes.push_back(lease->end - lease->begin);
     }
   CHECK(sizes == std::vector<std::int64_t>{22, 21, 5, 22, 21, 5, 4, 0, 0});
-  LeaseBook chunks({.data_size = 1000, .batch = 16, .lease_size = 64}, balance);
-  const auto fast = chunks.grant(WorkerId(0), Iteration(0), live);
-  const auto slow = chunks.grant(WorkerId(2), Iteration(0), live);
+  LeaseBook on_request({.data_size = 1000, .batch = 16, .lease_size = 64}, balance);
+  const auto fast = on_request.grant(WorkerId(0), Iteration(0), live);
+  const auto slow = on_request.grant(WorkerId(2), Iteration(0), live);
   CHECK(fast->batch == 22);
   CHECK(fast->iterations() == 4);
   CHECK(slow->batch == 5);

@@ -441,14 +441,14 @@ TEST_CASE("leases have consecutive iterations, and a repeated request gets the s
 }
 
 TEST_CASE("leases shrink to one batch towards the end of the run") {
-  const std::int64_t batch = 8, chunk = 64, workers_count = 4;
+  const std::int64_t batch = 8, lease_size = 64, workers_count = 4;
   LeaseBook book({.data_size = 1024, .total_samples = 1024, .batch = 8, .lease_size = 64});
-  std::int64_t left = 1024, before = chunk, leases = 0;
+  std::int64_t left = 1024, before = lease_size, leases = 0;
   for (Iteration next; book.anything_to_lease(); ++leases) {
     const auto lease = book.grant(WorkerId(0), next, workers(4));
     const std::int64_t size = lease->end - lease->begin;
     const std::int64_t share = left / (2 * workers_count);
-    CHECK(size == std::clamp((share + batch - 1) / batch * batch, batch, chunk));
+    CHECK(size == std::clamp((share + batch - 1) / batch * batch, batch, lease_size));
     CHECK(size <= before);
     before = size;
     left -= size;
@@ -456,7 +456,7 @@ TEST_CASE("leases shrink to one batch towards the end of the run") {
   }
   CHECK(left == 0);
   CHECK(before == batch);
-  CHECK(leases > 1024 / chunk);
+  CHECK(leases > 1024 / lease_size);
   // Without a limit they do not shrink.
   LeaseBook endless({.data_size = 1024, .total_samples = 0, .batch = 8, .lease_size = 64});
   for (int i = 0; i < 40; ++i)

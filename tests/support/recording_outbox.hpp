@@ -39,7 +39,7 @@ class RecordingOutbox : public Outbox {
   }
   /// The workers that messages of that kind were sent to, in order.
   template <class T>
-  Workers told() {
+  Workers receivers_of() {
     Workers workers;
     for (const auto& sent : take<T>())
       if (sent.to.kind == RoleKind::worker) workers.push_back(sent.to.index);
