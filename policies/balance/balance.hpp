@@ -11,7 +11,7 @@
 
 namespace leeway {
 
-/// What a worker has computed since its last report.
+/// The computation of a worker since its last report.
 struct WorkerPace {
   std::int64_t iterations = 0;  // with samples
   std::int64_t samples = 0;
