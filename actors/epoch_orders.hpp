@@ -13,7 +13,7 @@
 
 namespace leeway {
 
-/// Thread-safe. Keeps the epochs asked for last; an older one is computed again.
+/// Thread-safe. Keeps the orders of the most recently used epochs and recomputes older ones.
 class EpochOrders {
  public:
   using Order = std::shared_ptr<const std::vector<std::int64_t>>;
@@ -27,7 +27,7 @@ class EpochOrders {
   Order of(Epoch epoch);
 
  private:
-  /// Many workers on little data are many epochs apart.
+  /// Many workers on a small data set are many epochs apart.
   static constexpr std::size_t kLeast = 3, kBytes = 32u << 20;
   const std::int64_t size_;
   const std::uint64_t seed_;

@@ -1,5 +1,5 @@
 #pragma once
-// Job: what all roles of a run share, and no role changes.
+// Job: the immutable data that all roles of a run share.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -36,19 +36,19 @@ struct Job {
   ExecutorFactory executors;
   std::shared_ptr<PackCache> packed;  // shared by all workers of this process
   std::shared_ptr<Profile> profile;   // null: no profile
-  std::vector<plan::Fault> faults;    // of the plan, with their spread drawn from the seed
+  std::vector<plan::Fault> faults;    // the plan's, with random times from the seed
   std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
-  /// Nothing is computed, and all gradients are zero: see plan::World.
+  /// True: roles count costs without computing, and all gradients are zero (see plan::World).
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // with cost_only: zeros per block
   Blob no_activations;             // with cost_only: zeros for the largest activation
 
-  /// An executor on `device`. make_job has checked that the device exists; throws if it does no
-  /// longer.
+  /// An executor on `device`. make_job has checked that the device exists; throws if it has
+  /// disappeared since.
   std::shared_ptr<Executor> executor(Device device) const;
   /// With cost_only: `floats` zeros of no_activations, without a copy.
   Blob zeros(std::int64_t floats) const;
-  /// Writes the weights that the run starts from. out: the parameter's shape, row-major.
+  /// Writes the initial weights of the run. out: the parameter's shape, row-major.
   void initial_values(int parameter, float* out) const;
 };
 
@@ -61,7 +61,7 @@ struct JobOptions {
   std::vector<Blob> initial_weights;
 };
 
-/// Builds what follows from the plan and the data, and checks that they fit. The error says what to
+/// Builds the job of a plan and its data, and checks that they fit. The error names the setting to
 /// change.
 Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
                                               JobOptions options = {});

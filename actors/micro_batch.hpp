@@ -11,7 +11,7 @@
 
 namespace leeway {
 
-/// Host memory of one micro-batch. The batches that it returns point there.
+/// Host memory of one micro-batch. The returned batches point into it.
 class GatheredBatch {
  public:
   /// For at most `samples` samples.
@@ -43,7 +43,7 @@ class GatheredBatch {
   Blob keys_;     // (samples), uint64
 };
 
-/// Only samples, for the first chunk: host memory of `on`, (samples, input). `keys`: one per
+/// The samples only, for the first chunk: host memory of `on`, (samples, input). `keys`: one per
 /// sample, for its augmentation.
 Blob gather_samples(const Job& job, Executor& on, std::span<const std::int64_t> samples,
                     std::span<const std::uint64_t> keys);

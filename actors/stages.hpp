@@ -1,5 +1,5 @@
 #pragma once
-// Stages: which chunks of the model each worker trains, and which blocks it exchanges with shards.
+// Stages: the chunks of the model that each worker trains, and its blocks on each shard.
 //
 // A pipeline has `count()` stages: workers 0 to count() - 1 are the stages of the first pipeline,
 // and so on. With one stage each worker trains the whole model. The first worker of a pipeline is
@@ -72,8 +72,8 @@ class Stages {
   const std::vector<ModelChunk>& chunks() const { return chunks_; }
   /// Updates follow each other without a flush of the pipeline.
   bool asynchronous() const { return asynchronous_; }
-  /// Most updates between the weights of a gradient's computation and those that it is applied to.
-  /// The staleness bound must allow it.
+  /// The most updates between the weights that a gradient is computed on and those that it is
+  /// applied to. The staleness bound must allow this lag.
   std::int64_t version_lag() const { return version_lag_; }
   /// Most versions of its weights that a stage keeps at once.
   int weight_versions() const { return weight_versions_; }
@@ -92,8 +92,8 @@ class Stages {
 /// The plan's schedule, by its present name.
 pipeline::Spec pipeline_spec(const Plan& plan);
 
-/// Splits the model: as the plan lists, or for the fastest slowest stage, with costs estimated from
-/// the layers' shapes. Errors name the setting and the nearest one that works. A staleness bound
+/// Splits the model by the plan's split, or with the best pace, from costs that are estimated from
+/// the layers' shapes. An error names the setting and the nearest valid value. A staleness bound
 /// below the schedule's version lag is an error.
 Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Model& model,
                                                     const Layout& layout,

@@ -4,9 +4,9 @@
     bench/compare_builds.py OLD/build/release build/release --rounds 5
     bench/compare_builds.py OLD/build/release build/release --json bench/baselines/MACHINE.json
 
-Each round runs every benchmark of the first build and then of the second. Printed are the medians and
-the ratio new/old of neighbouring runs, median (min to max): above 1 the new build is faster. --json
-keeps the figures of the second build with machine, date and compiler. Run nothing else meanwhile.
+Each round runs every benchmark of the first build and then of the second. Prints the medians, and the
+ratio new/old of adjacent runs as median (min to max): above 1, the new build is faster. --json keeps the
+figures of the second build with machine, date and compiler. Needs an otherwise idle machine.
 """
 
 import argparse
@@ -37,7 +37,7 @@ FIGURES = {
 
 
 def figures_of(build):
-    """One round: each command runs once, and gives the figures that name it."""
+    """One round: runs each command once and reads its figures."""
     figures, outputs = {}, {}
     for name, (command, pattern, _) in FIGURES.items():
         if command not in outputs:
@@ -45,11 +45,11 @@ def figures_of(build):
             done = subprocess.run([build / program, *arguments], capture_output=True, text=True,
                                   env={**os.environ, "OMP_NUM_THREADS": "1"})
             if done.returncode != 0:
-                sys.exit(f"{build / program} ended with code {done.returncode}:\n{done.stderr}")
+                sys.exit(f"{build / program} exited with code {done.returncode}:\n{done.stderr}")
             outputs[command] = done.stdout
         found = re.search(pattern, outputs[command])
         if not found:
-            sys.exit(f"{command} prints no line like {pattern}:\n{outputs[command]}")
+            sys.exit(f"{command} prints no line that matches {pattern}:\n{outputs[command]}")
         figures[name] = float(found[1])
     return figures
 

@@ -77,7 +77,7 @@ def run(binaries, arguments, folder, nodes):
     done = subprocess.run([binaries / arguments[0], *arguments[1:], "--quiet", "--out", folder],
                           capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"digests: {' '.join(arguments)} ended with code {done.returncode}:\n{done.stderr}")
+        sys.exit(f"digests: {' '.join(arguments)} exited with code {done.returncode}:\n{done.stderr}")
     return digest_of(Path(folder) / "weights.safetensors")
 
 

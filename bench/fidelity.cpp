@@ -1,4 +1,4 @@
-// How well the simulator predicts runs on this machine: the same plans on threads and in a
+// The accuracy of the simulator's predictions for this machine: the same plans on threads and in a
 // calibrated world, interleaved. MLP 784-512-256-10, batch 64, momentum SGD, two shards. Compares
 // samples per second, parked pulls, and the share of time that each worker waits for weights.
 //
@@ -102,7 +102,7 @@ double machine_seconds() {
          static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-/// Runs the plan; other_load = the number of cores that other programs used meanwhile.
+/// Runs the plan. `other_load` becomes the number of cores that other programs used meanwhile.
 std::vector<double> measure(const Plan& plan, double& other_load) {
   const auto began = std::chrono::steady_clock::now();
   const double busy = machine_seconds(), own = process_seconds();
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   std::string file, wanted;
   int rounds = 7;
   std::uint64_t iterations = 3000;
-  CLI::App app("How well the simulator predicts runs on this machine.");
+  CLI::App app("Compares the simulator's predictions with runs on this machine.");
   app.add_option("--world", file, "World file of `leeway calibrate`, with optional settings");
   app.add_option("--rounds", rounds, "Interleaved rounds")->check(CLI::Range(1, 1000));
   app.add_option("--iterations", iterations, "Iterations of all workers together");

@@ -34,7 +34,7 @@ struct Limits {
   double bytes_per_second, flops_per_second;
 };
 
-/// Device memory that lives as long as the benchmark, and the table.
+/// The benchmark's table, and device memory that lives as long as the benchmark.
 class Bench {
  public:
   explicit Bench(std::shared_ptr<Executor> executor) : on(std::move(executor)) {}
@@ -288,7 +288,7 @@ void embedding(Bench& bench, std::int64_t batch) {
   bench.forget();
 }
 
-/// Counts only the arithmetic of unmasked pairs.
+/// Counts only the arithmetic of unmasked pairs of tokens.
 void attention(Bench& bench, const kernels::AttentionShape& shape) {
   const std::int64_t outputs = shape.batch * shape.tokens * shape.features;
   float *const x = bench.floats(3 * outputs), *const dx = bench.floats(3 * outputs);

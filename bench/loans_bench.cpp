@@ -167,10 +167,10 @@ std::uint64_t sum(const std::byte* bytes, std::size_t size) {
   return sum;
 }
 
-enum class Way : std::uint64_t { loans, ring, tcp, end };
+enum class Channel : std::uint64_t { loans, ring, tcp, end };
 
 struct Order {
-  Way way;
+  Channel channel;
   std::uint64_t size, count;
 };
 
@@ -193,7 +193,7 @@ class Receiver {
   void run() {
     for (;;) {
       const auto order = wires_.control.get<Order>();
-      if (order.way == Way::end) return;
+      if (order.channel == Channel::end) return;
       std::uint64_t total = 0;
       for (std::uint64_t i = 0; i < order.count; ++i) total += one(order);
       wires_.control.put(total);
@@ -202,7 +202,7 @@ class Receiver {
 
  private:
   std::uint64_t one(const Order& order) {
-    if (order.way == Way::loans) {
+    if (order.channel == Channel::loans) {
       Blob blob = must(borrower_.borrow(Loan::of(wires_.control.get<Loan::Words>())));
       const std::uint64_t added = sum(blob.data(), blob.size());
       blob.reset();
@@ -210,8 +210,8 @@ class Receiver {
       return added;
     }
     if (buffer_.size() != order.size) buffer_ = Blob::allocate(order.size);
-    if (order.way == Way::ring) wires_.ring->read(buffer_.mutable_data(), order.size);
-    if (order.way == Way::tcp) wires_.tcp.receive(buffer_.mutable_data(), order.size);
+    if (order.channel == Channel::ring) wires_.ring->read(buffer_.mutable_data(), order.size);
+    if (order.channel == Channel::tcp) wires_.tcp.receive(buffer_.mutable_data(), order.size);
     return sum(buffer_.data(), order.size);
   }
 
@@ -228,7 +228,7 @@ class Sender {
         lender_(must(Lender::create(LoanOffer::of(wires_.control.get<LoanOffer::Words>())))) {
     wires_.control.put(own_.offer().words());
   }
-  ~Sender() { wires_.control.put(Order{Way::end, 0, 0}); }
+  ~Sender() { wires_.control.put(Order{Channel::end, 0, 0}); }
 
   /// Returns bytes per second.
   double measure(const Order& order) {
@@ -241,7 +241,7 @@ class Sender {
       const std::uint64_t words = order.size / 8;
       expected += words * i + words * (words - 1) / 2;
     }
-    if (order.way == Way::loans)
+    if (order.channel == Channel::loans)
       for (std::uint64_t i = 0; i < std::min(order.count, window(order.size)); ++i)
         wires_.control.get<char>();
     check(wires_.control.get<std::uint64_t>() == expected, "the sum is wrong");
@@ -251,7 +251,7 @@ class Sender {
 
  private:
   void one(const Order& order, std::uint64_t i) {
-    if (order.way == Way::loans) {
+    if (order.channel == Channel::loans) {
       if (i >= window(order.size)) wires_.control.get<char>();
       Blob blob = Blob::allocate(order.size);
       fill(blob.mutable_data(), order.size, i);
@@ -261,8 +261,8 @@ class Sender {
       return;
     }
     fill(buffer_.mutable_data(), order.size, i);
-    if (order.way == Way::ring) wires_.ring->write(buffer_.data(), order.size);
-    if (order.way == Way::tcp) wires_.tcp.send(buffer_.data(), order.size);
+    if (order.channel == Channel::ring) wires_.ring->write(buffer_.data(), order.size);
+    if (order.channel == Channel::tcp) wires_.tcp.send(buffer_.data(), order.size);
   }
 
   Wires wires_;
@@ -284,10 +284,11 @@ void print_line(Sender& sender, std::size_t size, std::size_t total, int rounds)
   std::vector<double> rates[3], over_ring, over_tcp;
   for (int round = 0; round <= rounds; ++round) {
     double now[3];
-    for (const Way way : {Way::loans, Way::ring, Way::tcp})
-      now[std::size_t(way)] = sender.measure({way, size, std::max<std::size_t>(total / size, 4)});
+    for (const Channel channel : {Channel::loans, Channel::ring, Channel::tcp})
+      now[std::size_t(channel)] =
+          sender.measure({channel, size, std::max<std::size_t>(total / size, 4)});
     if (round == 0) continue;
-    for (std::size_t way = 0; way < 3; ++way) rates[way].push_back(now[way] * 1e-9);
+    for (std::size_t i = 0; i < 3; ++i) rates[i].push_back(now[i] * 1e-9);
     over_ring.push_back(now[0] / now[1]);
     over_tcp.push_back(now[0] / now[2]);
   }

@@ -33,7 +33,7 @@ using namespace leeway::bench;
 using Clock = std::chrono::steady_clock;
 
 constexpr Address kFrom{RoleKind::worker, 0}, kTo{RoleKind::shard, 0};
-/// The header of a message that must be answered.
+/// The header of a message that requests an answer.
 constexpr std::uint64_t kAnswer = 1;
 /// Bytes that may be sent before the receiver reports that it has read them; at least two messages.
 constexpr std::size_t kMaxUnread = 6u << 20;
@@ -70,7 +70,8 @@ std::uint64_t read_all_bytes(const std::byte* bytes, std::size_t size) {
   return std::accumulate(words, words + size / 8, std::uint64_t{0});
 }
 
-// Plain TCP: a message is a length of eight bytes and its bytes. An empty message is answered.
+// Plain TCP: a message is its length in eight bytes, and its bytes. The server answers empty
+// messages.
 
 void serve_tcp() {
   PlainListener listener;
@@ -102,10 +103,10 @@ void serve_mesh(const Setting& setting) {
   }
 }
 
-/// A transport to another process.
-class Way {
+/// A connection to another process.
+class Link {
  public:
-  virtual ~Way() = default;
+  virtual ~Link() = default;
   /// Returns GB/s.
   virtual double stream(std::size_t bytes, std::size_t messages) = 0;
   /// Returns the median round trip in microseconds.
@@ -117,9 +118,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-class PlainWay final : public Way {
+class PlainLink final : public Link {
  public:
-  PlainWay() : server_({"--serve", "tcp"}), connection_(PlainTcp::call(server_.port())) {}
+  PlainLink() : server_({"--serve", "tcp"}), connection_(PlainTcp::call(server_.port())) {}
   double stream(std::size_t bytes, std::size_t messages) override {
     Blob blob = Blob::allocate(bytes);
     ask();
@@ -153,9 +154,9 @@ class PlainWay final : public Way {
   PlainTcp connection_;
 };
 
-class MeshWay final : public Way {
+class MeshLink final : public Link {
  public:
-  explicit MeshWay(const Setting& setting) : server_(arguments(setting)) {
+  explicit MeshLink(const Setting& setting) : server_(arguments(setting)) {
     MeshEvents events;
     events.on_message = [this](PeerId, Address, Address, const Message& answer) {
       std::lock_guard lock(mutex_);
@@ -245,22 +246,22 @@ void print_row(const std::string& name, std::vector<double> values, double plain
 }
 
 void measure_stopped(const Setting& setting) {
-  MeshWay way(setting);
-  way.stream(4u << 20, 32);
-  const std::uint64_t before_bytes = way.counts().bytes_out;
+  MeshLink link(setting);
+  link.stream(4u << 20, 32);
+  const std::uint64_t before_bytes = link.counts().bytes_out;
   Blob blob = Blob::allocate(4u << 20);
   write_all_bytes(blob.mutable_data(), blob.size(), 1);
   const Message message(std::vector<std::uint64_t>{0}, {blob});
-  way.server().signal(SIGSTOP);
+  link.server().signal(SIGSTOP);
   const double before = resident_mib();
   const auto began = Clock::now();
   std::uint64_t sent = 0;
   for (; seconds_since(began) < setting.stopped; ++sent) {
-    way.send(message);
+    link.send(message);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const double after = resident_mib();
-  const PeerCounts counts = way.counts();
+  const PeerCounts counts = link.counts();
   std::printf(
       "receiver stopped for %d s: %llu messages of 4 MiB queued, %.1f MiB left this "
       "process, "
@@ -275,23 +276,23 @@ void measure(const Setting& setting) {
   by_memory.shared_memory = true;
   const std::filesystem::path tls = new_tls_folder();
   over_tls.tls = tls;
-  std::map<std::string, std::unique_ptr<Way>> ways;
-  ways["1 plain TCP"] = std::make_unique<PlainWay>();
-  ways["2 mesh, TCP"] = std::make_unique<MeshWay>(setting);
-  ways["3 mesh, TLS"] = std::make_unique<MeshWay>(over_tls);
-  ways["4 mesh, shared memory"] = std::make_unique<MeshWay>(by_memory);
+  std::map<std::string, std::unique_ptr<Link>> links;
+  links["1 plain TCP"] = std::make_unique<PlainLink>();
+  links["2 mesh, TCP"] = std::make_unique<MeshLink>(setting);
+  links["3 mesh, TLS"] = std::make_unique<MeshLink>(over_tls);
+  links["4 mesh, shared memory"] = std::make_unique<MeshLink>(by_memory);
   std::filesystem::remove_all(tls.parent_path());
   const std::vector<std::size_t> sizes = {1u << 20, 4u << 20, 64u << 20};
   std::map<std::size_t, std::map<std::string, std::vector<double>>> rates;
   std::map<std::string, std::vector<double>> trips;
   for (int round = -1; round < setting.rounds; ++round)
-    for (auto& [name, way] : ways) {
+    for (auto& [name, link] : links) {
       for (const std::size_t size : sizes) {
         const double rate =
-            way->stream(size, std::max<std::size_t>(1, (setting.megabytes << 20) / size));
+            link->stream(size, std::max<std::size_t>(1, (setting.megabytes << 20) / size));
         if (round >= 0) rates[size][name].push_back(rate);
       }
-      const double trip = way->trip(setting.trips);
+      const double trip = link->trip(setting.trips);
       if (round >= 0) trips[name].push_back(trip);
     }
   for (const std::size_t size : sizes) {

@@ -1,5 +1,5 @@
 #pragma once
-// The models of the benchmarks, by name; bench/peers/models.py has them in PyTorch.
+// The models of the benchmarks, by name; bench/peers/models.py has the same models in PyTorch.
 #include <map>
 #include <memory>
 #include <string>

@@ -2,7 +2,7 @@
 //
 //   pipeline_bench [speed] [memory] [bubble] [--rounds 5] [--seconds 2] [--model gpt]
 //
-// Without arguments it runs all three.
+// Without arguments it runs all three studies.
 // speed: samples per second of a transformer and of two convolutional networks in two stages on two
 //   cores, split by measured layer times, interleaved with one worker on one core. Also prints the
 //   limit of the split, one worker with the same micro-batches, and two workers.
@@ -131,21 +131,22 @@ double choose_split(Plan& plan, const bench::Task& task, const std::vector<Layer
   const auto problem = partition_problem(plan, *must(task.model()), spec, plan::World{}, times);
   const auto partition = must(find_partition(problem, "", "split"));
   plan.pipeline.split = text_of(partition, problem.pieces);
-  std::int64_t alone = 0;
-  for (const auto& piece : problem.pieces) alone += piece.ns.of_micro_batch();
+  std::int64_t one_core = 0;
+  for (const auto& piece : problem.pieces) one_core += piece.ns.of_micro_batch();
   const auto played = pipeline::play(must(pipeline::make_table(spec)), partition.costs());
-  return static_cast<double>(alone * spec.micro_batches) / static_cast<double>(must(played).length);
+  return static_cast<double>(one_core * spec.micro_batches) /
+         static_cast<double>(must(played).length);
 }
 
 std::vector<Row> rows_of(const Network& of) {
   const bench::Task& task = task_of(of.model);
   const Plan whole = plan_of(task, of.batch, 8);
-  Plan pieces = whole;
-  pieces.micro_batches = kMicroBatches;
+  Plan divided = whole;
+  divided.micro_batches = kMicroBatches;
   std::vector<Row> rows = {
       {concat(of.model, ", batch ", of.batch, ": 1 worker, 1 core"), 1, whole, 1, {}},
-      {concat("1 worker, 1 core, ", kMicroBatches, " micro-batches"), 1, pieces, 1, {}}};
-  const auto times = times_of(task, pieces);
+      {concat("1 worker, 1 core, ", kMicroBatches, " micro-batches"), 1, divided, 1, {}}};
+  const auto times = times_of(task, divided);
   for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1", "2bw"}) {
     Plan piped = whole;
     split_into_stages(piped, 2, schedule);
@@ -265,10 +266,10 @@ void memory(int rounds) {
 
 constexpr std::uint32_t kLayers = 16, kWidth = 256, kUpdates = 20;
 
-/// A split of the layers into equal parts: "0-7,8-15".
-std::string equal_split(std::uint32_t parts) {
+/// A split of the layers into equal chunks: "0-7,8-15".
+std::string equal_split(std::uint32_t chunks) {
   std::string split;
-  const std::uint32_t length = kLayers / parts;
+  const std::uint32_t length = kLayers / chunks;
   for (std::uint32_t first = 0; first < kLayers; first += length)
     split += concat(first ? "," : "", first, length > 1 ? concat('-', first + length - 1) : "");
   return split;
@@ -339,12 +340,12 @@ void bubble() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> parts, models;
+  std::vector<std::string> studies, models;
   std::vector<std::size_t> peak;
   int rounds = 5;
   double seconds = 2;
   CLI::App app("Speed, memory and idle time of pipelines.");
-  app.add_option("parts", parts, "speed, memory or bubble")
+  app.add_option("studies", studies, "speed, memory or bubble")
       ->check(CLI::IsMember({"speed", "memory", "bubble"}));
   app.add_option("--model", models, "For speed: gpt, resnet or vgg [all]")
       ->check(CLI::IsMember({"gpt", "resnet", "vgg"}));
@@ -356,8 +357,8 @@ int main(int argc, char** argv) {
     print_peak(static_cast<std::uint32_t>(peak[0]), peak[1]);
     return 0;
   }
-  const auto wanted = [&](const char* part) {
-    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+  const auto wanted = [&](const char* study) {
+    return studies.empty() || std::find(studies.begin(), studies.end(), study) != studies.end();
   };
   if (wanted("speed")) speed(models, rounds, seconds);
   if (wanted("memory")) memory(rounds);

@@ -40,7 +40,7 @@ std::unique_ptr<Mesh> opened(const MeshOptions& options, Inbox& inbox) {
   return std::move(*mesh);
 }
 
-/// Uses sixteen partial sums, so that it is as fast as reading.
+/// Sums with sixteen accumulators, so that the sum is as fast as reading.
 float sum(const Blob& blob) {
   constexpr std::int64_t kLanes = 16;
   std::array<float, kLanes> totals{};

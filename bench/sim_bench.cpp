@@ -27,7 +27,7 @@ namespace {
 
 using namespace leeway;
 
-/// As many samples as Fashion-MNIST, all blank.
+/// The number of samples of Fashion-MNIST, all zeros.
 class BlankImages final : public Dataset {
  public:
   explicit BlankImages(std::int64_t size) : size_(size) {}

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Cost of spreading a run over processes: the same run in one process and in three, interleaved, on the same cores.
+"""Cost of distributing a run over processes: the same run in one process and in three, interleaved, on the same cores.
 
 usage: spread.py [--rounds 7] [--seconds 5] [--scenario fashion-mlp] [--build build/release] [-- ARGUMENTS OF THE SCENARIO...]
 
-Two workers and one shard: in one process; in a program and two node agents (worker 0 with the shard) over shared memory; and
-over TCP. Prints samples per second and the loss in percent. Needs an otherwise idle machine.
+Two workers and one shard run in one process, then in a program and two node agents (worker 0 with the shard) over shared
+memory, and over TCP. Prints samples per second and the loss of speed in percent. Needs an otherwise idle machine.
 """
 
 import argparse
@@ -54,11 +54,11 @@ def main():
         for agent, _ in agents:
             agent.terminate()
             agent.wait(30)
-    alone = statistics.median(rates["one process"])
+    single = statistics.median(rates["one process"])
     print(f"{args.scenario}, 2 workers, 1 shard: samples/s, median (range) of {args.rounds} rounds")
     for kind, values in rates.items():
         median = statistics.median(values)
-        print(f"  {kind:22} {median:10.0f} ({min(values):.0f} to {max(values):.0f})  {median / alone - 1:+.1%}")
+        print(f"  {kind:22} {median:10.0f} ({min(values):.0f} to {max(values):.0f})  {median / single - 1:+.1%}")
 
 
 if __name__ == "__main__":

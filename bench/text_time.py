@@ -41,7 +41,7 @@ def main():
     parser.add_argument("--build", default="build/release")
     args = parser.parse_args()
     program = Path(args.build) / "bin" / args.scenario
-    whole = train(program, "2 workers, bsp", 0.05)["samples_trained"] / 0.05  # samples of an epoch
+    whole = train(program, "2 workers, bsp", 0.05)["samples_trained"] / 0.05  # samples per epoch
     runs = {kind: [] for kind in KINDS}
     for number in range(args.rounds):
         for kind in KINDS:

@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (setting.profile && setting.workers > 0) {
-    std::fprintf(stderr, "train_bench: --profile needs one thread; leave out --workers\n");
+    std::fprintf(stderr, "train_bench: --profile needs one thread; remove --workers\n");
     return 2;
   }
   const auto profile = setting.profile ? std::make_shared<Profile>() : nullptr;

@@ -44,9 +44,9 @@ class Unit final : public Layer {
   void backward(const BackwardArgs&) const override { LW_CHECK(false, "give --gradients none"); }
 };
 
-/// A split of the layers into equal parts: "0-3,4-7,8-11,12-15".
-std::string equal_split(std::uint32_t parts) {
-  const std::uint32_t length = kLayers / parts;
+/// A split of the layers into equal chunks: "0-3,4-7,8-11,12-15".
+std::string equal_split(std::uint32_t chunks) {
+  const std::uint32_t length = kLayers / chunks;
   std::vector<std::string> all;
   for (std::uint32_t first = 0; first < kLayers; first += length)
     all.push_back(length == 1 ? concat(first) : concat(first, '-', first + length - 1));

@@ -79,8 +79,8 @@ std::string row(const Setting& setting, const Result& result) {
     all += result.totals.workers[i].samples;
     if (i / kStages == kSlowWorker / kStages) of_slow = result.totals.workers[i].samples;
   }
-  const double part = static_cast<double>(of_slow) / std::max(static_cast<double>(all), 1.0);
-  return text + cell(10, concat(fixed(100 * part, 0), '%')) +
+  const double share = static_cast<double>(of_slow) / std::max(static_cast<double>(all), 1.0);
+  return text + cell(10, concat(fixed(100 * share, 0), '%')) +
          cell(10, percent(result.test_accuracy)) + "   " + longest_wait(result) + '\n';
 }
 
@@ -110,7 +110,8 @@ std::string head() {
   std::string text = cell(28, "") + cell(8, "seconds") + cell(11, "samples/s");
   for (std::uint32_t worker = 0; worker < kStages * kPipelines; ++worker)
     text += cell(5, name_of(WorkerId(worker)));
-  return text + cell(10, "its part") + cell(10, "accuracy") + "   the longest wait at the shards\n";
+  return text + cell(10, "its share") + cell(10, "accuracy") +
+         "   the longest wait at the shards\n";
 }
 
 }  // namespace
@@ -123,8 +124,8 @@ int main(int argc, char** argv) {
           "pipelines of three stages by 1f1b, eight micro-batches per update. \"slow\": stage 1\n"
           "of pipeline 1 always takes three times as long. \"bursts\": every stage takes five\n"
           "times as long in a random twentieth of its iterations. Columns 0.0 to 1.2 show the\n"
-          "percentage of time in which each stage computes, \"its part\" the share of the samples\n"
-          "that pipeline 1 trained.")
+          "percentage of time in which each stage computes, \"its share\" the percentage of the\n"
+          "samples that pipeline 1 trained.")
       .decides({"--workers", "--staleness", "--balance", "--slow", "--stages", "--pipelines",
                 "--chunks", "--split", "--from"})
       .decides(study::kOfClusters)

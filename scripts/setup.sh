@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by the scripts beside it: goes to the root of the tree, installs what is missing, configures and builds.
-# Needs bash. Speaks on standard error alone, so that a program's own output stays clean.
+# Sourced by the other scripts: changes to the root of the tree, installs missing packages, configures and builds.
+# Needs bash. Prints only to standard error, so that standard output belongs to the program that runs.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -18,13 +18,13 @@ wanted_packages() {
     awk -v script="$1" '{ for (i = 2; i <= NF; ++i) if ($i == script) print $1 }'
 }
 
-# missing_packages SCRIPT: the wanted packages that dpkg does not have installed.
+# missing_packages SCRIPT: the wanted packages that are not installed.
 missing_packages() {
   LC_ALL=C comm -23 <(wanted_packages "$1" | LC_ALL=C sort -u) \
     <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | LC_ALL=C sort -u)
 }
 
-# Runs a command as root: directly, or through sudo, which may ask for a password only at a terminal.
+# Runs a command as root: directly, or with sudo, which asks for a password only at a terminal.
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
     "$@"
@@ -42,7 +42,7 @@ apt_get() {
     apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" </dev/null >&2
 }
 
-# Without apt the user installs: name the tools that are not there, and say how CMake finds the libraries.
+# Without apt the user installs the packages: lists missing tools, and explains how CMake finds the libraries.
 check_without_apt() {
   local tool missing=()
   for tool in c++ cmake ninja capnp; do
@@ -50,11 +50,11 @@ check_without_apt() {
   done
   if [ ${#missing[@]} -gt 0 ]; then
     say "this system has no apt-get, and these programs are missing: ${missing[*]}"
-    die "install what corresponds to scripts/packages.txt, then try again"
+    die "install the equivalents of scripts/packages.txt, then try again"
   fi
   if [ -z "${CMAKE_PREFIX_PATH:-}" ] && ! configured release; then
-    say "this system has no apt-get: the libraries of scripts/packages.txt must be there already;" \
-      "where CMake does not find one, name its folder: CMAKE_PREFIX_PATH=/opt/lib $0"
+    say "this system has no apt-get: install the libraries of scripts/packages.txt yourself;" \
+      "if CMake does not find one, name its folder: CMAKE_PREFIX_PATH=/opt/lib $0"
   fi
 }
 
@@ -68,19 +68,19 @@ install_packages() {
   missing=$(missing_packages "$1" | tr '\n' ' ')
   [ -n "$missing" ] || return 0
   say "installing $missing"
-  apt_get update || say "the package lists could not be brought up to date; trying with those that are there"
+  apt_get update || say "cannot update the package lists; using the present ones"
   # shellcheck disable=SC2086  # a list of names
   apt_get install --no-install-recommends $missing ||
-    die "could not install them; as root: apt-get update && apt-get install $missing"
+    die "cannot install the packages; run as root: apt-get update && apt-get install $missing"
 }
 
-# True if build/PRESET is configured, and for this place of the tree.
+# True if build/PRESET is configured for this path of the tree.
 configured() {
   [ -f "build/$1/build.ninja" ] &&
     grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "build/$1/CMakeCache.txt"
 }
 
-# As many compilers as there are cores, and 1.5 GB of memory for each.
+# The number of parallel compilers: one per core, at most one per 1.5 GB of memory.
 jobs() {
   local cores memory_kb by_memory
   cores=$(nproc 2>/dev/null || echo 2)
@@ -92,8 +92,8 @@ jobs() {
 # has_setting PRESET NAME=VALUE: true if build/PRESET is configured with -DLEEWAY_NAME=VALUE.
 has_setting() { grep -q "^LEEWAY_${2%%=*}:[A-Z]*=${2#*=}\$" "build/$1/CMakeCache.txt"; }
 
-# configure PRESET [NAME=VALUE...]: sets LEEWAY_NAME. Leaves a configured folder as it is, except for these settings; a new
-# folder starts without tests, benchmarks and the module for GPUs.
+# configure PRESET [NAME=VALUE...]: sets LEEWAY_NAME. Changes only these settings of a configured folder; a new folder
+# starts without tests, benchmarks and the GPU module.
 configure() {
   local preset=$1 setting settings=() options=()
   shift
@@ -112,12 +112,12 @@ configure() {
   if ! cmake --preset "$preset" "${options[@]}" "${settings[@]/#/-DLEEWAY_}" >"$log" 2>&1 </dev/null; then
     cat "$log" >&2
     rm -f "$log"
-    die "CMake could not configure build/$preset, see above"
+    die "CMake cannot configure build/$preset; its errors are above"
   fi
   rm -f "$log"
 }
 
-# build PRESET [TARGET...]: of a configured folder.
+# build PRESET [TARGET...]: builds targets of a configured folder.
 build() {
   local preset=$1
   shift

@@ -12,7 +12,7 @@ namespace leeway {
 
 class Evaluation final : public Work {
  public:
-  /// weights: one blob a block, of the snapshot at `iteration`.
+  /// weights: one blob per block, of the snapshot at `iteration`.
   Evaluation(std::shared_ptr<const Job> job, std::uint64_t snapshot, Iteration iteration,
              std::vector<Blob> weights);
 

@@ -20,8 +20,8 @@ struct RunTotals : RunReport {
   std::vector<Blob> last_snapshot;  // evaluated last, by block; empty without one
 };
 
-/// Listens to a run: the terminal, the run folder and the public API implement it. Called on the
-/// monitor's thread.
+/// Receives the progress of a run. The terminal, the run folder and the public API implement it.
+/// Called on the monitor's thread.
 class Audience {
  public:
   virtual ~Audience() = default;

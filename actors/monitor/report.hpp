@@ -1,5 +1,5 @@
 #pragma once
-// RunReport: how a run went - its workers, waits, version lags and evaluations.
+// RunReport: the result of a run: its workers, waits, version lags and evaluations.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,16 +10,16 @@
 
 namespace leeway {
 
-/// One worker's part in the run so far. Of a pipeline the last stage has the samples.
+/// The counts and times of one worker so far. The last stage of a pipeline has its samples.
 struct WorkerTotals {
   std::uint64_t iterations = 0;
   std::uint64_t samples = 0;
   Duration compute;
   Duration wait;                     // ready to compute, but without weights
-  Duration wait_before, wait_after;  // of a stage, parts of that: for its neighbours
-  std::uint64_t memory_bytes = 0;    // of a stage: the most that it held; see StageMemory
-  std::string end;                   // why it was evicted, the last time; empty: it never was
-  bool back = false;                 // it has taken part again since
+  Duration wait_before, wait_after;  // of a stage: the share of `wait` for each neighbour
+  std::uint64_t memory_bytes = 0;    // of a stage: peak memory, see StageMemory
+  std::string end;                   // the reason of the last eviction; empty without one
+  bool back = false;                 // has rejoined since
 };
 
 /// `worker` waited for `for_worker`, over all shards.

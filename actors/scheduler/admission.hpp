@@ -19,24 +19,24 @@ class Admission {
         leases_(leases),
         run_(run) {}
 
-  /// A worker wants to take part under this incarnation. False if an earlier incarnation of it
-  /// takes part: that one has ended, and is to be evicted first.
+  /// Handles a Join under this incarnation. False if an earlier incarnation of the worker still
+  /// takes part: that one has ended, and must be evicted first.
   bool join(WorkerId worker, Incarnation incarnation, Outbox& out);
   /// Begins the training once no member is awaited.
   void begin_if_gathered(Outbox& out);
-  /// Proposes an iteration to start at to the shards.
+  /// Proposes the member's first iteration to the shards.
   void admit(WorkerId lead, Outbox& out);
   /// A shard's answer. True when all have answered for the member: start_ready() may start it.
   bool admitted(const msg::Admitted& answer, Outbox& out);
   /// Starts the members for which all shards have answered.
   void start_ready(Outbox& out);
-  /// The link to a worker works again: it may not have heard its Start, or that it is evicted.
+  /// The link to a worker works again: repeats a Start or a refusal that may be lost.
   void send_again(WorkerId worker, Outbox& out) const;
 
  private:
   using State = Member::State;
 
-  /// Under a new incarnation, of a member that does not take part.
+  /// Registers a new incarnation of a worker whose member does not take part.
   void take_in(WorkerId worker, Incarnation incarnation, Outbox& out);
 
   std::shared_ptr<const Stages> stages_;

@@ -1,6 +1,6 @@
 #pragma once
-// BoundControl: moves the staleness bound within its range, by how long the members report to have
-// waited. Does nothing where the consistency policy has one bound.
+// BoundControl: moves the staleness bound within its range, by the waiting times that members
+// report. Does nothing if the consistency policy has a fixed bound.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,12 +14,12 @@ class BoundControl {
  public:
   BoundControl(const Job& job, const Roster& roster, const Mailer& mailer);
 
-  /// Takes in a member's times since its last request. Once all running members have reported
-  /// iterations since the last decision, decides anew and sends the shards a bound that differs.
+  /// Records a member's times since its last request. When all running members have reported
+  /// iterations since the last decision, decides again and sends a changed bound to the shards.
   void measured(WorkerId lead, const msg::WantLease& want, Outbox& out);
-  /// The member takes part no longer.
+  /// Discards the times of a member that no longer takes part.
   void forget(WorkerId lead) { interval_.erase(lead); }
-  /// The last decision; 0 where the bound is fixed.
+  /// The last decision; 0 if the bound is fixed.
   std::uint32_t bound() const { return static_cast<std::uint32_t>(bound_ ? bound_->bound() : 0); }
 
  private:

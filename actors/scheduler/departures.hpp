@@ -1,5 +1,5 @@
 #pragma once
-// Departures: members that run out of samples, are asked to leave, stop with the run, or are out
+// Departures: members that become idle, leave on request, stop with the run, or are evicted
 // (docs/staleness.md, "Who takes part").
 #include <memory>
 
@@ -24,23 +24,23 @@ class Departures {
   /// A stage has no samples, and all its pushes are acknowledged. True if its member is idle now.
   bool idle(WorkerId worker, const msg::Idle& sent, Outbox& out);
 
-  /// Asks the worker's member to leave while the run goes on. True if it still has to stop, false
-  /// if it takes no part and has left.
+  /// Asks the worker's member to leave while the run continues. True if the member still has to
+  /// stop; false if it does not take part and has left.
   bool leave(WorkerId worker, Outbox& out);
 
   enum class AfterStopped : std::uint8_t {
-    waits,       // for other stages, or nothing asked it to stop
-    start_lost,  // it never heard its Start: its member is to be evicted
-    stopped,     // with the run, as all stages of its member
-    left,        // as all stages of its member
+    waits,       // for other stages, or for a Stop
+    start_lost,  // the stage never received its Start: its member must be evicted
+    stopped,     // all stages of the member have stopped with the run
+    left,        // all stages of the member have left
   };
   AfterStopped stopped(WorkerId worker, const msg::Stopped& sent, Outbox& out);
 
-  /// The link to a worker works again: it may not have heard the Stop.
+  /// The link to a worker works again: repeats a Stop that may be lost.
   void send_again(WorkerId worker, Outbox& out) const;
 
-  /// The member takes part no longer: untrained samples of its leases go back, and those of partial
-  /// iterations are completed by others.
+  /// Ends the member's participation: untrained samples of its leases go back, and other members
+  /// complete its partial iterations.
   void part_with(WorkerId lead, const PartialIterations& partial, Outbox& out);
 
  private:
@@ -49,8 +49,8 @@ class Departures {
   /// Takes the member out of the shards' clocks.
   void remove(WorkerId lead, Outbox& out);
   void emit_left(WorkerId lead, Outbox& out) const;
-  /// The answers of shards to a Fence, by the clocks at which the stages stopped. Without partial
-  /// iterations if these agree.
+  /// The answers that shards would give to a Fence, from the clocks at which the stages stopped.
+  /// Has no partial iterations if the clocks agree.
   PartialIterations stopped_apart(const Member& member) const;
 
   std::shared_ptr<const Stages> stages_;

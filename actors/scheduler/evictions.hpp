@@ -1,5 +1,5 @@
 #pragma once
-// Evictions: fences members that have ended, and collects what the shards have of their pushes
+// Evictions: fences members that have ended, and collects the pushes that the shards have of them
 // (docs/staleness.md, "Who takes part").
 #include <memory>
 #include <optional>
@@ -15,10 +15,10 @@ class Evictions {
   Evictions(const Job& job, Roster& roster, const Mailer& mailer)
       : stages_(job.stages), roster_(roster), mailer_(mailer) {}
 
-  /// The worker, or an incarnation of it, has ended: its member is fenced. False if the member has
-  /// stopped, or is out already.
+  /// Fences the member of a worker that has ended. False if the member has stopped or is evicted
+  /// already.
   bool evict(WorkerId worker, const std::string& reason, Outbox& out);
-  /// A shard's answer. With the last one, what the shards have of the member's iterations.
+  /// Records a shard's answer. Returns the member's partial iterations with the last answer.
   std::optional<PartialIterations> fenced(ShardId shard, const msg::Fenced& answer);
 
  private:

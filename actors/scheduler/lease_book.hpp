@@ -1,11 +1,11 @@
 #pragma once
-// LeaseBook: which samples of which epoch are leased to which worker, trained, or given back.
+// LeaseBook: the samples of each epoch that are leased to workers, trained, or returned.
 //
 // A lease names positions of an epoch's permutation and the iterations that they fill. So the book
-// knows which samples went into which iteration without a report. Each sample of an epoch is
-// trained exactly once, by each stage of the model. Samples that a dead worker has not finished
-// everywhere are leased again; those of partial iterations with the list of the buckets that have
-// their gradients already. For the book a pipeline is one worker, named by its lead.
+// knows the samples of each iteration without a report. Each sample of an epoch is trained exactly
+// once, by each stage of the model. Samples that a dead worker has not finished on all shards are
+// leased again. Samples of partial iterations have a list of the buckets that have their gradients.
+// For the book a pipeline is one worker, named by its lead.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,7 +24,7 @@ namespace leeway {
 
 class LeaseBook {
  public:
-  /// A share of a round that was closed without it.
+  /// A share whose push is not part of its closed round.
   struct DroppedShare {
     WorkerId worker;
     SampleRange samples;
@@ -50,24 +50,24 @@ class LeaseBook {
         balance_(std::move(balance)),
         supply_({limits.data_size, limits.total_samples, limits.total_iterations}) {}
 
-  /// A lease for the worker's iterations from `next` on; none if there is nothing to lease now, or,
-  /// by rounds, if `next` is not the worker's next round. `live` are the workers that take part,
-  /// in order; the asking worker is one of them. A repeated request gets the same answer.
+  /// A lease for the worker's iterations from `next` on; empty without samples to lease, or, by
+  /// rounds, if `next` is not the worker's next round. `live`: the workers that take part, in
+  /// order, including this worker. A repeated request gets the same answer.
   std::optional<msg::Lease> grant(WorkerId worker, Iteration next,
                                   const std::vector<WorkerId>& live);
 
-  /// The worker's iterations below `clock` are trained. Returns the samples of which that is news.
+  /// Marks the worker's iterations below `clock` as trained. Returns the newly trained samples.
   std::vector<SampleRange> confirm(WorkerId worker, Clock clock);
 
-  /// The worker is gone or idle, and confirm() knows all that it has trained. The rest of its
-  /// leases and its shares of later rounds go back. Samples whose gradients some buckets have, by
+  /// Takes back the rest of the leases, and the shares of later rounds, of a worker that is gone or
+  /// idle. Requires that confirm() has its clock. Samples whose gradients some buckets have, by
   /// `partial` or by an earlier lease, go back with the list of these buckets. Samples that no
-  /// bucket lacks are trained.
+  /// bucket lacks count as trained.
   TakenBack take_back(WorkerId worker, const PartialIterations& partial = {});
 
-  /// With spare workers: true when the contributors' pushes make a round. If few of the `live`
-  /// workers have samples in it, all of these must contribute: else the last samples of an epoch
-  /// would take many rounds.
+  /// With spare workers: true when the contributors' pushes can close a round. If only a few of the
+  /// `live` workers have samples in it, all of these must contribute. Otherwise the last samples of
+  /// an epoch would take many rounds.
   bool suffice(Iteration round, const std::vector<WorkerId>& contributors,
                const std::vector<WorkerId>& live) const;
   /// With spare workers: closes a round with the contributors' pushes. All other shares go back.
@@ -80,7 +80,7 @@ class LeaseBook {
   void skip_to(WorkerId worker, Iteration iteration);
 
   bool anything_to_lease() const { return supply_.has_any(); }
-  /// As many iterations are leased, or trained, as the run may have. False without such a limit.
+  /// True if all iterations of the run's limit are leased or trained. False without a limit.
   bool at_last_iteration() const { return supply_.at_last_iteration(); }
   /// True when every sample of the run is trained.
   bool all_trained() const;
@@ -99,9 +99,9 @@ class LeaseBook {
 
   std::optional<msg::Lease> lease_on_request(WorkerId worker, Iteration next,
                                              const std::vector<WorkerId>& live);
-  /// How many samples to lease at once to a worker with this batch.
+  /// The number of samples to lease at once to a worker with this batch.
   std::int64_t lease_size(std::int64_t batch, std::int64_t live) const;
-  /// Divides the next samples into a round's shares. False if there are none.
+  /// Divides the next samples into a round's shares. False without samples.
   bool open_round(Iteration round, const std::vector<WorkerId>& live);
   /// The samples of an iteration of each worker.
   std::vector<std::uint32_t> batches(const std::vector<WorkerId>& live) const;
@@ -115,14 +115,14 @@ class LeaseBook {
   template <class Visit>
   void for_each_lease(Visit visit) const;
 
-  /// All that changes, but for the supply.
+  /// The mutable state, except the supply.
   struct Data {
     std::map<WorkerId, Fifo<Grant>> grants;
     std::map<WorkerId, Fifo<msg::Lease>> shares;  // by rounds: not requested yet
     Iteration next_round;
     Iteration first_open;  // with spare workers: the first round that is not closed
-    std::map<Iteration, std::size_t> round_contributors;  // of each open round, how many suffice
-    std::set<WorkerId> stragglers;  // dropped from a round, and in time for none with samples since
+    std::map<Iteration, std::size_t> round_contributors;  // pushes that close each open round
+    std::set<WorkerId> stragglers;  // dropped, and without a contribution with samples since
     Iteration horizon;
     std::uint64_t samples_trained = 0;
   };

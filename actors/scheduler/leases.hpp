@@ -20,29 +20,29 @@ class Leases {
   /// The largest iteration that the member can have reached.
   Iteration farthest(const Member& member) const { return std::max(book_.horizon(), member.start); }
 
-  /// Takes in what the member has computed since its last request.
+  /// Records the times and counts of the member since its last request.
   void measured(WorkerId lead, const msg::WantLease& want);
   /// Leases samples, reports that there are none, or keeps the request: under backup, samples may
   /// still come back from rounds that are open. True if samples were leased.
   bool answer(WorkerId lead, const msg::WantLease& want, Outbox& out);
-  /// The requests that had to wait, which are no longer kept.
+  /// Returns the waiting requests and stops keeping them.
   std::map<WorkerId, msg::WantLease> take_waiting() { return std::exchange(waiting_, {}); }
   bool has_waiting() const { return !waiting_.empty(); }
-  /// Forgets the member's waiting request.
+  /// Discards the member's waiting request.
   void withdraw(WorkerId lead) { waiting_.erase(lead); }
 
   /// Iterations of the member below `clock` are trained.
   void confirm(WorkerId lead, Clock clock, Outbox& out);
-  /// All leases of the member end: untrained samples go back. Returns how many.
+  /// Ends all leases of the member. Returns the number of untrained samples, which go back.
   std::uint64_t take_back(WorkerId lead, const PartialIterations& partial, Outbox& out);
   /// The member starts at `iteration`: its shares of earlier rounds go back.
   void skip_to(WorkerId lead, Iteration iteration) { book_.skip_to(lead, iteration); }
-  /// The member's pace is no longer known.
+  /// Discards the member's measured pace.
   void forget_pace(WorkerId lead) { balance_->forget(lead); }
 
-  /// Backup: true when these pushes make a round.
+  /// Backup: true when these pushes can close the round.
   bool suffices(Iteration round, const std::vector<WorkerId>& contributors) const;
-  /// Backup: closes a round. The shares of all others go back; returns how many.
+  /// Backup: closes a round. The shares of all other members go back; returns their number.
   std::uint64_t close(Iteration round, const std::vector<WorkerId>& contributors, Outbox& out);
 
  private:

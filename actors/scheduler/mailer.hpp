@@ -29,7 +29,7 @@ class Mailer {
   /// Messages that for_each_stage() sends: one for each pair of a stage and a shard with parameters
   /// of it.
   std::size_t stage_shard_pairs() const { return stage_shard_pairs_; }
-  /// Tells a worker that its incarnation is evicted and that it may join under the next.
+  /// Sends a worker the refusal that its incarnation is evicted, so that it joins under the next.
   void refuse_evicted(WorkerId worker, Outbox& out) const;
 
  private:

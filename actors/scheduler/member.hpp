@@ -1,7 +1,7 @@
 #pragma once
-// Member: what the scheduler knows about one pipeline. With one stage, a pipeline is a worker.
+// Member: the scheduler's state of one pipeline. With one stage, a pipeline is a worker.
 //
-// The states of a member, one arrow a line:
+// The states of a member, one transition per line:
 //
 // - absent -- Join of all stages --> joined -- all members have joined --> admitting
 //
@@ -47,13 +47,13 @@ struct Member {
     Incarnation incarnation{1};
     bool joined = false;                  // under this incarnation, and may be admitted
     std::optional<Incarnation> rejoins;   // joined again while its earlier incarnation is fenced
-    bool heard = true;                    // has sent something since the last Start
+    bool heard = true;                    // has sent a message since the last Start
     bool idle = false;                    // has sent Idle since the last Start
     bool stopped = false;                 // has sent Stopped after a Stop
     Clock clock;                          // acknowledged by its shards, as of Idle or Stopped
     bool ended = false;                   // has ended, and no later incarnation has joined
     EndReason end_reason;                 // of its last end
-    std::optional<std::uint32_t> leaves;  // the life in which it was asked to leave
+    std::optional<std::uint32_t> leaves;  // the life in which it got a Leave
 
     bool leaving() const { return leaves == life_of(incarnation); }
   };
@@ -68,7 +68,7 @@ struct Member {
   bool ready = false;         // admitting, and all shards have answered
   std::uint64_t starts = 0;   // number of Starts sent; each Start has its number
   Iteration resume_round;     // backup: the round after its last dropped push
-  PartialIterations partial;  // what the shards have of its iterations, by their Fenced
+  PartialIterations partial;  // of its iterations, from the answers to the Fence
   bool took_part = false;     // had started when it was evicted
   std::string end_reason;
 
@@ -89,7 +89,7 @@ struct Member {
     return std::all_of(stages.begin(), stages.end(),
                        [](const Stage& stage) { return stage.stopped; });
   }
-  /// Over the clocks that its stages sent with Idle or Stopped.
+  /// The least clock that its stages sent with Idle or Stopped.
   Clock least_clock() const {
     Clock least = stages.front().clock;
     for (const Stage& stage : stages) least = std::min(least, stage.clock);

@@ -1,10 +1,10 @@
 #pragma once
-// PartialIterations: what the shards have of a member's iterations that are pushed in part.
+// PartialIterations: the buckets that shards have of a member's partially pushed iterations.
 //
-// When a pipeline has ended, each shard answers for each of its stages how many iterations it has
-// whole, and which buckets of the next iteration. From that follows which iterations all shards
-// have, and which buckets of the others need no second gradient: the new leaseholder of the samples
-// pushes these buckets as empty.
+// When a pipeline has ended, each shard reports for each stage the number of its whole iterations,
+// and the buckets of the next iteration. The answers determine the iterations that all shards have.
+// For the others, they determine the buckets that need no second gradient: the new leaseholder of
+// the samples sends empty pushes for these buckets.
 #include <map>
 #include <optional>
 #include <utility>
@@ -23,20 +23,20 @@ AppliedBuckets united(const AppliedBuckets& a, const AppliedBuckets& b);
 /// Without an answer, nothing has been pushed, and no list is complete.
 class PartialIterations {
  public:
-  /// A shard's answer for a stage: it has the iterations below `clock` whole, and of the next one
-  /// the buckets in `applied`, ascending. The stage has `buckets` buckets on that shard; numbers
+  /// Adds a shard's answer for a stage: it has all iterations below `clock`, and the buckets in
+  /// `applied`, ascending, of the next one. The stage has `buckets` buckets on that shard; numbers
   /// beyond them are ignored. False, without effect, if that shard has answered for that stage.
   bool add(std::uint32_t stage, ShardId shard, Clock clock,
            const std::vector<std::uint32_t>& applied, std::uint32_t buckets);
 
-  /// All shards have the iterations below it, of all stages.
+  /// All shards have the iterations below this clock, of all stages.
   Clock whole() const;
-  /// No shard has anything of this iteration or of a later one.
+  /// The first iteration of which no shard has a bucket.
   Iteration untouched() const;
-  /// The number of iterations between the two, which are partial.
+  /// The number of partial iterations: those between whole() and untouched().
   std::int64_t count() const { return untouched().value() - whole().value(); }
 
-  /// The buckets of an iteration that shards have applied, or will.
+  /// The buckets of an iteration that shards have applied or will apply.
   AppliedBuckets applied(Iteration iteration) const;
   /// True for a list of all buckets of all stages.
   bool complete(const AppliedBuckets& list) const {

@@ -20,8 +20,8 @@ class Roster {
  public:
   using State = Member::State;
 
-  /// `later`: workers that may come after the run has begun, beside those that join by a fault of
-  /// the plan. A member with one of these begins as gone, before its first incarnation.
+  /// `later`: workers that may join after the run has begun, in addition to those that join by a
+  /// fault of the plan. A member with such a worker starts in state gone.
   Roster(const Job& job, const std::set<WorkerId>& later);
 
   bool has(WorkerId worker) const { return worker.value() < workers_; }
@@ -51,7 +51,7 @@ class Roster {
   /// Begins a new view of the membership.
   View next_view() { return view_ = View(view_.value() + 1); }
 
-  /// Each member's state, for messages about a run that hangs.
+  /// The state of each member, for messages about a run that hangs.
   std::string describe() const;
 
  private:

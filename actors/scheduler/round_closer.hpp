@@ -1,6 +1,6 @@
 #pragma once
-// RoundCloser: under backup, closes a round with the pushes that shard 0 has seen first
-// (docs/staleness.md, "Rounds that do not wait").
+// RoundCloser: under backup, closes a round with the first pushes at shard 0 (docs/staleness.md,
+// "Rounds that do not wait").
 #include "actors/scheduler/leases.hpp"
 #include "actors/scheduler/mailer.hpp"
 #include "actors/scheduler/run_control.hpp"
@@ -13,10 +13,10 @@ class RoundCloser {
   RoundCloser(Roster& roster, const Mailer& mailer, Leases& leases, RunControl& run)
       : roster_(roster), mailer_(mailer), leases_(leases), run_(run) {}
 
-  /// Shard 0 proposes to close a round. If the round is closed, all shards hear of it, and so do
-  /// the workers whose pushes are dropped. Their samples go back. True if it is closed.
+  /// Handles a proposal of shard 0 to close a round. If it is accepted, all shards and the workers
+  /// of dropped pushes get a message, and the samples of these workers go back. True if accepted.
   bool close(const msg::RoundClosed& proposed, Outbox& out);
-  /// The link to a worker works again: it may not have heard that its push is dropped.
+  /// The link to a worker works again: repeats a PushDropped that may be lost.
   void send_again(WorkerId worker, Outbox& out) const;
 
  private:

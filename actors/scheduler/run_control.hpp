@@ -32,7 +32,7 @@ class RunControl {
   void finish_if_done(Outbox& out);
   /// Fails the run if no member takes part and none may return. `last`: the last member to end.
   void fail_if_alone(WorkerId last, Outbox& out);
-  /// Ends the run without waiting for the workers: they wait for a shard that is lost.
+  /// Ends the run without waiting for the workers, which wait for a lost shard.
   void fail_at_once(std::string text, Outbox& out);
 
   void count_partial_pushes(std::uint64_t count) { data_.partial_pushes += count; }
@@ -43,7 +43,7 @@ class RunControl {
  private:
   using State = Member::State;
 
-  /// All that changes.
+  /// The mutable state.
   struct Data {
     Phase phase = Phase::gathering;
     msg::RunEnded end;
@@ -52,8 +52,8 @@ class RunControl {
   };
 
   void finish(Outbox& out);
-  /// True for a member that is gone and may take part again: each of its stages is there, or the
-  /// plan brings it.
+  /// True for a member that is gone and may take part again: each of its stages lives, or the plan
+  /// restarts or adds it.
   bool may_return(WorkerId lead) const;
 
   const Roster& roster_;

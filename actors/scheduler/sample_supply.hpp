@@ -1,8 +1,7 @@
 #pragma once
-// SampleSupply: the samples that are not leased, and the count of all that is leased.
+// SampleSupply: the samples that are not leased, and the counts of leased samples and iterations.
 //
-// Samples that came back are leased first, then fresh ones in the order of each epoch's
-// permutation.
+// Returned samples are leased first, then fresh ones in the order of each epoch's permutation.
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -29,8 +28,8 @@ class SampleSupply {
     std::int64_t total_samples = 0;      // to train over the whole run; 0: no limit
     std::uint64_t total_iterations = 0;  // of all workers together; 0: no limit
   };
-  /// Samples of one lease, and the buckets that have their gradients already. A lease has samples
-  /// of one portion only, so its list is the list of all its samples.
+  /// Samples of one lease, and the buckets that already have their gradients. All samples of a
+  /// lease are from one portion, so they share its list.
   struct Portion {
     SampleRange samples;
     AppliedBuckets applied;
@@ -44,12 +43,12 @@ class SampleSupply {
 
   explicit SampleSupply(const Limits& limits) : limits_(limits) {}
 
-  /// Up to `count` samples in a row. Empty if there are none, or (with `only`) none of that epoch
-  /// are next.
+  /// Up to `count` consecutive samples. Empty without samples, or if the next ones are not of the
+  /// epoch `only`.
   Portion take(std::int64_t count, std::optional<Epoch> only = std::nullopt);
-  /// The lease of a portion, counted.
+  /// Makes and counts the lease of a portion.
   msg::Lease lease(Portion portion, const Terms& terms);
-  /// Positions [begin, end) of a lease come back; the buckets of the list have their gradients.
+  /// Takes back positions [begin, end) of a lease; the buckets of the list have their gradients.
   SampleRange give_back(const msg::Lease& lease, std::int64_t begin, std::int64_t end,
                         AppliedBuckets applied);
   /// The whole lease.
@@ -72,7 +71,7 @@ class SampleSupply {
   }
 
  private:
-  /// All that changes.
+  /// The mutable state.
   struct Data {
     std::deque<Portion> returned;
     std::int64_t fresh = 0;  // samples leased for the first time, over all epochs

@@ -2,10 +2,9 @@
 // Scheduler: decides which workers take part in the run and which samples each trains, moves an
 // adaptive staleness bound, times the evaluations, and ends the run.
 //
-// The decisions are made by its components, one file each. The scheduler decodes messages, hands
-// each to the component that it is for, and connects the components where a decision of one calls
-// for another's. It asks its Outbox for neither the time nor random numbers: its state follows from
-// what it receives, in that order.
+// Its components make the decisions; each has its own file. The scheduler decodes messages, hands
+// each to a component, and connects the components if a decision of one requires another's. It uses
+// neither the time nor random numbers, so its state depends only on its messages and their order.
 #include <memory>
 #include <set>
 #include <string>
@@ -27,8 +26,8 @@ namespace leeway {
 
 class Scheduler final : public ProtocolRole {
  public:
-  /// `later`: workers that may come after the run has begun, beside those that join by a fault of
-  /// the plan.
+  /// `later`: workers that may join after the run has begun, in addition to those that join by a
+  /// fault of the plan.
   explicit Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& later = {});
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -47,7 +46,7 @@ class Scheduler final : public ProtocolRole {
 
   void on_envelope(Address from, Envelope& envelope, Outbox& out) override;
   void on_worker(WorkerId worker, Envelope& envelope, Outbox& out);
-  /// From a worker whose member takes part.
+  /// Handles a message of a worker whose member takes part.
   void on_member(WorkerId worker, Body& body, Outbox& out);
   void on_shard(Address from, Envelope& envelope, Outbox& out);
 
@@ -61,7 +60,7 @@ class Scheduler final : public ProtocolRole {
   void evaluated(const msg::Evaluated& sent, Outbox& out);
   /// Starts the members that are ready.
   void start_ready(Outbox& out);
-  /// There may be samples to lease again: for requests that wait, and for idle members.
+  /// Leases returned samples to waiting requests, and admits idle members for them.
   void samples_came_back(Outbox& out);
 
   bool knows(Address worker) const {

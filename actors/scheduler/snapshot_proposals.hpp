@@ -2,9 +2,10 @@
 // SnapshotProposals: times the evaluations, and finds for each the iteration at which all shards
 // can take their snapshots.
 //
-// A snapshot is taken at one iteration by all shards, before any of them applies a push of it. The
-// scheduler proposes an iteration, every shard votes with the largest that it has begun, and if one
-// has come too far the scheduler proposes a later one. One evaluation is in flight at most.
+// All shards take a snapshot at the same iteration, before any of them applies a push of it. The
+// scheduler proposes an iteration, and every shard votes with the largest iteration that it has
+// begun. If a shard has passed the proposal, the scheduler proposes a later iteration. At most one
+// evaluation is in flight.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,10 +20,10 @@ class SnapshotProposals {
  public:
   SnapshotProposals(const Job& job, const Mailer& mailer);
 
-  /// To be called after each lease: evaluations are due by the number of samples leased.
+  /// Call after each lease: evaluations are due after a number of leased samples.
   void start_if_due(const LeaseBook& book, Outbox& out);
   void voted(const msg::SnapshotVote& vote, const LeaseBook& book, Outbox& out);
-  /// The monitor has evaluated this snapshot.
+  /// Records that the monitor has evaluated this snapshot.
   void evaluated(std::uint64_t snapshot);
 
  private:
@@ -33,7 +34,7 @@ class SnapshotProposals {
     Iteration largest;
     bool refused = false;
   };
-  /// All that changes.
+  /// The mutable state.
   struct Data {
     std::optional<InFlight> in_flight;
     std::uint64_t next_id = 1;

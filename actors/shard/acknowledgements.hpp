@@ -2,8 +2,8 @@
 // Acknowledgements: the pushes that are accepted and not yet applied, and the answers to their
 // workers.
 //
-// A push is acknowledged when its update has been computed. A repeat of a push must not be
-// acknowledged before that, as its worker would forget a push that a crash could still lose.
+// A push is acknowledged when its update has been computed. A repeated push must not be
+// acknowledged earlier: its worker would discard a push that a crash could still lose.
 #include <map>
 #include <utility>
 #include <vector>
@@ -28,7 +28,7 @@ class Acknowledgements {
   void repeated(const Contribution& push, Outbox& out) { acknowledge(push, true, out); }
 
  private:
-  /// Sends nothing to an incarnation that is out.
+  /// Sends no acknowledgement to an evicted incarnation.
   void acknowledge(const Contribution& push, bool repeat, Outbox& out);
 
   const ClockTable& clocks_;

@@ -2,10 +2,10 @@
 // ApplyFirstPushes: a round is one update of its first pushes; the others are dropped (backup).
 //
 // docs/staleness.md, "Rounds that do not wait". The open round is the one at min_clock. Its pushes
-// are held until the round is closed. The shard that leads proposes to close the round when enough
-// whole pushes are there. The scheduler decides, and orders all shards to close it in one sequence
-// with its orders about the membership. So all shards agree on the pushes of a round, and on the
-// workers that a fence came too late for.
+// are held until the round is closed. The leading shard proposes to close the round when enough
+// whole pushes have arrived. The scheduler decides, and orders all shards to close it in one
+// sequence with its orders about the membership. So all shards agree on the pushes of a round, and
+// on the workers whose pushes were committed before the fence arrived.
 #include <set>
 
 #include "actors/shard/apply_policy.hpp"
@@ -20,8 +20,8 @@ class ApplyFirstPushes final : public ApplyPolicy {
       : spare_(spare), leads_(leads), clocks_(clocks), sink_(sink) {}
 
   std::optional<WorkerId> take(Contribution push, Outbox& out) override;
-  /// All shards have seen the same rounds closed, so they report different clocks only if one of
-  /// them lacks a push that belongs to a closed round.
+  /// All shards have closed the same rounds, so they report different clocks only if one of them
+  /// lacks a push of a closed round.
   Progress fence(WorkerId worker) override;
   void remove(WorkerId worker) override { settle(worker); }
   std::optional<WorkerId> release(WorkerId, Outbox& out) override { return apply_closed(out); }

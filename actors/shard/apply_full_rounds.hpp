@@ -12,8 +12,8 @@ class ApplyFullRounds final : public ApplyPolicy {
   std::optional<WorkerId> take(Contribution push, Outbox& out) override;
   Progress fence(WorkerId worker) override;
   void apply_complete(Outbox& out) override;
-  /// When all workers that could complete a round have been removed, no clock passes it any more.
-  /// The pushes that are whole count all the same.
+  /// If all workers that could complete a round have been removed, no clock passes the round. Its
+  /// whole pushes are applied nevertheless.
   void finish(Outbox& out) override { held_.apply_below(clocks_.max_clock(), sink_, out); }
 
  private:

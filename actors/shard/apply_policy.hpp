@@ -23,7 +23,7 @@ namespace leeway {
 
 class ApplyPolicy {
  public:
-  /// How far the shard has come with a worker.
+  /// The shard's progress with the pushes of a worker.
   struct Progress {
     Clock clock;
     std::vector<std::uint32_t> applied;  // buckets of iteration `clock` that are or will be applied
@@ -50,7 +50,7 @@ class ApplyPolicy {
   /// Applies the closed round if all its pushes have arrived.
   virtual std::optional<WorkerId> apply_closed(Outbox&) { return std::nullopt; }
 
-  /// The run is over: applies what no further push will complete.
+  /// The run is over: applies pushes of rounds that no worker will complete.
   virtual void finish(Outbox&) {}
 };
 

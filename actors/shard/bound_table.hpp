@@ -20,12 +20,12 @@ class BoundTable {
   void answered(Iteration iteration) {
     unanswered_ = iteration < unanswered_ ? unanswered_ : iteration + 1;
   }
-  /// Takes in an announcement. Among the iterations beyond the answered ones, none has a bound
-  /// below `bound` from now on, and none from `from` on has one above it. So a rise holds at once
-  /// and a fall from `from` on. Returns the first iteration whose bound is `bound`. Bounds never
+  /// Applies an announcement. A rise holds at once for all iterations beyond the answered ones, a
+  /// fall from `from` on: afterwards no such iteration has a bound below `bound`, and none from
+  /// `from` on has one above it. Returns the first iteration whose bound is `bound`. Bounds never
   /// rise from one of these iterations to the next.
   Iteration announce(Iteration from, std::int64_t bound);
-  /// Forgets the bounds that only iterations below `least` have.
+  /// Discards the bounds of iterations below `least`.
   void forget_below(Clock least);
 
   std::size_t size() const { return entries_.size(); }

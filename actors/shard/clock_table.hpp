@@ -9,11 +9,11 @@
 
 namespace leeway {
 
-/// clock(w) counts the iterations of worker w that the shard has finished with: normally those that
-/// w has pushed whole, and under backup those whose round is closed. min_clock is the least clock
-/// of the live participants; with no live participant it keeps its last value. Neither ever
-/// decreases. accept() only notes the buckets of an iteration; the ApplyPolicy decides when the
-/// clock advances.
+/// clock(w) counts the iterations of worker w that the shard has finished: normally those that w
+/// has pushed whole, and under backup those whose round is closed. min_clock is the least clock of
+/// the live participants; with no live participant it keeps its last value. Neither ever decreases.
+/// accept() only records the buckets of an iteration; the ApplyPolicy decides when the clock
+/// advances.
 class ClockTable {
  public:
   struct Participant {
@@ -31,11 +31,11 @@ class ClockTable {
 
   enum class Verdict { accepted, repeat, gap };
 
-  /// Notes the scheduler's view of the membership. False for one older than the latest.
+  /// Records the scheduler's view of the membership. False for a view older than the latest.
   bool enter_view(View view);
   View view() const { return view_; }
 
-  /// Inserts or re-inserts the worker at max(iteration, min_clock, its own last clock), live.
+  /// Inserts or re-inserts the worker as live, at max(iteration, min_clock, its own last clock).
   /// Returns that clock.
   Clock admit(WorkerId worker, Incarnation incarnation, Iteration iteration);
   /// Moves a live worker that has pushed nothing since its admission up to `iteration`.
@@ -45,13 +45,14 @@ class ClockTable {
   /// Takes the worker out of min_clock.
   void remove(WorkerId worker);
 
-  /// Accepts a bucket of the iteration that equals the worker's clock, once. A bucket accepted
-  /// before is a repeat, one of a later iteration a gap. Requires may_push(worker, incarnation).
+  /// Accepts a bucket of the iteration that equals the worker's clock, once. A bucket that was
+  /// accepted before is a repeat, a bucket of a later iteration a gap. Requires
+  /// may_push(worker, incarnation).
   Verdict accept(WorkerId worker, Iteration iteration, std::uint32_t bucket,
                  std::uint32_t bucket_count);
   /// True when all buckets of the iteration have been accepted, or the clock has passed it.
   bool is_whole(WorkerId worker, Iteration iteration) const;
-  /// Moves the worker's clock to the next iteration, of which nothing is accepted yet.
+  /// Moves the worker's clock to the next iteration, of which no bucket is accepted yet.
   void advance(WorkerId worker);
   /// The same if all buckets of the worker's iteration have been accepted. True if they have.
   bool advance_if_whole(WorkerId worker);

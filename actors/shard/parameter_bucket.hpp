@@ -1,11 +1,11 @@
 #pragma once
 // ParameterBucket: the blocks of one layer on one shard, with the queue of operations on them.
 //
-// Everything that touches a bucket's memory goes through its queue, in order: the update by a push,
-// the capture of the present weights for a pull, the fork for a snapshot. Computing an update takes
-// long and runs elsewhere. Because of the queue, a pull that the staleness rule has let through
-// still sees exactly the pushes that were accepted before it. Weights are copy-on-write: an update
-// runs in place if the buffer is not shared, otherwise into a recycled one.
+// All access to a bucket's memory goes through its queue, in order: updates by pushes, captures of
+// the present weights for pulls, forks for snapshots. The computation of an update is long and runs
+// elsewhere. Because of the queue, a pull that the staleness rule has permitted still sees exactly
+// the pushes that were accepted before it. Weights are copy-on-write: an update runs in place if
+// the buffer is not shared, otherwise into a recycled buffer.
 #include <deque>
 #include <functional>
 #include <memory>
@@ -26,8 +26,8 @@ class ParameterBucket {
   /// The blocks of `bucket` on `device`, with their initial weights.
   ParameterBucket(std::shared_ptr<const Job> job, const Bucket& bucket, Device device);
 
-  /// An update by the mean gradient over the pipelines of `contributions`, which are in ascending
-  /// order of their workers; none may be empty. A pipeline's gradient is the sum over its stages.
+  /// An update by the mean gradient over the pipelines of `contributions`. These are in ascending
+  /// order of their workers, and each has data. A pipeline's gradient is the sum over its stages.
   /// `also_shadow`: the update belongs to the fork too.
   struct Update {
     std::vector<Contribution> contributions;
@@ -49,8 +49,9 @@ class ParameterBucket {
 
   void enqueue(Item item) { queue_.push_back(std::move(item)); }
 
-  /// Runs the queue up to the next update. Returns the work of that update, to be computed once and
-  /// then ended by finish(); null when the queue is empty or an update is under way.
+  /// Runs the queue up to the next update. Returns the work of that update, which the caller
+  /// computes once and then ends with finish(). Null if the queue is empty or an update is under
+  /// way.
   std::shared_ptr<Work> advance();
   /// Ends the update under way.
   AppliedUpdate finish();

@@ -1,8 +1,8 @@
 #pragma once
-// PullAnswers: pulls that the staleness rule has let through, on their way through the queues.
+// PullAnswers: permitted pulls on their way through the queues.
 //
 // A pull captures the weights of each of its buckets behind the updates that the clocks had counted
-// when the rule was asked. It is answered when the last bucket has been captured.
+// when the staleness rule permitted it. It is answered when the last bucket has been captured.
 #include <memory>
 #include <span>
 #include <vector>
@@ -20,7 +20,7 @@ class PullAnswers {
   /// Captures the buckets for a worker that is admitted, and sends the answer if it is complete.
   void begin(WorkerId worker, Iteration iteration, std::span<const std::uint32_t> shard_buckets,
              Outbox& out);
-  /// Sends the complete answers, except to an incarnation that is out.
+  /// Sends the complete answers, except to evicted incarnations.
   void send_complete(Outbox& out);
 
  private:

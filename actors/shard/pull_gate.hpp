@@ -1,5 +1,5 @@
 #pragma once
-// PullGate: the staleness rule at one shard, and the pulls that it does not let through yet.
+// PullGate: the staleness rule at one shard, and the pulls that it does not permit yet.
 #include <optional>
 #include <vector>
 
@@ -28,20 +28,20 @@ class PullGate {
   /// A pull for the iteration is answered: from now on its bound stays as it is.
   void answered(Iteration iteration) { bounds_.answered(iteration); }
 
-  /// `repeat`: the pull takes the place of an earlier one for the same iteration, which was sent
-  /// before a link broke. `refused`: the worker has limits::kMaxPullsPerWorker pulls parked.
+  /// `repeat`: the pull replaces an earlier one for the same iteration, which was sent before a
+  /// link broke. `refused`: the worker has limits::kMaxPullsPerWorker parked pulls.
   enum class Parking : std::uint8_t { parked, repeat, refused };
   Parking park(const ParkedPull& pull);
-  /// Takes out the pulls that the rule allows now, in order of arrival. `mover` is the worker whose
-  /// clock has moved, and whose earlier slowness the waiting time counts for; none if the bound has
+  /// Removes and returns the pulls that the rule allows now, in order of arrival. `mover`: the
+  /// worker whose clock has moved, to which the waiting time is attributed; empty if the bound has
   /// moved.
   std::vector<ParkedPull> release(std::optional<WorkerId> mover, Instant now);
-  /// Takes out all pulls of a worker.
+  /// Removes and returns all pulls of a worker.
   std::vector<ParkedPull> withdraw(WorkerId worker);
 
-  /// Takes in a new bound; returns the first iteration that it holds for (see BoundTable).
+  /// Applies a new bound; returns the first iteration that it holds for (see BoundTable).
   Iteration announce(Iteration from, std::int64_t bound) { return bounds_.announce(from, bound); }
-  /// Forgets the bounds of iterations that every worker has passed.
+  /// Discards the bounds of iterations that every worker has passed.
   void forget_passed_bounds() { bounds_.forget_below(clocks_.min_clock()); }
 
   std::size_t parked() const { return parked_.size(); }
@@ -51,7 +51,7 @@ class PullGate {
   bool is_allowed(const ParkedPull& parked) const {
     return is_allowed(parked.worker, parked.pull.iteration, parked.pull.own_clock);
   }
-  /// Takes out the pulls for which `leaves(pull)`.
+  /// Removes and returns the pulls for which `leaves(pull)`.
   template <class Leaves>
   std::vector<ParkedPull> take_if(Leaves leaves);
   std::uint32_t parked_of(WorkerId worker) const {

@@ -5,7 +5,7 @@
 
 namespace leeway {
 
-/// Checks everything but the iteration. `share`: the worker's buckets at the shard.
+/// Checks all fields except the iteration. `share`: the worker's buckets at the shard.
 Status validate_push(const msg::Push& push, const StageShare::AtShard& share, const Layout& layout);
 
 }  // namespace leeway

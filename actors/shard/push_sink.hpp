@@ -1,5 +1,5 @@
 #pragma once
-// PushSink: what an ApplyPolicy can do with the pushes that it has taken.
+// PushSink: the interface through which an ApplyPolicy applies, drops or discards pushes.
 #include <vector>
 
 #include "actors/outbox.hpp"
@@ -11,11 +11,11 @@ class PushSink {
  public:
   virtual ~PushSink() = default;
   /// Applies contributions to one bucket, in ascending order of their workers, as one update. An
-  /// empty push is acknowledged at once, any other when the update has been computed.
+  /// empty push is acknowledged at once, any other push when the update has been computed.
   virtual void apply(std::vector<Contribution> contributions, Outbox& out) = 0;
-  /// Acknowledges a push that is not applied, so that its worker can forget it.
+  /// Acknowledges a push that is not applied, so that its worker can discard it.
   virtual void drop(const Contribution& contribution, Outbox& out) = 0;
-  /// Forgets the push of a worker that no longer waits for an acknowledgement.
+  /// Discards the push of a worker that no longer waits for an acknowledgement.
   virtual void forget(const Contribution& contribution) = 0;
 };
 

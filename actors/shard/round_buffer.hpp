@@ -1,5 +1,5 @@
 #pragma once
-// RoundBuffer: pushes that wait for their round, and the update that a round becomes.
+// RoundBuffer: pushes that wait for their round, and the update of a complete round.
 #include <map>
 #include <vector>
 
@@ -10,11 +10,11 @@ namespace leeway {
 class RoundBuffer {
  public:
   void add(Contribution push) { rounds_[push.iteration].push_back(std::move(push)); }
-  /// The pushes of a round, in order of arrival; the buffer forgets them.
+  /// Removes and returns the pushes of a round, in order of arrival.
   std::vector<Contribution> take(Iteration round);
   /// Applies all rounds below `clock`, one after the other.
   void apply_below(Clock clock, PushSink& sink, Outbox& out);
-  /// Forgets the worker's pushes of one round.
+  /// Discards the worker's pushes of one round.
   void forget(WorkerId worker, Iteration round, PushSink& sink);
 
  private:

@@ -6,8 +6,8 @@
 //   push  -> ClockTable -> ApplyPolicy -> Updates (through the queues) -> Acknowledgements
 //   order -> the scheduler's orders about membership, bound, rounds and snapshots
 //
-// The shard validates messages and connects these components. All that it knows of a worker is in
-// its ClockTable; only the scheduler decides that a worker is dead.
+// The shard validates messages and connects these components. Its ClockTable has all of its
+// knowledge about a worker; only the scheduler decides that a worker is dead.
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,7 +51,7 @@ class Shard final : public ProtocolRole {
   void handle(const msg::CloseRound& order, Outbox& out);
   void handle(const msg::Finish& finish, Outbox& out);
 
-  /// A worker's buckets at this shard; none if it has no blocks here.
+  /// A worker's buckets at this shard; empty if it has no blocks here.
   const StageShare::AtShard& share_of(WorkerId worker) const {
     return job_->stages->share_of(worker).at[id_.value()];
   }
@@ -61,7 +61,7 @@ class Shard final : public ProtocolRole {
   Status validate(WorkerId worker, const msg::Push& push) const;
   void answer(const ParkedPull& pull, Outbox& out);
   void release_pulls(std::optional<WorkerId> mover, Outbox& out);
-  /// To be called when clocks may have moved, which `mover` caused.
+  /// Call when `mover` may have moved clocks.
   void clocks_changed(WorkerId mover, Outbox& out);
   void finish_if_drained(Outbox& out);
 

@@ -1,11 +1,11 @@
 #pragma once
-// Snapshots: the shard's share of the weights of one moment, taken while training goes on
+// Snapshots: this shard's blocks of a consistent snapshot, taken while training continues
 // (docs/staleness.md).
 //
-// The scheduler proposes an iteration that no lease reaches yet. Before a bucket applies its first
-// push of that iteration or a later one, it is forked: earlier pushes that come after that are
-// applied to both copies. When min_clock reaches the iteration, the forks hold exactly the pushes
-// below it.
+// The scheduler proposes an iteration that no lease reaches yet. A bucket is forked before it
+// applies its first push of that iteration or of a later one. Pushes of earlier iterations that
+// arrive afterwards are applied to both copies. When min_clock reaches the iteration, the forks
+// hold exactly the pushes below it.
 #include <optional>
 #include <vector>
 
@@ -19,8 +19,8 @@ class Snapshots {
  public:
   Snapshots(BucketQueues& buckets, const ClockTable& clocks) : buckets_(buckets), clocks_(clocks) {}
 
-  /// Sends the monitor the present weights, if the order asks for that. Otherwise votes on the
-  /// proposal, which takes the place of an earlier one.
+  /// Sends the present weights to the monitor if the order is immediate. Otherwise votes on the
+  /// proposal, which replaces an earlier one.
   void handle(const msg::Snapshot& order, Outbox& out);
   /// An update of the bucket by pushes of the iteration is about to be queued: forks the bucket if
   /// the update is the first beyond the snapshot. True if the update belongs to the fork as well.

@@ -28,11 +28,11 @@ class TiedBlocks {
   /// The least clock of the worker and its siblings: the iterations that are whole in its blocks.
   Clock common_clock(WorkerId worker) const;
 
-  /// Returns the contributions, in worker order, that make one update with this one; none while a
-  /// gradient of another owner is still to come.
+  /// Returns the contributions, in worker order, that make one update with this one; empty while a
+  /// gradient of another owner is missing.
   std::vector<Contribution> gather(Contribution contribution);
   /// The worker has been fenced or removed. Returns the updates of its pipeline that have waited
-  /// for a gradient that no longer comes.
+  /// for a gradient that will not arrive.
   std::vector<std::vector<Contribution>> release(WorkerId worker);
 
  private:

@@ -10,9 +10,9 @@
 
 namespace leeway {
 
-/// The contributions that an update has applied. `version_lags` has for each the number of versions
-/// between the weights that the gradient was computed on and those that it was applied to, the
-/// largest over the bucket's blocks.
+/// The contributions that an update has applied. `version_lags`: for each, the number of versions
+/// between the weights that the gradient was computed on and those that it was applied to, as the
+/// maximum over the bucket's blocks.
 struct AppliedUpdate {
   std::vector<Contribution> contributions;
   std::vector<std::int64_t> version_lags;
@@ -55,7 +55,7 @@ class UpdateWork final : public Work {
   std::vector<std::int64_t> lags_;
   std::int64_t samples_ = 0;  // of all pipelines
   std::int64_t counted_ = 0;  // of these, the samples that count as trained
-  double portion_ = 1;        // of a lone pipeline's gradient, the part that is here
+  double portion_ = 1;        // of a single pipeline: owners that have pushed / all owners
   double weight_ = 0;
 };
 

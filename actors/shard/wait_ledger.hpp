@@ -1,5 +1,5 @@
 #pragma once
-// WaitLedger: how long each worker's pulls were parked, by the worker that they waited for.
+// WaitLedger: the time that each worker's pulls were parked, by the worker that they waited for.
 #include <map>
 #include <utility>
 #include <vector>

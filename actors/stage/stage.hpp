@@ -1,16 +1,15 @@
 #pragma once
 // Stage: a participant that trains its chunks of the model, in a pipeline with other stages.
 //
-// It does the operations of its schedule in order, each as soon as its inputs are here: weights,
-// the samples of the iteration, an activation of the previous stage, a gradient of the next one.
-// The first stage leases samples, and announces each iteration along the pipeline. A stage pushes
-// its gradients when it has finished its backwards of an iteration, and pulls the next version of
-// its weights before its schedule reads it.
+// It does the operations of its schedule in order, each as soon as its inputs have arrived:
+// weights, the samples of the iteration, an activation of the previous stage, a gradient of the
+// next one. The first stage leases samples, and announces each iteration along the pipeline. A
+// stage pushes its gradients when it has finished its backwards of an iteration, and pulls the next
+// version of its weights before its schedule reads it.
 //
-// When there are no more samples, or a Stop has come, the first stage sends NoMore. Each stage
-// finishes the announced iterations, and is idle, or stops. A stage that dies, or a broken link
-// between two stages, ends the pipeline's Start: all stages join again, and ignore messages of an
-// earlier Start.
+// Without further samples, or after a Stop, the first stage sends NoMore. Each stage finishes the
+// announced iterations, and then is idle or stops. A stage that dies, or a broken link between two
+// stages, ends the pipeline's Start: all stages join again and ignore messages of earlier Starts.
 //
 // Its components, each with a separate test: StagePosition, StageProgress, StageInputs,
 // StageSender, WeightVersions, MicroBatchesInFlight, StageIteration and StageWaits.
@@ -51,8 +50,8 @@ class Stage final : public Participant {
   Clock acknowledged() const override;
   Clock trained() const override;
   bool take(Address from, Envelope& envelope, Outbox& out) override;
-  /// Whether the message is of the present Start. Keeps one of a later Start, and ignores one of an
-  /// earlier Start.
+  /// Whether the message is of the present Start. Keeps a message of a later Start, and ignores one
+  /// of an earlier Start.
   template <class T>
   bool is_current(Address from, T& message, Outbox& out);
   void handle(Address from, msg::MiniBatch& mini_batch, Outbox& out);
@@ -64,7 +63,7 @@ class Stage final : public Participant {
   void announce(Outbox& out);
   void announce_iteration(Iteration iteration, LeasedIteration leased, Outbox& out);
   void announce_end(Iteration end, Outbox& out);
-  /// Trains no further after a loss that is not finite.
+  /// Stops training after a loss that is not finite.
   void give_up(Iteration iteration, Outbox& out);
 
   // stage_operations.cpp.
@@ -75,7 +74,7 @@ class Stage final : public Participant {
   bool start_forward(const Op& op, StageIteration& of, Outbox& out);
   bool start_backward(const Op& op, StageIteration& of, Outbox& out);
   void update(const Op& op, StageIteration& of, Outbox& out);
-  /// Reports the iteration's begin, once.
+  /// Reports the begin of the iteration, once.
   void begin(Iteration iteration, StageIteration& of, Outbox& out);
   void compute(const Op& op, ComputeWork::Task task, Outbox& out);
   void push_layers(int part, Outbox& out);

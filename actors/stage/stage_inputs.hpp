@@ -15,9 +15,9 @@ class StageInputs {
   /// Keeps a reference to `position`.
   explicit StageInputs(const StagePosition& position) : position_(position) {}
 
-  /// Keeps the tensor of a message, and ignores a repeat. `samples`: of its micro-batch; empty if
-  /// its iteration has not been announced. Returns the error; empty if the
-  /// message is valid.
+  /// Keeps the tensor of a message, and ignores a repeated one. `samples`: of its micro-batch;
+  /// empty if its iteration has not been announced. Returns the error; empty if the message is
+  /// valid.
   std::string receive(Address from, msg::Activation& message, std::optional<std::int64_t> samples);
   std::string receive(Address from, msg::OutputGradient& message,
                       std::optional<std::int64_t> samples);
@@ -25,7 +25,7 @@ class StageInputs {
   /// The activation that a forward of this chunk reads; null until it arrives.
   const Blob* activation(const MicroBatchKey& key) const { return find(activations_, key); }
   void erase_activation(const MicroBatchKey& key) { activations_.erase(key); }
-  /// Moves out the gradient that a backward of this chunk reads; nothing until it arrives. The
+  /// Moves out the gradient that a backward of this chunk reads; empty until it arrives. The
   /// gradient has no elements if the chunk does not need it (see
   /// StagePosition::needs_output_gradient).
   std::optional<Blob> take_gradient(const MicroBatchKey& key);

@@ -1,6 +1,6 @@
 #pragma once
-// StagePosition: the place of a stage in its pipeline. It knows the stage's chunks of the model,
-// the stages that it exchanges messages with, and the shapes of what crosses between them.
+// StagePosition: the position of a stage in its pipeline. It knows the stage's chunks of the model,
+// the stages that it exchanges messages with, and the shapes of the tensors between them.
 //
 // A chunk has two numbers: its index among the stage's own chunks (`chunk`), and its index in the
 // whole model (`model_chunk`), which messages and events use (see pipeline::Table).
@@ -49,10 +49,10 @@ class StagePosition {
   bool is_neighbour(Address peer) const;
 
   // Tensors.
-  /// Of the activation that a model chunk reads.
+  /// The shape of the activation that a model chunk reads.
   Shape input_shape(std::uint32_t model_chunk, std::int64_t samples) const;
   Shape output_shape(std::uint32_t model_chunk, std::int64_t samples) const;
-  /// Whether a chunk needs the gradient of its output: it, or a chunk before, has parameters.
+  /// Whether a chunk needs the gradient of its output: it or an earlier chunk has parameters.
   bool needs_output_gradient(std::uint32_t model_chunk) const {
     return needs_output_gradient_[model_chunk];
   }

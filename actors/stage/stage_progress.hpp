@@ -1,5 +1,5 @@
 #pragma once
-// StageProgress: how far a stage has come in its program, and in the iterations of a Start.
+// StageProgress: the progress of a stage in its program and in the iterations of a Start.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -17,7 +17,7 @@ class StageProgress {
   StageProgress(const pipeline::Spec& spec, int stage)
       : program_(spec, stage), updates_(static_cast<std::size_t>(spec.chunks)) {}
 
-  /// A Start: the program begins anew with `first`.
+  /// Handles a Start: restarts the program with iteration `first`.
   void start(Iteration first);
 
   // The program.
@@ -49,7 +49,7 @@ class StageProgress {
   /// The first iteration without all of its updates.
   Iteration finished() const { return base_ + finished_; }
 
-  /// No iteration follows from `end` on.
+  /// Sets the first iteration that does not follow.
   void end_at(Iteration end) { end_ = end; }
   bool has_end() const { return end_.has_value(); }
   bool is_past_end(Iteration iteration) const { return end_ && iteration >= *end_; }

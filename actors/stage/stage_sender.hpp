@@ -14,24 +14,26 @@ class StageSender {
   /// Keeps a reference to `position`.
   explicit StageSender(const StagePosition& position) : position_(position) {}
 
-  /// The numbers that messages carry from now on.
+  /// Sets the incarnation and the start number of all further messages.
   void begin(Incarnation incarnation, std::uint64_t start) {
     incarnation_ = incarnation;
     start_ = start;
   }
 
-  /// To the next stage: the samples of an iteration, or that no iteration follows. The last stage
-  /// sends nothing.
+  /// Sends the samples of an iteration, or NoMore, to the next stage. Without effect in the last
+  /// stage.
   void send_mini_batch(Iteration iteration, const LeasedIteration& leased, Outbox& out) const;
   void send_no_more(Iteration iteration, Outbox& out) const;
-  /// To the previous stage: the pipeline trains no further. The first stage sends nothing.
+  /// Sends GivenUp to the previous stage: the pipeline stops training. Without effect in the first
+  /// stage.
   void send_given_up(Iteration iteration, Outbox& out) const;
 
-  /// The output of a forward, to the stage of the next chunk. Nothing after the model's last chunk.
+  /// Sends the output of a forward to the stage of the next chunk. Without effect for the model's
+  /// last chunk.
   void send_activation(const MicroBatchKey& of, std::int64_t samples, Blob data, Outbox& out) const;
-  /// The input gradient of a backward, to the stage of the previous chunk; without elements if that
-  /// chunk does not need it. Nothing before the model's first chunk. `trained`: the iterations that
-  /// this stage and those behind it have trained.
+  /// Sends the input gradient of a backward to the stage of the previous chunk, without elements if
+  /// that chunk does not need it. Without effect for the model's first chunk. `trained`: the
+  /// iterations that this stage and all later ones have trained.
   void send_gradient(const MicroBatchKey& of, std::int64_t samples, Blob data, Clock trained,
                      Outbox& out) const;
 

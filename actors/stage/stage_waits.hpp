@@ -1,5 +1,5 @@
 #pragma once
-// StageWaits: how long a stage waits for its neighbours.
+// StageWaits: the time that a stage waits for its neighbours.
 #include <cstdint>
 
 #include "core/time.hpp"
@@ -17,7 +17,7 @@ class StageWaits {
     waits_for_ = StageWait::none;
     since_ = now;
   }
-  /// From now on the stage waits for `what`. Adds the time of the wait that ends to the report.
+  /// Starts a wait for `what`. Adds the time of the previous wait to the report.
   void wait_for(StageWait what, Instant now, msg::WorkerReport& report) {
     const Duration time = now - since_;
     if (waits_for_ == StageWait::previous) report.wait_before += time;

@@ -1,6 +1,6 @@
 #pragma once
-// WeightVersions: the versions of its weights that a stage holds, each from its pull until no
-// operation reads it.
+// WeightVersions: the weight versions that a stage holds, each from its pull until no operation
+// reads it.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,18 +20,19 @@ class WeightVersions {
   /// Pulls a version, unless it is held. `pulled` names the pull, `own_clock` counts the stage's
   /// iterations before this version.
   void pull(std::int64_t version, Iteration pulled, Clock own_clock, Outbox& out);
-  /// The weights; null until they have arrived. From a call that returns null until one that does
-  /// not, the stage is blocked.
+  /// The weights; null until they have arrived. The stage is blocked between a call that returns
+  /// null and the next one that does not.
   std::shared_ptr<DeviceWeights> find(std::int64_t version, Instant now);
   /// The pull that brings a version. Requires that the version is held.
   Iteration pulled(std::int64_t version) const { return held_.at(version).pulled; }
-  /// The largest version; nothing if none is held.
+  /// The largest held version; empty without any.
   std::optional<std::int64_t> newest() const;
 
-  /// No operation reads versions below `version` any more. Also drops pulls without an answer: a
-  /// short last iteration has fewer micro-batches than its schedule, and may read no weights.
+  /// Drops versions below `version`, which no operation reads any more. Also drops pulls without an
+  /// answer: a short last iteration has fewer micro-batches than its schedule, and may read no
+  /// weights.
   void forget_below(std::int64_t version);
-  /// Forgets all versions, and the time blocked.
+  /// Drops all versions, and resets the time blocked.
   void clear();
   /// Drops all weights, which `engine` keeps as long as a work can read them.
   void hand_over(ComputeEngine& engine);

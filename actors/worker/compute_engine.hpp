@@ -1,6 +1,6 @@
 #pragma once
-// ComputeEngine: what a participant computes with. It has the passes and the gradient sums of its
-// chunks of the model, on its device.
+// ComputeEngine: the passes and the gradient sums of a participant's chunks of the model, on its
+// device.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -27,11 +27,11 @@ struct MicroBatch {
   std::int64_t held = 0;
 
   std::int64_t size() const { return static_cast<std::int64_t>(samples.size()); }
-  /// Bytes that it holds now, without its weights. Requires that no work runs.
+  /// The bytes held now, without weights. Requires that no work runs.
   std::int64_t bytes() const;
 };
 
-/// Micro-batch `index` of the `count` that an iteration has. Requires that it has samples.
+/// Micro-batch `index` of an iteration's `count`. Requires that it has samples.
 std::shared_ptr<MicroBatch> make_micro_batch(const Job& job, const LeasedIteration& leased,
                                              std::int64_t index, std::int64_t count,
                                              std::shared_ptr<DeviceWeights> weights,
@@ -43,7 +43,7 @@ class ComputeEngine {
   ComputeEngine(std::shared_ptr<const Job> job, WorkerId worker);
   ~ComputeEngine();
 
-  /// Keeps weights, which the participant no longer needs, until no work can read them.
+  /// Keeps weights that the participant no longer needs until no work can read them.
   void keep(std::shared_ptr<DeviceWeights> weights) { kept_.push_back(std::move(weights)); }
 
  private:
@@ -53,7 +53,7 @@ class ComputeEngine {
     GradientSum sum;
   };
   Chunk& chunk(int index) { return *chunks_[static_cast<std::size_t>(index)]; }
-  /// Of the iteration's sum, and of one micro-batch.
+  /// The bytes of the iteration's sum and of one micro-batch's gradients.
   std::int64_t gradient_bytes() const;
 
   std::shared_ptr<const Job> job_;

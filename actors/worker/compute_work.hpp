@@ -1,7 +1,6 @@
 #pragma once
-// ComputeWork: operations of one participant, done one after the other. A stage's work is one
-// operation of its schedule. A worker's work is a whole iteration: a forward and a backward for
-// each micro-batch.
+// ComputeWork: consecutive operations of one participant. A stage's work is one operation of its
+// schedule. A worker's work is a whole iteration: a forward and a backward for each micro-batch.
 //
 // Its parts end where gradients are ready to push. If the last operation is the backward that
 // completes an iteration, each part ends with a layer whose gradients are complete; all earlier
@@ -29,7 +28,7 @@ class ComputeWork final : public Work {
   struct Task {
     std::vector<Operation> operations;  // at least one
     std::int64_t samples = 0;           // of the iteration
-    std::int64_t micro_batches = 1;     // of the iteration, those with samples
+    std::int64_t micro_batches = 1;     // of the iteration, with samples
     bool opens = false;                 // the first work of its iteration
     bool begins = false;    // its first backward is the first to add gradients of its iteration
     bool ends = false;      // its last operation is the last to do so
@@ -50,17 +49,17 @@ class ComputeWork final : public Work {
   // After its first part:
   /// The mean over the work's samples. Requires a backward for inputs in the last chunk.
   const PassResult& result() const { return result_; }
-  /// The layer that caused a loss that is not finite; empty if the loss is finite. Otherwise the
-  /// participant must take no gradient, and result() has that loss.
+  /// The layer that caused a loss that is not finite; empty if the loss is finite. If it is not
+  /// empty, the participant must take no gradient, and result() has that loss.
   const std::string& diverged_layer() const { return diverged_layer_; }
 
   // After part `part`:
-  /// Layers whose gradients of the iteration that part completed.
+  /// The layers whose gradients of the iteration this part has completed.
   std::vector<int> layers_of(int part) const;
   /// Moves out the gradient of a block of these layers.
   Blob take_gradient(BlockId block);
 
-  /// After the last part: what the neighbour reads; empty if it reads nothing.
+  /// After the last part: the tensor for the neighbour; empty without one.
   Blob take_output() { return std::move(output_); }
 
  private:
@@ -82,7 +81,7 @@ class ComputeWork final : public Work {
   void release_weights(int layer);
   template <class Visit>
   void for_each_block(int layer, Visit visit) const;
-  /// Records how many bytes are held now, except `excluded` ones.
+  /// Records the number of bytes held now, minus `excluded`.
   void note_held(MicroBatch& micro_batch, std::size_t excluded = 0);
 
   std::shared_ptr<const Job> job_;

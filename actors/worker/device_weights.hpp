@@ -28,7 +28,7 @@ class DeviceWeights {
   /// Drops the reference to a block that no later work reads, so that its next update can run in
   /// place.
   void release(BlockId block);
-  /// Bytes that it holds now.
+  /// The bytes held now.
   std::int64_t bytes() const;
 
  private:

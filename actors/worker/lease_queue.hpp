@@ -29,7 +29,7 @@ class LeaseQueue {
   /// Drops all leases: `next` is the first iteration without one.
   void begin(Iteration next);
 
-  /// Takes an answer of the scheduler; false for a repeat.
+  /// Adds a lease; false for a repeated one.
   bool take_in(const msg::Lease& lease);
   bool take_in(const msg::NoData& no_data);
   /// Drops the iterations below `next`.
@@ -38,16 +38,16 @@ class LeaseQueue {
   /// The first iteration without a lease.
   Iteration next() const { return next_; }
   bool leased(Iteration iteration) const { return iteration < next_; }
-  /// The scheduler has no samples now.
+  /// True if the scheduler has no samples now.
   bool no_data() const { return no_data_; }
   /// The samples of the next iteration. Requires that it is leased.
   LeasedIteration take();
 
-  /// Whether to ask for the next lease, so that the answer comes before `started`, the next
-  /// iteration to start, is done. False while an answer is missing, and without data.
+  /// Whether to request the next lease now, so that it arrives before iteration `started`, the next
+  /// to start, is done. False while an answer is missing, and without data.
   bool wants(Iteration started) const { return !asked_ && !no_data_ && next_ - started <= 1; }
   void ask() { asked_ = next_; }
-  /// The WantLease without an answer.
+  /// The iteration of the WantLease without an answer.
   const std::optional<Iteration>& asked() const { return asked_; }
 
  private:

@@ -43,7 +43,7 @@ class ParameterClient {
   PulledWeights take(Iteration iteration);
   void forget_below(Iteration iteration);
   void forget(Iteration iteration) { incoming_.erase(iteration); }
-  /// Takes an answer; true if it completes its pull. The error names the mismatch.
+  /// Handles an answer; true if it completes its pull. The error names the mismatch.
   Expected<bool> take_in(Address from, msg::Weights& weights);
 
   // Pushes.
@@ -53,16 +53,16 @@ class ParameterClient {
                   Gradient gradient, Outbox& out);
   /// Pushes an iteration without samples.
   void push_empty(Iteration iteration, Outbox& out);
-  /// Takes an acknowledgement; true if the shard has acknowledged everything.
+  /// Handles an acknowledgement; true if the shard has acknowledged all pushes.
   Expected<bool> take_in(Address from, const msg::Pushed& pushed);
   bool all_acknowledged() const;
-  /// Given that the iterations below `pushed` were pushed: all shards have acknowledged the
-  /// iterations below the result.
+  /// The clock below which all shards have acknowledged all iterations. Requires that the
+  /// iterations below `pushed` were pushed.
   Clock acknowledged(Clock pushed) const;
 
   /// Whether a bucket of an earlier iteration has no acknowledgement of the shard.
   bool keeps_earlier(Address shard, Iteration iteration) const;
-  /// The link to `peer` works again: repeats the messages that can have been lost.
+  /// The link to `peer` works again: repeats the messages that may be lost.
   void on_link(Address peer, Outbox& out);
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// Participant: what a Worker and a Stage of a pipeline have in common. It joins and stops, pulls
-// and pushes, and leases samples.
+// Participant: the common base of Worker and Stage. It joins and stops, pulls and pushes, and
+// leases samples.
 //
 //   joining --Start--> running --no samples, all acknowledged--> idle --Start--> running
 //      ^                  |                                        |
@@ -19,7 +19,7 @@
 
 namespace leeway {
 
-/// Thrown where the plan asks a participant to fail.
+/// Thrown by a fault of the plan.
 struct PlannedFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -41,20 +41,20 @@ class Participant : public ProtocolRole {
 
   Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life);
 
-  /// A Start has come: `iteration` is the first one.
+  /// Handles a Start with its first iteration.
   virtual void started(Iteration iteration, Outbox& out) = 0;
   /// Takes all steps that are possible now.
   virtual void advance(Outbox& out) = 0;
-  /// Forgets everything of the incarnation that has ended.
+  /// Discards the state of the incarnation that has ended.
   virtual void forget() = 0;
-  /// All shards of this participant have acknowledged the iterations below.
+  /// The clock below which all shards of this participant have acknowledged all iterations.
   virtual Clock acknowledged() const = 0;
-  /// The same for its whole pipeline, as far as it knows.
+  /// The same for its whole pipeline, as far as known.
   virtual Clock trained() const { return acknowledged(); }
   /// Handles a message that only some participants accept; false if this one does not.
   virtual bool take(Address /*from*/, Envelope& /*envelope*/, Outbox&) { return false; }
 
-  /// Asks for samples beyond `started`, the next iteration to start, if it is time.
+  /// Requests samples beyond `started`, the next iteration to start, if they are needed soon.
   void lease_beyond(Iteration started, Outbox& out);
   void say_idle(Outbox& out);
   void say_stopped(Outbox& out);
@@ -62,7 +62,7 @@ class Participant : public ProtocolRole {
   void say_diverged(msg::Diverged diverged, Outbox& out);
   /// Joins again under the next incarnation.
   void rejoin(Outbox& out);
-  /// Reports to the monitor: now, or if the latest report is old enough.
+  /// Reports to the monitor if `now`, or if the latest report is old enough.
   void report(bool now, Outbox& out);
   /// Throws if the plan has this fault in this iteration.
   template <class Kind>

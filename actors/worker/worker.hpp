@@ -1,11 +1,11 @@
 #pragma once
-// Worker: a participant that trains the whole model. It pushes gradients layer by layer while
-// backward goes on.
+// Worker: a participant that trains the whole model. It pushes gradients layer by layer during
+// backward.
 //
 // A running worker with a lease pulls weights, and computes the iteration when they have arrived.
-// Without a lease it waits for the scheduler. It is not a one-stage pipeline, because one work
-// computes its whole iteration, and a round that closes without it makes it skip iterations.
-// Computing is the same for both (see ComputeWork).
+// Without a lease it waits for the scheduler. It differs from a one-stage pipeline: a single work
+// computes its whole iteration, and a round that closes without its push makes it skip iterations.
+// Both compute with ComputeWork.
 #include <memory>
 
 #include "actors/worker/compute_work.hpp"
@@ -39,7 +39,7 @@ class Worker final : public Participant {
   // The iteration under computation; unused while work_ is null:
   std::shared_ptr<ComputeWork> work_;
   PushedIteration pushed_;
-  bool dropped_ = false;  // its round is closed: its gradients will not be pushed
+  bool dropped_ = false;  // its round is closed, so its gradients are not pushed
 
   Instant waiting_since_;
   Instant computing_since_;

@@ -39,7 +39,7 @@ def rate(command, environment=None):
 
 
 def rows(model, args):
-    """Yields (name, function that measures it, name of the row to compare with)."""
+    """Yields (row name, function that measures the row, name of the row to compare with)."""
     bench = Path(args.build) / "bench" / "train_bench"
     shared = [model, "--batch", str(args.batch), "--seconds", str(args.seconds), "--device", args.device]
     torch = [sys.executable, HERE / "torch_train.py", *shared]

@@ -54,7 +54,7 @@ class Positions(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal, of queries, keys and values side by side."""
+    """Causal attention; the input holds queries, keys and values side by side."""
 
     def __init__(self, heads, tokens):
         super().__init__()
@@ -72,7 +72,7 @@ class Attention(nn.Module):
 
 
 class Unembedding(nn.Module):
-    """How well each row of an embedding fits; the weight is the embedding's own."""
+    """Logits for each row of an embedding table, whose weight it shares."""
 
     def __init__(self, embedding):
         super().__init__()
@@ -84,17 +84,17 @@ class Unembedding(nn.Module):
 
 def gpt(layers=2, width=128, heads=4, tokens=64, vocabulary=65):
     embedding = nn.Embedding(vocabulary, width)
-    parts = [embedding, Positions(tokens, width)]
+    modules = [embedding, Positions(tokens, width)]
     for _ in range(layers):
         qkv, out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         up, down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        parts.append(Residual([nn.LayerNorm(width), qkv, Attention(heads, tokens), out]))
-        parts.append(Residual([nn.LayerNorm(width), up, nn.GELU(), down]))
-    return nn.Sequential(*parts, nn.LayerNorm(width), Unembedding(embedding))
+        modules.append(Residual([nn.LayerNorm(width), qkv, Attention(heads, tokens), out]))
+        modules.append(Residual([nn.LayerNorm(width), up, nn.GELU(), down]))
+    return nn.Sequential(*modules, nn.LayerNorm(width), Unembedding(embedding))
 
 
 def batch(name, samples, device="cpu"):
-    """(x, labels) at random: pixels and a class each, or tokens and a class for each of them."""
+    """Random (x, labels): images with one class each, or windows with one class per token."""
     classes, shape = CLASSES.get(name, 10), INPUTS[name]
     if name == "gpt":
         return tuple(torch.randint(0, classes, (samples, *shape), device=device) for _ in range(2))
@@ -102,12 +102,12 @@ def batch(name, samples, device="cpu"):
 
 
 def loss(logits, labels):
-    """The mean cross entropy, over all labels that there are."""
+    """The mean cross entropy over all labels."""
     return nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1))
 
 
 def make(name):
-    """The model, with weights as PyTorch initialises them."""
+    """The model, with PyTorch's initial weights."""
     if name == "mlp":
         return nn.Sequential(
             nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)
@@ -127,4 +127,4 @@ def make(name):
         return resnet()
     if name == "gpt":
         return gpt()
-    raise ValueError(f"no model {name!r}; there are {', '.join(INPUTS)}")
+    raise ValueError(f"unknown model {name!r}; known are {', '.join(INPUTS)}")

@@ -37,12 +37,12 @@ def load(path):
 
 
 def difference(ours, theirs):
-    """The largest difference, relative to the largest number."""
+    """The largest difference, relative to the largest expected number."""
     return ((ours - theirs).abs().max() / max(1.0, theirs.abs().max())).item()
 
 
 def compare(name, tensors):
-    """(what, difference) of the worst gradient, of the logits and of the loss."""
+    """Yields (name, difference) of the logits, of the loss and of the worst gradient."""
     model = models.make(name).train()
     weights = {key: tensors[key] for key in model.state_dict() if key in tensors}
     unknown = model.load_state_dict(weights, strict=False)
@@ -66,7 +66,7 @@ def compare(name, tensors):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Whether Leeway and PyTorch agree to 1e-4.")
+    parser = argparse.ArgumentParser(description="Checks that Leeway and PyTorch agree to 1e-4.")
     parser.add_argument("--models", default=",".join(models.INPUTS))
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--device", default="cpu")

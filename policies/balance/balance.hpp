@@ -1,5 +1,5 @@
 #pragma once
-// Balance: how many samples an iteration of each worker has. Integers in, sizes out.
+// Balance: the number of samples in an iteration of each worker, decided with integers only.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace leeway {
 
-/// What a worker computed lately.
+/// The computation of a worker since its last report.
 struct WorkerPace {
   std::int64_t iterations = 0;  // with samples
   std::int64_t samples = 0;
@@ -22,20 +22,20 @@ class Balance {
  public:
   virtual ~Balance() = default;
   virtual std::string_view name() const = 0;
-  /// A worker says what it has computed since it last said so.
+  /// Records a worker's report.
   virtual void measured(WorkerId, const WorkerPace&) {}
-  /// The worker has ended. If it comes back it may be as fast as it likes.
+  /// Discards the reports of a worker that has ended. After a restart its speed may differ.
   virtual void forget(WorkerId) {}
-  /// The samples of an iteration of each live worker, in their order. The sum is that of as many
-  /// batches of the plan, whoever is how fast; each is 1 at least and largest_batch() at most.
+  /// The samples of an iteration of each live worker, in the order of `live`. Each number is from 1
+  /// to largest_batch(). At any speeds, the sum is the plan's batch times the number of workers.
   virtual std::vector<std::uint32_t> batches(std::span<const WorkerId> live) = 0;
 };
 
-/// By the plan.
+/// The policy that the plan names.
 std::unique_ptr<Balance> make_balance(const Plan& plan);
 
-/// The most samples that an iteration of one worker, or pipeline, ever has. In how many
-/// micro-batches they are computed, and how large those are: micro_batches.hpp.
+/// The most samples in an iteration of one worker or pipeline. micro_batches.hpp divides them into
+/// micro-batches.
 std::uint32_t largest_batch(const Plan& plan);
 
 }  // namespace leeway

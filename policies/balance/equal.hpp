@@ -1,5 +1,5 @@
 #pragma once
-// Equal: the batch of the plan for everybody.
+// Equal: each worker gets the plan's batch.
 #include "policies/balance/balance.hpp"
 
 namespace leeway {

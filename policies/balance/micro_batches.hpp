@@ -1,5 +1,5 @@
 #pragma once
-// Micro-batches: how many an iteration's samples are divided into, and how large they are.
+// Micro-batches: the number and size of the pieces that an iteration's samples are divided into.
 //
 // An iteration of the plan's batch has plan.micro_batches of them. With `--balance speed` an
 // iteration can have more samples. A worker with the whole model then computes more micro-batches
@@ -11,10 +11,10 @@
 
 namespace leeway {
 
-/// The usual size: samples of a micro-batch, at most, in an iteration of the plan's batch.
+/// The usual size: the most samples of a micro-batch in an iteration of the plan's batch.
 std::int64_t micro_batch_size(const Plan& plan);
 
-/// The most samples that a micro-batch of a pipeline has.
+/// The most samples in a micro-batch of a pipeline.
 std::int64_t largest_micro_batch(const Plan& plan);
 
 /// Micro-batches of an iteration of `samples` samples.

@@ -5,7 +5,7 @@
 namespace leeway {
 namespace {
 
-/// Eleven days. Longer times are cut to this, so that no sum over all workers overflows.
+/// Times are clamped to this (eleven days), so that no sum over all workers overflows.
 constexpr std::int64_t kLongest = 1'000'000'000'000;
 
 std::int64_t bounded_us(std::int64_t us) {

@@ -1,5 +1,5 @@
 #pragma once
-// Adaptive: a staleness bound that moves in a range, by how long the workers wait for each other.
+// Adaptive: a staleness bound that moves within a range, by how long workers wait for each other.
 //
 // A larger bound means older weights and more memory during snapshots. It pays only while workers
 // would wait. So the bound rises while they wait and falls while they do not. Zhao et al., "Dynamic
@@ -13,7 +13,7 @@
 
 namespace leeway {
 
-/// The range. Shards begin with its low end.
+/// The range. Shards start with its low end.
 class Adaptive final : public Consistency {
  public:
   Adaptive(std::int64_t low, std::int64_t high) : low_(low), high_(high) {}
@@ -25,20 +25,20 @@ class Adaptive final : public Consistency {
   std::int64_t low_, high_;
 };
 
-/// A worker's interval. All numbers are 0 or more.
+/// A worker's report of one interval. All numbers are 0 or more.
 struct WorkerTime {
   std::int64_t iterations = 0;
   std::int64_t waited_us = 0;  // between two computations, for any reason
   std::int64_t computed_us = 0;
 };
 
-/// Places the bound in its range, interval by interval, with integers only.
+/// Moves the bound within its range after each interval, with integers only.
 ///
 /// Under any bound, every worker waits for messages and updates between two computations. The
-/// worker with the shortest wait per iteration is taken to wait for nothing else. All longer waits
-/// count as lost to other workers:
+/// worker with the shortest wait per iteration is assumed to wait for nothing else. The excess of
+/// longer waits is lost time:
 ///
-///   lost = sum over workers of (waited - iterations * least waited an iteration)
+///   lost = sum over workers of (waited - iterations * least wait per iteration)
 ///   share = lost / sum over workers of (waited + computed)
 ///
 /// - share > kRaiseFastAbove percent: the bound rises by half of itself and one;
@@ -46,22 +46,21 @@ struct WorkerTime {
 /// - share < kLowerBelow percent for some intervals in a row: it falls by one.
 ///
 /// If the bound rises again right after a fall, the lower bound was too low. The next fall then
-/// takes twice as many quiet intervals, up to kMostPatience, until one fall lasts. So the bound
-/// does not flap.
+/// takes twice as many quiet intervals, up to kMostPatience, until one fall lasts. This keeps the
+/// bound from oscillating.
 ///
 /// A worker that is always slow makes the others wait under any bound. The bound then stays at the
-/// high end. Such a worker needs fewer samples (policies/balance).
+/// high end; such a worker needs fewer samples (policies/balance).
 class AdaptiveBound {
  public:
   static constexpr std::int64_t kRaiseAbove = 10, kRaiseFastAbove = 25, kLowerBelow = 3;
   static constexpr std::int64_t kLeastPatience = 2, kMostPatience = 64;
 
-  /// Requires low <= high. The bound begins at `low`.
+  /// Requires low <= high. The bound starts at `low`.
   AdaptiveBound(std::int64_t low, std::int64_t high) : low_(low), high_(high), bound_(low) {}
 
   std::int64_t bound() const { return bound_; }
-  /// Takes in an interval and returns the bound that follows. Workers without iterations do not
-  /// count.
+  /// Returns the bound after an interval. Ignores workers without iterations.
   std::int64_t next(std::span<const WorkerTime> workers);
 
  private:

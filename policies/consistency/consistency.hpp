@@ -1,7 +1,7 @@
 #pragma once
-// Consistency: which pulls wait, and which pushes make an update. Nothing else decides that.
+// Consistency: decides which pulls wait and which pushes form an update.
 //
-// A policy only knows integers. The roles carry its decisions out: actors/shard/apply_policy.hpp
+// A policy knows only integers. The roles carry out its decisions: actors/shard/apply_policy.hpp
 // for pushes, actors/scheduler/lease_book.hpp for leases.
 // Source: Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter
 // Server", NIPS 2013, section 3.
@@ -21,8 +21,8 @@ inline constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::ma
 
 /// The staleness rule. A pull for `iteration` that carries `own_clock` may be answered iff
 ///   iteration - min_clock <= bound   and   clock >= own_clock,
-/// where `clock` is the asking worker's clock at the shard and `min_clock` the least clock of the
-/// live participants there. Because of the second condition, a pull may overtake a push.
+/// where `clock` is the worker's clock at the shard and `min_clock` the least clock of the live
+/// participants there. The second condition allows a pull to overtake a push.
 constexpr bool may_start(Iteration iteration, Clock min_clock, Clock clock, Clock own_clock,
                          std::int64_t bound) {
   if (clock < own_clock && !planted(Mutant::own_pushes_not_awaited)) return false;

@@ -14,7 +14,7 @@ class LrSchedule {
   virtual double factor(double epochs, double total_epochs) const = 0;
 };
 
-/// By the plan, its linear warm-up included.
+/// The schedule that the plan names, with its linear warm-up.
 std::unique_ptr<LrSchedule> make_lr_schedule(const plan::LrSchedule& spec);
 
 }  // namespace leeway

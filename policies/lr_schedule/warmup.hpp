@@ -4,8 +4,8 @@
 
 namespace leeway {
 
-/// Rises from 0 to the full rate over `epochs`, then follows `then`, whose time begins when the
-/// rise ends and whose planned length is what remains.
+/// Rises from 0 to the full rate over `epochs`, then follows `then`. The time of `then` starts at
+/// the end of the rise, and its planned length is the rest of the run.
 class WarmupLr final : public LrSchedule {
  public:
   /// Requires epochs > 0.

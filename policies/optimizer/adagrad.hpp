@@ -5,8 +5,8 @@
 namespace leeway {
 
 /// s += w g'^2, p -= lr w g' / (sqrt(s) + epsilon), with g' = g + lambda p. With w = 1 this is
-/// PyTorch's Adagrad. A round of n pushes of weight 1/n adds g^2 to s under a steady gradient, as
-/// one step does.
+/// PyTorch's Adagrad. Under a constant gradient, a round of n pushes of weight 1/n adds g^2 to s,
+/// as one step does.
 class AdaGrad final : public Optimizer {
  public:
   AdaGrad(const plan::AdaGrad& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}

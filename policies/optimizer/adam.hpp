@@ -9,8 +9,8 @@ namespace leeway {
 /// with g' = g + lambda p, m^ = m / (1 - b1^P), v^ = v / (1 - b2^P) and P the progress (sum of the
 /// weights so far).
 ///
-/// With w = 1, P counts steps and this is PyTorch's Adam. Under a steady gradient m^ = g and v^ =
-/// g^2 from the first push on, for any weights.
+/// With w = 1, P counts steps and this is PyTorch's Adam. Under a constant gradient, m^ = g and
+/// v^ = g^2 from the first push on, for any weights of the pushes.
 class Adam final : public Optimizer {
  public:
   Adam(const plan::Adam& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}

@@ -1,12 +1,11 @@
 #pragma once
-// AdamW: Adam with weight decay apart from the gradient (Loshchilov, Hutter, ICLR 2019, algorithm
-// 2).
+// AdamW: Adam with decoupled weight decay (Loshchilov, Hutter, ICLR 2019, algorithm 2).
 #include "policies/optimizer/optimizer.hpp"
 #include "policies/optimizer/weighted.hpp"
 
 namespace leeway {
 
-/// p -= lr w lambda p, and then the step of Adam with g' = g. With w = 1 this is PyTorch's AdamW.
+/// p -= lr w lambda p, then Adam's step with g' = g. With w = 1 this is PyTorch's AdamW.
 class AdamW final : public Optimizer {
  public:
   AdamW(const plan::AdamW& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}

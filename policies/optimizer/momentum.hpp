@@ -10,9 +10,9 @@ namespace leeway {
 /// m = beta^w m + c (g + lambda p), p -= lr w m, with c = (1 - beta^w) / (1 - beta).
 ///
 /// With w = 1, c = 1 and this is PyTorch's SGD with momentum. In a round of n pushes of weight 1/n,
-/// m decays by beta in all and takes in as much of the gradient as one step does: under a steady
-/// gradient m tends to g / (1 - beta) whatever n is, and a round moves p by lr times that. (m =
-/// beta^w m + w g would tend to less, by 5% for beta = 0.9 and many workers.)
+/// m decays by beta in total and adds as much of the gradient as in one step. Under a constant
+/// gradient, m tends to g / (1 - beta) for any n, and a round moves p by lr times that. (With m =
+/// beta^w m + w g the limit would be smaller, by 5% for beta = 0.9 and many workers.)
 class Momentum final : public Optimizer {
  public:
   Momentum(const plan::Momentum& spec, double weight_decay)

@@ -11,8 +11,8 @@ namespace leeway {
 /// m = beta^w m + u, p -= lr w (u + beta^w m), with u = c (g + lambda p) and c = (1 - beta^w) / (1
 /// - beta).
 ///
-/// With w = 1 this is PyTorch's SGD with nesterov=True. Under a steady gradient a round moves p by
-/// lr g / (1 - beta) whatever the number of pushes, as momentum does, for the same reason.
+/// With w = 1 this is PyTorch's SGD with nesterov=True. Under a constant gradient, a round moves p
+/// by lr g / (1 - beta) for any number of pushes, as with momentum.
 class Nesterov final : public Optimizer {
  public:
   Nesterov(const plan::Nesterov& spec, double weight_decay)

@@ -1,5 +1,5 @@
 #pragma once
-// Sgd: stochastic gradient descent without memory.
+// Sgd: stochastic gradient descent without state.
 #include "policies/optimizer/optimizer.hpp"
 
 namespace leeway {

@@ -8,7 +8,7 @@ namespace leeway::pipeline {
 
 namespace {
 
-constexpr int kNot = -1;
+constexpr int kUnset = -1;
 
 /// Follows the operations of one stage in order.
 class StageChecker {
@@ -22,8 +22,8 @@ class StageChecker {
   Expected<StageUse> check() {
     const auto& ops = table_.ops[static_cast<std::size_t>(stage_)];
     for (number_ = 0; number_ < ops.size(); ++number_)
-      if (auto ok = one(ops[number_]); !ok) return ok.error();
-    if (auto ok = all_done(); !ok) return ok.error();
+      if (auto ok = check_op(ops[number_]); !ok) return ok.error();
+    if (auto ok = check_all_done(); !ok) return ok.error();
     use_.versions = most_versions(ops);
     return use_;
   }
@@ -31,7 +31,7 @@ class StageChecker {
  private:
   /// The state of a micro-batch in a chunk.
   struct Run {
-    int version = kNot;  // of its forward
+    int version = kUnset;  // of its forward
     bool input = false, weights = false;
   };
 
@@ -46,7 +46,7 @@ class StageChecker {
                         "): ", values...)};
   }
 
-  Status one(const Op& op) {
+  Status check_op(const Op& op) {
     if (op.chunk < 0 || op.chunk >= table_.chunks || op.micro_batch < 0 ||
         op.micro_batch >= table_.all_micro_batches())
       return Error{concat("stage ", stage_, ", operation ", number_, ": there is no micro-batch ",
@@ -60,23 +60,21 @@ class StageChecker {
 
   Status forward(const Op& op) {
     Run& run = run_of(op.chunk, op.micro_batch);
-    if (run.version != kNot) return wrong(op, "goes forward again; drop it");
+    if (run.version != kUnset) return wrong(op, "repeats a forward; remove it");
     if (op.version < 0 || op.version > made(op.chunk))
-      return wrong(op, "reads version ", op.version, ", and the newest is ", made(op.chunk),
-                   "; let it read that, or come later");
+      return wrong(op, "reads version ", op.version, ", but the newest is ", made(op.chunk),
+                   "; let it read that version, or move it behind the update");
     run.version = op.version;
     use_.activations = std::max(use_.activations, ++alive_);
     const int lag = op.micro_batch / table_.micro_batches - op.version;
     const int most = table_.version_lag[static_cast<std::size_t>(stage_)];
     if (lag < 0)
       return wrong(op, "reads version ", op.version,
-                   ", which its own gradient is to make; let it "
-                   "read ",
-                   op.version + lag);
+                   ", which contains its own gradient; let it read version ", op.version + lag);
     if (lag > most)
       return wrong(op, "reads weights that are ", lag,
-                   " updates older than those that its gradient "
-                   "is applied to, and the table promises at most ",
+                   " updates older than those that its gradient is applied to, but the table "
+                   "promises at most ",
                    most, "; let it read version ", op.version + lag - most);
     use_.version_lag = std::max(use_.version_lag, lag);
     return {};
@@ -84,12 +82,12 @@ class StageChecker {
 
   Status backward(const Op& op) {
     Run& run = run_of(op.chunk, op.micro_batch);
-    if (run.version == kNot) return wrong(op, "goes backward before it went forward; swap them");
+    if (run.version == kUnset) return wrong(op, "comes before its forward; swap them");
     if (run.version != op.version)
-      return wrong(op, "reads version ", op.version, ", and its forward has read ", run.version,
-                   "; a backward reads what its forward has read");
+      return wrong(op, "reads version ", op.version, ", but its forward read ", run.version,
+                   "; let both read the same version");
     if (gives_input_gradient(op.kind)) {
-      if (run.input) return wrong(op, "goes backward again; drop it");
+      if (run.input) return wrong(op, "repeats a backward; remove it");
       run.input = true;
     }
     if (op.kind == OpKind::backward_input)
@@ -97,11 +95,11 @@ class StageChecker {
     if (op.kind == OpKind::backward_weights) --pending_;
     if (gives_weight_gradient(op.kind)) {
       if (!run.input) return wrong(op, "comes before the backward for inputs; swap them");
-      if (run.weights) return wrong(op, "goes backward again; drop it");
+      if (run.weights) return wrong(op, "repeats a backward; remove it");
       const int next = made(op.chunk);
       if (op.micro_batch / table_.micro_batches != next)
         return wrong(op, "gives gradients of update ", op.micro_batch / table_.micro_batches,
-                     " where those of update ", next, " are collected; let it come ",
+                     " while those of update ", next, " are summed; move it ",
                      op.micro_batch / table_.micro_batches > next ? "later" : "earlier");
       run.weights = true;
       --alive_;
@@ -112,21 +110,21 @@ class StageChecker {
   Status update(const Op& op) {
     const int index = made(op.chunk);
     const int end = (index + 1) * table_.micro_batches;
-    if (index == table_.updates) return wrong(op, "updates once too often; drop it");
+    if (index == table_.updates) return wrong(op, "is one update too many; remove it");
     if (op.version != index + 1 || op.micro_batch != end - 1)
       return wrong(op, "makes version ", op.version, " after micro-batch ", op.micro_batch,
                    "; the next one is ", index + 1, " after micro-batch ", end - 1);
     for (int m = end - table_.micro_batches; m < end; ++m)
       if (!run_of(op.chunk, m).weights)
         return wrong(op, "comes before the gradient of micro-batch ", m,
-                     "; let it come later, or add that, if it is missing");
+                     "; move it later, or add the gradient if it is missing");
     ++made(op.chunk);
     return {};
   }
 
-  /// update() requires all gradients, and they require their forwards. So all operations are there
-  /// if all updates are.
-  Status all_done() {
+  /// update() requires all gradients, and they require their forwards. So no operation is missing
+  /// if no update is.
+  Status check_all_done() {
     for (int chunk = 0; chunk < table_.chunks; ++chunk)
       if (made(chunk) < table_.updates)
         return Error{concat("stage ", stage_, ": the update after micro-batch ",

@@ -17,7 +17,7 @@ struct StageUse {
   /// Versions of the weights, in the chunk with the most: the newest one, and older ones that later
   /// operations read.
   int versions = 1;
-  /// Updates between the weights of a gradient's computation and those that it is applied to.
+  /// Updates between the weights that a gradient is computed on and those that it is applied to.
   int version_lag = 0;
   bool operator==(const StageUse&) const = default;
 };

@@ -34,7 +34,7 @@ class Search {
     Row before = start();
     for (int chunk = 0; chunk < chunks_; ++chunk) {
       Row after(before.size(), kNoLimit);
-      each(chunk, [&](int first, int end) {
+      for_each_range(chunk, [&](int first, int end) {
         const std::int64_t so_far = before[at(first)];
         if (so_far >= after[at(end)]) return;
         const std::int64_t most = std::max(so_far, of(chunk, first, end));
@@ -62,7 +62,7 @@ class Search {
       best_first.emplace_back(bytes.front().size(), 0);
       const Row& before = bytes[at(chunk)];
       Row& after = bytes.back();
-      each(chunk, [&](int first, int end) {
+      for_each_range(chunk, [&](int first, int end) {
         const std::int64_t so_far = before[at(first)];
         if (so_far == kNoLimit || costs_.pace(chunk, first, end) > pace) return;
         const std::int64_t sent = so_far + costs_.bytes_into(first);
@@ -86,7 +86,7 @@ class Search {
 
   /// All ranges of a chunk that leave at least one piece for each other chunk.
   template <class Visit>
-  void each(int chunk, Visit visit) const {
+  void for_each_range(int chunk, Visit visit) const {
     const int behind = chunks_ - chunk - 1;
     for (int end = chunk + 1; end <= pieces_ - behind; ++end) {
       if (behind == 0 && end < pieces_) continue;
@@ -129,7 +129,7 @@ std::vector<int> best_that_fits(const PartitionCosts& costs, int chunks) {
   return ends;
 }
 
-bool works(const PartitionProblem& problem) {
+bool has_fitting_split(const PartitionProblem& problem) {
   if (!check_problem(problem)) return false;
   return !best_that_fits(PartitionCosts(problem), problem.spec.chunks).empty();
 }
@@ -170,14 +170,15 @@ std::string remedies(const PartitionProblem& problem) {
   PartitionProblem other = problem;
   other.spec.schedule = "1f1b";
   other.spec.chunks = 1;
-  if (problem.spec.schedule != "1f1b" && works(other)) out.emplace_back("--schedule 1f1b");
+  if (problem.spec.schedule != "1f1b" && has_fitting_split(other))
+    out.emplace_back("--schedule 1f1b");
   constexpr int kMoreStages = 16;
   other = problem;
   for (int more = 1; are_alike(problem.devices) && more <= kMoreStages; ++more) {
     // Adding stages requires devices that are alike.
     other.spec.stages = problem.spec.stages + more;
     other.devices.push_back(problem.devices.front());
-    if (!works(other)) continue;
+    if (!has_fitting_split(other)) continue;
     out.push_back(concat("--stages ", other.spec.stages));
     break;
   }
@@ -190,13 +191,13 @@ Error does_not_fit(const PartitionProblem& problem, const Partition& partition,
                    const std::string& advice) {
   for (std::size_t stage = 0; stage < problem.devices.size(); ++stage) {
     const std::int64_t needed = partition.memory[stage].total();
-    const std::int64_t there = problem.devices[stage].memory_bytes;
-    if (needed <= there) continue;
+    const std::int64_t available = problem.devices[stage].memory_bytes;
+    if (needed <= available) continue;
     return Error{concat("stage ", stage, " (layers ",
                         text_of(partition.chunks[stage], problem.pieces),
                         problem.spec.chunks > 1 ? " and its other chunks" : "", ") needs ",
                         size(needed, kInWords, true), " with ", problem.spec.schedule,
-                        ", and its device has ", size(there, kInWords, false), "; ", advice)};
+                        ", and its device has ", size(available, kInWords, false), "; ", advice)};
   }
   LW_CHECK(false, "all stages fit");
   return Error{};
@@ -214,23 +215,24 @@ Costs Partition::costs() const {
 }
 
 Expected<Partition> best_partition(const PartitionProblem& problem) {
-  if (auto good = check_problem(problem); !good) return good.error();
+  if (auto valid = check_problem(problem); !valid) return valid.error();
   const PartitionCosts costs(problem);
   const auto ends = best_that_fits(costs, problem.spec.chunks);
   if (!ends.empty()) return costs.evaluate(ends);
-  const auto without = costs.evaluate(Search(costs, false).best());
-  return does_not_fit(problem, without, concat("no other split fits; give ", remedies(problem)));
+  const auto without_limit = costs.evaluate(Search(costs, false).best());
+  return does_not_fit(problem, without_limit,
+                      concat("no other split fits; give ", remedies(problem)));
 }
 
 Expected<Partition> partition_at(const PartitionProblem& problem, const std::vector<int>& ends) {
-  if (auto good = check_problem(problem); !good) return good.error();
+  if (auto valid = check_problem(problem); !valid) return valid.error();
   const Spec& spec = problem.spec;
   const auto chunks = static_cast<std::size_t>(spec.stages * spec.chunks);
   if (ends.size() != chunks)
     return Error{concat("the split has ", ends.size(), ends.size() == 1 ? " chunk" : " chunks",
                         ", and ", spec.stages, " stages with ", spec.chunks,
-                        spec.chunks == 1 ? " chunk" : " chunks", " each make ", chunks,
-                        "; give as many chunks, or --stages ",
+                        spec.chunks == 1 ? " chunk" : " chunks", " each make ", chunks, "; give ",
+                        chunks, " chunks, or --stages ",
                         ends.size() / static_cast<std::size_t>(spec.chunks))};
   for (std::size_t i = 0; i < ends.size(); ++i)
     LW_CHECK(ends[i] > (i == 0 ? 0 : ends[i - 1]) &&

@@ -1,5 +1,5 @@
 #pragma once
-// Partition: which layers of a model go to which stage, so that the slowest stage is as fast as
+// Partition: assigns the layers of a model to stages so that the slowest stage is as fast as
 // possible.
 //
 // The pace of a full pipeline is the time of its slowest element per micro-batch: a stage with its
@@ -40,7 +40,7 @@ struct Piece {
   std::string kind;                  // "linear": its name if it is the only one of its kind
   OpCosts ns{0, 0, 0, 0};            // on a device of kUnitSpeed
   std::int64_t output_bytes = 0;     // sent if the next piece is in another chunk
-  std::int64_t handed_bytes = 0;     // the same as memory: the input of a chunk that follows
+  std::int64_t handed_bytes = 0;     // the same in memory: the input that the next chunk keeps
   std::int64_t kept_bytes = 0;       // from forward until backward, without its input
   std::int64_t first_bytes = 0;      // kept in addition if it is the first of its chunk
   std::int64_t unread_bytes = 0;     // not kept if it is the last: only the next chunk reads it
@@ -61,7 +61,7 @@ struct PartitionProblem {
   std::int64_t input_bytes = 0;            // per micro-batch, kept by the first chunk
   std::int64_t key_bytes = 0;              // per micro-batch, kept by each chunk
   std::int64_t label_bytes = 0;            // per micro-batch, kept by the last chunk
-  std::vector<bool> recompute;             // by stage; false where it is too short
+  std::vector<bool> recompute;             // by stage; missing entries are false
   std::vector<DeviceSpec> devices;         // one per stage
   std::int64_t link_bytes_per_second = 0;  // one way; 0: messages take no time
   int optimizer_slots = 0;  // arrays of optimizer state, each as large as the weights
@@ -100,7 +100,7 @@ Expected<Partition> partition_at(const PartitionProblem& problem, const std::vec
 
 /// Reads a split: the first and the last piece of each chunk, "0-3,4-7", by name, or by kind if it
 /// is the only one of its kind. A chunk of one piece is "4". Returns the ends for partition_at().
-/// The error names a piece that is unknown, missing, or there twice.
+/// The error names a piece that is unknown, missing or repeated.
 Expected<std::vector<int>> parse_split(const std::string& text, const std::vector<Piece>& pieces);
 
 /// "0-3" of a chunk, and "0-3,4-7" of a partition: what parse_split() reads.

@@ -9,7 +9,7 @@ namespace leeway::pipeline {
 
 namespace {
 
-/// Larger figures count as this, so that a few of them can be added up.
+/// Larger figures are clamped to this, so that a sum of a few does not overflow.
 constexpr std::int64_t kMost = kNoLimit / 16;
 
 /// ceil(a * b / c).

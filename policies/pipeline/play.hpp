@@ -1,7 +1,7 @@
 #pragma once
 // play: runs a table in virtual time. It finds when each operation runs, and how long stages idle.
 //
-// A stage does its operations in order, each as soon as its inputs are there. The output of a
+// A stage does its operations in order, each as soon as its inputs have arrived. The output of a
 // forward or a backward goes to the neighbour through a channel. Each pair of neighbours has one
 // channel for activations and one for gradients. A message in transit does not occupy its sender,
 // and is taken when the operation that reads it begins. A channel holds a bounded number of
@@ -51,8 +51,8 @@ struct Timeline {
 inline constexpr int kUnboundedChannel = std::numeric_limits<int>::max();
 
 /// Requires operations in range, costs of each model chunk and of each link between them, all at
-/// least 0, and a bound of at least 1; checked. If the table deadlocks, the error says which stage
-/// waits, and for what.
+/// least 0, and a bound of at least 1; checked. If the table deadlocks, the error names a stage and
+/// the message that it waits for.
 Expected<Timeline> play(const Table& table, const Costs& costs,
                         int channel_bound = kUnboundedChannel);
 

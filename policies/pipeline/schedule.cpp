@@ -32,7 +32,7 @@ constexpr CatalogueEntry kCatalogue[] = {
      the<ZbH1>, 1, "zero_bubble_h1"},
     {"weight_stashing", "no flush: the backward of a micro-batch reads the weights of its forward",
      "PipeDream, Harlap et al. 2018; Narayanan et al., SOSP 2019", the<WeightStashing>},
-    {"2bw", "no flush, two versions of the weights, gradients late by one update",
+    {"2bw", "no flush, two versions of the weights, gradients lag by one update",
      "PipeDream-2BW, Narayanan et al., ICML 2021", the<TwoBufferedWeights>},
 };
 
@@ -119,8 +119,8 @@ Expected<Table> make_table(const Spec& spec) {
 
 Status one_chunk(const Spec& spec) {
   if (spec.chunks == 1) return {};
-  return Error{concat(spec.schedule, ": has one chunk a stage, and ", spec.chunks,
-                      " are asked for; give --chunks 1, or the schedule interleaved")};
+  return Error{concat(spec.schedule, ": supports one chunk per stage, not ", spec.chunks,
+                      "; give --chunks 1, or the schedule interleaved")};
 }
 
 }  // namespace leeway::pipeline

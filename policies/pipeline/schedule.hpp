@@ -56,8 +56,8 @@ class Schedule {
   /// Whether updates follow each other without a flush of the pipeline. Then gradients are computed
   /// on older weights.
   virtual bool asynchronous() const { return false; }
-  /// Whether the schedule has such a table. The error names the setting and the nearest valid one.
-  /// validate() has the checks for all schedules.
+  /// Whether the schedule supports the spec. The error names the setting and the nearest valid one.
+  /// validate() has the checks that all schedules share.
   virtual Status allows(const Spec& spec) const = 0;
   virtual std::vector<Op> stage(const Spec& spec, int stage) const = 0;
 
@@ -110,7 +110,7 @@ Status validate(const Spec& spec);
 /// The table of all stages. Fails as validate() does.
 Expected<Table> make_table(const Spec& spec);
 
-/// For schedules with one chunk per stage: the error "1f1b: has one chunk a stage, ...".
+/// For schedules with one chunk per stage: the error "1f1b: supports one chunk per stage, ...".
 Status one_chunk(const Spec& spec);
 
 }  // namespace leeway::pipeline

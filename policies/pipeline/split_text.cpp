@@ -66,10 +66,11 @@ Expected<std::vector<int>> parse_split(const std::string& text, const std::vecto
       return wrong(
           concat("layer ", name(covered), " is in no chunk; begin \"", word, "\" with it"));
     if (chunk->first < covered)
-      return wrong(concat(
-          "layer ", name(chunk->first), " is there twice; begin \"", word, "\" with ",
-          covered < static_cast<int>(pieces.size()) ? name(covered)
-                                                    : std::string("no layer, all are taken")));
+      return wrong(
+          concat("layer ", name(chunk->first), " is in two chunks; ",
+                 covered < static_cast<int>(pieces.size())
+                     ? concat("begin \"", word, "\" with ", name(covered))
+                     : concat("remove \"", word, "\", the chunks before it have all layers")));
     covered = chunk->end;
     ends.push_back(covered);
   }

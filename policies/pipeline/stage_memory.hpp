@@ -35,7 +35,7 @@ struct StageMemory {
 /// Larger figures are capped to this, so that a sum of a few does not overflow.
 inline constexpr std::int64_t kMostMemory = std::int64_t{1} << 58;
 
-/// How many of each a stage keeps at once.
+/// The number of each that a stage keeps at once.
 struct StageCounts {
   int versions = 1;           // of its weights
   int gradients = 1;          // the sum, and with several micro-batches those of one
@@ -43,7 +43,7 @@ struct StageCounts {
   int pending_backwards = 0;  // micro-batches that wait for their backward for weights
 };
 
-/// For a run without a last update: ignores Spec::updates. Requires a valid spec.
+/// For a run of any length: ignores Spec::updates. Requires a valid spec.
 StageCounts stage_counts(const Spec& spec, int stage);
 
 /// The memory of a stage with these chunks. `optimizer_slots`: arrays of optimizer state, each as

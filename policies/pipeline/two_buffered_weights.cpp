@@ -11,8 +11,8 @@ Status TwoBufferedWeights::allows(const Spec& spec) const {
   if (auto ok = one_chunk(spec); !ok) return ok;
   if (spec.micro_batches >= spec.stages - 1) return {};
   return Error{concat("2bw: ", spec.micro_batches,
-                      spec.micro_batches == 1 ? " micro-batch an update is too few for "
-                                              : " micro-batches an update are too few for ",
+                      spec.micro_batches == 1 ? " micro-batch per update is too few for "
+                                              : " micro-batches per update are too few for ",
                       spec.stages, " stages with two versions; give --micro-batches ",
                       spec.stages - 1, ", or --stages ", spec.micro_batches + 1)};
 }

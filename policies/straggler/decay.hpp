@@ -1,18 +1,18 @@
 #pragma once
-// DecayStraggler: slows evenly, and stays slow.
+// DecayStraggler: slows down linearly, and stays slow.
 #include "policies/straggler/straggler.hpp"
 
 namespace leeway {
 
-/// The factor rises on a line from 1 in the first iteration to `factor` after `iterations` of them,
-/// and stays there: a machine that heats up, or a disk that fills.
+/// The factor rises linearly from 1 in the first iteration to `factor` after `iterations`
+/// iterations, and stays there: a machine that heats up, or a disk that fills.
 class DecayStraggler final : public Straggler {
  public:
   explicit DecayStraggler(const plan::Decay& spec) : spec_(spec) {}
   Slowdown next(Instant) override {
     if (done_ == spec_.iterations) return {.factor = spec_.factor};
-    const double way = static_cast<double>(done_++) / spec_.iterations;
-    return {.factor = 1 + (spec_.factor - 1) * way};
+    const double progress = static_cast<double>(done_++) / spec_.iterations;
+    return {.factor = 1 + (spec_.factor - 1) * progress};
   }
 
  private:

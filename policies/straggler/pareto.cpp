@@ -10,9 +10,9 @@ namespace {
 
 using Wide = unsigned __int128;
 
-constexpr int kBits = 32;                               // of logarithms, after the point
-constexpr std::uint64_t kOne = std::uint64_t{1} << 62;  // 1, where numbers have 62 bits behind it
-constexpr int kMaxPower = 20;                           // of two: above plan::kMaxSlowdown
+constexpr int kBits = 32;                               // fraction bits of logarithms
+constexpr std::uint64_t kOne = std::uint64_t{1} << 62;  // 1 with 62 fraction bits
+constexpr int kMaxPower = 20;                           // 2^20 is above plan::kMaxSlowdown
 static_assert(plan::kMaxSlowdown < (1 << kMaxPower));
 
 constexpr std::uint64_t square_root(Wide x) {
@@ -30,13 +30,13 @@ constexpr std::array<std::uint64_t, kBits> roots_of_two() {
   return roots;
 }
 
-/// -log2(n / 2^64), with kBits behind the point. Requires n > 0.
+/// -log2(n / 2^64), with kBits fraction bits. Requires n > 0.
 std::uint64_t minus_log2(std::uint64_t n) {
   const int zeros = std::countl_zero(n);
-  std::uint64_t mantissa = n << zeros;  // in [1, 2), with 63 bits behind the point
+  std::uint64_t mantissa = n << zeros;  // in [1, 2), with 63 fraction bits
   std::uint64_t fraction = 0;
   for (int i = 0; i < kBits; ++i) {
-    const Wide square = Wide{mantissa} * mantissa;  // in [1, 4), with 126
+    const Wide square = Wide{mantissa} * mantissa;  // in [1, 4), with 126 fraction bits
     const bool two = (square >> 127) != 0;
     mantissa = static_cast<std::uint64_t>(square >> (two ? 64 : 63));
     fraction = 2 * fraction + (two ? 1 : 0);
@@ -44,7 +44,7 @@ std::uint64_t minus_log2(std::uint64_t n) {
   return (static_cast<std::uint64_t>(zeros + 1) << kBits) - fraction;
 }
 
-/// 2^x for an x with kBits behind the point. Requires x < kMaxPower.
+/// 2^x for an x with kBits fraction bits. Requires x < kMaxPower.
 double power_of_two(std::uint64_t x) {
   static constexpr auto kRoots = roots_of_two();
   std::uint64_t power = kOne;

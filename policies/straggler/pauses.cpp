@@ -12,15 +12,15 @@ std::uint64_t whole_nanoseconds(double seconds) {
 
 }  // namespace
 
-PausingStraggler::PausingStraggler(const plan::Pauses& spec, Rng chances)
+PausingStraggler::PausingStraggler(const plan::Pauses& spec, Rng rng)
     : length_(nanoseconds(static_cast<std::int64_t>(whole_nanoseconds(spec.length_ms / 1e3)))),
       by_clock_(std::holds_alternative<double>(spec.every)) {
   every_ = by_clock_ ? whole_nanoseconds(std::get<double>(spec.every))
                      : std::get<std::uint32_t>(spec.every);
-  next_ = chances.below(every_);
+  next_ = rng.below(every_);
 }
 
-bool PausingStraggler::due(Instant now) {
+bool PausingStraggler::is_due(Instant now) {
   if (by_clock_) {
     const auto time = static_cast<std::uint64_t>(now.ns);
     if (time < next_) return false;
@@ -36,7 +36,7 @@ bool PausingStraggler::due(Instant now) {
 }
 
 Slowdown PausingStraggler::next(Instant now) {
-  return {.extra = due(now) ? length_ : Duration{}};
+  return {.extra = is_due(now) ? length_ : Duration{}};
 }
 
 }  // namespace leeway

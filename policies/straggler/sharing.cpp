@@ -2,12 +2,12 @@
 
 namespace leeway {
 
-SharingStraggler::SharingStraggler(const plan::Sharing& spec, Rng chances)
-    : spec_(spec), place_(chances.below(std::uint64_t{spec.on} + spec.off)) {}
+SharingStraggler::SharingStraggler(const plan::Sharing& spec, Rng rng)
+    : spec_(spec), position_(rng.below(std::uint64_t{spec.on} + spec.off)) {}
 
 Slowdown SharingStraggler::next(Instant) {
-  const bool slow = place_ < spec_.on;
-  place_ = (place_ + 1) % (std::uint64_t{spec_.on} + spec_.off);
+  const bool slow = position_ < spec_.on;
+  position_ = (position_ + 1) % (std::uint64_t{spec_.on} + spec_.off);
   return {.factor = slow ? spec_.factor : 1};
 }
 

@@ -1,19 +1,19 @@
 #pragma once
-// SharingStraggler: slow and not slow in turn, as a neighbour on the same machine comes and goes.
+// SharingStraggler: slow at times, as another program on the same machine comes and goes.
 #include "policies/straggler/straggler.hpp"
 
 namespace leeway {
 
-/// `on` iterations at `factor`, `off` at full speed, and again. Where in this round it begins is
-/// drawn, so that workers with equal neighbours are not slow together.
+/// Repeats a cycle of `on` iterations at `factor` and `off` at full speed. The start within the
+/// cycle is drawn at random, so that workers with equal settings are not slow together.
 class SharingStraggler final : public Straggler {
  public:
-  SharingStraggler(const plan::Sharing& spec, Rng chances);
+  SharingStraggler(const plan::Sharing& spec, Rng rng);
   Slowdown next(Instant now) override;
 
  private:
   plan::Sharing spec_;
-  std::uint64_t place_;  // in the round; below `on`: slow
+  std::uint64_t position_;  // in the cycle; below `on`: slow
 };
 
 }  // namespace leeway

@@ -14,29 +14,29 @@ namespace leeway {
 
 namespace {
 
-/// Keeps slow-downs apart from all else that is drawn from a run's seed.
+/// Separates stragglers from all other random streams of a run's seed.
 constexpr std::uint64_t kStragglerStream = 0x73747261676765;
 
 struct StragglerMaker {
-  Rng chances;
+  Rng rng;
 
   std::unique_ptr<Straggler> operator()(const plan::ConstantFactor& spec) const {
     return std::make_unique<ConstantStraggler>(spec);
   }
   std::unique_ptr<Straggler> operator()(const plan::Bursts& spec) const {
-    return std::make_unique<BurstStraggler>(spec, chances);
+    return std::make_unique<BurstStraggler>(spec, rng);
   }
   std::unique_ptr<Straggler> operator()(const plan::Pareto& spec) const {
-    return std::make_unique<ParetoStraggler>(spec, chances);
+    return std::make_unique<ParetoStraggler>(spec, rng);
   }
   std::unique_ptr<Straggler> operator()(const plan::Pauses& spec) const {
-    return std::make_unique<PausingStraggler>(spec, chances);
+    return std::make_unique<PausingStraggler>(spec, rng);
   }
   std::unique_ptr<Straggler> operator()(const plan::Decay& spec) const {
     return std::make_unique<DecayStraggler>(spec);
   }
   std::unique_ptr<Straggler> operator()(const plan::Sharing& spec) const {
-    return std::make_unique<SharingStraggler>(spec, chances);
+    return std::make_unique<SharingStraggler>(spec, rng);
   }
   std::unique_ptr<Straggler> operator()(const plan::Trace& spec) const {
     return std::make_unique<TraceStraggler>(spec);
@@ -45,16 +45,16 @@ struct StragglerMaker {
 
 }  // namespace
 
-std::unique_ptr<Straggler> make_straggler(const plan::StragglerKind& kind, Rng chances) {
-  return std::visit(StragglerMaker{chances}, kind);
+std::unique_ptr<Straggler> make_straggler(const plan::StragglerKind& kind, Rng rng) {
+  return std::visit(StragglerMaker{rng}, kind);
 }
 
 StragglerModel::StragglerModel(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
                                std::uint64_t seed) {
   for (const auto& spec : stragglers) {
     if (!spec.all && spec.worker != worker) continue;
-    const Rng chances = Rng::stream(seed, kStragglerStream + stragglers_.size(), worker);
-    stragglers_.push_back(make_straggler(spec.kind, chances));
+    const Rng rng = Rng::stream(seed, kStragglerStream + stragglers_.size(), worker);
+    stragglers_.push_back(make_straggler(spec.kind, rng));
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Straggler: by how much a worker is slowed, iteration by iteration.
+// Straggler: slows a worker down, by a factor and a pause per iteration.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,40 +12,40 @@
 
 namespace leeway {
 
-/// What becomes of an iteration's computation: each part takes `factor` times as long, and the
-/// first takes `extra` on top.
+/// The slow-down of one iteration: each part of its computation takes `factor` times as long, and
+/// the first part takes `extra` more.
 struct Slowdown {
   double factor = 1;
   Duration extra;
   bool operator==(const Slowdown&) const = default;
 };
 
-/// One reason why one worker is slow. What it does depends on its spec, on its chances and, for
-/// pauses by the clock alone, on `now`. Decides on integers and on what every processor rounds
-/// alike, without libm, so that a seed means the same run everywhere.
+/// One reason why a worker is slow. Its decisions depend on its spec, on its random numbers and,
+/// for pauses by the clock, on `now`. It uses integers and floating-point operations that all
+/// processors round alike, without libm. A seed therefore gives the same run everywhere.
 class Straggler {
  public:
   virtual ~Straggler() = default;
-  /// The slow-down of the next iteration, which begins now. Call once an iteration. Guarantees
+  /// The slow-down of the next iteration, which begins now. Call once per iteration. Guarantees
   /// 1 <= factor <= plan::kMaxSlowdown and extra >= 0.
   virtual Slowdown next(Instant now) = 0;
 };
 
-/// Requires a kind that validate() accepts. `chances` is what this straggler alone draws from.
-std::unique_ptr<Straggler> make_straggler(const plan::StragglerKind& kind, Rng chances);
+/// Requires a kind that validate() accepts. Only this straggler draws from `rng`.
+std::unique_ptr<Straggler> make_straggler(const plan::StragglerKind& kind, Rng rng);
 
-/// All that slows one worker down: factors multiply, up to plan::kMaxSlowdown; pauses add.
+/// All stragglers of one worker: factors multiply, up to plan::kMaxSlowdown; pauses add.
 class StragglerModel {
  public:
-  /// Slows nobody.
+  /// No slow-down.
   StragglerModel() = default;
-  /// Picks those of `worker` from a plan's stragglers. Each draws from a stream of its own, by the
-  /// seed, the worker and its place among the stragglers of that worker.
+  /// Selects the stragglers of `worker` from a plan's. Each has a separate random stream, from the
+  /// seed, the worker and its index among the stragglers of that worker.
   StragglerModel(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
                  std::uint64_t seed);
   /// As Straggler::next().
   Slowdown next(Instant now);
-  /// For more work of the iteration that was begun last: as slow, without the extra.
+  /// For more work of the latest iteration: the same factor, no extra.
   Slowdown same() const { return {factor_, {}}; }
 
  private:
@@ -53,8 +53,8 @@ class StragglerModel {
   std::vector<std::unique_ptr<Straggler>> stragglers_;
 };
 
-/// Whether the files that stragglers read are there and good. To be asked before a run begins:
-/// a model throws on a file that is not.
+/// Checks the files that stragglers read. Call it before a run: the constructor of a model throws
+/// if a file is missing or invalid.
 Status check_files(const std::vector<plan::Straggler>& stragglers);
 
 }  // namespace leeway

@@ -65,7 +65,7 @@ struct Form {
   Kind (*read)(TextReader& in);
   const char* how_to_write;
 };
-/// What has no name.
+/// The form without a name.
 constexpr Form kPlain = {"", read_factor,
                          "3:4x, or 3:4x@20%/50 for bursts of 50 iterations that cover 20% of all"};
 constexpr Form kNamed[] = {
@@ -75,7 +75,7 @@ constexpr Form kNamed[] = {
      "seconds"},
     {"decay", read_decay, "3:decay(8x/1000) for a rise to 8x over 1000 iterations"},
     {"sharing", read_sharing, "3:sharing(3x,100/300) for 100 iterations at 3x, then 300 without"},
-    {"trace", read_trace, "3:trace(factors.txt) for a file with one factor a line"},
+    {"trace", read_trace, "3:trace(factors.txt) for a file with one factor per line"},
 };
 
 std::vector<std::string> names() {

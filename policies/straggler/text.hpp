@@ -1,5 +1,5 @@
 #pragma once
-// Stragglers as the flag --slow spells them.
+// The text form of stragglers, for the flag --slow.
 #include <string>
 
 #include "core/expected.hpp"
@@ -7,18 +7,18 @@
 
 namespace leeway {
 
-/// Reads one straggler: who, a colon, how.
+/// Reads one straggler: a worker or "all", a colon, and its kind.
 ///
 ///     3:4x                    worker 3 takes 4 times as long
 ///     3:4x@20%/50             in 20% of its iterations, in bursts of 50 on average
-///     all:pareto(1.5,20x)     every worker, by a heavy tail of exponent 1.5, up to 20 times
+///     all:pareto(1.5,20x)     every worker, heavy-tailed with exponent 1.5, up to 20 times
 ///     3:pauses(200ms/50)      200 ms every 50 iterations; pauses(200ms/2s): every 2 seconds
-///     3:decay(8x/1000)        evenly up to 8 times over 1000 iterations
-///     3:sharing(3x,100/300)   3 times in 100 iterations, not slow in 300, and again
-///     3:trace(factors.txt)    the factors of a file, one a line
+///     3:decay(8x/1000)        rises linearly to 8 times over 1000 iterations
+///     3:sharing(3x,100/300)   3 times for 100 iterations, full speed for 300, and so on
+///     3:trace(factors.txt)    the factors of a file, one per line
 ///
-/// `/50` and `,20x` may be left out. The error says what is missing where, and shows how to write
-/// it. Whether the values make sense is for validate() to say.
+/// `/50` and `,20x` are optional. An error names the missing element and its position, and shows
+/// the correct form. validate() checks the values.
 Expected<plan::Straggler> parse_straggler(const std::string& text);
 
 }  // namespace leeway

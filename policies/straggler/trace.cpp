@@ -16,13 +16,13 @@ namespace leeway {
 
 namespace {
 
-/// Each worker that a trace slows holds its numbers.
+/// Each worker with a trace keeps its factors in memory.
 constexpr std::size_t kMaxTraceBytes = std::size_t{1} << 20;
 
 Expected<std::string> whole_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    return Error{concat(path, ": is a folder; give a file with one factor a line")};
+    return Error{concat(path, ": is a folder; give a file with one factor per line")};
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file)
@@ -32,7 +32,7 @@ Expected<std::string> whole_file(const std::string& path) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > kMaxTraceBytes)
     return Error{concat(path, ": has more than ", kMaxTraceBytes,
-                        " bytes; give a shorter trace, as it is repeated")};
+                        " bytes; give a shorter trace (a trace repeats)")};
   return text;
 }
 
@@ -63,7 +63,7 @@ Expected<std::vector<double>> read_trace(const std::string& path) {
     factors.push_back(*factor);
   }
   if (factors.empty())
-    return Error{concat(path, ": has no factors; give one number a line, such as 2.5")};
+    return Error{concat(path, ": has no factors; give one number per line, such as 2.5")};
   return factors;
 }
 

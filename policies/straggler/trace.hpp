@@ -6,8 +6,8 @@
 
 namespace leeway {
 
-/// From the first line on, one factor an iteration, and from the first again after the last.
-/// Throws if the file cannot be used: check_files() tells before a run.
+/// One factor per iteration, from the first line to the last, repeatedly. The constructor throws if
+/// the file is invalid; check_files() reports that before a run.
 class TraceStraggler final : public Straggler {
  public:
   explicit TraceStraggler(const plan::Trace& spec);
@@ -18,8 +18,8 @@ class TraceStraggler final : public Straggler {
   std::size_t at_ = 0;
 };
 
-/// The numbers of a trace: one a line, from 1 to plan::kMaxSlowdown; empty lines and lines that
-/// begin with '#' do not count. An error names file and line.
+/// The factors of a trace: one per line, from 1 to plan::kMaxSlowdown. Empty lines and lines that
+/// begin with '#' are ignored. An error names file and line.
 Expected<std::vector<double>> read_trace(const std::string& path);
 
 }  // namespace leeway

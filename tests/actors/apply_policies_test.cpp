@@ -14,7 +14,7 @@ using Names = std::vector<PushName>;
 
 const WorkerId kA(0), kB(1), kC(2);
 
-/// Three workers that push one or more buckets at a shard with one policy.
+/// Three workers that push one or more buckets to a shard with one policy.
 struct Scene {
   explicit Scene(std::uint32_t bucket_count = 1) : buckets(bucket_count) {
     admit_workers(clocks, 3);
@@ -154,7 +154,7 @@ TEST_CASE("a shard that does not lead proposes no round") {
   CHECK(scene.out.sent<msg::RoundClosed>(kScheduler).empty());
 }
 
-TEST_CASE("workers with empty pushes do not count as contributors with samples") {
+TEST_CASE("a worker with an empty push does not count as a contributor with samples") {
   FirstPushes scene;
   for (const WorkerId worker : {kA, kB}) scene.take(scene.policy, push_of(worker, 0, 0, true));
   CHECK(scene.proposals().empty());  // the only worker with samples is still to push

@@ -11,8 +11,8 @@ using namespace leeway::test;
 
 namespace {
 
-/// Runs forwards of several micro-batches of each chunk, then their backwards. Compares what each
-/// micro-batch keeps, as its stash and as the pool count it.
+/// Runs forwards of several micro-batches of each chunk, then their backwards. Compares the bytes
+/// that each micro-batch keeps, by its stash and by the pool.
 void require_bytes(const Task& task, int chunks, std::int64_t batch, ChunkOptions options) {
   constexpr int kMicroBatches = 5;
   Memory memory(task.model);
@@ -68,7 +68,7 @@ void require_bytes(const Task& task, int chunks, std::int64_t batch, ChunkOption
 
 }  // namespace
 
-TEST_CASE("a chunk keeps as many bytes as its shapes predict", "[chunks]") {
+TEST_CASE("a chunk keeps the bytes that its shapes predict", "[chunks]") {
   kernels::use_one_compute_thread();
   const std::int64_t batch = 4;
   for (const Task& task : {mlp_task(batch), conv_task(), residual_task(), text_task(true)})

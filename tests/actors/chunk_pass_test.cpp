@@ -73,7 +73,7 @@ bool is_trained(const Task& task, std::size_t parameter, ModelChunk chunk) {
   return of.spec.average == 0 && chunk.has(of.layer);
 }
 
-/// Plays a table with its updates: each stage with its own weights, of the version in the table.
+/// Plays a table with its updates. Each stage uses its own weights, in the table's versions.
 void play_updates(const Task& task, const Table& table, Versions& versions) {
   Stages stages(task, table, false);
   for (const auto& [stage, op] : order_of(table)) {
@@ -88,7 +88,7 @@ void play_updates(const Task& task, const Table& table, Versions& versions) {
   }
 }
 
-/// The same by one stage, with the weights that each chunk reads for a micro-batch.
+/// The same on one stage, with the weights that each chunk reads for a micro-batch.
 void mix_updates(const Task& task, const Table& table, Versions& versions) {
   const auto chunks = split_into(*task.model, table.model_chunks());
   for (int update = 0; update < table.updates; ++update) {
@@ -110,7 +110,7 @@ void mix_updates(const Task& task, const Table& table, Versions& versions) {
   }
 }
 
-/// The largest difference, as a share of the largest number of a parameter's gradient.
+/// The largest difference between two gradients, relative to the largest number in one.
 double distance(const Floats& a, const Floats& b) {
   double most = 0, largest = 1e-30;
   LW_CHECK(a.size() == b.size(), a.size(), b.size());
@@ -121,7 +121,7 @@ double distance(const Floats& a, const Floats& b) {
   return most / largest;
 }
 
-/// Compares all flushed schedules with one stage. `loose`: a parameter whose sum has another order.
+/// Compares all flushed schedules with one stage. `loose`: a parameter summed in another order.
 void require_one_stage(const Task& task, const std::string& loose = "") {
   kernels::use_one_compute_thread();
   Memory memory(task.model, 400);
@@ -195,7 +195,7 @@ Layers random_layers(Rng& rng, std::uint64_t count, int depth) {
   return layers;
 }
 
-/// The output size of these layers: what a model has to predict.
+/// The output size of these layers.
 std::int64_t output_of(const Layers& layers, const Shape& input) {
   std::int64_t width = input.count();
   for (const auto& layer : layers) {
@@ -206,7 +206,7 @@ std::int64_t output_of(const Layers& layers, const Shape& input) {
   return width;
 }
 
-/// The weights of a memory on another device.
+/// A copy of the weights on another device.
 class DeviceWeights {
  public:
   DeviceWeights(const Task& task, const Memory& memory, Executor& on) {
@@ -295,7 +295,7 @@ TEST_CASE("every loss gives the bits of one stage", "[chunks]") {
   }
 }
 
-TEST_CASE("labels as numbers reach the loss, also with recompute", "[chunks]") {
+TEST_CASE("numeric labels reach the loss, also with recompute", "[chunks]") {
   kernels::use_one_compute_thread();
   Task task{built({linear(6), relu(), linear(1)}, plan::Loss::sigmoid_cross_entropy, {5}, 2, 0), 9};
   task.samples.batch.targets = nullptr;

@@ -82,7 +82,7 @@ inline PassResult add_micro_batch(const Task& task, Memory& memory, int m, int m
   return result;
 }
 
-/// One stage, micro-batch by micro-batch.
+/// Computes all micro-batches on one stage.
 inline Outcome one_stage(const Task& task, Memory& memory, int micro_batches) {
   Outcome out;
   out.gradients.resize(task.model->parameters().size());
@@ -107,7 +107,7 @@ inline std::vector<ModelChunk> split_into(const Model& model, int chunks) {
   return all;
 }
 
-/// All operations of a table in a possible order.
+/// All operations of a table, in an order that respects their dependencies.
 inline std::vector<std::pair<int, Op>> order_of(const Table& table) {
   const auto timeline =
       pipeline::play(table, pipeline::Costs::equal(table.model_chunks(), {1, 1, 1, 1}));
@@ -125,10 +125,10 @@ inline std::vector<std::pair<int, Op>> order_of(const Table& table) {
   return order;
 }
 
-/// The chunks of a model, computed operation by operation as stages do, without messages.
+/// The stages of a pipeline without messages: computes chunks operation by operation.
 class Stages {
  public:
-  /// `memory`: weights, and what gradients are read into.
+  /// `memory`: the weights, and the buffers that receive gradients.
   Stages(const Task& task, const Table& table, bool recompute,
          std::shared_ptr<Executor> on = nullptr)
       : task_(task),
@@ -149,7 +149,7 @@ class Stages {
     }
   }
 
-  /// One operation but an update.
+  /// Runs one operation, not an update.
   void run(int stage, const Op& op, std::span<const ParameterView> weights) {
     const int chunk = table_.model_chunk(stage, op.chunk);
     if (op.kind == OpKind::forward) return forward(chunk, op, weights);
@@ -230,7 +230,7 @@ class Stages {
     correct_ += result.correct;
   }
 
-  /// Collects gradients of one chunk, by parameter. Adds a tied gradient to that of an earlier
+  /// Collects the gradients of one chunk by parameter. Adds a tied gradient to that of an earlier
   /// chunk.
   void collect(std::vector<Floats>& gradients, int of) {
     const ModelChunk chunk = pass(of).chunk();

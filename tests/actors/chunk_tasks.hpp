@@ -1,5 +1,5 @@
 #pragma once
-// Small models of each kind for the tests of chunks.
+// Small models of each kind, for tests of chunks.
 #include "runtime/models.hpp"
 #include "tests/actors/chunk_pipeline.hpp"
 

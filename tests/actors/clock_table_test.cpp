@@ -102,7 +102,7 @@ class Model {
   std::int64_t min_clock_ = 0, max_clock_ = 0, widest_ = 0, newest_ = 0;
 };
 
-/// One random operation on both.
+/// Applies one random operation to both.
 void operate(ClockTable& table, Model& model, Rng& rng) {
   const WorkerId id(static_cast<std::uint32_t>(rng.below(4)));
   const Incarnation incarnation(static_cast<std::uint32_t>(1 + rng.below(3)));
@@ -195,7 +195,7 @@ TEST_CASE("an iteration is whole when all its buckets are accepted, in any order
   CHECK(table.find(WorkerId(0))->buckets_accepted == 0);
 }
 
-TEST_CASE("a bucket accepted before is a repeat, and one of a later iteration a gap") {
+TEST_CASE("a bucket that was accepted before is a repeat; one of a later iteration is a gap") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   push(table, WorkerId(0), 3);
@@ -208,7 +208,7 @@ TEST_CASE("a bucket accepted before is a repeat, and one of a later iteration a 
   CHECK(table.next_unseen() == Iteration(4));
 }
 
-TEST_CASE("with no live worker min_clock keeps its last value, and a newcomer starts there") {
+TEST_CASE("with no live worker min_clock keeps its last value, and a new worker starts there") {
   ClockTable table;
   CHECK(table.min_clock() == Clock(0));
   table.admit(WorkerId(0), kFirst, Iteration(0));
@@ -219,7 +219,7 @@ TEST_CASE("with no live worker min_clock keeps its last value, and a newcomer st
   CHECK(table.min_clock() == Clock(5));
 }
 
-TEST_CASE("a newcomer's clock is the iteration of its admission, and counts in min_clock") {
+TEST_CASE("a new worker's clock is the iteration of its admission, and counts in min_clock") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   push(table, WorkerId(0), 4);
@@ -227,10 +227,10 @@ TEST_CASE("a newcomer's clock is the iteration of its admission, and counts in m
   push(table, WorkerId(0), 3);
   CHECK(table.min_clock() == Clock(6));
   CHECK(table.max_clock() == Clock(7));
-  CHECK(table.max_clock_gap() == 2);  // 4 and 6, when the newcomer came
+  CHECK(table.max_clock_gap() == 2);  // 4 and 6, at the admission
 }
 
-TEST_CASE("a worker that left comes back at its own clock or later") {
+TEST_CASE("a worker that left returns at its own clock or later") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   table.admit(WorkerId(1), kFirst, Iteration(0));
@@ -257,7 +257,7 @@ TEST_CASE("a fenced worker may not push, but counts in min_clock until it is rem
 }
 
 TEST_CASE(
-    "the buckets of an unfinished iteration are forgotten when its worker is admitted again") {
+    "the buckets of an unfinished iteration are discarded when its worker is admitted again") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
@@ -268,7 +268,7 @@ TEST_CASE(
   CHECK(table.accept(WorkerId(0), Iteration(0), 0, 2) == Verdict::accepted);
 }
 
-TEST_CASE("raising moves the clock of a live worker up, never down, and no other clock") {
+TEST_CASE("raise() moves the clock of a live worker up, never down, and no other clock") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(3));
   table.raise(WorkerId(0), Iteration(5));
@@ -282,7 +282,7 @@ TEST_CASE("raising moves the clock of a live worker up, never down, and no other
   CHECK(table.find(WorkerId(0))->clock == Clock(5));
 }
 
-TEST_CASE("advancing moves a clock past an iteration that is not whole") {
+TEST_CASE("advance() moves a clock past an iteration that is not whole") {
   ClockTable table;
   for (const std::uint32_t worker : {0u, 1u, 2u})
     table.admit(WorkerId(worker), kFirst, Iteration(4));
@@ -296,7 +296,7 @@ TEST_CASE("advancing moves a clock past an iteration that is not whole") {
   CHECK(table.min_clock() == Clock(5));
   CHECK(table.is_whole(WorkerId(1), Iteration(4)));
   CHECK_FALSE(table.is_whole(WorkerId(1), Iteration(5)));
-  // A straggling bucket is a repeat, and the next iteration has none yet.
+  // A straggling bucket is a repeat; the next iteration has no bucket yet.
   CHECK(table.accept(WorkerId(1), Iteration(4), 0, 2) == Verdict::repeat);
   CHECK(table.accept(WorkerId(1), Iteration(5), 1, 2) == Verdict::accepted);
 }
@@ -322,7 +322,7 @@ TEST_CASE("an older view of the membership is refused") {
   CHECK(table.view() == View(3));
 }
 
-TEST_CASE("calls that break a requirement are caught") {
+TEST_CASE("calls that violate a requirement throw") {
   ClockTable table;
   table.admit(WorkerId(0), kFirst, Iteration(0));
   CHECK_THROWS_AS(table.accept(WorkerId(0), Iteration(0), 2, 2), CheckFailed);

@@ -1,4 +1,4 @@
-// ComputeWork: one work with all operations of an iteration equals one work per operation.
+// ComputeWork: a single work for all operations of an iteration equals one work per operation.
 #include "actors/worker/compute_work.hpp"
 
 #include <catch2/catch.hpp>
@@ -71,7 +71,7 @@ std::vector<Blob> gradients_of(const Job& job, ComputeWork& work) {
 
 }  // namespace
 
-TEST_CASE("one work for an iteration gives the bits of one work per operation") {
+TEST_CASE("a single work for an iteration gives the bits of one work per operation") {
   const auto job = worker_job();
   const WorkerId id(0);
   ComputeWork whole(job, id, std::make_shared<ComputeEngine>(job, id),
@@ -139,7 +139,7 @@ TEST_CASE("an iteration costs three forwards, and reads its samples in the first
   CHECK_FALSE(work.continues_iteration());
 }
 
-TEST_CASE("a loss that is not finite stops the iteration, and names its layer") {
+TEST_CASE("a loss that is not finite stops the iteration, and the error names the layer") {
   const auto job = worker_job();
   const WorkerId id(0);
   ComputeWork work(job, id, std::make_shared<ComputeEngine>(job, id),

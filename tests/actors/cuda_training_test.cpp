@@ -1,6 +1,5 @@
-// A convolutional network, and a transformer, trained by workers and shards on a GPU, against the
-// same on the processor. Without a GPU the cases pass with a warning that says why; ctest runs them
-// with an emulated one.
+// A convolutional network and a transformer, trained by workers and shards on a GPU, compared with
+// the processor. Without a GPU the cases pass with a warning; ctest runs them on an emulated GPU.
 #include <catch2/catch.hpp>
 
 #include "kernels/executors.hpp"
@@ -13,7 +12,7 @@
 namespace leeway::test {
 namespace {
 
-/// Three classes of 2x8x8 images, and every kind of layer that an image network is made of.
+/// Three classes of 2x8x8 images, and every kind of layer of an image network.
 Plan conv_plan() {
   Plan plan = tiny_plan();
   plan.data = images_of("cuda training images", plan::Synthetic{24, 12, plan::Clusters{3, 128, 3}},
@@ -69,11 +68,11 @@ void compare(const Plan& plan) {
 
 }  // namespace
 
-TEST_CASE("a GPU trains a convolutional network to the processor's weights", "[cuda]") {
+TEST_CASE("a convolutional network gets the same weights on a GPU as on the processor", "[cuda]") {
   compare(conv_plan());
 }
 
-TEST_CASE("a GPU trains a transformer to the processor's weights", "[cuda]") {
+TEST_CASE("a transformer gets the same weights on a GPU as on the processor", "[cuda]") {
   Plan plan = text_plan();
   plan.workers = 2;
   plan.batch = 4;
@@ -81,7 +80,7 @@ TEST_CASE("a GPU trains a transformer to the processor's weights", "[cuda]") {
   compare(plan);
 }
 
-TEST_CASE("stages on a GPU, and beside the processor, train to the processor's weights", "[cuda]") {
+TEST_CASE("stages get the same weights on a GPU, on the processor, and on both", "[cuda]") {
   for (Plan plan : {conv_plan(), text_plan()}) {
     plan.workers = plan.pipeline.stages = 2;
     plan.batch = 4;

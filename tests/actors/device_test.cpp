@@ -1,5 +1,5 @@
-// Workers and shards on GPUs, without one: a FakeGpu works late and in its own memory, so whoever
-// forgets to order queues, or mixes up devices, ends with other weights than the processor.
+// Workers and shards on fake GPUs. A FakeGpu is asynchronous and has its own memory, so code that
+// does not order queues, or confuses devices, gets other weights than the processor.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kFirstFake = 90;
 
-/// Executors on the processor and on fake GPUs, which are counted.
+/// Makes executors on the processor and on fake GPUs, and counts the GPUs.
 struct Devices {
   ExecutorFactory factory() {
     return [this](Device device) -> Expected<std::shared_ptr<Executor>> {
@@ -47,8 +47,8 @@ std::vector<float> train(const Plan& plan, const std::string& device, std::uint6
   return weights;
 }
 
-/// Images of 3x4x4 through all that a queue can get wrong: packed weights, kept places, statistics,
-/// masks, a sum of two ways.
+/// 3x4x4 images and all layers that depend on the order of a queue: packed weights, kept positions
+/// of max pooling, statistics, masks, a sum of two branches.
 Plan image_plan() {
   Plan plan = tiny_plan();
   plan.data =
@@ -76,8 +76,8 @@ const std::vector<std::string> kPlacements = {
     "worker1=cuda:90,shard0=cuda:91",
 };
 
-/// Of two pipelines of two stages: neighbours on the same GPU, on two, and one beside the
-/// processor.
+/// Placements of two pipelines of two stages: neighbours on the same GPU, on two GPUs, and on a GPU
+/// and the processor.
 const std::vector<std::string> kStagePlacements = {
     "cuda:90",
     "workers=cuda:90,worker1=cuda:91,worker3=cuda:91",
@@ -87,23 +87,23 @@ const std::vector<std::string> kStagePlacements = {
 
 }  // namespace
 
-TEST_CASE("where actors compute does not change what they compute") {
+TEST_CASE("the devices of workers and shards do not change the weights") {
   for (Plan plan : {tiny_plan(), image_plan(), text_plan()}) {
     plan.consistency = plan::Bsp{};
-    for (const bool pieces : {false, true}) {
-      plan.batch = pieces ? 4 : 2;
-      plan.micro_batches = pieces ? 2 : 1;
+    for (const bool divided : {false, true}) {
+      plan.batch = divided ? 4 : 2;
+      plan.micro_batches = divided ? 2 : 1;
       const auto on_processor = train(plan, "cpu", 1);
       REQUIRE_FALSE(on_processor.empty());
       for (const auto& device : kPlacements) {
-        INFO(device << (pieces ? ", micro-batches" : ""));
+        INFO(device << (divided ? ", micro-batches" : ""));
         CHECK(same_bits(train(plan, device, 2), on_processor));
       }
     }
   }
 }
 
-TEST_CASE("where stages compute does not change what their pipelines compute") {
+TEST_CASE("the devices of stages do not change the weights") {
   for (Plan plan : {tiny_plan(), image_plan(), text_plan()}) {
     plan.consistency = plan::Bsp{};
     plan.pipeline.stages = 2;
@@ -124,7 +124,7 @@ TEST_CASE("where stages compute does not change what their pipelines compute") {
   }
 }
 
-TEST_CASE("versions that a stage on a GPU keeps are let go of when nothing reads them") {
+TEST_CASE("a stage on a GPU trains with the weight versions of its schedule's table") {
   Plan plan = image_plan();
   plan.consistency = plan::Ssp{3};
   plan.pipeline.stages = 3;
@@ -134,7 +134,7 @@ TEST_CASE("versions that a stage on a GPU keeps are let go of when nothing reads
   for (const char* schedule : {"weight_stashing", "2bw"}) {
     plan.pipeline.schedule = schedule;
     INFO(schedule);
-    // A pipeline alone reads the versions that its table says, whenever messages come.
+    // A single pipeline reads the versions of its table, at any timing of messages.
     const auto on_processor = train(plan, "cpu", 1);
     for (std::uint64_t i = 2; i < 8; ++i) CHECK(same_bits(train(plan, "cpu", i), on_processor));
     for (const std::string device :
@@ -143,7 +143,7 @@ TEST_CASE("versions that a stage on a GPU keeps are let go of when nothing reads
   }
 }
 
-TEST_CASE("without a barrier, pulls and pushes on GPUs keep the protocol's properties") {
+TEST_CASE("under ssp a run with prefetch on GPUs finishes with finite weights") {
   Plan plan = image_plan();
   plan.consistency = plan::Ssp{2};
   plan.prefetch = true;
@@ -158,7 +158,7 @@ TEST_CASE("without a barrier, pulls and pushes on GPUs keep the protocol's prope
   }
 }
 
-TEST_CASE("a loss that is not finite is seen on a GPU too") {
+TEST_CASE("a loss that is not finite is detected on a GPU too") {
   Plan plan = tiny_plan();
   plan.optimizer.learning_rate = 1e30;
   plan.device = "cuda:90";
@@ -169,7 +169,7 @@ TEST_CASE("a loss that is not finite is seen on a GPU too") {
   CHECK(totals.end.text.find("layer") != std::string::npos);
 }
 
-TEST_CASE("a device that is not there is refused before anything starts") {
+TEST_CASE("a missing device is refused before the run starts") {
   Plan plan = tiny_plan();
   plan.device = "worker1=cuda:77";
   auto data = load_data(plan.data, plan.seed);

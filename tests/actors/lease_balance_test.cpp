@@ -7,7 +7,7 @@
 using namespace leeway;
 
 TEST_CASE(
-    "by speed, shares of a round are unequal, and a lease lasts equally long for each worker") {
+    "with balance by speed, shares of a round differ, and leases take each worker equally long") {
   const auto balance = std::make_shared<BySpeed>(16);
   for (const std::uint32_t worker : {0u, 1u, 2u})
     balance->measured(WorkerId(worker), {8, 800, worker == 2 ? 4'000'000 : 1'000'000});
@@ -22,9 +22,9 @@ TEST_CASE(
       sizes.push_back(lease->end - lease->begin);
     }
   CHECK(sizes == std::vector<std::int64_t>{22, 21, 5, 22, 21, 5, 4, 0, 0});
-  LeaseBook chunks({.data_size = 1000, .batch = 16, .lease_size = 64}, balance);
-  const auto fast = chunks.grant(WorkerId(0), Iteration(0), live);
-  const auto slow = chunks.grant(WorkerId(2), Iteration(0), live);
+  LeaseBook on_request({.data_size = 1000, .batch = 16, .lease_size = 64}, balance);
+  const auto fast = on_request.grant(WorkerId(0), Iteration(0), live);
+  const auto slow = on_request.grant(WorkerId(2), Iteration(0), live);
   CHECK(fast->batch == 22);
   CHECK(fast->iterations() == 4);
   CHECK(slow->batch == 5);

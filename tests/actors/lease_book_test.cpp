@@ -1,4 +1,4 @@
-// LeaseBook under a driver that acts like the scheduler and marks every sample of every epoch.
+// LeaseBook under a driver that acts as the scheduler and marks every sample of every epoch.
 #include "actors/scheduler/lease_book.hpp"
 
 #include <rapidcheck/catch.h>
@@ -29,7 +29,7 @@ std::string text_of(const std::optional<msg::Lease>& lease) {
                 lease->round_samples);
 }
 
-/// Workers that request, train, die, return and idle. Throws CheckFailed if the book is wrong.
+/// Workers that request, train, die, return and idle. Throws CheckFailed on a wrong answer.
 class Driver {
  public:
   Driver(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed,
@@ -65,7 +65,7 @@ class Driver {
       case 4:
       case 5:
       case 6:
-        if (worker.live && !worker.admitting) ask(id);
+        if (worker.live && !worker.admitting) request(id);
         break;
       default:
         if (worker.live && !worker.admitting) train_some(id);
@@ -75,7 +75,7 @@ class Driver {
   /// All workers train without faults until no samples are left.
   void finish() {
     for (int round = 0; !book_.all_trained(); ++round) {
-      LW_CHECK(round < 10'000, "the book never says that all is trained", limits_.by_rounds,
+      LW_CHECK(round < 10'000, "all_trained() stays false", limits_.by_rounds,
                limits_.total_iterations, workers_.size());
       if (limits_.spare > 0) close_round();
       for (std::uint32_t i = 0; i < workers_.size(); ++i) {
@@ -83,9 +83,9 @@ class Driver {
         if (!at(id).live && book_.anything_to_lease()) begin_admission(id);
         if (at(id).admitting) end_admission(id);
         if (!at(id).live) continue;
-        const bool more = ask(id);
+        const bool more = request(id);
         train(id, at(id).next);
-        if (more || holds_open(at(id))) continue;
+        if (more || has_open_share(at(id))) continue;
         idle(id);
         if (book_.anything_to_lease()) begin_admission(id);  // as the scheduler does
       }
@@ -113,7 +113,7 @@ class Driver {
   struct Worker {
     bool live = true;
     bool admitting = false;
-    Iteration next;  // to ask for
+    Iteration next;  // of the next request
     Clock clock;     // confirmed
     std::vector<msg::Lease> leases;
   };
@@ -136,26 +136,26 @@ class Driver {
     }
   }
 
-  bool ask(WorkerId id) {
+  bool request(WorkerId id) {
     auto& worker = at(id);
     const auto lease = book_.grant(id, worker.next, live());
     if (!lease) return false;
     LW_CHECK(lease->first_iteration == worker.next, "not contiguous", text_of(lease), worker.next);
     LW_CHECK(lease->batch >= least_ && lease->batch <= most_, text_of(lease));
-    // By rounds, the workers that took part when the round began count, for all its shares.
+    // By rounds, all shares state the samples of the workers that took part when the round began.
     auto& round = round_samples_[limits_.by_rounds ? lease->first_iteration : Iteration(-1)];
     if (round == 0 || !limits_.by_rounds)
       round = limits_.batch *
               static_cast<std::uint32_t>(std::max<std::size_t>(
                   1, live().size() - std::min<std::size_t>(limits_.spare, live().size())));
     LW_CHECK(lease->round_samples == round, text_of(lease), round);
-    LW_CHECK(limits_.by_rounds || lease->begin < lease->end, "an empty chunk", text_of(lease));
+    LW_CHECK(limits_.by_rounds || lease->begin < lease->end, "an empty lease", text_of(lease));
     LW_CHECK(lease->end - lease->begin <=
                  std::max(limits_.lease_size * lease->batch / limits_.batch, lease->batch),
              text_of(lease));
-    sum_of_round(*lease);
+    check_sum_of_round(*lease);
     LW_CHECK(!limits_.by_rounds || lease->iterations() == 1, text_of(lease));
-    LW_CHECK(ids_.insert(lease->lease).second, "an id twice", text_of(lease));
+    LW_CHECK(ids_.insert(lease->lease).second, "a repeated id", text_of(lease));
     mark(lease->epoch, lease->begin, lease->end, Mark::free, Mark::leased);
     if (lease->begin < lease->end) iterations_ += lease->iterations();
     if (limits_.total_iterations > 0)
@@ -168,8 +168,8 @@ class Driver {
     return true;
   }
 
-  /// A round has no more samples than its leases state, plus those of spare workers.
-  void sum_of_round(const msg::Lease& lease) {
+  /// A round has at most the samples that its leases state, plus those of spare workers.
+  void check_sum_of_round(const msg::Lease& lease) {
     if (!limits_.by_rounds) return;
     auto& sum = round_sums_[lease.first_iteration];
     sum += lease.end - lease.begin;
@@ -194,17 +194,17 @@ class Driver {
         expected += iteration < until && iteration.value() >= worker.clock.value() ? 1 : 0;
       }
     worker.clock = Clock(until.value());
-    std::int64_t news = 0;
+    std::int64_t confirmed = 0;
     for (const auto& range : book_.confirm(id, worker.clock)) {
       mark(range.epoch, range.begin, range.end, Mark::leased, Mark::trained);
-      news += range.count();
+      confirmed += range.count();
     }
-    LW_CHECK(news == expected, news, expected, id, until);
-    LW_CHECK(book_.confirm(id, worker.clock).empty(), "news twice");
-    trained_ += static_cast<std::uint64_t>(news);
+    LW_CHECK(confirmed == expected, confirmed, expected, id, until);
+    LW_CHECK(book_.confirm(id, worker.clock).empty(), "confirmed twice");
+    trained_ += static_cast<std::uint64_t>(confirmed);
   }
 
-  /// The worker dies. More of its iterations may be whole than were confirmed.
+  /// The worker dies. It may have finished further iterations that were not confirmed.
   void kill(WorkerId id) {
     auto& worker = at(id);
     if (!worker.admitting) train_some(id);
@@ -218,7 +218,7 @@ class Driver {
       back += size - kept;
     }
     std::int64_t returned = 0;
-    // Its unfinished iterations do not count against the limit: they are leased again.
+    // Unfinished iterations are leased again, so they do not count against the limit.
     for (const auto& lease : worker.leases) {
       const std::int64_t done =
           std::max<std::int64_t>(0, worker.clock.value() - lease.first_iteration.value());
@@ -229,13 +229,13 @@ class Driver {
       mark(range.epoch, range.begin, range.end, Mark::free, Mark::free);
       returned += range.count();
     }
-    // By rounds, shares that it has not requested go back too.
+    // By rounds, shares that the worker has not requested go back too.
     LW_CHECK(limits_.by_rounds ? returned >= back : returned == back, returned, back);
     LW_CHECK(book_.take_back(id).back.empty(), "samples came back twice");
     leave(worker);
   }
 
-  /// Closes the first open round, with the pushes of some of the workers that have a share of it.
+  /// Closes the first open round with the pushes of some workers that have a share of it.
   void close_round() {
     std::optional<Iteration> last;
     for (const auto& worker : workers_)
@@ -245,14 +245,14 @@ class Driver {
     const Iteration round = *last;
     std::vector<WorkerId> contributors;
     for (std::uint32_t i = 0; i < workers_.size(); ++i)
-      if (workers_[i].live && holds(workers_[i], round)) contributors.push_back(WorkerId(i));
+      if (workers_[i].live && has_share(workers_[i], round)) contributors.push_back(WorkerId(i));
     if (contributors.empty()) return;
     rng_.shuffle(std::span(contributors));
     contributors.resize(1 + rng_.below(contributors.size()));
     std::sort(contributors.begin(), contributors.end());
     std::map<WorkerId, std::int64_t> back;
-    for (const auto& part : book_.close(round, contributors))
-      back[part.worker] = part.samples.count();
+    for (const auto\& share : book_.close(round, contributors))
+      back[share.worker] = share.samples.count();
     first_open_ = round + 1;
     for (std::uint32_t i = 0; i < workers_.size(); ++i) {
       const WorkerId id(i);
@@ -266,7 +266,7 @@ class Driver {
       if (worker.live) worker.next = std::max(worker.next, first_open_);
     }
   }
-  /// The worker's share of the round, if any, is dropped; `back` samples came back.
+  /// Drops the worker's share of the round, if any. `back`: the samples that the book took back.
   void drop(WorkerId id, Iteration round, std::int64_t back) {
     std::erase_if(at(id).leases, [&](const msg::Lease& lease) {
       if (lease.first_iteration != round) return false;
@@ -276,16 +276,16 @@ class Driver {
       return true;
     });
   }
-  /// The first iteration of the worker that is not closed.
+  /// The worker's first iteration whose round is open.
   Iteration position(const Worker& worker) const {
     for (const auto& lease : worker.leases)
       if (lease.first_iteration >= first_open_) return lease.first_iteration;
     return worker.next;
   }
-  bool holds_open(const Worker& worker) const {
+  bool has_open_share(const Worker& worker) const {
     return limits_.spare > 0 && position(worker) < worker.next;
   }
-  static bool holds(const Worker& worker, Iteration round) {
+  static bool has_share(const Worker& worker, Iteration round) {
     return std::any_of(worker.leases.begin(), worker.leases.end(),
                        [&](const msg::Lease& lease) { return lease.first_iteration == round; });
   }
@@ -304,19 +304,19 @@ class Driver {
     worker.live = worker.admitting = true;
     worker.next = std::max(Iteration(worker.clock.value()), book_.horizon());
   }
-  /// The worker starts, maybe after rounds in which it has shares.
+  /// The worker starts, possibly after rounds in which it has shares.
   void end_admission(WorkerId id) {
     auto& worker = at(id);
-    const auto late = static_cast<std::uint64_t>(book_.horizon() - worker.next);
+    const auto delay = static_cast<std::uint64_t>(book_.horizon() - worker.next);
     worker.admitting = false;
-    worker.next = worker.next + static_cast<std::int64_t>(rng_.below(late + 1));
+    worker.next = worker.next + static_cast<std::int64_t>(rng_.below(delay + 1));
     worker.clock = Clock(worker.next.value());
     book_.skip_to(id, worker.next);
   }
 
   LeaseBook::Limits limits_;
   LeaseBook book_;
-  std::uint32_t most_, least_;  // samples of an iteration
+  std::uint32_t most_, least_;  // samples per iteration
   Rng rng_;
   std::vector<Worker> workers_;
   std::map<Epoch, std::vector<Mark>> marks_;
@@ -352,10 +352,10 @@ void drive(const LeaseBook::Limits& limits, bool equal = true) {
 
 }  // namespace
 
-TEST_CASE("every sample of every epoch is trained once, though workers die, idle and return") {
+TEST_CASE("every sample of every epoch is trained once when workers die, idle and return") {
   rc::prop("leases on request", [] { drive(any_limits(false)); });
   rc::prop("rounds", [] { drive(any_limits(true)); });
-  rc::prop("chunks of unequal batches", [] { drive(any_limits(false), false); });
+  rc::prop("leases of unequal batches", [] { drive(any_limits(false), false); });
   rc::prop("rounds of unequal batches", [] { drive(any_limits(true), false); });
   rc::prop("rounds that are closed early", [] {
     auto limits = any_limits(true);
@@ -367,17 +367,17 @@ TEST_CASE("every sample of every epoch is trained once, though workers die, idle
 }
 
 TEST_CASE("the run ends at the limit of iterations") {
-  rc::prop("chunks and rounds", [] {
+  rc::prop("with and without rounds", [] {
     auto limits = any_limits(*rc::gen::arbitrary<bool>());
     if (*rc::gen::arbitrary<bool>()) limits.total_samples = 0;
     limits.total_iterations = *rc::gen::inRange<std::uint64_t>(1, 60);
     drive(limits, *rc::gen::arbitrary<bool>());
   });
-  rc::prop("without trouble, all iterations of the limit are granted", [] {
+  rc::prop("without faults, all iterations of the limit are granted", [] {
     auto limits = any_limits(*rc::gen::arbitrary<bool>());
     limits.total_samples = 0;
     const auto count = *rc::gen::inRange<std::uint32_t>(1, 6);
-    // No short rounds, in which some workers' iterations have no samples.
+    // Full rounds only, so that every iteration has samples.
     limits.data_size = limits.batch * count * *rc::gen::inRange<std::int64_t>(1, 20);
     limits.total_iterations = *rc::gen::inRange<std::uint64_t>(1, 60);
     Driver driver(limits, count, 1);
@@ -390,7 +390,7 @@ TEST_CASE("the run ends at the limit of iterations") {
 
 TEST_CASE(
     "without faults, rounds are slices of the epochs in worker order, in any order of requests") {
-  rc::prop("any order of asking", [](std::uint64_t seed) {
+  rc::prop("any order of requests", [](std::uint64_t seed) {
     const auto limits = any_limits(true);
     const auto live = workers(*rc::gen::inRange<std::uint32_t>(1, 6));
     LeaseBook book(limits);
@@ -399,21 +399,21 @@ TEST_CASE(
     for (Iteration round; expected < limits.total_samples; ++round) {
       auto order = live;
       rng.shuffle(std::span(order));
-      std::map<WorkerId, msg::Lease> parts;
+      std::map<WorkerId, msg::Lease> shares;
       for (const WorkerId worker : order) {
         const auto lease = book.grant(worker, round, live);
         RC_ASSERT(lease.has_value());
-        parts[worker] = *lease;
+        shares[worker] = *lease;
       }
       const Epoch epoch(expected / limits.data_size);
       const std::int64_t left =
           std::min(limits.total_samples - expected, limits.data_size - expected % limits.data_size);
       std::int64_t rest = left;
-      for (const auto& [worker, part] : parts) {
+      for (const auto& [worker, share] : shares) {
         const std::int64_t size = std::min<std::int64_t>(rest, limits.batch);
-        RC_ASSERT(part.epoch == epoch);
-        RC_ASSERT(part.end - part.begin == size);
-        if (size > 0) RC_ASSERT(part.begin == expected % limits.data_size);
+        RC_ASSERT(share.epoch == epoch);
+        RC_ASSERT(share.end - share.begin == size);
+        if (size > 0) RC_ASSERT(share.begin == expected % limits.data_size);
         rest -= size;
         expected += size;
       }
@@ -422,7 +422,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("a lease names consecutive iterations, and a repeated request gets the same lease") {
+TEST_CASE("leases have consecutive iterations, and a repeated request gets the same lease") {
   LeaseBook book({.data_size = 100, .total_samples = 0, .batch = 8, .lease_size = 40});
   const auto live = workers(2);
   const auto first = book.grant(WorkerId(0), Iteration(0), live);
@@ -441,14 +441,14 @@ TEST_CASE("a lease names consecutive iterations, and a repeated request gets the
 }
 
 TEST_CASE("leases shrink to one batch towards the end of the run") {
-  const std::int64_t batch = 8, chunk = 64, workers_count = 4;
+  const std::int64_t batch = 8, lease_size = 64, workers_count = 4;
   LeaseBook book({.data_size = 1024, .total_samples = 1024, .batch = 8, .lease_size = 64});
-  std::int64_t left = 1024, before = chunk, leases = 0;
+  std::int64_t left = 1024, before = lease_size, leases = 0;
   for (Iteration next; book.anything_to_lease(); ++leases) {
     const auto lease = book.grant(WorkerId(0), next, workers(4));
     const std::int64_t size = lease->end - lease->begin;
     const std::int64_t share = left / (2 * workers_count);
-    CHECK(size == std::clamp((share + batch - 1) / batch * batch, batch, chunk));
+    CHECK(size == std::clamp((share + batch - 1) / batch * batch, batch, lease_size));
     CHECK(size <= before);
     before = size;
     left -= size;
@@ -456,7 +456,7 @@ TEST_CASE("leases shrink to one batch towards the end of the run") {
   }
   CHECK(left == 0);
   CHECK(before == batch);
-  CHECK(leases > 1024 / chunk);
+  CHECK(leases > 1024 / lease_size);
   // Without a limit they do not shrink.
   LeaseBook endless({.data_size = 1024, .total_samples = 0, .batch = 8, .lease_size = 64});
   for (int i = 0; i < 40; ++i)
@@ -477,7 +477,7 @@ TEST_CASE("samples that a dead worker has not finished are leased first") {
   CHECK(again->end == 16);
 }
 
-TEST_CASE("a clock far beyond the leases confirms the leases only") {
+TEST_CASE("a clock far beyond the leases confirms only the leases") {
   LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 1u << 20, .lease_size = 64});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(1)));
   CHECK(book.confirm(WorkerId(0), Clock((std::int64_t{1} << 62) - 1)).size() == 1);

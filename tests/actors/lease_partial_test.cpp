@@ -1,5 +1,5 @@
-// LeaseBook and partial iterations: a dead worker leaves samples whose gradients only some buckets
-// have, and each bucket gets each sample exactly once.
+// LeaseBook and partial iterations: after a worker dies, only some buckets have the gradients of
+// its samples. Each bucket still gets each sample exactly once.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -20,19 +20,19 @@ std::vector<WorkerId> workers(std::uint32_t count) {
   return ids;
 }
 
-/// Cases that the property tests have covered.
+/// The coverage of the property tests.
 struct Seen {
   std::int64_t listed = 0;     // leases with a list
   std::int64_t twice = 0;      // samples that went back with a list for the second time
   std::int64_t completed = 0;  // samples that several dead workers have completed together
 };
 
-/// Members that push their leases bucket by bucket, in any order, and die at any time. Counts how
-/// often each bucket has got each sample. Throws CheckFailed where that is not once.
-class Mill {
+/// Members that push their leases bucket by bucket, in any order, and die at any time. Counts the
+/// gradients that each bucket gets of each sample. Throws CheckFailed if a count is not 1.
+class BucketDriver {
  public:
-  Mill(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed, bool equal,
-       Seen& seen)
+  BucketDriver(const LeaseBook::Limits& limits, std::uint32_t count, std::uint64_t seed, bool equal,
+               Seen& seen)
       : limits_(limits),
         book_(limits, equal ? nullptr : std::make_shared<test::AnySizes>(limits.batch, seed)),
         rng_(seed),
@@ -43,9 +43,10 @@ class Mill {
     for (std::uint16_t stage = 0; stage < stages; ++stage)
       for (std::uint16_t shard = 0; shard < shards; ++shard)
         if (shard == stage % shards || rng_.one_in(2)) {
-          const auto parts = static_cast<std::uint32_t>(1 + rng_.below(3));
-          pairs_.push_back({stage, shard, parts});
-          for (std::uint32_t part = 0; part < parts; ++part) all_.push_back({stage, shard, part});
+          const auto buckets = static_cast<std::uint32_t>(1 + rng_.below(3));
+          pairs_.push_back({stage, shard, buckets});
+          for (std::uint32_t bucket = 0; bucket < buckets; ++bucket)
+            all_.push_back({stage, shard, bucket});
         }
     for (auto& member : members_) member.at.resize(pairs_.size());
     counts_.resize(static_cast<std::size_t>(limits.total_samples));
@@ -56,28 +57,28 @@ class Mill {
   void step() {
     const WorkerId id(static_cast<std::uint32_t>(rng_.below(members_.size())));
     auto& member = at(id);
-    const std::uint64_t what = rng_.below(16);
-    if (what == 0 && member.live) {
+    const std::uint64_t action = rng_.below(16);
+    if (action == 0 && member.live) {
       kill(id);
-    } else if (what < 3 && !member.live) {
+    } else if (action < 3 && !member.live) {
       revive(id);
-    } else if (what < 6 && member.live) {
-      ask(id);
+    } else if (action < 6 && member.live) {
+      request(id);
     } else if (member.live) {
       push(id, rng_.below(pairs_.size()));
-      if (what == 7) confirm(id);
+      if (action == 7) confirm(id);
     }
   }
 
   /// All members train without faults until no samples are left.
   void finish() {
     for (int round = 0; !book_.all_trained(); ++round) {
-      LW_CHECK(round < 10'000, "the book never says that all is trained");
+      LW_CHECK(round < 10'000, "all_trained() stays false");
       for (std::uint32_t i = 0; i < members_.size(); ++i) {
         const WorkerId id(i);
         if (!at(id).live && book_.anything_to_lease()) revive(id);
         if (!at(id).live) continue;
-        const bool more = ask(id);
+        const bool more = request(id);
         for (std::size_t pair = 0; pair < pairs_.size(); ++pair)
           while (push(id, pair)) {
           }
@@ -92,25 +93,25 @@ class Mill {
     LW_CHECK(book_.samples_leased() == counts_.size(), book_.samples_leased());
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       LW_CHECK(trained_[i], "never trained", i);
-      for (std::size_t part = 0; part < all_.size(); ++part)
-        LW_CHECK(counts_[i][part] == 1, i, part, counts_[i][part]);
+      for (std::size_t bucket = 0; bucket < all_.size(); ++bucket)
+        LW_CHECK(counts_[i][bucket] == 1, i, bucket, counts_[i][bucket]);
     }
   }
 
  private:
   struct Pair {
     std::uint16_t stage, shard;
-    std::uint32_t parts;
+    std::uint32_t buckets;
   };
-  struct AtPair {
-    Clock clock;                      // iterations that the shard has whole
-    std::vector<std::uint32_t> next;  // buckets of the next that it has
+  struct PairState {
+    Clock clock;                      // whole iterations that the shard has
+    std::vector<std::uint32_t> next;  // buckets that the shard has of the next iteration
   };
   struct Member {
     bool live = true;
-    Iteration next;  // to ask for
+    Iteration next;  // of the next request
     std::vector<msg::Lease> leases;
-    std::vector<AtPair> at;
+    std::vector<PairState> at;
   };
 
   Member& at(WorkerId id) { return members_[id.value()]; }
@@ -123,20 +124,20 @@ class Mill {
   std::size_t index(Epoch epoch, std::int64_t position) const {
     return static_cast<std::size_t>(epoch.value() * limits_.data_size + position);
   }
-  std::size_t index(const msg::AppliedBucket& part) const {
-    return static_cast<std::size_t>(std::find(all_.begin(), all_.end(), part) - all_.begin());
+  std::size_t index(const msg::AppliedBucket& bucket) const {
+    return static_cast<std::size_t>(std::find(all_.begin(), all_.end(), bucket) - all_.begin());
   }
 
-  bool ask(WorkerId id) {
+  bool request(WorkerId id) {
     auto& member = at(id);
     const auto lease = book_.grant(id, member.next, live());
     if (!lease) return false;
-    // Its list names the buckets that have each of these samples.
+    // The lease lists the buckets that have each of its samples.
     for (std::int64_t i = lease->begin; i < lease->end; ++i)
-      for (const auto& part : all_) {
-        const bool has = counts_[index(lease->epoch, i)][index(part)] > 0;
-        const bool named = std::binary_search(lease->applied.begin(), lease->applied.end(), part);
-        LW_CHECK(has == named, i, part.stage, part.shard, part.bucket, has);
+      for (const auto& bucket : all_) {
+        const bool has = counts_[index(lease->epoch, i)][index(bucket)] > 0;
+        const bool named = std::binary_search(lease->applied.begin(), lease->applied.end(), bucket);
+        LW_CHECK(has == named, i, bucket.stage, bucket.shard, bucket.bucket, has);
       }
     seen_.listed += lease->applied.empty() ? 0 : 1;
     const auto again = book_.grant(id, member.next, live());
@@ -146,19 +147,20 @@ class Mill {
     return true;
   }
 
-  /// A bucket of a stage's next iteration reaches a shard. False if there is no such iteration.
+  /// Delivers a bucket of a stage's next iteration to a shard. False if the iteration is not
+  /// leased.
   bool push(WorkerId id, std::size_t pair) {
     auto& member = at(id);
     auto& [clock, has] = member.at[pair];
     if (clock.value() >= member.next.value()) return false;
     std::vector<std::uint32_t> missing;
-    for (std::uint32_t part = 0; part < pairs_[pair].parts; ++part)
-      if (std::find(has.begin(), has.end(), part) == has.end()) missing.push_back(part);
-    const std::uint32_t part = missing[rng_.below(missing.size())];
-    has.push_back(part);
-    if (!limits_.by_rounds) apply(member, Iteration(clock.value()), pair, part);
+    for (std::uint32_t bucket = 0; bucket < pairs_[pair].buckets; ++bucket)
+      if (std::find(has.begin(), has.end(), bucket) == has.end()) missing.push_back(bucket);
+    const std::uint32_t bucket = missing[rng_.below(missing.size())];
+    has.push_back(bucket);
+    if (!limits_.by_rounds) apply(member, Iteration(clock.value()), pair, bucket);
     if (missing.size() > 1) return true;
-    // By rounds, whole iterations will be applied with their round; others are dropped.
+    // By rounds, whole iterations are applied with their round; others are dropped.
     if (limits_.by_rounds)
       for (const std::uint32_t one : has) apply(member, Iteration(clock.value()), pair, one);
     has.clear();
@@ -166,15 +168,15 @@ class Mill {
     return true;
   }
 
-  void apply(const Member& member, Iteration iteration, std::size_t pair, std::uint32_t part) {
-    const msg::AppliedBucket name{pairs_[pair].stage, pairs_[pair].shard, part};
+  void apply(const Member& member, Iteration iteration, std::size_t pair, std::uint32_t bucket) {
+    const msg::AppliedBucket name{pairs_[pair].stage, pairs_[pair].shard, bucket};
     for (const auto& lease : member.leases) {
       const std::int64_t k = iteration - lease.first_iteration;
       if (k < 0 || k >= lease.iterations()) continue;
       if (std::binary_search(lease.applied.begin(), lease.applied.end(), name)) return;  // empty
       const std::int64_t begin = lease.begin + k * lease.batch;
       for (std::int64_t i = begin; i < std::min(begin + lease.batch, lease.end); ++i)
-        LW_CHECK(++counts_[index(lease.epoch, i)][index(name)] == 1, "trained twice", i, part);
+        LW_CHECK(++counts_[index(lease.epoch, i)][index(name)] == 1, "trained twice", i, bucket);
       return;
     }
     LW_CHECK(false, "pushed without a lease", iteration);
@@ -184,10 +186,10 @@ class Mill {
     for (const auto& range : ranges)
       for (std::int64_t i = range.begin; i < range.end; ++i) {
         const std::size_t sample = index(range.epoch, i);
-        LW_CHECK(!trained_[sample], "named twice", i);
+        LW_CHECK(!trained_[sample], "reported twice", i);
         trained_[sample] = true;
-        for (std::size_t part = 0; part < all_.size(); ++part)
-          LW_CHECK(counts_[sample][part] == 1, "named too early", i, part);
+        for (std::size_t bucket = 0; bucket < all_.size(); ++bucket)
+          LW_CHECK(counts_[sample][bucket] == 1, "reported too early", i, bucket);
       }
   }
 
@@ -204,7 +206,7 @@ class Mill {
       auto applied = limits_.by_rounds ? std::vector<std::uint32_t>() : member.at[pair].next;
       std::sort(applied.begin(), applied.end());
       partial.add(pairs_[pair].stage, ShardId(pairs_[pair].shard), member.at[pair].clock, applied,
-                  pairs_[pair].parts);
+                  pairs_[pair].buckets);
     }
     note_trained(book_.confirm(id, partial.whole()));
     const auto taken = book_.take_back(id, partial);
@@ -213,7 +215,7 @@ class Mill {
     for (const auto& range : taken.back)
       for (std::int64_t i = range.begin; i < range.end; ++i) {
         const auto& counts = counts_[index(range.epoch, i)];
-        LW_CHECK(std::count(counts.begin(), counts.end(), 0) > 0, "nothing is missing", i);
+        LW_CHECK(std::count(counts.begin(), counts.end(), 0) > 0, "no bucket is missing", i);
         for (const auto& lease : member.leases)
           seen_.twice += lease.epoch == range.epoch && lease.begin <= i && i < lease.end &&
                          !lease.applied.empty();
@@ -241,11 +243,11 @@ class Mill {
   std::vector<Member> members_;
   std::vector<Pair> pairs_;
   AppliedBuckets all_;                    // of the model
-  std::vector<std::vector<int>> counts_;  // by sample, over all epochs, and bucket
-  std::vector<bool> trained_;             // by sample, as the book reports it
+  std::vector<std::vector<int>> counts_;  // by sample over all epochs, and by bucket
+  std::vector<bool> trained_;             // by sample, as reported by the book
 };
 
-/// Drawn from the seed. A failure prints it.
+/// Runs a random driver. A failure prints the seed.
 void run(std::uint64_t seed, bool by_rounds, bool equal, Seen& seen) {
   Rng rng(seed);
   const auto between = [&](std::uint64_t least, std::uint64_t most) {
@@ -257,12 +259,13 @@ void run(std::uint64_t seed, bool by_rounds, bool equal, Seen& seen) {
   limits.batch = static_cast<std::uint32_t>(between(1, 8));
   limits.lease_size = static_cast<std::uint32_t>(between(1, 40));
   limits.by_rounds = by_rounds;
-  Mill mill(limits, static_cast<std::uint32_t>(between(1, 4)), rng.next(), equal, seen);
-  for (std::uint64_t steps = between(0, 600); steps > 0; --steps) mill.step();
-  mill.finish();
+  BucketDriver driver(limits, static_cast<std::uint32_t>(between(1, 4)), rng.next(), equal, seen);
+  for (std::uint64_t steps = between(0, 600); steps > 0; --steps) driver.step();
+  driver.finish();
 }
 
-/// Of two stages: the first has a bucket on shard 0 and two on shard 1, the second one on shard 1.
+/// For two stages: the first has one bucket on shard 0 and two on shard 1, the second has one
+/// bucket on shard 1.
 PartialIterations partial_at(std::int64_t first, std::vector<std::uint32_t> applied,
                              std::int64_t second, std::int64_t third) {
   PartialIterations partial;
@@ -274,11 +277,11 @@ PartialIterations partial_at(std::int64_t first, std::vector<std::uint32_t> appl
 
 }  // namespace
 
-TEST_CASE("each bucket gets each sample exactly once, though workers die in the middle of a push") {
+TEST_CASE("each bucket gets each sample exactly once when workers die in the middle of a push") {
   for (const bool by_rounds : {false, true}) {
     Seen seen;
     for (std::uint64_t seed = 0; seed < 1000; ++seed) {
-      INFO("seed " << seed << (by_rounds ? ", rounds" : ", chunks"));
+      INFO("seed " << seed << (by_rounds ? ", rounds" : ", no rounds"));
       REQUIRE_NOTHROW(run(seed, by_rounds, seed % 2 == 0, seen));
     }
     CHECK(seen.listed > 5000);
@@ -287,14 +290,14 @@ TEST_CASE("each bucket gets each sample exactly once, though workers die in the 
   }
 }
 
-TEST_CASE("partial iterations go back one by one, each with the buckets that have it") {
+TEST_CASE("partial iterations go back one by one, each with the list of buckets that have it") {
   LeaseBook book({.data_size = 64, .total_samples = 64, .batch = 4, .lease_size = 16});
   REQUIRE(book.grant(WorkerId(0), Iteration(0), workers(2))->end == 16);
   book.confirm(WorkerId(0), Clock(1));
   const auto taken = book.take_back(WorkerId(0), partial_at(3, {1}, 2, 1));
   CHECK(taken.back == Ranges{{Epoch(0), 4, 8}, {Epoch(0), 8, 12}, {Epoch(0), 12, 16}});
   CHECK(taken.trained.empty());
-  // Each is one lease, even if leases may be larger.
+  // Each is a separate lease, even if the lease size is larger.
   const auto live = std::vector{WorkerId(1)};
   const auto one = book.grant(WorkerId(1), Iteration(0), live);
   CHECK(one->begin == 4);
@@ -349,7 +352,7 @@ TEST_CASE("when a second worker dies with the same samples, their lists are unit
   CHECK(book.take_back(WorkerId(1), partial_at(6, {}, 5, 5)).back == Ranges{{Epoch(0), 0, 4}});
   const auto third = book.grant(WorkerId(2), Iteration(9), {WorkerId(2)});
   CHECK(third->applied == AppliedBuckets{{0, 0, 0}, {0, 1, 0}});
-  // It dies before it has pushed anything: the list stays.
+  // The worker dies before its first push, so the list stays.
   CHECK(book.take_back(WorkerId(2)).back == Ranges{{Epoch(0), 0, 4}});
   CHECK(book.grant(WorkerId(3), Iteration(9), {WorkerId(3)})->applied == third->applied);
 }
@@ -372,7 +375,7 @@ TEST_CASE("samples that dead workers have completed together are not leased agai
   CHECK(book.all_trained());
 }
 
-TEST_CASE("by rounds, partial samples are a share of their own") {
+TEST_CASE("by rounds, partial samples form a separate share") {
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 4, .by_rounds = true});
   const auto live = workers(2);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));

@@ -17,7 +17,8 @@ std::vector<WorkerId> workers(std::uint32_t count) {
 }  // namespace
 
 TEST_CASE(
-    "rounds are shared in worker order, and the last workers get nothing of a short last round") {
+    "rounds are shared in worker order, and the last workers get no samples of a short last "
+    "round") {
   LeaseBook book({.data_size = 96, .total_samples = 96, .batch = 64, .by_rounds = true});
   const auto live = workers(4);
   std::vector<std::int64_t> sizes;
@@ -40,13 +41,13 @@ TEST_CASE(
   CHECK(book.samples_trained() == 96);
 }
 
-TEST_CASE("a worker that starts later gives back its shares of earlier rounds") {
+TEST_CASE("a worker that starts later returns its shares of earlier rounds") {
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
   const auto live = workers(2);
   for (const int round : {0, 1, 2}) REQUIRE(book.grant(WorkerId(0), Iteration(round), live));
   book.skip_to(WorkerId(1), Iteration(2));
-  const auto part = book.grant(WorkerId(1), Iteration(2), live);
-  CHECK(part->begin == 25);
+  const auto own = book.grant(WorkerId(1), Iteration(2), live);
+  CHECK(own->begin == 25);
   CHECK(book.samples_leased() == 20);
   const auto next = book.grant(WorkerId(0), Iteration(3), live);
   CHECK(next->begin == 5);  // the share of round 0 that no worker trained
@@ -70,7 +71,7 @@ TEST_CASE("shares of stragglers in a closed round go back, requested or not") {
   CHECK_FALSE(book.grant(WorkerId(3), Iteration(0), live));
   CHECK(book.confirm(WorkerId(2), Clock(1)).empty());
   CHECK(book.confirm(WorkerId(1), Clock(1)) == std::vector<SampleRange>{{Epoch(0), 5, 10}});
-  // These samples are leased first, to workers that were in time.
+  // These samples are leased first, to the contributors of the round.
   for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(1), live));
   CHECK(book.grant(WorkerId(0), Iteration(2), live)->begin == 10);
   CHECK(book.grant(WorkerId(1), Iteration(2), live)->begin == 15);
@@ -80,7 +81,7 @@ TEST_CASE("shares of stragglers in a closed round go back, requested or not") {
   }
 }
 
-TEST_CASE("a full round needs all but the spare workers, and a short round all its shares") {
+TEST_CASE("a full round needs all workers except the spare ones, a short round all its shares") {
   LeaseBook book({.data_size = 30, .total_samples = 30, .batch = 5, .by_rounds = true, .spare = 3});
   const auto live = workers(5);
   for (const int round : {0, 1})
@@ -98,13 +99,13 @@ TEST_CASE("a full round needs all but the spare workers, and a short round all i
   CHECK_FALSE(suffice(1, {1, 2, 3, 4}));
   CHECK(suffice(1, {0}));
   book.close(Iteration(1), {WorkerId(0)});
-  // The samples that came back: three shares, of which two make a round.
+  // Three shares came back; two of them make a round.
   for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(2), live));
   CHECK_FALSE(suffice(2, {0, 3, 4}));
   CHECK(suffice(2, {0, 1, 3}));
 }
 
-TEST_CASE("samples may come back while other workers hold them in an open round") {
+TEST_CASE("all samples may be leased while an open round can still return some") {
   LeaseBook book({.data_size = 10, .total_samples = 10, .batch = 5, .by_rounds = true, .spare = 1});
   const auto live = workers(2);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
@@ -114,7 +115,7 @@ TEST_CASE("samples may come back while other workers hold them in an open round"
   CHECK_FALSE(book.may_come_back(WorkerId(0)));
 }
 
-TEST_CASE("by rounds, a request for another round than the worker's next gets no lease") {
+TEST_CASE("by rounds, a worker gets a lease only for its next round") {
   LeaseBook book({.data_size = 40, .total_samples = 40, .batch = 5, .by_rounds = true});
   const auto live = workers(2);
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
@@ -139,8 +140,8 @@ TEST_CASE(
 
 namespace {
 
-/// The buckets that have the samples of worker 1's share of round 0; worker 1 has ended.
-AppliedBuckets tear(LeaseBook& book) {
+/// Ends worker 1 in the middle of a push of round 0. Returns the buckets that have its samples.
+AppliedBuckets end_worker_1(LeaseBook& book) {
   PartialIterations partial;
   partial.add(0, ShardId(0), Clock(1), {}, 2);
   partial.add(0, ShardId(1), Clock(0), {}, 1);
@@ -158,19 +159,19 @@ TEST_CASE("a partial share of a round that is dropped or skipped keeps its list"
     LeaseBook book(limits);
     for (const WorkerId worker : live) REQUIRE(book.grant(worker, Iteration(0), live));
     book.close(Iteration(0), live);
-    const auto list = tear(book);
+    const auto list = end_worker_1(book);
     for (const WorkerId worker : {live[0], live[2]}) book.confirm(worker, Clock(1));
     REQUIRE(book.grant(WorkerId(1), Iteration(1), live)->begin == 15);
     REQUIRE(book.grant(WorkerId(2), Iteration(1), live)->begin == 20);
-    // The first share of round 1, which worker 0 has requested or not.
+    // Worker 0 has the first share of round 1, requested or not.
     if (closed) {
       CHECK(book.grant(WorkerId(0), Iteration(1), live)->applied == list);
-      const std::vector<LeaseBook::DroppedShare> late = {{WorkerId(0), {Epoch(0), 5, 10}}};
-      CHECK(book.close(Iteration(1), {WorkerId(1), WorkerId(2)}) == late);
+      const std::vector<LeaseBook::DroppedShare> dropped = {{WorkerId(0), {Epoch(0), 5, 10}}};
+      CHECK(book.close(Iteration(1), {WorkerId(1), WorkerId(2)}) == dropped);
     } else {
       book.skip_to(WorkerId(0), Iteration(2));
     }
-    // No worker straggles, or worker 0 does and comes last.
+    // The share goes to the first worker of round 2: worker 1 if worker 0 straggles.
     const auto again = book.grant(WorkerId(closed ? 1 : 0), Iteration(2), live);
     CHECK(again->begin == 5);
     CHECK(again->applied == list);
@@ -188,7 +189,7 @@ TEST_CASE("partial samples beyond a batch are divided into shares, each with the
   REQUIRE(book.grant(WorkerId(0), Iteration(0), live));
   const auto large = book.grant(WorkerId(1), Iteration(0), live);
   REQUIRE(large->end - large->begin == 6);
-  const auto list = tear(book);
+  const auto list = end_worker_1(book);
   balance->forget(WorkerId(1));
   const auto first = book.grant(WorkerId(0), Iteration(1), live);
   const auto second = book.grant(WorkerId(1), Iteration(1), live);

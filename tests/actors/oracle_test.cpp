@@ -30,7 +30,7 @@ Plan bsp_plan(std::uint32_t workers, std::uint32_t batch) {
   return plan;
 }
 
-/// Of a run: what each worker was leased for each round, who contributed, and the cuts.
+/// Records a run: the leases of each round, its contributors, and the snapshots.
 struct Rounds final : sim::Observer {
   void on_event(Instant, Address, const Event& event) override {
     if (const auto* lease = event.as<event::LeaseGranted>())
@@ -47,7 +47,7 @@ struct Rounds final : sim::Observer {
   std::map<Iteration, std::map<BlockId, Blob>> snapshots;
 };
 
-/// Another data set in another order.
+/// Another data set with its samples in another order.
 class Reordered final : public Dataset {
  public:
   Reordered(std::shared_ptr<const Dataset> of, std::vector<std::int64_t> sample)
@@ -58,9 +58,9 @@ class Reordered final : public Dataset {
   std::int64_t target_count() const override { return of_->target_count(); }
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
               float* targets) const override {
-    std::vector<std::int64_t> meant;
-    for (const std::int64_t i : samples) meant.push_back(sample_[static_cast<std::size_t>(i)]);
-    of_->gather(meant, x, labels, targets);
+    std::vector<std::int64_t> originals;
+    for (const std::int64_t i : samples) originals.push_back(sample_[static_cast<std::size_t>(i)]);
+    of_->gather(originals, x, labels, targets);
   }
 
  private:
@@ -68,26 +68,26 @@ class Reordered final : public Dataset {
   std::vector<std::int64_t> sample_;
 };
 
-/// The weights of one worker that trains the `rounds`, each of them one iteration of `parts`
-/// micro-batches.
-std::vector<Blob> trained_alone(const Job& job, const std::vector<std::int64_t>& samples,
-                                std::uint32_t parts, std::int64_t rounds) {
-  Plan plan = bsp_plan(1, parts * job.plan.batch);
-  plan.micro_batches = parts;
+/// The weights after one worker has trained `rounds` iterations of `micro_batches` micro-batches.
+std::vector<Blob> trained_by_one(const Job& job, const std::vector<std::int64_t>& samples,
+                                 std::uint32_t micro_batches, std::int64_t rounds) {
+  Plan plan = bsp_plan(1, micro_batches * job.plan.batch);
+  plan.micro_batches = micro_batches;
   plan.stop = {.iterations = static_cast<std::uint64_t>(rounds)};
   const auto order = job.orders->of(Epoch(0));
   std::vector<std::int64_t> sample(order->size());
   for (std::size_t i = 0; i < samples.size(); ++i)
     sample[static_cast<std::size_t>((*order)[i])] = samples[i];
-  auto alone = make_job(plan, {std::make_shared<Reordered>(job.data.train, sample), job.data.test});
-  LW_CHECK(bool(alone));
-  TestHost host(*alone, 1);
+  auto single =
+      make_job(plan, {std::make_shared<Reordered>(job.data.train, sample), job.data.test});
+  LW_CHECK(bool(single));
+  TestHost host(*single, 1);
   return host.run().weights;
 }
 
 }  // namespace
 
-TEST_CASE("backup is bsp over the samples of those who came first, bit for bit") {
+TEST_CASE("backup equals bsp over the samples of each round's contributors, bit for bit") {
   std::int64_t compared = 0;
   std::set<std::vector<WorkerId>> contributors;
   for (std::uint64_t interleaving = 1; interleaving <= 10; ++interleaving) {
@@ -101,13 +101,13 @@ TEST_CASE("backup is bsp over the samples of those who came first, bit for bit")
     host.observe(rounds);
     host.run();
     std::vector<std::int64_t> samples;
-    // As long as rounds are full; in the last ones some workers have nothing.
+    // Compares full rounds only; in the last rounds some workers have no samples.
     for (Iteration round; samples.size() == static_cast<std::size_t>(round.value()) * 6; ++round) {
       if (const auto snapshot = rounds->snapshots.find(round);
           snapshot != rounds->snapshots.end() && round.value()) {
-        const auto alone = trained_alone(*job, samples, 3, round.value());
+        const auto expected = trained_by_one(*job, samples, 3, round.value());
         for (const auto& [block, weights] : snapshot->second)
-          CHECK(same_bits(floats_of({weights}), floats_of({alone[block.value()]})));
+          CHECK(same_bits(floats_of({weights}), floats_of({expected[block.value()]})));
         ++compared;
       }
       if (!rounds->contributors.contains(round)) break;
@@ -124,7 +124,7 @@ TEST_CASE("backup is bsp over the samples of those who came first, bit for bit")
   CHECK(contributors.size() >= 4);
 }
 
-TEST_CASE("bsp depends on the seed alone, not on the interleaving") {
+TEST_CASE("the weights of bsp depend on the seed, not on the interleaving") {
   const auto first = weights_of(run_plan(bsp_plan(4, 3), 1));
   for (std::uint64_t interleaving = 2; interleaving < 12; ++interleaving)
     CHECK(same_bits(first, weights_of(run_plan(bsp_plan(4, 3), interleaving))));
@@ -134,7 +134,7 @@ TEST_CASE("bsp depends on the seed alone, not on the interleaving") {
 }
 
 TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bit") {
-  // 60 samples: 60 / (4 * 4) leaves a short last round of 12 samples, in which one worker has none.
+  // With 4 workers, 60 samples end with a round of 12, in which one worker has no samples.
   for (const std::uint32_t workers : {2u, 3u, 4u, 5u}) {
     const std::uint32_t batch = 4;
     Plan one = bsp_plan(1, workers * batch);
@@ -145,7 +145,7 @@ TEST_CASE("bsp with N workers equals one worker with N micro-batches, bit for bi
   }
 }
 
-TEST_CASE("so it is with a model of text, whose table is used twice") {
+TEST_CASE("with tied weights, bsp with N workers equals one worker with N micro-batches") {
   const auto plan_of = [](std::uint32_t workers, std::uint32_t batch) {
     Plan plan = text_plan();
     plan.workers = workers;
@@ -165,7 +165,7 @@ TEST_CASE("bsp with N workers equals one worker with N times the batch, to round
     CHECK(std::abs(many[i] - one[i]) < 1e-5 * (1 + std::abs(one[i])));
 }
 
-TEST_CASE("bsp gives the weights of equal batches however a round is divided, to rounding") {
+TEST_CASE("bsp with unequal batches gives the weights of equal batches, to rounding") {
   struct Sizes final : sim::Observer {
     void on_delivered(Instant, const sim::Letter& letter) override {
       const auto* lease = letter.from() == kScheduler ? letter.as<msg::Lease>() : nullptr;
@@ -250,7 +250,7 @@ TEST_CASE("workers share one copy of the weights, which a pull does not copy") {
   CHECK(sharing->shared == sharing->compared);
 }
 
-TEST_CASE("a run with no worker left says so and keeps its weights") {
+TEST_CASE("a run fails when no worker is left, and keeps its weights") {
   Plan plan = tiny_plan();
   plan.workers = 2;
   plan.faults = {{address_of(WorkerId(0)), std::int64_t{3}, 0, plan::Throws{}},
@@ -262,7 +262,7 @@ TEST_CASE("a run with no worker left says so and keeps its weights") {
   CHECK(totals.end.samples_trained > 0);
 }
 
-TEST_CASE("a loss that is not finite stops the run and names worker, iteration and layer") {
+TEST_CASE("a loss that is not finite ends the run; the error names worker, iteration and layer") {
   Plan plan = tiny_plan();
   plan.optimizer.learning_rate = 1e20;
   const auto totals = run_plan(plan, 1);
@@ -272,7 +272,7 @@ TEST_CASE("a loss that is not finite stops the run and names worker, iteration a
   CHECK(totals.end.text.find("layer ") != std::string::npos);
 }
 
-TEST_CASE("an interrupted run stops cleanly: nothing is partial, and the weights are kept") {
+TEST_CASE("an interrupted run has no partial pushes and keeps its weights") {
   for (std::uint64_t seed = 1; seed < 20; ++seed) {
     Plan plan = tiny_plan();
     plan.stop.epochs = 100;

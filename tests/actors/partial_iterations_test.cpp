@@ -1,4 +1,4 @@
-// PartialIterations: what shards have of unfinished iterations.
+// PartialIterations: the buckets of unfinished iterations that shards have.
 #include "actors/scheduler/partial_iterations.hpp"
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ TEST_CASE(
   CHECK(partial.whole() == Clock(5));
   CHECK(partial.untouched() == Iteration(7));
   CHECK(partial.count() == 2);
-  // Stage 0 has iteration 5 on both shards, and 6 on shard 0 and in part on shard 1.
+  // Of stage 0, both shards have iteration 5; shard 0 has all of iteration 6, shard 1 one bucket.
   CHECK(
       partial.applied(Iteration(5)) ==
       AppliedBuckets{{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2}, {1, 1, 0}, {1, 1, 2}});
@@ -33,7 +33,7 @@ TEST_CASE("buckets on one shard make an iteration partial") {
   CHECK(partial.count() == 1);
 }
 
-TEST_CASE("without answers, nothing is partial and no list is complete") {
+TEST_CASE("without answers, no iteration is partial and no list is complete") {
   const PartialIterations partial;
   CHECK(partial.whole() == Clock(0));
   CHECK(partial.count() == 0);
@@ -50,7 +50,7 @@ TEST_CASE("a shard's second answer and unknown buckets change nothing") {
   CHECK(partial.complete({{2, 1, 0}, {2, 1, 1}}));
 }
 
-TEST_CASE("two united lists are ascending and name each bucket once") {
+TEST_CASE("the union of two lists is ascending and names each bucket once") {
   const AppliedBuckets a = {{0, 0, 1}, {0, 1, 0}, {2, 0, 0}}, b = {{0, 0, 0}, {0, 1, 0}, {1, 0, 0}};
   const AppliedBuckets both = {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {1, 0, 0}, {2, 0, 0}};
   CHECK(united(a, b) == both);

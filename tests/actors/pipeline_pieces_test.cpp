@@ -15,7 +15,7 @@ std::shared_ptr<const Model> model_of(const std::vector<plan::Layer>& layers) {
   return *model;
 }
 
-/// In micro-batches of 16 samples, with links that take no time.
+/// A problem with micro-batches of 16 samples and links that take no time.
 PartitionProblem problem_of(const std::vector<plan::Layer>& layers, const Spec& spec) {
   Plan plan;
   plan.micro_batches = 4;
@@ -26,7 +26,7 @@ PartitionProblem problem_of(const std::vector<plan::Layer>& layers, const Spec& 
 
 }  // namespace
 
-TEST_CASE("a piece takes as long as its layers together") {
+TEST_CASE("the time of a piece is the sum of its layers' times") {
   const auto problem = problem_of(small_resnet(10), {"1f1b", 2, 4});
   const auto model = model_of(small_resnet(10));
   std::int64_t pieces = 0, layers = 0;
@@ -36,7 +36,7 @@ TEST_CASE("a piece takes as long as its layers together") {
   CHECK(pieces == layers);
 }
 
-TEST_CASE("a residual network is faster on more stages, also when its schedule is played") {
+TEST_CASE("a residual network is faster on more stages, by pace and by its played schedule") {
   std::int64_t before = kNoLimit;
   for (const int stages : {1, 2, 4}) {
     const auto problem = problem_of(small_resnet(10), {"1f1b", stages, 8});
@@ -52,7 +52,7 @@ TEST_CASE("a residual network is faster on more stages, also when its schedule i
   }
 }
 
-TEST_CASE("a partition problem uses the plan's largest micro-batch and the given world") {
+TEST_CASE("a partition problem uses the plan's largest micro-batch and the given devices") {
   Plan plan;
   plan.batch = 10;
   plan.micro_batches = 4;  // of 2, 3, 2 and 3 samples
@@ -70,7 +70,7 @@ TEST_CASE("a partition problem uses the plan's largest micro-batch and the given
   CHECK(twice.pieces[1].ns.forward > problem.pieces[1].ns.forward);
 }
 
-TEST_CASE("with balance by speed only memory is that of larger micro-batches") {
+TEST_CASE("with balance by speed memory counts the largest micro-batch, times the usual one") {
   Plan plan;
   plan.batch = 8;
   plan.micro_batches = 4;
@@ -108,7 +108,7 @@ TEST_CASE("times beyond the range of a partition are capped") {
   CHECK(best_partition(problem));
 }
 
-TEST_CASE("a split is searched, or taken from the setting, whose name begins each error") {
+TEST_CASE("a split is searched or read from the setting, whose name begins each error") {
   const auto problem = problem_of(mlp({20, 20}, 10), {"1f1b", 2, 4});
   const auto best = find_partition(problem, "", "x");
   REQUIRE(best);
@@ -120,7 +120,6 @@ TEST_CASE("a split is searched, or taken from the setting, whose name begins eac
   REQUIRE_FALSE(refused);
   CHECK(refused.error().text == "--split: the split \"0-3\": layer 4 is in no chunk; end with 5");
   CHECK(find_partition(problem, "0-1,2,3-5", "--split").error().text ==
-        "--split: the split has 3 chunks, and 2 stages with 1 chunk each make 2; give as many "
-        "chunks, "
-        "or --stages 3");
+        "--split: the split has 3 chunks, and 2 stages with 1 chunk each make 2; give 2 chunks, or "
+        "--stages 3");
 }

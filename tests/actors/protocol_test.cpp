@@ -49,7 +49,7 @@ struct Checked {
   std::uint64_t late;
 };
 
-/// How much there was to check.
+/// Counts the events that the checkers have checked.
 class Counter final : public sim::Observer {
  public:
   void on_event(Instant, Address, const Event& event) override {
@@ -65,26 +65,25 @@ class Counter final : public sim::Observer {
   explicit Counter(std::uint32_t usual) : batch(usual) {}
   std::uint32_t batch;
   std::uint64_t answered = 0, snapshots = 0, bounds = 0, late = 0;
-  std::uint64_t unequal = 0;  // leases of another batch than the plan's
+  std::uint64_t unequal = 0;  // leases with a batch size other than the plan's
 };
 
-Checked run_checked(std::uint64_t seed, Trouble trouble) {
+Checked run_checked(std::uint64_t seed, FaultRates faults) {
   const auto job = job_of(random_plan(seed));
-  TestHost host(job, seed, trouble);
+  TestHost host(job, seed, faults);
   observe_all(host, job);
   const auto counter = std::make_shared<Counter>(job->plan.batch);
   host.observe(counter);
   auto totals = host.run();
-  // Where live workers are suspected, all of them may be out at once: that ends a run, and it says
-  // so.
-  if (trouble.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos)
+  // If live workers are suspected, all may be evicted at once, which ends the run.
+  if (faults.suspect_one_in == 0 || totals.end.text.find("no worker is left") == std::string::npos)
     LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
   return {std::move(totals), host.trace_hash(), counter->answered, counter->snapshots,
           counter->bounds,   counter->unequal,  counter->late};
 }
 
-/// Runs the seeds [first, first + count) and names the one that fails. LEEWAY_SEEDS=20 in the
-/// environment tries twenty times as many.
+/// Runs `count` seeds, starting at `first` million, and names one that fails. The environment
+/// variable LEEWAY_SEEDS multiplies the count.
 template <class Check>
 void for_seeds(std::uint64_t first, std::uint64_t count, Check check) {
   if (const char* times = std::getenv("LEEWAY_SEEDS")) count *= std::stoull(times);
@@ -139,7 +138,7 @@ TEST_CASE("properties 1 to 6 hold when live workers are evicted and come back") 
   CHECK(partial > 10);
 }
 
-TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included") {
+TEST_CASE("properties 1 to 6 hold under all faults at once, including malformed messages") {
   std::uint64_t malformed = 0;
   for_seeds(5, 150, [&](std::uint64_t seed) {
     const auto checked = run_checked(seed, {.kill_one_in = 1000,
@@ -151,11 +150,11 @@ TEST_CASE("properties 1 to 6 hold under all troubles at once, garbage included")
   CHECK(malformed > 100);
 }
 
-TEST_CASE("a worker that does not hear that its round was closed is told again") {
-  struct Told final : sim::Observer {
+TEST_CASE("a lost PushDropped is sent again when the link is restored") {
+  struct DropNotices final : sim::Observer {
     void on_sent(Instant, const sim::Letter& letter) override {
-      if (const auto* late = letter.as<msg::PushDropped>())
-        all.emplace_back(letter.to(), late->next);
+      if (const auto* dropped = letter.as<msg::PushDropped>())
+        all.emplace_back(letter.to(), dropped->next);
     }
     std::vector<std::pair<Address, Iteration>> all;
   };
@@ -164,17 +163,17 @@ TEST_CASE("a worker that does not hear that its round was closed is told again")
   const auto job = job_of(plan);
   TestHost host(job, 1);
   observe_all(host, job);
-  const auto told = std::make_shared<Told>();
-  host.observe(told);
-  while (told->all.empty()) REQUIRE(host.run_some(1));
-  const auto first = told->all.front();
-  host.break_link(first.first, kScheduler);  // loses it
-  REQUIRE(told->all.size() == 2);
-  CHECK(told->all.back() == first);
+  const auto notices = std::make_shared<DropNotices>();
+  host.observe(notices);
+  while (notices->all.empty()) REQUIRE(host.run_some(1));
+  const auto first = notices->all.front();
+  host.break_link(first.first, kScheduler);  // loses the notice
+  REQUIRE(notices->all.size() == 2);
+  CHECK(notices->all.back() == first);
   CHECK(host.run().end.samples_trained == 120);
 }
 
-TEST_CASE("a worker that asks for leases far beyond all others is refused, and the run goes on") {
+TEST_CASE("a request for an iteration far beyond all leases ends its worker, but not the run") {
   Plan plan = tiny_plan();
   plan.evaluate_every = 0.2;
   const auto job = job_of(plan);
@@ -186,13 +185,13 @@ TEST_CASE("a worker that asks for leases far beyond all others is refused, and t
   const auto totals = host.run();
   CHECK(totals.end.reason == msg::RunEnded::Reason::finished);
   CHECK(totals.end.samples_trained == 2 * 60);
-  CHECK(totals.workers[1].end.find("killed") == 0);  // it takes the refusal for a defect of its own
+  CHECK(totals.workers[1].end.find("killed") == 0);  // a worker that is refused throws
 }
 
 TEST_CASE("property 9: two runs of one seed take the same steps") {
   for_seeds(6, 30, [&](std::uint64_t seed) {
-    const Trouble trouble{.kill_one_in = 1000, .suspect_one_in = 400, .break_link_one_in = 50};
-    LW_CHECK(run_checked(seed, trouble).hash == run_checked(seed, trouble).hash);
+    const FaultRates faults{.kill_one_in = 1000, .suspect_one_in = 400, .break_link_one_in = 50};
+    LW_CHECK(run_checked(seed, faults).hash == run_checked(seed, faults).hash);
   });
   CHECK(run_checked(1, {}).hash != run_checked(2, {}).hash);
 }

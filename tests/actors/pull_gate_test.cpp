@@ -40,7 +40,7 @@ using Iterations = std::vector<std::int64_t>;
 TEST_CASE("a pull within the bound is allowed once its worker's pushes have arrived") {
   Gate g(1);
   CHECK(g.gate.is_allowed(kFast, Iteration(0), Clock(0)));
-  CHECK_FALSE(g.gate.is_allowed(kFast, Iteration(1), Clock(1)));  // overtook the push of 0
+  CHECK_FALSE(g.gate.is_allowed(kFast, Iteration(1), Clock(1)));  // has overtaken the push of 0
   g.clocks.advance(kFast);
   CHECK(g.gate.is_allowed(kFast, Iteration(1), Clock(1)));
   g.clocks.advance(kFast);
@@ -72,7 +72,7 @@ TEST_CASE("a released pull counts as waiting time for the worker that it waited 
   CHECK(waits[0].count == 1);
 }
 
-TEST_CASE("a pull that waited for its own worker's push counts as no wait") {
+TEST_CASE("a pull's wait for a push of its own worker is not counted") {
   Gate g(5);
   g.park(kFast, 1);
   g.clocks.advance(kFast);
@@ -80,14 +80,14 @@ TEST_CASE("a pull that waited for its own worker's push counts as no wait") {
   CHECK(g.gate.waits().all().empty());
 }
 
-TEST_CASE("a repeated pull takes the place of the first") {
+TEST_CASE("a repeated pull replaces the first") {
   Gate g(0);
   CHECK(g.park(kFast, 1) == PullGate::Parking::parked);
   CHECK(g.park(kFast, 1) == PullGate::Parking::repeat);
   CHECK(g.gate.parked() == 1);
 }
 
-TEST_CASE("a worker parks a limited number of pulls") {
+TEST_CASE("the number of parked pulls per worker is limited") {
   Gate g(0);
   for (std::uint32_t i = 1; i <= limits::kMaxPullsPerWorker; ++i)
     CHECK(g.park(kFast, i) == PullGate::Parking::parked);
@@ -95,7 +95,7 @@ TEST_CASE("a worker parks a limited number of pulls") {
   CHECK(g.park(kSlow, 1) == PullGate::Parking::parked);
 }
 
-TEST_CASE("the pulls of a withdrawn worker leave, and no others") {
+TEST_CASE("withdrawing a worker removes its pulls and no others") {
   Gate g(0);
   g.park(kFast, 1);
   g.park(kSlow, 1);
@@ -126,7 +126,7 @@ TEST_CASE("the bound of an iteration that was answered does not fall") {
   CHECK_FALSE(g.gate.is_allowed(kFast, Iteration(3), Clock(3)));
 }
 
-TEST_CASE("of too many pairs that wait, the ledger keeps the longer half") {
+TEST_CASE("a full ledger of waits keeps the longer half of its pairs") {
   WaitLedger ledger;
   const auto count = static_cast<std::uint32_t>(limits::kMaxWaits) + 1;
   for (std::uint32_t i = 0; i < count; ++i)

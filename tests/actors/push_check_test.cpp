@@ -8,7 +8,7 @@
 
 namespace leeway::test {
 
-TEST_CASE("a push that does not fit is refused with the value found") {
+TEST_CASE("an invalid push is refused with the value found") {
   Plan plan = tiny_plan();
   plan.shards = 1;
   const ShardScene scene(job_of(plan));

@@ -1,5 +1,5 @@
 #pragma once
-// Helpers for tests of a shard's components: an outbox and a sink that record.
+// Helpers for tests of a shard's components: a recording outbox and a recording sink.
 #include <deque>
 #include <memory>
 #include <utility>
@@ -33,7 +33,7 @@ class RecordingOutbox final : public Outbox {
       if (const auto* one = event.as<T>()) found.push_back(*one);
     return found;
   }
-  /// Computes the oldest work and returns it; null if there is none.
+  /// Computes the oldest work and returns it; null without any work.
   std::shared_ptr<Work> compute_one() {
     if (work_.empty()) return nullptr;
     auto work = std::move(work_.front());
@@ -61,14 +61,14 @@ class RecordingOutbox final : public Outbox {
   Rng rng_{1};
 };
 
-/// A push by the number of its worker and its iteration.
+/// Names a push by its worker and its iteration.
 using PushName = std::pair<std::uint32_t, std::int64_t>;
 
 inline PushName name_of(const Contribution& push) {
   return {push.worker.value(), push.iteration.value()};
 }
 
-/// Keeps the names of the pushes that it gets.
+/// Records the names of pushes.
 class RecordingSink final : public PushSink {
  public:
   void apply(std::vector<Contribution> contributions, Outbox&) override {
@@ -82,7 +82,7 @@ class RecordingSink final : public PushSink {
   std::vector<PushName> dropped, forgotten;
 };
 
-/// A push with one block; without any if `empty`.
+/// A push with one block, or with no block if `empty`.
 inline Contribution push_of(WorkerId worker, std::int64_t iteration, std::uint32_t bucket = 0,
                             bool empty = false) {
   Contribution push{.worker = worker,

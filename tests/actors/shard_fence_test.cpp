@@ -1,4 +1,4 @@
-// A shard while stages come and go: tied gradients that wait, and rounds.
+// A shard whose stages are fenced, removed and admitted: waiting tied gradients, and rounds.
 #include <catch2/catch.hpp>
 
 #include "tests/actors/tied_scene.hpp"
@@ -16,7 +16,7 @@ TEST_CASE("when an owner of a tied block is fenced, each waiting or later gradie
   CHECK(fenced.clock == Clock(0));
   CHECK(fenced.applied == std::vector{of_first});
   CHECK(scene.applied(kFirst) == std::vector{of_first});
-  CHECK(scene.acknowledged(kFirst).empty());  // the stage is out
+  CHECK(scene.acknowledged(kFirst).empty());  // the stage is fenced
   scene.push(kLast, 0, of_last);
   CHECK(scene.acknowledged(kLast) == std::vector{of_last});
   const auto last = scene.fence(kLast);
@@ -43,16 +43,16 @@ TEST_CASE("a fence reports a whole iteration by the clock, before it is applied"
   const std::uint32_t of_last = tied_bucket(scene, kLast);
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push_all(kLast, 0);
-  scene.hold_up();
+  scene.pause_work();
   const auto first = scene.fence(kFirst);
   CHECK(first.clock == Clock(0));
   CHECK(first.applied.empty());
   const auto last = scene.fence(kLast);
   CHECK(last.clock == Clock(1));
-  CHECK(last.applied.empty());  // nothing of the next iteration
+  CHECK(last.applied.empty());  // no bucket of the next iteration
   scene.remove(kFirst);
   scene.remove(kLast);
-  scene.go_on();
+  scene.resume_work();
   const auto& applied = scene.applied(kLast);
   CHECK(applied.size() == scene.share_of(kLast).buckets.size());
   CHECK(std::count(applied.begin(), applied.end(), of_last) == 1);
@@ -66,11 +66,11 @@ TEST_CASE("a tied gradient of an earlier incarnation does not pair with one of t
   const BlockId table = scene.share_of(kFirst).buckets[of_first].blocks[0];
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push(kFirst, 0, of_first);
-  scene.hold_up();  // the released gradient stays in the queue of its bucket
+  scene.pause_work();  // the released gradient stays in the queue of its bucket
   for (const WorkerId worker : {kFirst, kLast}) scene.fence(worker);
   for (const WorkerId worker : {kFirst, kLast}) scene.remove(worker);
   for (const WorkerId worker : {kFirst, kLast}) scene.admit(worker, 0, Incarnation(2));
-  scene.go_on();
+  scene.resume_work();
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
   scene.push_empty(kFirst, 0, of_first);
   CHECK(scene.acknowledged(kFirst).empty());
@@ -123,7 +123,7 @@ TEST_CASE(
   CHECK(scene.fence(straggler).clock == Clock(0));
   scene.remove(partial);
   scene.remove(straggler);
-  SECTION("a newcomer completes the round") {
+  SECTION("a new worker completes the round") {
     scene.admit(straggler, 0, Incarnation(2));
     REQUIRE(scene.pull(straggler, 0));
     scene.push_all(straggler, 0);
@@ -131,7 +131,7 @@ TEST_CASE(
     CHECK(scene.acknowledged(straggler).size() == buckets);
     scene.finish();
   }
-  SECTION("without one the push is applied at the end") {
+  SECTION("without a new worker the push is applied at the end") {
     CHECK(scene.applied(whole).empty());
     const auto state = scene.finish();
     CHECK(scene.applied(whole).size() == buckets);

@@ -25,8 +25,8 @@ std::vector<BlockId> blocks_of(const std::vector<msg::BlockData>& weights) {
   return ids;
 }
 
-/// The gradient of a block over all stages of a pipeline: for a tied table, the first stage's plus
-/// the last stage's.
+/// The gradient of a block over all stages of a pipeline; for a tied table, the sum of the two tied
+/// gradients.
 Blob gradient_of_pipeline(const Job& job, BlockId id, WorkerId lead, std::int64_t iteration) {
   Blob sum;
   for (std::uint32_t stage = 0; stage < job.stages->count(); ++stage) {
@@ -39,7 +39,7 @@ Blob gradient_of_pipeline(const Job& job, BlockId id, WorkerId lead, std::int64_
 }
 
 /// The final state of a shard whose workers train whole models on the samples of `piped`.
-msg::SnapshotState done_whole(Plan plan, const Job& piped, std::int64_t iterations) {
+msg::SnapshotState train_whole(Plan plan, const Job& piped, std::int64_t iterations) {
   plan.workers = piped.stages->pipelines();
   plan.pipeline = {};
   ShardScene scene(job_of(plan));
@@ -60,8 +60,8 @@ msg::SnapshotState done_whole(Plan plan, const Job& piped, std::int64_t iteratio
 }
 
 /// The final state of a shard whose stages push in a random order.
-msg::SnapshotState done_in_stages(const std::shared_ptr<const Job>& job, std::int64_t iterations,
-                                  std::uint64_t seed) {
+msg::SnapshotState train_in_stages(const std::shared_ptr<const Job>& job, std::int64_t iterations,
+                                   std::uint64_t seed) {
   Rng rng(seed);
   ShardScene scene(job);
   scene.admit_all();
@@ -93,7 +93,7 @@ void require_same(const msg::SnapshotState& a, const msg::SnapshotState& b) {
 
 }  // namespace
 
-TEST_CASE("a stage pulls its own blocks and no others") {
+TEST_CASE("a stage pulls only its own blocks") {
   for (const auto& plan : {chain_plan(1), chain_plan(2), tied_plan(2), tied_plan(3)}) {
     const auto job = job_of(plan);
     for (std::uint32_t shard = 0; shard < plan.shards; ++shard) {
@@ -115,7 +115,7 @@ TEST_CASE("a stage pulls its own blocks and no others") {
 }
 
 TEST_CASE("a stage without blocks on a shard is not admitted there, and its pull is refused") {
-  const auto job = job_of(chain_plan(3));  // a block each
+  const auto job = job_of(chain_plan(3));  // one block per shard
   for (std::uint32_t shard = 0; shard < 3; ++shard) {
     ShardScene scene(job, shard);
     scene.admit_all();
@@ -134,7 +134,7 @@ TEST_CASE("a stage without blocks on a shard is not admitted there, and its pull
   }
 }
 
-TEST_CASE("a push has the buckets of its stage, each with its own blocks") {
+TEST_CASE("a push must have the buckets of its stage, each with its blocks") {
   ShardScene scene(job_of(chain_plan(1)));
   scene.admit_all();
   const WorkerId stage(1);
@@ -162,13 +162,13 @@ TEST_CASE("a push has the buckets of its stage, each with its own blocks") {
 TEST_CASE("tied gradients sum to the bits of one stage, in any order of arrival") {
   Plan plan = tied_plan(2);
   plan.optimizer = {0.05, 1e-3, plan::Adam{}};
-  plan.lr_schedule.kind = plan::Cosine{};  // by the number of samples, which count once
+  plan.lr_schedule.kind = plan::Cosine{};  // depends on the samples, which count once
   for (const std::uint32_t stages : {2u, 3u}) {
     plan.pipeline.stages = plan.workers = stages;
     const auto job = job_of(plan);
-    const auto whole = done_whole(plan, *job, 5);
+    const auto whole = train_whole(plan, *job, 5);
     for (std::uint64_t seed = 1; seed <= 10; ++seed)
-      require_same(done_in_stages(job, 5, seed), whole);
+      require_same(train_in_stages(job, 5, seed), whole);
   }
 }
 
@@ -178,9 +178,9 @@ TEST_CASE("a bsp round of three pipelines equals one of three workers, to the bi
   plan.optimizer = {0.05, 1e-3, plan::Momentum{0.9}};
   plan.lr_schedule.kind = plan::Cosine{};
   const auto job = job_of(plan);
-  const auto whole = done_whole(plan, *job, 4);
+  const auto whole = train_whole(plan, *job, 4);
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
-    require_same(done_in_stages(job, 4, seed), whole);
+    require_same(train_in_stages(job, 4, seed), whole);
 }
 
 TEST_CASE("a tied gradient is neither applied nor acknowledged before the other arrives") {
@@ -209,7 +209,7 @@ TEST_CASE("a pull waits for the push of the stage that shares a block with it") 
   scene.push_all(last, 0);
   CHECK_FALSE(scene.pull(last, 1));
   scene.push_all(middle, 0);
-  CHECK(scene.pull(middle, 1));  // owns no tied block
+  CHECK(scene.pull(middle, 1));  // has no tied block
   CHECK_FALSE(scene.answered(last, 1));
   for (std::uint32_t bucket = 0; bucket + 1 < scene.share_of(first).buckets.size(); ++bucket)
     scene.push(first, 0, bucket);
@@ -217,7 +217,7 @@ TEST_CASE("a pull waits for the push of the stage that shares a block with it") 
   scene.push(first, 0, static_cast<std::uint32_t>(scene.share_of(first).buckets.size()) - 1);
   CHECK(scene.answered(last, 1));
   CHECK(scene.pull(first, 1));
-  // Both compute on the same table.
+  // Both compute on the same version of the table.
   const BlockId table = scene.share_of(last).buckets[tied_bucket(scene, last)].blocks[0];
   for (const WorkerId worker : {first, last})
     for (const auto& block : scene.weights(worker, 1))
@@ -235,7 +235,7 @@ TEST_CASE("a pull that waited for another stage is answered while min_clock stay
   CHECK(scene.shard().clocks().min_clock() == Clock(0));
 }
 
-TEST_CASE("a push is refused if a pull for its iteration would wait") {
+TEST_CASE("a push is refused while a pull for its iteration would wait") {
   ShardScene scene(job_of(tied_plan(2)));
   scene.admit_all();
   REQUIRE((scene.pull(kFirst, 0) && scene.pull(kLast, 0)));
@@ -291,7 +291,7 @@ TEST_CASE(
   scene.admit_all();
   const std::uint32_t of_first = tied_bucket(scene, kFirst), of_last = tied_bucket(scene, kLast);
   const BlockId table = scene.share_of(kFirst).buckets[of_first].blocks[0];
-  // The first stage is an iteration ahead with its pulls.
+  // The first stage pulls one iteration ahead.
   REQUIRE(scene.pull(kFirst, 1, 0));
   REQUIRE(scene.pull(kLast, 0, 0));
   std::map<BlockId, std::vector<float>> after;
@@ -317,7 +317,7 @@ TEST_CASE(
   scene.finish();
 }
 
-TEST_CASE("tied gradients that are applied one by one decay a table as much as one update") {
+TEST_CASE("separate updates of tied gradients decay a table as much as one update") {
   constexpr double kRate = 0.5, kDecay = 0.1;
   for (const char* schedule : {"1f1b", "weight_stashing"}) {
     INFO(schedule);

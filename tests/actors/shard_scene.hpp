@@ -1,8 +1,8 @@
 #pragma once
-// ShardScene: one shard that gets its messages from a test, watched by the simulator's checkers.
+// ShardScene: one shard that gets its messages from a test, observed by the simulator's checkers.
 //
-// The shard computes its work at once, unless it is held up. Workers keep the versions that they
-// have pulled. Their gradients are drawn from the worker, the iteration and the block.
+// The shard computes its work at once, unless work is paused. Workers keep the versions that they
+// have pulled. A gradient is a random function of the worker, the iteration and the block.
 #include <deque>
 #include <map>
 #include <memory>
@@ -19,7 +19,7 @@
 
 namespace leeway::test {
 
-/// A block's gradient, its padding zero.
+/// A block's gradient, with zeros as padding.
 inline Blob gradient_of(const Job& job, BlockId id, WorkerId worker, std::int64_t iteration) {
   const Block& block = job.layout->block(id);
   Rng rng(mix64(id.value() + 1000 * worker.value() +
@@ -35,7 +35,7 @@ inline Blob gradient_of(const Job& job, BlockId id, WorkerId worker, std::int64_
   return gradient;
 }
 
-/// The gradient of one stage with all layers: `first` plus `second` (see add_gradient).
+/// The gradient of a single stage with all layers: `first` plus `second` (see add_gradient).
 inline Blob with_added(const Job& job, BlockId id, const Blob& first, const Blob& second) {
   const auto cpu = make_cpu_executor();
   Blob sum = Blob::floats(job.layout->block(id).floats);
@@ -68,7 +68,7 @@ class ShardScene final : private Outbox {
     observers_.sent(now_, letter);
     observers_.delivered(now_, letter);
     shard_.on_message(from, letter.message(), *this);
-    if (!held_up_) compute_all();
+    if (!paused_) compute_all();
   }
 
   // ---- the scheduler ----
@@ -126,7 +126,7 @@ class ShardScene final : private Outbox {
   void push(WorkerId worker, msg::Push push) {
     tell(address_of(worker), std::move(push), lives_[worker]);
   }
-  /// Sends a push that breaks the protocol, unseen by the checkers. Returns the refusal.
+  /// Sends a push that violates the protocol and hides it from the checkers. Returns the refusal.
   std::string push_unseen(WorkerId worker, msg::Push push) {
     shard_.on_message(address_of(worker),
                       encode({.incarnation = lives_[worker], .body = std::move(push)}), *this);
@@ -178,10 +178,10 @@ class ShardScene final : private Outbox {
   /// The buckets of a worker that have been applied, in order.
   const std::vector<std::uint32_t>& applied(WorkerId worker) { return applied_[worker]; }
 
-  /// Nothing is computed until go_on().
-  void hold_up() { held_up_ = true; }
-  void go_on() {
-    held_up_ = false;
+  /// Work waits until resume_work().
+  void pause_work() { paused_ = true; }
+  void resume_work() {
+    paused_ = false;
     compute_all();
   }
 
@@ -189,8 +189,7 @@ class ShardScene final : private Outbox {
   static std::vector<std::shared_ptr<sim::Observer>> watchers(
       const std::shared_ptr<const Job>& job) {
     std::vector<std::shared_ptr<sim::Observer>> watching;
-    // The workers of a scene compute nothing and lease no samples, so these two checkers have
-    // nothing to compare.
+    // The workers of a scene neither compute nor lease samples, so two checkers do not apply.
     for (const auto& checker : sim::all_checkers(job))
       if (!dynamic_cast<const sim::PipelineChecker*>(checker.get()) &&
           !dynamic_cast<const sim::SampleChecker*>(checker.get()))
@@ -244,7 +243,7 @@ class ShardScene final : private Outbox {
   Instant now_;
   Rng rng_{1};
   std::uint64_t views_ = 0;
-  bool held_up_ = false;
+  bool paused_ = false;
   std::deque<std::shared_ptr<Work>> work_;
   std::vector<sim::Letter> sent_;
   std::map<WorkerId, Incarnation> lives_;

@@ -52,7 +52,7 @@ struct Scene {
     snapshots.handle({.snapshot = id, .iteration = Iteration(iteration)}, out);
   }
   std::vector<msg::SnapshotState> states() const { return out.sent<msg::SnapshotState>(kMonitor); }
-  /// Updates in every block of a state.
+  /// Requires the same number of updates in every block of a state.
   static void require_version(const msg::SnapshotState& state, std::int64_t version) {
     REQUIRE_FALSE(state.blocks.empty());
     for (const auto& block : state.blocks) REQUIRE(block.version == Version(version));
@@ -88,7 +88,7 @@ TEST_CASE("a snapshot holds the pushes below its iteration, also those that stra
   Scene::require_version(scene.states()[1], 3);
 }
 
-TEST_CASE("a shard votes with the largest iteration that it has seen") {
+TEST_CASE("a shard votes with the largest iteration of its pushes") {
   Scene scene;
   scene.push(kA, 0);
   scene.push(kA, 1);
@@ -109,7 +109,7 @@ TEST_CASE("a proposal that a push has passed yields no snapshot") {
   CHECK(scene.states().empty());
 }
 
-TEST_CASE("a new proposal takes the place of an earlier one and of its forks") {
+TEST_CASE("a new proposal replaces an earlier one and its forks") {
   Scene scene;
   scene.propose(1, 1);
   for (const std::int64_t iteration : {0, 1}) scene.push(kA, iteration);  // forks
@@ -134,7 +134,7 @@ TEST_CASE("an immediate snapshot holds the pushes that were queued before it") {
   CHECK(scene.out.sent<msg::SnapshotVote>(kScheduler).empty());
 }
 
-TEST_CASE("a push is acknowledged when applied, and a repeat not before") {
+TEST_CASE("a push is acknowledged when applied, and a repeated push not earlier") {
   ClockTable clocks;
   admit_workers(clocks, 1);
   RecordingOutbox out;
@@ -153,7 +153,7 @@ TEST_CASE("a push is acknowledged when applied, and a repeat not before") {
   CHECK(out.events<event::BucketApplied>().size() == 1);
 }
 
-TEST_CASE("the push of a worker that is out is reported as applied but not acknowledged") {
+TEST_CASE("the push of an evicted worker is reported as applied but not acknowledged") {
   ClockTable clocks;
   admit_workers(clocks, 1);
   RecordingOutbox out;

@@ -1,4 +1,4 @@
-// The components of a Stage, each by itself.
+// The components of a Stage, each in isolation.
 #include <catch2/catch.hpp>
 
 #include "actors/stage/micro_batches_in_flight.hpp"
@@ -86,7 +86,7 @@ TEST_CASE("a position knows its chunks, neighbours and shapes") {
   CHECK(middle.is_neighbour(worker(3)));
   CHECK(middle.is_neighbour(worker(5)));
   CHECK_FALSE(first.is_neighbour(worker(5)));
-  CHECK_FALSE(first.is_neighbour(worker(1)));  // of the other pipeline
+  CHECK_FALSE(first.is_neighbour(worker(1)));  // in the other pipeline
   CHECK_FALSE(first.is_neighbour(kScheduler));
   CHECK(middle.owns(1));
   CHECK_FALSE(middle.owns(2));
@@ -108,7 +108,7 @@ TEST_CASE("with several chunks the first and the last stage are neighbours") {
   CHECK(first.owner_of(5) == worker(2));
 }
 
-TEST_CASE("inputs keep a valid tensor until it is used, and ignore a repeat") {
+TEST_CASE("inputs keep a valid tensor until it is used, and ignore a repeated one") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
   StageInputs inputs(middle);
@@ -154,7 +154,7 @@ TEST_CASE("inputs refuse a tensor of another chunk, sender, iteration, micro-bat
   CHECK(of_first.receive(worker(4), gradient, 2).empty());
 }
 
-TEST_CASE("inputs forget the tensors of earlier iterations") {
+TEST_CASE("inputs discard the tensors of earlier iterations") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
   StageInputs inputs(middle);
@@ -169,7 +169,7 @@ TEST_CASE("inputs forget the tensors of earlier iterations") {
   CHECK_FALSE(inputs.activation({Iteration(5), 2, 1}));
 }
 
-TEST_CASE("a middle stage sends to both neighbours, with the numbers of its Start") {
+TEST_CASE("a middle stage sends to both neighbours, with the start number of its Start") {
   const auto job = pipeline_job();
   const StagePosition middle(job, WorkerId(4));
   StageSender sender(middle);
@@ -201,7 +201,7 @@ TEST_CASE("a middle stage sends to both neighbours, with the numbers of its Star
   CHECK(gradient.clock == Clock(3));
 }
 
-TEST_CASE("the ends of a pipeline send nothing beyond them") {
+TEST_CASE("the first stage sends no gradient, and the last no activation") {
   const auto job = pipeline_job();
   const StagePosition first(job, WorkerId(3)), last(job, WorkerId(5));
   RecordingOutbox out;
@@ -214,7 +214,7 @@ TEST_CASE("the ends of a pipeline send nothing beyond them") {
   CHECK(out.sent.empty());
 }
 
-TEST_CASE("progress counts iterations that all chunks have updated, up to the end") {
+TEST_CASE("progress counts the iterations that all chunks have updated, up to the end") {
   StageProgress progress({.schedule = "interleaved", .stages = 2, .micro_batches = 2, .chunks = 2},
                          1);
   progress.start(Iteration(4));
@@ -264,7 +264,7 @@ TEST_CASE("weights are pulled once per version, and their wait counts as blocked
   WeightVersions weights(job, parameters);
   RecordingOutbox out;
   CHECK_FALSE(weights.newest());
-  CHECK_FALSE(weights.find(0, at(1)));  // not pulled, so the stage is not blocked by it
+  CHECK_FALSE(weights.find(0, at(1)));  // not pulled, so it does not block the stage
   weights.pull(0, Iteration(5), Clock(4), out);
   const std::size_t pulls = out.sent.size();
   CHECK(pulls == job->stages->share_of(WorkerId(4)).shards.size());
@@ -292,7 +292,7 @@ TEST_CASE("weights are pulled once per version, and their wait counts as blocked
   CHECK(versions == 1);
 }
 
-TEST_CASE("forgotten versions drop their open pulls") {
+TEST_CASE("discarded versions drop their open pulls") {
   const auto job = pipeline_job();
   ParameterClient parameters(job, WorkerId(4));
   WeightVersions weights(job, parameters);

@@ -41,9 +41,9 @@ Plan piped(Plan plan, const Form& form) {
   return plan;
 }
 
-// ---- as a partition predicts it ----
+// ---- prediction by the partition search ----
 
-/// Ends of chunks, as pieces.
+/// The ends of chunks as numbers of pieces.
 std::vector<int> ends_of(const Model& model, const leeway::Stages& stages) {
   const auto pieces = pieces_of(model, 1, *make_cpu_executor());
   std::vector<int> ends;
@@ -53,7 +53,8 @@ std::vector<int> ends_of(const Model& model, const leeway::Stages& stages) {
   return ends;
 }
 
-void require_the_same(const Plan& plan, const Model& model, const std::vector<ModelChunk>& chunks) {
+void require_same_memory(const Plan& plan, const Model& model,
+                         const std::vector<ModelChunk>& chunks) {
   const pipeline::Spec spec = pipeline_spec(plan);
   const Layout layout(model, plan.shards, limits::kMaxBlockBytes);
   const leeway::Stages stages(plan, model, layout, spec, chunks);
@@ -70,9 +71,9 @@ void require_the_same(const Plan& plan, const Model& model, const std::vector<Mo
   }
 }
 
-// ---- as a run finds it ----
+// ---- measurement in a run ----
 
-/// Layers so wide that the padding of blocks does not matter, and one model on images.
+/// Plans with layers so wide that the padding of blocks is negligible, on four kinds of data.
 std::vector<Plan> wide_plans() {
   Plan deep = tiny_plan();
   deep.data = plan::Synthetic{48, 16, plan::Clusters{3, 64, 3}};
@@ -96,7 +97,7 @@ std::vector<Plan> wide_plans() {
 }
 
 /// Runs the plan, and compares the peak memory of each stage with the predicted one.
-void require_held(const Plan& plan) {
+void require_predicted_peak(const Plan& plan) {
   const auto job = job_of(plan);
   const RunTotals totals = TestHost(job, 7).run();
   REQUIRE(totals.end.reason == msg::RunEnded::Reason::finished);
@@ -110,7 +111,7 @@ void require_held(const Plan& plan) {
     std::int64_t least = predicted.total();
     // With several chunks the prediction is an upper bound.
     if (plan.pipeline.chunks > 1) least = predicted.weights + predicted.gradients;
-    // The last stage reads only one version at a time, and its next version may not be here yet.
+    // The last stage reads only one version at a time, and its next version may arrive later.
     const bool waits = stage + 1 == job->stages->count();
     if (plan.pipeline.schedule == "2bw" && waits) least -= predicted.weights / 2;
     REQUIRE(measured >= 0.98 * static_cast<double>(least));
@@ -129,14 +130,14 @@ TEST_CASE("the partition search predicts the same memory as a run, for any split
           plan.batch = 14;
           plan.balance = balance;
           if (recompute) plan.pipeline.recompute = {0, form.stages - 1};
-          require_the_same(plan, *task.model,
-                           split_into(*task.model, static_cast<int>(form.stages * form.chunks)));
+          require_same_memory(plan, *task.model,
+                              split_into(*task.model, static_cast<int>(form.stages * form.chunks)));
         }
   for (const Task& task : {mlp_task(), conv_task(), residual_task(), text_task(true)}) {
     const Plan plan = piped(tiny_plan(), {"1f1b", 2, 1, 2});
     for (int end = 1; end < task.model->layers(); ++end)
       if (can_split_before(*task.model, end))
-        require_the_same(plan, *task.model, {{0, end}, {end, task.model->layers()}});
+        require_same_memory(plan, *task.model, {{0, end}, {end, task.model->layers()}});
   }
 }
 
@@ -147,7 +148,7 @@ TEST_CASE("stages hold the predicted memory, within two percent") {
         CAPTURE(plan.model.size(), form.schedule, form.stages, form.micro_batches, recompute);
         Plan one = piped(plan, form);
         if (recompute) one.pipeline.recompute = {0, form.stages - 1};
-        require_held(one);
+        require_predicted_peak(one);
       }
 }
 

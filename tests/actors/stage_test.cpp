@@ -1,4 +1,4 @@
-// A pipeline must train the same weights as workers with the whole model.
+// A pipeline trains the same weights as workers with the whole model.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -10,9 +10,9 @@
 namespace leeway::test {
 namespace {
 
-RunTotals run_plan(const Plan& plan, std::uint64_t interleaving, Trouble trouble = {}) {
+RunTotals run_plan(const Plan& plan, std::uint64_t interleaving, FaultRates faults = {}) {
   const auto job = job_of(plan);
-  TestHost host(job, interleaving, trouble);
+  TestHost host(job, interleaving, faults);
   observe_all(host, job);
   return host.run();
 }
@@ -37,7 +37,7 @@ Plan deep_plan(std::uint32_t pipelines, std::uint32_t stages) {
   return plan;
 }
 
-/// The same plan for workers with the whole model, with equal samples per iteration.
+/// The same plan for workers with the whole model and the same samples per iteration.
 Plan without_stages(Plan plan) {
   plan.workers /= plan.pipeline.stages;
   plan.pipeline = {};
@@ -64,17 +64,17 @@ Plan with(Plan plan, const Form& form) {
 
 }  // namespace
 
-TEST_CASE("a flushed pipeline trains the same bits as one worker") {
+TEST_CASE("a flushed pipeline trains the same weights as one worker, bit for bit") {
   for (const Form& form : kFlushed) {
     INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
     const Plan plan = with(deep_plan(1, form.stages), form);
-    const auto alone = trained(without_stages(plan));
+    const auto single = trained(without_stages(plan));
     for (std::uint64_t interleaving = 1; interleaving < 6; ++interleaving)
-      CHECK(same_bits(trained(plan, interleaving), alone));
+      CHECK(same_bits(trained(plan, interleaving), single));
   }
 }
 
-TEST_CASE("several flushed pipelines train the same bits as that many workers") {
+TEST_CASE("N flushed pipelines train the same weights as N workers, bit for bit") {
   for (const Form& form : kFlushed) {
     INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
     const Plan plan = with(deep_plan(3, form.stages), form);
@@ -98,15 +98,15 @@ TEST_CASE("tied weights get the sum of the gradients of the first and the last s
     plan.workers = 2;
     plan.batch = 6;
     plan.micro_batches = micro_batches;
-    const auto alone = trained(without_stages(plan));
+    const auto single = trained(without_stages(plan));
     for (const plan::Consistency& policy :
          {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2})}) {
       plan.consistency = policy;
       const auto piped = trained(plan);
-      REQUIRE(piped.size() == alone.size());
-      if (micro_batches == 1) CHECK(same_bits(piped, alone));
+      REQUIRE(piped.size() == single.size());
+      if (micro_batches == 1) CHECK(same_bits(piped, single));
       for (std::size_t i = 0; i < piped.size(); ++i)
-        REQUIRE(std::abs(piped[i] - alone[i]) < 1e-5f * (1 + std::abs(alone[i])));
+        REQUIRE(std::abs(piped[i] - single[i]) < 1e-5f * (1 + std::abs(single[i])));
     }
   }
 }

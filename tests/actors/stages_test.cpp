@@ -1,4 +1,4 @@
-// Which part of the model each worker trains, and which blocks it shares with which shard.
+// Stages: the chunks of the model that each worker trains, and their blocks on each shard.
 #include "actors/stages.hpp"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 constexpr std::uint32_t kVocabulary = 11;
 
 /// A model with a layout for `shards` shards.
-struct Cut {
-  Cut(const std::vector<plan::Layer>& layers, std::uint32_t shards, const Shape& input, int classes,
-      std::int64_t labels = 1)
+struct Setup {
+  Setup(const std::vector<plan::Layer>& layers, std::uint32_t shards, const Shape& input,
+        int classes, std::int64_t labels = 1)
       : model(*Model::build(layers, plan::Loss::softmax_cross_entropy, input, classes, 0, labels)),
         layout(*model, shards, limits::kMaxBlockBytes) {
     plan.model = layers;
@@ -43,73 +43,73 @@ struct Cut {
   Plan plan;
 };
 
-/// Layers 0 to 4, of which 0, 2 and 4 have a block each.
-Cut perceptron(std::uint32_t shards) {
+/// Five layers; 0, 2 and 4 have one block each.
+Setup perceptron(std::uint32_t shards) {
   return {{linear(6), relu(), linear(5), relu(), linear(3)}, shards, {4}, 3};
 }
 /// Layer 0 is the embedding, whose table layer 7 borrows.
-Cut transformer(std::uint32_t shards) {
+Setup transformer(std::uint32_t shards) {
   return {gpt({.layers = 2, .width = 8, .heads = 2}), shards, {6}, kVocabulary, 6};
 }
-Cut residual_network(std::uint32_t shards) {
+Setup residual_network(std::uint32_t shards) {
   return {small_resnet(10), shards, {1, 28, 28}, 10};
 }
 
-Cut piped(Cut cut, std::uint32_t stages, std::uint32_t pipelines = 1) {
-  cut.plan.pipeline.stages = stages;
-  cut.plan.workers = stages * pipelines;
-  cut.plan.micro_batches = 8;
-  return cut;
+Setup piped(Setup setup, std::uint32_t stages, std::uint32_t pipelines = 1) {
+  setup.plan.pipeline.stages = stages;
+  setup.plan.workers = stages * pipelines;
+  setup.plan.micro_batches = 8;
+  return setup;
 }
 
 using Layers = std::vector<std::pair<int, int>>;
 
-/// Of each part of the model, its first layer and the one behind its last.
+/// The first layer of each model chunk, and the layer behind its last.
 Layers layers_of(const Stages& stages) {
   Layers out;
-  for (const ModelChunk& part : stages.chunks()) out.emplace_back(part.first, part.end);
+  for (const ModelChunk& chunk : stages.chunks()) out.emplace_back(chunk.first, chunk.end);
   return out;
 }
 
-/// Stages that train a layer's own parameters, or borrow them.
-std::set<std::uint32_t> trained_by(const Cut& cut, const Stages& stages, int layer) {
+/// The stages that train a layer's parameters, as owners or as borrowers.
+std::set<std::uint32_t> trained_by(const Setup& setup, const Stages& stages, int layer) {
   std::set<std::uint32_t> out;
-  for (std::size_t part = 0; part < stages.chunks().size(); ++part) {
-    for (int own = stages.chunks()[part].first; own < stages.chunks()[part].end; ++own) {
-      const int borrowed = cut.model->borrowed_parameter(own);
+  for (std::size_t chunk = 0; chunk < stages.chunks().size(); ++chunk) {
+    for (int own = stages.chunks()[chunk].first; own < stages.chunks()[chunk].end; ++own) {
+      const int borrowed = setup.model->borrowed_parameter(own);
       const bool borrows =
           borrowed != Model::kNone &&
-          cut.model->parameters()[static_cast<std::size_t>(borrowed)].layer == layer;
-      if (own == layer || borrows) out.insert(static_cast<std::uint32_t>(part) % stages.count());
+          setup.model->parameters()[static_cast<std::size_t>(borrowed)].layer == layer;
+      if (own == layer || borrows) out.insert(static_cast<std::uint32_t>(chunk) % stages.count());
     }
   }
   return out;
 }
 
 /// Invariants for any model, shards and stages.
-void check_shares(const Cut& cut, const Stages& stages) {
-  for (std::uint32_t index = 0; index < cut.layout.shards(); ++index) {
+void check_shares(const Setup& setup, const Stages& stages) {
+  for (std::uint32_t index = 0; index < setup.layout.shards(); ++index) {
     const ShardId shard(index);
-    const auto& groups = cut.layout.buckets(shard);
-    for (std::uint32_t group = 0; group < groups.size(); ++group) {
-      const auto& owners = stages.owners(shard, group);
+    const auto& buckets = setup.layout.buckets(shard);
+    for (std::uint32_t bucket = 0; bucket < buckets.size(); ++bucket) {
+      const auto& owners = stages.owners(shard, bucket);
       CHECK(std::set<std::uint32_t>(owners.begin(), owners.end()) ==
-            trained_by(cut, stages, groups[group].layer));
+            trained_by(setup, stages, buckets[bucket].layer));
       CHECK(std::is_sorted(owners.begin(), owners.end()));
     }
     for (std::uint32_t stage = 0; stage < stages.count(); ++stage) {
       const StageShare& share = stages.share(stage);
-      REQUIRE(share.at.size() == cut.layout.shards());
+      REQUIRE(share.at.size() == setup.layout.shards());
       const StageShare::AtShard& at = share.at[index];
       REQUIRE(at.buckets.size() == at.shard_buckets.size());
       std::vector<BlockId> blocks;
-      for (std::uint32_t part = 0; part < at.buckets.size(); ++part) {
-        CHECK(at.buckets[part].index == part);
-        CHECK(at.buckets[part].blocks == groups[at.shard_buckets[part]].blocks);
-        if (part > 0) CHECK(at.buckets[part].layer <= at.buckets[part - 1].layer);
-        const auto& owners = stages.owners(shard, at.shard_buckets[part]);
+      for (std::uint32_t i = 0; i < at.buckets.size(); ++i) {
+        CHECK(at.buckets[i].index == i);
+        CHECK(at.buckets[i].blocks == buckets[at.shard_buckets[i]].blocks);
+        if (i > 0) CHECK(at.buckets[i].layer <= at.buckets[i - 1].layer);
+        const auto& owners = stages.owners(shard, at.shard_buckets[i]);
         CHECK(std::count(owners.begin(), owners.end(), stage) == 1);
-        blocks.insert(blocks.end(), at.buckets[part].blocks.begin(), at.buckets[part].blocks.end());
+        blocks.insert(blocks.end(), at.buckets[i].blocks.begin(), at.buckets[i].blocks.end());
       }
       std::sort(blocks.begin(), blocks.end());
       CHECK(at.blocks == blocks);
@@ -122,12 +122,12 @@ void check_shares(const Cut& cut, const Stages& stages) {
 }  // namespace
 
 TEST_CASE("with one stage every worker trains the whole model") {
-  Cut cut = transformer(2);
-  cut.plan.workers = 3;
-  const auto stages = cut.stages();
+  Setup setup = transformer(2);
+  setup.plan.workers = 3;
+  const auto stages = setup.stages();
   CHECK_FALSE(stages->piped());
   CHECK(stages->pipelines() == 3);
-  CHECK(layers_of(*stages) == Layers{{0, cut.model->layers()}});
+  CHECK(layers_of(*stages) == Layers{{0, setup.model->layers()}});
   for (std::uint32_t worker = 0; worker < 3; ++worker) {
     CHECK(stages->stage_of(WorkerId(worker)) == 0);
     CHECK(stages->lead_of(WorkerId(worker)) == WorkerId(worker));
@@ -136,17 +136,16 @@ TEST_CASE("with one stage every worker trains the whole model") {
   CHECK(share.shards == std::vector<ShardId>{ShardId(0), ShardId(1)});
   for (const ShardId shard : share.shards) {
     const auto& at = share.at[shard.value()];
-    const auto& whole = cut.layout.buckets(shard);
+    const auto& whole = setup.layout.buckets(shard);
     REQUIRE(at.buckets.size() == whole.size());
-    for (std::size_t part = 0; part < whole.size(); ++part) {
-      CHECK(at.buckets[part].index == whole[part].index);
-      CHECK(at.buckets[part].layer == whole[part].layer);
-      CHECK(at.buckets[part].blocks == whole[part].blocks);
-      CHECK(at.shard_buckets[part] == part);
-      CHECK(stages->owners(shard, static_cast<std::uint32_t>(part)) ==
-            std::vector<std::uint32_t>{0});
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      CHECK(at.buckets[i].index == whole[i].index);
+      CHECK(at.buckets[i].layer == whole[i].layer);
+      CHECK(at.buckets[i].blocks == whole[i].blocks);
+      CHECK(at.shard_buckets[i] == i);
+      CHECK(stages->owners(shard, static_cast<std::uint32_t>(i)) == std::vector<std::uint32_t>{0});
     }
-    CHECK(at.blocks == cut.layout.blocks_of(shard));
+    CHECK(at.blocks == setup.layout.blocks_of(shard));
   }
 }
 
@@ -172,24 +171,25 @@ TEST_CASE("a stage's name gives its pipeline and its worker") {
   CHECK(whole->name_of_member(WorkerId(3)) == "worker 3");
 }
 
-TEST_CASE("each block belongs to the stages that train its layer, and to no other") {
+TEST_CASE("each block belongs only to the stages that train its layer") {
   for (const std::uint32_t stages : {1u, 2u, 3u, 4u}) {
     for (const std::uint32_t shards : {1u, 2u, 3u}) {
-      for (const Cut& cut : {piped(perceptron(shards), stages), piped(transformer(shards), stages),
-                             piped(residual_network(shards), stages)}) {
-        INFO(stages << " stages, " << shards << " shards, " << cut.model->layers() << " layers");
-        const auto made = cut.stages();
+      for (const Setup& setup :
+           {piped(perceptron(shards), stages), piped(transformer(shards), stages),
+            piped(residual_network(shards), stages)}) {
+        INFO(stages << " stages, " << shards << " shards, " << setup.model->layers() << " layers");
+        const auto made = setup.stages();
         CHECK(made->chunks().size() == stages);
-        check_shares(cut, *made);
+        check_shares(setup, *made);
       }
     }
   }
 }
 
 TEST_CASE("buckets are numbered per stage and shard, from the last layer") {
-  Cut cut = piped(perceptron(1), 2);
-  cut.plan.pipeline.split = "0,1-4";
-  const auto stages = cut.stages();
+  Setup setup = piped(perceptron(1), 2);
+  setup.plan.pipeline.split = "0,1-4";
+  const auto stages = setup.stages();
   const auto& first = stages->share(0).at[0];
   const auto& last = stages->share(1).at[0];
   REQUIRE(first.buckets.size() == 1);
@@ -203,64 +203,64 @@ TEST_CASE("buckets are numbered per stage and shard, from the last layer") {
 }
 
 TEST_CASE("tied weights belong to the first and the last stage") {
-  const Cut cut = piped(transformer(2), 3);
-  const auto stages = cut.stages();
-  const int borrower = cut.model->layers() - 1;
-  REQUIRE(cut.model->borrowed_parameter(borrower) != Model::kNone);
+  const Setup setup = piped(transformer(2), 3);
+  const auto stages = setup.stages();
+  const int borrower = setup.model->layers() - 1;
+  REQUIRE(setup.model->borrowed_parameter(borrower) != Model::kNone);
   int tables = 0;
   for (const ShardId shard : {ShardId(0), ShardId(1)}) {
-    for (std::uint32_t group = 0; group < cut.layout.buckets(shard).size(); ++group) {
-      if (cut.layout.buckets(shard)[group].layer != 0) continue;
+    for (std::uint32_t bucket = 0; bucket < setup.layout.buckets(shard).size(); ++bucket) {
+      if (setup.layout.buckets(shard)[bucket].layer != 0) continue;
       ++tables;
-      CHECK(stages->owners(shard, group) == std::vector<std::uint32_t>{0, 2});
-      // The last stage finishes its share of the gradient first of all, the first stage last.
+      CHECK(stages->owners(shard, bucket) == std::vector<std::uint32_t>{0, 2});
+      // The tied gradient is the last stage's first bucket and the first stage's last one.
       const auto& first = stages->share(0).at[shard.value()];
       const auto& last = stages->share(2).at[shard.value()];
       CHECK(last.buckets.front().layer == borrower);
-      CHECK(last.shard_buckets.front() == group);
+      CHECK(last.shard_buckets.front() == bucket);
       CHECK(first.buckets.back().layer == 0);
-      CHECK(first.shard_buckets.back() == group);
+      CHECK(first.shard_buckets.back() == bucket);
     }
   }
   CHECK(tables == 1);
-  check_shares(cut, *stages);
+  check_shares(setup, *stages);
 }
 
 TEST_CASE("a shard can have no blocks of a stage, and a stage can have no blocks") {
-  Cut cut = piped(perceptron(3), 3);
-  cut.plan.pipeline.split = "0,1,2-4";
-  const auto stages = cut.stages();
-  check_shares(cut, *stages);
+  Setup setup = piped(perceptron(3), 3);
+  setup.plan.pipeline.split = "0,1,2-4";
+  const auto stages = setup.stages();
+  check_shares(setup, *stages);
   CHECK(stages->share(0).shards.size() == 1);
-  CHECK(stages->share(1).shards.empty());  // it has only a relu
+  CHECK(stages->share(1).shards.empty());  // only a relu
   CHECK(stages->share(2).shards.size() == 2);
   for (const ShardId shard : {ShardId(0), ShardId(1), ShardId(2)})
     CHECK(stages->share(1).at[shard.value()].blocks.empty());
 }
 
 TEST_CASE("a stage with several chunks has every n-th chunk of the model") {
-  Cut cut = piped(residual_network(2), 2);
-  cut.plan.pipeline.schedule = "interleaved";
-  cut.plan.pipeline.chunks = 3;
-  const auto stages = cut.stages();
+  Setup setup = piped(residual_network(2), 2);
+  setup.plan.pipeline.schedule = "interleaved";
+  setup.plan.pipeline.chunks = 3;
+  const auto stages = setup.stages();
   REQUIRE(stages->chunks().size() == 6);
   CHECK(stages->chunks().front().first == 0);
-  CHECK(stages->chunks().back().end == cut.model->layers());
-  for (std::size_t part = 0; part < 6; ++part) {
-    const ModelChunk& chunk = stages->share(part % 2).chunks[part / 2];
-    CHECK(chunk.first == stages->chunks()[part].first);
-    CHECK(chunk.end == stages->chunks()[part].end);
-    if (part > 0) CHECK(chunk.first == stages->chunks()[part - 1].end);
+  CHECK(stages->chunks().back().end == setup.model->layers());
+  for (std::size_t i = 0; i < 6; ++i) {
+    const ModelChunk& chunk = stages->share(i % 2).chunks[i / 2];
+    CHECK(chunk.first == stages->chunks()[i].first);
+    CHECK(chunk.end == stages->chunks()[i].end);
+    if (i > 0) CHECK(chunk.first == stages->chunks()[i - 1].end);
   }
   CHECK(stages->spec() == pipeline::Spec{"interleaved", 2, 8, 3, 1});
-  check_shares(cut, *stages);
+  check_shares(setup, *stages);
 }
 
-TEST_CASE("a split by hand names layers by number or by kind") {
-  Cut cut = piped(perceptron(1), 3);
-  cut.plan.pipeline.split = "0,1-3,4";
-  CHECK(layers_of(*cut.stages()) == Layers{{0, 1}, {1, 4}, {4, 5}});
-  Cut network = piped(residual_network(1), 2);
+TEST_CASE("a split in the plan names layers by number or by kind") {
+  Setup setup = piped(perceptron(1), 3);
+  setup.plan.pipeline.split = "0,1-3,4";
+  CHECK(layers_of(*setup.stages()) == Layers{{0, 1}, {1, 4}, {4, 5}});
+  Setup network = piped(residual_network(1), 2);
   network.plan.pipeline.split = "conv2d-2,3-linear";
   const auto stages = network.stages();
   REQUIRE(stages->chunks().size() == 2);
@@ -269,53 +269,53 @@ TEST_CASE("a split by hand names layers by number or by kind") {
   check_shares(network, *stages);
 }
 
-TEST_CASE("stages that recompute are those that the plan names") {
-  Cut cut = piped(perceptron(1), 3);
-  cut.plan.pipeline.recompute = {0, 2};
-  const auto stages = cut.stages();
+TEST_CASE("the stages that the plan names recompute activations") {
+  Setup setup = piped(perceptron(1), 3);
+  setup.plan.pipeline.recompute = {0, 2};
+  const auto stages = setup.stages();
   CHECK(stages->share(0).recompute);
   CHECK_FALSE(stages->share(1).recompute);
   CHECK(stages->share(2).recompute);
 }
 
-TEST_CASE("an impossible split is refused with the nearest possible one") {
+TEST_CASE("an impossible split is refused with the nearest valid number or name") {
   CHECK(
       piped(perceptron(1), 6).refusal() ==
       "pipeline.stages: 6 are too many for a model that can be split into 5 pieces; give --stages "
       "5");
-  Cut cut = piped(perceptron(1), 2);
-  cut.plan.pipeline.schedule = "interleaved";
-  cut.plan.pipeline.chunks = 3;
-  CHECK(cut.refusal() ==
+  Setup setup = piped(perceptron(1), 2);
+  setup.plan.pipeline.schedule = "interleaved";
+  setup.plan.pipeline.chunks = 3;
+  CHECK(setup.refusal() ==
         "pipeline.chunks: 3 on each of 2 stages are too many for a model that can be split into 5 "
         "pieces; give --chunks 2");
-  cut.plan.pipeline.chunks = 1;
-  cut.plan.pipeline.split = "0-1,2-9";
-  CHECK(cut.refusal() ==
+  setup.plan.pipeline.chunks = 1;
+  setup.plan.pipeline.split = "0-1,2-9";
+  CHECK(setup.refusal() ==
         "pipeline.split: the split \"0-1,2-9\": there is no layer \"9\" before which the model can "
         "be split; it has 0, 1, 2, 3, 4");
-  cut.plan.pipeline.split = "0-1,2,3-4";
-  CHECK(cut.refusal() ==
-        "pipeline.split: the split has 3 chunks, and 2 stages with 1 chunk each make 2; give as "
-        "many chunks, or --stages 3");
+  setup.plan.pipeline.split = "0-1,2,3-4";
+  CHECK(setup.refusal() ==
+        "pipeline.split: the split has 3 chunks, and 2 stages with 1 chunk each make 2; give 2 "
+        "chunks, or --stages 3");
 }
 
-TEST_CASE("an unknown or unsuitable schedule is refused with one that works") {
-  Cut cut = perceptron(1);
-  cut.plan.pipeline.schedule = "1f2b";
-  CHECK(cut.refusal() ==
+TEST_CASE("an unknown or unsuitable schedule is refused with a valid setting") {
+  Setup setup = perceptron(1);
+  setup.plan.pipeline.schedule = "1f2b";
+  CHECK(setup.refusal() ==
         "pipeline.schedule: there is no schedule \"1f2b\"; did you mean \"1f1b\"?");
-  cut = piped(std::move(cut), 2);
-  CHECK(cut.refusal() ==
+  setup = piped(std::move(setup), 2);
+  CHECK(setup.refusal() ==
         "pipeline.schedule: there is no schedule \"1f2b\"; did you mean \"1f1b\"?");
-  cut.plan.pipeline.schedule = "interleaved";
-  cut.plan.pipeline.chunks = 2;
-  cut.plan.micro_batches = 7;
-  CHECK(cut.refusal() ==
+  setup.plan.pipeline.schedule = "interleaved";
+  setup.plan.pipeline.chunks = 2;
+  setup.plan.micro_batches = 7;
+  CHECK(setup.refusal() ==
         "pipeline.schedule: interleaved: 7 micro-batches are no multiple of 2 stages; give "
         "--micro-batches 6 or 8");
-  // Workers that train the whole model have as many micro-batches as they like.
-  Cut whole = perceptron(1);
+  // Without a pipeline, the number of micro-batches has no limit.
+  Setup whole = perceptron(1);
   whole.plan.batch = whole.plan.micro_batches = 100'000;
   CHECK(whole.refusal() == "");
 }
@@ -323,21 +323,19 @@ TEST_CASE("an unknown or unsuitable schedule is refused with one that works") {
 TEST_CASE("a schedule without a flush requires a staleness bound of at least its version lag") {
   const auto refusal = [](const char* schedule, std::uint32_t stages, std::uint32_t micro_batches,
                           plan::Consistency consistency) {
-    Cut cut = piped(perceptron(1), stages);
-    cut.plan.pipeline.schedule = schedule;
-    cut.plan.micro_batches = micro_batches;
-    cut.plan.consistency = consistency;
-    return cut.refusal();
+    Setup setup = piped(perceptron(1), stages);
+    setup.plan.pipeline.schedule = schedule;
+    setup.plan.micro_batches = micro_batches;
+    setup.plan.consistency = consistency;
+    return setup.refusal();
   };
   CHECK(refusal("weight_stashing", 4, 1, plan::Bsp{}) ==
         "pipeline.schedule: weight_stashing on 4 stages computes gradients on weights that are "
-        "older by up "
-        "to 3 updates, and the staleness bound is 0; give --staleness 3 or more, or a schedule "
-        "with a flush, such as 1f1b");
+        "older by up to 3 updates, and the staleness bound is 0; give --staleness 3 or more, or a "
+        "schedule with a flush, such as 1f1b");
   CHECK(refusal("2bw", 2, 2, plan::Ssp{0}) ==
         "pipeline.schedule: 2bw on 2 stages computes gradients on weights that are older by up to "
-        "1 update, "
-        "and the staleness bound is 0; give --staleness 1 or more, or a schedule with a "
+        "1 update, and the staleness bound is 0; give --staleness 1 or more, or a schedule with a "
         "flush, such as 1f1b");
   CHECK(refusal("weight_stashing", 4, 1, plan::Ssp{2}).find("give --staleness 3 or more") !=
         std::string::npos);
@@ -354,11 +352,11 @@ TEST_CASE("a schedule without a flush requires a staleness bound of at least its
 
 TEST_CASE("stages know whether their schedule flushes, and its version lag") {
   const auto made = [](const char* schedule) {
-    Cut cut = piped(perceptron(1), 4);
-    cut.plan.pipeline.schedule = schedule;
-    cut.plan.micro_batches = 3;
-    cut.plan.consistency = plan::Asp{};
-    return cut.stages();
+    Setup setup = piped(perceptron(1), 4);
+    setup.plan.pipeline.schedule = schedule;
+    setup.plan.micro_batches = 3;
+    setup.plan.consistency = plan::Asp{};
+    return setup.stages();
   };
   CHECK_FALSE(made("1f1b")->asynchronous());
   CHECK(made("1f1b")->version_lag() == 0);

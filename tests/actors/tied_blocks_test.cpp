@@ -8,7 +8,7 @@
 namespace leeway::test {
 namespace {
 
-/// Two stages that share a table, at the shard that has it.
+/// A shard with a table that two stages share.
 struct Tied {
   explicit Tied(std::uint32_t pipelines = 1)
       : job(job_of(tied_plan(2, pipelines))),
@@ -55,7 +55,7 @@ TEST_CASE("tied gradients of different pipelines do not wait for each other") {
   CHECK(t.gather(WorkerId(2), 0, t.table) == Names{{2, 0}, {3, 0}});
 }
 
-TEST_CASE("a tied gradient waits no longer when the other owner is fenced") {
+TEST_CASE("a waiting tied gradient is released when the other owner is fenced") {
   Tied t;
   t.gather(kLast, 0, t.table);
   CHECK(t.tied.release(kFirst).empty());
@@ -67,7 +67,7 @@ TEST_CASE("a tied gradient waits no longer when the other owner is fenced") {
   CHECK(t.tied.release(kFirst).empty());
 }
 
-TEST_CASE("a tied gradient does not wait for an owner that has left or has pushed a later one") {
+TEST_CASE("a tied gradient does not wait for an owner that has left or pushed a later gradient") {
   Tied t;
   SECTION("left") {
     t.clocks.remove(kFirst);

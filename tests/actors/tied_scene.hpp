@@ -18,7 +18,7 @@ inline Plan tied_plan(std::uint32_t stages, std::uint32_t pipelines = 1) {
 
 inline const WorkerId kFirst(0), kLast(1);  // the stages of a pipeline of two
 
-/// The bucket of a stage that another stage pushes as well.
+/// The bucket of a stage with the tied block.
 inline std::uint32_t tied_bucket(const ShardScene& scene, WorkerId worker) {
   const auto& buckets = scene.share_of(worker).shard_buckets;
   for (std::uint32_t bucket = 0; bucket < buckets.size(); ++bucket)

@@ -50,14 +50,14 @@ class Prefix {
   fs::path root_;
 };
 
-/// Runs the built command with `arguments`, the prefix's programs in PATH.
+/// Runs the built command with `arguments` and with the prefix's programs in PATH.
 Result leeway_command(const Prefix& prefix, const std::string& arguments) {
   return run_line("PATH=" + prefix.bin().string() + ":$PATH " LEEWAY_COMMAND " " + arguments);
 }
 
 }  // namespace
 
-TEST_CASE("scenarios are found by their manifests, and the first of a name wins") {
+TEST_CASE("scenarios are found by their manifests; of equal names the first one counts") {
   Prefix first, second;
   first.add_scenario("mlp", "from the first");
   second.add_scenario("mlp", "from the second");
@@ -71,7 +71,7 @@ TEST_CASE("scenarios are found by their manifests, and the first of a name wins"
   CHECK(found.broken.empty());
 }
 
-TEST_CASE("a broken manifest is ignored and named") {
+TEST_CASE("an invalid manifest is ignored, and its file is reported") {
   Prefix prefix;
   prefix.add_scenario("good", "works");
   for (const char* text : {"", "[1]", "{\"name\": 3}", "{\"name\": \"x\", \"summary\": \"y\"}",
@@ -136,7 +136,7 @@ TEST_CASE("a missing program is a failed run") {
   CHECK_THAT(result.output, Contains("cannot start") && Contains("No such file"));
 }
 
-TEST_CASE("an unknown scenario is answered with a suggestion and the searched folders") {
+TEST_CASE("the error of an unknown scenario has a suggestion and the searched folders") {
   Prefix prefix;
   prefix.add_scenario("test-mlp", "A small model.");
   for (const char* command : {"run test-mpl", "describe test-mpl"}) {

@@ -9,7 +9,7 @@ using namespace leeway::cli;
 using Catch::Contains;
 using Figures = std::vector<std::int64_t>;
 
-TEST_CASE("speeds are exact thousandths") {
+TEST_CASE("speeds are read as exact thousandths") {
   CHECK(*parse_speeds("1,2,0.5") == Figures{1000, 2000, 500});
   CHECK(*parse_speeds("0.001,1000000,1.25") == Figures{1, 1'000'000'000, 1250});
   for (const char* wrong : {"", "1,,2", "0", "-1", "1.0001", "1.", "two", "1 ", "1e3", "1000001",
@@ -26,7 +26,7 @@ TEST_CASE("speeds are exact thousandths") {
   });
 }
 
-TEST_CASE("sizes are bytes, with decimal and binary units") {
+TEST_CASE("sizes are read in bytes, with decimal and binary units") {
   CHECK(*parse_sizes("512MB,2GiB,1000") == Figures{512'000'000, std::int64_t{2} << 30, 1000});
   CHECK(*parse_sizes("1.5kB,0.25KiB,3B,1GB,2MiB,0") ==
         Figures{1500, 256, 3, 1'000'000'000, 2 << 20, 0});

@@ -61,7 +61,7 @@ TEST_CASE("leeway schedule lists the schedules with their papers") {
     CHECK_THAT(result.output, Contains(text));
 }
 
-TEST_CASE("leeway schedule shows a table, its bubble, the theory and what stages keep") {
+TEST_CASE("leeway schedule shows a table, its bubble, the theory, and the memory of stages") {
   const Result result = schedule("1f1b --stages 4 --micro-batches 8");
   CHECK(result.code == 0);
   CHECK_THAT(result.output,
@@ -71,9 +71,9 @@ TEST_CASE("leeway schedule shows a table, its bubble, the theory and what stages
                  Contains("    0            4         1                  0     9\n") &&
                  Contains("    3            1         1                  0     9\n") &&
                  !Contains("\x1b"));
-  const Result late = schedule("weight_stashing --stages 3 --micro-batches 1 --updates 9");
-  CHECK_THAT(late.output, Contains("    0            3         3                  2     6\n") &&
-                              Contains("F8v6") && Contains("less with more updates"));
+  const Result stashing = schedule("weight_stashing --stages 3 --micro-batches 1 --updates 9");
+  CHECK_THAT(stashing.output, Contains("    0            3         3                  2     6\n") &&
+                                  Contains("F8v6") && Contains("less with more updates"));
   CHECK_THAT(schedule("2bw --stages 2 --micro-batches 3 --updates 1").output,
              Contains("3 micro-batches per update, 1 update\n"));
 }
@@ -127,7 +127,7 @@ TEST_CASE("leeway schedule refuses invalid options and suggests valid ones") {
   refused("1f1b --stages many", "leeway: --stages: \"many\" is not allowed; give a whole number\n");
   refused("--svg x.svg", "--svg needs a schedule; give its name");
   refused("--stages 3", "--stages needs a schedule; give its name");
-  refused("2bw --stages 4 --micro-batches 1", "2bw: 1 micro-batch an update is");
+  refused("2bw --stages 4 --micro-batches 1", "2bw: 1 micro-batch per update is");
   refused("1f1b --forward -1", "--forward: -1 is not allowed");
   refused("1f1b --forward 0 --backward-input 0 --backward-weight 0", "give one of them 1");
   refused("1f1b 2bw", "2bw");
@@ -136,7 +136,7 @@ TEST_CASE("leeway schedule refuses invalid options and suggests valid ones") {
   CHECK_THAT(help.output, Contains("--micro-batches") && Contains("--communication"));
 }
 
-TEST_CASE("leeway partition shows a split, its bottleneck and what stages keep") {
+TEST_CASE("leeway partition shows a split, its bottleneck, and the memory of stages") {
   const Result result = partition("small_resnet --stages 4");
   INFO(result.output);
   CHECK(result.code == 0);
@@ -226,7 +226,7 @@ TEST_CASE("leeway partition takes the stages from the plan unless a flag overrid
           "With batches by speed, micro-batches have up to 32 samples; memory is for those.\n"));
 }
 
-TEST_CASE("leeway partition knows scenarios, but not their custom layers and data") {
+TEST_CASE("leeway partition accepts scenarios, but not their custom layers and data") {
   const Folder folder;
   fs::create_directories(folder / "bin");
   const fs::path manifests = folder / "share/leeway/scenarios";

@@ -1,5 +1,5 @@
 #pragma once
-// Runs the command in a shell, for tests.
+// Runs commands in a shell, for tests.
 #include <sys/wait.h>
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ struct Result {
   std::string output;  // both streams
 };
 
-/// Runs a line in a shell, without input.
+/// Runs a command line in a shell, without input.
 inline Result run_line(const std::string& line) {
   Result result;
   FILE* pipe = ::popen((line + " 2>&1 </dev/null").c_str(), "r");

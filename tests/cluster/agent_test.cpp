@@ -122,8 +122,7 @@ class Program {
       return condition();
     });
   }
-  /// Runs to the end.
-  const RunTotals& go_on() {
+  const RunTotals& run_to_end() {
     REQUIRE(poll_until([&] { return end_.has_come(); }));
     driver_->finish();
     return end_.totals();
@@ -131,7 +130,7 @@ class Program {
   const RunTotals& run() {
     REQUIRE(prepare() == "");
     REQUIRE(start() == "");
-    return go_on();
+    return run_to_end();
   }
   Driver& driver() { return *driver_; }
   void vanish() { driver_.reset(); }
@@ -153,7 +152,7 @@ Plan long_plan() {
   return plan;
 }
 
-/// A request for a job that no program starts.
+/// A request of a program that never starts its job.
 node::Ask ask_of(const std::string& who, const std::string& program, const std::string& agent) {
   const Plan plan = tiny_plan();
   node::Ask ask;
@@ -204,7 +203,7 @@ class FakePeer {
 
 }  // namespace
 
-TEST_CASE("a job on two agents trains every sample, and leaves them free for the next") {
+TEST_CASE("a job on two agents trains every sample, and the agents are free for the next job") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent one(net), two(net);
   std::vector<Blob> weights;
@@ -216,7 +215,7 @@ TEST_CASE("a job on two agents trains every sample, and leaves them free for the
     CHECK(totals.end.reason == msg::RunEnded::Reason::finished);
     CHECK(totals.end.samples_trained == 120);
     CHECK(program.trained == 120);
-    CHECK(program.steps > 0);  // of events at the agents
+    CHECK(program.steps > 0);  // events of the agents
     REQUIRE_FALSE(totals.weights.empty());
     if (round == 1)
       for (std::size_t i = 0; i < weights.size(); ++i)
@@ -248,7 +247,7 @@ TEST_CASE("data that an agent cannot load is sent to it once") {
   CHECK_THAT(again.log, !Contains("sending the data"));
 }
 
-TEST_CASE("one error lists all reasons for which nodes cannot take part") {
+TEST_CASE("one error lists all reasons why nodes cannot take part") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent good(net);
   FakePeer old(net, [](const node::Body& body) -> std::optional<node::Body> {
@@ -273,7 +272,7 @@ TEST_CASE("one error lists all reasons for which nodes cannot take part") {
     CHECK_THAT(program.prepare(), Contains("it has Leeway 0.0.1, this program has") &&
                                       Contains("the same version everywhere"));
   }
-  // The good agent is free again.
+  // The valid agent is free again.
   Program program(net, {good.name()}, tiny_plan());
   CHECK(program.run().end.samples_trained == 120);
 }
@@ -305,7 +304,7 @@ TEST_CASE("workers of an agent that leaves stop, and the run continues without t
   CHECK(two->outcome());
   CHECK_THAT(two->log(), Contains("the workers here have left it"));
   std::unique_ptr<RunningAgent> three;  // ends with the job
-  SECTION("until another one joins") {
+  SECTION("another agent joins") {
     three = std::make_unique<RunningAgent>(net, program.driver().name());
     REQUIRE(program.poll_until([&] {
       return program.log.find("continues at node " + three->name()) != std::string::npos;
@@ -336,7 +335,7 @@ TEST_CASE("an agent ends the job of a program that is silent for too long") {
   CHECK(agent.logs("gave back the job of the silent one: no sign of life"));
 }
 
-TEST_CASE("while the connection to the program is lost, the next program's request waits") {
+TEST_CASE("while an agent's connection to its program is lost, another program's request waits") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);
   FakePeer program(net, [](const node::Body&) { return std::nullopt; });
@@ -358,14 +357,14 @@ TEST_CASE("while the connection to the program is lost, the next program's reque
   program.mesh->hold_connection(old_job, true);
   next.say(new_job, 6, ask_of("the new one", next.name(), agent.name()));
   next.say(new_job, 6, node::Ping{});
-  REQUIRE(comes_true([&] { return pongs == 1; }));  // it has read the request before
+  REQUIRE(comes_true([&] { return pongs == 1; }));  // so the agent has read the request
   CHECK_FALSE(answered());
-  SECTION("and is granted when the first program is gone") {
+  SECTION("it is granted when the first program is gone") {
     program.mesh->leave(old_job);
     REQUIRE(comes_true(answered));
     CHECK(busy.front().empty());
   }
-  SECTION("and is refused when the first program is back") {
+  SECTION("it is refused when the first program is back") {
     program.mesh->hold_connection(old_job, false);
     REQUIRE(comes_true(answered));
     CHECK_THAT(busy.front(), Contains("it has been hosting the job of the old one since"));

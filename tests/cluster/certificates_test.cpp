@@ -1,5 +1,5 @@
-// Certificates: made ones pass handshakes and the openssl command's checks; wrong ones are refused
-// with a remedy.
+// Certificates: new ones pass handshakes and the checks of the openssl command; invalid ones are
+// refused with a remedy.
 #include "cluster/certificates.hpp"
 
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ MadeCertificates make(const CertificateOptions& options) {
   return *made;
 }
 
-/// "" if it was made.
+/// "" on success.
 std::string refusal_of(const CertificateOptions& options) {
   const auto made = make_certificates(options);
   return made ? "" : made.error().text;
@@ -65,7 +65,7 @@ struct TwoClusters {
   const std::string a = folder / "ours/a", b = folder / "ours/b", c = folder / "theirs/c";
 };
 
-TEST_CASE("the openssl command finds nothing wrong with CA and nodes, as server and as client") {
+TEST_CASE("the openssl command verifies CA and nodes, as server and as client") {
   TwoClusters clusters;
   for (const auto& node : {clusters.a, clusters.b, clusters.c})
     for (const char* purpose : {"sslserver", "sslclient"}) {
@@ -77,7 +77,7 @@ TEST_CASE("the openssl command finds nothing wrong with CA and nodes, as server 
   CHECK(openssl({"verify", "-CAfile", clusters.c + "/ca.pem", clusters.a + "/node.pem"}).code != 0);
 }
 
-TEST_CASE("certificates contain their purpose and owner") {
+TEST_CASE("certificates contain their purpose and their owner") {
   TemporaryFolder folder;
   const auto made = make(options_of(folder / "ca", {"gpu-1.example", "10.0.0.7"}));
   const auto text_of = [&](const std::string& file) {
@@ -99,7 +99,7 @@ TEST_CASE("certificates contain their purpose and owner") {
   CHECK_THAT(text_of("10.0.0.7/node.pem"), Contains("IP Address:10.0.0.7\n"));
 }
 
-TEST_CASE("serial numbers are long and differ, and so do the names of CAs") {
+TEST_CASE("serial numbers are long, and serial numbers and names of CAs differ") {
   TwoClusters clusters;
   const auto ask = [](const std::string& file, const char* what) {
     return openssl({"x509", "-noout", what, "-in", file}).out;
@@ -111,7 +111,7 @@ TEST_CASE("serial numbers are long and differ, and so do the names of CAs") {
   CHECK(ask(clusters.a + "/ca.pem", "-serial") != ask(clusters.c + "/ca.pem", "-serial"));
 }
 
-TEST_CASE("a certificate is valid from a day ago, for the days asked for, within those of its CA") {
+TEST_CASE("a certificate is valid from yesterday, for its days, but no longer than its CA") {
   TemporaryFolder folder;
   auto options = options_of(folder / "ca");
   options.now = 1'800'000'000;  // 2027-01-15 08:00:00
@@ -156,7 +156,7 @@ TEST_CASE("a node that is added later uses the existing CA") {
   CHECK(handshake(folder / "ca/a", folder / "ca/b") == "");
 }
 
-TEST_CASE("an existing node is kept, and no other is made with it") {
+TEST_CASE("if one node of a command exists, no certificate is made") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const std::string key = read_text(folder / "ca/a/node.key");
@@ -165,10 +165,10 @@ TEST_CASE("an existing node is kept, and no other is made with it") {
   CHECK(read_text(folder / "ca/a/node.key") == key);
   CHECK_FALSE(fs::exists(folder / "ca/b"));
   const auto entries = std::distance(fs::directory_iterator(folder / "ca"), {});
-  CHECK(entries == 3);  // the CA's two files and a
+  CHECK(entries == 3);  // the CA's two files and the folder a
 }
 
-TEST_CASE("a CA that cannot make nodes is named, with a remedy") {
+TEST_CASE("the error of a CA that cannot sign nodes names its file and a remedy") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const auto refused_after = [&](const std::string& change) {
@@ -227,7 +227,7 @@ TEST_CASE(
 
 TEST_CASE("a certificate that only one end trusts is refused by the other") {
   TwoClusters clusters;
-  const std::string spy = clusters.folder / "spy";  // trusts our CA, but has no certificate of it
+  const std::string spy = clusters.folder / "spy";  // trusts our CA, but has another certificate
   copy(clusters.c, spy);
   fs::copy_file(clusters.a + "/ca.pem", spy + "/ca.pem", fs::copy_options::overwrite_existing);
   CHECK(handshake(clusters.a, spy) == "the server: certificate verify failed");
@@ -296,7 +296,7 @@ cat node.pem mid.pem >node/node.pem
 cp root.pem node/ca.pem
 )";
 
-TEST_CASE("certificates from another tool work if they allow both ends of a connection") {
+TEST_CASE("certificates of another tool work if they allow both ends of a connection") {
   for (const char* uses : {"serverAuth,clientAuth", "serverAuth", "clientAuth"}) {
     TemporaryFolder folder;
     std::ofstream(folder / "make.sh") << "cd " << folder / ""
@@ -311,7 +311,7 @@ TEST_CASE("certificates from another tool work if they allow both ends of a conn
   }
 }
 
-TEST_CASE("a ca.pem of two CAs trusts the nodes of both") {
+TEST_CASE("a ca.pem with two CAs trusts the nodes of both") {
   TwoClusters clusters;
   const auto both = read_text(clusters.c + "/ca.pem") + read_text(clusters.a + "/ca.pem");
   std::ofstream(clusters.a + "/ca.pem") << both;
@@ -321,7 +321,7 @@ TEST_CASE("a ca.pem of two CAs trusts the nodes of both") {
   CHECK(handshake(clusters.a, clusters.c) == "");
 }
 
-TEST_CASE("a check outside the period of validity names the clock or the file") {
+TEST_CASE("outside the period of validity, the error names the clock or the file") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const auto text_at = [&](std::time_t later) {
@@ -335,7 +335,7 @@ TEST_CASE("a check outside the period of validity names the clock or the file") 
   CHECK_THAT(text_at(11 * kYear), Contains("a/ca.pem expired on ") && Contains("to all machines"));
 }
 
-TEST_CASE("a key that others may read, and a near expiry, give warnings") {
+TEST_CASE("a key that other users may read, and a near expiry, give warnings") {
   TemporaryFolder folder;
   make(options_of(folder / "ca", {"a"}));
   const std::string a = folder / "ca/a";

@@ -1,4 +1,4 @@
-// The commands of `leeway` for clusters: their output, and their answers to mistakes.
+// The commands of `leeway` for clusters: their output and their errors.
 #include <filesystem>
 #include <utility>
 
@@ -14,7 +14,7 @@ std::vector<bool> answering(const nlohmann::json& status) {
   return answers;
 }
 
-/// Errors and JSON of `leeway status`, once exactly these nodes answer: on a loaded machine, one
+/// Errors and JSON of `leeway status`, once exactly these nodes answer. On a loaded machine a node
 /// may miss the limit.
 std::pair<std::string, nlohmann::json> status_of(const std::string& name,
                                                  const std::vector<bool>& answers) {
@@ -67,7 +67,7 @@ TEST_CASE("every node's status shows actors, clocks and links") {
   }
   CHECK_THAT(run_program({kBin + "/leeway", "status", program.name()}).out,
              Contains("shard 0, worker 0, worker 2"));
-  // A stopped node is named, and the others are shown.
+  // The error names a stopped node, and the table shows the others.
   nodes[1].process().signal(SIGSTOP);
   const auto [error, json] = status_of(program.name(), {true, true, false});
   nodes[1].process().signal(SIGCONT);

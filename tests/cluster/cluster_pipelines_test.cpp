@@ -1,4 +1,4 @@
-// Pipelines over real processes: their weights, and the effects of processes that end.
+// Pipelines over real processes: their weights, and the effect of processes that end.
 #include <optional>
 #include <set>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kSamples = 2000;
 
-/// Writes a plan of two pipelines of two stages, workers 0 and 1, 2 and 3. Returns its file.
+/// Writes a plan of two pipelines: workers 0 and 1, workers 2 and 3. Returns its file.
 std::string plan_in(const TemporaryFolder& folder) {
   const std::string file = folder / "plan.toml";
   std::ofstream(file) << "name = \"piped\"\nworkers = 4\nshards = 2\nbatch = 16\n"
@@ -23,8 +23,8 @@ std::string plan_in(const TemporaryFolder& folder) {
   return file;
 }
 
-/// Each operation takes a millisecond. The shards are at node 1, and so is pipeline 0; pipeline 1
-/// has its first stage at node 2 and its second at node 3.
+/// Each operation takes a millisecond. The shards and pipeline 0 are on node 1. The first stage of
+/// pipeline 1 is on node 2, the second on node 3.
 std::vector<std::string> slow_pipelines(Nodes& nodes, const TemporaryFolder& folder) {
   return {kBin + "/leeway",
           "run",
@@ -50,7 +50,7 @@ bool gets_going(const TemporaryFolder& folder) {
   return comes_true([&] { return samples_so_far(folder / "run") > 400; });
 }
 
-/// Rows of result.json.
+/// The rows of workers in result.json.
 nlohmann::json workers_of(const TemporaryFolder& folder) {
   return read_json(folder / "run/result.json")["workers"];
 }
@@ -106,7 +106,7 @@ TEST_CASE(
   CHECK(lead.contains("ended") != joins);
 }
 
-TEST_CASE("a pipeline whose node leaves comes back when another node joins") {
+TEST_CASE("a pipeline whose node leaves returns when another node joins") {
   TemporaryFolder folder;
   Nodes nodes(3);
   Listener program(slow_pipelines(nodes, folder));
@@ -116,7 +116,7 @@ TEST_CASE("a pipeline whose node leaves comes back when another node joins") {
   CHECK_THAT(nodes[2].process().err(), Contains("the workers here have left it"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
   CHECK(program.prints("worker 3 continues at node " + joined.name()));
-  // The other stage has stopped with it, and begins its next life on the same node.
+  // The other stage has stopped too, and begins its next life on the same node.
   CHECK(program.prints("worker 2 continues at node " + nodes[1].name()));
   CHECK(program.prints("pipeline 1 (workers 2 to 3) is back"));
   interrupt_later(program.process(), folder / "run", kSamples);

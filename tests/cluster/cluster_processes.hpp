@@ -15,14 +15,14 @@ using Catch::Contains;
 using namespace std::string_literals;
 
 inline const std::string kBin = LEEWAY_BIN;
-/// No process of a loaded machine is silent for that long.
+/// Longer than any silence of a live process on a loaded machine.
 inline const std::string kLongSilence = "30s";
 
-/// A process that prints where it listens.
+/// A process that prints the address at which it listens.
 class Listener {
  public:
   explicit Listener(std::vector<std::string> arguments) : process_(std::move(arguments)) {}
-  /// "" if it has not printed it in time.
+  /// The printed address; "" after a time limit.
   std::string name() {
     const std::string mark = "listening on ";
     const auto find = [&] {
@@ -65,7 +65,7 @@ class Nodes {
   }
   Listener& operator[](std::size_t index) { return *nodes_[index]; }
   std::size_t size() const { return nodes_.size(); }
-  /// The last line of each reports that it is free.
+  /// Whether the last line of each agent reports that it is free.
   bool all_free() {
     return comes_true([&] {
       for (const auto& node : nodes_)
@@ -84,10 +84,10 @@ inline std::vector<std::string> operator+(std::vector<std::string> all,
   return all;
 }
 
-/// Epochs of a run that the test interrupts, so that nothing has to happen before the run ends.
+/// Epochs of a run that the test interrupts: more than any run reaches.
 inline const std::string kEndless = "100000";
 
-/// linear-regression with three workers, each of whose iterations takes some milliseconds.
+/// linear-regression with three workers whose iterations take some milliseconds.
 inline std::vector<std::string> slow_run(Nodes& nodes, const std::string& out,
                                          const std::string& epochs = kEndless,
                                          const std::string& silence = kLongSilence) {
@@ -125,7 +125,7 @@ inline bool gets_going(const std::string& folder) {
   return comes_true([&] { return samples_so_far(folder) > 2000; });
 }
 
-/// Exits by itself, with that code.
+/// Checks that the process exits by itself, with that code.
 inline void check_ends(Process& process, int code) {
   const auto ended = process.wait_up_to(kPatience);
   INFO(process.out() << process.err());
@@ -141,8 +141,8 @@ inline void interrupt_later(Process& program, const std::string& folder, std::ui
   check_ends(program, 130);
 }
 
-/// By the events of all nodes, each sample of each epoch was trained once. Without `epochs`, the
-/// run was interrupted, and may have left samples of the last two epochs.
+/// Checks by the events of all nodes that each sample of each epoch was trained once. Without
+/// `epochs`, the run was interrupted and may lack samples of the last two epochs.
 inline void check_trained_once(const std::string& folder, std::int64_t samples,
                                std::optional<std::int64_t> epochs = {}) {
   std::istringstream lines(read_text(folder + "/events.jsonl"));

@@ -1,14 +1,14 @@
-// Runs on clusters of real processes: a user's actions, and faults of processes.
+// Runs on clusters of real processes: actions of users, and faults of processes.
 #include "tests/cluster/cluster_processes.hpp"
 
 namespace leeway::test {
 namespace {
 
-constexpr std::int64_t kSamples = 10000;  // for training, of linear-regression
+constexpr std::int64_t kSamples = 10000;  // training samples of linear-regression
 
 }  // namespace
 
-TEST_CASE("runs on three nodes, one after the other, give the weights of a run in one process") {
+TEST_CASE("consecutive runs on three nodes give the weights of a run in one process") {
   Nodes nodes(2);
   nodes.add({kBin + "/linear-regression", "node", "--listen", "127.0.0.1:0"});
   for (const std::string scenario : {"linear-regression", "fashion-mlp"}) {
@@ -31,7 +31,7 @@ TEST_CASE("runs on three nodes, one after the other, give the weights of a run i
   }
 }
 
-TEST_CASE("a second program is refused with the name of the first, and a missing node is named") {
+TEST_CASE("the refusal of a second program names the first, and an error names a missing node") {
   TemporaryFolder folder;
   Nodes nodes(2);
   Process first(slow_run(nodes, folder / "first"));
@@ -83,8 +83,7 @@ TEST_CASE("when a node with workers dies, the run continues and trains every sam
   check_trained_once(folder / "run", kSamples, 5);
 }
 
-TEST_CASE(
-    "workers of a stopped node come back when it continues, and every sample is trained once") {
+TEST_CASE("workers of a stopped node return when it continues, and every sample is trained once") {
   TemporaryFolder folder;
   const std::string silence = "2s";
   Nodes nodes(3, silence);
@@ -138,7 +137,7 @@ TEST_CASE("a worker that was placed later starts on the node that joins") {
   check_trained_once(folder / "run", kSamples);
 }
 
-TEST_CASE("when a shard's node dies, the run fails and names it, and the other nodes are free") {
+TEST_CASE("when a shard's node dies, the run fails with its name, and the other nodes are free") {
   TemporaryFolder folder;
   Nodes nodes(2);
   Process program(slow_run(nodes, folder / "run"));
@@ -159,7 +158,7 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
     program.signal(SIGKILL);
     program.wait();
   }
-  // The next program need not wait for that.
+  // The next program may start before that.
   Process program(slow_run(nodes, folder / "interrupted"));
   REQUIRE(gets_going(folder / "interrupted"));
   program.signal(SIGINT);
@@ -173,7 +172,7 @@ TEST_CASE("nodes are free when their program dies, and when it is interrupted") 
   }
 }
 
-TEST_CASE("nodes connect over TLS with certificates of one authority only") {
+TEST_CASE("over TLS, only nodes with certificates of one authority connect") {
   TemporaryFolder folder;
   for (const char* keys : {"ours", "theirs"})
     REQUIRE(run_program({kBin + "/leeway", "cert", folder / keys, "--node", "127.0.0.1"}).code ==
@@ -195,7 +194,7 @@ TEST_CASE("nodes connect over TLS with certificates of one authority only") {
   const auto run = run_with({"--tls", folder / "ours/127.0.0.1"});
   INFO(run.err);
   CHECK(run.code == 0);
-  // It listens on all addresses, and prints the one at which these nodes reach it.
+  // The program listens on all addresses, and prints the one that these nodes can reach.
   CHECK_THAT(run.err, Contains("listening on 127.0.0.1:"));
   CHECK(nodes.all_free());
 }

@@ -1,4 +1,4 @@
-// Frames and outgoing queues without a network: bytes, hostile bytes, turns, windows.
+// Frames and outgoing queues without a network: valid bytes, hostile bytes, fairness, windows.
 #include <catch2/catch.hpp>
 
 #include "core/limits.hpp"
@@ -31,7 +31,7 @@ struct Bytes final : Sink, Source {
   std::size_t at = 0;
 };
 
-/// Receives frames as a link does.
+/// Receives frames like a link.
 struct Receiver {
   ~Receiver() { inbounds::close(inbound->token()); }
   /// False: malformed.
@@ -54,7 +54,7 @@ struct Receiver {
       come.push_back({PeerId(), whole->from, whole->to, whole->message()});
     return true;
   }
-  /// From a bulk connection: chunks have no frame.
+  /// Receives from a bulk connection, where chunks have no frame.
   bool receive_bulk(const Frame& frame) {
     if (frame.kind == FrameKind::letter) return receive(frame);
     const auto arrival = inbound->find(frame.number);
@@ -152,7 +152,7 @@ TEST_CASE("messages of a pair arrive in order over two connections of any speed"
   }
 }
 
-TEST_CASE("frames of the bulk connection are refused on the other, and the reverse") {
+TEST_CASE("bulk and ordinary connections refuse each other's frames") {
   Receiver receiver;
   Outbound out(1u << 20, 50'000);
   out.use_bulk(GENERATE(true, false));
@@ -162,7 +162,7 @@ TEST_CASE("frames of the bulk connection are refused on the other, and the rever
   CHECK((chunk.bulk ? receiver.receive(chunk) : receiver.receive_bulk(chunk)) == false);
 }
 
-TEST_CASE("pairs take turns") {
+TEST_CASE("pairs of actors take turns") {
   Outbound out(100u << 20, 1u << 20);
   out.put(kWorker0, kShard0, message_of(0, {10u << 20}));
   out.put(kWorker1, kShard0, message_of(1, {10u << 20}));
@@ -178,7 +178,7 @@ TEST_CASE("after a restart, begun messages are dropped and all others are sent")
   out.put(kWorker0, kShard0, message_of(0, {3u << 20}));
   out.put(kWorker0, kShard0, message_of(1, {10}));
   out.put(kWorker1, kShard0, message_of(2, {100'000}));
-  REQUIRE(before.receive(*out.next()));  // the letter of the first
+  REQUIRE(before.receive(*out.next()));  // the first message's letter
   out.restart();
   CHECK(out.under_way() == 0);
   while (auto frame = out.next()) REQUIRE(after.receive(std::move(*frame)));
@@ -205,7 +205,7 @@ Frame letter(Token token, const Message& message) {
   return frame;
 }
 
-TEST_CASE("a frame that is cut short or changed is refused or harmless") {
+TEST_CASE("a truncated or changed frame is refused or harmless") {
   Receiver receiver;
   const Token token = receiver.inbound->token();
   Frame hello;
@@ -236,7 +236,7 @@ TEST_CASE("a frame that is cut short or changed is refused or harmless") {
   }
 }
 
-TEST_CASE("announced bytes take no memory before they arrive") {
+TEST_CASE("announced bytes use no memory before they arrive") {
   Receiver receiver;
   Bytes bytes = saved(letter(receiver.inbound->token(), message_of(1, {70'000})));
   // The size of the blob follows kind, token, number, order, two addresses, two counts, header.
@@ -264,15 +264,15 @@ TEST_CASE("a chunk of an unknown message, or with too many bytes, is refused") {
   const Frame first = *out.next(), second = *out.next();
   CHECK_FALSE(receiver.receive(second));
   REQUIRE(receiver.receive(first));
-  CHECK_FALSE(receiver.receive(first));  // begun already
+  CHECK_FALSE(receiver.receive(first));  // repeated
   Frame larger = second;
   larger.bytes = 120'000;
   REQUIRE(receiver.receive(larger));
   CHECK(receiver.come.size() == 1);
-  CHECK_FALSE(receiver.receive(second));  // it has ended
+  CHECK_FALSE(receiver.receive(second));  // the message is complete
 }
 
-TEST_CASE("a frame of an unknown connection is loaded only up to its token") {
+TEST_CASE("of a frame with an unknown token, only the token is read") {
   Bytes bytes = saved(letter(12345, message_of(1, {100})));
   Frame loaded;
   REQUIRE(load(loaded, bytes));

@@ -1,4 +1,4 @@
-// loans_peer FD LOANS LENT_BYTES BORROWED_BYTES: the other process of loans_test. Answers questions
+// loans_peer FD LOANS LENT_BYTES BORROWED_BYTES: the peer process of loans_test. Answers requests
 // until the socket is closed.
 #include "tests/cluster/loans_peer.hpp"
 

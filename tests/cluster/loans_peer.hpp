@@ -1,5 +1,5 @@
 #pragma once
-// loans_peer: what the tests of loans say to another process, over a pair of sockets.
+// loans_peer: requests and answers between loans_test and its peer process, over a socket pair.
 #include <array>
 #include <cstdint>
 
@@ -13,7 +13,7 @@ enum class Ask : std::uint64_t {
   drop,           // index
   borrowed,       // -> bytes
   reconnect,      // -> words of the offer
-  end_borrower,   // blobs that were borrowed live on
+  end_borrower,   // borrowed blobs stay alive
   become_lender,  // words of an offer
   lend,           // bytes, value of each -> words of the loan
 };

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
 
-/// Another process with a Borrower, which follows requests.
+/// Another process with a Borrower that follows requests.
 class Peer {
  public:
   explicit Peer(const LoanLimits& limits = {}) {
@@ -68,10 +68,10 @@ class Peer {
     REQUIRE(::recv(socket_, &answer, sizeof answer, 0) == sizeof answer);
     return answer;
   }
-  std::uint64_t ask(Ask what, std::uint64_t word) {
-    return ask(what, std::array<std::uint64_t, 1>{word}).words[0];
+  std::uint64_t ask(Ask request, std::uint64_t word) {
+    return ask(request, std::array<std::uint64_t, 1>{word}).words[0];
   }
-  LoanOffer offer(Ask what = Ask::offer) { return LoanOffer::of(ask(what).words); }
+  LoanOffer offer(Ask request = Ask::offer) { return LoanOffer::of(ask(request).words); }
   Answer borrow(const Loan& loan, std::uint64_t index) {
     std::array<std::uint64_t, Loan::kWords + 1> words{};
     std::ranges::copy(loan.words(), words.begin());
@@ -95,7 +95,7 @@ class Peer {
   int socket_ = -1;
 };
 
-/// This process as a lender to the other.
+/// This process as the lender of a peer process.
 struct Pair {
   explicit Pair(const LoanLimits& limits = {}) : peer(limits), lender(connect(limits)) {}
 
@@ -124,7 +124,7 @@ Blob filled(std::size_t bytes, int value) {
   return blob;
 }
 
-/// Shared memory of the whole system.
+/// The shared memory of the whole system, in bytes.
 std::size_t shared_bytes() {
   std::ifstream info("/proc/meminfo");
   for (std::string word; info >> word;)
@@ -139,7 +139,7 @@ std::size_t shared_bytes() {
 
 }  // namespace
 
-TEST_CASE("another process reads a loan in place, and its return costs no message") {
+TEST_CASE("another process reads a loan in place, and returns it without a message") {
   Pair pair;
   Blob blob = filled(kMiB, 3);
   const Loan loan = pair.lend(blob);
@@ -153,12 +153,12 @@ TEST_CASE("another process reads a loan in place, and its return costs no messag
   REQUIRE(taken.ok);
   CHECK(taken.words[0] == 3 * kMiB);
   CHECK(taken.words[1] == 1);  // in place
-  // Breaks the rule on purpose: there is only one copy of the bytes.
+  // Writes to a lent blob, which shows that both processes share its bytes.
   blob.mutable_data()[5] = std::byte{4};
   CHECK(pair.peer.ask(Ask::sum, 0) == 3 * kMiB + 1);
 
   pair.lender.reap();
-  CHECK(pair.lender.loans() == 1);  // it is still read
+  CHECK(pair.lender.loans() == 1);  // still in use
   pair.peer.ask(Ask::drop, 0);
   pair.lender.reap();
   CHECK(pair.lender.loans() == 0);
@@ -174,7 +174,7 @@ TEST_CASE("a blob is not reused while a stopped borrower may read it") {
   REQUIRE(pair.peer.borrow(pair.lend(blob), 0).ok);
   pair.peer.signal(SIGSTOP);
   blob.reset();
-  { const Lender gone = std::move(pair.lender); }  // the connection is given up
+  { const Lender gone = std::move(pair.lender); }  // ends the connection
   for (int i = 0; i < 20; ++i) {
     const Blob other = filled(kMiB, 9);
     CHECK(other.data() != bytes);
@@ -182,11 +182,11 @@ TEST_CASE("a blob is not reused while a stopped borrower may read it") {
   pair.peer.signal(SIGCONT);
   CHECK(pair.peer.ask(Ask::sum, 0) == 3 * kMiB);
 
-  // Any other lender takes it back, once it is returned.
+  // Another lender takes the blob back once it is returned.
   pair.peer.ask(Ask::drop, 0);
   Pair next;
   next.lender.reap();
-  CHECK(Blob::allocate(kMiB).data() == bytes);  // the pool hands out what came last
+  CHECK(Blob::allocate(kMiB).data() == bytes);  // the pool reuses the latest blob first
 }
 
 TEST_CASE("blobs outside the arena and empty blobs are not lent") {
@@ -223,10 +223,10 @@ TEST_CASE("a changed loan is refused") {
   CHECK(Loan::of({0, 0, 0, 0, std::uint64_t{1} << 32}).slot == UINT32_MAX);
 
   REQUIRE(pair.peer.borrow(loan, 0).ok);
-  CHECK(pair.peer.refuses(loan));                      // it is held
-  CHECK(refused([](Loan& l) { l.generation += 1; }));  // its slot is
+  CHECK(pair.peer.refuses(loan));                      // the loan is held
+  CHECK(refused([](Loan& l) { l.generation += 1; }));  // its slot is in use
   pair.peer.ask(Ask::drop, 0);
-  CHECK(pair.peer.refuses(loan));  // it was taken before
+  CHECK(pair.peer.refuses(loan));  // borrowed before
   CHECK(pair.peer.ask(Ask::borrowed, 0) == 0);
   pair.lender.reap();
   CHECK(pair.lender.loans() == 0);
@@ -264,14 +264,14 @@ TEST_CASE("an offer with a wrong address makes neither a lender nor a borrower")
   CHECK(LoanOffer::of(right.words()).arena == right.arena);
   CHECK(LoanOffer::of(right.words()).returns == right.returns);
   REQUIRE(borrower->attach(right));
-  REQUIRE(borrower->attach(right));  // again, after a new connection
+  REQUIRE(borrower->attach(right));  // a repeat, after a new connection
   const Peer other;
   CHECK_FALSE(borrower->attach(const_cast<Peer&>(other).offer()));
   peer.kill();
   CHECK_FALSE(Lender::create(right));
 }
 
-TEST_CASE("a borrower that holds too much makes a copy and returns the loan at once") {
+TEST_CASE("a borrower at its limit copies the blob and returns the loan at once") {
   Pair pair({.borrowed_bytes = 2 * kMiB});
   REQUIRE(pair.peer.borrow(pair.lend(filled(kMiB, 1)), 0).words[1] == 1);
   REQUIRE(pair.peer.borrow(pair.lend(filled(kMiB, 2)), 1).words[1] == 1);
@@ -296,7 +296,7 @@ TEST_CASE("a lender keeps its limits of blobs and bytes") {
   REQUIRE(few.peer.borrow(first, 0).ok);
   CHECK_FALSE(few.lender.lend(blob));
   few.peer.ask(Ask::drop, 0);
-  const Loan third = few.lend(blob);  // takes back first
+  const Loan third = few.lend(blob);  // takes back returned loans first
   CHECK(third.slot == first.slot);
   CHECK(third.generation != first.generation);
   CHECK_FALSE(few.lender.lend(blob));
@@ -308,7 +308,7 @@ TEST_CASE("a lender keeps its limits of blobs and bytes") {
   CHECK(small.lender.lent_bytes() == 2 * kMiB);
 }
 
-TEST_CASE("loans whose messages were lost come back with the next connection") {
+TEST_CASE("loans in lost messages return with the next connection") {
   Pair pair;
   Blob lost = filled(kMiB, 1), taken = filled(kMiB, 2);
   const Loan late = pair.lend(lost);
@@ -322,7 +322,7 @@ TEST_CASE("loans whose messages were lost come back with the next connection") {
   CHECK(pair.lender.loans() == 1);
   CHECK(lost.unique());
   CHECK_FALSE(taken.unique());
-  CHECK(pair.peer.refuses(late));  // a message that arrives after all
+  CHECK(pair.peer.refuses(late));  // a message that arrives too late
   CHECK(pair.peer.ask(Ask::sum, 0) == 2 * kMiB);
 
   REQUIRE(pair.peer.borrow(pair.lend(lost), 1).ok);
@@ -336,7 +336,7 @@ TEST_CASE("loans whose messages were lost come back with the next connection") {
   CHECK_FALSE(pair.lender.reconnect(other));
 }
 
-TEST_CASE("a destroyed borrower renounces untaken loans and returns the others") {
+TEST_CASE("a destroyed borrower gives up unread loans and returns the others") {
   Pair pair;
   Blob lost = filled(kMiB, 1), taken = filled(kMiB, 2);
   pair.lend(lost);
@@ -365,7 +365,7 @@ TEST_CASE("kill -9 of a borrower ends its loans") {
   CHECK_FALSE(pair.lender.lend(blob));
 }
 
-TEST_CASE("after kill -9 of a lender, borrowed blobs stay readable, and no memory is left later") {
+TEST_CASE("after kill -9 of a lender, borrowed blobs stay readable until they are released") {
   REQUIRE(use_shared_arena());
   constexpr std::size_t kLarge = 256 * kMiB;
   Peer peer({.borrowed_bytes = kLarge});

@@ -37,12 +37,10 @@ class Echo final : public Role {
   int count_ = 0;
 };
 
-/// Throws at every message; a Watcher watches it.
+/// Throws at every message.
 class Fragile final : public Role {
  public:
-  void on_message(Address, const Message&, Outbox&) override {
-    throw std::runtime_error("cannot bear it");
-  }
+  void on_message(Address, const Message&, Outbox&) override { throw std::runtime_error("broken"); }
 };
 class Watcher final : public Role {
  public:
@@ -60,7 +58,7 @@ class Watcher final : public Role {
   std::promise<std::string>* reason_;
 };
 
-/// Work of many parts, run while messages keep coming.
+/// Work of many parts, computed while messages arrive.
 class Slices final : public Work {
  public:
   int parts() const override { return 50; }
@@ -109,11 +107,11 @@ TEST_CASE("a role that throws ends, and its watcher gets the reason") {
   host.start();
   auto future = reason.get_future();
   REQUIRE(future.wait_for(kPatience) == std::future_status::ready);
-  CHECK(future.get() == "cannot bear it");
-  CHECK(host.end_reason(address_of(ShardId(0)))->text == "cannot bear it");
+  CHECK(future.get() == "broken");
+  CHECK(host.end_reason(address_of(ShardId(0)))->text == "broken");
 }
 
-TEST_CASE("parts of a work run in order, never two at once, on own threads and on the pool") {
+TEST_CASE("parts of a work run in order, one at a time, on own threads and on the pool") {
   for (const Address address : {address_of(WorkerId(0)), kMonitor}) {
     std::promise<bool> done;
     LocalHost host({});
@@ -160,12 +158,12 @@ TEST_CASE("the staleness bound holds on real threads, and every sample is traine
   }
 }
 
-TEST_CASE("on real threads, an adaptive bound stays in its range with a slow worker") {
+TEST_CASE("on real threads, an adaptive bound stays in its range despite a slow worker") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Adaptive{1, 4};
   plan.workers = 4;
   plan.stop.epochs = 40;
-  // Long beside what the other workers compute, also on a machine under full load.
+  // Much longer than the other workers' iterations, also on a machine under full load.
   plan.stragglers = {{.worker = 3, .kind = plan::Pauses{5, std::uint32_t{1}}}};
   plan.prefetch = GENERATE(false, true);
   const auto result = run(plan, kQuiet);
@@ -178,7 +176,7 @@ TEST_CASE("on real threads, an adaptive bound stays in its range with a slow wor
   CHECK(result.totals.last.refused == 0);
 }
 
-TEST_CASE("on real threads, a slow worker gets fewer samples by speed, and each is trained once") {
+TEST_CASE("on real threads, balance by speed gives a slow worker fewer samples") {
   Plan plan = tiny_plan();
   plan.consistency = GENERATE(plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{2}));
   plan.data = plan::Synthetic{4000, 20, plan::Clusters{10, 64, 3}};
@@ -186,7 +184,7 @@ TEST_CASE("on real threads, a slow worker gets fewer samples by speed, and each 
   plan.balance = plan::Balance::by_speed;
   plan.batch = 32;
   plan.stop.epochs = 2;
-  // Long beside what the other workers compute, also on a machine under full load.
+  // Much longer than the other workers' iterations, also on a machine under full load.
   plan.stragglers = {{.worker = 2, .kind = plan::Pauses{20, std::uint32_t{1}}}};
   const auto result = run(plan, kQuiet);
   REQUIRE(result.ok());
@@ -200,12 +198,12 @@ TEST_CASE("on real threads, a slow worker gets fewer samples by speed, and each 
 }
 
 TEST_CASE(
-    "backup workers on real threads: the slow one is late, and every sample is trained once") {
+    "on real threads, backup drops the pushes of a slow worker and trains every sample once") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Backup{1};
   plan.workers = 4;
   plan.stop.epochs = 100;
-  // Long beside what the other workers compute, also on a machine under full load.
+  // Much longer than the other workers' iterations, also on a machine under full load.
   plan.stragglers = {{3, false, plan::Pauses{10, std::uint32_t{1}}}};
   const auto result = run(plan, kQuiet);
   REQUIRE(result.ok());
@@ -229,7 +227,7 @@ TEST_CASE("workers that throw or are killed are evicted, and every sample is sti
   CHECK_FALSE(result.totals.workers[2].end.empty());
 }
 
-TEST_CASE("workers crash and come back, join late and freeze, and every sample is trained once") {
+TEST_CASE("every sample is trained once when workers crash, return, join later and freeze") {
   Plan plan = tiny_plan();
   plan.workers = 4;
   plan.stop.epochs = 60;
@@ -241,7 +239,7 @@ TEST_CASE("workers crash and come back, join late and freeze, and every sample i
   SECTION("bounded") {
     plan.consistency = plan::Ssp{2};
   }
-  SECTION("in rounds") {
+  SECTION("by rounds") {
     plan.consistency = plan::Bsp{};
   }
   const auto result = run(plan, kQuiet);
@@ -281,8 +279,8 @@ TEST_CASE("in its steady state, a run allocates no tensor memory from the system
   REQUIRE(run(plan, kQuiet).ok());
   const auto after = host_pool_counts();
   CHECK(after.reuses - before.reuses > 1000);
-  // The number of live buffers depends on timing, so some allocations may remain: far fewer than
-  // one for each of the 1000 iterations.
+  // The number of live buffers depends on timing, so a few allocations may remain: far fewer than
+  // one per iteration of the 1000.
   CHECK(after.system_allocations - before.system_allocations < 100);
 }
 

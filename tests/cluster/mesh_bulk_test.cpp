@@ -1,4 +1,4 @@
-// Bulk connections: their traffic, failures to make them, their loss, and unknown callers.
+// Bulk connections: traffic, failed attempts, loss, and unknown callers.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -37,7 +37,7 @@ void check_in_order(const std::vector<Received>& received) {
   }
 }
 
-/// Both ends of the connections of this process other than the two meshes' own.
+/// Both ends of this process's connections, except the meshes' ordinary ones.
 std::vector<int> bulk_sockets(std::uint16_t one, std::uint16_t other) {
   const auto port = [](int socket, auto* name) {
     sockaddr_in address{};
@@ -67,7 +67,7 @@ TEST_CASE("large blobs use bulk connections in both directions") {
   CHECK(bulk_sockets(a.mesh().port(), b.mesh().port()).size() == 4);
 }
 
-TEST_CASE("small messages and large ones of a pair keep their order on two connections") {
+TEST_CASE("small and large messages of a pair keep their order over two connections") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
   const std::uint64_t begun = send_until_bulk(a, to_b, b);
@@ -80,7 +80,7 @@ TEST_CASE("small messages and large ones of a pair keep their order on two conne
   check_in_order(received);
 }
 
-TEST_CASE("a peer that leaves is gone after its messages of both connections") {
+TEST_CASE("a peer that leaves is gone after its messages on both connections") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
   const std::uint64_t begun = send_until_bulk(a, to_b, b);
@@ -93,7 +93,7 @@ TEST_CASE("a peer that leaves is gone after its messages of both connections") {
   check_in_order(received);
 }
 
-TEST_CASE("when only bulk connections are cut, the whole connection is made again") {
+TEST_CASE("after the loss of only the bulk connections, the whole connection is made again") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
   const std::uint64_t begun = send_until_bulk(a, to_b, b);
@@ -104,7 +104,7 @@ TEST_CASE("when only bulk connections are cut, the whole connection is made agai
   send_until_bulk(a, to_b, b, begun);
 }
 
-TEST_CASE("cuts of bulk connections under mixed traffic are repaired") {
+TEST_CASE("lost bulk connections under mixed traffic are restored") {
   Station a(kTcp), b(kTcp);
   const PeerId to_b = a.must_call(b.mesh().port());
   std::uint64_t sent = send_until_bulk(a, to_b, b);
@@ -147,7 +147,7 @@ TEST_CASE("bulk connections that both sides request at once are made once") {
     b.mesh().send(PeerId(0), kWorker0, kShard0, message_of(1, {1u << 20}));
     REQUIRE(a.received(2).size() == 2);
     REQUIRE(b.received(2).size() == 2);
-    // A half-closed connection would be noticed after a while.
+    // A half-closed connection would be detected after a while.
     std::this_thread::sleep_for(std::chrono::milliseconds(i == 19 ? 500 : 0));
     CHECK(a.log_of_peers() == std::vector<std::string>{"up 0"});
     CHECK(b.log_of_peers() == std::vector<std::string>{"up 0"});
@@ -208,7 +208,7 @@ struct Taken {
   std::unique_ptr<BulkListener> listener;
 };
 
-TEST_CASE("a bulk connection is taken only with a known token") {
+TEST_CASE("a bulk connection is accepted only with a known token") {
   Taken here;
   CHECK(here.lets_in());
   CHECK(here.has_taken(1));
@@ -227,7 +227,7 @@ TEST_CASE("garbage and a hundred silent callers do not block a valid caller") {
   CHECK(here.lets_in());
 }
 
-TEST_CASE("over TLS, a bulk connection is taken only from processes of the same cluster") {
+TEST_CASE("over TLS, a bulk connection is accepted only from processes of the same cluster") {
   const TemporaryFolder folder;
   for (const std::string cluster : {"own", "other"})
     REQUIRE(make_certificates({.folder = folder / cluster, .nodes = {"node"}}));

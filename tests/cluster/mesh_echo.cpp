@@ -1,5 +1,5 @@
-// A process whose mesh returns every message to its sender, for the tests of the mesh. Prints its
-// port, and calls the given ports. Ends with its parent.
+// A process whose mesh returns every message to its sender, for tests of the mesh. Prints its port
+// and calls the given ports. Ends with its parent.
 //
 //   mesh_echo [--tls FOLDER] [--silence MILLISECONDS] [PORT...]
 #include <sys/prctl.h>

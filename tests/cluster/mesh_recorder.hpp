@@ -1,5 +1,5 @@
 #pragma once
-// For the tests of the mesh: a mesh that logs its callbacks, and messages of known bytes.
+// For tests of the mesh: a mesh that logs its callbacks, and messages with known bytes.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -91,7 +91,7 @@ class Station {
     return *peer;
   }
 
-  /// Waits for a line with this beginning. False: none in time.
+  /// Waits for a line with this beginning. False after the time limit.
   bool logged(const std::string& beginning, std::chrono::nanoseconds patience = kPatience) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, patience, [&] {
@@ -111,7 +111,7 @@ class Station {
     });
     return all;
   }
-  /// Waits for `count` received messages. Fewer if they do not arrive in time.
+  /// Waits for `count` messages. Returns fewer after the time limit.
   std::vector<Received> received(std::size_t count) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kPatience, [&] { return received_.size() >= count; });

@@ -1,4 +1,4 @@
-// The mesh between processes of one host, which lend each other large blobs.
+// The mesh between processes of one host that lend each other large blobs.
 #include <catch2/catch.hpp>
 
 #include "tensor/shared_arena.hpp"
@@ -18,7 +18,7 @@ bool lend(Station& a, Station& b) {
   });
 }
 
-/// Another process whose mesh sends all messages back.
+/// Another process whose mesh returns all messages.
 struct Echo {
   Echo() : process({MESH_ECHO}) {
     LW_CHECK(comes_true([&] { return process.out().ends_with('\n'); }), process.err());
@@ -54,7 +54,7 @@ TEST_CASE("messages of any size arrive intact over every transport, also from an
   CHECK(a.mesh().counts(peer).bytes_in == bytes);
 }
 
-TEST_CASE("a large blob is read in the sender's memory, and returned afterwards") {
+TEST_CASE("a large blob is read in the sender's memory and then returned") {
   Station a, b;
   const PeerId peer = a.must_call(b.mesh().port());
   REQUIRE(lend(a, b));
@@ -69,7 +69,7 @@ TEST_CASE("a large blob is read in the sender's memory, and returned afterwards"
     CHECK(large.data() != sent.data());
     CHECK_FALSE(arena_offset(large));
     CHECK_THROWS_AS(large.mutable_data(), CheckFailed);
-    // Breaks the rule on purpose: there is only one copy of the bytes.
+    // Writes to a sent blob, which shows that both meshes share its bytes.
     sent.mutable_data()[77] ^= std::byte{1};
     CHECK(large.bytes()[77] == sent.bytes()[77]);
   }
@@ -78,7 +78,7 @@ TEST_CASE("a large blob is read in the sender's memory, and returned afterwards"
   CHECK(comes_true([&] { return sent.unique(); }));
 }
 
-TEST_CASE("blobs whose messages were lost with a connection return to the sender") {
+TEST_CASE("blobs of messages that were lost with a connection return to the sender") {
   Station a, b;
   TcpProxy proxy(b.mesh().port());
   const PeerId peer = a.must_call(proxy.port());

@@ -1,4 +1,4 @@
-// Meshes of this process over real sockets: messages and calls.
+// Meshes in this process over real sockets: messages and calls.
 #include <catch2/catch.hpp>
 
 #include "core/limits.hpp"
@@ -48,7 +48,7 @@ TEST_CASE("messages of any size arrive intact") {
   CHECK(in.bytes_in == out.bytes_out);
 }
 
-TEST_CASE("messages of a pair of actors arrive in order beside other traffic") {
+TEST_CASE("messages of a pair of actors arrive in order despite other traffic") {
   Station a, b;
   const PeerId peer = a.must_call(b.mesh().port());
   constexpr std::uint64_t kEach = 500;
@@ -143,7 +143,7 @@ TEST_CASE("processes that call each other at the same time have one connection")
   }
 }
 
-TEST_CASE("a peer that has left and is called again is another peer") {
+TEST_CASE("a peer that has left gets a new id when it is called again") {
   Station a, b;
   const PeerId first = a.must_call(b.mesh().port());
   a.mesh().leave(first);
@@ -160,7 +160,7 @@ TEST_CASE("a peer that has left and is called again is another peer") {
   CHECK(a.log_of_peers() == std::vector<std::string>{"up 0", "up 1"});
 }
 
-TEST_CASE("processes of different protocols refuse each other and name both") {
+TEST_CASE("processes of different protocols refuse each other, and the error names both") {
   Station a, b({}, false, {.number = 2, .version = "9.8.7"});
   const auto forth = a.call(b.mesh().port()), back = b.call(a.mesh().port());
   REQUIRE_FALSE(forth);
@@ -187,10 +187,10 @@ TEST_CASE("the error of a failed call gives the cause and a remedy") {
     Station b;
     free_port = b.mesh().port();
   }
-  const auto nobody = a.call(free_port);
-  REQUIRE_FALSE(nobody);
-  CHECK(nobody.error().text.find("no process listens there") != std::string::npos);
-  CHECK(nobody.error().text.find(kCheckAddress) != std::string::npos);
+  const auto no_listener = a.call(free_port);
+  REQUIRE_FALSE(no_listener);
+  CHECK(no_listener.error().text.find("no process listens there") != std::string::npos);
+  CHECK(no_listener.error().text.find(kCheckAddress) != std::string::npos);
   const auto advised = a.mesh().connect("127.0.0.1", free_port, seconds(60), "start it");
   REQUIRE_FALSE(advised);
   CHECK(advised.error().text ==

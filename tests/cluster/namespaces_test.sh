@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A cluster on three hosts (network namespaces) whose links have delay and loss, and are cut.
+# A cluster on three hosts (network namespaces) whose links have delay and loss, and break.
 #
-# namespaces_test.sh FOLDER_OF_PROGRAMS. Exit code 77: skipped, and says why.
+# namespaces_test.sh FOLDER_OF_PROGRAMS. Exit code 77: skipped; the output has the reason.
 set -euo pipefail
 bin=$(cd "$1" && pwd)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -10,9 +10,9 @@ skip() {
   echo "skipped: $1"
   exit 77
 }
-[ "$(id -u)" -eq 0 ] || skip "makes network namespaces, which takes root"
+[ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip is not installed (package iproute2)"
-[ -w /dev/net/tun ] || skip "there is no /dev/net/tun"
+[ -w /dev/net/tun ] || skip "/dev/net/tun is missing"
 
 hosts=("lw$$a" "lw$$b" "lw$$c")
 program_host=${hosts[0]}
@@ -92,14 +92,14 @@ start_agents() {
     await "$log" listening
   done
 }
-# train LOG ARGUMENTS...: the shard is on b, a worker on each.
+# train LOG ARGUMENTS...: the shard is on b, one worker on each host.
 train() {
   local log=$1
   shift
   on "$program_host" "$bin/linear-regression" --nodes 10.98.7.2:4242,10.98.7.3:4242 --tls "$folder/tls/program" \
     --place "shards=1,worker0=1,worker1=2" --workers 2 --shards 1 --no-out "$@" >"$log" 2>&1
 }
-ends_with() {  # ends_with CODE: the run
+ends_with() {  # ends_with CODE: waits for the run and checks its exit code
   local status=0
   wait "$run" || status=$?
   [ $status -eq "$1" ] || {
@@ -112,10 +112,10 @@ echo "--- links with delay and loss"
 switch delay 5
 switch loss 0.01
 (train "$folder/lossy.log" --staleness bsp --iterations 300)
-# Where the others can call the program, whose name they do not know.
+# The address at which the nodes can call the program.
 expect "$folder/lossy.log" "listening on 10.98.7.1:"
 
-echo "--- a worker's host is cut off, and comes back"
+echo "--- a worker's host is disconnected and returns"
 switch delay 1
 switch loss 0
 (train "$folder/cut.log" --staleness 3 --epochs 0 --seconds 3600) &
@@ -128,7 +128,7 @@ await "$folder/cut.log" "worker 1 is back"
 kill -TERM $run
 ends_with 130
 
-echo "--- the shard's host is cut off"
+echo "--- the shard's host is disconnected"
 (train "$folder/lost.log" --staleness 3 --epochs 0 --seconds 3600) &
 run=$!
 await "$folder/b.log" "began the job" 3

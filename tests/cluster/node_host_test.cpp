@@ -1,4 +1,4 @@
-// One job on several nodes that are lost, silent and back.
+// One job on several nodes that are lost, fall silent and return.
 #include "cluster/node_host.hpp"
 
 #include <catch2/catch.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("workers of a lost node continue on another node in their next lives")
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("the run does not wait for a worker whose node joins later, and the worker takes part") {
+TEST_CASE("the run starts before a worker whose node joins later, and the worker takes part") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0));
@@ -93,7 +93,7 @@ TEST_CASE("the run does not wait for a worker whose node joins later, and the wo
   CHECK(cluster.evicted_for(kWorker3).empty());
 }
 
-TEST_CASE("workers of a silent node are evicted and come back by themselves") {
+TEST_CASE("workers of a silent node are evicted, and rejoin when it is heard again") {
   Plan plan = slow_plan(100);
   plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}));
   Cluster cluster(plan, {.place = "shards=1,workers=1+2"});
@@ -130,7 +130,7 @@ TEST_CASE("messages that were lost with a connection are repeated") {
     const std::uint64_t lost = cluster.lost();
     for (const std::uint32_t other : {0u, 1u}) cluster.lose(2, other);
     REQUIRE(comes_true([&] { return cluster.lost() >= lost + 4; }));
-    // Messages on the new connection arrive after a gap until the actors learn of the loss.
+    // Messages on the new connection follow a gap until the actors learn of the loss.
     for (const std::uint32_t other : {0u, 1u}) cluster.release(2, other);
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
     for (const std::uint32_t other : {0u, 1u}) {
@@ -155,7 +155,7 @@ TEST_CASE("a connection that was lost between the scheduler and a shard ends the
   CHECK_THAT(totals.end.text, Contains("the connection to node a:4242 was lost and made again"));
 }
 
-TEST_CASE("the loss of a shard's node ends the run by its name, and the last snapshot is kept") {
+TEST_CASE("the loss of a shard's node ends the run with its name and the last snapshot") {
   Plan plan = slow_plan(1000);
   plan.evaluate_every = 1;
   Cluster cluster(plan, {.place = "shards=1+2,workers=2"});
@@ -172,7 +172,7 @@ TEST_CASE("the loss of a shard's node ends the run by its name, and the last sna
   CHECK(totals.last_snapshot_iteration > Iteration(0));
 }
 
-TEST_CASE("without an evaluation there is no last snapshot") {
+TEST_CASE("a run that fails before its first evaluation has no snapshot") {
   Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0, 5));
@@ -183,12 +183,13 @@ TEST_CASE("without an evaluation there is no last snapshot") {
 }
 
 TEST_CASE(
-    "workers that miss a shard's node are ended, and begin their next lives when it is back") {
+    "workers that wait for a silent shard's node are ended, and begin their next lives when it is "
+    "back") {
   Cluster cluster(slow_plan(100),
                   {.agents = 3, .place = "shards=1+3,workers=3+2", .patience = milliseconds(20)});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
-  // The program's node hears both.
+  // The program's node still receives from both.
   cluster.hold(1, 2);
   cluster.host(2).silent(NodeIndex(1));
   cluster.host(1).silent(NodeIndex(2));
@@ -207,7 +208,7 @@ TEST_CASE(
   CHECK(cluster.host(0).life_of(kWorker0) == 1);
 }
 
-TEST_CASE("workers wait for a shard's node that is silent for less than the limit") {
+TEST_CASE("workers wait for a shard's node whose silence is below the limit") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=2", .patience = seconds(100)});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
@@ -220,7 +221,7 @@ TEST_CASE("workers wait for a shard's node that is silent for less than the limi
   CHECK(cluster.evicted_for(kWorker1).empty());
 }
 
-TEST_CASE("a worker that is asked to leave does so with nothing partial, and the run goes on") {
+TEST_CASE("a worker leaves on request without a partial push, and the run continues") {
   Plan plan = slow_plan();
   plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}),
                               plan::Consistency(plan::Backup{1}));
@@ -234,7 +235,7 @@ TEST_CASE("a worker that is asked to leave does so with nothing partial, and the
           cluster.count<event::StepFinished>(address_of(worker), worker));
   }
   const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
-  cluster.kill_node(2);  // it is done with this run
+  cluster.kill_node(2);  // no worker is left on it
   const auto totals = cluster.wait_for_end();
   check_all_trained(totals);
   CHECK(totals.end.partial_pushes == 0);
@@ -243,7 +244,7 @@ TEST_CASE("a worker that is asked to leave does so with nothing partial, and the
   CHECK(cluster.evicted_for(kWorker1) == "it was asked to leave");
 }
 
-TEST_CASE("a worker that has left may come back in its next life") {
+TEST_CASE("a worker that has left may return in its next life") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
@@ -255,7 +256,7 @@ TEST_CASE("a worker that has left may come back in its next life") {
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("when the last worker has left, the run fails and names it") {
+TEST_CASE("when the last worker has left, the run fails with its name") {
   Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=1+2"});
   cluster.start();
   for (const WorkerId worker : {kWorker0, kWorker1, kWorker2, kWorker3}) {
@@ -286,21 +287,21 @@ TEST_CASE("a plan's faults happen on the nodes of their workers") {
   CHECK(cluster.count<event::Left>(kScheduler, kWorker3) == 1);
 }
 
-TEST_CASE("a message from a node without its sender is refused and counted") {
+TEST_CASE("a message from a node that does not host its sender is refused and counted") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0, 5));
   auto& host = cluster.host(0);
   const Message join = encode({.body = msg::Diverged{}});
-  host.deliver(NodeIndex(2), address_of(kWorker0), kScheduler, join);  // it is on node 1
-  host.deliver(NodeIndex(1), address_of(kWorker0), kShard0, join);     // which is not here
-  host.deliver(NodeIndex(1), kScheduler, kMonitor, join);              // it is here
+  host.deliver(NodeIndex(2), address_of(kWorker0), kScheduler, join);  // the sender is on node 1
+  host.deliver(NodeIndex(1), address_of(kWorker0), kShard0, join);     // the receiver is on node 1
+  host.deliver(NodeIndex(1), kScheduler, kMonitor, join);              // the sender is on node 0
   host.deliver(NodeIndex(9), address_of(kWorker0), kScheduler, join);  // no such node
   CHECK(host.refused() == 4);
   check_all_trained(cluster.wait_for_end());  // no worker has diverged
 }
 
-TEST_CASE("the end of an earlier life changes nothing") {
+TEST_CASE("the end of an earlier life is ignored") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));

@@ -1,4 +1,4 @@
-// Pipelines on threads, in a simulation, and over nodes that are lost, silent and back.
+// Pipelines on threads, in a simulation, and over nodes that are lost, fall silent and return.
 #include <catch2/catch.hpp>
 
 #include "leeway.hpp"
@@ -13,7 +13,7 @@ using Catch::Contains;
 
 const RunOptions kQuiet{.quiet = true};
 
-/// Nine layers, dropout among them, and two pipelines of `stages`.
+/// Nine layers, including dropout, and two pipelines of `stages` stages.
 Plan piped_plan(std::uint32_t stages, const char* schedule = "1f1b", std::uint32_t chunks = 1) {
   Plan plan = tiny_plan();
   plan.model = {plan::Linear{7}, plan::Relu{},       plan::Linear{6},
@@ -43,12 +43,12 @@ Plan slow_plan(double epochs = 40) {
   return plan;
 }
 constexpr WorkerId kWorker0{0}, kWorker1{1}, kWorker2{2}, kWorker3{3};
-/// The shards are with the program. Each pipeline has a node:
+/// The shards are on the program's node. Each pipeline has its own node.
 constexpr const char* kApart = "shards=0,worker0=1,worker1=1,worker2=2,worker3=2";
-/// Both pipelines are on both nodes:
+/// Each pipeline is on both nodes.
 constexpr const char* kAcross = "shards=0,worker0=1,worker1=2,worker2=1,worker3=2";
 /// Only worker 3 is on node 2.
-constexpr const char* kAlone = "shards=0,workers=1,worker3=2";
+constexpr const char* kOneApart = "shards=0,workers=1,worker3=2";
 
 bool has_finished(Cluster& cluster, WorkerId worker, int iterations) {
   return cluster.wait_for<event::StepFinished>(address_of(worker), worker, iterations);
@@ -82,8 +82,8 @@ TEST_CASE(
     const char* schedule;
     std::uint32_t stages, chunks;
   };
-  for (const Form& form : {Form{"fill_drain", 2, 1}, Form{"1f1b", 3, 1}, Form{"interleaved", 2, 2},
-                           Form{"zero_bubble_h1", 4, 1}}) {
+  for (const Form& form :
+       {Form{"gpipe", 2, 1}, Form{"1f1b", 3, 1}, Form{"interleaved", 2, 2}, Form{"zb_h1", 4, 1}}) {
     INFO(form.schedule << ", " << form.stages << " stages");
     const Plan plan = piped_plan(form.stages, form.schedule, form.chunks);
     Plan whole = plan;
@@ -124,7 +124,7 @@ TEST_CASE("pipelines that are never emptied train every sample once, within thei
   }
 }
 
-TEST_CASE("a stage that crashes and comes back brings its pipeline back, and nothing is lost") {
+TEST_CASE("the pipeline of a stage that crashes and restarts returns, and no sample is lost") {
   Plan plan = slow_plan();
   plan.consistency = GENERATE(plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Bsp{}));
   plan.faults = {{address_of(kWorker3), std::int64_t{5}, 0, plan::Crash{0.02}}};
@@ -132,14 +132,14 @@ TEST_CASE("a stage that crashes and comes back brings its pipeline back, and not
   REQUIRE(result.ok());
   CHECK(result.samples_trained == 40 * 60);
   CHECK(result.totals.last.malformed == 0);
-  // The pipeline's first stage has the reason, and its last the samples.
+  // The row of the first stage has the reason, that of the last stage the samples.
   CHECK(result.totals.workers[2].end == "worker 3 (stage 1): fault of the plan: crash");
   CHECK(result.totals.workers[2].back);
   CHECK(result.totals.workers[3].samples > 200);
   CHECK(result.totals.workers[0].end.empty());
 }
 
-TEST_CASE("stages throw, freeze and join late, and every sample is trained once") {
+TEST_CASE("every sample is trained once when stages throw, freeze and join later") {
   Plan plan = slow_plan();
   plan.workers = 6;
   plan.faults = {{address_of(kWorker1), std::int64_t{5}, 0, plan::Throws{}},
@@ -156,7 +156,7 @@ TEST_CASE("stages throw, freeze and join late, and every sample is trained once"
 }
 
 TEST_CASE("when a node with one stage is lost, its pipeline ends and the other continues") {
-  Cluster cluster(slow_plan(), {.place = kAlone});
+  Cluster cluster(slow_plan(), {.place = kOneApart});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
   cluster.kill_node(2);
@@ -167,7 +167,7 @@ TEST_CASE("when a node with one stage is lost, its pipeline ends and the other c
 }
 
 TEST_CASE("a pipeline starts again when its lost stage continues on another node") {
-  Cluster cluster(slow_plan(), {.place = kAlone});
+  Cluster cluster(slow_plan(), {.place = kOneApart});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
   cluster.kill_node(2);
@@ -176,11 +176,11 @@ TEST_CASE("a pipeline starts again when its lost stage continues on another node
   for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker3, NodeIndex(1), 2);
   REQUIRE(has_finished(cluster, kWorker3, before + 10));
   REQUIRE(has_finished(cluster, kWorker2, before2 + 10));
-  CHECK(cluster.host(0).life_of(kWorker2) == 1);  // it has never ended
+  CHECK(cluster.host(0).life_of(kWorker2) == 1);  // has never ended
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("stages whose connection was made again start again together") {
+TEST_CASE("stages restart together after their connection was made again") {
   Cluster cluster(slow_plan(), {.place = kAcross});
   cluster.start();
   for (int times = 1; times <= 5; ++times) {
@@ -196,13 +196,13 @@ TEST_CASE("stages whose connection was made again start again together") {
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("stages that miss each other are ended, and begin their next lives when both are back") {
+TEST_CASE("stages that lose contact are ended, and begin their next lives when it is restored") {
   Cluster cluster(slow_plan(), {.agents = 3,
                                 .place = "shards=0,workers=3,worker2=1,worker3=2",
                                 .patience = milliseconds(20)});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
-  // The program's node hears both.
+  // The program's node still receives from both.
   cluster.hold(1, 2);
   cluster.host(1).silent(NodeIndex(2));
   cluster.host(2).silent(NodeIndex(1));
@@ -220,7 +220,7 @@ TEST_CASE("stages that miss each other are ended, and begin their next lives whe
 }
 
 TEST_CASE("a stage that waits for a stage of a lost node is not ended") {
-  Cluster cluster(slow_plan(), {.place = kAlone, .patience = milliseconds(5)});
+  Cluster cluster(slow_plan(), {.place = kOneApart, .patience = milliseconds(5)});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
   cluster.kill_node(2);
@@ -230,7 +230,7 @@ TEST_CASE("a stage that waits for a stage of a lost node is not ended") {
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("a pipeline leaves as one, with nothing partial, and all its stages may come back") {
+TEST_CASE("a pipeline leaves without a partial push, and all of its stages may return") {
   Cluster cluster(slow_plan(), {.place = kApart});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
@@ -246,7 +246,7 @@ TEST_CASE("a pipeline leaves as one, with nothing partial, and all its stages ma
   CHECK(totals.end.partial_pushes == 0);
 }
 
-TEST_CASE("only its own pipeline waits for a stage whose node joins later") {
+TEST_CASE("only the pipeline of a stage waits for the stage's node to join") {
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker0, 5));

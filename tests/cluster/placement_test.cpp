@@ -27,7 +27,7 @@ Placement placed(std::uint32_t agents, const std::string& place) {
   return *made;
 }
 
-/// Where the workers of pipelines are.
+/// The nodes of the workers of pipelines.
 std::vector<NodeIndex> piped(std::uint32_t agents, std::uint32_t pipelines, std::uint32_t stages,
                              const std::string& place = "") {
   const auto made = place_actors(agents, plan_of(2, pipelines * stages, stages), place);
@@ -50,14 +50,14 @@ TEST_CASE("without agents all actors are on the program's node") {
   CHECK(placement.workers == nodes({0, 0, 0, 0}));
 }
 
-TEST_CASE("shards and workers are spread over the agents in turn") {
+TEST_CASE("shards and workers are distributed over the agents in turn") {
   const auto placement = placed(2, "");
   CHECK(placement.nodes == 3);
   CHECK(placement.shards == nodes({1, 2, 1}));
   CHECK(placement.workers == nodes({1, 2, 1, 2}));
 }
 
-TEST_CASE("scheduler and monitor are on the program's node, a host is nowhere") {
+TEST_CASE("scheduler and monitor are on the program's node; a host is on no node") {
   const auto placement = placed(2, "");
   CHECK(placement.node_of(kScheduler) == kProgramNode);
   CHECK(placement.node_of(kMonitor) == kProgramNode);
@@ -68,7 +68,7 @@ TEST_CASE("scheduler and monitor are on the program's node, a host is nowhere") 
   CHECK(placement.node_of(address_of(WorkerId(4))) == kNowhere);
 }
 
-TEST_CASE("items place single actors and all of a kind, the single ones before all") {
+TEST_CASE("items place single actors or all actors of a kind; single actors take precedence") {
   CHECK(placed(2, "shards=1").shards == nodes({1, 1, 1}));
   CHECK(placed(2, "shards=2+1").shards == nodes({2, 1, 2}));
   CHECK(placed(2, "shards=0,workers=1+2").shards == nodes({0, 0, 0}));
@@ -78,13 +78,13 @@ TEST_CASE("items place single actors and all of a kind, the single ones before a
   CHECK(placed(2, "worker3=later").workers.back() == kNowhere);
 }
 
-TEST_CASE("with enough nodes, each stage of a pipeline has its own") {
+TEST_CASE("with enough nodes, each stage of a pipeline has its own node") {
   CHECK(piped(3, 1, 3) == nodes({1, 2, 3}));
   CHECK(piped(5, 1, 3) == nodes({1, 2, 3}));
   CHECK(piped(4, 2, 2) == nodes({1, 2, 3, 4}));
 }
 
-TEST_CASE("with fewer nodes neighbours are together, and whole pipelines where that is even") {
+TEST_CASE("with fewer nodes, neighbours share a node, and whole pipelines if that is even") {
   CHECK(piped(0, 2, 2) == nodes({0, 0, 0, 0}));
   CHECK(piped(2, 2, 2) == nodes({1, 1, 2, 2}));
   CHECK(piped(2, 1, 4) == nodes({1, 1, 2, 2}));
@@ -94,7 +94,7 @@ TEST_CASE("with fewer nodes neighbours are together, and whole pipelines where t
   CHECK(piped(2, 3, 3) == nodes({1, 1, 1, 1, 1, 2, 2, 2, 2}));
 }
 
-TEST_CASE("no pipeline is on more nodes than it must be, and no node has two more than another") {
+TEST_CASE("pipelines are on as few nodes as possible, and loads differ by at most one worker") {
   for (std::uint32_t agents = 1; agents <= 7; ++agents)
     for (std::uint32_t pipelines = 1; pipelines <= 5; ++pipelines)
       for (std::uint32_t stages = 2; stages <= 6; ++stages) {
@@ -111,7 +111,7 @@ TEST_CASE("no pipeline is on more nodes than it must be, and no node has two mor
       }
 }
 
-TEST_CASE("items place stages as they place workers, in rows over several nodes") {
+TEST_CASE("items place stages like workers, in rows over several nodes") {
   CHECK(piped(3, 2, 2, "workers=2+3") == nodes({2, 2, 3, 3}));
   CHECK(piped(3, 2, 2, "workers=3+1+2") == nodes({3, 3, 1, 2}));
   CHECK(piped(3, 2, 2, "worker2=1,workers=2+3") == nodes({2, 2, 1, 3}));
@@ -136,7 +136,7 @@ TEST_CASE("an invalid item is refused with a remedy") {
              Contains("place at least one on a node"));
 }
 
-TEST_CASE("without agents a node is asked for") {
+TEST_CASE("an item for a missing node is refused with --nodes as the remedy") {
   const auto made = place_actors(0, plan_of(1, 1), "shard0=1");
   REQUIRE_FALSE(made);
   CHECK_THAT(made.error().text, Catch::Contains("name more nodes with --nodes"));

@@ -1,6 +1,6 @@
 #pragma once
-// SampleCounts: checks by events that a run over several nodes trained each sample once. Hosts that
-// see all messages use SampleChecker.
+// SampleCounts: checks by events that a run over several nodes has trained each sample once. Hosts
+// that see all messages use SampleChecker.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,9 +13,9 @@
 
 namespace leeway::test {
 
-/// By the scheduler's events, each position of an epoch is trained once, and shards have applied
-/// each bucket of each stage for that many samples. If a run stops early, some buckets may also
-/// have samples of partial iterations, which were leased but not trained.
+/// Checks that the scheduler counts each position of an epoch once, and that shards have applied
+/// each bucket of each stage for that number of samples. If a run stops early, some buckets may
+/// also have the samples of partial iterations, which were leased but do not count as trained.
 class SampleCounts final : public sim::Checker {
  public:
   explicit SampleCounts(std::shared_ptr<const Job> job)
@@ -39,16 +39,16 @@ class SampleCounts final : public sim::Checker {
 
   void on_run_ended(const RunTotals& totals) override {
     if (totals.end.samples_trained != trained_.count())
-      violated({kScheduler}, "the scheduler counts ", totals.end.samples_trained,
-               " trained samples; its events name ", trained_.count());
+      violated({kScheduler}, "counts ", totals.end.samples_trained,
+               " trained samples, but its events have ", trained_.count());
     if (totals.end.reason == msg::RunEnded::Reason::failed) return;
     // Partial pushes are not completed after the run stops.
     const auto most = partial_ ? static_cast<std::uint64_t>(leased_) : trained_.count();
     for (const auto& [name, count] : applied_) {
       const auto& [shard, stage, bucket] = name;
       if (count < trained_.count() || count > most)
-        violated({shard}, "bucket ", bucket, " of stage ", stage, " got ", count,
-                 " samples; trained were ", trained_.count());
+        violated({shard}, "bucket ", bucket, " of stage ", stage, " was applied for ", count,
+                 " samples, but ", trained_.count(), " were trained");
     }
   }
 
@@ -56,7 +56,7 @@ class SampleCounts final : public sim::Checker {
   std::shared_ptr<const Job> job_;
   sim::SampleSet trained_;
   std::int64_t leased_ = 0;  // samples, each counted once
-  bool partial_ = false;     // some iteration was partial
+  bool partial_ = false;     // whether the run had a partial push
   /// By shard, stage and bucket.
   std::map<std::tuple<Address, std::uint32_t, std::uint32_t>, std::uint64_t> applied_;
 };

@@ -44,7 +44,7 @@ std::vector<float> all_of(const Dataset& data) {
 
 }  // namespace
 
-TEST_CASE("data that is shipped in pieces is the data that was sent") {
+TEST_CASE("data that is shipped in pieces arrives unchanged") {
   for (const auto& data :
        {clusters(1), *load_data(plan::Synthetic{3000, 10, plan::Line{3, 2, 1}}, 1)}) {
     const auto mark = mark_of(data);
@@ -61,13 +61,13 @@ TEST_CASE("data that is shipped in pieces is the data that was sent") {
   }
 }
 
-TEST_CASE("other contents have another mark, the same contents the same") {
+TEST_CASE("data sets have equal marks if and only if their contents are equal") {
   CHECK(mark_of(clusters(1)) == mark_of(clusters(1)));
   CHECK(mark_of(clusters(1)).checksum != mark_of(clusters(2)).checksum);
   CHECK_FALSE(mark_of(clusters(1)) == mark_of(clusters(1, 8)));
 }
 
-TEST_CASE("a piece that is not the next, too small or with a bad label is refused") {
+TEST_CASE("a piece that is not the next one, too small or with an invalid label is refused") {
   const auto data = clusters(1);
   const auto mark = mark_of(data);
   const auto first = chunk_of(data, mark, false, 0);
@@ -88,7 +88,7 @@ TEST_CASE("a piece that is not the next, too small or with a bad label is refuse
   CHECK_THAT(shipped.add(first).error().text, Contains("begins with sample 0"));
 }
 
-TEST_CASE("contents that are not those announced are refused when they have arrived") {
+TEST_CASE("data that differs from the announced data is refused when it has arrived") {
   const auto mark = mark_of(clusters(1));
   ShippedData shipped(mark);
   ship(clusters(2), mark, shipped);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs on clusters of local processes, one after the other, while nodes are killed, stopped, leave and join.
+"""Consecutive runs on clusters of local processes while nodes are killed, stopped, leave and join.
 
 usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S]
 
@@ -8,8 +8,8 @@ the numbers of nodes and workers, the transport, TLS, the staleness, and the fau
 the shards and worker 0, has no fault, because a run does not survive its loss. Each run must train each sample of each epoch
 once and end by itself. Then all agents must be free and end on a signal. No process and no file in /dev/shm may be left.
 
-Repeats for the given minutes or N runs, and prints a line for each. The first failure ends the soak with exit code 1, and
-prints the seed, the log of every process and the folder, which is kept. `--runs 1 --seed S` repeats the run, except for the
+Repeats for the given minutes or N runs, and prints one line per run. The first failure ends the soak with exit code 1. It
+prints the seed, the log of every process, and the folder, which is kept. `--runs 1 --seed S` repeats a run, except for the
 timing of processes.
 """
 import argparse
@@ -27,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-SAMPLES = 10_000  # for training, of linear-regression and of the plan
+SAMPLES = 10_000  # training samples of linear-regression and of the plan
 PLAN = """name = "soak"
 model = [{ linear.outputs = 16 }, "relu", { linear.outputs = 2 }]
 data.csv.train = "data.csv"
@@ -58,7 +58,7 @@ def shared_memory():
 
 
 class Process:
-    """A program whose output goes to a file. The signals that it got determine its valid exit codes."""
+    """A program with its output in a file. The signals that it got determine its valid exit codes."""
 
     def __init__(self, name, arguments, folder, mark, cwd):
         self.name = name
@@ -74,7 +74,7 @@ class Process:
         return self.log.read_text(errors="replace")
 
     def address(self):
-        """Where it listens; None if it does not print it."""
+        """The address at which the program listens; None if it does not print one."""
         comes_true(lambda: LISTENING.search(self.output()) or self.has_ended())
         found = LISTENING.search(self.output())
         return found and found[1]
@@ -106,7 +106,7 @@ class Process:
     def codes(self):
         """The valid exit codes."""
         codes = {-signal.SIGKILL} if self.killed else {0}
-        if self.joins:  # it may have ended with the job, or been refused, just before a signal
+        if self.joins:  # a joining node may end with the job, or be refused, just before a signal
             codes |= {0, 2} if REFUSED.search(self.output()) else {0}
             codes |= {-signal.SIGINT} if self.interrupted else set()
         return codes
@@ -120,7 +120,7 @@ class Process:
 
 
 class Run:
-    """One cluster and one job on it. `story` describes the drawn values and the faults."""
+    """One cluster and one job on it. `story` lists the random values and the faults."""
 
     def __init__(self, bin_folder, seed, folder):
         self.bin = bin_folder
@@ -166,17 +166,17 @@ class Run:
         self.agents = [self.start(f"node{i + 1}", "leeway", "node", *listen) for i in range(self.node_count)]
         addresses = [agent.address() for agent in self.agents]
         if None in addresses:
-            raise Failed("a node agent does not print where it listens")
+            raise Failed("a node agent does not print its address")
         scenario = ["linear-regression"] if self.shards == 1 else ["leeway", "run", self.write_plan()]
         self.joining = ["leeway", "join", None, *listen]
         self.program = self.start("program", *scenario, "--nodes", ",".join(addresses), "--silence", f"{SILENCE}s",
                                   "--transport", self.transport, *self.flags, "--trace", "--out", self.folder / "run")
         self.joining[2] = self.program.address()
         if self.joining[2] is None:
-            raise Failed("the program does not print where it listens")
+            raise Failed("the program does not print its address")
 
     def write_plan(self):
-        rows = (f"{i % 7},{i % 5},{int(i % 7 > 3)}\n" for i in range(SAMPLES * 5 // 4))  # a fifth is for testing
+        rows = (f"{i % 7},{i % 5},{int(i % 7 > 3)}\n" for i in range(SAMPLES * 5 // 4))  # a fifth is test data
         (self.folder / "data.csv").write_text("x,y,label\n" + "".join(rows))
         plan = self.folder / "plan.toml"
         plan.write_text(PLAN)
@@ -220,7 +220,7 @@ class Run:
         self.program.must_end()
 
     def check_trained_once(self):
-        """By the events of all nodes, each sample of each epoch was trained once."""
+        """Checks by the events of all nodes that each sample of each epoch was trained once."""
         ranges = {}
         for line in (self.folder / "run/events.jsonl").read_text().splitlines():
             event = json.loads(line)
@@ -260,7 +260,7 @@ class Run:
         return left
 
     def end(self):
-        """Kills all processes that are left."""
+        """Kills all processes that still run."""
         for process in self.processes:
             process.kill()
             process.popen.wait()
@@ -274,7 +274,7 @@ class Run:
         self.check_trained_once()
         self.check_ends()
         if left := self.left_processes():
-            raise Failed(f"processes are left: {left}")
+            raise Failed(f"processes still run: {left}")
         if not comes_true(lambda: shared_memory() <= memory, 5):
             raise Failed(f"left in /dev/shm: {shared_memory() - memory}")
 
@@ -299,11 +299,11 @@ def run_once(bin_folder, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Runs on clusters of local processes while nodes fail, leave and join.")
+    parser = argparse.ArgumentParser(description="Trains on clusters of local processes while nodes fail, leave and join.")
     parser.add_argument("programs", type=Path, help="folder with leeway and linear-regression, such as build/release/bin")
     parser.add_argument("--minutes", type=float, default=3, help="no run starts later [3]")
     parser.add_argument("--runs", type=int, help="number of runs, instead of minutes")
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first run; each next one adds 1")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first run; later runs add 1")
     arguments = parser.parse_args()
     bin_folder = arguments.programs.resolve()
     until = time.monotonic() + 60 * arguments.minutes

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """A switch between network namespaces, with delay and loss; for namespaces_test.sh.
 
-switch.py NAME... makes a TAP device for each named namespace, puts it there under the name `lw`, and
-passes Ethernet frames on between them. Each line on standard input is a command:
+switch.py NAME... makes a TAP device `lw` in each named namespace, and forwards Ethernet frames between
+them. Each line on standard input is a command:
 
-    delay MS        frames arrive so much later from now on
-    loss SHARE      this share of frames is lost, drawn from a fixed seed
-    cut NAME        nothing reaches the namespace, and nothing comes out of it
-    mend NAME       it does again
+    delay MS        delays all later frames by this time
+    loss SHARE      drops this share of all later frames, at random with a fixed seed
+    cut NAME        drops all frames to and from the namespace
+    mend NAME       ends the cut
 
-Says "ready" on standard output when the devices are there, and "ok" after each command. Ends with its
-standard input.
+Prints "ready" on standard output when the devices exist, and "ok" after each command. Ends at the end
+of standard input.
 """
 import fcntl
 import heapq
@@ -24,7 +24,7 @@ import time
 
 TUNSETIFF = 0x400454CA
 IFF_TAP, IFF_NO_PI = 0x0002, 0x1000
-MOST_WAITING = 100_000  # frames; those beyond are lost, as in any switch
+MOST_WAITING = 100_000  # frames; further ones are dropped
 
 
 def open_tap(device):
@@ -63,7 +63,7 @@ class Switch:
             raise ValueError(f"{verb} is not a command; see the top of switch.py")
 
     def receive(self, port, now):
-        for _ in range(64):  # then others have their turn
+        for _ in range(64):  # then the other ports have their turn
             try:
                 frame = os.read(self.taps[port], 65536)
             except (BlockingIOError, OSError):

@@ -1,5 +1,5 @@
 #pragma once
-// TcpProxy: forwards connections to a port of this host; can hold and cut them.
+// TcpProxy: forwards connections to a port of this host; can pause and end them.
 #include <arpa/inet.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -60,7 +60,7 @@ class TcpProxy {
   }
 
   std::uint16_t port() const { return port_; }
-  /// Passes nothing on until release() or cut().
+  /// Forwards no bytes until release() or cut().
   void hold() {
     hold_ = true;
     while (!holding_) std::this_thread::yield();
@@ -71,7 +71,7 @@ class TcpProxy {
     cut_ = true;
     while (cut_) std::this_thread::yield();
   }
-  /// New connections go elsewhere.
+  /// Forwards new connections to another port.
   void turn_to(std::uint16_t target) { target_ = target; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// A TLS handshake between two folders of `leeway cert`, with OpenSSL's own library, set up as CAF
-// does it: both ends show a certificate, and want one of the other.
+// A TLS handshake between two folders of `leeway cert`, by the OpenSSL library. As in CAF, both
+// ends present a certificate and require one of the other end.
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -35,7 +35,7 @@ class TlsEnd {
     calls ? SSL_set_connect_state(ssl_.get()) : SSL_set_accept_state(ssl_.get());
   }
 
-  /// Goes on as far as it can. False if the other is refused, or refuses: see reason().
+  /// Advances the handshake. False if one end refuses the other: see reason().
   bool step() {
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
@@ -67,8 +67,8 @@ class TlsEnd {
   std::string reason_;
 };
 
-/// "" if a byte passes in both directions, otherwise which end refuses and why. With folder "", an
-/// end has no certificate.
+/// "" if a byte passes in both directions, otherwise the end that refuses and its reason. With
+/// folder "", an end has no certificate.
 inline std::string handshake(const std::string& server_folder, const std::string& client_folder) {
   BIO *server_wire = nullptr, *client_wire = nullptr;
   LW_CHECK(BIO_new_bio_pair(&server_wire, 0, &client_wire, 0) == 1);
@@ -78,9 +78,9 @@ inline std::string handshake(const std::string& server_folder, const std::string
     if (!client.done() && !client.step()) return "the client: " + client.reason();
     if (!server.done() && !server.step()) return "the server: " + server.reason();
   }
-  if (!server.done() || !client.done()) return "no end";
-  if (!server.send('s') || client.receive() != 's') return "nothing reaches the client";
-  if (!client.send('c') || server.receive() != 'c') return "nothing reaches the server";
+  if (!server.done() || !client.done()) return "the handshake does not end";
+  if (!server.send('s') || client.receive() != 's') return "no byte reaches the client";
+  if (!client.send('c') || server.receive() != 'c') return "no byte reaches the server";
   return "";
 }
 

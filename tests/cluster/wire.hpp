@@ -1,6 +1,6 @@
 #pragma once
-// A cluster in one process: nodes that are joined by wires of functions, which can hold and lose
-// messages. Tests report the state of the wires to the nodes.
+// A cluster in one process: nodes with simulated wires that can hold and lose messages. Tests
+// report the state of the wires to the nodes.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -44,7 +44,7 @@ class Cluster : public Audience {
   }
 
   void start() {
-    // The agents first, so that messages reach the program's node before it has started.
+    // Agents start first, so that messages reach the program's node before it has started.
     for (std::size_t node = hosts_.size(); node-- > 0;) hosts_[node]->start();
   }
   NodeHost& host(std::uint32_t node) { return *hosts_[node]; }
@@ -57,7 +57,7 @@ class Cluster : public Audience {
   /// Messages between the two are lost.
   void lose(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::losing); }
   std::uint64_t lost() const { return lost_; }
-  /// The node's process dies, and all others notice.
+  /// Kills the node's process; all other nodes detect it.
   void kill_node(std::uint32_t node) {
     end_process(node);
     for (std::uint32_t other = 0; other < hosts_.size(); ++other)
@@ -66,8 +66,8 @@ class Cluster : public Audience {
 
   // ---- events ----
 
-  /// Waits until `actor` has emitted that many events of the type about `worker`. False: not in
-  /// time.
+  /// Waits until `actor` has emitted this event of `worker` `times` times. False after the time
+  /// limit.
   template <class T>
   bool wait_for(Address actor, WorkerId worker, int times = 1) {
     return wait([&] { return count_locked(actor, T{}, worker) >= times; });
@@ -180,7 +180,7 @@ class Cluster : public Audience {
   }
   void end_process(std::uint32_t node) {
     std::unique_ptr<NodeHost> ending;
-    std::lock_guard alone(ending_mutex_);
+    std::lock_guard one_at_a_time(ending_mutex_);
     {
       std::lock_guard lock(wires_mutex_);
       ending = std::move(hosts_[node]);

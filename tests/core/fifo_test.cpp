@@ -13,7 +13,7 @@ TEST_CASE("a Fifo behaves like a deque") {
   Fifo<int> fifo;
   std::deque<int> deque;
   for (int i = 0; i < 20'000; ++i) {
-    // Phases of growth alternate with phases in which the queue runs empty.
+    // Phases of growth alternate with phases in which the queue empties.
     if (rng.below(1000) < static_cast<std::uint64_t>(i / 1000 % 2 ? 600 : 400)) {
       fifo.push_back(i);
       deque.push_back(i);

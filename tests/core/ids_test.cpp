@@ -35,7 +35,7 @@ concept Adds = requires(A a) {
   a - a;
 };
 
-// The concept holds for a type and itself: the checks below can fail.
+// The concept holds for a type and itself, so the checks below can fail.
 static_assert(Mixes<WorkerId, WorkerId> && Mixes<Clock, Clock>);
 
 // Different kinds do not mix.

@@ -22,7 +22,7 @@ std::vector<std::uint64_t> first_outputs(Rng rng, int count) {
 
 }  // namespace
 
-TEST_CASE("a seed draws the same numbers as in earlier versions") {
+TEST_CASE("a seed gives the same numbers as in earlier versions") {
   // If these numbers change, recorded seeds no longer repeat their runs.
   CHECK(mix64(0) == 0xe220a8397b1dcdafull);  // SplitMix64's first output from state 0
   CHECK(first_outputs(Rng(1), 3) == std::vector<std::uint64_t>{0xc5883e370b0926c3ull,
@@ -98,7 +98,7 @@ TEST_CASE("below draws all numbers equally often") {
     for (int i = 0; i < draws; ++i) ++counts[rng.below(n)];
     double chi_squared = 0;
     for (const double count : counts) chi_squared += (count - 2000) * (count - 2000) / 2000;
-    // Mean n - 1, deviation sqrt(2 (n - 1)); seven deviations are never chance.
+    // Mean n - 1, deviation sqrt(2 (n - 1)); seven deviations cannot be chance.
     const double freedom = static_cast<double>(n) - 1;
     CHECK(chi_squared < freedom + 7 * std::sqrt(2 * freedom));
   }
@@ -147,7 +147,7 @@ TEST_CASE("normal has mean 0, deviation 1 and the right tails") {
 }
 
 TEST_CASE("shuffle permutes a list") {
-  rc::prop("same items, maybe another order", [](std::uint64_t seed, std::vector<int> items) {
+  rc::prop("same items, any order", [](std::uint64_t seed, std::vector<int> items) {
     auto shuffled = items;
     Rng(seed).shuffle(std::span(shuffled));
     RC_ASSERT(std::is_permutation(shuffled.begin(), shuffled.end(), items.begin(), items.end()));

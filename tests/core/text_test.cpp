@@ -8,7 +8,7 @@ using namespace leeway;
 
 namespace {
 
-/// Has only three different letters, so that words resemble each other.
+/// Uses only three different letters, so that words are similar.
 std::string any_word() {
   return *rc::gen::container<std::string>(rc::gen::element('a', 'b', 'c'));
 }
@@ -41,7 +41,7 @@ TEST_CASE("the edit distance counts changed letters") {
   CHECK(edit_distance("kitten", "sitting") == 3);
   CHECK(edit_distance("stalenes", "staleness") == 1);
   CHECK(edit_distance("wokrers", "workers") == 1);  // neighbours swapped
-  CHECK(edit_distance("ca", "abc") == 3);  // it would be 2 if a letter could be edited twice
+  CHECK(edit_distance("ca", "abc") == 3);           // 2 if a letter could be edited twice
 }
 
 TEST_CASE("the edit distance is symmetric, and a single edit costs one") {
@@ -72,12 +72,12 @@ TEST_CASE("the edit distance is symmetric, and a single edit costs one") {
   });
 }
 
-TEST_CASE("nearest finds the candidate that a typo meant, or none") {
+TEST_CASE("nearest finds the candidate for a typo, or returns an empty string") {
   CHECK(nearest("momentun", kOptimizers) == "momentum");
   CHECK(nearest("adma", kOptimizers) == "adam");
   CHECK(nearest("adagard", kOptimizers) == "adagrad");
   CHECK(nearest("lbfgs", kOptimizers) == "");
-  CHECK(nearest("xy", {"a", "bc"}) == "");  // all letters replaced is not near
+  CHECK(nearest("xy", {"a", "bc"}) == "");  // too far: all letters differ
   CHECK(nearest("anything", {}) == "");
   CHECK(nearest("bspp", {"bspa", "bsp"}) == "bspa");  // the first of two equally near words
 }

@@ -1,6 +1,6 @@
-// Every C++ example of the docs and of the headers compiles as it stands.
+// Every C++ example of the docs and of the headers compiles unchanged.
 //
-// In docs an example is a block that begins with ```cpp. In a header it is the indented part of a
+// In docs an example is a block that begins with ```cpp. In a header it is the indented text of a
 // comment below the line `// Example:`.
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ struct Example {
   std::string code;
 };
 
-/// In a document.
+/// Finds the examples of a document.
 void find_fenced(const std::string& name, std::istream& in, std::vector<Example>& out) {
   int number = 0;
   bool inside = false;
@@ -39,7 +39,7 @@ void find_fenced(const std::string& name, std::istream& in, std::vector<Example>
   }
 }
 
-/// In a header.
+/// Finds the examples of a header.
 void find_marked(const std::string& name, std::istream& in, std::vector<Example>& out) {
   constexpr std::string_view kIndent = "//   ";
   int number = 0;
@@ -82,7 +82,7 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-/// What the compiler says to it; empty: nothing.
+/// The compiler's errors; empty if the example compiles.
 std::string errors_in(const Example& example) {
   const fs::path base = fs::temp_directory_path() / concat("leeway-example-", getpid());
   const std::string source = concat(base.string(), ".cpp"), log = concat(base.string(), ".log");
@@ -110,7 +110,7 @@ TEST_CASE("every C++ example of docs and headers compiles") {
   }
 }
 
-TEST_CASE("an example that does not compile is reported with the compiler's words") {
+TEST_CASE("an example that does not compile is reported with the compiler's error") {
   CHECK(errors_in({"here", "int main() { return nothing; }\n"}).find("nothing") !=
         std::string::npos);
 }

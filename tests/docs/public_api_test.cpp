@@ -1,4 +1,4 @@
-// What a scenario program includes: few headers, and none that a user has no use for.
+// The headers that a scenario program includes are few, and all are useful to a user.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kMostHeaders = 20;
 
-/// Headers of Leeway that a header includes, itself left out, and through them.
-void follow(const std::string& header, std::set<std::string>& all) {
+/// Adds the headers of Leeway that a header includes, directly and indirectly.
+void add_includes(const std::string& header, std::set<std::string>& all) {
   fs::path path = fs::path(LEEWAY_SOURCE_DIR) / header;
   if (!fs::exists(path)) path = fs::path(LEEWAY_GENERATED_DIR) / header;
   INFO(header);
@@ -25,11 +25,11 @@ void follow(const std::string& header, std::set<std::string>& all) {
     constexpr std::string_view kInclude = "#include \"";
     if (!line.starts_with(kInclude)) continue;
     const std::string next = line.substr(kInclude.size(), line.size() - kInclude.size() - 1);
-    if (all.insert(next).second) follow(next, all);
+    if (all.insert(next).second) add_includes(next, all);
   }
 }
 
-/// Others than those of Leeway and of the standard library, which have no folder and no ending.
+/// Includes of other libraries: headers in angle brackets with a folder or an extension.
 std::string foreign_includes(const std::set<std::string>& headers) {
   std::string found;
   for (const auto& header : headers) {
@@ -45,7 +45,7 @@ std::string foreign_includes(const std::set<std::string>& headers) {
 
 TEST_CASE("a scenario program includes at most 20 headers, and no kernel, mesh or library") {
   std::set<std::string> headers;
-  follow("leeway.hpp", headers);
+  add_includes("leeway.hpp", headers);
   CAPTURE(headers);
   CHECK(headers.size() <= kMostHeaders);
   for (const auto& header : headers)

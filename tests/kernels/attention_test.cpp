@@ -102,7 +102,7 @@ TEST_CASE("attention is finite for very large logits", "[attention]") {
   });
 }
 
-TEST_CASE("attention propagates NaN to exactly the tokens that see it", "[attention]") {
+TEST_CASE("attention propagates NaN to exactly the tokens that attend to it", "[attention]") {
   for_each_executor([](Executor& executor) {
     Rng rng(5);
     const AttentionShape s{1, 50, 2, 8};

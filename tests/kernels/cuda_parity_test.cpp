@@ -1,6 +1,6 @@
-// Compares GPU kernels with CPU kernels on random sizes, where no other test compares them with
-// their definition, and checks the synchronisation of two queues. Without a GPU the tests pass with
-// a warning.
+// Compares GPU kernels with CPU kernels on random sizes, if no other test compares them with their
+// definition, and checks the synchronisation of two queues. Without a GPU the tests pass with a
+// warning.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <iterator>
@@ -45,7 +45,7 @@ double distance(Floats found, Floats expected) {
   return worst_error(found, expected);
 }
 
-/// Draws its inputs from the generator and returns all its outputs.
+/// Draws its inputs from the generator and returns all of its outputs.
 using Computation = std::function<Floats(Executor&, Rng)>;
 
 /// Requires that CPU and GPU agree and that the GPU repeats its bits.
@@ -298,7 +298,7 @@ TEST_CASE("two queues of a GPU that declare their reads and writes do not race",
   for (int step = 0; step < 300; ++step) {
     Executor& gpu = *queues[rng.below(2)];
     const std::size_t from = rng.below(4), to = (from + 1 + rng.below(3)) % 4;
-    Blob next = gpu.floats(kFloats);  // probably memory that the other queue still uses
+    Blob next = gpu.floats(kFloats);  // often memory that the other queue still uses
     gpu.begin_read(blobs[from]);
     gpu.begin_read(blobs[to]);
     gpu.copy(next.mutable_data(), blobs[to].data(), next.size());

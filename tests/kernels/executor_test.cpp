@@ -24,7 +24,8 @@ TEST_CASE("an executor uploads, copies, zeroes and downloads any number of bytes
   });
 }
 
-TEST_CASE("fetch returns a blob of the same device itself and copies other blobs", "[executor]") {
+TEST_CASE("fetch returns a blob of the same device unchanged and copies other blobs",
+          "[executor]") {
   for_each_executor([](Executor& executor) {
     std::vector<std::byte> bytes(1000);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
@@ -84,7 +85,7 @@ TEST_CASE("linear on an executor equals its definition, with whole and with spli
       REQUIRE(worst_error(back.read(), dx) < 1e-5);
       REQUIRE(worst_error(dweight.read(), dw) < 1e-5);
       REQUIRE(worst_error(dbias.read(), db) < 1e-5);
-      // One gradient at a time: the same bits.
+      // Computed one at a time, gradients have the same bits.
       const SlicedArray<float> only_dweight(executor, poisoned(63), 9, 7, nullptr);
       auto only_dx = Array<float>::poisoned(executor, 35);
       executor.linear_backward(only_dx.data(), {}, {}, dy.data(), x.data(), weight.slices(), shape);

@@ -17,7 +17,7 @@ struct NamedExecutor {
   std::shared_ptr<Executor> executor;
 };
 
-/// One executor of each kind of device that this machine has or that LEEWAY_CUDA_MODULE emulates.
+/// One executor for each kind of device that this machine has or that LEEWAY_CUDA_MODULE emulates.
 inline std::vector<NamedExecutor> executors() {
   std::vector<NamedExecutor> all;
   all.push_back({"cpu", make_cpu_executor()});
@@ -56,7 +56,7 @@ class Array {
   ~Array() {
     if (blob_) CHECK(guards_are_untouched());
   }
-  /// Sets all bits, which is NaN in floats and reveals elements that a kernel does not write.
+  /// Sets all bits: NaN in floats, which reveals elements that a kernel does not write.
   static Array poisoned(Executor& executor, std::int64_t count) {
     std::vector<T> values(static_cast<std::size_t>(count));
     if (count > 0) std::memset(static_cast<void*>(values.data()), 0xff, values.size() * sizeof(T));

@@ -28,7 +28,7 @@ bool all_nan(const Floats& values) {
   return true;
 }
 
-/// All results of a convolution, its gradients and an update.
+/// The results of a convolution, its gradients and an update.
 Floats small_step(Executor& executor) {
   Rng rng(7);
   const kernels::Conv2dShape shape{
@@ -91,7 +91,7 @@ struct Exchange {
       expected[to][i] += 0.5f * expected[from][i];
   }
 
-  /// Replaces a blob, probably in memory that a queue still uses.
+  /// Replaces a blob, often in memory that a queue still uses.
   void replace(std::size_t i, Executor& gpu) {
     blobs[i].reset();
     blobs[i] = gpu.floats(kFloats);

@@ -1,5 +1,5 @@
 #pragma once
-// Finite differences check the backward pass of a reference.
+// Finite differences, to check the backward pass of a reference.
 #include <cmath>
 #include <vector>
 

@@ -104,7 +104,7 @@ TEST_CASE("layer_norm equals its definition, also in place and for a large mean"
   for_each_executor([](Executor& executor) {
     Rng rng(2);
     for (const auto& c : norm_cases()) {
-      if (c.shape.columns < 3) continue;  // two normalised numbers are always -1 and 1, or 0
+      if (c.shape.columns < 3) continue;  // two normalised numbers are -1 and 1, or both 0
       CAPTURE(describe(c));
       require_right(executor, Axis::rows, Example(c, rng));
     }
@@ -151,7 +151,7 @@ TEST_CASE("batch_norm_inference uses the given mean and variance", "[norm]") {
   });
 }
 
-TEST_CASE("without rows, norms have mean 0, inverse deviation 1 and gradients 0", "[norm]") {
+TEST_CASE("norms without rows have mean 0, inverse deviation 1 and gradients 0", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(5);
     const Example e({{0, 300, 1e-5f}, 0, 1}, rng);
@@ -166,7 +166,7 @@ TEST_CASE("without rows, norms have mean 0, inverse deviation 1 and gradients 0"
   });
 }
 
-TEST_CASE("norms propagate NaN to exactly the elements that share its mean", "[norm]") {
+TEST_CASE("norms propagate NaN to exactly the elements with the same mean", "[norm]") {
   for_each_executor([](Executor& executor) {
     Rng rng(6);
     for (const Axis axis : {Axis::columns, Axis::rows}) {

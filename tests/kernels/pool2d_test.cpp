@@ -17,7 +17,7 @@ std::int64_t outputs_of(const kernels::Pool2dShape& s) {
   return static_cast<std::int64_t>(reference::pool2d_outputs(s));
 }
 
-/// Has few distinct values, so that windows have ties.
+/// Few distinct values, so that windows have ties.
 Floats with_ties(Rng& rng, std::int64_t count) {
   Floats values(static_cast<std::size_t>(count));
   for (float& value : values) value = static_cast<float>(rng.below(4)) - 2;

@@ -19,7 +19,7 @@ inline Floats random_floats(Rng& rng, std::int64_t count, double scale = 1) {
   return values;
 }
 
-/// All NaN, which reveals elements that a kernel does not write.
+/// NaN in all elements, which reveals elements that a kernel does not write.
 inline Floats poisoned(std::int64_t count) {
   return Floats(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
 }

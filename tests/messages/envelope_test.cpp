@@ -21,7 +21,7 @@ Envelope must(const Expected<Envelope>& envelope) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a decoded message equals the sent one, its tensors by reference", "", Actors,
+TEMPLATE_TEST_CASE("a decoded message equals the sent one and refers to its tensors", "", Actors,
                    Hosts) {
   rc::prop("round trip", [] {
     for (const auto& sent : TestType::any()) {
@@ -34,7 +34,7 @@ TEMPLATE_TEST_CASE("a decoded message equals the sent one, its tensors by refere
 }
 
 TEMPLATE_TEST_CASE("equal envelopes have equal headers", "", Actors, Hosts) {
-  rc::prop("encoding again what was decoded", [] {
+  rc::prop("encoding a decoded message", [] {
     for (const auto& sent : TestType::any()) {
       const Message first = encode(sent);
       RC_ASSERT(encode(*TestType::read(first)) == first);
@@ -42,20 +42,20 @@ TEMPLATE_TEST_CASE("equal envelopes have equal headers", "", Actors, Hosts) {
   });
 }
 
-TEST_CASE("a loss that is not a number arrives as it is") {
+TEST_CASE("a loss that is NaN arrives unchanged") {
   const Envelope got =
       must(decode(encode({.body = msg::Diverged{Iteration(3), std::nan(""), ""}})));
   CHECK(std::isnan(std::get<msg::Diverged>(got.body).loss));
 }
 
-TEST_CASE("an envelope says nothing special by default") {
+TEST_CASE("incarnations and placement of an envelope are 1 by default") {
   const Envelope got = must(decode(encode({.body = msg::Join{}})));
   CHECK(got.incarnation == Incarnation(1));
   CHECK(got.placement == 1);
   CHECK(got.shard_incarnation == Incarnation(1));
 }
 
-TEST_CASE("a message holds its tensors while it lives, and no copy of them") {
+TEST_CASE("a message holds references to its tensors, not copies") {
   Blob weights = Blob::floats(6);
   auto message = std::make_unique<Message>(
       encode({.body = msg::Weights{Iteration(3),
@@ -82,13 +82,13 @@ TEST_CASE("one message may hold many blocks, in order") {
   CHECK(std::get<msg::SnapshotState>(got.body) == state);
 }
 
-TEST_CASE("a text keeps every letter, and what follows a zero byte") {
+TEST_CASE("a text keeps all of its bytes, also after a zero byte") {
   const std::string text("ends \0 not here, \xc3\xa9\n", 20);
   const Envelope got = must(decode(encode({.body = msg::Evicted{WorkerId(1), text, 0, false}})));
   CHECK(std::get<msg::Evicted>(got.body).reason == text);
 }
 
-TEST_CASE("each kind of body has its own name, and the envelope's order") {
+TEST_CASE("each kind of body has a unique name, in the order of the envelope") {
   std::set<std::string_view> names;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (names.insert(name_of(Body(std::in_place_index<I>))), ...);

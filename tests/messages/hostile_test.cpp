@@ -1,5 +1,5 @@
-// Messages as a broken or hostile sender makes them: decoding answers with an error, and never
-// throws, crashes or accepts a value beyond its limits.
+// Messages of broken or hostile senders: decoding returns an error. It never throws, crashes or
+// accepts a value beyond its limits.
 #include <rapidcheck/catch.h>
 
 #include <catch2/catch.hpp>
@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-// ---- what a decoded message promises ----
+// ---- guarantees of a decoded message ----
 
 template <class Tag>
 bool holds(const Count<Tag>& count);
@@ -67,9 +67,9 @@ bool holds(const std::variant<Arms...>& body) {
   return std::visit([](const auto& arm) { return holds(arm); }, body);
 }
 
-/// Decodes, and checks the result. True if the message was accepted.
+/// Decodes a message and checks the result. True if the message is accepted.
 template <class Conversation>
-bool survives(const Words& words, Blobs blobs) {
+bool decode_and_check(const Words& words, Blobs blobs) {
   const auto envelope = Conversation::read(Message(words, std::move(blobs)));
   if (!envelope) {
     RC_ASSERT(!envelope.error().text.empty());
@@ -82,35 +82,35 @@ bool survives(const Words& words, Blobs blobs) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a message that ends too early is an error", "", Actors, Hosts) {
+TEMPLATE_TEST_CASE("a truncated message is refused", "", Actors, Hosts) {
   rc::prop("every length", [] {
     for (const auto& envelope : TestType::any()) {
       const Message whole = encode(envelope);
       for (std::size_t length = 0; length < whole.header().size(); ++length) {
         Words words = words_of(whole);
         words.resize(length);
-        RC_ASSERT(!survives<TestType>(words, blobs_of(whole)));
+        RC_ASSERT(!decode_and_check<TestType>(words, blobs_of(whole)));
       }
     }
   });
 }
 
-TEMPLATE_TEST_CASE("random words are an error, also after a valid beginning", "", Actors, Hosts) {
+TEMPLATE_TEST_CASE("random words are refused, also after a valid beginning", "", Actors, Hosts) {
   rc::prop("noise", [](std::uint64_t seed) {
     Rng rng(seed);
     Words words(rng.below(40));
     for (auto& word : words) word = rng.one_in(3) ? rng.below(16) : rng.next();
-    survives<TestType>(words, {Blob::floats(4)});
+    decode_and_check<TestType>(words, {Blob::floats(4)});
     if (words.size() < 3) return;
     words[0] = (words.size() - 1) << 32;  // one segment of all that follows
-    survives<TestType>(words, {Blob::floats(4)});
+    decode_and_check<TestType>(words, {Blob::floats(4)});
     words[1] = 0x0004'0002'0000'0000;  // a root struct of 2 data words and 4 pointers
     words[2] = (words[2] & ~std::uint64_t{0xffff}) | kProtocolVersion;
-    survives<TestType>(words, {Blob::floats(4)});
+    decode_and_check<TestType>(words, {Blob::floats(4)});
   });
 }
 
-TEMPLATE_TEST_CASE("a message with flipped bits is an error or keeps its promises", "", Actors,
+TEMPLATE_TEST_CASE("a message with flipped bits is refused or keeps all guarantees", "", Actors,
                    Hosts) {
   int accepted = 0, refused = 0;
   rc::prop("bit flips", [&](std::uint64_t seed) {
@@ -121,7 +121,7 @@ TEMPLATE_TEST_CASE("a message with flipped bits is an error or keeps its promise
         Words words = words_of(whole);
         for (auto flips = 1 + rng.below(4); flips > 0; --flips)
           words[rng.below(words.size())] ^= std::uint64_t{1} << rng.below(64);
-        ++(survives<TestType>(words, blobs_of(whole)) ? accepted : refused);
+        ++(decode_and_check<TestType>(words, blobs_of(whole)) ? accepted : refused);
       }
     }
   });
@@ -129,9 +129,9 @@ TEMPLATE_TEST_CASE("a message with flipped bits is an error or keeps its promise
   CHECK(refused > 100);
 }
 
-TEMPLATE_TEST_CASE("pointers to anywhere and lists of any length are an error or keep promises", "",
+TEMPLATE_TEST_CASE("invalid pointers and list lengths are refused or keep all guarantees", "",
                    Actors, Hosts) {
-  // Words that mean much to Cap'n Proto, put in place of every word of valid messages.
+  // Words with a special meaning in Cap'n Proto replace every word of valid messages.
   const Words evil = {
       ~std::uint64_t{0},
       0xffff'ffff'0000'0001,  // a list of 2^29 - 1 composites, just behind
@@ -155,14 +155,14 @@ TEMPLATE_TEST_CASE("pointers to anywhere and lists of any length are an error or
         for (const std::uint64_t word : evil) {
           Words words = words_of(whole);
           words[at] = word;
-          survives<TestType>(words, blobs_of(whole));
+          decode_and_check<TestType>(words, blobs_of(whole));
         }
       }
     }
   });
 }
 
-TEST_CASE("a tensor whose blob is missing or too small is an error that says so") {
+TEST_CASE("a tensor whose blob is missing or too small is refused with that reason") {
   rc::prop("blobs dropped or shortened", [] {
     for (const Envelope& envelope : any_envelopes()) {
       const Message whole = encode(envelope);
@@ -173,16 +173,16 @@ TEST_CASE("a tensor whose blob is missing or too small is an error that says so"
       const std::string dropped = error_of(Message(words_of(whole), fewer));
       RC_ASSERT(dropped.find(std::string(name_of(envelope.body)) + ": ") == 0u);
       RC_ASSERT(dropped.find("tensor.blob is ") != std::string::npos);
-      survives<Actors>(words_of(whole), Blobs(blobs.size()));
+      decode_and_check<Actors>(words_of(whole), Blobs(blobs.size()));
       const auto at = *rc::gen::inRange<std::size_t>(0, blobs.size());
       Blobs shorter = blobs;
       shorter[at] = Blob::allocate(*rc::gen::inRange<std::size_t>(0, shorter[at].size() + 1));
-      survives<Actors>(words_of(whole), shorter);
+      decode_and_check<Actors>(words_of(whole), shorter);
     }
   });
 }
 
-TEMPLATE_TEST_CASE("another protocol version is refused, whatever the message", "", Actors, Hosts) {
+TEMPLATE_TEST_CASE("any message of another protocol version is refused", "", Actors, Hosts) {
   rc::prop("any other version", [] {
     const auto version = *rc::gen::distinctFrom(kProtocolVersion);
     for (const auto& envelope : TestType::any()) {
@@ -203,7 +203,7 @@ TEMPLATE_TEST_CASE("another protocol version is refused, whatever the message", 
         "everywhere");
 }
 
-TEST_CASE("a body without a kind, or of an unknown kind, is an error") {
+TEST_CASE("a body without a kind, or of an unknown kind, is refused") {
   // A root struct of one data word: the version, and no body.
   CHECK_THAT(error_of(Message({std::uint64_t{2} << 32, 0x0000'0001'0000'0000, 1}, {})),
              Contains("unknown kind 0"));
@@ -224,7 +224,7 @@ TEST_CASE("a message without tensors has no blobs") {
   CHECK(error_of(Message(join, {Blob::allocate(1)})) == "join: has 1 blobs, must have 0");
 }
 
-TEST_CASE("headers and blobs beyond the limits are an error before anything is read") {
+TEST_CASE("headers and blobs beyond the limits are refused before they are read") {
   const Words words(limits::kMaxHeaderBytes / 8 + 1);
   CHECK(error_of(Message(words, {})) ==
         "message header has 16777224 bytes, at most 16777216 are allowed");

@@ -1,4 +1,4 @@
-// Errors of decoding name the message, the field, the value found and what is allowed.
+// Errors of decoding name the message, the field, the value found and the valid values.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -33,7 +33,7 @@ std::string push_error(T msg::Push::*member, T value) {
 
 }  // namespace
 
-TEST_CASE("an error names the message, the field, what was found and what is allowed") {
+TEST_CASE("an error names the message, the field, the value found and the valid values") {
   using Kind = msg::Push::Kind;
   CHECK(error_of(msg::Pull{Iteration(-1)}) == "pull: iteration is -1, must be 0 or more");
   CHECK(error_of(msg::Pull{Iteration(2), Clock(3)}) ==
@@ -81,7 +81,7 @@ TEST_CASE("an error names the message, the field, what was found and what is all
         "refused: reason has the unknown value 9");
 }
 
-TEST_CASE("errors of leases and reports name their field, too") {
+TEST_CASE("errors in leases and reports name the field") {
   const msg::Lease lease{LeaseId(1), Epoch(0), 10, 20, Iteration(0), 5, 10};
   CHECK(error_of(lease) == "");
   auto broken = lease;
@@ -113,7 +113,7 @@ TEST_CASE("errors of leases and reports name their field, too") {
   CHECK(error_of(report) == "");
 }
 
-TEST_CASE("errors of what stages tell each other name their field, too") {
+TEST_CASE("errors in messages between stages name the field") {
   CHECK(error_of(mini_batch()) == "");
   const auto after = [](auto change) {
     msg::MiniBatch broken = mini_batch();
@@ -140,7 +140,7 @@ TEST_CASE("errors of what stages tell each other name their field, too") {
   CHECK(error_of(msg::GivenUp{1, Iteration(-1)}) == "given up: iteration is -1, must be 0 or more");
 }
 
-TEST_CASE("errors of what stages send on name their field, and the tensor's") {
+TEST_CASE("errors in activations and gradients name the field of the message or the tensor") {
   msg::Activation activation{1, Iteration(2), 3, 4, tensor()};
   msg::OutputGradient gradient{1, Iteration(2), 3, 4, tensor(), Clock(1)};
   CHECK(error_of(activation) == "");
@@ -162,7 +162,7 @@ TEST_CASE("errors of what stages send on name their field, and the tensor's") {
   CHECK(error_of(gradient) == "output gradient: tensor.dtype has the unknown value 5");
 }
 
-TEST_CASE("a blob that is missing or too small is named with its tensor") {
+TEST_CASE("the error of a blob that is missing or too small names its tensor") {
   const Message whole = encode({.body = push()});
   CHECK(error_of(Message(words_of(whole), {Blob::allocate(23)})) ==
         "push: blocks[0].tensor needs 24 bytes, its blob has 23");
@@ -171,7 +171,7 @@ TEST_CASE("a blob that is missing or too small is named with its tensor") {
         "push: blocks[0].tensor.blob is 0, must be below 0");
 }
 
-TEST_CASE("shapes that are negative or too large are an error, also beside a zero extent") {
+TEST_CASE("shapes with negative or too large extents are refused, also with a zero extent") {
   const auto shape_error = [](Shape shape, DType dtype) {
     return push_error(&msg::Push::blocks, {block(shape, dtype)});
   };
@@ -183,7 +183,7 @@ TEST_CASE("shapes that are negative or too large are an error, also beside a zer
   CHECK(shape_error({std::int64_t{1} << 40, std::int64_t{1} << 40}, DType::f32) ==
         "push: blocks[0].tensor.shape is too large");
   CHECK(shape_error({huge, 3}, DType::i8) == "push: blocks[0].tensor.shape is too large");
-  // The count of elements must fit in 64 signed bits at every step.
+  // Every partial product of extents must fit into a signed 64-bit number.
   CHECK(shape_error({huge, 2, 0}, DType::i8) == "push: blocks[0].tensor.shape is too large");
   CHECK(shape_error({0, huge, huge}, DType::i8) == "");
 }

@@ -14,7 +14,7 @@ namespace {
 using Catch::Matchers::Contains;
 using Points = std::vector<std::pair<double, double>>;
 
-/// The first error in the subset of XML that pictures use; empty if there is none.
+/// The first error in the subset of XML that pictures use; empty for valid XML.
 std::string xml_problem(const std::string& text) {
   std::vector<std::string> open;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -148,8 +148,8 @@ TEST_CASE("the legend stays above the plot for any number of series") {
   for (int i = 0; i < 9; ++i)
     chart.series.push_back({"a series with a long name " + std::to_string(i), {{0, 1}}, false});
   const std::string picture = svg_of(chart);
-  const auto y_of = [&](const std::string& what) {
-    const auto tag = picture.rfind("<text", picture.find(what));
+  const auto y_of = [&](const std::string& text) {
+    const auto tag = picture.rfind("<text", picture.find(text));
     return std::stod(picture.substr(picture.find("y=\"", tag) + 3));
   };
   const auto clip = picture.find("<clipPath");

@@ -1,4 +1,4 @@
-// The summary and the progress line of runs with workers and with pipelines.
+// The summary and the progress line of runs, with workers and with pipelines.
 #include "monitoring/summary.hpp"
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ RunTotals totals_of(const Job& job) {
   return totals;
 }
 
-/// The progress line's text when worker 2 ends and comes back.
+/// The text of the progress line when worker 2 ends and returns.
 std::string eviction(const Job& job) {
   std::ostringstream out;
   ProgressLine line(job, out);

@@ -10,34 +10,34 @@ using namespace leeway;
 
 namespace {
 
-/// Eight iterations of 900 us, in which two workers of four waited `waited_us` for the others.
+/// Eight iterations of 900 us, in which two of four workers waited `waited_us` for the others.
 std::vector<WorkerTime> interval(std::int64_t waited_us) {
   return {{8, 800, 7200}, {8, 800, 7200}, {8, 800 + waited_us, 7200}, {8, 800 + waited_us, 7200}};
 }
 const auto kQuiet = interval(0), kBetween = interval(1000), kBusy = interval(4000);
 
-std::int64_t after(AdaptiveBound& bound, const std::vector<WorkerTime>& what, int intervals) {
-  for (int i = 0; i < intervals; ++i) bound.next(what);
+std::int64_t after(AdaptiveBound& bound, const std::vector<WorkerTime>& workers, int intervals) {
+  for (int i = 0; i < intervals; ++i) bound.next(workers);
   return bound.bound();
 }
 
 }  // namespace
 
-TEST_CASE("what all wait alike is lost to nobody") {
+TEST_CASE("time that all workers wait alike is not lost") {
   CHECK(percent_lost(interval(0)) == 0);
   CHECK(percent_lost(std::vector<WorkerTime>{{8, 8000, 800}, {16, 16000, 100}}) == 0);
 }
 
-TEST_CASE("what is lost is what the others wait beyond the one that waits least") {
+TEST_CASE("lost time is the waiting beyond that of the worker that waits least") {
   CHECK(percent_lost(interval(4000)) == 100 * 8000 / (32000 + 8000));
-  // The slow one had half as many iterations.
+  // The slow worker had half as many iterations.
   CHECK(percent_lost(std::vector<WorkerTime>{{4, 0, 8000}, {8, 4000, 4000}}) == 25);
   CHECK(percent_lost(std::vector<WorkerTime>{{8, 4000, 4000}}) == 0);
   CHECK(percent_lost({}) == 0);
   CHECK(percent_lost(std::vector<WorkerTime>{{0, 9000, 0}, {8, 100, 800}}) == 0);
 }
 
-TEST_CASE("the bound begins low, rises to the high end while workers wait, and falls back") {
+TEST_CASE("the bound starts low, rises to the high end while workers wait, and falls back") {
   AdaptiveBound bound(1, 8);
   CHECK(bound.bound() == 1);
   CHECK(bound.next(kBusy) == 2);
@@ -47,36 +47,36 @@ TEST_CASE("the bound begins low, rises to the high end while workers wait, and f
   CHECK(after(bound, kQuiet, 20) == 1);
 }
 
-TEST_CASE("much waiting raises a bound faster") {
+TEST_CASE("long waits raise the bound faster") {
   AdaptiveBound bound(2, 100);
   CHECK(bound.next(interval(20000)) == 4);
   CHECK(bound.next(interval(20000)) == 7);
 }
 
-TEST_CASE("some waiting is left alone") {
+TEST_CASE("moderate waits leave the bound as it is") {
   AdaptiveBound bound(1, 8);
   after(bound, kBusy, 3);
   CHECK(after(bound, kBetween, 50) == 4);
 }
 
-TEST_CASE("a lowering that is taken back makes the next one wait twice as long") {
+TEST_CASE("a fall that is undone doubles the time until the next one") {
   AdaptiveBound bound(1, 8);
   after(bound, kBusy, 4);
-  // Five will do, four will not.
-  std::vector<int> tried;
+  // With a bound of 5 no worker waits; with 4, some do.
+  std::vector<int> falls;
   for (int i = 0; i < 400; ++i) {
     const auto before = bound.bound();
     bound.next(before >= 5 ? kQuiet : kBusy);
-    if (bound.bound() < before) tried.push_back(i);
+    if (bound.bound() < before) falls.push_back(i);
   }
-  REQUIRE(tried.size() >= 6);
-  for (std::size_t i = 2; i < tried.size(); ++i) {
-    const int gap = tried[i] - tried[i - 1], gap_before = tried[i - 1] - tried[i - 2];
+  REQUIRE(falls.size() >= 6);
+  for (std::size_t i = 2; i < falls.size(); ++i) {
+    const int gap = falls[i] - falls[i - 1], gap_before = falls[i - 1] - falls[i - 2];
     CHECK(gap == std::min(2 * (gap_before - 1), 64) + 1);
   }
 }
 
-TEST_CASE("the bound stays in its range, moves by reports alone, and repeats itself") {
+TEST_CASE("the bound stays in its range and depends only on the reports") {
   rc::prop("any reports", [] {
     const auto low = *rc::gen::inRange<std::int64_t>(0, 20);
     const auto high = low + *rc::gen::inRange<std::int64_t>(1, 50);

@@ -21,14 +21,14 @@ std::int64_t sum_of(const std::vector<std::uint32_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
 }
 
-/// So many iterations of `samples`, at a speed in samples a second.
+/// `iterations` iterations of `samples` samples each, at `speed` samples per second.
 WorkerPace pace(std::int64_t iterations, std::int64_t samples, std::int64_t speed) {
   return {iterations, iterations * samples, iterations * samples * 1'000'000'000 / speed};
 }
 
-/// Rounds of workers with these speeds, and what the last of them gave each.
-std::vector<std::uint32_t> settled(BySpeed& balance, const std::vector<std::int64_t>& speeds,
-                                   int rounds = 50) {
+/// The sizes in the last of `rounds` rounds of workers with these speeds.
+std::vector<std::uint32_t> sizes_after(BySpeed& balance, const std::vector<std::int64_t>& speeds,
+                                       int rounds = 50) {
   const auto live = workers(static_cast<std::uint32_t>(speeds.size()));
   std::vector<std::uint32_t> sizes;
   for (int round = 0; round < rounds; ++round) {
@@ -48,11 +48,11 @@ std::vector<std::int64_t> any_speeds() {
 
 }  // namespace
 
-TEST_CASE("equal gives everybody the batch") {
+TEST_CASE("equal gives each worker the batch") {
   CHECK(Equal(64).batches(workers(3)) == std::vector<std::uint32_t>{64, 64, 64});
 }
 
-TEST_CASE("divided parts add up, keep their limits, and rise with the weight") {
+TEST_CASE("apportioned shares add up, stay within their limits, and grow with the weight") {
   rc::prop("any weights", [] {
     const auto weights = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::int64_t>>(
         rc::gen::oneOf(rc::gen::inRange<std::int64_t>(1, std::int64_t{1} << 30),
@@ -61,34 +61,34 @@ TEST_CASE("divided parts add up, keep their limits, and rise with the weight") {
     const auto least = *rc::gen::inRange<std::int64_t>(1, 4);
     const auto most = least + *rc::gen::inRange<std::int64_t>(0, 100);
     const auto total = *rc::gen::inRange<std::int64_t>(count * least, count * most + 1);
-    const auto parts = divide(total, weights, least, most);
-    RC_ASSERT(sum_of(parts) == total);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      RC_ASSERT(parts[i] >= least);
-      RC_ASSERT(parts[i] <= most);
-      for (std::size_t j = 0; j < parts.size(); ++j)
-        RC_ASSERT(weights[i] < weights[j] || parts[i] + (weights[i] == weights[j]) >= parts[j]);
+    const auto shares = apportion(total, weights, least, most);
+    RC_ASSERT(sum_of(shares) == total);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      RC_ASSERT(shares[i] >= least);
+      RC_ASSERT(shares[i] <= most);
+      for (std::size_t j = 0; j < shares.size(); ++j)
+        RC_ASSERT(weights[i] < weights[j] || shares[i] + (weights[i] == weights[j]) >= shares[j]);
     }
   });
-  rc::prop("without limits in the way, no part is a whole sample off", [] {
+  rc::prop("if no limit applies, each share is within one sample of its proportion", [] {
     const auto weights = *rc::gen::nonEmpty(
         rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(100, 200)));
     const auto total = 64 * static_cast<std::int64_t>(weights.size());
     const auto all = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
-    const auto parts = divide(total, weights, 1, 512);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::int64_t off = std::int64_t{parts[i]} * all - total * weights[i];
+    const auto shares = apportion(total, weights, 1, 512);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const std::int64_t off = std::int64_t{shares[i]} * all - total * weights[i];
       RC_ASSERT(std::abs(off) < all);
     }
   });
 }
 
-TEST_CASE("the sum of all batches stays, whatever the speeds are and whoever is live") {
+TEST_CASE("the sum of all batches stays the same for any speeds and any set of live workers") {
   rc::prop("any speeds", [](std::uint64_t seed) {
     const auto batch = *rc::gen::inRange<std::uint32_t>(1, 100);
     const auto speeds = any_speeds();
     BySpeed balance(batch);
-    settled(balance, speeds, *rc::gen::inRange(0, 12));
+    sizes_after(balance, speeds, *rc::gen::inRange(0, 12));
     auto live = workers(static_cast<std::uint32_t>(speeds.size()) + 2);  // two are new
     std::erase_if(live,
                   [&](WorkerId) { return (seed = seed * 6364136223846793005u + 1) >> 62 == 0; });
@@ -102,13 +102,13 @@ TEST_CASE("the sum of all batches stays, whatever the speeds are and whoever is 
   });
 }
 
-TEST_CASE("a worker that is four times slower gets a quarter of what the others get") {
+TEST_CASE("a worker that is four times slower gets a quarter of the others' samples") {
   BySpeed balance(64);
-  const auto sizes = settled(balance, {4000, 4000, 4000, 1000});
+  const auto sizes = sizes_after(balance, {4000, 4000, 4000, 1000});
   CHECK(sizes == std::vector<std::uint32_t>{79, 79, 79, 19});
 }
 
-TEST_CASE("at speeds that differ little, everybody keeps the batch") {
+TEST_CASE("workers whose speeds differ little keep the plan's batch") {
   BySpeed balance(64);
   for (int round = 0; round < 200; ++round) {
     const auto sizes = balance.batches(workers(3));
@@ -118,24 +118,24 @@ TEST_CASE("at speeds that differ little, everybody keeps the batch") {
   }
 }
 
-TEST_CASE("sizes that fit stay as they are, and follow when a worker slows down") {
+TEST_CASE("sizes stay while speeds change little, and follow when a worker slows down") {
   BySpeed balance(64);
-  const auto before = settled(balance, {4000, 2000});
+  const auto before = sizes_after(balance, {4000, 2000});
   CHECK(before == std::vector<std::uint32_t>{85, 43});
-  CHECK(settled(balance, {4000, 2150}) == before);
-  const auto after = settled(balance, {1000, 2000}, 200);
+  CHECK(sizes_after(balance, {4000, 2150}) == before);
+  const auto after = sizes_after(balance, {1000, 2000}, 200);
   CHECK(after[0] < 50);
   CHECK(sum_of(after) == 128);
 }
 
 TEST_CASE("one slow iteration changes little") {
   BySpeed balance(64);
-  settled(balance, {1000, 1000});
+  sizes_after(balance, {1000, 1000});
   balance.measured(WorkerId(0), pace(1, 64, 500));
   CHECK(balance.batches(workers(2)) == std::vector<std::uint32_t>{64, 64});
 }
 
-TEST_CASE("a worker has the batch until it is measured, and again when it comes back") {
+TEST_CASE("a worker has the plan's batch until it is measured, and again after a restart") {
   BySpeed balance(64);
   const auto live = workers(3);
   for (std::uint32_t i = 0; i < 2; ++i)
@@ -149,10 +149,10 @@ TEST_CASE("a worker has the batch until it is measured, and again when it comes 
 
 TEST_CASE("a batch of one cannot be divided") {
   BySpeed balance(1);
-  CHECK(settled(balance, {9000, 1000, 1000}) == std::vector<std::uint32_t>{1, 1, 1});
+  CHECK(sizes_after(balance, {9000, 1000, 1000}) == std::vector<std::uint32_t>{1, 1, 1});
 }
 
-TEST_CASE("no count or time that a message may carry overflows") {
+TEST_CASE("no count or time that a message can carry overflows") {
   constexpr std::int64_t kHuge = (std::int64_t{1} << 62) - 1;
   BySpeed balance(1u << 20);
   const auto live = workers(3);

@@ -27,8 +27,8 @@ struct Race {
 
   std::int64_t min_clock() const { return *std::min_element(clocks.begin(), clocks.end()); }
   std::int64_t max_clock() const { return *std::max_element(clocks.begin(), clocks.end()); }
-  /// Whether the worker's pull for its next iteration, with all its pushes sent, is answered.
-  bool may_go(std::size_t worker) const {
+  /// Whether a shard answers the worker's pull for its next iteration, after all of its pushes.
+  bool may_continue(std::size_t worker) const {
     const std::int64_t own = clocks[worker];
     return starts(own, min_clock(), own, own, policy.bound(Iteration(own)));
   }
@@ -43,18 +43,18 @@ std::int64_t any_bound() {
 
 }  // namespace
 
-TEST_CASE("the worked timeline of the protocol: one unit of leeway, A fast, B slow") {
+TEST_CASE("under bound 1 a fast worker waits when it is two iterations ahead") {
   const Ssp policy(1);
   Race race{policy, {0, 0}};
   const std::size_t a = 0, b = 1;
-  CHECK(race.may_go(a));
-  CHECK(race.may_go(b));
+  CHECK(race.may_continue(a));
+  CHECK(race.may_continue(b));
   race.clocks[a] = 1;  // A pushes 0
-  CHECK(race.may_go(a));
+  CHECK(race.may_continue(a));
   race.clocks[a] = 2;  // A pushes 1
-  CHECK_FALSE(race.may_go(a));
+  CHECK_FALSE(race.may_continue(a));
   race.clocks[b] = 1;  // B pushes 0
-  CHECK(race.may_go(a));
+  CHECK(race.may_continue(a));
 }
 
 TEST_CASE("the staleness rule, case by case") {
@@ -81,8 +81,8 @@ TEST_CASE("the staleness rule, case by case") {
   CHECK(starts(c.iteration, c.min_clock, c.clock, c.own_clock, c.bound) == c.may);
 }
 
-TEST_CASE("the staleness rule has the properties that the protocol relies on") {
-  rc::prop("a pull that may start still may when min_clock has advanced", [] {
+TEST_CASE("the staleness rule has the properties that the protocol requires") {
+  rc::prop("a pull that may be answered stays so when min_clock advances", [] {
     const auto iteration = any_count(), least = any_count(), clock = any_count();
     const auto own = any_count(), bound = any_bound(), more = any_count();
     if (starts(iteration, least, clock, own, bound))
@@ -119,14 +119,14 @@ TEST_CASE("the staleness rule has the properties that the protocol relies on") {
   });
 }
 
-TEST_CASE("with bound 0 an iteration starts when all workers have finished the one before") {
+TEST_CASE("under bound 0 an iteration starts when all workers have finished the previous one") {
   rc::prop("s = 0", [] {
     const auto iteration = any_count(), least = any_count(), clock = any_count();
     RC_ASSERT(starts(iteration, least, clock, clock, 0) == (least >= iteration));
   });
 }
 
-TEST_CASE("under bound s clocks differ by at most s + 1, and the slowest worker may go on") {
+TEST_CASE("under bound s clocks differ by at most s + 1, and the slowest worker may continue") {
   rc::prop("any order of finishing", [] {
     const auto bound = *rc::gen::inRange<std::int64_t>(0, 5);
     const Ssp ssp(bound);
@@ -137,12 +137,12 @@ TEST_CASE("under bound s clocks differ by at most s + 1, and the slowest worker 
         300, rc::gen::inRange<std::size_t>(0, race.clocks.size()));
     std::int64_t widest = 0;
     for (const std::size_t worker : order) {
-      if (race.may_go(worker)) ++race.clocks[worker];
+      if (race.may_continue(worker)) ++race.clocks[worker];
       widest = std::max(widest, race.max_clock() - race.min_clock());
       RC_ASSERT(widest <= bound + 1);
       const auto slowest = static_cast<std::size_t>(
           std::min_element(race.clocks.begin(), race.clocks.end()) - race.clocks.begin());
-      RC_ASSERT(race.may_go(slowest));
+      RC_ASSERT(race.may_continue(slowest));
     }
   });
 }
@@ -159,7 +159,7 @@ TEST_CASE("bsp, ssp and asp have one bound for all iterations, and only bsp has 
   CHECK_FALSE(Asp().by_rounds());
 }
 
-TEST_CASE("a backup round has the pushes of all workers but the spare ones, and at least one") {
+TEST_CASE("a backup round waits for all workers except the spare ones, and for at least one") {
   const Backup backup(2);
   CHECK(backup.by_rounds());
   CHECK(backup.spare() == 2);
@@ -173,7 +173,7 @@ TEST_CASE("a backup round has the pushes of all workers but the spare ones, and 
   CHECK(round_contributors(6, Bsp().spare()) == 6);
 }
 
-TEST_CASE("make_consistency makes the policy of the plan") {
+TEST_CASE("make_consistency makes the policy that the plan names") {
   CHECK(make_consistency(plan::Bsp{})->name() == "bsp");
   CHECK(make_consistency(plan::Asp{})->name() == "asp");
   CHECK(make_consistency(plan::Backup{1})->name() == "backup");

@@ -19,12 +19,12 @@ bool near(double a, double b) {
 
 }  // namespace
 
-TEST_CASE("constant is 1 throughout", "[schedule]") {
+TEST_CASE("constant has the factor 1 throughout", "[lr_schedule]") {
   for (const double epoch : {0.0, 0.5, 9.0, 100.0})
     REQUIRE(schedule(plan::Constant{})->factor(epoch, 10) == 1);
 }
 
-TEST_CASE("step drops by its factor every period", "[schedule]") {
+TEST_CASE("step drops by its factor after every period", "[lr_schedule]") {
   const auto step = schedule(plan::Step{.every = 2, .factor = 0.5});
   REQUIRE(step->factor(0, 10) == 1);
   REQUIRE(step->factor(1.999, 10) == 1);
@@ -33,7 +33,7 @@ TEST_CASE("step drops by its factor every period", "[schedule]") {
   REQUIRE(schedule(plan::Step{.every = 0, .factor = 0.5})->factor(5, 10) == 1);
 }
 
-TEST_CASE("cosine falls from 1 through the middle to its floor, and stays", "[schedule]") {
+TEST_CASE("cosine falls from 1 through the middle to its floor, and stays there", "[lr_schedule]") {
   const auto cosine = schedule(plan::Cosine{.floor = 0.2});
   REQUIRE(cosine->factor(0, 10) == 1);
   REQUIRE(near(cosine->factor(5, 10), 0.6));
@@ -42,7 +42,7 @@ TEST_CASE("cosine falls from 1 through the middle to its floor, and stays", "[sc
   REQUIRE(cosine->factor(5, 0) == 1);  // length unknown
 }
 
-TEST_CASE("warm-up rises linearly, and the schedule begins when it ends", "[schedule]") {
+TEST_CASE("warm-up rises linearly, and the schedule starts at its end", "[lr_schedule]") {
   const auto cosine = schedule(plan::Cosine{}, 2);
   REQUIRE(cosine->factor(0, 10) == 0);
   REQUIRE(near(cosine->factor(0.5, 10), 0.25));
@@ -53,7 +53,7 @@ TEST_CASE("warm-up rises linearly, and the schedule begins when it ends", "[sche
   REQUIRE(near(schedule(plan::Step{.every = 2, .factor = 0.5}, 1)->factor(3.1, 10), 0.5));
 }
 
-TEST_CASE("no schedule leaves 0..1, and none rises after its warm-up", "[schedule]") {
+TEST_CASE("factors are between 0 and 1, and never rise after warm-up", "[lr_schedule]") {
   rc::prop("factors fall", [] {
     const double warmup = *rc::gen::element(0.0, 0.5, 3.0);
     const plan::LrSchedule spec{.warmup = warmup,

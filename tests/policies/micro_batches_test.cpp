@@ -29,7 +29,7 @@ std::int64_t largest_piece(std::int64_t samples, std::int64_t pieces) {
 
 }  // namespace
 
-TEST_CASE("a batch of the plan has the plan's micro-batches, none above the usual size") {
+TEST_CASE("the plan's batch has the plan's number of micro-batches, and smaller batches fewer") {
   Plan plan;
   plan.batch = 10;
   plan.micro_batches = 4;  // of 2, 3, 2 and 3 samples
@@ -39,7 +39,7 @@ TEST_CASE("a batch of the plan has the plan's micro-batches, none above the usua
   CHECK(largest_micro_batch(plan) == 3);
 }
 
-TEST_CASE("with balance by speed a pipeline has larger micro-batches, and a worker more of them") {
+TEST_CASE("with balance by speed a pipeline gets larger micro-batches, and a worker gets more") {
   Plan plan;
   plan.batch = 10;
   plan.micro_batches = 4;
@@ -50,7 +50,7 @@ TEST_CASE("with balance by speed a pipeline has larger micro-batches, and a work
   CHECK(largest_micro_batch(plan) == 20);
 }
 
-TEST_CASE("no micro-batch is larger than predicted for any iteration of a plan") {
+TEST_CASE("no micro-batch of any iteration is larger than the predicted size") {
   rc::prop("any plan", [] {
     const Plan plan = any_plan();
     const bool piped = plan.pipeline.stages > 1;

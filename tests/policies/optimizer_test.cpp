@@ -48,7 +48,7 @@ const std::vector<plan::Optimizer> kAll = {spec(plan::Sgd{}),      spec(plan::Mo
                                            spec(plan::Nesterov{}), spec(plan::Adam{}),
                                            spec(plan::AdamW{}),    spec(plan::AdaGrad{})};
 
-/// How far the weight moves in `rounds` rounds of `pushes` equal pushes each, under a steady
+/// The distance that the weight moves in `rounds` rounds of `pushes` equal pushes, under a constant
 /// gradient.
 double moved(const plan::Optimizer& optimizer, int rounds, int pushes, float g) {
   Scalar scalar(optimizer, 0);
@@ -96,8 +96,7 @@ struct Textbook {
 
 }  // namespace
 
-TEST_CASE("with whole pushes every optimizer is the textbook's, with and without weight decay",
-          "[optimizer]") {
+TEST_CASE("under pushes of weight 1 each optimizer follows its textbook formula", "[optimizer]") {
   rc::prop("textbook", [] {
     plan::Optimizer optimizer = *rc::gen::elementOf(kAll);
     optimizer.weight_decay = *rc::gen::element(0.0, 0.01, 0.3);
@@ -114,12 +113,12 @@ TEST_CASE("with whole pushes every optimizer is the textbook's, with and without
   });
 }
 
-TEST_CASE("a push of weight w moves sgd by w of a step", "[optimizer]") {
+TEST_CASE("under sgd a push of weight w is w of a step", "[optimizer]") {
   REQUIRE(std::abs(moved(spec(plan::Sgd{}), 1, 1, 2) - kRate * 2) < 1e-6);
   REQUIRE(std::abs(moved(spec(plan::Sgd{}), 1, 8, 2) - kRate * 2) < 1e-6);
 }
 
-TEST_CASE("the velocity after a round is the same however the round is divided", "[optimizer]") {
+TEST_CASE("the velocity after a round does not depend on the number of pushes", "[optimizer]") {
   for (const auto& optimizer : {spec(plan::Momentum{}), spec(plan::Nesterov{})}) {
     Scalar whole(optimizer), parts(optimizer);
     for (int round = 0; round < 5; ++round) {
@@ -131,7 +130,7 @@ TEST_CASE("the velocity after a round is the same however the round is divided",
   }
 }
 
-TEST_CASE("adam's and adamw's moments after a round are the same however it is divided",
+TEST_CASE("the moments of adam and adamw after a round do not depend on the number of pushes",
           "[optimizer]") {
   for (const auto& optimizer : {spec(plan::Adam{}), spec(plan::AdamW{})}) {
     Scalar whole(optimizer), parts(optimizer);
@@ -143,7 +142,7 @@ TEST_CASE("adam's and adamw's moments after a round are the same however it is d
   }
 }
 
-TEST_CASE("adagrad's sum of squares after a round is the same however it is divided",
+TEST_CASE("adagrad's sum of squares after a round does not depend on the number of pushes",
           "[optimizer]") {
   Scalar whole(spec(plan::AdaGrad{})), parts(spec(plan::AdaGrad{}));
   whole.push(3);
@@ -151,7 +150,7 @@ TEST_CASE("adagrad's sum of squares after a round is the same however it is divi
   REQUIRE(std::abs(whole.state(0) - parts.state(0)) < 1e-5f);
 }
 
-TEST_CASE("in the long run a divided round moves the weights as far as a whole one",
+TEST_CASE("in the long run a round of eight pushes moves the weights as far as a single push",
           "[optimizer]") {
   for (const auto& optimizer : kAll) {
     INFO(make_optimizer(optimizer)->name());
@@ -161,7 +160,7 @@ TEST_CASE("in the long run a divided round moves the weights as far as a whole o
   }
 }
 
-TEST_CASE("weight decay alone shrinks a weight by lr w lambda", "[optimizer]") {
+TEST_CASE("without a gradient, weight decay shrinks a weight by lr w lambda", "[optimizer]") {
   Scalar sgd(spec(plan::Sgd{}, 0.5)), adamw(spec(plan::AdamW{}, 0.5));
   REQUIRE(std::abs(sgd.push(0, 0.25) - (1 - 0.1f * 0.25f * 0.5f)) < 1e-6f);
   REQUIRE(std::abs(adamw.push(0, 0.25) - (1 - 0.1f * 0.25f * 0.5f)) < 1e-6f);
@@ -178,7 +177,7 @@ TEST_CASE("a push of weight 0 changes nothing", "[optimizer]") {
   }
 }
 
-TEST_CASE("an update without all of its arrays is refused", "[optimizer]") {
+TEST_CASE("an update that lacks one of its arrays is refused", "[optimizer]") {
   const auto on = make_cpu_executor();
   float w = 0, g = 0, m = 0, v = 0;
   const kernels::UpdateBuffers all{
@@ -196,10 +195,10 @@ TEST_CASE("an update without all of its arrays is refused", "[optimizer]") {
   auto without_gradient = all;
   without_gradient.g = nullptr;
   REQUIRE_THROWS_AS(adam->update(*on, without_gradient, size), CheckFailed);
-  REQUIRE_NOTHROW(adam->update(*on, {}, size));  // of no floats at all
+  REQUIRE_NOTHROW(adam->update(*on, {}, size));  // no floats, no arrays
 }
 
-TEST_CASE("an update out of place leaves the old weights and state alone", "[optimizer]") {
+TEST_CASE("an update out of place gives the results of an update in place", "[optimizer]") {
   const auto on = make_cpu_executor();
   for (const auto& kind : kAll) {
     const auto optimizer = make_optimizer(kind);
@@ -223,7 +222,7 @@ TEST_CASE("an update out of place leaves the old weights and state alone", "[opt
   }
 }
 
-TEST_CASE("every optimizer has the name that the schema gives it, and its streams", "[optimizer]") {
+TEST_CASE("each optimizer has its name in the schema and its number of streams", "[optimizer]") {
   const auto names = plan::choices("optimizer");
   REQUIRE(names.size() == kAll.size());
   for (std::size_t i = 0; i < kAll.size(); ++i)

@@ -66,18 +66,18 @@ PartitionProblem any_problem() {
   return problem;
 }
 
-/// All that decides, worked out anew and in the plainest way: whether it fits, pace, bytes.
-struct Judged {
+/// The memory, pace and bytes of a split, computed naively.
+struct Evaluation {
   bool fits = true;
   std::int64_t pace = 0, bytes = 0;
   std::vector<std::int64_t> memory;  // per stage
 };
 
-Judged judge(const PartitionProblem& problem, const Ends& ends) {
-  Judged judged;
+Evaluation evaluate(const PartitionProblem& problem, const Ends& ends) {
+  Evaluation result;
   const Schedule& schedule = **find_schedule(problem.spec.schedule);
   Spec endless = problem.spec;
-  endless.updates = 20;  // more do not keep more
+  endless.updates = 20;  // enough to reach the peaks
   int first = 0;
   for (std::size_t stage = 0; stage < ends.size(); ++stage) {
     std::int64_t f = 0, i = 0, w = 0, kept = 0, gradients = 0, working = 0, weights = 0, other = 0;
@@ -96,16 +96,16 @@ Judged judge(const PartitionProblem& problem, const Ends& ends) {
     const auto slowed = [&](std::int64_t ns) {
       return (ns * 1000 + device.speed - 1) / device.speed;
     };
-    judged.pace = std::max(judged.pace, slowed(f) + slowed(i) + slowed(w));
+    result.pace = std::max(result.pace, slowed(f) + slowed(i) + slowed(w));
     std::int64_t input = problem.input_bytes;
     if (first > 0) {
       const Piece& before = problem.pieces[static_cast<std::size_t>(first) - 1];
       input = before.handed_bytes;
-      judged.bytes += before.output_bytes;
+      result.bytes += before.output_bytes;
       const std::int64_t rate = problem.link_bytes_per_second;
       const std::int64_t there_and_back =
           rate > 0 ? 2 * ((before.output_bytes * 1'000'000'000 + rate - 1) / rate) : 0;
-      judged.pace = std::max(judged.pace, there_and_back);
+      result.pace = std::max(result.pace, there_and_back);
     }
     const int s = static_cast<int>(stage);
     const bool last = stage + 1 == ends.size();
@@ -119,15 +119,16 @@ Judged judge(const PartitionProblem& problem, const Ends& ends) {
         (input + keys_and_labels + (again ? 0 : kept)) * schedule.peak_activations(endless, s) +
         (again ? kept * std::max(1, schedule.peak_pending_backwards(endless, s)) : 0) +
         gradients * schedule.peak_pending_backwards(endless, s) + working;
-    judged.memory.push_back(memory);
-    judged.fits = judged.fits && memory <= device.memory_bytes;
+    result.memory.push_back(memory);
+    result.fits = result.fits && memory <= device.memory_bytes;
     first = ends[stage];
   }
-  return judged;
+  return result;
 }
 
-/// All splits of `pieces` pieces into `chunks` chunks.
-void each_split(int pieces, int chunks, Ends& ends, const std::function<void(const Ends&)>& visit) {
+/// Visits all splits of `pieces` pieces into `chunks` chunks.
+void for_each_split(int pieces, int chunks, Ends& ends,
+                    const std::function<void(const Ends&)>& visit) {
   const int from = ends.empty() ? 1 : ends.back() + 1;
   if (chunks == 1) {
     ends.push_back(pieces);
@@ -137,21 +138,21 @@ void each_split(int pieces, int chunks, Ends& ends, const std::function<void(con
   }
   for (int end = from; end <= pieces - chunks + 1; ++end) {
     ends.push_back(end);
-    each_split(pieces, chunks - 1, ends, visit);
+    for_each_split(pieces, chunks - 1, ends, visit);
     ends.pop_back();
   }
 }
 
-std::optional<Judged> best_by_hand(const PartitionProblem& problem) {
-  std::optional<Judged> best;
+std::optional<Evaluation> best_of_all(const PartitionProblem& problem) {
+  std::optional<Evaluation> best;
   Ends ends;
-  each_split(static_cast<int>(problem.pieces.size()), problem.spec.stages, ends,
-             [&](const Ends& split) {
-               const Judged judged = judge(problem, split);
-               if (!judged.fits) return;
-               if (!best || std::tie(judged.pace, judged.bytes) < std::tie(best->pace, best->bytes))
-                 best = judged;
-             });
+  for_each_split(static_cast<int>(problem.pieces.size()), problem.spec.stages, ends,
+                 [&](const Ends& split) {
+                   const Evaluation one = evaluate(problem, split);
+                   if (!one.fits) return;
+                   if (!best || std::tie(one.pace, one.bytes) < std::tie(best->pace, best->bytes))
+                     best = one;
+                 });
   return best;
 }
 
@@ -172,19 +173,19 @@ TEST_CASE(
     "the search finds the fastest split that fits, and among equals the one with fewest bytes") {
   rc::prop("any model", [] {
     const PartitionProblem problem = any_problem();
-    const auto best = best_by_hand(problem);
+    const auto best = best_of_all(problem);
     const auto found = best_partition(problem);
     RC_CLASSIFY(best.has_value());
     RC_ASSERT(found.has_value() == best.has_value());
     if (!found) return;
-    const Judged judged = judge(problem, ends_of(*found));
-    RC_ASSERT(judged.fits);
-    RC_ASSERT(judged.pace == best->pace);
-    RC_ASSERT(judged.bytes == best->bytes);
+    const Evaluation naive = evaluate(problem, ends_of(*found));
+    RC_ASSERT(naive.fits);
+    RC_ASSERT(naive.pace == best->pace);
+    RC_ASSERT(naive.bytes == best->bytes);
     RC_ASSERT(found->slowest_ns == best->pace);
     RC_ASSERT(found->crossing_bytes == best->bytes);
-    for (std::size_t stage = 0; stage < judged.memory.size(); ++stage)
-      RC_ASSERT(found->memory[stage].total() == judged.memory[stage]);
+    for (std::size_t stage = 0; stage < naive.memory.size(); ++stage)
+      RC_ASSERT(found->memory[stage].total() == naive.memory[stage]);
   });
 }
 
@@ -203,19 +204,19 @@ TEST_CASE("the remedy of each error works") {
     RC_ASSERT(memory.has_value());
     PartitionProblem other = problem;
     for (auto& device : other.devices) device.memory_bytes = *memory;
-    RC_ASSERT(best_by_hand(other).has_value());
+    RC_ASSERT(best_of_all(other).has_value());
     for (auto& device : other.devices) device.memory_bytes = *memory - 1;
-    RC_ASSERT(!best_by_hand(other));  // the nearest
+    RC_ASSERT(!best_of_all(other));  // the nearest
     if (const auto stages = after("--stages ")) {
       other = problem;
       other.spec.stages = static_cast<int>(*stages);
       other.devices.resize(static_cast<std::size_t>(*stages), problem.devices.front());
-      RC_ASSERT(best_by_hand(other).has_value());
+      RC_ASSERT(best_of_all(other).has_value());
     }
     if (text.find("--schedule 1f1b") != std::string::npos) {
       other = problem;
       other.spec.schedule = "1f1b";
-      RC_ASSERT(best_by_hand(other).has_value());
+      RC_ASSERT(best_of_all(other).has_value());
     }
   });
 }
@@ -373,8 +374,8 @@ TEST_CASE("a split names layers by number or by kind, and prints as it reads") {
     return parse_split(text, pieces).error().text;
   };
   CHECK(wrong("0,2-3") == "the split \"0,2-3\": layer 1 is in no chunk; begin \"2-3\" with it");
-  CHECK_THAT(wrong("0-1,1-3"), Contains("layer 1 is there twice; begin \"1-3\" with 2"));
-  CHECK_THAT(wrong("0-3,3"), Contains("is there twice"));
+  CHECK_THAT(wrong("0-1,1-3"), Contains("layer 1 is in two chunks; begin \"1-3\" with 2"));
+  CHECK_THAT(wrong("0-3,3"), Contains("layer 3 is in two chunks; remove \"3\""));
   CHECK_THAT(wrong("0-1,2"), Contains("layer 3 is in no chunk; end with 3"));
   CHECK_THAT(wrong("0-linear,3"), Contains("several layers of the kind linear; give one of 1, 3"));
   CHECK_THAT(wrong("0-7"), Contains("no layer \"7\"") && Contains("it has 0, 1, 2, 3"));

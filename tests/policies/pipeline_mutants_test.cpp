@@ -1,4 +1,4 @@
-// The checker of pipeline tables is given tables that are wrong in one place.
+// The checker of pipeline tables refuses tables with one error.
 #include <rapidcheck/catch.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Table table_of(const Spec& spec) {
   return *table;
 }
 
-/// Why the checker refuses a table; empty if it does not.
+/// The checker's error for a table; empty if the table is valid.
 std::string refusal(const Table& table) {
   const auto checked = check(table);
   return checked ? "" : checked.error().text;
@@ -38,10 +38,10 @@ Spec any_spec(std::string_view schedule) {
   return spec;
 }
 
-/// Changes one stage's operations at a place, for each schedule and any size; all of these tables
-/// have to be refused, with a text that contains `says`.
+/// Changes one operation of one stage, for each schedule and any size. Requires that each changed
+/// table is refused with an error that contains `expected`.
 template <class Mutate>
-void all_are_caught(const std::string& says, Mutate mutate) {
+void all_are_caught(const std::string& expected, Mutate mutate) {
   for (const auto& entry : catalogue())
     rc::prop(std::string(entry.name), [&] {
       const Spec spec = any_spec(entry.name);
@@ -57,7 +57,7 @@ void all_are_caught(const std::string& says, Mutate mutate) {
       const std::string text = refusal(table);
       RC_LOG() << text << '\n';
       RC_ASSERT(!text.empty());
-      RC_ASSERT(text.find(says) != std::string::npos);
+      RC_ASSERT(text.find(expected) != std::string::npos);
     });
 }
 
@@ -65,8 +65,8 @@ std::ptrdiff_t signed_of(std::size_t i) {
   return static_cast<std::ptrdiff_t>(i);
 }
 
-/// Whether `a` may not come after `b` on one stage, `a` before `b` as it is.
-bool depends(const Op& a, const Op& b) {
+/// Whether `a`, which precedes `b` on a stage, must not come after it.
+bool must_precede(const Op& a, const Op& b) {
   if (a.chunk != b.chunk) return false;
   if (a.kind == OpKind::update || b.kind == OpKind::update)
     return gives_weight_gradient(a.kind) || gives_weight_gradient(b.kind) || a.kind == b.kind ||
@@ -83,7 +83,7 @@ TEST_CASE("a table that lacks an operation is refused") {
   });
 }
 
-TEST_CASE("a table with an operation twice is refused") {
+TEST_CASE("a table with a repeated operation is refused") {
   all_are_caught("stage ", [](Ops& ops, std::size_t at) {
     const Op again = ops[at];
     const auto place = *rc::gen::inRange<std::size_t>(0, ops.size() + 1);
@@ -92,10 +92,10 @@ TEST_CASE("a table with an operation twice is refused") {
   });
 }
 
-TEST_CASE("a table with an operation before one that it depends on is refused") {
+TEST_CASE("a table with an operation before another that it depends on is refused") {
   all_are_caught("stage ", [](Ops& ops, std::size_t at) {
     for (std::size_t other = at + 1; other < ops.size(); ++other) {
-      if (!depends(ops[at], ops[other])) continue;
+      if (!must_precede(ops[at], ops[other])) continue;
       const Op moved = ops[other];
       ops.erase(ops.begin() + signed_of(other));
       ops.insert(ops.begin() + signed_of(at), moved);
@@ -116,7 +116,7 @@ TEST_CASE("a table that reads weights older than its version lag is refused") {
   for (const auto& entry : catalogue())
     rc::prop(std::string(entry.name), [&] {
       Spec spec = any_spec(entry.name);
-      spec.updates = 9;  // beyond every promise, for up to eight stages
+      spec.updates = 9;  // more than the version lag of up to eight stages
       Table table = table_of(spec);
       const auto stage = *rc::gen::inRange<std::size_t>(0, table.ops.size());
       const int most = table.version_lag[stage];
@@ -175,21 +175,21 @@ TEST_CASE("an update before all of its gradients is refused") {
   CHECK_THAT(refusal(table), Contains("before the gradient of micro-batch 1"));
   ops.pop_back();
   CHECK_THAT(refusal(table), Contains("before the gradient of micro-batch 1") &&
-                                 Contains("add that, if it is missing"));
+                                 Contains("add the gradient if it is missing"));
   std::erase_if(ops, [](const Op& op) { return op.micro_batch == 1; });
   CHECK_THAT(refusal(table), Contains("stage 0: the update after micro-batch 1 of chunk 0 is "
                                       "missing; add it"));
 }
 
 TEST_CASE("stages that deadlock are refused, and the error names the operation") {
-  // Each stage's own order is right, but stage 0 wants a gradient back before it has sent what the
-  // other one needs for it.
+  // The order of each stage is valid, but stage 0 waits for a gradient before it has sent the
+  // activation that stage 1 needs first.
   Table table = table_of({"1f1b", 2, 2});
   auto& first = table.ops[0];
   REQUIRE(first[1].kind == OpKind::forward);
   REQUIRE(first[2].kind == OpKind::backward);
   std::swap(first[1], first[2]);
-  CHECK(refusal(table).empty());  // slower, and no more
+  CHECK(refusal(table).empty());  // slower, but no deadlock
   auto& second = table.ops[1];
   REQUIRE(second[1].kind == OpKind::backward);
   REQUIRE(second[2].kind == OpKind::forward);
@@ -197,8 +197,8 @@ TEST_CASE("stages that deadlock are refused, and the error names the operation")
   CHECK_THAT(refusal(table), Contains("deadlocks") && Contains("B0"));
 }
 
-TEST_CASE("a table that needs more room in its channels is refused") {
-  // Stage 0 sends four activations before it takes a gradient, stage 1 takes them in reverse.
+TEST_CASE("a table that deadlocks with the given channel bound is refused") {
+  // Stage 0 sends four activations before it takes a gradient; stage 1 takes them in reverse.
   Table table = table_of({"gpipe", 2, 4});
   std::reverse(table.ops[1].begin(), table.ops[1].begin() + 4);
   const auto checked = check(table);

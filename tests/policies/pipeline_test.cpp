@@ -30,7 +30,7 @@ CheckedTable checked_of(const Table& table) {
   return *checked;
 }
 
-/// Any spec of `schedule` that it allows, of up to 16 stages, 64 micro-batches and 4 chunks.
+/// Any valid spec of `schedule`, with up to 16 stages, 64 micro-batches and 4 chunks.
 Spec any_spec(std::string_view schedule, int most_updates = 3) {
   Spec spec{.schedule = std::string(schedule)};
   spec.stages = *rc::gen::inRange(1, 17);
@@ -60,7 +60,7 @@ Timeline played(const Table& table, const OpCosts& costs, std::int64_t communica
 }
 
 template <class Property>
-void of_each_schedule(Property property) {
+void for_each_schedule(Property property) {
   for (const auto& entry : catalogue())
     rc::prop(std::string(entry.name), [&] {
       const Spec spec = any_spec(entry.name);
@@ -89,8 +89,8 @@ TEST_CASE("each schedule of the catalogue has its name, and old names find it") 
   CHECK_THAT(find_schedule("1f1p").error().text, Contains("did you mean \"1f1b\"?"));
 }
 
-TEST_CASE("every table passes the checker, and keeps what its closed form predicts") {
-  of_each_schedule([](const Spec& spec) {
+TEST_CASE("every table passes the checker and matches its closed forms") {
+  for_each_schedule([](const Spec& spec) {
     const CheckedTable checked = checked_of(table_of(spec));
     for (int stage = 0; stage < spec.stages; ++stage) {
       const auto& use = checked.stages[static_cast<std::size_t>(stage)];
@@ -114,7 +114,7 @@ TEST_CASE("peak activations of the papers: M, min(M, S - s), S + (S - 1) / V chu
   CHECK(peaks({"1f1b", 4, 8}) == Peaks{4, 3, 2, 1});
   CHECK(peaks({"1f1b", 4, 2}) == Peaks{2, 2, 2, 1});
   CHECK(peaks({"zb_h1", 4, 8}) == Peaks{4, 4, 4, 4});
-  CHECK(peaks({"interleaved", 4, 8, 2}) == Peaks{11, 9, 7, 5});  // of half a stage each
+  CHECK(peaks({"interleaved", 4, 8, 2}) == Peaks{11, 9, 7, 5});  // each of one of two chunks
   CHECK(peaks({"weight_stashing", 4, 1, 1, 9}) == Peaks{4, 3, 2, 1});
   CHECK(peaks({"2bw", 4, 4, 1, 3}) == Peaks{4, 3, 2, 1});
 }
@@ -191,8 +191,8 @@ TEST_CASE("gpipe waits for the messages of each link once per direction") {
   });
 }
 
-TEST_CASE("without chunks a channel of one message is enough, and more do not reduce waiting") {
-  of_each_schedule([](const Spec& spec) {
+TEST_CASE("channels need room for one message with one chunk, and for the peak to avoid waits") {
+  for_each_schedule([](const Spec& spec) {
     const Table table = table_of(spec);
     const auto bound = least_channel_bound(table);
     RC_ASSERT(bound.has_value());
@@ -228,8 +228,8 @@ TEST_CASE("a stage with a full channel continues when the neighbour takes a mess
   CHECK(play(table, costs)->most_in_channel == 4);
 }
 
-TEST_CASE("an endless schedule repeats into the table of any number of updates") {
-  of_each_schedule([](const Spec& given) {
+TEST_CASE("an endless schedule unrolls to the table of any number of updates") {
+  for_each_schedule([](const Spec& given) {
     Spec spec = given;
     const int times = *rc::gen::inRange(1, 5);
     for (int stage = 0; stage < spec.stages; ++stage) {
@@ -243,7 +243,7 @@ TEST_CASE("an endless schedule repeats into the table of any number of updates")
   });
 }
 
-TEST_CASE("an invalid spec is refused with the setting and the nearest valid one") {
+TEST_CASE("the error of an invalid spec names the setting and the nearest valid value") {
   const auto refusal = [](const Spec& spec) {
     const auto table = make_table(spec);
     return table ? std::string() : table.error().text;

@@ -7,9 +7,9 @@ using namespace leeway::pipeline;
 
 namespace {
 
-/// The most micro-batches whose layers have been computed again at once: the one that is under way,
-/// and those between the halves of their backwards.
-int computed_again(const Spec& spec, int stage) {
+/// The most micro-batches with recomputed activations at once: the one in backward, and those
+/// between their backward for inputs and their backward for weights.
+int most_recomputed(const Spec& spec, int stage) {
   int open = 0, most = 0;
   for (const Op& op : (*find_schedule(spec.schedule))->stage(spec, stage)) {
     if (op.kind == OpKind::update) continue;
@@ -33,7 +33,7 @@ TEST_CASE("recomputed activations count once, or once per pending backward for w
         if (!validate(spec)) continue;
         for (int stage = 0; stage < stages; ++stage) {
           CAPTURE(spec.schedule, stages, micro_batches, stage);
-          REQUIRE(computed_again(spec, stage) ==
+          REQUIRE(most_recomputed(spec, stage) ==
                   std::max(1, stage_counts(spec, stage).pending_backwards));
         }
       }

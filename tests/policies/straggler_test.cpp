@@ -44,7 +44,7 @@ Observed observe(const plan::Bursts& spec) {
   return {static_cast<double>(slow) / kIterations, bursts ? static_cast<double>(slow) / bursts : 0};
 }
 
-/// The iterations, of `count`, in which there was a pause; each takes `step`.
+/// The iterations with a pause, among `count` iterations that take `step` each.
 std::vector<int> pauses_of(const plan::Pauses& spec, int count, Duration step,
                            std::uint64_t seed = 7) {
   const auto straggler = made(spec, seed);
@@ -59,15 +59,15 @@ std::vector<int> pauses_of(const plan::Pauses& spec, int count, Duration step,
   return paused;
 }
 
-/// A file that goes with its scope.
-class File {
+/// A file that is removed at the end of its scope.
+class TemporaryFile {
  public:
-  explicit File(const std::string& text)
+  explicit TemporaryFile(const std::string& text)
       : path_(std::filesystem::temp_directory_path() /
               ("straggler_test_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)))) {
     std::ofstream(path_, std::ios::binary) << text;
   }
-  ~File() { std::filesystem::remove(path_); }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
   std::string path() const { return path_; }
 
  private:
@@ -75,7 +75,7 @@ class File {
 };
 
 std::string trace_error(const std::string& text) {
-  const File file(text);
+  const TemporaryFile file(text);
   const Status status = check_files({{}, {0, true, plan::Trace{file.path()}}});
   if (status) return "";
   REQUIRE(status.error().text.starts_with(file.path()));
@@ -89,35 +89,35 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a constant factor is one throughout", "[straggler]") {
+TEST_CASE("a constant straggler has the same factor throughout", "[straggler]") {
   for (const double factor : factors_of(plan::ConstantFactor{3}, 1000)) REQUIRE(factor == 3);
 }
 
-TEST_CASE("bursts of share 1 never end, and those of share 0 never come", "[straggler]") {
+TEST_CASE("bursts of share 1 never end, and bursts of share 0 never begin", "[straggler]") {
   for (const double factor : factors_of(plan::Bursts{3, 1, 5}, 1000)) REQUIRE(factor == 3);
   for (const double factor : factors_of(plan::Bursts{3, 0, 5}, 1000)) REQUIRE(factor == 1);
 }
 
-TEST_CASE("bursts have the share and the mean length that were asked for", "[straggler]") {
+TEST_CASE("bursts have the share and the mean length of their spec", "[straggler]") {
   const auto seen = observe({.factor = 4, .share = 0.2, .length = 20});
   REQUIRE(std::abs(seen.share - 0.2) < 0.02);
   REQUIRE(std::abs(seen.mean_burst - 20) < 1.5);
 }
 
-TEST_CASE("the share holds where single slow iterations could not cover it", "[straggler]") {
+TEST_CASE("bursts grow if their mean length is too short for their share", "[straggler]") {
   const auto seen = observe({.factor = 4, .share = 0.9, .length = 1});
   REQUIRE(std::abs(seen.share - 0.9) < 0.01);
   REQUIRE(std::abs(seen.mean_burst - 9) < 0.5);
 }
 
-TEST_CASE("a run begins slow as often as it is slow", "[straggler]") {
+TEST_CASE("a run starts inside a burst with the probability of the share", "[straggler]") {
   int slow = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed)
     slow += factors_of(plan::Bursts{2, 0.5, 1000}, 1, seed)[0] > 1;
   REQUIRE(std::abs(slow - 1000) < 120);
 }
 
-TEST_CASE("Pareto factors have the tail that was asked for", "[straggler]") {
+TEST_CASE("Pareto factors have the tail of their exponent", "[straggler]") {
   constexpr int kDraws = 200'000;
   for (const double alpha : {0.5, 1.0, 1.5, 3.0}) {
     const auto factors = factors_of(plan::Pareto{alpha, 1e6}, kDraws);
@@ -132,7 +132,7 @@ TEST_CASE("Pareto factors have the tail that was asked for", "[straggler]") {
   }
 }
 
-TEST_CASE("Pareto factors are the powers of what is drawn, to nine digits", "[straggler]") {
+TEST_CASE("Pareto factors are powers of the random numbers, to nine digits", "[straggler]") {
   const auto factors = factors_of(plan::Pareto{1.5, 1e6}, 10'000, 3);
   Rng same(3);
   for (const double factor : factors) {
@@ -141,7 +141,7 @@ TEST_CASE("Pareto factors are the powers of what is drawn, to nine digits", "[st
   }
 }
 
-TEST_CASE("Pareto factors stay between 1 and the cap, however heavy the tail", "[straggler]") {
+TEST_CASE("Pareto factors stay between 1 and the cap for any exponent", "[straggler]") {
   for (const double alpha : {0.1, 1.0, 100.0}) {
     const auto factors = factors_of(plan::Pareto{alpha, 20}, 10'000);
     REQUIRE(*std::min_element(factors.begin(), factors.end()) >= 1);
@@ -151,7 +151,7 @@ TEST_CASE("Pareto factors stay between 1 and the cap, however heavy the tail", "
   REQUIRE(std::count(heavy.begin(), heavy.end(), 20.0) > 600);  // 20^-0.1 is 74%
 }
 
-TEST_CASE("pauses come once in so many iterations, from one that is drawn", "[straggler]") {
+TEST_CASE("pauses come every n iterations, from a random first one", "[straggler]") {
   const auto paused = pauses_of({5, std::uint32_t{10}}, 100, {});
   REQUIRE(paused.size() == 10);
   for (int i = 0; i < 10; ++i) REQUIRE(paused[static_cast<std::size_t>(i)] == paused[0] + 10 * i);
@@ -162,14 +162,14 @@ TEST_CASE("pauses come once in so many iterations, from one that is drawn", "[st
   REQUIRE(first.size() == 10);
 }
 
-TEST_CASE("pauses by the clock come every so many seconds of it", "[straggler]") {
+TEST_CASE("pauses by the clock have a fixed period", "[straggler]") {
   const auto paused = pauses_of({0.25, 0.01}, 1000, milliseconds(1));
   REQUIRE(paused.size() == 100);
   REQUIRE(paused[0] <= 10);
   for (std::size_t i = 0; i < 100; ++i) REQUIRE(paused[i] == paused[0] + 10 * static_cast<int>(i));
 }
 
-TEST_CASE("pauses that came due during one iteration are one pause", "[straggler]") {
+TEST_CASE("several pauses that come due during one iteration count as one", "[straggler]") {
   REQUIRE(pauses_of({0.25, 0.01}, 20, seconds(3)).size() >= 19);
   const auto straggler = made(plan::Pauses{0.25, 0.01});
   REQUIRE(straggler->next({seconds(100).ns}).extra == microseconds(250));
@@ -177,12 +177,12 @@ TEST_CASE("pauses that came due during one iteration are one pause", "[straggler
   REQUIRE(straggler->next({seconds(100).ns + milliseconds(10).ns}).extra == microseconds(250));
 }
 
-TEST_CASE("decay rises evenly from 1 to its factor, and stays", "[straggler]") {
+TEST_CASE("decay rises linearly from 1 to its factor, and stays there", "[straggler]") {
   const std::vector<double> expected = {1, 2, 3, 4, 5, 5, 5};
   REQUIRE(factors_of(plan::Decay{5, 4}, 7) == expected);
 }
 
-TEST_CASE("a neighbour comes and goes at its times, first when it is drawn", "[straggler]") {
+TEST_CASE("sharing repeats its cycle, from a random position", "[straggler]") {
   std::set<std::vector<double>> begins;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const auto factors = factors_of(plan::Sharing{3, 2, 5}, 70, seed);
@@ -197,29 +197,29 @@ TEST_CASE("a neighbour comes and goes at its times, first when it is drawn", "[s
   REQUIRE(begins.size() == 7);
 }
 
-TEST_CASE("a trace is repeated, without its comments and empty lines", "[straggler]") {
-  const File file("# measured\n1.5\n\n 2\t\r\n1e1");
+TEST_CASE("a trace repeats, without its comments and empty lines", "[straggler]") {
+  const TemporaryFile file("# measured\n1.5\n\n 2\t\r\n1e1");
   REQUIRE(check_files({{0, false, plan::Trace{file.path()}}}));
   const std::vector<double> expected = {1.5, 2, 10, 1.5, 2, 10, 1.5};
   REQUIRE(factors_of(plan::Trace{file.path()}, 7) == expected);
 }
 
-TEST_CASE("a bad trace is refused by name and line, with what would be right", "[straggler]") {
+TEST_CASE("the error of an invalid trace has file, line and a valid example", "[straggler]") {
   REQUIRE(trace_error("1\n2\nfast\n") ==
           ":3: \"fast\" is not a factor; give one number from 1 to 1000000, such as 2.5");
   for (const std::string wrong : {"0.5", "-1", "nan", "inf", "2e6", "2x", "1 2", "1,5"})
     REQUIRE(trace_error("1\n" + wrong + "\n2").starts_with(":2: \"" + wrong + "\" is not"));
   for (const std::string empty : {"", "\n\n", "# nothing\n"})
-    REQUIRE(trace_error(empty) == ": has no factors; give one number a line, such as 2.5");
+    REQUIRE(trace_error(empty) == ": has no factors; give one number per line, such as 2.5");
   REQUIRE(trace_error(std::string((1 << 20) + 1, '\n')).starts_with(": has more than 1048576"));
   const auto refused = [](const std::string& path) { return read_trace(path).error().text; };
   REQUIRE(refused("/nonexistent/x") ==
           "/nonexistent/x: cannot be read: No such file or directory; check the path");
-  REQUIRE(refused("/") == "/: is a folder; give a file with one factor a line");
+  REQUIRE(refused("/") == "/: is a folder; give a file with one factor per line");
   REQUIRE_THROWS_AS(made(plan::Trace{"/nonexistent/x"}), CheckFailed);
 }
 
-TEST_CASE("what a straggler does depends on its chances alone", "[straggler]") {
+TEST_CASE("a straggler depends only on its spec and its random numbers", "[straggler]") {
   for (const plan::StragglerKind& kind : std::vector<plan::StragglerKind>{
            plan::Bursts{2, 0.5, 3}, plan::Pareto{}, plan::Sharing{2, 100, 100}}) {
     REQUIRE(factors_of(kind, 100, 1) == factors_of(kind, 100, 1));
@@ -227,8 +227,7 @@ TEST_CASE("what a straggler does depends on its chances alone", "[straggler]") {
   }
 }
 
-// --- all that slows one worker
-// ----------------------------------------------------------------------
+// --- several stragglers of one worker ---
 
 namespace {
 
@@ -259,7 +258,7 @@ TEST_CASE("several stragglers of a worker multiply, and their pauses add", "[str
   REQUIRE(StragglerModel(absurd, 5, 1).next({}).factor == plan::kMaxSlowdown);
 }
 
-TEST_CASE("more work of an iteration is as slow, without another pause", "[straggler]") {
+TEST_CASE("more work of an iteration has the same factor, without another pause", "[straggler]") {
   REQUIRE(StragglerModel().same() == Slowdown{});
   StragglerModel model({{0, false, plan::Pareto{}}, {0, false, plan::Pauses{2, std::uint32_t{1}}}},
                        0, 1);
@@ -271,22 +270,22 @@ TEST_CASE("more work of an iteration is as slow, without another pause", "[strag
   }
 }
 
-TEST_CASE("slow-downs depend on the seed, the worker and the place among its own", "[straggler]") {
-  const plan::Straggler everybody{0, true, plan::Pareto{}};
-  REQUIRE(draws({everybody}, 1) == draws({everybody}, 1));
-  REQUIRE(draws({everybody}, 1) != draws({everybody}, 2));
-  REQUIRE(draws({everybody}, 1) != draws({everybody}, 1, 2));
+TEST_CASE("slow-downs depend on the seed, the worker and the index among its stragglers",
+          "[straggler]") {
+  const plan::Straggler all{0, true, plan::Pareto{}};
+  REQUIRE(draws({all}, 1) == draws({all}, 1));
+  REQUIRE(draws({all}, 1) != draws({all}, 2));
+  REQUIRE(draws({all}, 1) != draws({all}, 1, 2));
   const plan::Straggler bursts{1, false, plan::Bursts{2, 0.5, 3}};
   const plan::Straggler other{2, false, plan::Bursts{2, 0.5, 3}};
   REQUIRE(draws({bursts}, 1) == draws({other, bursts}, 1));
-  // Were the two one stream, they would be slow together, and 2 would not be seen.
+  // With a common stream both would be slow together, and the factor 2 would never occur.
   int twice = 0;
   for (const Slowdown& slow : draws({bursts, bursts}, 1)) twice += slow.factor == 2;
   REQUIRE(twice > 20);
 }
 
-// --- text
-// ------------------------------------------------------------------------------------------
+// --- text ---
 
 TEST_CASE("a straggler of each kind is read from text", "[straggler]") {
   const auto [text, expected] = GENERATE(table<std::string, plan::Straggler>({
@@ -307,7 +306,7 @@ TEST_CASE("a straggler of each kind is read from text", "[straggler]") {
   REQUIRE(*parse_straggler(text) == expected);
 }
 
-TEST_CASE("text that is no straggler is refused with what is missing and how to write it",
+TEST_CASE("the error of an invalid straggler names the missing element and the correct form",
           "[straggler]") {
   REQUIRE(error_of("3:4") ==
           "--slow: \"3:4\" has no 'x' after \"3:4\"; write 3:4x, or 3:4x@20%/50 for bursts of 50 "
@@ -358,7 +357,7 @@ TEST_CASE("text that is no straggler is refused with what is missing and how to 
   }
 }
 
-TEST_CASE("an unknown kind of straggler is refused with the nearest known one", "[straggler]") {
+TEST_CASE("the error of an unknown kind of straggler suggests the nearest one", "[straggler]") {
   REQUIRE(error_of("3:paretto(2)") ==
           "--slow: \"3:paretto(2)\": there is no kind of straggler named \"paretto\"; did you mean "
           "\"pareto\"?");
@@ -366,16 +365,16 @@ TEST_CASE("an unknown kind of straggler is refused with the nearest known one", 
       error_of("3:zzzzzzzzzz(2)").ends_with("; known are pareto, pauses, decay, sharing, trace"));
 }
 
-TEST_CASE("no text makes the reader fail otherwise", "[straggler]") {
+TEST_CASE("any text is read as a straggler or refused with a remedy", "[straggler]") {
   const auto answered = [](const std::string& text) {
     const auto parsed = parse_straggler(text);
     return parsed ? true : parsed.error().text.find("; ") != std::string::npos;
   };
   rc::prop("any text", [&](const std::string& text) { RC_ASSERT(answered(text)); });
-  rc::prop("the beginning of a good text", [&] {
-    const std::string good = *rc::gen::element<std::string>(
+  rc::prop("a prefix of a valid text", [&] {
+    const std::string valid = *rc::gen::element<std::string>(
         "3:4x@20%/50", "all:pareto(1.5,20x)", "3:pauses(200ms/50)", "3:pauses(200ms/2s)",
         "3:decay(8x/1000)", "3:sharing(3x,100/300)", "3:trace(f.txt)");
-    RC_ASSERT(answered(good.substr(0, *rc::gen::inRange<std::size_t>(0, good.size()))));
+    RC_ASSERT(answered(valid.substr(0, *rc::gen::inRange<std::size_t>(0, valid.size()))));
   });
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Random values for property tests, the ends of their ranges among them: what the generated any_*
-// headers use. Only to be called in a property.
+// Random values for property tests, including the ends of their ranges. The generated any_* headers
+// use them. Call them only inside a property.
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void any_below(Id<Tag, Rep>& out, Limit limit) {
   out = Id<Tag, Rep>(any_integer<Rep>(0, static_cast<Rep>(limit - 1)));
 }
 
-// ---- all else ----
+// ---- other types ----
 
 template <class Enum>
 void any_enum(Enum& out, Enum last) {
@@ -103,7 +103,7 @@ inline void any(std::string& out) {
 inline std::size_t any_index(std::size_t end) {
   return *rc::gen::inRange<std::size_t>(0, end);
 }
-/// Of few items, whatever is allowed.
+/// At most four items, even if `most` is larger.
 template <class T, class Item>
 void any_list(std::vector<T>& out, Item item, std::size_t most = 4) {
   out.resize(any_index(std::min<std::size_t>(most, 4) + 1));

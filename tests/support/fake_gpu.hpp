@@ -3,7 +3,7 @@
 //
 // A thread runs the queue in order with small random delays and computes with the CPU's kernels, so
 // results have the same bits as on the CPU. Allocations, uploads and downloads also wait in the
-// queue; new memory is filled with NaN. Code that forgets to wait, or to declare its reads and
+// queue; new memory is filled with NaN. Code that does not wait, or does not declare its reads and
 // writes, gets NaN or stale numbers, and the thread sanitizer reports a race.
 //
 // tests/cuda_emulation is its counterpart: it runs the CUDA kernels themselves, but synchronously.

@@ -8,7 +8,7 @@ namespace leeway::test {
 
 class Images final : public Dataset {
  public:
-  /// Requires rows with as many features as the shape has pixels.
+  /// Requires rows with one feature per pixel and channel of the shape.
   Images(std::shared_ptr<const Dataset> rows, const Shape& shape)
       : rows_(std::move(rows)), shape_(shape) {}
   std::int64_t size() const override { return rows_->size(); }

@@ -1,5 +1,5 @@
 #pragma once
-// MemoryMesh: meshes of one process, connected through memory, for tests of protocols over a mesh.
+// MemoryMesh: meshes in one process, connected through memory, for tests of protocols over a mesh.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -15,7 +15,7 @@ namespace leeway::test {
 
 class MemoryMesh;
 
-/// All meshes that can call each other, by port.
+/// All meshes that can connect to each other, by port.
 struct MemoryNet {
   std::mutex mutex;
   std::map<std::uint16_t, MemoryMesh*> meshes;
@@ -81,7 +81,7 @@ class MemoryMesh final : public Mesh {
     peers_.erase(found);
   }
 
-  /// Reports to the other end that this one is silent.
+  /// Reports to the other end that this peer is silent.
   void fall_silent(PeerId peer) {
     std::lock_guard lock(net_->mutex);
     const auto [mesh, id] = peers_.at(peer);

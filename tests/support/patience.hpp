@@ -1,6 +1,6 @@
 #pragma once
-// How long tests wait for what another thread or process does: long enough for a machine under full
-// load. A test that passes does not wait for it.
+// The time limit of tests that wait for another thread or process: enough for a machine under full
+// load. A test that passes does not use it up.
 #include <chrono>
 #include <thread>
 

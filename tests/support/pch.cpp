@@ -1,1 +1,1 @@
-// The source file that the precompiled header of the tests is made with.
+// The source file from which the tests' precompiled header is built.

@@ -1,6 +1,6 @@
 #pragma once
-// RecordingOutbox: an Outbox that delivers nothing and keeps what a role sends and emits, until a
-// test takes it.
+// RecordingOutbox: an Outbox that delivers nothing. It keeps the messages and events of a role
+// until a test takes them.
 #include <set>
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ namespace leeway::test {
 
 using Workers = std::vector<std::uint32_t>;
 
-/// A stage and a shard that has parameters of it.
+/// A worker of a stage, and a shard that has parameters of that stage.
 using Pairs = std::set<std::pair<WorkerId, ShardId>>;
 
 template <class T>
@@ -39,7 +39,7 @@ class RecordingOutbox : public Outbox {
   }
   /// The workers that messages of that kind were sent to, in order.
   template <class T>
-  Workers told() {
+  Workers receivers_of() {
     Workers workers;
     for (const auto& sent : take<T>())
       if (sent.to.kind == RoleKind::worker) workers.push_back(sent.to.index);
@@ -54,7 +54,7 @@ class RecordingOutbox : public Outbox {
       LW_CHECK(pairs.emplace(sent.body.worker, ShardId(sent.to.index)).second, "sent twice");
     return pairs;
   }
-  bool says_nothing() const { return sent_.empty(); }
+  bool has_sent_nothing() const { return sent_.empty(); }
   void forget() { sent_.clear(); }
 
   /// The events of one type since they were last taken, in order.
@@ -75,7 +75,7 @@ class RecordingOutbox : public Outbox {
     for (const auto& event : events<T>()) workers.push_back(event.worker.value());
     return workers;
   }
-  /// How often the role asked to hear of the worker's end.
+  /// How often the role has called watch() for the worker.
   std::size_t watched(std::uint32_t worker) const {
     return watched_.count(address_of(WorkerId(worker)));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// SchedulerParts: the components of a scheduler, for tests that call one of them directly.
+// SchedulerParts: the components of a scheduler, for tests that call them directly.
 #include <set>
 
 #include "actors/scheduler/scheduler.hpp"
@@ -23,15 +23,15 @@ struct SchedulerParts {
         rounds(roster, mailer, leases, run) {}
 
   Member& member(std::uint32_t lead) { return roster.at(WorkerId(lead)); }
-  /// These members run, without a message: they start at iteration 0.
-  void runs(const Workers& leads) {
+  /// Makes these members run from iteration 0, without messages.
+  void set_running(const Workers& leads) {
     run.begin_training();
     for (const std::uint32_t lead : leads) {
       member(lead).starts = 1;
       roster.enter(WorkerId(lead), Member::State::running);
     }
   }
-  bool leases_to(std::uint32_t lead, Iteration next) {
+  bool request_lease(std::uint32_t lead, Iteration next) {
     return leases.answer(WorkerId(lead), {.next = next}, out);
   }
 

@@ -21,10 +21,9 @@ inline Plan piped_plan(std::uint32_t workers = 4, std::uint32_t stages = 2) {
   return plan;
 }
 
-/// The second incarnation of a worker that was evicted while it lived, and of one that was started
-/// again.
-inline const Incarnation kNext(2);
-inline const Incarnation kSecondLife = first_incarnation(2);
+/// The incarnation of a worker that rejoins after an eviction, and that of a restarted worker.
+inline const Incarnation kRejoined(2);
+inline const Incarnation kRestarted = first_incarnation(2);
 
 class SchedulerStand final : public RecordingOutbox {
  public:
@@ -37,28 +36,27 @@ class SchedulerStand final : public RecordingOutbox {
   const Stages& stages() const { return *job_->stages; }
   std::string describe() const { return scheduler_.describe(); }
 
-  // ---- what the scheduler receives ----
+  // ---- input of the scheduler ----
 
-  void hears(Address from, Body body, Incarnation incarnation = Incarnation(1)) {
+  void deliver(Address from, Body body, Incarnation incarnation = Incarnation(1)) {
     scheduler_.on_message(from, encode({.incarnation = incarnation, .body = std::move(body)}),
                           *this);
   }
-  void hears(std::uint32_t worker, Body body, Incarnation incarnation = Incarnation(1)) {
-    hears(address_of(WorkerId(worker)), std::move(body), incarnation);
+  void deliver(std::uint32_t worker, Body body, Incarnation incarnation = Incarnation(1)) {
+    deliver(address_of(WorkerId(worker)), std::move(body), incarnation);
   }
-  void joins(std::uint32_t worker, Incarnation incarnation = Incarnation(1)) {
-    hears(worker, msg::Join{}, incarnation);
+  void join(std::uint32_t worker, Incarnation incarnation = Incarnation(1)) {
+    deliver(worker, msg::Join{}, incarnation);
   }
-  void ends(std::uint32_t worker, const EndReason& reason = "boom") {
+  void end_worker(std::uint32_t worker, const EndReason& reason = "boom") {
     scheduler_.on_down(address_of(WorkerId(worker)), reason, *this);
   }
-  void reconnects(std::uint32_t worker) { scheduler_.on_link(address_of(WorkerId(worker)), *this); }
-  /// The report timer rings.
-  void ticks() { scheduler_.on_timer(1, *this); }
+  void reconnect(std::uint32_t worker) { scheduler_.on_link(address_of(WorkerId(worker)), *this); }
+  void fire_report_timer() { scheduler_.on_timer(1, *this); }
 
-  // ---- what many tests do ----
+  // ---- common steps ----
 
-  /// The pairs of a pipeline.
+  /// The workers of a pipeline, each with the shards that have its parameters.
   Pairs pairs_of(std::uint32_t lead) const {
     Pairs pairs;
     for (std::uint32_t stage = 0; stage < stages().count(); ++stage)
@@ -66,49 +64,50 @@ class SchedulerStand final : public RecordingOutbox {
         pairs.emplace(stages().worker(WorkerId(lead), stage), shard);
     return pairs;
   }
-  /// The shards answer each Admit with the proposed iteration, but at least with `least`.
+  /// Answers each Admit for its shard with the proposed iteration, or with `least` if that is
+  /// larger.
   void answer_admits(Iteration least = {}) {
-    for (const auto& asked : take<msg::Admit>())
-      hears(asked.to, msg::Admitted{asked.body.worker, std::max(least, asked.body.iteration),
-                                    asked.body.view});
+    for (const auto& admit : take<msg::Admit>())
+      deliver(admit.to, msg::Admitted{admit.body.worker, std::max(least, admit.body.iteration),
+                                      admit.body.view});
   }
-  /// The shards answer each Fence: they have `clock` whole iterations and nothing of the next.
+  /// Answers each Fence for its shard: `clock` whole iterations, no bucket of the next.
   void answer_fences(Clock clock = {}) {
-    for (const auto& asked : take<msg::Fence>())
-      hears(asked.to, msg::Fenced{asked.body.worker, clock, {}});
+    for (const auto& fence : take<msg::Fence>())
+      deliver(fence.to, msg::Fenced{fence.body.worker, clock, {}});
   }
-  /// Pipeline 0 is evicted: worker 1 ends, and all shards have answered.
-  void loses_the_first() {
-    ends(1);
+  /// Evicts pipeline 0: worker 1 ends, and all shards answer.
+  void evict_first_pipeline() {
+    end_worker(1);
     answer_fences();
     forget();
   }
-  /// Why the run ended; empty while it goes on.
-  std::string end() {
+  /// The reason of the run's end; empty before the end.
+  std::string end_text() {
     const auto end = take<msg::RunEnded>();
     return end.empty() ? "" : end.front().body.text;
   }
-  /// All workers join, are admitted and started.
-  void begins() {
-    for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker) joins(worker);
+  /// Admits and starts all workers.
+  void start_all() {
+    for (std::uint32_t worker = 0; worker < job_->plan.workers; ++worker) join(worker);
     answer_admits();
     LW_CHECK(take<msg::Start>().size() == job_->plan.workers);
     forget();
   }
-  std::optional<msg::Lease> leases(std::uint32_t lead, Iteration next, Clock clock,
-                                   Incarnation incarnation = Incarnation(1)) {
-    hears(lead, msg::WantLease{.next = next, .clock = clock}, incarnation);
+  std::optional<msg::Lease> request_lease(std::uint32_t lead, Iteration next, Clock clock,
+                                          Incarnation incarnation = Incarnation(1)) {
+    deliver(lead, msg::WantLease{.next = next, .clock = clock}, incarnation);
     const auto answers = take<msg::Lease>();
     if (answers.empty()) return std::nullopt;
     LW_CHECK(answers.size() == 1 && answers[0].to == address_of(WorkerId(lead)));
     return answers[0].body;
   }
-  /// The pipeline trains all samples from iteration `next` on. Returns its next iteration.
-  Iteration trains_all(std::uint32_t lead, Iteration next = {},
-                       Incarnation incarnation = Incarnation(1)) {
-    while (const auto lease = leases(lead, next, Clock(next.value()), incarnation))
+  /// Trains all samples with one pipeline, from iteration `next` on. Returns its next iteration.
+  Iteration train_all(std::uint32_t lead, Iteration next = {},
+                      Incarnation incarnation = Incarnation(1)) {
+    while (const auto lease = request_lease(lead, next, Clock(next.value()), incarnation))
       next = next + lease->iterations();
-    LW_CHECK(told<msg::NoData>() == std::vector{lead});
+    LW_CHECK(receivers_of<msg::NoData>() == std::vector{lead});
     return next;
   }
 

@@ -8,9 +8,10 @@
 
 namespace leeway::test {
 
-class TestHost::Box final : public Outbox {
+class TestHost::ActorOutbox final : public Outbox {
  public:
-  Box(TestHost& host, Address self, std::uint64_t seed) : host_(host), self_(self), rng_(seed) {}
+  ActorOutbox(TestHost& host, Address self, std::uint64_t seed)
+      : host_(host), self_(self), rng_(seed) {}
   Instant now() const override { return host_.now_; }
   Rng& random() override { return rng_; }
   void send(Address to, Message message) override { host_.enqueue(self_, to, std::move(message)); }
@@ -32,8 +33,8 @@ class TestHost::Box final : public Outbox {
   Rng rng_;
 };
 
-TestHost::TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, Trouble trouble)
-    : job_(std::move(job)), rng_(seed), trouble_(trouble) {
+TestHost::TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, FaultRates faults)
+    : job_(std::move(job)), rng_(seed), faults_(faults) {
   add(kMonitor, std::make_unique<Monitor>(job_, std::vector<Audience*>{this}));
   add(kScheduler, std::make_unique<Scheduler>(job_));
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
@@ -47,7 +48,7 @@ TestHost::~TestHost() = default;
 void TestHost::add(Address address, std::unique_ptr<Role> role) {
   auto& actor = actors_[address];
   actor.role = std::move(role);
-  actor.box = std::make_unique<Box>(*this, address, rng_.next());
+  actor.outbox = std::make_unique<ActorOutbox>(*this, address, rng_.next());
 }
 
 const Shard& TestHost::shard(std::uint32_t index) const {
@@ -66,7 +67,7 @@ void TestHost::guarded(Address address, Handler handler) {
   const auto found = actors_.find(address);
   if (found == actors_.end()) return;
   try {
-    handler(*found->second.role, *found->second.box);
+    handler(*found->second.role, *found->second.outbox);
   } catch (const CheckFailed&) {
     throw;  // a bug in a role, or a violation found by a checker
   } catch (const std::exception& error) {
@@ -102,8 +103,8 @@ void TestHost::break_link(Address worker, Address peer) {
                                  [](const Parcel& parcel) { return parcel.letter.has_value(); }),
                   kept);
   }
-  guarded(worker, [&](Role& role, Outbox& box) { role.on_link(peer, box); });
-  guarded(peer, [&](Role& role, Outbox& box) { role.on_link(worker, box); });
+  guarded(worker, [&](Role& role, Outbox& out) { role.on_link(peer, out); });
+  guarded(peer, [&](Role& role, Outbox& out) { role.on_link(worker, out); });
 }
 
 std::vector<WorkerId> TestHost::live_workers() const {
@@ -121,17 +122,17 @@ Address TestHost::any_peer(WorkerId worker) {
   return address_of(ShardId(static_cast<std::uint32_t>(rng_.below(job_->plan.shards))));
 }
 
-void TestHost::make_trouble() {
+void TestHost::inject_faults() {
   const auto live = live_workers();
   if (live.empty()) return;
   const WorkerId worker = live[rng_.below(live.size())];
-  if (trouble_.kill_one_in && live.size() > trouble_.workers_to_keep &&
-      rng_.one_in(trouble_.kill_one_in))
+  if (faults_.kill_one_in && live.size() > faults_.workers_to_keep &&
+      rng_.one_in(faults_.kill_one_in))
     return kill(address_of(worker));
-  if (trouble_.suspect_one_in && rng_.one_in(trouble_.suspect_one_in)) suspect(worker);
-  if (trouble_.break_link_one_in && rng_.one_in(trouble_.break_link_one_in))
+  if (faults_.suspect_one_in && rng_.one_in(faults_.suspect_one_in)) suspect(worker);
+  if (faults_.break_link_one_in && rng_.one_in(faults_.break_link_one_in))
     break_link(address_of(worker), any_peer(worker));
-  if (trouble_.garbage_one_in && rng_.one_in(trouble_.garbage_one_in)) {
+  if (faults_.garbage_one_in && rng_.one_in(faults_.garbage_one_in)) {
     std::vector<std::uint64_t> words(rng_.below(12));
     for (auto& word : words) word = rng_.one_in(2) ? rng_.next() : rng_.below(4);
     auto to = actors_.begin();
@@ -142,7 +143,7 @@ void TestHost::make_trouble() {
 }
 
 bool TestHost::act() {
-  make_trouble();
+  inject_faults();
   std::vector<std::pair<Address, Address>> ready;
   for (const auto& [channel, parcels] : channels_)
     if (!parcels.empty()) ready.push_back(channel);
@@ -175,10 +176,10 @@ void TestHost::deliver(Address from, Address to) {
   hash_ = mix64(hash_ ^ (from.index * 31 + to.index + static_cast<std::uint64_t>(to.kind) * 1009));
   if (!parcel.letter)
     return guarded(to,
-                   [&](Role& role, Outbox& box) { role.on_down(parcel.down, parcel.reason, box); });
+                   [&](Role& role, Outbox& out) { role.on_down(parcel.down, parcel.reason, out); });
   observers_.delivered(now_, *parcel.letter);
   guarded(to,
-          [&](Role& role, Outbox& box) { role.on_message(from, parcel.letter->message(), box); });
+          [&](Role& role, Outbox& out) { role.on_message(from, parcel.letter->message(), out); });
 }
 
 void TestHost::compute(Address address) {
@@ -187,9 +188,9 @@ void TestHost::compute(Address address) {
   queue.pop_front();
   // The parts of one work stay in order; other work of the same actor may run between them.
   if (part + 1 < work->parts()) queue.emplace_back(work, part + 1);
-  guarded(address, [&, work = work, part = part](Role& role, Outbox& box) {
+  guarded(address, [&, work = work, part = part](Role& role, Outbox& out) {
     work->run(part);
-    role.on_part(*work, part, box);
+    role.on_part(*work, part, out);
   });
 }
 
@@ -198,31 +199,31 @@ bool TestHost::fire_timer() {
   const Timer timer = *timers_.begin();
   timers_.erase(timers_.begin());
   now_ = std::max(now_, timer.at);
-  guarded(timer.actor, [&](Role& role, Outbox& box) { role.on_timer(timer.token, box); });
+  guarded(timer.actor, [&](Role& role, Outbox& out) { role.on_timer(timer.token, out); });
   return true;
 }
 
 bool TestHost::run_some(int actions) {
   if (actions_ == 0)
-    for (auto& [address, actor] : actors_) actor.role->on_start(*actor.box);
+    for (auto& [address, actor] : actors_) actor.role->on_start(*actor.outbox);
   for (int i = 0; i < actions && !totals_; ++i) act();
   return !totals_;
 }
 
 RunTotals TestHost::run() {
-  constexpr int kPatience = 5000;  // actions that only report to the monitor
+  constexpr int kMaxIdleActions = 5000;  // actions that only report to the monitor
   std::uint64_t busy = 0;
   int idle = 0;
   while (run_some(1)) {
     idle = busy == busy_actions_ ? idle + 1 : 0;
     busy = busy_actions_;
-    LW_CHECK(idle < kPatience, "deadlock", who_waits());
+    LW_CHECK(idle < kMaxIdleActions, "deadlock", describe_waits());
   }
   observers_.run_ended(*totals_);
   return *totals_;
 }
 
-std::string TestHost::who_waits() const {
+std::string TestHost::describe_waits() const {
   std::map<Address, const Role*> roles;
   for (const auto& [address, actor] : actors_) roles[address] = actor.role.get();
   return sim::who_waits(roles);

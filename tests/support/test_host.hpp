@@ -21,8 +21,8 @@
 
 namespace leeway::test {
 
-struct Trouble {
-  // Each fault happens once in this many actions on average; 0 disables it.
+/// Each fault happens once in this many actions on average; 0 disables it.
+struct FaultRates {
   std::uint64_t kill_one_in = 0;
   std::uint64_t suspect_one_in = 0;
   std::uint64_t break_link_one_in = 0;  // from a worker to a shard or a neighbouring stage
@@ -32,7 +32,7 @@ struct Trouble {
 
 class TestHost : public Audience {
  public:
-  TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, Trouble trouble = {});
+  TestHost(std::shared_ptr<const Job> job, std::uint64_t seed, FaultRates faults = {});
   ~TestHost() override;
 
   void observe(std::shared_ptr<sim::Observer> observer) { observers_.add(std::move(observer)); }
@@ -44,7 +44,7 @@ class TestHost : public Audience {
 
   void kill(Address actor);
   void suspect(WorkerId worker);
-  /// Drops all messages in flight between the two, or the first of them, and reports the broken
+  /// Drops the first messages, or all messages, in flight between the two, and reports the broken
   /// link to both.
   void break_link(Address worker, Address peer);
   void inject(Address from, Address to, Message message) { enqueue(from, to, std::move(message)); }
@@ -54,13 +54,13 @@ class TestHost : public Audience {
   const std::optional<RunTotals>& totals() const { return totals_; }
   const Shard& shard(std::uint32_t index) const;
   std::uint64_t actions() const { return actions_; }
-  bool lives(Address actor) const { return actors_.contains(actor); }
+  bool is_alive(Address actor) const { return actors_.contains(actor); }
 
  private:
-  class Box;
+  class ActorOutbox;
   struct Actor {
     std::unique_ptr<Role> role;
-    std::unique_ptr<Box> box;
+    std::unique_ptr<ActorOutbox> outbox;
     std::deque<std::pair<std::shared_ptr<Work>, int>> work;
   };
   struct Timer {
@@ -81,7 +81,7 @@ class TestHost : public Audience {
   void add(Address address, std::unique_ptr<Role> role);
   void enqueue(Address from, Address to, Message message);
   bool act();
-  void make_trouble();
+  void inject_faults();
   /// A random actor that the worker has a link to.
   Address any_peer(WorkerId worker);
   void deliver(Address from, Address to);
@@ -90,11 +90,11 @@ class TestHost : public Audience {
   template <class Handler>
   void guarded(Address address, Handler handler);
   std::vector<WorkerId> live_workers() const;
-  std::string who_waits() const;
+  std::string describe_waits() const;
 
   std::shared_ptr<const Job> job_;
   Rng rng_;
-  Trouble trouble_;
+  FaultRates faults_;
   std::map<Address, Actor> actors_;
   std::map<std::pair<Address, Address>, std::deque<Parcel>> channels_;
   std::set<Timer> timers_;

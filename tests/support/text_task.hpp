@@ -1,5 +1,5 @@
 #pragma once
-// A small text and a transformer that learns it, with a label per token and tied weights.
+// A small text and a transformer that learns it, with one label per token and tied weights.
 #include "models/datasets/text.hpp"
 #include "runtime/models.hpp"
 #include "tests/support/tiny.hpp"

@@ -9,7 +9,7 @@
 
 namespace leeway::test {
 
-/// In the model's order.
+/// Tensors are in the model's order.
 inline std::vector<float> weights_of(const Result& result) {
   std::vector<float> all;
   for (const auto& tensor : *result.weights)

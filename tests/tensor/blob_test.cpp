@@ -201,7 +201,7 @@ TEST_CASE("threads allocate, share and release blobs concurrently") {
   shared.clear();
   const auto after = host_pool_counts();
   CHECK(after.bytes_in_use == before.bytes_in_use);
-  // At most 16 blobs and a few per thread are held at a time: nearly all allocations are reuses.
+  // At most 16 blobs and a few per thread are held at once, so nearly all allocations are reuses.
   CHECK(after.reuses - before.reuses > kThreads * kRounds / 2);
 }
 

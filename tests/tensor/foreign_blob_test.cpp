@@ -12,7 +12,7 @@ using namespace leeway;
 
 namespace {
 
-/// Owns the memory and counts how often it is released.
+/// Owns the memory and counts its releases.
 struct Owner {
   alignas(64) std::byte bytes[256]{};
   std::atomic<int> releases{0};
@@ -36,7 +36,7 @@ TEST_CASE("a foreign blob is read in place") {
   CHECK(blob.on_host().same_as(blob));
 }
 
-TEST_CASE("foreign memory is released once, when the last reference goes") {
+TEST_CASE("foreign memory is released once, with its last reference") {
   Owner owner;
   {
     Blob first = owner.blob();

@@ -31,14 +31,14 @@ SharedMemory new_memory(std::size_t bytes) {
   return std::move(*made);
 }
 
-/// Memory that the system has allocated for the file.
+/// The memory that the system has allocated for the file.
 std::size_t allocated_bytes(const SharedMemoryName& name) {
   struct stat status {};
   REQUIRE(::fstat(name.fd, &status) == 0);
   return static_cast<std::size_t>(status.st_blocks) * 512;
 }
 
-/// Permissions of the mapping at an address as /proc prints them: "rw-s".
+/// The permissions of the mapping at an address as in /proc: "rw-s".
 std::string permissions(const std::byte* at) {
   std::ifstream maps("/proc/self/maps");
   const auto address = reinterpret_cast<std::uintptr_t>(at);
@@ -59,7 +59,7 @@ bool is_refused(const SharedMemoryName& name) {
 
 }  // namespace
 
-TEST_CASE("once an arena is used, large blobs lie in it and small ones do not") {
+TEST_CASE("with an arena in use, large blobs are in the arena and small ones are not") {
   constexpr std::size_t kLarge = 3 * limits::kSharedBlobBytes;
   const Blob before = Blob::allocate(kLarge);
   Blob::allocate(kLarge).reset();  // the pool keeps a block outside the arena
@@ -132,7 +132,7 @@ TEST_CASE("an arena takes memory for a block and returns it when the block is fr
   CHECK(idle < kMiB);
   std::byte* const block = arena.allocate(32 * kMiB);
   REQUIRE(block);
-  CHECK(allocated_bytes(arena.name()) >= 32 * kMiB);  // already before the first write
+  CHECK(allocated_bytes(arena.name()) >= 32 * kMiB);  // before the first write
   arena.free(block);
   CHECK(allocated_bytes(arena.name()) <= idle);
 }
@@ -228,7 +228,7 @@ TEST_CASE("a pipe, a file on disk and memory without seals are refused") {
 
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
-  name.fd = ends[0];  // opening it would block until there is a writer
+  name.fd = ends[0];  // opening it would block until a writer opens the pipe
   CHECK(is_refused(name));
   ::close(ends[0]);
   ::close(ends[1]);

@@ -1,5 +1,5 @@
 #pragma once
-// The rules for prose that a program can check: comments, test names, messages and docs.
+// Rules for prose that a program can check: comments, test names, messages and docs.
 #include <string>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace leeway::tidy {
 
-// Like the rules of rules.hpp, each function returns one sentence per offence.
+// Each function returns one sentence per offence, like those of rules.hpp.
 
 /// Words that docs/glossary.md replaces, in docs, comments, test names and messages.
 std::vector<std::string> banned_words(const SourceFile& file);

@@ -25,7 +25,7 @@ std::string text_of(const std::string& path) {
   return "";
 }
 
-/// The text with each run of blanks and line ends as one blank.
+/// The text with each run of blanks and line ends replaced by one blank.
 std::string on_one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -58,7 +58,7 @@ TEST_CASE("links in docs have targets") {
 
 TEST_CASE("files and folders named by docs exist") {
   CHECK(offences_of(documents(kRoot), [](const SourceFile& file) {
-          if (file.path == "CHANGELOG.md") return std::vector<std::string>();  // names the past
+          if (file.path == "CHANGELOG.md") return std::vector<std::string>();  // names old files
           return missing_paths(file, kRoot);
         }) == "");
 }
@@ -74,7 +74,7 @@ TEST_CASE("docs repeat the numbers of the code") {
       {"docs/architecture.md", concat("the limit is ", mib(limits::kMaxBlockBytes))},
   };
   for (const auto& claim : claims) {
-    INFO(claim.path << " must say: " << claim.phrase);
+    INFO(claim.path << " must contain: " << claim.phrase);
     CHECK(on_one_line(text_of(claim.path)).find(claim.phrase) != std::string::npos);
   }
 }

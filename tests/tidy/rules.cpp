@@ -25,7 +25,7 @@ Folders operator+(Folders all, const Folders& more) {
   return all;
 }
 
-/// For each folder, those that it may include besides itself.
+/// For each folder, the other folders that it may include.
 const std::map<std::string, Folders>& arrows() {
   static const std::map<std::string, Folders> table = [] {
     const Folders core = {"core"};
@@ -128,7 +128,7 @@ std::vector<std::string> wrong_includes(const SourceFile& file) {
   const std::string from = folder_of(file.path);
   const auto rule = arrows().find(from);
   if (!is_cpp(file.path) || rule == arrows().end()) return wrong;
-  // Tests of a folder, and benchmarks that compare with a library, may include what the folder may.
+  // Tests of a folder, and benchmarks against a library, may include the folder's libraries.
   const std::string subject = first_folder(from == "tests" ? std::string_view(file.path).substr(6)
                                                            : std::string_view(file.path));
   const auto lines = lines_of(file.text);
@@ -174,7 +174,7 @@ std::vector<std::string> wrong_header(const SourceFile& file) {
   if (lines.empty() || lines[0] != "#pragma once")
     return {concat(file.path, ":1: a header begins with #pragma once")};
   if (lines.size() < 2 || !lines[1].starts_with("// ") || lines[1].size() < 20)
-    return {concat(file.path, ":2: a header says its purpose in a sentence first")};
+    return {concat(file.path, ":2: the second line of a header is a comment with its purpose")};
   return {};
 }
 

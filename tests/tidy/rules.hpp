@@ -1,5 +1,5 @@
 #pragma once
-// The rules of the source tree that a program can check: who includes whom, and the shape of files.
+// Rules of the source tree that a program can check: includes between folders, layout of files.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -11,18 +11,17 @@ struct SourceFile {
   std::string text;
 };
 
-/// Of code and of docs.
+/// The limit for code and docs.
 inline constexpr std::size_t kMaxColumns = 100;
 
 std::vector<std::string> lines_of(const std::string& text);
 
-/// Each function returns what is wrong with the file, one sentence an offence: `path:line: ...`.
+// Each function returns one sentence per offence: `path:line: ...`.
 
-/// Includes that run against the order of the folders, or leave the one folder that a library is
-/// used in.
+/// Includes against the order of the folders, and includes of a library outside its folder.
 std::vector<std::string> wrong_includes(const SourceFile& file);
 
-/// Too long a file, too long a line, tabs, blanks at the end of a line.
+/// Files and lines that are too long, tabs, and blanks at the end of a line.
 std::vector<std::string> wrong_layout(const SourceFile& file);
 
 /// A header begins with #pragma once and a sentence of purpose.

@@ -12,7 +12,7 @@ namespace {
 
 using Rule = std::vector<std::string> (*)(const SourceFile&);
 
-/// All offences of the tree against one rule, one a line.
+/// All offences of the tree against one rule, one per line.
 std::string offences_of_tree(Rule rule) {
   std::vector<std::string> all;
   for (const auto& file : source_files(LEEWAY_SOURCE_DIR))
@@ -31,11 +31,11 @@ TEST_CASE("includes run one way through the tree") {
   CHECK(offences_of_tree(wrong_includes) == "");
 }
 
-TEST_CASE("files and lines are of a readable size") {
+TEST_CASE("files and lines are within their limits") {
   CHECK(offences_of_tree(wrong_layout) == "");
 }
 
-TEST_CASE("README shows a scenario program as it is") {
+TEST_CASE("README shows an unchanged scenario program") {
   const auto text = [](const std::string& path) {
     std::ifstream in(std::string(LEEWAY_SOURCE_DIR) + "/" + path);
     std::stringstream content;
@@ -51,7 +51,7 @@ TEST_CASE("headers begin with their purpose") {
   CHECK(offences_of_tree(wrong_header) == "");
 }
 
-TEST_CASE("an include that runs back is named with its arrow") {
+TEST_CASE("the offence of an include that runs back names its arrow") {
   CHECK(offences(wrong_includes, "kernels/relu.cpp", "// x\n#include \"plan/plan.hpp\"\n") ==
         "kernels/relu.cpp:2: the arrow kernels -> plan runs back: plan/plan.hpp");
   CHECK(offences(wrong_includes, "plan/a.cpp", "#include \"messages/wire.hpp\"") != "");
@@ -70,7 +70,7 @@ TEST_CASE("an include that runs back is named with its arrow") {
         "");
 }
 
-TEST_CASE("a library outside the folder that it belongs to is named") {
+TEST_CASE("an include of a library outside its folder is an offence") {
   CHECK(offences(wrong_includes, "actors/a.cpp", "#include <caf/all.hpp>") ==
         "actors/a.cpp:1: <caf/all.hpp> is included outside cluster/");
   CHECK(offences(wrong_includes, "runtime/a.cpp", "#include <kj/common.h>") != "");
@@ -81,7 +81,7 @@ TEST_CASE("a library outside the folder that it belongs to is named") {
   CHECK(offences(wrong_includes, "tests/actors/a.cpp", "#include <caf/all.hpp>") != "");
 }
 
-TEST_CASE("an overlong file or line, a tab and a bare header are named") {
+TEST_CASE("long files, long lines, tabs, and headers without a purpose are offences") {
   CHECK(offences(wrong_layout, "core/a.cpp", std::string(101, 'x')) ==
         "core/a.cpp:1: has 101 columns, at most 100");
   CHECK(offences(wrong_layout, "core/a.cpp", std::string(501, '\n')) ==

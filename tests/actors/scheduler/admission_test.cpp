@@ -1,4 +1,4 @@
-// Admission: at which iteration members start, and when.
+// Admission: when members start, and at which iteration.
 #include "actors/scheduler/admission.hpp"
 
 #include <catch2/catch.hpp>
@@ -10,8 +10,8 @@ namespace {
 
 using State = Member::State;
 
-/// All shards answer the Admits sent so far with iteration + shard index * `apart`. True if a
-/// member is ready.
+/// Answers all Admits for their shards, with iteration + shard index * `apart`. True if a member is
+/// ready.
 bool answer(SchedulerParts& parts, std::int64_t apart = 0) {
   bool ready = false;
   for (const auto& asked : parts.out.take<msg::Admit>())
@@ -26,7 +26,7 @@ bool answer(SchedulerParts& parts, std::int64_t apart = 0) {
 TEST_CASE("the first members are admitted when all have joined, and start together") {
   SchedulerParts parts(workers_plan(2));
   CHECK(parts.admission.join(WorkerId(1), Incarnation(1), parts.out));
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
   CHECK(parts.admission.join(WorkerId(0), Incarnation(1), parts.out));
   CHECK(parts.run.is_training());
   const auto asked = parts.out.take<msg::Admit>();
@@ -36,19 +36,19 @@ TEST_CASE("the first members are admitted when all have joined, and start togeth
     parts.admission.admitted({WorkerId(0), Iteration(0), one.body.view}, parts.out);
   }
   parts.admission.start_ready(parts.out);
-  CHECK(parts.out.says_nothing());  // worker 1 is not known to the shards yet
+  CHECK(parts.out.has_sent_nothing());  // worker 1 is not known to the shards yet
   for (const auto& one : asked) {
     if (one.body.worker == WorkerId(0)) continue;
     parts.admission.admitted({WorkerId(1), Iteration(0), one.body.view}, parts.out);
   }
   parts.admission.start_ready(parts.out);
-  CHECK(parts.out.told<msg::Start>() == Workers{0, 1});
+  CHECK(parts.out.receivers_of<msg::Start>() == Workers{0, 1});
   CHECK(parts.member(0).state == State::running);
 }
 
 TEST_CASE("a later member is proposed the least clock of the running members") {
   SchedulerParts parts(workers_plan(3));
-  parts.runs({0, 1});
+  parts.set_running({0, 1});
   parts.member(0).clock = Clock(7);
   parts.member(1).clock = Clock(5);
   parts.admission.admit(WorkerId(2), parts.out);
@@ -57,15 +57,15 @@ TEST_CASE("a later member is proposed the least clock of the running members") {
 
 TEST_CASE("by rounds, a later member is proposed the first round without shares") {
   SchedulerParts parts(workers_plan(3, plan::Bsp{}));
-  parts.runs({0, 1});
-  for (const int round : {0, 1}) REQUIRE(parts.leases_to(0, Iteration(round)));
+  parts.set_running({0, 1});
+  for (const int round : {0, 1}) REQUIRE(parts.request_lease(0, Iteration(round)));
   parts.admission.admit(WorkerId(2), parts.out);
   CHECK(parts.out.take<msg::Admit>().at(0).body.iteration == Iteration(2));
 }
 
 TEST_CASE("a member is raised to the largest iteration that a shard answers") {
   SchedulerParts parts(workers_plan(2));
-  parts.runs({0});
+  parts.set_running({0});
   parts.admission.admit(WorkerId(1), parts.out);
   REQUIRE(answer(parts, 4));
   const auto raises = parts.out.take<msg::Raise>();
@@ -76,9 +76,9 @@ TEST_CASE("a member is raised to the largest iteration that a shard answers") {
   CHECK(parts.out.take<msg::Start>().at(0).body.iteration == Iteration(4));
 }
 
-TEST_CASE("answers to an earlier Admit do not count") {
+TEST_CASE("answers to an earlier Admit are ignored") {
   SchedulerParts parts(workers_plan(2));
-  parts.runs({0});
+  parts.set_running({0});
   parts.admission.admit(WorkerId(1), parts.out);
   const auto earlier = parts.out.take<msg::Admit>();
   parts.admission.admit(WorkerId(1), parts.out);
@@ -87,35 +87,35 @@ TEST_CASE("answers to an earlier Admit do not count") {
   CHECK(answer(parts));
 }
 
-TEST_CASE("a new incarnation of a running worker is not taken in before the old one is evicted") {
+TEST_CASE("a new incarnation of a running worker may join once the old one is being fenced") {
   SchedulerParts parts(workers_plan(2));
-  parts.runs({0, 1});
+  parts.set_running({0, 1});
   CHECK(parts.admission.join(WorkerId(1), Incarnation(1), parts.out));  // a repeat
   CHECK_FALSE(parts.admission.join(WorkerId(1), Incarnation(2), parts.out));
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
   parts.roster.enter(WorkerId(1), State::fencing);
   CHECK(parts.admission.join(WorkerId(1), Incarnation(2), parts.out));
   CHECK(parts.roster.stage_of(WorkerId(1)).rejoins == Incarnation(2));
 }
 
-TEST_CASE("a worker that joins when the run is over gets a Stop") {
+TEST_CASE("a worker that joins after the end of the run gets a Stop") {
   SchedulerParts parts(workers_plan(2));
-  parts.runs({0});
+  parts.set_running({0});
   parts.roster.enter(WorkerId(1), State::gone);
   parts.run.stop(msg::RunEnded::Reason::finished, "", parts.out);
   parts.out.forget();
   CHECK(parts.admission.join(WorkerId(1), Incarnation(2), parts.out));
-  CHECK(parts.out.told<msg::Stop>() == Workers{1});
+  CHECK(parts.out.receivers_of<msg::Stop>() == Workers{1});
   CHECK(parts.member(1).state == State::gone);
 }
 
-TEST_CASE("Start is sent again to a worker that has sent nothing since") {
+TEST_CASE("Start is sent again to a worker that has not sent a message since") {
   SchedulerParts parts(workers_plan(2));
-  parts.runs({0, 1});
+  parts.set_running({0, 1});
   parts.roster.stage_of(WorkerId(1)).heard = false;
   for (const std::uint32_t worker : {0u, 1u})
     parts.admission.send_again(WorkerId(worker), parts.out);
-  CHECK(parts.out.told<msg::Start>() == Workers{1});
+  CHECK(parts.out.receivers_of<msg::Start>() == Workers{1});
 }
 
 }  // namespace leeway::test

@@ -41,7 +41,7 @@ TEST_CASE("running members and those being admitted take part") {
   CHECK(roster.taking_part() == ids({2}));
 }
 
-TEST_CASE("a member with a worker that comes later begins as gone") {
+TEST_CASE("a member with a worker that joins later starts in state gone") {
   Plan plan = workers_plan(4);
   plan.pipeline.stages = 2;
   const Roster roster(*job_of(plan), {WorkerId(3)});

@@ -15,14 +15,14 @@ using Reason = msg::RunEnded::Reason;
 
 TEST_CASE("a run ends when it stops and all members have stopped or are gone") {
   SchedulerParts parts(workers_plan(3));
-  parts.runs({0, 1});
+  parts.set_running({0, 1});
   parts.roster.enter(WorkerId(2), State::gone);
-  parts.run.stop(Reason::interrupted, "asked to", parts.out);
+  parts.run.stop(Reason::interrupted, "interrupted", parts.out);
   parts.run.stop(Reason::failed, "too late", parts.out);
-  CHECK(parts.out.told<msg::Stop>() == Workers{0, 1});
+  CHECK(parts.out.receivers_of<msg::Stop>() == Workers{0, 1});
   parts.roster.enter(WorkerId(0), State::stopped);
   parts.run.finish_if_done(parts.out);
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
   parts.roster.enter(WorkerId(1), State::stopped);
   parts.run.count_partial_pushes(2);
   parts.run.count_dropped_pushes(3);
@@ -31,7 +31,7 @@ TEST_CASE("a run ends when it stops and all members have stopped or are gone") {
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].to == kMonitor);
   CHECK(ended[0].body.reason == Reason::interrupted);
-  CHECK(ended[0].body.text == "asked to");
+  CHECK(ended[0].body.text == "interrupted");
   CHECK(ended[0].body.partial_pushes == 2);
   CHECK(ended[0].body.dropped_pushes == 3);
   CHECK(parts.out.take<msg::Finish>().size() == 2);  // to each shard
@@ -39,9 +39,9 @@ TEST_CASE("a run ends when it stops and all members have stopped or are gone") {
 
 TEST_CASE("a run stops when all samples are trained, but not while a member is fenced") {
   SchedulerParts parts(workers_plan(2));
-  parts.runs({0, 1});
+  parts.set_running({0, 1});
   Iteration next;
-  while (parts.leases_to(0, next))
+  while (parts.request_lease(0, next))
     next = next + parts.out.take<msg::Lease>().at(0).body.iterations();
   parts.run.finish_if_done(parts.out);
   CHECK(parts.run.is_training());
@@ -54,11 +54,11 @@ TEST_CASE("a run stops when all samples are trained, but not while a member is f
   CHECK(parts.run.is_over());
 }
 
-TEST_CASE("a run fails when no member is left, unless the plan brings one back") {
+TEST_CASE("a run fails when no member is left, unless the plan restarts one") {
   Plan plan = workers_plan(1);
   plan.faults = {{address_of(WorkerId(0)), 1.0, 0, plan::Crash{0.5}}};
   SchedulerParts parts(plan);
-  parts.runs({0});
+  parts.set_running({0});
   parts.roster.enter(WorkerId(0), State::gone);
   auto& stage = parts.roster.stage_of(WorkerId(0));
   stage.ended = true;
@@ -76,15 +76,15 @@ TEST_CASE("a run fails when no member is left, unless the plan brings one back")
 
 TEST_CASE("a run without a shard ends at once") {
   SchedulerParts parts(workers_plan(2));
-  parts.runs({0, 1});
+  parts.set_running({0, 1});
   parts.run.fail_at_once("shard 1 ended", parts.out);
   CHECK(parts.run.phase() == RunControl::Phase::ended);
   CHECK(parts.out.take<msg::RunEnded>().at(0).body.text == "shard 1 ended");
 }
 
-TEST_CASE("reports count the workers of all members that take part or wait to") {
+TEST_CASE("reports count the workers of all members that take part or wait for admission") {
   SchedulerParts parts(workers_plan(4));
-  parts.runs({0});
+  parts.set_running({0});
   parts.roster.enter(WorkerId(1), State::idle);
   parts.roster.enter(WorkerId(2), State::fencing);
   parts.run.report(parts.out);

@@ -8,9 +8,9 @@
 namespace leeway::test {
 namespace {
 
-/// 60 samples an epoch, leased two at a time, evaluated every 12.
+/// 60 samples per epoch, a lease size of 2, an evaluation every 12 samples.
 struct Evaluated : SchedulerParts {
-  Evaluated() : SchedulerParts(plan()) { runs({0}); }
+  Evaluated() : SchedulerParts(plan()) { set_running({0}); }
   static Plan plan() {
     Plan plan = workers_plan(2);
     plan.lease_size = 2;
@@ -19,7 +19,7 @@ struct Evaluated : SchedulerParts {
   }
   void leases_iterations(int count) {
     for (int i = 0; i < count; ++i, next = next + 1) {
-      REQUIRE(leases_to(0, next));
+      REQUIRE(request_lease(0, next));
       snapshots.start_if_due(leases.book(), out);
     }
     out.take<msg::Lease>();
@@ -35,7 +35,7 @@ struct Evaluated : SchedulerParts {
 TEST_CASE("a snapshot is proposed at the horizon of all leases when enough samples are leased") {
   Evaluated parts;
   parts.leases_iterations(5);
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
   parts.leases_iterations(1);
   const auto proposed = parts.out.take<msg::Snapshot>();
   REQUIRE(proposed.size() == 2);  // to each shard
@@ -48,29 +48,29 @@ TEST_CASE("no evaluation starts while one is in flight") {
   parts.leases_iterations(6);
   const auto first = parts.out.take<msg::Snapshot>().at(0).body.snapshot;
   parts.leases_iterations(6);
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
   parts.snapshots.evaluated(first + 1);  // not the one in flight
   parts.leases_iterations(6);
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
   parts.snapshots.evaluated(first);
   parts.leases_iterations(6);
   CHECK(parts.out.take<msg::Snapshot>().at(0).body.snapshot == first + 1);
 }
 
-TEST_CASE("when a shard has come too far, the snapshot is proposed beyond all shards") {
+TEST_CASE("if a shard has passed the iteration, the snapshot is proposed beyond all shards") {
   Evaluated parts;
   parts.leases_iterations(6);
   const auto id = parts.out.take<msg::Snapshot>().at(0).body.snapshot;
   parts.votes(id, Iteration(6), Iteration(8));
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
   parts.votes(id, Iteration(6), Iteration(2));
   const auto again = parts.out.take<msg::Snapshot>();
   REQUIRE(again.size() == 2);
   CHECK(again[0].body.snapshot == id);
   CHECK(again[0].body.iteration == Iteration(9));
-  // Votes for the earlier proposal no longer count.
+  // Votes for the earlier proposal are ignored.
   for (int i = 0; i < 4; ++i) parts.votes(id, Iteration(6), Iteration(20));
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
 }
 
 TEST_CASE("a proposal that all shards accept is not repeated") {
@@ -78,22 +78,23 @@ TEST_CASE("a proposal that all shards accept is not repeated") {
   parts.leases_iterations(6);
   const auto id = parts.out.take<msg::Snapshot>().at(0).body.snapshot;
   for (int i = 0; i < 4; ++i) parts.votes(id, Iteration(6), Iteration(5));
-  CHECK(parts.out.says_nothing());
+  CHECK(parts.out.has_sent_nothing());
 }
 
 TEST_CASE("without a bound, shards take their snapshots at once") {
   Plan plan = Evaluated::plan();
   plan.consistency = plan::Asp{};
   SchedulerParts parts(plan);
-  parts.runs({0});
-  for (int i = 0; i < 6; ++i) parts.leases_to(0, Iteration(i));
+  parts.set_running({0});
+  for (int i = 0; i < 6; ++i) parts.request_lease(0, Iteration(i));
   parts.snapshots.start_if_due(parts.leases.book(), parts.out);
   CHECK(parts.out.take<msg::Snapshot>().at(0).body.immediate);
 }
 
-TEST_CASE("nothing is evaluated when the last samples are leased: the end is evaluated anyway") {
+TEST_CASE("no snapshot is proposed when the last samples are leased: the end has its own") {
   Evaluated parts;
-  for (int i = 0; parts.leases.book().anything_to_lease(); ++i) parts.leases_to(0, Iteration(i));
+  for (int i = 0; parts.leases.book().anything_to_lease(); ++i)
+    parts.request_lease(0, Iteration(i));
   parts.snapshots.start_if_due(parts.leases.book(), parts.out);
   CHECK(parts.out.take<msg::Snapshot>().empty());
 }

@@ -16,10 +16,10 @@ namespace {
 
 constexpr Address kWorker0{RoleKind::worker, 0}, kWorker1{RoleKind::worker, 1};
 constexpr Address kShard0{RoleKind::shard, 0};
-/// Longer than any test waits.
+/// Longer than any test runs.
 constexpr Duration kLongSilence = seconds(100);
 
-/// Another process whose mesh sends all messages back.
+/// Another process whose mesh returns all messages.
 class EchoProcess {
  public:
   explicit EchoProcess(std::vector<std::string> arguments = {})
@@ -42,10 +42,10 @@ class EchoProcess {
   Process process_;
 };
 
-TEST_CASE("a process that is killed is gone without waiting for its silence") {
+TEST_CASE("a killed process is gone without waiting for the silence limit") {
   Station a({.silence = kLongSilence});
   const bool calls = GENERATE(true, false);
-  INFO((calls ? "this process called" : "it called this process"));
+  INFO((calls ? "this process called" : "the other process called"));
   EchoProcess echo(calls ? std::vector<std::string>{}
                          : std::vector<std::string>{std::to_string(a.mesh().port())});
   if (calls) a.must_call(echo.port());
@@ -90,7 +90,7 @@ TEST_CASE("an idle peer is not silent") {
   CHECK_FALSE(b.logged("silent", std::chrono::milliseconds(1)));
 }
 
-TEST_CASE("a cut connection is made again, and waiting messages arrive in order") {
+TEST_CASE("a lost connection is made again, and waiting messages arrive in order") {
   Station a, b;
   TcpProxy proxy(b.mesh().port());
   const PeerId peer = a.must_call(proxy.port());
@@ -109,7 +109,7 @@ TEST_CASE("a cut connection is made again, and waiting messages arrive in order"
     const auto received = b.received(++count);
     REQUIRE(received.size() >= count);
     const auto& [from_peer, from, to, message] = received[count - 1];
-    REQUIRE(number_of(message) >= next[from]);  // in order, none twice
+    REQUIRE(number_of(message) >= next[from]);  // in order, without repeats
     next[from] = number_of(message) + 1;
     last = number_of(message) == kCount;
     std::vector<std::size_t> sizes;
@@ -123,22 +123,22 @@ TEST_CASE("a cut connection is made again, and waiting messages arrive in order"
   CHECK_FALSE(a.logged("gone", std::chrono::milliseconds(1)));
 }
 
-TEST_CASE("a connection that is cut repeatedly is made again each time") {
+TEST_CASE("a connection that is lost repeatedly is made again each time") {
   Station a, b;
   TcpProxy proxy(b.mesh().port());
   const PeerId peer = a.must_call(proxy.port());
   for (std::uint64_t round = 0; round < 5; ++round) {
     proxy.cut();
-    const auto made_again = [&] { return std::ranges::count(a.log(), "reconnected 0"); };
-    comes_true([&] { return made_again() > static_cast<int>(round); });
+    const auto reconnections = [&] { return std::ranges::count(a.log(), "reconnected 0"); };
+    comes_true([&] { return reconnections() > static_cast<int>(round); });
     CAPTURE(a.log(), b.log());
-    REQUIRE(made_again() == static_cast<int>(round + 1));
+    REQUIRE(reconnections() == static_cast<int>(round + 1));
     a.mesh().send(peer, kWorker0, kShard0, message_of(round, {70'000}));
     REQUIRE(b.received(round + 1).size() == round + 1);
   }
 }
 
-TEST_CASE("a peer is gone when another process listens at its address") {
+TEST_CASE("a peer is gone if another process listens at its address") {
   Station a({.silence = kLongSilence}), b({.silence = milliseconds(300)}), c;
   TcpProxy proxy(b.mesh().port());
   a.must_call(proxy.port());
@@ -146,7 +146,7 @@ TEST_CASE("a peer is gone when another process listens at its address") {
   proxy.turn_to(c.mesh().port());
   proxy.cut();
   REQUIRE(a.logged("gone 0: the connection was lost, and another process listens there now"));
-  // The called side waits for the caller.
+  // The called process waits for the caller.
   REQUIRE(b.logged("gone 0: the connection was lost and could not be made again within 1.5 s"));
   CHECK_FALSE(c.logged("up", std::chrono::milliseconds(1)));
 }
@@ -159,7 +159,7 @@ class Authority {
     LW_CHECK(made, made.error().text);
     tls_ = made->nodes[0].folder / "";
   }
-  /// With a slash at its end.
+  /// Ends with a slash.
   const std::string& folder() const { return tls_; }
 
  private:
@@ -192,15 +192,15 @@ TEST_CASE("over TLS, unknown callers are refused and other connections continue"
   for (int i = 0; i < 50; ++i) {
     std::string garbage(1 + random.next() % 5000, '\0');
     for (char& byte : garbage) byte = static_cast<char>(random.next());
-    if (i == 0) garbage.assign(32, '\0');  // a plain port does not survive either of these
+    if (i == 0) garbage.assign(32, '\0');  // both kinds end a process with a plain port
     if (i == 1) garbage.assign(32, '\xff');
-    Socket stranger = connect_to(port);
-    stranger.write(garbage);
-    if (i % 2 == 0) idle.push_back(std::move(stranger));
+    Socket unknown_caller = connect_to(port);
+    unknown_caller.write(garbage);
+    if (i % 2 == 0) idle.push_back(std::move(unknown_caller));
   }
   Station foreign({.tls = other.folder()}), plain;
-  for (Station* stranger : {&foreign, &plain}) {
-    const auto peer = stranger->call(port, seconds(60));
+  for (Station* unknown_caller : {&foreign, &plain}) {
+    const auto peer = unknown_caller->call(port, seconds(60));
     REQUIRE_FALSE(peer);
     INFO(peer.error().text);
     CHECK(peer.error().text.find("certificates of the same cluster") != std::string::npos);
@@ -222,7 +222,7 @@ TEST_CASE("failed handshakes of unknown callers do not end other connections") {
   constexpr std::size_t kMessages = 40;
   for (std::size_t i = 0; i < kMessages; ++i) {
     b.mesh().send(peer, kWorker0, kShard0, message_of(i, {4'000'000}));
-    for (int stranger = 0; stranger < 10; ++stranger)
+    for (int unknown_caller = 0; unknown_caller < 10; ++unknown_caller)
       connect_to(a.mesh().port()).write("not a word of TLS, and then nothing");
   }
   CHECK(a.received(kMessages).size() == kMessages);
@@ -243,7 +243,7 @@ TEST_CASE("a process of the cluster can connect over TLS while unknown callers h
   CHECK(a.received(1).size() == 1);
 }
 
-TEST_CASE("a process that takes calls and does not answer is reported after the limit") {
+TEST_CASE("a process that accepts calls and does not answer is reported after the limit") {
   Station a;
   EchoProcess echo;
   echo.stop();
