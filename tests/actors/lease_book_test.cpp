@@ -251,7 +251,7 @@ class Driver {
     contributors.resize(1 + rng_.below(contributors.size()));
     std::sort(contributors.begin(), contributors.end());
     std::map<WorkerId, std::int64_t> back;
-    for (const auto\& share : book_.close(round, contributors))
+    for (const auto& share : book_.close(round, contributors))
       back[share.worker] = share.samples.count();
     first_open_ = round + 1;
     for (std::uint32_t i = 0; i < workers_.size(); ++i) {

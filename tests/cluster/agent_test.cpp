@@ -319,7 +319,7 @@ TEST_CASE("workers of an agent that leaves stop, and the run continues without t
   one.interrupt();
   CHECK(one.logs("ending now would lose the job"));
   program.driver().host().send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
-  CHECK(program.go_on().end.reason == msg::RunEnded::Reason::interrupted);
+  CHECK(program.run_to_end().end.reason == msg::RunEnded::Reason::interrupted);
   CHECK(comes_true([&] { return one.has_ended(); }));  // with the job
 }
 
