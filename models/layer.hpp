@@ -18,7 +18,6 @@
 
 #include "core/expected.hpp"
 #include "plan/values.hpp"
-#include "tensor/row_slice.hpp"
 #include "tensor/shape.hpp"
 
 namespace leeway {

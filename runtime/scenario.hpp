@@ -21,7 +21,7 @@
 #include "core/address.hpp"
 #include "core/time.hpp"
 #include "models/datasets/dataset.hpp"
-#include "plan/values.hpp"
+#include "plan/plan.hpp"
 #include "runtime/result.hpp"
 
 namespace leeway {

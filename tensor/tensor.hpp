@@ -2,7 +2,6 @@
 // ConstTensor: a view of a row-major tensor. Views own nothing; Blob owns the storage.
 #include "tensor/device.hpp"
 #include "tensor/dtype.hpp"
-#include "tensor/row_slice.hpp"
 #include "tensor/shape.hpp"
 
 namespace leeway {
