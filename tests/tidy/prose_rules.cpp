@@ -42,8 +42,8 @@ constexpr std::array<Banned, 13> kBanned = {{
 
 /// Folders of code that follow the glossary; the other folders follow as they are rewritten.
 const std::set<std::string, std::less<>> kRewritten = {
-    "actors",   "bench",  "cli",        "cluster", "cmake",     "core",  "kernels",
-    "messages", "models", "monitoring", "runtime", "scenarios", "tensor"};
+    "actors",   "bench",  "cli",        "cluster", "cmake",   "core",      "kernels",
+    "messages", "models", "monitoring", "plan",    "runtime", "scenarios", "tensor"};
 
 bool is_document(std::string_view path) {
   return path.ends_with(".md");
