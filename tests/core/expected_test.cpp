@@ -40,7 +40,7 @@ TEST_CASE("the value of an Expected can be moved out and changed in place") {
   CHECK(*taken == 5);
 }
 
-TEST_CASE("Expected<std::string> tells a string from an error") {
+TEST_CASE("Expected<std::string> distinguishes a string from an error") {
   const Expected<std::string> text(std::string("fine"));
   REQUIRE(text);
   CHECK(text->size() == 4);
