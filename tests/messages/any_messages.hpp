@@ -1,5 +1,5 @@
 #pragma once
-// Random messages for property tests; only to be called in a property.
+// Random messages, for use inside a property.
 #include <vector>
 
 #include "messages/envelope.hpp"
@@ -7,7 +7,7 @@
 
 namespace leeway::test {
 
-/// A random envelope of each kind of body. Numbers at the ends of their ranges are among them.
+/// One random envelope for each kind of body, also with numbers at the ends of their ranges.
 std::vector<Envelope> any_envelopes();
 std::vector<NodeEnvelope> any_node_envelopes();
 

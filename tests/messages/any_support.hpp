@@ -1,5 +1,5 @@
 #pragma once
-// Random values of the hand-written types in messages: tensors, addresses, messages in messages.
+// Random values of the hand-written types in messages: tensors, addresses, nested messages.
 #include "core/address.hpp"
 #include "messages/message.hpp"
 #include "messages/tensors.hpp"

@@ -1,6 +1,5 @@
 #pragma once
-// The two kinds of envelopes, for tests that hold for all messages: those of actors, and those of
-// hosts.
+// The two kinds of envelopes, of actors and of hosts, for tests that cover all messages.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -29,7 +28,7 @@ inline Blobs blobs_of(const Message& message) {
   return {message.blobs().begin(), message.blobs().end()};
 }
 
-/// The error of decoding, or "" when there is none.
+/// The error of decoding, or "".
 inline std::string error_of(const Message& message) {
   const auto envelope = decode(message);
   return envelope ? "" : envelope.error().text;

@@ -21,7 +21,7 @@ Envelope must(const Expected<Envelope>& envelope) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a decoded message equals the sent one, its tensors by reference", "", Actors,
+TEMPLATE_TEST_CASE("a decoded message equals the encoded one and shares its tensors", "", Actors,
                    Hosts) {
   rc::prop("round trip", [] {
     for (const auto& sent : TestType::any()) {
@@ -34,7 +34,7 @@ TEMPLATE_TEST_CASE("a decoded message equals the sent one, its tensors by refere
 }
 
 TEMPLATE_TEST_CASE("equal envelopes have equal headers", "", Actors, Hosts) {
-  rc::prop("encoding again what was decoded", [] {
+  rc::prop("a decoded message encodes to the same header", [] {
     for (const auto& sent : TestType::any()) {
       const Message first = encode(sent);
       RC_ASSERT(encode(*TestType::read(first)) == first);
@@ -42,20 +42,20 @@ TEMPLATE_TEST_CASE("equal envelopes have equal headers", "", Actors, Hosts) {
   });
 }
 
-TEST_CASE("a loss that is not a number arrives as it is") {
+TEST_CASE("a loss of NaN survives encoding") {
   const Envelope got =
       must(decode(encode({.body = msg::Diverged{Iteration(3), std::nan(""), ""}})));
   CHECK(std::isnan(std::get<msg::Diverged>(got.body).loss));
 }
 
-TEST_CASE("an envelope says nothing special by default") {
+TEST_CASE("a default envelope has incarnation and placement 1") {
   const Envelope got = must(decode(encode({.body = msg::Join{}})));
   CHECK(got.incarnation == Incarnation(1));
   CHECK(got.placement == 1);
   CHECK(got.shard_incarnation == Incarnation(1));
 }
 
-TEST_CASE("a message holds its tensors while it lives, and no copy of them") {
+TEST_CASE("a message references its tensors and does not copy them") {
   Blob weights = Blob::floats(6);
   auto message = std::make_unique<Message>(
       encode({.body = msg::Weights{Iteration(3),
@@ -74,7 +74,7 @@ TEST_CASE("a message holds its tensors while it lives, and no copy of them") {
   CHECK(weights.unique());
 }
 
-TEST_CASE("one message may hold many blocks, in order") {
+TEST_CASE("a message keeps many blocks in order") {
   msg::SnapshotState state;
   for (std::uint32_t i = 0; i < 1000; ++i)
     state.blocks.push_back({BlockId(i), Version(i), DType::f32, Shape{1}, Blob::floats(1)});
@@ -82,13 +82,13 @@ TEST_CASE("one message may hold many blocks, in order") {
   CHECK(std::get<msg::SnapshotState>(got.body) == state);
 }
 
-TEST_CASE("a text keeps every letter, and what follows a zero byte") {
+TEST_CASE("a text survives with a zero byte inside") {
   const std::string text("ends \0 not here, \xc3\xa9\n", 20);
   const Envelope got = must(decode(encode({.body = msg::Evicted{WorkerId(1), text, 0, false}})));
   CHECK(std::get<msg::Evicted>(got.body).reason == text);
 }
 
-TEST_CASE("each kind of body has its own name, and the envelope's order") {
+TEST_CASE("each kind of body has a distinct name") {
   std::set<std::string_view> names;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (names.insert(name_of(Body(std::in_place_index<I>))), ...);

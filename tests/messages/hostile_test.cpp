@@ -1,5 +1,5 @@
-// Messages as a broken or hostile sender makes them: decoding answers with an error, and never
-// throws, crashes or accepts a value beyond its limits.
+// Messages of a broken or hostile sender: decoding returns an error, and never throws, crashes or
+// accepts a value beyond its limits.
 #include <rapidcheck/catch.h>
 
 #include <catch2/catch.hpp>
@@ -18,7 +18,7 @@ using Catch::Contains;
 
 namespace {
 
-// ---- what a decoded message promises ----
+// ---- invariants of decoded messages ----
 
 template <class Tag>
 bool holds(const Count<Tag>& count);
@@ -67,7 +67,7 @@ bool holds(const std::variant<Arms...>& body) {
   return std::visit([](const auto& arm) { return holds(arm); }, body);
 }
 
-/// Decodes, and checks the result. True if the message was accepted.
+/// Decodes and checks the invariants. True if the message was accepted.
 template <class Conversation>
 bool survives(const Words& words, Blobs blobs) {
   const auto envelope = Conversation::read(Message(words, std::move(blobs)));
@@ -82,7 +82,7 @@ bool survives(const Words& words, Blobs blobs) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a message that ends too early is an error", "", Actors, Hosts) {
+TEMPLATE_TEST_CASE("a truncated message is an error", "", Actors, Hosts) {
   rc::prop("every length", [] {
     for (const auto& envelope : TestType::any()) {
       const Message whole = encode(envelope);
@@ -95,7 +95,8 @@ TEMPLATE_TEST_CASE("a message that ends too early is an error", "", Actors, Host
   });
 }
 
-TEMPLATE_TEST_CASE("random words are an error, also after a valid beginning", "", Actors, Hosts) {
+TEMPLATE_TEST_CASE("random words are an error, also after a valid first segment", "", Actors,
+                   Hosts) {
   rc::prop("noise", [](std::uint64_t seed) {
     Rng rng(seed);
     Words words(rng.below(40));
@@ -110,8 +111,8 @@ TEMPLATE_TEST_CASE("random words are an error, also after a valid beginning", ""
   });
 }
 
-TEMPLATE_TEST_CASE("a message with flipped bits is an error or keeps its promises", "", Actors,
-                   Hosts) {
+TEMPLATE_TEST_CASE("a message with flipped bits is an error or satisfies the invariants", "",
+                   Actors, Hosts) {
   int accepted = 0, refused = 0;
   rc::prop("bit flips", [&](std::uint64_t seed) {
     Rng rng(seed);
@@ -129,20 +130,20 @@ TEMPLATE_TEST_CASE("a message with flipped bits is an error or keeps its promise
   CHECK(refused > 100);
 }
 
-TEMPLATE_TEST_CASE("pointers to anywhere and lists of any length are an error or keep promises", "",
+TEMPLATE_TEST_CASE("wild pointers and list lengths are an error or satisfy the invariants", "",
                    Actors, Hosts) {
-  // Words that mean much to Cap'n Proto, put in place of every word of valid messages.
+  // Special words of Cap'n Proto, which replace each word of valid messages in turn.
   const Words evil = {
       ~std::uint64_t{0},
-      0xffff'ffff'0000'0001,  // a list of 2^29 - 1 composites, just behind
+      0xffff'ffff'0000'0001,  // a list of 2^29 - 1 composites, directly after the pointer
       0xffff'fff8'0000'0001,  // a list of 2^29 - 1 elements without size
-      0xffff'fffa'0000'0001,  // a list of 2^29 - 1 bytes: a text without end
+      0xffff'fffa'0000'0001,  // a list of 2^29 - 1 bytes: an overlong text
       0xffff'fffd'0000'0001,  // a list of 2^29 - 1 words
       0x0000'0007'0000'0001,  // an empty composite list
       0x0000'0000'ffff'fffc,  // a struct before itself: a loop
       0xffff'ffff'ffff'fffc,  // the largest struct, before itself
-      0x0000'0000'7fff'fffc,  // a struct far behind the end
-      0x0000'0000'7fff'fffe,  // far pointers to elsewhere
+      0x0000'0000'7fff'fffc,  // a struct far beyond the end
+      0x0000'0000'7fff'fffe,  // far pointers to other segments
       0xffff'ffff'0000'0006,
       0x0000'0000'0000'0003,  // a capability
       0x0000'0000'3fff'fffc,  // as the tag of a list: many structs without size
@@ -162,7 +163,7 @@ TEMPLATE_TEST_CASE("pointers to anywhere and lists of any length are an error or
   });
 }
 
-TEST_CASE("a tensor whose blob is missing or too small is an error that says so") {
+TEST_CASE("the error of a missing or short blob names it") {
   rc::prop("blobs dropped or shortened", [] {
     for (const Envelope& envelope : any_envelopes()) {
       const Message whole = encode(envelope);
@@ -182,7 +183,7 @@ TEST_CASE("a tensor whose blob is missing or too small is an error that says so"
   });
 }
 
-TEMPLATE_TEST_CASE("another protocol version is refused, whatever the message", "", Actors, Hosts) {
+TEMPLATE_TEST_CASE("any message of another protocol version is refused", "", Actors, Hosts) {
   rc::prop("any other version", [] {
     const auto version = *rc::gen::distinctFrom(kProtocolVersion);
     for (const auto& envelope : TestType::any()) {

@@ -1,5 +1,5 @@
-// Random messages whose fields contradict each other, corrected: make_valid() of the structs that
-// are $checked in the schemas.
+// make_valid() of the structs that are $checked in the schemas: makes contradicting random fields
+// consistent.
 #include "tests/messages/any_envelope.hpp"
 #include "tests/messages/any_node.hpp"
 

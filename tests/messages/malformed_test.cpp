@@ -1,4 +1,4 @@
-// Errors of decoding name the message, the field, the value found and what is allowed.
+// Errors of decoding name the message, the field, the value found and the allowed values.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -33,7 +33,7 @@ std::string push_error(T msg::Push::*member, T value) {
 
 }  // namespace
 
-TEST_CASE("an error names the message, the field, what was found and what is allowed") {
+TEST_CASE("an error names the message, the field, the value found and the allowed values") {
   using Kind = msg::Push::Kind;
   CHECK(error_of(msg::Pull{Iteration(-1)}) == "pull: iteration is -1, must be 0 or more");
   CHECK(error_of(msg::Pull{Iteration(2), Clock(3)}) ==
@@ -113,7 +113,7 @@ TEST_CASE("errors of leases and reports name their field, too") {
   CHECK(error_of(report) == "");
 }
 
-TEST_CASE("errors of what stages tell each other name their field, too") {
+TEST_CASE("errors of messages between stages name their field, too") {
   CHECK(error_of(mini_batch()) == "");
   const auto after = [](auto change) {
     msg::MiniBatch broken = mini_batch();
@@ -140,7 +140,7 @@ TEST_CASE("errors of what stages tell each other name their field, too") {
   CHECK(error_of(msg::GivenUp{1, Iteration(-1)}) == "given up: iteration is -1, must be 0 or more");
 }
 
-TEST_CASE("errors of what stages send on name their field, and the tensor's") {
+TEST_CASE("errors of activations and gradients name their field, and that of the tensor") {
   msg::Activation activation{1, Iteration(2), 3, 4, tensor()};
   msg::OutputGradient gradient{1, Iteration(2), 3, 4, tensor(), Clock(1)};
   CHECK(error_of(activation) == "");
@@ -171,7 +171,7 @@ TEST_CASE("a blob that is missing or too small is named with its tensor") {
         "push: blocks[0].tensor.blob is 0, must be below 0");
 }
 
-TEST_CASE("shapes that are negative or too large are an error, also beside a zero extent") {
+TEST_CASE("shapes that are negative or too large are an error, also with a zero extent") {
   const auto shape_error = [](Shape shape, DType dtype) {
     return push_error(&msg::Push::blocks, {block(shape, dtype)});
   };

@@ -29,7 +29,7 @@ node::Ask an_ask() {
 
 }  // namespace
 
-TEST_CASE("the plan inside a question is read as it was written") {
+TEST_CASE("the plan inside an Ask survives encoding") {
   const auto back = decode_node(encode(NodeEnvelope{1, an_ask()}));
   REQUIRE(back);
   const auto words = std::get<node::Ask>(back->body).plan.header();
