@@ -180,10 +180,8 @@ class HeaderEmitter {
       return;
     }
     code_.line("Message encode(const ", name, "& in);");
-    code_.line(
-        "/// Validates as of an untrusted sender. The error names the message, the field, the "
-        "value");
-    code_.line("/// found and the allowed values.");
+    code_.line("/// Validates as of an untrusted sender. The error names the message, the field,");
+    code_.line("/// the value found and the allowed values.");
     code_.line("Expected<", name, "> ", in.decode, "(const Message& message);");
   }
 
