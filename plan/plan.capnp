@@ -62,14 +62,14 @@ struct Plan $Cpp.namespace("leeway") $Cpp.checked
     $help("workers that are slowed down")
     $values("3:4x (worker 3 takes four times as long), 3:4x@20%/50 (in 20% of its iterations, in "
         "bursts of 50), all:pareto(1.5), 3:pauses(200ms/50), 3:decay(8x/1000), "
-        "3:sharing(3x,100/300), 3:trace(FILE), or several with commas between; none removes those "
+        "3:sharing(3x,100/300), 3:trace(FILE), or a list with commas; none removes the stragglers "
         "of the scenario");
   faults @15 :List(Fault) $limit("kMaxWorkers") $flag("--fault")
     $help("faults to inject, with their times")
     $values("2:crash@3s, 2:crash(500ms)@100 (restarted after 500 ms), 2:joins@3s, 2:leaves@3s, "
         "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
-        "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes those "
-        "of the scenario; may be given several times");
+        "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes the "
+        "faults of the scenario; can be repeated");
   stop @16 :Stop $help("when the run ends: at the first of these limits");
   evaluateEvery @17 :Float64 = 1 $range(Range.evaluateEvery) $flag("--evaluate-every")
     $help("epochs between evaluations on the test set; 0: only at the end");
