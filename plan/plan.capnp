@@ -64,8 +64,7 @@ struct Plan $Cpp.namespace("leeway") $Cpp.checked
         "bursts of 50), all:pareto(1.5), 3:pauses(200ms/50), 3:decay(8x/1000), "
         "3:sharing(3x,100/300), 3:trace(FILE), or a list with commas; none removes the stragglers "
         "of the scenario");
-  faults @15 :List(Fault) $limit("kMaxWorkers") $flag("--fault")
-    $help("faults to inject, with their times")
+  faults @15 :List(Fault) $limit("kMaxWorkers") $flag("--fault") $help("faults to inject")
     $values("2:crash@3s, 2:crash(500ms)@100 (restarted after 500 ms), 2:joins@3s, 2:leaves@3s, "
         "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
         "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes the "
@@ -84,8 +83,7 @@ struct Plan $Cpp.namespace("leeway") $Cpp.checked
   balance @21 :Balance $flag("--balance") $help("samples per iteration of each worker")
     $values("equal (the batch) or speed (in proportion to the worker's speed, on average the "
         "batch)");
-  pipeline @23 :StagesOfModel
-    $help("groups of workers that train one model together, each worker as a stage");
+  pipeline @23 :StagesOfModel $help("workers that train one model together, as its stages");
   host @22 :Host $name("simulated") $help("where the actors run");
 }
 
@@ -170,8 +168,7 @@ struct Layer {
     relu @1 :Void $help("max(0, x)");
     flatten @2 :Void $help("flattens an image to one row");
     custom @3 :Custom $help("a layer that the scenario program has registered");
-    conv2d @4 :Conv2d
-      $help("convolution of images (channels x height x width) with square kernels");
+    conv2d @4 :Conv2d $help("convolution of images (channels x height x width), square kernels");
     maxPool2d @5 :MaxPool2d $help("maximum of each window");
     avgPool2d @6 :AvgPool2d $help("mean of each window");
     batchNorm @7 :BatchNorm
@@ -288,8 +285,7 @@ struct Optimizer {
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
   }
   struct Momentum {
-    factor @0 :Float64 = 0.9 $range(Range.belowOne)
-      $help("share of the velocity that each step keeps");
+    factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
   }
   struct Adam {
     beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
@@ -360,8 +356,7 @@ struct World {
     $help("one-way latency between two nodes, in microseconds");
   localLatencyUs @6 :Float64 = 5 $range(Range.microseconds)
     $help("latency within a node, in microseconds");
-  jitter @7 :Float64 = 0.2 $range(Range.jitter)
-    $help("maximum random addition, as a share of the latency");
+  jitter @7 :Float64 = 0.2 $range(Range.jitter) $help("maximum extra latency, as a share of it");
   link @8 :Float64 = 10 $range(Range.link) $help("Gbit/s of a node's link, each way; 0: no limit");
   detectionMs @9 :Float64 = 200 $range(Range.detection)
     $help("milliseconds until watchers are notified of the end of an actor");
@@ -411,16 +406,14 @@ struct Straggler {              # several on one worker: factors multiply, pause
   struct Pauses $Cpp.union("every") {
     lengthMs @0 :Float64 = 200 $range(Range.pause) $help("length of a pause, in milliseconds");
     union {
-      iterations @1 :UInt32 = 50 $range(Range.iterations)
-        $help("iterations from one pause to the next");
+      iterations @1 :UInt32 = 50 $range(Range.iterations) $help("iterations from pause to pause");
       seconds @2 :Float64 = 1 $range(Range.pauseEvery)
-        $help("seconds from one pause to the next, by the host's clock");
+        $help("seconds from pause to pause, by the host's clock");
     }
   }
   struct Decay {
     factor @0 :Float64 = 4 $range(Range.slowdown) $help("final slowdown factor");
-    iterations @1 :UInt32 = 1000 $range(Range.iterations)
-      $help("iterations until the full factor is reached");
+    iterations @1 :UInt32 = 1000 $range(Range.iterations) $help("iterations until the full factor");
   }
   struct Sharing {
     factor @0 :Float64 = 4 $range(Range.slowdown) $help("slowdown factor while it is slow");
@@ -438,16 +431,14 @@ struct Fault {
     $help("worker2, shard0 or scheduler");
   at :union $type(name = "plan::FaultTime") $help("when the fault begins") {
     iteration @1 :Int64 $range(Range.iteration)
-      $help("when the actor begins this iteration; for shards and the scheduler, when any "
-          "worker does");
+      $help("when the actor begins it; for shards and the scheduler, when any worker does");
     seconds @2 :Float64 $range(least = 0, most = 31536000, give = "0 or more, up to a year")
       $help("seconds, by the host's clock");
   }
   spread @3 :Float64 $range(least = 0, most = 1e9, give = "0 or more")
     $help("maximum delay of the beginning in iterations or seconds, drawn from the seed");
   union {
-    throws @4 :Void
-      $help("the computation of the iteration throws, and the iteration is not pushed");
+    throws @4 :Void $help("the computation throws, and the iteration is not pushed");
     killed @5 :Void
       $help("ends after the first push of the iteration, a partial push if there are more");
     crash @6 :Crash $help("ends at once");
