@@ -1,6 +1,6 @@
 #pragma once
-// All that a scenario program includes: Scenario and run(), the functions that describe a run,
-// whole models, results, and what a program needs for data and layers of its own.
+// The only header that a scenario program includes: Scenario and run(), the functions that describe
+// a run, whole models, results, and the interfaces for custom data and layers.
 #include "core/rng.hpp"
 #include "models/datasets/table.hpp"
 #include "models/layer.hpp"

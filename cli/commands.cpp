@@ -33,7 +33,7 @@ std::string describe_places(const std::vector<Place>& places) {
   return "Searched in\n" + out;
 }
 
-/// Finds a scenario. If there is none, prints similar names and the searched folders.
+/// Finds a scenario. For an unknown name, prints similar names and the searched folders.
 std::optional<Manifest> find(const std::string& name) {
   const auto places = search_places();
   const Found found = find_scenarios(places);
@@ -48,7 +48,7 @@ std::optional<Manifest> find(const std::string& name) {
   return std::nullopt;
 }
 
-/// An argument vector for exec: pointers into `words`, and a null.
+/// The argument vector for exec: pointers into `words`, then null.
 std::vector<char*> argument_vector(std::vector<std::string>& words) {
   std::vector<char*> out;
   for (auto& word : words) out.push_back(word.data());

@@ -37,7 +37,7 @@ void flatten(const std::string& path, const Json& value, std::vector<std::string
     lines.push_back(path + " = " + inline_text(value));
 }
 
-/// `line` sets a setting of a plan; a comment behind it says what that is.
+/// Appends the help of the setting that `line` sets, as a comment.
 std::string with_explanation(std::string line) {
   constexpr std::size_t kColumn = 40;
   const auto* setting = plan::find_setting(line.substr(0, line.find(" = ")));

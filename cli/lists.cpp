@@ -57,7 +57,7 @@ Expected<std::vector<std::int64_t>> parse_speeds(const std::string& text) {
   });
   if (speeds) return speeds;
   return Error{concat("--speeds: ", speeds.error().text,
-                      " is no speed; give one per stage, from 0.001 to 1000000 with up to three "
+                      " is not a speed; give one per stage, from 0.001 to 1000000 with up to three "
                       "digits after the point: --speeds 1,2,0.5")};
 }
 
@@ -88,7 +88,7 @@ Expected<std::vector<std::int64_t>> parse_sizes(const std::string& text) {
   });
   if (sizes) return sizes;
   return Error{concat("--memory: ", sizes.error().text,
-                      " is no size; give one for all stages or one each, such as --memory "
+                      " is not a size; give one for all stages or one each, such as --memory "
                       "512MB,2GiB")};
 }
 

@@ -21,7 +21,7 @@ constexpr const char* kRunHelp =
     "  leeway run fashion-mlp --help    the arguments of this scenario\n"
     "  leeway run plan.toml\n";
 
-/// `leeway run` passes all its words on, flags included, without parsing them.
+/// `leeway run` passes all its words to the program, flags included, without parsing them.
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
     std::cerr << "leeway: nothing to run; give a scenario's name or a plan file\n\n" << kRunHelp;
@@ -65,7 +65,7 @@ CLI::App* add_sample(CLI::App& app, std::string& folder, leeway::SampleOptions& 
       ->add_option(
           "--temperature", options.temperature,
           "1 draws from the model's distribution, less prefers likely characters, 0 always "
-          "takes the likeliest")
+          "takes the most likely one")
       ->capture_default_str();
   sample->add_option("--seed", options.seed, "Seed of the draws")->capture_default_str();
   return sample;
@@ -73,7 +73,7 @@ CLI::App* add_sample(CLI::App& app, std::string& folder, leeway::SampleOptions& 
 
 /// Adds the commands that parse their arguments themselves; returns their names.
 std::vector<std::string> add_cluster_commands(CLI::App& app) {
-  app.add_subcommand("node", "Host workers and shards for programs that are given --nodes");
+  app.add_subcommand("node", "Host workers and shards for programs run with --nodes");
   app.add_subcommand("up", "Start several nodes on this host");
   app.add_subcommand("join", "Host missing workers of a running program");
   app.add_subcommand("status", "Show a job that runs on nodes");

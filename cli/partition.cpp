@@ -115,7 +115,7 @@ struct Request {
   PartitionModel model;
   plan::World world;
   PartitionProblem problem;
-  std::string split;         // empty for the best one
+  std::string split;         // empty: search the best
   const char* split_from{};  // the flag or key that gives `split`, for errors
 };
 
@@ -248,13 +248,13 @@ void print_verdict(const PartitionProblem& problem, const Partition& partition) 
               << (chunks ? std::string("all its chunks")
                          : "layers " + text_of(partition.chunks[index], layers))
               << ".\n";
-  std::int64_t alone = 0;
-  for (const auto& piece : problem.pieces) alone += piece.ns.of_micro_batch();
+  std::int64_t unsplit_ns = 0;
+  for (const auto& piece : problem.pieces) unsplit_ns += piece.ns.of_micro_batch();
   const auto table = make_table(problem.spec);
   if (!table) return;
   const auto timeline = play(*table, partition.costs());
   if (!timeline || timeline->length == 0) return;
-  const double update = static_cast<double>(alone) * problem.spec.micro_batches;
+  const double update = static_cast<double>(unsplit_ns) * problem.spec.micro_batches;
   const auto bubble = timeline->bubble();
   std::cout << "An update of " << problem.spec.micro_batches << " micro-batches with "
             << problem.spec.schedule << " takes " << time_text(timeline->length) << ", "
@@ -312,7 +312,7 @@ int partition(const PartitionOptions& options) {
             << (problem.spec.stages == 1 ? " stage" : " stages") << ".\n";
   if (most > samples)
     std::cout << "With batches by speed, micro-batches have up to " << most
-              << " samples; memory is for those.\n";
+              << " samples; memory is for the largest.\n";
   std::cout << "Times are ";
   if (options.measure)
     std::cout << "measured on one core of this machine";

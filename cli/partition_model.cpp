@@ -45,7 +45,7 @@ Expected<Plan> find_plan(const std::string& target) {
                       suggest(target, names))};
 }
 
-/// Extends the error of a plan with custom layers or data, which only its program knows.
+/// Adds a remedy if the plan has custom layers or data, which only its program knows.
 Error explain_unknown_layers(const Error& error, const Plan& plan) {
   if (to_json(plan).find("\"custom\"") == std::string::npos) return error;
   return Error{concat(error.text,

@@ -1,5 +1,5 @@
 #pragma once
-// The model that `leeway partition` splits: of a plan file, of a scenario, or by name.
+// The model that `leeway partition` splits: from a plan file, from a scenario, or by name.
 #include <memory>
 #include <string>
 

@@ -143,11 +143,11 @@ CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
       ->capture_default_str();
   command
       ->add_option("--backward-input", options.costs.backward_input,
-                   "Time of the gradient of its inputs")
+                   "Time of the gradient of a chunk's inputs")
       ->capture_default_str();
   command
       ->add_option("--backward-weight", options.costs.backward_weights,
-                   "Time of the gradients of its weights")
+                   "Time of the gradients of a chunk's weights")
       ->capture_default_str();
   command->add_option("--update", options.costs.update, "Time of an update")->capture_default_str();
   command

@@ -253,7 +253,7 @@ Status check(const CertificateOptions& options) {
   for (const auto& name : options.nodes) {
     if (auto good = check_name(name); !good) return good;
     if (!seen.insert(name).second)
-      return Error{concat('"', name, "\" is named twice; give each node once")};
+      return Error{concat('"', name, "\" is given twice; give each node once")};
   }
   return {};
 }

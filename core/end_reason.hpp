@@ -9,15 +9,15 @@ namespace leeway {
 
 struct EndReason {
   enum class Kind : std::uint8_t {
-    failed,         // it threw an error, or was ended in a way that the plan does not name
+    failed,         // it threw an error, or ended in another way that the plan does not contain
     planned_crash,  // by a fault of the plan, which starts it again later
     planned_end,    // by a fault of the plan, for good
-    unreachable,    // its node is silent or gone: it may live on
+    unreachable,    // its node is silent or gone; the actor may still run
   };
 
   EndReason() = default;
-  EndReason(Kind what, std::string why) : kind(what), text(std::move(why)) {}
-  // A text without a kind is that of a failure.
+  EndReason(Kind end_kind, std::string why) : kind(end_kind), text(std::move(why)) {}
+  // The kind of a text without one is `failed`.
   EndReason(std::string why) : text(std::move(why)) {}
   EndReason(const char* why) : text(why) {}
   bool operator==(const EndReason&) const = default;

@@ -54,7 +54,7 @@ using LeaseId = Id<struct LeaseTag, std::uint64_t>;
 /// Distinguishes restarts of an actor: each restart has a higher incarnation.
 using Incarnation = Id<struct IncarnationTag>;
 
-/// An evicted worker that is still alive comes back under the next incarnation of its life.
+/// Incarnations reserved for one life. A worker that is evicted while alive rejoins with the next.
 inline constexpr std::uint32_t kIncarnationsOfALife = 1u << 16;
 /// Lives and incarnations count from 1.
 constexpr Incarnation first_incarnation(std::uint32_t life) {

@@ -11,7 +11,7 @@ enum class Mutant : std::uint8_t {
   none,
   // The staleness rule.
   one_iteration_too_far,   // a pull is answered one iteration beyond the bound
-  own_pushes_not_awaited,  // a pull does not wait for the earlier pushes of its own worker
+  own_pushes_not_awaited,  // a pull does not wait for earlier pushes of the same worker
   parked_pull_forgotten,   // a parked pull is never answered
   waits_for_the_evicted,   // an evicted worker still counts in min_clock
   waits_for_the_idle,      // an idle worker still counts in min_clock

@@ -1,5 +1,5 @@
 #pragma once
-// TextReader: parses the value of a flag from left to right and remembers the first error.
+// TextReader: parses the value of a flag from left to right and keeps the first error.
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -23,16 +23,16 @@ class TextReader {
     if (!skip(sign)) missing(concat('\'', sign, '\''));
   }
   template <class Number>
-  Number number(const char* what) {
+  Number number(const char* name) {
     Number value{};
     const char* end = text_.data() + text_.size();
     const auto [stopped, error] = std::from_chars(text_.data() + at_, end, value);
     bool fits = error == std::errc();
     if constexpr (std::is_floating_point_v<Number>) fits = fits && std::isfinite(value);
     if (error == std::errc::result_out_of_range && problem_.empty())
-      problem_ = concat("has a ", what, " that is too large after \"", so_far(), '"');
+      problem_ = concat("has a ", name, " that is too large after \"", so_far(), '"');
     else if (!fits)
-      missing(what);
+      missing(name);
     else
       at_ = static_cast<std::size_t>(stopped - text_.data());
     return value;
@@ -86,16 +86,17 @@ class TextReader {
     return found;
   }
   void expect_end() {
-    if (problem_.empty() && !rest().empty()) problem_ = concat("goes on after \"", so_far(), '"');
+    if (problem_.empty() && !rest().empty())
+      problem_ = concat("has unexpected text after \"", so_far(), '"');
   }
-  void missing(const std::string& what) {
+  void missing(const std::string& name) {
     if (!problem_.empty()) return;
-    problem_ = at_ == 0 ? concat("does not begin with a ", what)
-                        : concat("has no ", what, " after \"", so_far(), '"');
+    problem_ = at_ == 0 ? concat("does not begin with a ", name)
+                        : concat("is missing the ", name, " after \"", so_far(), '"');
   }
 
   std::string_view rest() const { return text_.substr(at_); }
-  /// The first error; empty if there is none.
+  /// The first error, or "".
   const std::string& problem() const { return problem_; }
 
  private:

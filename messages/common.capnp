@@ -1,5 +1,5 @@
 @0xa1c5be0b3b0f6d01;
-# What several conversations share.
+# Types that several conversations share.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::schema");
@@ -27,7 +27,7 @@ const duration :Cpp.Type = (name = "Duration");
 const shape :Cpp.Type = (name = "Shape", wholeList = true);
 
 struct TensorRef $mapped(type = "msg::StageTensor", blobs = true) {
-  # Names tensor data that travels in a blob beside the header.
+  # Refers to tensor data in a blob of the message.
   blob @0 :UInt32;  # index among the message's blobs
   dtype @1 :DType;
   shape @2 :List(Int64);

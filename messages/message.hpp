@@ -17,18 +17,18 @@
 
 namespace leeway {
 
-/// Of all messages. Programs of different versions do not understand each other.
+/// Version of all messages. A program refuses messages of other versions.
 inline constexpr std::uint16_t kProtocolVersion = 1;
 
 class Message {
  public:
   Message() = default;
-  /// Takes a header of 8-byte words. What is in it is checked when it is decoded.
+  /// With a header of 8-byte words, which decoding validates.
   Message(const std::vector<std::uint64_t>& header, std::vector<Blob> blobs)
       : Message(header.size(), blobs, [&](std::span<std::uint64_t> words) {
           std::copy(header.begin(), header.end(), words.begin());
         }) {}
-  /// With a header of `words` words, all of which `write` fills in; takes the blobs out of `blobs`.
+  /// With a header of `words` words, which `write` must fill completely. Moves from `blobs`.
   template <class Write>
   Message(std::size_t words, std::span<Blob> blobs, Write write)
       : content_(Content::make(words, blobs)) {
@@ -63,7 +63,7 @@ class Message {
   }
 
  private:
-  /// One piece of memory for all: blobs and header follow behind it.
+  /// One allocation: the blobs and then the header follow this struct.
   struct Content {
     std::atomic<std::uint32_t> references{1};
     std::uint32_t blob_count;

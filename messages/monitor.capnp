@@ -27,14 +27,14 @@ struct WorkerReport {
   # Part of waitNs: a stage waits for samples or an activation of the stage before.
   waitAfterNs @9 :Int64 $type(Common.duration);
   # Part of waitNs: a stage waits for a gradient of the next stage.
-  memoryBytes @10 :UInt64;  # most that a stage has kept between two operations so far
+  memoryBytes @10 :UInt64;  # maximum that a stage has kept between two operations
 }
 
 struct ShardReport {
   # shard -> monitor. Totals since the run began.
   minClock @0 :Int64 $type(Common.clock);
   maxClock @1 :Int64 $type(Common.clock);
-  maxClockGap @2 :Int64 $count;  # largest clock - min_clock ever seen here
+  maxClockGap @2 :Int64 $count;  # largest clock - min_clock seen at this shard
   parkedNow @3 :UInt32;
   parkedPulls @4 :UInt64;
   pulls @5 :UInt64;

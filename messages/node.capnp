@@ -1,6 +1,6 @@
 @0xd4a87b0c5e1f9207;
-# The conversation of a program with the node agents that host actors for it, and of agents with
-# each other. Hosts speak it beside the messages of their actors.
+# Messages between a program and the node agents that host its actors, and among the agents. Hosts
+# send them in addition to the messages of their actors.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::node_schema");
@@ -25,7 +25,7 @@ using Record = import "events.capnp";
 
 struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
   protocol @0 :UInt16 $constant("kProtocolVersion");
-  job @1 :UInt64;  # drawn by the program; 0 if no job is meant
+  job @1 :UInt64;  # drawn by the program; 0 in messages without a job
   body :union $type(name = "node::Body") {
     none @2 :Void;
     ask @3 :Ask;
@@ -36,7 +36,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     # program -> agent. All agents accepted: make the connections. Answered with Linked or Refused.
     here @8 :Here;
     linked @9 :Void;
-    # agent -> program. All connections of this node stand.
+    # agent -> program. All connections of this node are established.
     refused @10 :Refused;
     begin @11 :Void;
     # program -> agent. All nodes are linked: the actors may begin.
@@ -45,10 +45,10 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     leaving @14 :Void;
     # agent -> program. This node leaves: its workers are to stop. Answered with Left.
     left @15 :Void;
-    # program -> agent. All workers there have stopped, and the run goes on without them.
+    # program -> agent. All workers of the node have stopped, and the run continues without them.
     end @16 :End;
     done @17 :Void;
-    # agent -> program. The job is over here, and the agent is free.
+    # agent -> program. The job has ended at this node, and the agent is free.
     offer @18 :Offer;
     statusRequest @19 :Void;
     # Any process -> program or agent. Answered with Status.
@@ -69,13 +69,13 @@ struct Ask $checked $blobs(all = "initial_weights") {
   # job until End. The blobs are the initial weights by parameter; without blobs, workers draw them
   # from the seed.
   version @0 :Text;  # of the program's Leeway
-  who @1 :Text;  # for people: "fashion-mlp (process 4711 on host a)"
+  who @1 :Text;  # the program, for logs: "fashion-mlp (process 4711 on host a)"
   plan @2 :Data $type(name = "Message");  # a Plan
   self @3 :UInt32;  # the agent's number
   nodes @4 :List(Text) $limit("kMaxNodes");
   # Address of each node, by number; the program is number 0; empty: the node is gone.
   shards @5 :List(UInt32) $limit("kMaxShards");  # number of each shard's node
-  workers @6 :List(UInt32) $limit("kMaxWorkers");  # 0xffffffff: on no node yet
+  workers @6 :List(UInt32) $limit("kMaxWorkers");  # node of each worker; 0xffffffff: none yet
   data @7 :DataMark;
   trace @8 :Bool;  # the program wants events
 }
@@ -90,7 +90,7 @@ struct DataMark $checked {
   background @5 :Float32 $finite;
   checksum @6 :UInt64;  # over samples from begin to end
   labels @7 :UInt32 = 1 $type(name = "std::int64_t") $range(least = "1", most = "0xffffffff");
-  # Of a sample with classes.
+  # Labels per sample, for data with classes.
 }
 
 struct Answer {
@@ -100,8 +100,8 @@ struct Answer {
   memoryBytes @2 :UInt64;
   gpus @3 :UInt32;
   busy @4 :Text;  # the present job and its start; empty: free
-  problems @5 :List(Text) $limit("kMaxProblems");  # why it cannot; each ends with the remedy
-  wantsData @6 :Bool;  # it lacks the data, or has other data
+  problems @5 :List(Text) $limit("kMaxProblems");  # reasons for a refusal, each with its remedy
+  wantsData @6 :Bool;  # its data is missing or differs
 }
 
 struct Chunk $blobs(each = ["x", "y"]) {
@@ -114,13 +114,13 @@ struct Chunk $blobs(each = ["x", "y"]) {
 
 struct Stored {
   # agent -> program.
-  samples @0 :Int64 $count;  # that have arrived, of both sets together
+  samples @0 :Int64 $count;  # samples received so far, of both sets together
 }
 
 struct Here {
   # agent -> agent. The caller's name. The called agent answers with its own.
   node @0 :UInt32 $range(below = "kMaxNodes");
-  name @1 :Text;  # where it listens
+  name @1 :Text;  # the address on which it listens
 }
 
 struct Refused {
@@ -128,7 +128,7 @@ struct Refused {
 }
 
 struct Ended {
-  # Any node -> all others. An actor here has ended.
+  # Any node -> all others. An actor of the sender has ended.
   actor @0 :Actor;
   life @1 :UInt32;
   reason @2 :Text;
@@ -144,28 +144,28 @@ struct Ended {
 }
 
 struct Moved {
-  # program -> all agents. The worker's next life is on that node.
+  # program -> all agents. The worker's next life runs on `node`.
   worker @0 :UInt32 $type(Common.worker);
   node @1 :UInt32 $range(below = "kMaxNodes");
   life @2 :UInt32;
 }
 
 struct End {
-  # program -> agent. The job is over, or will not begin. Answered with Done.
+  # program -> agent. The job has ended, or will not begin. Answered with Done.
   text @0 :Text;
 }
 
 struct Offer {
   # agent -> program. The agent can take missing workers. Answered with Ask or Refused.
-  name @0 :Text;  # where it listens
+  name @0 :Text;  # the address on which it listens
 }
 
 struct Ping {
   ns @0 :Int64;  # the sender's clock
 }
 struct Pong {
-  ns @0 :Int64;  # of the Ping
-  clockNs @1 :Int64;  # clock of the host that answers
+  ns @0 :Int64;  # `ns` of the Ping
+  clockNs @1 :Int64;  # the clock of the answering host
 }
 
 struct Events {
@@ -180,21 +180,21 @@ struct Events {
 }
 
 struct Status {
-  # What one process knows of its part of a job.
+  # The state of one process and of its part of a job.
   version @0 :Text;
   program @1 :Bool;  # otherwise an agent
-  name @2 :Text;  # where it listens
+  name @2 :Text;  # the address on which it listens
   node @3 :UInt32 $range(below = "kMaxNodes");  # its number in the job
   job @4 :Text;  # empty: none
   seconds @5 :Float64 $finite;  # since the job began
-  nodes @6 :List(Text) $limit("kMaxNodes");  # where all nodes of the job listen
-  actors @7 :List(Actor) $limit("kMaxActors");  # here
-  clocks @8 :List(WorkerClock) $limit("kMaxWorkers");  # as the shards here see them
+  nodes @6 :List(Text) $limit("kMaxNodes");  # addresses of all nodes of the job
+  actors @7 :List(Actor) $limit("kMaxActors");  # of this process
+  clocks @8 :List(WorkerClock) $limit("kMaxWorkers");  # at the shards of this process
   parked @9 :List(Parked) $limit("kMaxWorkers");
   links @10 :List(Link) $limit("kMaxNodes");
   stages @11 :UInt32 $range(least = "1", most = "kMaxWorkers") $Cpp.initially("1");
-  # Of each pipeline; 1: workers train the whole model.
-  did @12 :List(Operation) $limit("kMaxWorkers");  # the last operation of each stage here
+  # Stages per pipeline; 1: workers train the whole model.
+  did @12 :List(Operation) $limit("kMaxWorkers");  # last operation of each stage of this process
 
   struct WorkerClock {
     worker @0 :UInt32 $type(Common.worker);

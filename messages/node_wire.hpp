@@ -1,6 +1,6 @@
 #pragma once
-// Addresses in the conversation of hosts, on the way to Cap'n Proto and back. Included by
-// messages/*.cpp and generated .cpp files only.
+// Converts addresses in messages of hosts to and from Cap'n Proto. Only messages/*.cpp and
+// generated .cpp files include it.
 #include "core/address.hpp"
 #include "messages/node.capnp.h"
 #include "messages/wire.hpp"

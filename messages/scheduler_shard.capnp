@@ -37,17 +37,18 @@ struct Raise {
 }
 
 struct Fence {
-  # scheduler -> shard. Accept nothing more of this worker's incarnation. Answered with Fenced.
+  # scheduler -> shard. Refuse all further messages of this worker's incarnation. Answered with
+  # Fenced.
   worker @0 :UInt32 $type(Common.worker);
   view @1 :UInt64 $type(Common.view);
 }
 
 struct Fenced {
-  # shard -> scheduler. What the shard has received of the worker.
+  # shard -> scheduler. The worker's progress at this shard.
   worker @0 :UInt32 $type(Common.worker);
-  clock @1 :Int64 $type(Common.clock);  # whole iterations
+  clock @1 :Int64 $type(Common.clock);  # complete iterations
   applied @2 :List(UInt32) $range(below = "kMaxBuckets") $limit("kMaxBuckets") $ascending;
-  # Buckets of iteration `clock` that it has applied as well, or will apply.
+  # Buckets of iteration `clock` that the shard has applied, or will apply.
 }
 
 struct Remove {
@@ -65,7 +66,7 @@ struct Bound {
 
 struct RoundClosed {
   # shard 0 -> scheduler. Under backup: proposes to close `round` with the pushes of the
-  # contributors, which are whole here.
+  # contributors, which are complete at shard 0.
   round @0 :Int64 $type(Common.iteration);
   contributors @1 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
   view @2 :UInt64 $type(Common.view);
@@ -74,8 +75,8 @@ struct RoundClosed {
 }
 
 struct CloseRound {
-  # scheduler -> shard. Apply `round` as soon as the contributors' pushes are whole here, and drop
-  # the pushes of all other workers.
+  # scheduler -> shard. Apply `round` as soon as the contributors' pushes are complete at this
+  # shard, and drop the pushes of all other workers.
   round @0 :Int64 $type(Common.iteration);
   contributors @1 :List(UInt32) $type(Common.worker) $limit("kMaxWorkers") $ascending;
   view @2 :UInt64 $type(Common.view);
@@ -87,8 +88,8 @@ struct Snapshot {
   snapshot @0 :UInt64;
   iteration @1 :Int64 $type(Common.iteration);
   immediate @2 :Bool;
-  # The present weights, without a vote: under asp, a consistent snapshot would wait for the slowest
-  # worker without a bound.
+  # Take the present weights, without a vote. Under asp, a consistent snapshot would wait for the
+  # slowest worker without a bound.
 }
 
 struct SnapshotVote {
@@ -96,7 +97,7 @@ struct SnapshotVote {
   snapshot @0 :UInt64;
   iteration @1 :Int64 $type(Common.iteration);  # of the Snapshot that it answers
   largest @2 :Int64 $type(Common.iteration);
-  # The largest iteration seen here. The snapshot is armed iff it is not beyond `iteration`.
+  # Largest iteration seen at this shard. The snapshot is armed iff it is not beyond `iteration`.
 }
 
 struct Finish {

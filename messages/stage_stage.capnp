@@ -30,12 +30,12 @@ struct MiniBatch $checked {
   end @4 :Int64 $count;
   # Positions [begin, end) of the epoch's permutation; begin == end: an iteration without samples.
   roundSamples @5 :UInt32 $range(least = "1") $initially("1");
-  # Of one round of all live pipelines: the denominator of a push's weight.
+  # Samples of one round of all live pipelines: the denominator of a push's weight.
   applied @6 :List(Work.AppliedBucket) $limit("kMaxAppliedBuckets") $ascending;  # as in the Lease
 }
 
 struct NoMore {
-  # stage -> next stage. There is no iteration from this one on. Forwarded like MiniBatch.
+  # stage -> next stage. `iteration` and all later ones do not exist. Forwarded like MiniBatch.
   start @0 :UInt64;
   iteration @1 :Int64 $type(Common.iteration);
 }
@@ -45,20 +45,20 @@ struct Activation {
   start @0 :UInt64;
   iteration @1 :Int64 $type(Common.iteration);
   microBatch @2 :UInt32;  # within the iteration
-  chunk @3 :UInt32;  # that reads it
+  chunk @3 :UInt32;  # the chunk that reads it
   tensor @4 :Common.TensorRef;  # (samples, output)
 }
 
 struct OutputGradient {
-  # stage -> stage before. The gradient of an Activation. Sent also where no layer before has
-  # weights: then its tensor is empty.
+  # stage -> stage before. The gradient of an Activation. Its tensor is empty if no earlier layer
+  # has weights.
   start @0 :UInt64;
   iteration @1 :Int64 $type(Common.iteration);
   microBatch @2 :UInt32;
-  chunk @3 :UInt32;  # that has read the activation
+  chunk @3 :UInt32;  # the chunk that has read the activation
   tensor @4 :Common.TensorRef;  # (samples, output)
   clock @5 :Int64 $type(Common.clock);
-  # The shards have acknowledged all iterations below it to the sender and to the stages behind it.
+  # The shards have acknowledged all iterations below it to the sender and to all later stages.
 }
 
 struct GivenUp {

@@ -20,7 +20,7 @@ struct BlockData {
   bool operator==(const BlockData&) const = default;
 };
 
-/// Never without data.
+/// `data` is never empty.
 struct StageTensor {
   DType dtype = DType::f32;
   Shape shape;

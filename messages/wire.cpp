@@ -67,7 +67,7 @@ capnp::Data::Reader plain(const Message& in) {
 
 void read(Message& out, capnp::Data::Reader in, const char* field) {
   require(in.size() % sizeof(std::uint64_t) == 0, field, " has ", in.size(),
-          " bytes, must be whole words");
+          " bytes, must be a multiple of 8");
   out = Message(in.size() / sizeof(std::uint64_t), {}, [&](std::span<std::uint64_t> words) {
     if (!words.empty()) std::memcpy(words.data(), in.begin(), in.size());
   });

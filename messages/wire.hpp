@@ -1,6 +1,6 @@
 #pragma once
-// Messages and their tensors on the way to Cap'n Proto and back. Included by messages/*.cpp and
-// generated .cpp files only.
+// Converts messages and their tensors to and from Cap'n Proto. Only messages/*.cpp and generated
+// .cpp files include it.
 #include <array>
 #include <cstring>
 #include <span>
@@ -37,7 +37,7 @@ inline void require_blobs(ConstBlobs blobs, std::size_t count) {
   require(blobs.size() == count, "has ", blobs.size(), " blobs, must have ", count);
 }
 
-/// What has been built, and the blobs that it refers to, which are taken out of `blobs`.
+/// The message of `builder` with the blobs that it refers to. Moves from `blobs`.
 Message message_of(capnp::MessageBuilder& builder, Blobs& blobs);
 
 /// The message that `write(root, blobs)` builds.
@@ -52,12 +52,12 @@ Message sealed(Write write) {
   return message_of(builder, blobs);
 }
 
-/// Refuses what is too large, before anything is read.
+/// Refuses an oversized message before any of it is read.
 Status check_size(const Message& message);
 Error wrong_version(unsigned version);
 
-/// What `read(out, root, blobs)` makes of a message that a stranger may have made. `kinds` names
-/// the arms of the body after the first, which is none, for errors.
+/// Decodes a message of an untrusted sender by `read(out, root, blobs)`. `kinds` names the arms of
+/// the body after `none`, for errors.
 template <class Schema, class T, class Read>
 Expected<T> opened(const Message& message, std::span<const std::string_view> kinds, Read read) {
   if (const Status status = check_size(message); !status) return status.error();

@@ -25,8 +25,8 @@ struct Start {
   # scheduler -> worker. Continue with `iteration`. Also sent to an idle worker when samples return.
   iteration @0 :Int64 $type(Common.iteration);
   number @1 :UInt64;
-  # Counts the Starts of the worker, or of its pipeline, through all its lives, from 1. A Start
-  # whose number is known changes nothing.
+  # Counts the Starts of the worker, or of its pipeline, over all its lives, from 1. A repeated
+  # Start has no effect.
 }
 
 struct WantLease {
@@ -34,11 +34,11 @@ struct WantLease {
   # NoData. A repeat is harmless.
   next @0 :Int64 $type(Common.iteration);
   clock @1 :Int64 $type(Common.clock);
-  # All shards have acknowledged the iterations below it, to all stages as far as the first one
-  # knows.
-  iterations @2 :UInt32;  # with samples, finished since the last WantLease; so are the next three
+  # All shards have acknowledged the iterations below it. For a pipeline, this is the first stage's
+  # view of all stages.
+  iterations @2 :UInt32;  # with samples, since the last WantLease; so are the next three
   samples @3 :UInt64;
-  waitedNs @4 :Int64 $type(Common.duration);  # between two computations, for whatever reason
+  waitedNs @4 :Int64 $type(Common.duration);  # between two computations, for any reason
   computedNs @5 :Int64 $type(Common.duration);
 }
 
@@ -53,14 +53,14 @@ struct Lease $checked $method("std::int64_t iterations() const;") {
   firstIteration @4 :Int64 $type(Common.iteration);
   batch @5 :UInt32 $range(least = "1");
   roundSamples @6 :UInt32 $range(least = "1");
-  # Of one round of all live workers: the denominator of a push's weight.
+  # Samples of one round of all live workers: the denominator of a push's weight.
   applied @7 :List(AppliedBucket) $limit("kMaxAppliedBuckets") $ascending;
-  # Buckets that contain these samples already: the worker pushes them as empty.
+  # Buckets that already contain these samples. The worker sends empty pushes for them.
 }
 
 struct AppliedBucket $ordered {
-  # A bucket that a shard has applied, or will apply, of a partial push. Its samples are trained
-  # again for the missing buckets only.
+  # A bucket of a partial push that a shard has applied, or will apply. The samples are trained
+  # again only for the missing buckets.
   stage @0 :UInt16;
   shard @1 :UInt16;
   bucket @2 :UInt32;  # as in a Push of that stage to that shard
@@ -80,8 +80,8 @@ struct PushDropped {
 
 struct Idle {
   # worker -> scheduler. All its pushes are acknowledged, and it has no lease.
-  clock @0 :Int64 $type(Common.clock);  # of this worker; a pipeline is idle when all stages are
-  start @1 :UInt64;  # number of the Start that it ends
+  clock @0 :Int64 $type(Common.clock);  # of this worker; a pipeline is idle when all its stages are
+  start @1 :UInt64;  # number of the Start that the worker has finished
 }
 
 struct Diverged {
@@ -103,7 +103,7 @@ struct Leave {
 }
 
 struct Stopped {
-  # worker -> scheduler. None of its messages is on the way any more.
+  # worker -> scheduler. No message of the worker is in flight any more.
   clock @0 :Int64 $type(Common.clock);
   start @1 :UInt64;  # number of the last Start that it received
 }

@@ -46,17 +46,17 @@ struct Push $checked {
 }
 
 struct Pushed {
-  # shard -> worker. The worker may forget the bucket.
+  # shard -> worker. The worker may discard the bucket.
   iteration @0 :Int64 $type(Common.iteration);
   bucket @1 :UInt32 $range(below = "kMaxBuckets");
   durability @2 :Durability;
-  repeat @3 :Bool;  # the shard had applied it before, or closed its round without it
+  repeat @3 :Bool;  # the shard applied it earlier, or closed its round without it
 
   enum Durability { applied @0; durable @1; }
 }
 
 struct Refused {
-  # Any role -> sender of a message that it does not act on.
+  # Any role -> the sender of a message that the role refuses.
   reason @0 :Reason;
   text @1 :Text;
   iteration @2 :Int64 $type(Common.iteration);
@@ -64,7 +64,7 @@ struct Refused {
   enum Reason {
     malformed @0;      # cannot be decoded, or contradicts the model
     unknownWorker @1;  # not admitted here, or evicted
-    staleView @2;      # an order of an older membership
+    staleView @2;      # the order has an older view
     tooStale @3;       # the gradient is older than the policy accepts
     gap @4;            # earlier buckets are missing
   }

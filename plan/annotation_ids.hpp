@@ -1,5 +1,5 @@
 #pragma once
-// The annotations of plan/annotations.capnp, by their ids. Only plan/*.cpp includes it.
+// Ids of the annotations in plan/annotations.capnp. Only plan/*.cpp includes it.
 #include <capnp/schema.h>
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline constexpr std::uint64_t kValues = 0x96d8b35f0ce7142a;
 inline constexpr std::uint64_t kNotEmpty = 0xe2a4c9170b53d86f;
 inline constexpr std::uint64_t kRange = 0xa8d07f3b56c2e491;
 
-/// The text of a declaration's annotation; empty without it.
+/// The text of a declaration's annotation, or "".
 template <class Declaration>
 std::string text_of(const Declaration& of, std::uint64_t id) {
   for (const auto annotation : of.getProto().getAnnotations())

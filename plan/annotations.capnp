@@ -1,34 +1,34 @@
 @0xb94e6f02d8a17c35;
-# What plan.capnp says about a setting besides its type and default.
+# Annotations of plan.capnp: the help, flag and accepted values of each setting.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::plan_schema");
 using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::plan");
 
-annotation help @0xc3f1a7d2905be681 (field, group, union, enumerant) :Text; # what the setting is
-annotation flag @0xdb20e4f7c61a9835 (field) :Text;   # of a scenario program
-annotation values @0x96d8b35f0ce7142a (field) :Text; # what the flag takes, if not a plain value
-annotation notEmpty @0xe2a4c9170b53d86f (field) :Text; # what to give instead of an empty text
+annotation help @0xc3f1a7d2905be681 (field, group, union, enumerant) :Text; # its explanation
+annotation flag @0xdb20e4f7c61a9835 (field) :Text;   # flag of scenario programs
+annotation values @0x96d8b35f0ce7142a (field) :Text; # values of the flag, unless plain
+annotation notEmpty @0xe2a4c9170b53d86f (field) :Text; # remedy for an empty text
 annotation range @0xa8d07f3b56c2e491 (field) :Range; # the values that validate() accepts
 struct Range $Cpp.schemaOnly {
   least @0 :Float64 = -inf;
   above @1 :Float64 = -inf;
   most @2 :Float64 = inf;
   below @3 :Float64 = inf;
-  orZero @4 :Bool; # 0 is accepted, too
-  float @5 :Bool;  # the value is compared as the float that kernels compute with
-  give @6 :Text;   # what to give; empty: the numbers above
+  orZero @4 :Bool; # also accept 0
+  float @5 :Bool;  # round the value to float first, as kernels do
+  give @6 :Text;   # remedy in errors; empty: the bounds above
 }
 
-# Also in core/limits.hpp.
+# Equal to the constants of core/limits.hpp.
 const maxWorkers :Float64 = 65536;
 const maxShards :Float64 = 4096;
 const maxStages :Float64 = 1024;
 const maxChunks :Float64 = 26;
 
 const workers :Range = (least = 1, most = .maxWorkers);
-const maxPixels :Float64 = 1024; # of kernels and strides
+const maxPixels :Float64 = 1024; # bound of kernels and strides
 const aboveZero :Range = (above = 0);
 const aboveZeroFloat :Range = (above = 0, float = true);
 const atLeastOne :Range = (least = 1);

@@ -1,5 +1,5 @@
-// validate(): what a plan must satisfy by itself. Each error names the field, what was found, and
-// what to change.
+// validate(): checks a plan without its data. Each error names the field, the value found and the
+// remedy.
 #include <capnp/message.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Targets targets_of(const plan::DataSource& data) {
 
 void check_loss(Checks& checks, const Plan& plan) {
   const Targets targets = targets_of(plan.data);
-  // The third loss, sigmoid_cross_entropy, takes numbers in 0..1 and two classes alike.
+  // The third loss, sigmoid_cross_entropy, takes numbers in 0..1 and also two classes.
   const bool softmax = plan.loss == plan::Loss::softmax_cross_entropy;
   const bool squared = plan.loss == plan::Loss::mean_squared_error;
   checks.require(!(softmax && targets == Targets::numbers),
@@ -47,7 +47,7 @@ void check_loss(Checks& checks, const Plan& plan) {
 void check_lr_schedule(Checks& checks, const Plan& plan) {
   if (!std::holds_alternative<plan::Cosine>(plan.lr_schedule.kind)) return;
   checks.require(plan.stop.epochs > 0,
-                 "lr_schedule.cosine: ends with the last epoch, but the plan has no number of "
+                 "lr_schedule.cosine: ends with the last epoch, but the plan does not limit the "
                  "epochs; give --epochs");
   checks.require(plan.lr_schedule.warmup < plan.stop.epochs,
                  "lr_schedule.warmup: ", plan.lr_schedule.warmup,
@@ -60,9 +60,9 @@ void check_stop(Checks& checks, const Plan& plan) {
   checks.require(stop.epochs > 0 || stop.iterations > 0 || stop.seconds > 0 || stop.accuracy > 0,
                  "stop: the run would never end; give --epochs, or stop.iterations, stop.seconds "
                  "or stop.accuracy");
-  checks.require(stop.accuracy == 0 || plan.evaluate_every > 0,
-                 "stop.accuracy: is compared when the run is evaluated, but evaluate_every is 0; "
-                 "give evaluate_every = 1");
+  checks.require(
+      stop.accuracy == 0 || plan.evaluate_every > 0,
+      "stop.accuracy: needs evaluations, but evaluate_every is 0; give evaluate_every = 1");
 }
 
 void check_counts(Checks& checks, const Plan& plan) {
@@ -92,20 +92,21 @@ void check_consistency(Checks& checks, const Plan& plan) {
                  ssp      ? "staleness 0"
                  : backup ? "backup workers"
                           : "bsp",
-                 " it would park on itself, as it pulls for an iteration ahead of its own push; "
+                 " a worker would wait for its own push, because it pulls one iteration ahead; "
                  "give --staleness 1 or more, or --no-prefetch");
   if (backup)
     checks.require(backup->spare >= 1 && backup->spare < plan.workers,
-                   "consistency.backup.spare: of ", plan.workers, " workers ", backup->spare,
-                   " cannot be spare; give --staleness backup(1) and at least one worker more");
+                   "consistency.backup.spare: ", backup->spare, " of ", plan.workers,
+                   " workers cannot be spare; give --staleness backup(1) and at least 2 workers");
   if (adaptive) {
     checks.require(adaptive->low < adaptive->high && adaptive->high <= kMaxStaleness,
                    "consistency.adaptive: from ", adaptive->low, " to ", adaptive->high,
-                   " is no range; give two rising bounds up to ", kMaxStaleness,
+                   " is not a range; give two increasing bounds up to ", kMaxStaleness,
                    ", as in --staleness adaptive(1,8)");
-    checks.require(!plan.prefetch || adaptive->low >= 1,
-                   "prefetch: with a staleness that may fall to 0 it would park on itself; give "
-                   "--staleness adaptive(1,8), or --no-prefetch");
+    checks.require(
+        !plan.prefetch || adaptive->low >= 1,
+        "prefetch: with a bound that may fall to 0, a worker would wait for its own push; "
+        "give --staleness adaptive(1,8), or --no-prefetch");
   }
 }
 
@@ -128,7 +129,7 @@ void check_pipeline(Checks& checks, const Plan& plan) {
   if (pipeline.stages == 1) return check_unpiped(checks, pipeline);
   const std::uint32_t stages = pipeline.stages, over = plan.workers % stages;
   const std::uint32_t fewer = plan.workers - over;
-  checks.require(over == 0, "pipeline.stages: ", plan.workers, " workers are no whole number of ",
+  checks.require(over == 0, "pipeline.stages: ", plan.workers, " workers cannot be divided into ",
                  "pipelines of ", stages, " stages; give --workers ",
                  fewer > 0 ? concat(fewer, " or ") : std::string(), fewer + stages);
   for (const std::uint32_t stage : pipeline.recompute)
@@ -139,8 +140,8 @@ void check_pipeline(Checks& checks, const Plan& plan) {
                      recompute.end(),
                  "pipeline.recompute: give each stage once, in ascending order");
   checks.require(!plan.prefetch,
-                 "prefetch: a stage pulls when its schedule makes the next version of its weights; "
-                 "give --no-prefetch, or --stages 1");
+                 "prefetch: a stage pulls at the times that its schedule sets; give --no-prefetch, "
+                 "or --stages 1");
   checks.require(
       !std::holds_alternative<plan::Backup>(plan.consistency),
       "consistency.backup: a pipeline cannot abandon an iteration that it has begun; give "
@@ -151,8 +152,9 @@ void check_name(Checks& checks, const std::string& name) {
   checks.require(!name.empty() && name.size() <= 100, "name: has ", name.size(),
                  " characters; give 1 to 100");
   for (const char c : name)
-    checks.require(static_cast<unsigned char>(c) >= ' ' && c != '/' && c != 0x7f,
-                   "name: it names a folder, too; give one without '/' and control characters");
+    checks.require(
+        static_cast<unsigned char>(c) >= ' ' && c != '/' && c != 0x7f,
+        "name: the run's folder has this name; give one without '/' and control characters");
   checks.require(name.empty() || name.front() != '.', "name: ", name,
                  " begins with a dot; give another one");
 }

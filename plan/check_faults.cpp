@@ -1,4 +1,4 @@
-// What validate() requires of stragglers and faults.
+// Checks of stragglers and faults for validate().
 #include <set>
 
 #include "core/limits.hpp"
@@ -7,8 +7,8 @@
 namespace leeway {
 namespace {
 
-/// Faults that a host on threads can cause; the others take a simulated network.
-bool takes_simulation(const plan::FaultKind& kind) {
+/// Faults that a host on threads can cause; the others need a simulated network.
+bool needs_simulation(const plan::FaultKind& kind) {
   return std::holds_alternative<plan::Slow>(kind) || std::holds_alternative<plan::Breaks>(kind) ||
          std::holds_alternative<plan::Delay>(kind) || std::holds_alternative<plan::Silence>(kind) ||
          std::holds_alternative<plan::Partition>(kind) ||
@@ -22,7 +22,7 @@ struct FaultCheck {
   const plan::Fault& fault;
   const std::string name;  // "faults[2]"
 
-  void exists(const char* field, Address actor) const {
+  void check_actor(const char* field, Address actor) const {
     const bool worker = actor.kind == RoleKind::worker;
     const std::uint32_t count = worker ? plan.workers : plan.shards;
     const bool known =
@@ -31,62 +31,63 @@ struct FaultCheck {
                    std::int64_t{plan.workers} - 1, ", shard0 to shard",
                    std::int64_t{plan.shards} - 1, " or scheduler");
   }
-  void only_worker(const char* kind) const {
+  void require_worker(const char* kind) const {
     checks.require(fault.actor.kind == RoleKind::worker, name, ".", kind, ": ", fault.actor,
-                   " cannot be lost and come back; give a worker");
+                   " cannot have this fault; give a worker");
   }
-  void peer(const char* field, Address other) const {
-    exists(field, other);
+  void check_peer(const char* field, Address other) const {
+    check_actor(field, other);
     checks.require(other != fault.actor, name, field, ": ", other,
                    " is the actor itself; give another one");
   }
-  void at_iteration(const char* kind) const {
+  void require_iteration(const char* kind) const {
     checks.require(std::holds_alternative<std::int64_t>(fault.at), name, ".", kind,
                    ": happens within an iteration; give at.iteration, as in --fault 2:", kind,
                    "@100");
   }
 
   void operator()(const plan::Throws&) const {
-    only_worker("throws");
-    at_iteration("throws");
+    require_worker("throws");
+    require_iteration("throws");
   }
   void operator()(const plan::Killed&) const {
-    only_worker("killed");
-    at_iteration("killed");
+    require_worker("killed");
+    require_iteration("killed");
   }
   void operator()(const plan::Crash& in) const {
     checks.require(fault.actor.kind == RoleKind::worker || in.back == 0, name,
-                   ".crash.back: ", fault.actor, " cannot come back; only workers can");
+                   ".crash.back: ", fault.actor,
+                   " cannot be restarted; give back = 0, or a worker");
   }
   void operator()(const plan::Joins&) const {
-    only_worker("joins");
+    require_worker("joins");
     checks.require(std::holds_alternative<double>(fault.at), name,
                    ".joins: a worker that has not joined has no iterations; give at.seconds, as in "
                    "--fault 2:joins@3s");
   }
   void operator()(const plan::Breaks& in) const {
-    peer(".breaks.peer", in.peer);
+    check_peer(".breaks.peer", in.peer);
     const bool worker = fault.actor.kind == RoleKind::worker || in.peer.kind == RoleKind::worker;
     checks.require(worker, name, ".breaks: a broken link between ", fault.actor, " and ", in.peer,
                    " ends the run; give a link of a worker");
   }
-  void operator()(const plan::Delay& in) const { peer(".delay.peer", in.peer); }
-  void operator()(const plan::Silence& in) const { peer(".silence.peer", in.peer); }
+  void operator()(const plan::Delay& in) const { check_peer(".delay.peer", in.peer); }
+  void operator()(const plan::Silence& in) const { check_peer(".silence.peer", in.peer); }
   void operator()(const plan::Partition& in) const {
-    for (const Address actor : in.with) peer(".partition.with", actor);
+    for (const Address actor : in.with) check_peer(".partition.with", actor);
   }
-  void operator()(const plan::Leaves&) const { only_worker("leaves"); }
-  template <class OfAnyActor>
-  void operator()(const OfAnyActor&) const {}
+  void operator()(const plan::Leaves&) const { require_worker("leaves"); }
+  template <class FaultOfAnyActor>
+  void operator()(const FaultOfAnyActor&) const {}
 };
 
 void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
                  const std::string& name) {
   const FaultCheck check{checks, plan, fault, name};
-  check.exists(".actor", fault.actor);
+  check.check_actor(".actor", fault.actor);
   std::visit(check, fault.kind);
-  checks.require(plan.simulated || !takes_simulation(fault.kind), name,
-                 ": takes a simulated network; give --simulate, or a fault that a worker of this "
+  checks.require(plan.simulated || !needs_simulation(fault.kind), name,
+                 ": needs a simulated network; give --simulate, or a fault that a worker of this "
                  "process can have: throws, killed, crash, joins, leaves or freeze");
   checks.require(plan.simulated || fault.actor.kind == RoleKind::worker, name,
                  ".actor: ", fault.actor,

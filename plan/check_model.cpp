@@ -1,29 +1,29 @@
-// What validate() requires of the layers of a model.
+// Checks of a model's layers for validate().
 #include "core/limits.hpp"
 #include "plan/checks.hpp"
 
 namespace leeway {
 namespace {
 
-/// Weights that fit into the largest number of blocks.
+/// The weights that kMaxBlocks blocks can hold.
 constexpr std::uint64_t kMaxWeights =
     std::uint64_t{limits::kMaxBlocks} * (limits::kMaxBlockBytes / sizeof(float));
 
-/// Goes through the layers in order.
+/// Visits the layers in order.
 class LayersCheck {
  public:
   explicit LayersCheck(Checks& checks) : checks_(checks) {}
 
-  void all(const std::vector<plan::Layer>& layers, const std::string& place) {
+  void check_layers(const std::vector<plan::Layer>& layers, const std::string& place) {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       if (++count_ > limits::kMaxBuckets) return;
       place_ = concat(place, '[', i, ']');
       std::visit(*this, layers[i]);
     }
   }
-  void totals() {
-    checks_.require(count_ <= limits::kMaxBuckets, "model: more than ", limits::kMaxBuckets,
-                    " layers are too many; give at most as many");
+  void check_totals() {
+    checks_.require(count_ <= limits::kMaxBuckets, "model: has more than ", limits::kMaxBuckets,
+                    " layers; give at most ", limits::kMaxBuckets);
     checks_.require(has_weights_, "model: has nothing to train; add a linear layer");
   }
 
@@ -50,8 +50,8 @@ class LayersCheck {
                     kMaxWeights, " weights; give fewer outputs");
     inputs_ = 0;
   }
-  void operator()(const plan::MaxPool2d& in) { pool("max_pool2d", in); }
-  void operator()(const plan::AvgPool2d& in) { pool("avg_pool2d", in); }
+  void operator()(const plan::MaxPool2d& in) { check_pool("max_pool2d", in); }
+  void operator()(const plan::AvgPool2d& in) { check_pool("avg_pool2d", in); }
   void operator()(const plan::BatchNorm&) { has_weights_ = true; }
   void operator()(const plan::LayerNorm&) { has_weights_ = true; }
   void operator()(const plan::Embedding& in) {
@@ -67,17 +67,16 @@ class LayersCheck {
   void operator()(const plan::Unembedding&) { inputs_ = 0; }
   void operator()(const plan::Residual& in) {
     const std::string here = place_;
-    checks_.require(depth_ < limits::kMaxLayerDepth, here, ".residual: lies deeper than ",
-                    limits::kMaxLayerDepth,
-                    " residual layers inside one another; nest them less deeply");
+    checks_.require(depth_ < limits::kMaxLayerDepth, here, ".residual: is nested deeper than ",
+                    limits::kMaxLayerDepth, " residual layers; nest them less deeply");
     checks_.require(!in.body.empty(), here,
                     ".residual.body: has no layers; give at least one, such as conv2d");
     if (depth_ == limits::kMaxLayerDepth) return;
     ++depth_;
     const std::uint64_t inputs = inputs_;
-    all(in.shortcut, here + ".residual.shortcut");
+    check_layers(in.shortcut, here + ".residual.shortcut");
     inputs_ = inputs;
-    all(in.body, here + ".residual.body");
+    check_layers(in.body, here + ".residual.body");
     --depth_;
   }
   template <class WithoutSettings>
@@ -86,15 +85,15 @@ class LayersCheck {
  private:
   std::string name(const char* field) const { return concat(place_, '.', field); }
   template <class Pool>
-  void pool(const char* kind, const Pool& in) {
+  void check_pool(const char* kind, const Pool& in) {
     checks_.require(in.padding <= in.kernel / 2, place_, '.', kind, ".padding: ", in.padding,
                     " is not allowed; give at most half the kernel, ", in.kernel / 2);
     inputs_ = 0;
   }
 
   Checks& checks_;
-  std::string place_;         // of the current layer
-  std::uint64_t inputs_ = 0;  // of the next layer; 0: unknown until the data is loaded
+  std::string place_;         // place of the current layer
+  std::uint64_t inputs_ = 0;  // inputs of the next layer; 0 if they depend on the data
   std::uint64_t count_ = 0;
   std::uint32_t depth_ = 0;
   bool has_weights_ = false;
@@ -105,8 +104,8 @@ class LayersCheck {
 void check_model(Checks& checks, const Plan& plan) {
   checks.require(!plan.model.empty(), "model: has no layers; give at least one linear layer");
   LayersCheck layers(checks);
-  layers.all(plan.model, "model");
-  layers.totals();
+  layers.check_layers(plan.model, "model");
+  layers.check_totals();
 }
 
 }  // namespace leeway

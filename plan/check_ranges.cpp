@@ -59,52 +59,52 @@ std::string remedy(Field field, const Range::Reader& range) {
   return concat(flag, flag.empty() ? "" : " ", words_of(range));
 }
 
-/// Goes through a plan in the order of its fields.
+/// Visits the fields of a plan in order.
 class RangeCheck {
  public:
   Status status;
 
-  void all(const DynamicStruct::Reader& in, const std::string& place) {
+  void check_struct(const DynamicStruct::Reader& in, const std::string& place) {
     const auto schema = in.getSchema();
-    for (const Field field : schema.getNonUnionFields()) value(in, field, place);
+    for (const Field field : schema.getNonUnionFields()) check_field(in, field, place);
     KJ_IF_MAYBE (arm, in.which()) {
-      value(in, *arm, place);
+      check_field(in, *arm, place);
     }
   }
 
  private:
-  void value(const DynamicStruct::Reader& in, Field field, const std::string& parent) {
+  void check_field(const DynamicStruct::Reader& in, Field field, const std::string& parent) {
     const std::string place = concat(parent, parent.empty() ? "" : ".", leeway::name_of(field));
     const DynamicValue::Reader value = in.get(field);
     switch (value.getType()) {
       case DynamicValue::STRUCT:
-        return all(value.as<DynamicStruct>(), place);
+        return check_struct(value.as<DynamicStruct>(), place);
       case DynamicValue::LIST:
-        return items(value.as<DynamicList>(), place);
+        return check_list(value.as<DynamicList>(), place);
       case DynamicValue::TEXT:
-        return text(field, place, value.as<capnp::Text>());
+        return check_text(field, place, value.as<capnp::Text>());
       case DynamicValue::INT:
       case DynamicValue::UINT:
       case DynamicValue::FLOAT:
-        return limited(field, place, value);
+        return check_number(field, place, value);
       default:
         return;
     }
   }
 
-  void items(const DynamicList::Reader& list, const std::string& place) {
+  void check_list(const DynamicList::Reader& list, const std::string& place) {
     if (!list.getSchema().getElementType().isStruct()) return;
     for (unsigned i = 0; i < list.size(); ++i)
-      all(list[i].as<DynamicStruct>(), concat(place, '[', i, ']'));
+      check_struct(list[i].as<DynamicStruct>(), concat(place, '[', i, ']'));
   }
 
-  void text(Field field, const std::string& place, capnp::Text::Reader value) {
+  void check_text(Field field, const std::string& place, capnp::Text::Reader value) {
     const std::string give = annotations::text_of(field, annotations::kNotEmpty);
     if (give.empty() || value.size() > 0) return;
     refuse(place, ": is empty; give ", give);
   }
 
-  void limited(Field field, const std::string& place, const DynamicValue::Reader& in) {
+  void check_number(Field field, const std::string& place, const DynamicValue::Reader& in) {
     const bool real = in.getType() == DynamicValue::FLOAT;
     const auto range = annotated_range(field);
     if (!real && !range) return;
@@ -124,7 +124,7 @@ class RangeCheck {
 
 Status check_ranges(const DynamicStruct::Reader& in, const std::string& where) {
   RangeCheck check;
-  check.all(in, where);
+  check.check_struct(in, where);
   return check.status;
 }
 

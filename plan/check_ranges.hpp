@@ -1,6 +1,5 @@
 #pragma once
-// Checks of single values, by the annotations `$range` and `$notEmpty`. Only
-// plan/*.cpp includes it.
+// Checks of single values by the annotations `$range` and `$notEmpty`. Only plan/*.cpp includes it.
 #include <capnp/dynamic.h>
 
 #include <string>
@@ -9,8 +8,8 @@
 
 namespace leeway::plan {
 
-/// The first value in `in` that its annotation refuses, and any Float64 that is not finite. Errors
-/// name the place below `where`, the value, and what to give:
+/// Refuses the first value that is outside its annotation, and any Float64 that is not finite. The
+/// error names the place below `where`, the value and the remedy:
 /// `model[3].conv2d.kernel: 0 is not allowed; give 1 to 1024`.
 Status check_ranges(const capnp::DynamicStruct::Reader& in, const std::string& where = "");
 

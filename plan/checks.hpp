@@ -1,6 +1,6 @@
 #pragma once
-// Checks: collects what validate() requires of a plan beyond the ranges of single values. Only
-// plan/*.cpp includes it.
+// Checks: the requirements of validate() beyond the ranges of single values. Only plan/*.cpp
+// includes it.
 #include <string>
 
 #include "core/expected.hpp"
@@ -22,7 +22,7 @@ class Checks {
   Status status_;
 };
 
-/// The model's layers, those inside others included. Errors name the place:
+/// Checks all layers of the model, nested ones included. Errors name the place:
 /// `model[3].residual.body[1].conv2d.outputs`.
 void check_model(Checks& checks, const Plan& plan);
 void check_stragglers(Checks& checks, const Plan& plan);

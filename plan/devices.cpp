@@ -14,7 +14,6 @@ bool DevicePlacement::cpu_only() const {
          std::all_of(shards_.begin(), shards_.end(), on_cpu);
 }
 
-/// Takes the assignments one by one and words the errors.
 class DevicesParser {
  public:
   DevicesParser(const std::string& text, std::uint32_t workers, std::uint32_t shards)
@@ -22,7 +21,7 @@ class DevicesParser {
 
   Expected<DevicePlacement> parse() {
     if (text_.find_first_of("=,") == std::string::npos) {
-      if (Status status = one_for_all(); !status) return status.error();
+      if (Status status = assign_all(); !status) return status.error();
       return placement_;
     }
     for (std::size_t begin = 0; begin <= text_.size();) {
@@ -36,7 +35,7 @@ class DevicesParser {
  private:
   using Devices = std::vector<Device>;
 
-  Status one_for_all() {
+  Status assign_all() {
     const auto device = parse_device(text_);
     if (!device) return device.error();
     std::fill(placement_.workers_.begin(), placement_.workers_.end(), *device);
@@ -48,38 +47,39 @@ class DevicesParser {
     const std::size_t sign = entry.find('=');
     if (sign == std::string::npos)
       return Error{concat("device: \"", entry,
-                          "\" says not whose it is; give a list such as "
+                          "\" names no worker or shard; give a list such as "
                           "--device workers=cuda,worker0=cpu,shards=cuda")};
-    const std::string who = entry.substr(0, sign);
+    const std::string name = entry.substr(0, sign);
     const auto device = parse_device(entry.substr(sign + 1));
     if (!device) return device.error();
-    const bool workers = who.starts_with("worker");
-    if (!workers && !who.starts_with("shard")) return unknown(who);
-    return workers ? assign(placement_.workers_, who, "worker", *device)
-                   : assign(placement_.shards_, who, "shard", *device);
+    const bool workers = name.starts_with("worker");
+    if (!workers && !name.starts_with("shard")) return unknown(name);
+    return workers ? assign(placement_.workers_, name, "worker", *device)
+                   : assign(placement_.shards_, name, "shard", *device);
   }
 
-  /// `who` begins with `kind`; what follows is "s" or a number.
-  static Status assign(Devices& devices, const std::string& who, std::string_view kind,
+  /// `name` is `kind` and "s" or a number.
+  static Status assign(Devices& devices, const std::string& name, std::string_view kind,
                        Device device) {
-    const std::string_view which = std::string_view(who).substr(kind.size());
-    if (which == "s") {
+    const std::string_view suffix = std::string_view(name).substr(kind.size());
+    if (suffix == "s") {
       std::fill(devices.begin(), devices.end(), device);
       return {};
     }
     std::uint32_t index = 0;
-    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), index);
-    if (error == std::errc::invalid_argument || end != which.data() + which.size())
-      return unknown(who);
+    const char* const suffix_end = suffix.data() + suffix.size();
+    const auto [end, error] = std::from_chars(suffix.data(), suffix_end, index);
+    if (error == std::errc::invalid_argument || end != suffix_end) return unknown(name);
     if (error != std::errc() || index >= devices.size())
-      return Error{concat("device: there is no ", kind, ' ', which, "; give one from ", kind,
+      return Error{concat("device: there is no ", kind, ' ', suffix, "; give one from ", kind,
                           "0 to ", kind, devices.size() - 1, ", or more --", kind, 's')};
     devices[index] = device;
     return {};
   }
-  static Status unknown(const std::string& who) {
-    return Error{concat("device: \"", who,
-                        "\" is nobody; give workers, shards, or one such as worker0 or shard1")};
+  static Status unknown(const std::string& name) {
+    return Error{concat("device: \"", name,
+                        "\" is not a worker or shard; give workers, shards, or one such as "
+                        "worker0 or shard1")};
   }
 
   const std::string& text_;

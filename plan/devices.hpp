@@ -1,5 +1,5 @@
 #pragma once
-// Which device each worker and each shard uses: the setting `device` of a plan, understood.
+// DevicePlacement: the device of each worker and shard, parsed from the setting `device` of a plan.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,12 +14,12 @@ class DevicePlacement {
   DevicePlacement(std::uint32_t workers, std::uint32_t shards)
       : workers_(workers), shards_(shards) {}
 
-  /// Requires an index below the number of workers, or shards.
+  /// Requires an index below the number of workers or shards.
   Device worker(std::uint32_t index) const { return workers_.at(index); }
   Device shard(std::uint32_t index) const { return shards_.at(index); }
   const std::vector<Device>& workers() const { return workers_; }
   const std::vector<Device>& shards() const { return shards_; }
-  /// Whether everything is on the processor.
+  /// True if all workers and shards are on the CPU.
   bool cpu_only() const;
 
  private:
@@ -27,10 +27,10 @@ class DevicePlacement {
   std::vector<Device> workers_, shards_;
 };
 
-/// Reads one device for all ("cpu", "cuda", "cuda:1"), or a list of assignments with commas:
-/// "workers=cuda,worker3=cpu,shards=cuda:0". `workers` and `shards` name all of them, worker<N> and
-/// shard<N> one; a later assignment overrides an earlier one, and whoever is not named is on the
-/// processor. Says nothing about whether the machine has these devices.
+/// Parses one device for all ("cpu", "cuda", "cuda:1"), or a comma-separated list of assignments:
+/// "workers=cuda,worker3=cpu,shards=cuda:0". `workers` and `shards` assign to all of them,
+/// worker<N> and shard<N> to one. A later assignment overrides an earlier one; actors without an
+/// assignment use the CPU. Does not check whether the machine has these devices.
 Expected<DevicePlacement> parse_devices(const std::string& text, std::uint32_t workers,
                                         std::uint32_t shards);
 

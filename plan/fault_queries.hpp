@@ -1,5 +1,5 @@
 #pragma once
-// What the hosts and the scheduler ask about a plan's faults.
+// Queries on a plan's faults, for the hosts and the scheduler.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace leeway {
 
-/// True for a worker that is not there when the run begins.
+/// True for a worker that joins after the run has begun.
 inline bool joins_later(const std::vector<plan::Fault>& faults, Address actor) {
   return std::any_of(faults.begin(), faults.end(), [&](const plan::Fault& fault) {
     return fault.actor == actor && std::holds_alternative<plan::Joins>(fault.kind);
@@ -17,7 +17,7 @@ inline bool joins_later(const std::vector<plan::Fault>& faults, Address actor) {
 
 namespace plan {
 
-/// Why an actor that this fault crashes has ended.
+/// The end reason of an actor that this fault crashes.
 inline EndReason reason_of(const Crash& crash) {
   if (crash.back > 0) return {EndReason::Kind::planned_crash, "fault of the plan: crash"};
   return {EndReason::Kind::planned_end, "fault of the plan: crash for good"};

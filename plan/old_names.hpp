@@ -1,5 +1,5 @@
 #pragma once
-// Names that an earlier version gave to settings: still read, with a note of the present name.
+// Old names of settings. They are still accepted, with a note that gives the new name.
 #include <string_view>
 
 namespace leeway::plan {

@@ -34,63 +34,63 @@ const actor :Cpp.Type = (name = "Address");
 
 struct Plan $Cpp.namespace("leeway") $Cpp.checked
     $Cpp.root(decode = "decode_plan", kind = "plan", words = true) {
-  name @0 :Text = "unnamed" $help("of the run and of its folder");
+  name @0 :Text = "unnamed" $help("name of the run and of its folder");
   seed @1 :UInt64 = 1 $flag("--seed") $help("seed of all randomness");
   data @2 :DataSource $flag("--data") $help("training and test data")
     $values("the directory of Fashion-MNIST, or the CSV or text file to train on");
   model @3 :List(Layer) $limit("kMaxBuckets") $help("layers, in order");
-  loss @4 :Loss $help("what training minimises");
+  loss @4 :Loss $help("function that training minimises");
   optimizer @5 :Optimizer $flag("--optimizer") $help("how a gradient changes the weights");
-  lrSchedule @6 :LrSchedule $help("learning rate over time, which counts in epochs");
+  lrSchedule @6 :LrSchedule $help("learning rate as a function of the epoch");
   consistency @7 :Consistency $flag("--staleness")
     $help("how far a worker may be ahead of the slowest worker")
     $values("0, 1, 2, ... iterations, bsp (a barrier), asp (no bound), \"adaptive(1,8)\" (a bound "
         "that moves from 1 to 8) or \"backup(N)\" (a barrier that does not wait for the last N)");
-  workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("workers");
+  workers @8 :UInt32 = 4 $range(Range.workers) $flag("--workers") $help("number of workers");
   shards @9 :UInt32 = 2 $range(least = 1, most = Range.maxShards) $flag("--shards")
-    $help("shards that hold the parameters");
+    $help("number of shards, which hold the parameters");
   batch @10 :UInt32 = 64 $range(least = 1, most = 16777216) $flag("--batch")
-    $help("samples of one worker's iteration");
+    $help("samples per iteration of a worker");
   microBatches @11 :UInt32 = 1 $range(least = 1) $flag("--micro-batches")
-    $help("pieces in which a batch is computed, their gradients summed; a pipeline takes them one "
-        "by one");
+    $help("micro-batches per batch, whose gradients are summed; a pipeline runs them one after "
+        "the other");
   prefetch @12 :Bool $flag("--prefetch")
     $help("pull the next weights while computing; costs one iteration of staleness");
   leaseSize @13 :UInt32 $flag("--lease-size")
-    $help("samples of one lease under ssp and asp; 0: eight batches");
+    $help("samples per lease under ssp and asp; 0: eight batches");
   stragglers @14 :List(Straggler) $limit("kMaxWorkers") $flag("--slow")
     $help("workers that are slowed down")
     $values("3:4x (worker 3 takes four times as long), 3:4x@20%/50 (in 20% of its iterations, in "
         "bursts of 50), all:pareto(1.5), 3:pauses(200ms/50), 3:decay(8x/1000), "
-        "3:sharing(3x,100/300), 3:trace(FILE), or several with commas between; none removes those "
+        "3:sharing(3x,100/300), 3:trace(FILE), or a list with commas; none removes the stragglers "
         "of the scenario");
-  faults @15 :List(Fault) $limit("kMaxWorkers") $flag("--fault") $help("what fails, and when")
-    $values("2:crash@3s, 2:crash(500ms)@100 (and restart it), 2:joins@3s, 2:leaves@3s, "
+  faults @15 :List(Fault) $limit("kMaxWorkers") $flag("--fault") $help("faults to inject")
+    $values("2:crash@3s, 2:crash(500ms)@100 (restarted after 500 ms), 2:joins@3s, 2:leaves@3s, "
         "2:freeze(1s)@100, 2:throws@100, 2:killed@100; in a simulation also slow, break, delay, "
-        "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes those "
-        "of the scenario; may be given several times");
+        "silence, partition, slow-link and stop-clock, see docs/simulator.md; none removes the "
+        "faults of the scenario; can be repeated");
   stop @16 :Stop $help("when the run ends: at the first of these limits");
   evaluateEvery @17 :Float64 = 1 $range(Range.evaluateEvery) $flag("--evaluate-every")
     $help("epochs between evaluations on the test set; 0: only at the end");
   augment @18 :Augment $flag("--augment")
-    $help("random changes of training images, anew in each epoch")
+    $help("random augmentation of the training images, redrawn in each epoch")
     $values("flip, shift=2 (by up to 2 pixels), both with a comma between, or none");
   device @19 :Text = "cpu" $flag("--device")
     $help("where to compute: cpu, cuda or cuda:1 for all, or a list such as "
         "workers=cuda,worker3=cpu,shards=cuda:0");
   initFrom @20 :Text $flag("--init")
-    $help("safetensors file of the weights to start from; empty: drawn from the seed");
-  balance @21 :Balance $flag("--balance") $help("how many samples an iteration of each worker has")
+    $help("safetensors file with the initial weights; empty: drawn from the seed");
+  balance @21 :Balance $flag("--balance") $help("samples per iteration of each worker")
     $values("equal (the batch) or speed (in proportion to the worker's speed, on average the "
         "batch)");
-  pipeline @23 :StagesOfModel $help("workers that train one model together, each of them a stage");
+  pipeline @23 :StagesOfModel $help("workers that train one model together, as its stages");
   host @22 :Host $name("simulated") $help("where the actors run");
 }
 
 struct StagesOfModel $name("Pipeline") {
   # Workers 0 to stages - 1 are the stages of the first pipeline, and so on.
   stages @0 :UInt32 = 1 $range(least = 1, most = Range.maxStages) $flag("--stages")
-    $help("stages of each pipeline, a worker each; 1: every worker trains the whole model");
+    $help("stages per pipeline, one worker each; 1: every worker trains the whole model");
   schedule @1 :Text = "1f1b" $flag("--schedule")
     $help("order of a stage's forward and backward passes, as `leeway schedule` lists them");
   chunks @2 :UInt32 = 1 $range(least = 1, most = Range.maxChunks) $flag("--chunks")
@@ -100,7 +100,7 @@ struct StagesOfModel $name("Pipeline") {
         "empty: by the cost of the layers")
     $values("0-3,4-7, or none");
   recompute @4 :List(UInt32) $limit("kMaxStages") $flag("--recompute")
-    $help("stages that keep only their inputs, and run forward again before backward")
+    $help("stages that keep only their inputs and recompute activations before backward")
     $values("all, none, or stages such as 0,2");
 }
 
@@ -112,7 +112,7 @@ struct DataSource {
     csv @2 :Csv $help("files with a header line, numbers and one named label column");
     synthetic @3 :Synthetic $help("samples drawn from the seed");
     custom @4 :Custom $help("a data set of the scenario program");
-    text @5 :TextCorpus $help("characters, each to be predicted from those before it");
+    text @5 :TextCorpus $help("text, whose characters are predicted from the preceding ones");
   }
   struct Directory $name("FashionMnist") {
     directory @0 :Text = "/usr/share/datasets/fashion-mnist"
@@ -144,8 +144,8 @@ struct DataSource {
         noise @4 :Float64 = 0.1 $range(Range.notNegative) $help("standard deviation of the noise");
       }
       clusters :group $help("one Gaussian cluster for each class, its center on a sphere") {
-        classes @5 :UInt32 = 10 $range(least = 2, most = 1048576) $help("classes");
-        features @6 :UInt32 = 32 $range(least = 1, most = 1048576) $help("numbers of a sample");
+        classes @5 :UInt32 = 10 $range(least = 2, most = 1048576) $help("number of classes");
+        features @6 :UInt32 = 32 $range(least = 1, most = 1048576) $help("features per sample");
         spread @7 :Float64 = 3 $range(Range.notNegative) $help("radius of the sphere");
       }
     }
@@ -156,7 +156,7 @@ struct DataSource {
   }
   struct TextCorpus {           # each character by its number in the vocabulary of the text
     file @0 :Text $help("UTF-8 file; empty: the King James Bible of Debian's bible-kjv");
-    context @1 :UInt32 = 64 $range(least = 1, most = 1048576) $help("characters of a sample");
+    context @1 :UInt32 = 64 $range(least = 1, most = 1048576) $help("characters per sample");
     testShare @2 :Float64 = 0.1 $range(Range.testShare)
       $help("share at the end of the text that is set aside for tests");
   }
@@ -164,11 +164,11 @@ struct DataSource {
 
 struct Layer {
   union {
-    linear @0 :Linear $help("y = W x + b, of flat samples and of each token");
+    linear @0 :Linear $help("y = W x + b, for flat samples or for each token");
     relu @1 :Void $help("max(0, x)");
-    flatten @2 :Void $help("an image as one row");
+    flatten @2 :Void $help("flattens an image to one row");
     custom @3 :Custom $help("a layer that the scenario program has registered");
-    conv2d @4 :Conv2d $help("convolution with square kernels of images, channels x height x width");
+    conv2d @4 :Conv2d $help("convolution of images (channels x height x width), square kernels");
     maxPool2d @5 :MaxPool2d $help("maximum of each window");
     avgPool2d @6 :AvgPool2d $help("mean of each window");
     batchNorm @7 :BatchNorm
@@ -177,29 +177,28 @@ struct Layer {
     gelu @9 :Void $help("x * Phi(x), by the tanh formula");
     tanh @10 :Void $help("hyperbolic tangent");
     sigmoid @11 :Void $help("1 / (1 + e^-x)");
-    dropout @12 :Dropout $help("zeroes numbers at random while training");
+    dropout @12 :Dropout $help("zeroes activations at random during training");
     embedding @13 :Embedding $help("a learned row of features for each token number");
     residual @14 :Residual $help("y = body(x) + shortcut(x)");
     positions @15 :Positions
       $help("adds a learned row of features for each position in a sequence");
-    attention @16 :Attention
-      $help("causal attention over queries, keys and values side by side");
+    attention @16 :Attention $help("causal attention over concatenated queries, keys and values");
     unembedding @17 :Void
       $help("a score for each token: the product with its row of the embedding");
   }
   struct Linear {
-    outputs @0 :UInt32 $range(Range.atLeastOne) $help("features that come out");
+    outputs @0 :UInt32 $range(Range.atLeastOne) $help("output features");
     init @1 :Init $help("distribution of the initial weights");
     bias @2 :Bool = true $help("whether b is added");
     deviation @3 :Float64 = 0.01 $range(Range.aboveZeroFloat)
       $help("standard deviation for init = \"normal\"");
   }
   struct Conv2d {
-    outputs @0 :UInt32 $range(Range.atLeastOne) $help("channels that come out");
+    outputs @0 :UInt32 $range(Range.atLeastOne) $help("output channels");
     kernel @1 :UInt32 = 3 $range(Range.pixels) $help("pixels of the kernel, each way");
     stride @2 :UInt32 = 1 $range(Range.pixels) $help("pixels from one window to the next");
     padding @3 :UInt32 $help("zeros around the image");
-    groups @4 :UInt32 = 1 $help("groups of channels that are convolved apart from each other");
+    groups @4 :UInt32 = 1 $help("groups of channels that are convolved separately");
     bias @5 :Bool = true $help("whether a bias is added");
     init @6 :Init $help("distribution of the initial weights");
   }
@@ -207,7 +206,7 @@ struct Layer {
     kernel @0 :UInt32 = 2 $range(least = 1, most = 15) $help("pixels of a window, each way");
     # The position of the maximum is kept in a byte.
     stride @1 :UInt32 = 2 $range(Range.pixels) $help("pixels from one window to the next");
-    padding @2 :UInt32 $help("pixels around the image that no window takes its maximum from");
+    padding @2 :UInt32 $help("pixels around the image that the maximum ignores");
   }
   struct AvgPool2d {
     kernel @0 :UInt32 = 2 $range(least = 0, most = Range.maxPixels)
@@ -218,18 +217,18 @@ struct Layer {
   struct BatchNorm {
     epsilon @0 :Float64 = 1e-5 $range(Range.aboveZeroFloat) $help("added to the variance");
     momentum @1 :Float64 = 0.1 $range(above = 0, most = 1)
-      $help("share of the newest batch in the statistics that evaluation uses");
+      $help("weight of the newest batch in the statistics for evaluation");
   }
   struct LayerNorm {
     epsilon @0 :Float64 = 1e-5 $range(Range.aboveZeroFloat) $help("added to the variance");
   }
   struct Dropout {
     probability @0 :Float64 = 0.5 $range(least = 0, below = 1, float = true)
-      $help("of a number to become zero");
+      $help("probability that an activation becomes zero");
   }
   struct Embedding {
-    vocabulary @0 :UInt32 $help("token numbers; 0: as many as the data has classes");
-    features @1 :UInt32 $range(Range.atLeastOne) $help("numbers of a row");
+    vocabulary @0 :UInt32 $help("number of tokens; 0: the number of classes of the data");
+    features @1 :UInt32 $range(Range.atLeastOne) $help("features per row");
     init @2 :Init = normal $help("distribution of the initial rows");
     deviation @3 :Float64 = 0.01 $range(Range.aboveZeroFloat)
       $help("standard deviation for init = \"normal\"");
@@ -240,16 +239,16 @@ struct Layer {
       $help("standard deviation for init = \"normal\"");
   }
   struct Attention {
-    heads @0 :UInt32 = 4 $range(Range.atLeastOne) $help("heads; each has a share of the features");
+    heads @0 :UInt32 = 4 $range(Range.atLeastOne) $help("heads, which share the features");
   }
   struct Residual {
     body @0 :List(Layer) $limit("kMaxBuckets") $help("layers");
-    shortcut @1 :List(Layer) $limit("kMaxBuckets") $help("layers; none: x itself");
+    shortcut @1 :List(Layer) $limit("kMaxBuckets") $help("layers; none: the identity");
   }
   struct Custom $name("CustomLayer") {
     name @0 :Text $notEmpty("the name that the layer is registered with")
       $help("name that the layer is registered with");
-    arguments @1 :Text $help("text for its factory");
+    arguments @1 :Text $help("argument of the layer's factory");
   }
 }
 
@@ -262,15 +261,15 @@ enum Init {
 }
 
 enum Loss {
-  softmaxCrossEntropy @0 $help("of classes");
-  meanSquaredError @1 $help("of numbers");
-  sigmoidCrossEntropy @2 $help("of numbers in 0..1, or of two classes by one output");
+  softmaxCrossEntropy @0 $help("for classes");
+  meanSquaredError @1 $help("for numbers");
+  sigmoidCrossEntropy @2 $help("for numbers in 0..1, or for two classes with one output");
 }
 
 struct Augment {
-  flip @0 :Bool $help("left to right, every other time");
+  flip @0 :Bool $help("mirrors an image left to right, with probability 1/2");
   shift @1 :UInt32 $range(least = 0, most = 999)
-    $help("pixels by which an image moves at most, each way");
+    $help("maximum shift of an image in pixels, each way");
 }
 
 struct Optimizer {
@@ -278,15 +277,15 @@ struct Optimizer {
   weightDecay @1 :Float64 $range(Range.weightDecay) $flag("--weight-decay")
     $help("L2 coefficient; decoupled from the gradient for adamw");
   union {
-    sgd @2 :Void $help("gradient descent without memory");
+    sgd @2 :Void $help("plain gradient descent");
     momentum @3 :Momentum $help("gradient descent with a velocity");
     nesterov @4 :Momentum $name("Nesterov") $help("momentum that looks one step ahead");
     adam @5 :Adam $help("steps scaled by running moments of the gradient");
-    adamw @6 :Adam $name("AdamW") $help("adam with weight decay apart from the gradient");
+    adamw @6 :Adam $name("AdamW") $help("adam with decoupled weight decay");
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
   }
   struct Momentum {
-    factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that stays");
+    factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
   }
   struct Adam {
     beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
@@ -303,10 +302,10 @@ struct LrSchedule {
     $help("epochs over which the learning rate rises linearly to its full value");
   union {
     constant @1 :Void $help("the full learning rate throughout");
-    step :group $help("drops by a factor at regular times") {
+    step :group $help("drops by a factor at regular intervals") {
       every @2 :Float64 = 10 $range(above = 0, give = "more than 0 epochs")
         $help("epochs from one drop to the next");
-      factor @3 :Float64 = 0.1 $range(Range.aboveZero) $help("of a drop");
+      factor @3 :Float64 = 0.1 $range(Range.aboveZero) $help("factor of each drop");
     }
     cosine :group $help("half a cosine from the full rate down to a floor at the last epoch") {
       floor @4 :Float64 $range(Range.share) $help("share of the full rate at the end");
@@ -316,17 +315,17 @@ struct LrSchedule {
 
 struct Consistency {
   union {
-    bsp @0 :Void $help("a barrier at each iteration: as one worker with all batches together");
+    bsp @0 :Void $help("a barrier at each iteration; equals one worker with all batches together");
     ssp :group $help("workers run ahead of the slowest by at most the staleness bound") {
-      staleness @1 :UInt32 = 3 $help("iterations");
+      staleness @1 :UInt32 = 3 $help("staleness bound");
     }
     asp @2 :Void $help("no worker ever waits");
     backup :group
         $help("a barrier that does not wait for the last few workers, and drops their pushes") {
       spare @3 :UInt32 = 1 $help("workers that a round does not wait for");
     }
-    adaptive :group $help("ssp with a bound that moves, by how long the workers wait") {
-      low @4 :UInt32 = 1 $help("least bound");
+    adaptive :group $help("ssp with a bound that follows the waiting times of the workers") {
+      low @4 :UInt32 = 1 $help("smallest bound");
       high @5 :UInt32 = 8 $help("largest bound");
     }
   }
@@ -334,7 +333,7 @@ struct Consistency {
 
 enum Balance {
   equal @0 $help("the batch for every worker");
-  bySpeed @1 $help("in proportion to the worker's measured speed; the sum stays");
+  bySpeed @1 $help("in proportion to the worker's measured speed, with an unchanged total");
 }
 
 struct Host $Cpp.optional {
@@ -347,33 +346,33 @@ struct Host $Cpp.optional {
 struct World {
   nodes @0 :Nodes $help("which actors share a node");
   cores @1 :UInt32 = 1 $range(least = 1, most = 4096)
-    $help("cores of a node; further computations wait");
+    $help("cores per node; excess computations wait");
   speed @2 :Float64 = 50 $range(Range.gigaflops)
-    $help("GFLOP/s of a core, multiplications and additions");
+    $help("GFLOP/s per core, counting multiplications and additions");
   memory @3 :Float64 = 20 $range(Range.gigabytes) $help("GB/s between a core and memory");
   noise @4 :Float64 = 0.05 $range(Range.noise)
-    $help("share by which the time of a computation varies");
+    $help("relative variation of the time of a computation");
   latencyUs @5 :Float64 = 50 $range(Range.microseconds)
-    $help("microseconds of a message between two nodes, one way");
+    $help("one-way latency between two nodes, in microseconds");
   localLatencyUs @6 :Float64 = 5 $range(Range.microseconds)
-    $help("microseconds of a message within a node");
-  jitter @7 :Float64 = 0.2 $range(Range.jitter) $help("share of the latency that is added at most");
+    $help("latency within a node, in microseconds");
+  jitter @7 :Float64 = 0.2 $range(Range.jitter) $help("maximum extra latency, as a share of it");
   link @8 :Float64 = 10 $range(Range.link) $help("Gbit/s of a node's link, each way; 0: no limit");
   detectionMs @9 :Float64 = 200 $range(Range.detection)
-    $help("milliseconds until watchers learn that an actor has ended");
+    $help("milliseconds until watchers are notified of the end of an actor");
   costOnly @10 :Bool $flag("--gradients") $values("real or none")
     $help("compute no gradients, to study only protocol and time");
   # Threads of the nodes. With 0, only computations take time.
   messageUs @11 :Float64 $range(Range.microseconds)
-    $help("microseconds of a core for each message; 0: no threads are simulated");
-  timerUs @12 :Float64 $range(Range.microseconds) $help("microseconds by which a timer fires late");
+    $help("core time per message, in microseconds; 0: threads are not simulated");
+  timerUs @12 :Float64 $range(Range.microseconds) $help("delay of timers, in microseconds");
   sliceUs @13 :Float64 $range(Range.microseconds)
-    $help("microseconds that a thread keeps its core while others wait for one; 0: until it has "
-        "finished");
+    $help("time slice of a thread while others wait for a core, in microseconds; 0: until it "
+        "finishes");
   contention @14 :Float64 $range(Range.contention)
-    $help("share by which work is slower when all cores of its node are busy");
+    $help("relative slowdown when all cores of the node are busy");
   cold @15 :Float64 $range(Range.cold)
-    $help("share by which work is slower after a long rest of its thread");
+    $help("relative slowdown after the thread has been idle for long");
 
   enum Nodes {
     each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
@@ -383,47 +382,47 @@ struct World {
 
 struct Straggler {              # several on one worker: factors multiply, pauses add
   worker @0 :UInt32 $help("worker that is slowed down");
-  all @1 :Bool $help("slow every worker instead, each with randomness of its own");
+  all @1 :Bool $help("slow every worker instead, each by separate random numbers");
   union {
     factor @2 :Float64 = 4 $range(Range.slowdown) $name("ConstantFactor")
-      $help("times as long in every iteration");
+      $help("slowdown factor of every iteration");
     bursts @3 :Bursts $help("slow in random bursts");
     pareto @4 :Pareto $help("a factor drawn for each iteration, above x with probability x^-alpha");
-    pauses @5 :Pauses $help("stands still at regular intervals, as for a garbage collection");
-    decay @6 :Decay $help("slows evenly, and stays slow");
-    sharing @7 :Sharing $help("slow for a while, not slow for a while: a neighbour on the machine");
+    pauses @5 :Pauses $help("pauses at regular intervals, like a garbage collector");
+    decay @6 :Decay $help("slows down gradually and stays slow");
+    sharing @7 :Sharing $help("alternates between slow and normal, like a noisy neighbour");
     trace @8 :Trace $help("factors from a file");
   }
   struct Bursts {
-    factor @0 :Float64 = 4 $range(Range.slowdown) $help("times as long in a burst");
+    factor @0 :Float64 = 4 $range(Range.slowdown) $help("slowdown factor in a burst");
     share @1 :Float64 = 0.2 $range(Range.shareOfIterations)
       $help("share of the iterations that are slow");
-    length @2 :UInt32 = 50 $range(Range.iterations) $help("iterations of a burst, on average");
+    length @2 :UInt32 = 50 $range(Range.iterations) $help("iterations per burst, on average");
   }
   struct Pareto {
     alpha @0 :Float64 = 1.5 $range(Range.tail) $help("exponent: the smaller, the heavier the tail");
     cap @1 :Float64 = 100 $range(Range.slowdown) $help("largest factor");
   }
   struct Pauses $Cpp.union("every") {
-    lengthMs @0 :Float64 = 200 $range(Range.pause) $help("milliseconds of a pause");
+    lengthMs @0 :Float64 = 200 $range(Range.pause) $help("length of a pause, in milliseconds");
     union {
-      iterations @1 :UInt32 = 50 $range(Range.iterations) $help("from one pause to the next");
+      iterations @1 :UInt32 = 50 $range(Range.iterations) $help("iterations from pause to pause");
       seconds @2 :Float64 = 1 $range(Range.pauseEvery)
-        $help("from one pause to the next, by the host's clock");
+        $help("seconds from pause to pause, by the host's clock");
     }
   }
   struct Decay {
-    factor @0 :Float64 = 4 $range(Range.slowdown) $help("times as long in the end");
-    iterations @1 :UInt32 = 1000 $range(Range.iterations) $help("until the full factor is reached");
+    factor @0 :Float64 = 4 $range(Range.slowdown) $help("final slowdown factor");
+    iterations @1 :UInt32 = 1000 $range(Range.iterations) $help("iterations until the full factor");
   }
   struct Sharing {
-    factor @0 :Float64 = 4 $range(Range.slowdown) $help("times as long while it is slow");
+    factor @0 :Float64 = 4 $range(Range.slowdown) $help("slowdown factor while it is slow");
     on @1 :UInt32 = 100 $range(Range.iterations) $help("iterations in which it is slow");
     off @2 :UInt32 = 300 $range(Range.iterations) $help("iterations in which it is not");
   }
   struct Trace {
     file @0 :Text $notEmpty("the path of the file")
-      $help("a factor on each line, from the first again after the last");
+      $help("file with one factor per line; repeats after the last line");
   }
 }
 
@@ -432,60 +431,59 @@ struct Fault {
     $help("worker2, shard0 or scheduler");
   at :union $type(name = "plan::FaultTime") $help("when the fault begins") {
     iteration @1 :Int64 $range(Range.iteration)
-      $help("as the actor begins it; for shards and the scheduler, as any worker does");
+      $help("when the actor begins it; for shards and the scheduler, when any worker does");
     seconds @2 :Float64 $range(least = 0, most = 31536000, give = "0 or more, up to a year")
-      $help("by the host's clock");
+      $help("seconds, by the host's clock");
   }
   spread @3 :Float64 $range(least = 0, most = 1e9, give = "0 or more")
-    $help("iterations or seconds by which it may begin later, drawn from the seed");
+    $help("maximum delay of the beginning in iterations or seconds, drawn from the seed");
   union {
-    throws @4 :Void $help("the computation of the iteration throws, and nothing of it is pushed");
+    throws @4 :Void $help("the computation throws, and the iteration is not pushed");
     killed @5 :Void
-      $help("ends after the first push of the iteration: a partial push if there are more");
-    crash @6 :Crash $help("ends, whatever it is doing");
-    joins @7 :Void $help("does not exist before");
-    freeze @8 :Lasting $name("Freeze")
-      $help("does nothing for a while, as if its process were stopped");
-    slow @9 :Slow $help("handles every message later");
+      $help("ends after the first push of the iteration, a partial push if there are more");
+    crash @6 :Crash $help("ends at once");
+    joins @7 :Void $help("joins the run at this time");
+    freeze @8 :Lasting $name("Freeze") $help("does nothing for a while, like a stopped process");
+    slow @9 :Slow $help("handles every message with a delay");
     breaks @10 :Link $name("Breaks")
-      $help("the connection to a peer breaks and is made again; what is on its way is lost");
+      $help("the connection to a peer breaks and is re-established; messages in flight are lost");
     delay @11 :Delay $help("messages to and from a peer take longer");
     silence @12 :Link $name("Silence")
-      $help("nothing reaches the peer, whose messages still arrive");
-    partition @13 :Partition $help("no message gets in or out");
+      $help("messages to the peer are lost; messages from it arrive");
+    partition @13 :Partition $help("no message enters or leaves its side");
     slowLink @14 :SlowLink $help("the link of its node is slower");
-    clockStops @15 :Lasting $name("ClockStops") $help("the clock of its node stands still");
+    clockStops @15 :Lasting $name("ClockStops") $help("the clock of its node stops");
     leaves @16 :Void $help("finishes its iteration and leaves the run");
   }
   struct Crash {
-    back @0 :Float64 $range(Range.restart) $help("seconds until it is started again; 0: never");
+    back @0 :Float64 $range(Range.restart) $help("seconds until it is restarted; 0: never");
   }
   struct Lasting {
-    seconds @0 :Float64 = 1 $range(Range.lasting) $help("how long");
+    seconds @0 :Float64 = 1 $range(Range.lasting) $help("duration in seconds");
   }
   struct Slow {
     delayMs @0 :Float64 = 5 $range(Range.delay) $help("milliseconds added to each message");
-    seconds @1 :Float64 = 1 $range(Range.lasting) $help("how long");
+    seconds @1 :Float64 = 1 $range(Range.lasting) $help("duration in seconds");
   }
   struct Link {
     peer @0 :Text = "shard0" $type(.actor)
       $initially("RoleKind::shard, 0") $help("actor at the other end");
-    seconds @1 :Float64 = 0.1 $range(Range.lasting) $help("how long");
+    seconds @1 :Float64 = 0.1 $range(Range.lasting) $help("duration in seconds");
   }
   struct Delay {
     peer @0 :Text = "shard0" $type(.actor)
       $initially("RoleKind::shard, 0") $help("actor at the other end");
     delayMs @1 :Float64 = 5 $range(Range.delay) $help("milliseconds added to each message");
-    seconds @2 :Float64 = 1 $range(Range.lasting) $help("how long");
+    seconds @2 :Float64 = 1 $range(Range.lasting) $help("duration in seconds");
   }
   struct Partition {
     with @0 :List(Text) $type(.actor) $limit("kMaxWorkers") $help("actors on the same side");
-    seconds @1 :Float64 = 1 $range(Range.lasting) $help("how long");
+    seconds @1 :Float64 = 1 $range(Range.lasting) $help("duration in seconds");
   }
   struct SlowLink {
     factor @0 :Float64 = 10 $range(least = 1, most = 1e6, give = "a factor from 1 to 1000000")
-      $help("times as slow");
-    seconds @1 :Float64 = 1 $range(Range.lasting) $help("how long");
+      $help("slowdown factor");
+    seconds @1 :Float64 = 1 $range(Range.lasting) $help("duration in seconds");
   }
 }
 
@@ -494,7 +492,7 @@ struct Stop {
     $help("passes over the training data, may be a fraction; 0: no limit");
   iterations @1 :UInt64 $flag("--iterations")
     $help("iterations of all workers together, or of all pipelines; 0: no limit");
-  seconds @2 :Float64 $range(Range.notNegative) $flag("--seconds") $help("time; 0: no limit");
+  seconds @2 :Float64 $range(Range.notNegative) $flag("--seconds") $help("seconds; 0: no limit");
   accuracy @3 :Float64 $range(Range.share) $flag("--until-accuracy")
     $help("test accuracy, 0 to 1; 0 disables it");
 }

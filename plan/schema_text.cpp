@@ -42,15 +42,14 @@ std::optional<Field> find(StructSchema schema, std::string_view name) {
   return std::nullopt;
 }
 
-std::vector<std::string> names_of_fields(StructSchema schema, bool arms_alone) {
+std::vector<std::string> names_of_fields(StructSchema schema, bool only_arms) {
   std::vector<std::string> names;
   for (const Field field : schema.getFields())
-    if (!arms_alone || in_union(field)) names.push_back(name_of(field));
+    if (!only_arms || in_union(field)) names.push_back(name_of(field));
   return names;
 }
 
-// --- out
-// ------------------------------------------------------------------------------------------
+// ---- to text ----
 
 Tree tree_of_number(double value) {
   if (std::isnan(value)) return "nan";
@@ -74,10 +73,9 @@ Tree tree_of_struct(const DynamicStruct::Reader& in) {
   return table;
 }
 
-// --- in
-// -------------------------------------------------------------------------------------------
+// ---- from text ----
 
-/// One value on its way into a builder: where it stands in the text, and under which name.
+/// A value of the text, with its line and its path, for errors.
 struct Place {
   const TextNode& node;
   const std::string& source;
@@ -96,8 +94,8 @@ struct Place {
 };
 
 struct IntegerRange {
-  std::uint64_t below_zero;  // magnitude of the least value
-  std::uint64_t above_zero;  // the greatest value
+  std::uint64_t below_zero;  // magnitude of the smallest value
+  std::uint64_t above_zero;  // the largest value
 };
 
 template <class Integer>
@@ -136,7 +134,7 @@ Expected<DynamicValue::Reader> read_integer(const Place& at, capnp::Type type) {
     return at.error(describe(node), whole ? " is out of range" : " is not a whole number",
                     "; give a whole number from ", below_zero > 0 ? "-" : "", below_zero, " to ",
                     above_zero);
-  // Negation of the magnitude in 64 bits is right for the least value, too.
+  // Unsigned negation is also right for the least value.
   if (node.negative) return DynamicValue::Reader(static_cast<std::int64_t>(0 - node.magnitude));
   return DynamicValue::Reader(node.magnitude);
 }
@@ -208,7 +206,7 @@ Status fill_list(DynamicList::Builder out, const Place& at) {
   return {};
 }
 
-/// An arm without fields: a table without keys, or true.
+/// An arm without fields is an empty table, or true.
 Status fill_void(DynamicStruct::Builder out, Field field, const Place& at) {
   const TextNode& node = at.node;
   const bool empty_table = node.kind == TextNode::Kind::table && node.items.empty();
@@ -236,7 +234,7 @@ Status fill_field(DynamicStruct::Builder out, Field field, const Place& at) {
   return {};
 }
 
-/// `consistency = "bsp"`: the arm, its fields at their defaults.
+/// `consistency = "bsp"` selects the arm and keeps the defaults of its fields.
 Status fill_arm_by_name(DynamicStruct::Builder out, const Place& at) {
   const auto arms = names_of_fields(out.getSchema(), true);
   const auto field = find(out.getSchema(), at.node.text);

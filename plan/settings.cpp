@@ -21,7 +21,7 @@ using capnp::DynamicStruct;
 using capnp::StructSchema;
 using namespace annotations;
 
-/// Walks through the schema, and fills in a plan to see the defaults.
+/// Collects all settings from the schema, and their defaults from a new plan.
 class Reader {
  public:
   std::vector<Setting> settings;
@@ -54,7 +54,7 @@ class Reader {
     if (type.isEnum()) read_values(type.asEnum(), key);
   }
 
-  /// A row for each value, where the enum appears first.
+  /// Adds a row for each value where the enum appears first.
   void read_values(capnp::EnumSchema schema, const std::string& key) {
     const bool first = enums_.insert(schema.getProto().getId()).second;
     for (const auto value : schema.getEnumerants()) {
@@ -115,7 +115,7 @@ std::string settings_page() {
   std::string page =
       "# Settings of a plan\n\n"
       "`leeway settings > docs/settings.md` writes this page from the annotations of\n"
-      "[plan.capnp](../plan/plan.capnp). `[]` stands for each item of a list.\n\n"
+      "[plan.capnp](../plan/plan.capnp). `[]` means each item of a list.\n\n"
       "| setting | default | range | flag | meaning |\n|---|---|---|---|---|\n";
   const auto code = [](const std::string& text) { return text.empty() ? "" : '`' + text + '`'; };
   for (const auto& setting : settings()) {

@@ -1,5 +1,5 @@
 #pragma once
-// Settings: what plan.capnp says about each field of a plan, for --help and docs/settings.md.
+// Settings: the annotated fields of plan.capnp, for --help and docs/settings.md.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,11 +7,11 @@
 namespace leeway::plan {
 
 struct Setting {
-  std::string key;            // "stop.epochs"; "faults[].actor" of each item of a list
+  std::string key;            // "stop.epochs"; "faults[].actor" for the items of a list
   std::string default_value;  // as in a plan file; empty for tables and lists
-  std::string flag;           // "--epochs"; empty: none
+  std::string flag;           // "--epochs", or empty
   std::string help;           // "passes over the training data, may be a fraction; 0: no limit"
-  std::string values;         // what the flag takes; empty: the value as it is
+  std::string values;         // values of the flag; empty: a plain value
   std::string range;          // "1 to 65536"; empty: any value
 };
 
@@ -20,13 +20,13 @@ std::string help_of_flag(const Setting& setting);
 
 /// All settings, in the order of the schema.
 const std::vector<Setting>& settings();
-/// Null when there is none of this key.
+/// Null if the key is unknown.
 const Setting* find_setting(std::string_view key);
-/// Requires that there is one.
+/// Requires a known key.
 const Setting& setting(std::string_view key);
 
-/// The names of a choice (a union or an enum), in the order of the schema: sgd, momentum, ... of
-/// "optimizer".
+/// The names of a union's arms or an enum's values, in the order of the schema: sgd, momentum, ...
+/// for "optimizer".
 std::vector<std::string> choices(std::string_view key);
 
 /// The text of docs/settings.md.

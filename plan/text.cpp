@@ -1,4 +1,4 @@
-// Plans as JSON and TOML: text -> tree -> Cap'n Proto by the schema -> Plan, and back.
+// Plans as JSON and TOML: text <-> tree <-> Cap'n Proto <-> Plan.
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 using Parser = Expected<TextNode> (*)(std::string_view text, const std::string& source);
 
-/// Renames the keys of an earlier version, with a note on stderr.
+/// Renames old keys, with a note on stderr.
 Status rename_old_keys(TextNode& table, const std::string& source) {
   for (const auto& [old_name, name] : plan::kOldKeys) {
     const auto key = std::find(table.keys.begin(), table.keys.end(), old_name);
@@ -42,7 +42,7 @@ Status rename_old_keys(TextNode& table, const std::string& source) {
   return {};
 }
 
-/// Reads a text into a struct, and makes a T of that.
+/// Parses a text into a Cap'n Proto struct, and converts that to a T.
 template <class Struct, class T>
 Expected<T> from_text(Parser parse, const std::string& text, const std::string& source,
                       Expected<T> (*read)(capnp::MallocMessageBuilder&)) {
@@ -94,14 +94,14 @@ struct TextFile {
   std::string text;
 };
 
-/// `what` it should be: "plan file".
-Expected<TextFile> read_file(const std::string& path, const std::string& what) {
+/// `kind` names the expected file in errors: "plan file".
+Expected<TextFile> read_file(const std::string& path, const std::string& kind) {
   const std::string extension = std::filesystem::path(path).extension().string();
   if (extension != ".toml" && extension != ".json")
-    return Error{concat(path, ": a ", what, " ends in .toml or .json, not in \"", extension, '"')};
+    return Error{concat(path, ": a ", kind, " ends in .toml or .json, not in \"", extension, '"')};
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
-    return Error{concat(path, ": is a folder; give a ", what)};
+    return Error{concat(path, ": is a folder; give a ", kind)};
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file)
@@ -116,12 +116,12 @@ Expected<TextFile> read_file(const std::string& path, const std::string& what) {
 
 std::string to_json(const Plan& plan) {
   const auto words = encode(plan);
-  capnp::ReaderOptions options;  // of our own plan, however deep
+  capnp::ReaderOptions options;  // for a trusted plan of any depth
   options.traversalLimitInWords = 8 * words.size() + 64;
   capnp::FlatArrayMessageReader reader(
       kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size()), options);
   const auto tree = to_tree(capnp::DynamicStruct::Reader(reader.getRoot<plan_schema::Plan>()));
-  // Texts that are not UTF-8 are shown, not refused: this is also how a broken plan is looked at.
+  // Invalid UTF-8 is replaced, not refused, so that an invalid plan can be printed.
   return tree.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -140,7 +140,7 @@ Expected<Plan> plan_from_file(const std::string& path) {
 }
 
 Expected<plan::World> world_from_file(const std::string& path) {
-  const auto file = read_file(path, "file of a world");
+  const auto file = read_file(path, "world file");
   if (!file) return file.error();
   return from_text<plan_schema::World>(file->parse, file->text, path, read_world);
 }
@@ -152,7 +152,7 @@ std::string to_toml(const plan::World& world) {
   std::ostringstream out;
   const auto tree = to_tree(capnp::DynamicStruct::Reader(root.asReader()));
   for (const auto& [key, value] : tree.items()) {
-    if (value == false) continue;  // the usual case is not worth a line
+    if (value == false) continue;
     const auto text = value.is_number_float() ? concat(value.get<double>()) : value.dump();
     out << std::left << std::setw(28) << concat(key, " = ", text) << " # "
         << plan::setting("host.simulated." + key).help << '\n';

@@ -13,7 +13,7 @@ namespace leeway {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
-/// Dots of one line: each may nest a table, and the parser's recursion is as deep as its tables.
+/// Dots per line. Each may nest a table, and the parser recurses into every table.
 constexpr std::ptrdiff_t kMaxDots = 1000;
 
 TextNode make_node(TextNode::Kind kind, int line) {
@@ -45,10 +45,9 @@ TextNode make_fraction(double value, std::string as_written, int line) {
   return node;
 }
 
-// --- JSON
-// -----------------------------------------------------------------------------------------
+// ---- JSON ----
 
-/// Walks over the text and leaves its position where the event handler can see it.
+/// Iterates over the text and stores its position in `*seen`, for the event handler.
 struct TrackedIterator {
   using iterator_category = std::forward_iterator_tag;
   using value_type = char;
@@ -72,7 +71,7 @@ struct TrackedIterator {
   bool operator==(const TrackedIterator& other) const { return at == other.at; }
 };
 
-/// Builds the tree from the parser's events. A handler that returns false has set `failure_`.
+/// Builds the tree from the parser's events. A member that returns false has set `failure_`.
 class JsonHandler {
  public:
   JsonHandler(std::string_view text, const std::string& source)
@@ -88,7 +87,7 @@ class JsonHandler {
     node.boolean = value;
     return add(std::move(node));
   }
-  // The end of a number is seen one character late, which may be the end of its line.
+  // The parser reads one character beyond a number, which may be the end of the line.
   bool number_integer(std::int64_t value) { return add(make_integer(value, line(1))); }
   bool number_unsigned(std::uint64_t value) { return add(make_integer(false, value, line(1))); }
   bool number_float(double value, const std::string& as_written) {
@@ -117,7 +116,7 @@ class JsonHandler {
   bool parse_error(std::size_t position, const std::string&, const std::exception& error) {
     std::string text = error.what();
     for (const char* mark :
-         {"] ", "column ", ": "})  // the library's prefix, which repeats the place
+         {"] ", "column ", ": "})  // strips the library's prefix, a second position
       if (const auto at = text.find(mark); at != std::string::npos)
         text.erase(0, at + std::string_view(mark).size());
     const char* end = begin_ + (position > 0 ? position - 1 : 0);
@@ -129,7 +128,7 @@ class JsonHandler {
   }
 
  private:
-  /// Line of the character `back` before the last one read.
+  /// Line of the character `back` places before the last one read.
   int line(std::ptrdiff_t back = 0) {
     const char* now = seen_ - std::min(back, seen_ - counted_);
     line_ += static_cast<int>(std::count(counted_, now, '\n'));
@@ -149,7 +148,7 @@ class JsonHandler {
   }
   bool open(TextNode::Kind kind) {
     if (open_.size() >= kMaxDepth)
-      return fail(concat("is nested deeper than ", kMaxDepth, " levels, which no plan needs"));
+      return fail(concat("is nested deeper than ", kMaxDepth, " levels; nest it less deeply"));
     add(make_node(kind, line()));
     // A parent's items do not move while one of them is open.
     open_.push_back(open_.empty() ? &root_ : &open_.back()->items.back());
@@ -163,15 +162,14 @@ class JsonHandler {
   std::string source_;
   const char* begin_;
   const char* seen_;     // one past the last character read
-  const char* counted_;  // up to here `line_` counts the ends of lines
+  const char* counted_;  // `line_` counts the line ends before it
   int line_ = 1;
   TextNode root_;
   std::vector<TextNode*> open_;
   std::string failure_;
 };
 
-// --- TOML
-// -----------------------------------------------------------------------------------------
+// ---- TOML ----
 
 int line_of(const toml::source_region& region) {
   return static_cast<int>(region.begin.line);
@@ -183,7 +181,7 @@ std::string shortest(double value) {
   return std::string(digits, end);
 }
 
-/// False when it is nested too deep.
+/// Returns false if `in` is nested too deeply.
 bool convert(const toml::node& in, std::size_t depth, TextNode& out) {
   const int line = line_of(in.source());
   if (depth > kMaxDepth) return false;
@@ -259,7 +257,7 @@ Expected<TextNode> parse_json(std::string_view text, const std::string& source) 
 Expected<TextNode> parse_toml(std::string_view text, const std::string& source) {
   const auto too_deep = [&](int line) {
     return Error{concat(source, ':', line, ": is nested deeper than ", kMaxDepth,
-                        " levels, which no plan needs")};
+                        " levels; nest it less deeply")};
   };
   if (const int line = overlong_path(text)) return too_deep(line);
   try {

@@ -26,7 +26,7 @@ Status check_size(std::span<const std::uint64_t> words, const char* kind) {
 
 capnp::ReaderOptions plan_options(std::size_t words) {
   capnp::ReaderOptions options = reader_options(words);
-  options.nestingLimit += 2 * static_cast<int>(limits::kMaxLayerDepth);  // a residual, its list
+  options.nestingLimit += 2 * static_cast<int>(limits::kMaxLayerDepth);  // a residual and its list
   return options;
 }
 
@@ -34,7 +34,7 @@ capnp::ReaderOptions plan_options(std::size_t words) {
 
 namespace {
 
-/// Number and depth of the layers, those inside others included.
+/// Bounds the number and depth of all layers, nested ones included.
 struct LayerCount {
   std::size_t layers = 0;
 

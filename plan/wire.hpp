@@ -1,5 +1,5 @@
 #pragma once
-// Plans on the way to Cap'n Proto and back. Included by plan/*.cpp and generated .cpp files only.
+// Converts plans to and from Cap'n Proto. Only plan/*.cpp and generated .cpp files include it.
 #include <span>
 #include <string>
 #include <vector>
@@ -10,19 +10,19 @@
 
 namespace leeway::wire {
 
-/// As plans spell actors: "worker2".
+/// The spelling of actors in plans: "worker2".
 inline std::string plain(Address in) {
   return spelled(in);
 }
 void read(Address& out, capnp::Text::Reader in, const char* field);
 
 std::vector<std::uint64_t> words_of(capnp::MessageBuilder& builder);
-/// Refuses what is too large, before anything is read.
+/// Refuses an oversized message before any of it is read.
 Status check_size(std::span<const std::uint64_t> words, const char* kind);
-/// Deep enough for residual layers in residual layers.
+/// With a nesting limit for residual layers inside residual layers.
 capnp::ReaderOptions plan_options(std::size_t words);
 
-/// What `write(root)` builds.
+/// The words of the message that `write(root)` builds.
 template <class Schema, class Write>
 std::vector<std::uint64_t> words_of(Write write) {
   capnp::MallocMessageBuilder builder;
@@ -30,7 +30,7 @@ std::vector<std::uint64_t> words_of(Write write) {
   return words_of(builder);
 }
 
-/// What `read(out, root)` makes of words from a hostile sender. Errors begin with `kind`.
+/// Decodes words of an untrusted sender by `read(out, root)`. Errors begin with `kind`.
 template <class Schema, class T, class Read>
 Expected<T> read_words(std::span<const std::uint64_t> words, const char* kind, Read read) {
   if (const Status status = check_size(words, kind); !status) return status.error();

@@ -1,5 +1,5 @@
 @0xad37520b332af22a;
-# What a schema says for the generator: C++ names and types, limits, and defaults.
+# Annotations for the generator: C++ names and types, limits, and defaults.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::generator::schema");
@@ -7,13 +7,13 @@ $Cxx.namespace("leeway::generator::schema");
 # ---- files ----
 
 annotation namespace(file, struct) :Text;
-# Of the plain structs.
+# Namespace of the plain structs.
 annotation include(file) :Text;
 # A header that the plain structs need.
 annotation stem(file) :Text;
 # Name of the generated files, if not the schema's.
 annotation flat(file) :Void;
-# Structs inside others stand beside them in C++, if a field uses them.
+# In C++, nested structs that a field uses become siblings of the outer struct.
 annotation support(file) :Text;
 # A header with hand-written read() and write(). Only the generated .cpp includes it.
 annotation visitable(file) :Void;
@@ -23,16 +23,16 @@ annotation visitable(file) :Void;
 # ---- names and types ----
 
 annotation name(field, group, struct) :Text;
-# Of the C++ member or struct, if not the schema's. An arm of a union with a name is a struct of
-# this name: a copy of its struct, or one with the arm as its member.
+# Name of the C++ member or struct, if not the schema's. An arm with a name is a struct of this
+# name: a copy of its struct, or one with the arm as its member.
 annotation union(struct) :Text;
 # The member that holds the union of the struct, if not `kind`.
 annotation type(field, group, union) :Type;
-# Of a member, of the items of a list, or of a union.
+# C++ type of a member, of the items of a list, or of a union.
 struct Type {
   name @0 :Text;  # C++ type; read() and plain() convert it
   below @1 :Text;  # limit of the values
-  wholeList @2 :Bool;  # one value is made of the whole list
+  wholeList @2 :Bool;  # the whole list makes one value
 }
 annotation mapped(struct, enum) :Mapped;
 # The C++ type is hand-written.
@@ -41,26 +41,26 @@ struct Mapped {
   blobs @1 :Bool;  # its data travels in blobs
 }
 annotation schemaOnly(struct) :Void;
-# Has no C++ type, as the values of annotations.
+# Has no C++ type, like the values of annotations.
 annotation initially(field) :Text;
-# Value of a new C++ struct, if not the schema's default.
+# Default in C++, if not the schema's.
 annotation constant(field) :Text;
-# Always this C++ constant; not a member.
+# Always has the value of this C++ constant; not a member.
 annotation optional(struct) :Void;
-# A union of a Void and another arm is a std::optional of this one.
+# A union of a Void and another arm is a std::optional of the other arm.
 annotation declarable(struct) :Void;
 # A struct that is only a union derives from the std::variant, so that headers can declare it.
 annotation method(struct) :Text;
 # Declaration of a hand-written member function.
 annotation ordered(struct) :Void;
-# Has operator<=> and operator<<.
+# The struct has operator<=> and operator<<.
 
 # ---- limits ----
 #
-# Numbers, or names of constants in core/limits.hpp. Decoding refuses a message beyond them.
+# Numbers, or names of constants in core/limits.hpp. Decoding refuses values outside them.
 
 annotation limit(field) :Text;
-# Most items of a list.
+# Maximum number of items of a list.
 annotation range(field) :Range;
 struct Range {
   least @0 :Text;
@@ -69,25 +69,25 @@ struct Range {
   below @3 :Text;
 }
 annotation count(field) :Void;
-# An Int64 of 0 or more, far from overflow.
+# An Int64 of 0 or more and below 2^62.
 annotation finite(field) :Void;
 annotation ascending(field) :Void;
 # Each item of the list is above the one before.
 annotation checked(struct) :Void;
-# Fields depend on each other: a hand-written check() decides.
+# Fields depend on each other; a hand-written check() validates them.
 
 # ---- messages ----
 
 annotation root(struct) :Root;
-# Has encode(), and a function that decodes it.
+# The struct has encode() and the function `decode`.
 struct Root {
   decode @0 :Text;
-  kind @1 :Text;  # in errors, if there is no union of messages
-  words @2 :Bool;  # it is encoded as words, not as a Message with blobs
+  kind @1 :Text;  # name in errors, if the struct has no union of messages
+  words @2 :Bool;  # encoded as words, not as a Message with blobs
 }
 annotation blobs(struct) :Blobs;
-# Members for blobs that no field names.
+# Members for the blobs of the message that no field refers to.
 struct Blobs {
-  each @0 :List(Text);  # members, by the blob's index
-  all @1 :Text;  # one member for all of them
+  each @0 :List(Text);  # one member per blob, by index
+  all @1 :Text;  # one member for all blobs
 }

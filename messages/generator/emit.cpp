@@ -29,7 +29,7 @@ std::string stem_of(const std::string& schema_path) {
 }
 
 std::string namespace_of(const std::string& name) {
-  // Structs inside others have names in PascalCase before them, namespaces have not.
+  // The outer structs of a name are PascalCase; namespaces are not.
   std::string out = "leeway";
   for (std::size_t begin = 0; begin < name.size();) {
     const std::size_t end = name.find("::", begin);
@@ -47,7 +47,7 @@ std::string within(const std::string& space, const std::string& name) {
 
 void begin_file(Code& code, const File& file, bool header) {
   if (header) code.line("#pragma once");
-  code.line("// Generated from ", file.path, ", which is the place for changes.");
+  code.line("// Generated from ", file.path, "; edit that file instead.");
 }
 
 }  // namespace leeway::generator

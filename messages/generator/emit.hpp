@@ -1,5 +1,5 @@
 #pragma once
-// The generated files of a schema file, as text.
+// Emits the generated files of a schema file as text.
 #include <string>
 
 #include "core/text.hpp"
@@ -11,7 +11,7 @@ namespace leeway::generator {
 std::string emit_header(const File& file);
 /// Declarations of write() and read(): X.wire.hpp, for generated and hand-written .cpp files.
 std::string emit_wire_header(const File& file);
-/// Their definitions, names of enums, encode() and decode(): X.cpp.
+/// Definitions of write() and read(), names of enums, encode() and decode(): X.cpp.
 std::string emit_source(const File& file);
 /// Random values within the limits, for property tests: any_X.hpp.
 std::string emit_arbitrary(const File& file);
@@ -26,9 +26,9 @@ class Code {
     text_ += concat(values...) + '\n';
   }
   void line() { text_ += '\n'; }
-  /// Lines of a comment, each behind `prefix`.
+  /// Adds a comment; each line begins with `prefix`.
   void comment(const std::string& prefix, const std::string& comment);
-  /// What follows is in this namespace; "" for none.
+  /// Leaves the current namespace and enters `space`; "" enters none.
   void enter(const std::string& space);
   std::string finish() &&;
 
@@ -36,7 +36,7 @@ class Code {
   std::string text_, space_;
 };
 
-/// All structs, those inside others before the ones that hold them.
+/// Visits all structs, nested structs before the outer ones.
 template <class Visit>
 void for_each_struct(const File& file, Visit visit) {
   for (const Struct* one : file.structs) {
@@ -49,9 +49,9 @@ void for_each_struct(const File& file, Visit visit) {
 std::string stem_of(const std::string& schema_path);
 /// "msg::Push" -> "leeway::msg"; "Envelope" -> "leeway".
 std::string namespace_of(const std::string& name);
-/// `name` as code in the namespace `space` writes it.
+/// The shortest form of `name` in the namespace `space`.
 std::string within(const std::string& space, const std::string& name);
-/// First lines of a generated file.
+/// Adds the first lines of a generated file.
 void begin_file(Code& code, const File& file, bool header);
 
 }  // namespace leeway::generator

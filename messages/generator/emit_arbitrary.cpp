@@ -1,4 +1,4 @@
-// What tests need to know of the structs of a schema file: random values, and all fields.
+// Emits helpers for tests: random values, and references to all fields of a struct.
 #include "messages/generator/emit.hpp"
 
 namespace leeway::generator {
@@ -19,7 +19,7 @@ class ArbitraryEmitter {
   std::string emit() {
     const std::string folder = file_.path.substr(0, file_.path.rfind('/'));
     begin_file(code_, file_, true);
-    code_.line("// Random values within the limits; to be called in a property.");
+    code_.line("// Random values within the limits, for use inside a property.");
     code_.line("#include \"", file_.stem, ".hpp\"");
     code_.line("#include \"tests/", folder, "/any_support.hpp\"");
     include_imports(code_, file_, "any_");
@@ -36,7 +36,7 @@ class ArbitraryEmitter {
   void declare(const Struct& in) {
     if (in.recursive) code_.line("inline void any(", in.name, "& out);");
     if (in.checked) {
-      code_.line("/// Hand-written: changes fields that contradict each other.");
+      code_.line("/// Hand-written: makes contradicting fields consistent.");
       code_.line("void make_valid(", in.name, "& message);");
     }
   }
@@ -87,7 +87,7 @@ class ArbitraryEmitter {
       return;
     }
     std::size_t arms = 0;
-    code_.line("/// With the arm of this index.");
+    code_.line("/// A random value of the arm with this index.");
     code_.line("inline void any(", in.name, "& out, std::size_t arm) {");
     code_.line("  switch (arm) {");
     for (const Arm& arm : in.arms) {
@@ -115,7 +115,7 @@ std::string emit_arbitrary(const File& file) {
 std::string emit_fields(const File& file) {
   Code code;
   begin_file(code, file, true);
-  code.line("// All fields of a struct, for tests that treat structs alike.");
+  code.line("// References to all fields of a struct, for generic tests.");
   code.line("#include <tuple>\n");
   code.line("#include \"", file.stem, ".hpp\"");
   include_imports(code, file, "fields_");

@@ -73,14 +73,14 @@ class HeaderEmitter {
     }
     code_.line(text);
   }
-  /// The name of the union that a field holds.
+  /// Declares the union of a field.
   void alias(const Field& field, bool body) {
     enter(field.type.name);
     const std::string name = within(space_, field.type.name);
     code_.comment("/// ", field.comment);
     declare_variant(concat("using ", name, " = "), *field.type.choice, ";");
     if (!body) return;
-    code_.line("/// In words; for errors and logs.");
+    code_.line("/// The name in words, for errors and logs.");
     declare_name_of("const " + name + '&');
   }
 
@@ -127,7 +127,7 @@ class HeaderEmitter {
     code_.line(indent, "};");
   }
 
-  /// A union begins with its first arm. A struct has its own values, a number needs one.
+  /// The initializer of a union, unless its first arm is a struct or 0.
   static std::string first_value(const Union& in) {
     const Arm& first = in.arms.front();
     const bool zero = first.initially.empty() || first.initially == "0";
@@ -146,7 +146,7 @@ class HeaderEmitter {
       text += field.type.strong ? '{' + field.initially + '}'
                                 : " = " + within(space_, within(scope, field.initially));
     text += ';';
-    // The comment of a union stands at its own name.
+    // The comment of a union is at its alias.
     const std::string comment = field.type.choice ? "" : std::string(trimmed(field.comment));
     if (comment.find('\n') != std::string::npos || text.size() + 4 + comment.size() > kColumns)
       code_.comment(indent + "/// ", comment);
@@ -155,7 +155,7 @@ class HeaderEmitter {
     code_.line(text);
   }
 
-  /// Lists of a struct that is not complete yet cannot be compared where they are declared.
+  /// A list of an incomplete struct cannot be compared where it is declared.
   bool holds_incomplete(const Struct& in) const {
     for (const Field& field : in.fields)
       if (field.list && field.type.structure && field.type.structure->recursive &&
@@ -195,15 +195,13 @@ class HeaderEmitter {
     code_.line();
     if (in.words) {
       code_.line("std::vector<std::uint64_t> encode(const ", name, "& in);");
-      code_.line(
-          "/// Validates sizes, enums and the numbers of items as if the sender were hostile.");
+      code_.line("/// Validates sizes, enums and list lengths, as of an untrusted sender.");
       code_.line("Expected<", name, "> ", in.decode, "(std::span<const std::uint64_t> words);");
       return;
     }
     code_.line("Message encode(const ", name, "& in);");
-    code_.line(
-        "/// Validates as if the sender were hostile. The error names the message, the field,");
-    code_.line("/// the value found and what is allowed.");
+    code_.line("/// Validates as of an untrusted sender. The error names the message, the field,");
+    code_.line("/// the value found and the allowed values.");
     code_.line("Expected<", name, "> ", in.decode, "(const Message& message);");
   }
 
@@ -211,7 +209,7 @@ class HeaderEmitter {
   Code code_;
   std::string space_;
   std::set<const Struct*> complete_;
-  std::vector<std::string> not_comparable_;  // structs whose equality follows
+  std::vector<std::string> not_comparable_;  // structs whose operator== follows later
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ std::string reader_of(const std::string& schema, const std::string& name, bool b
                 blobs ? ", ConstBlobs blobs)" : ")");
 }
 
-/// The unions that are members of `in`, or that it is.
+/// Visits the unions that are members of `in`, or `in` itself.
 template <class Visit>
 void for_each_union(const Struct& in, Visit visit) {
   for (const Field& field : in.fields)
@@ -116,7 +116,7 @@ class SourceEmitter {
 
   static std::string blobs_of(const Type& type) { return type.blobs ? ", blobs" : ""; }
 
-  /// The value `in` of a type without fields, as Cap'n Proto takes it.
+  /// Converts the value `in` of a type without fields to Cap'n Proto's type.
   static std::string plain(const Type& type, const std::string& in) {
     if (type.kind == Kind::enumeration) return concat("static_cast<", type.schema, ">(", in, ')');
     if (type.strong) return concat("plain(", in, ')');
@@ -150,7 +150,7 @@ class SourceEmitter {
                  ");");
   }
 
-  /// Reads the value `from`, which has no fields, into `out`.
+  /// Reads the value `from` of a type without fields into `out`.
   void read_value(const std::string& indent, const Type& type, const Limits& limits,
                   const std::string& out, const std::string& from, const std::string& label) {
     const std::string name = concat('"', label, '"');
@@ -305,7 +305,7 @@ class SourceEmitter {
     code_.line("      words, \"", in.kind,
                "\", [](auto& out, auto in) { wire::read(out, in); });\n}");
   }
-  /// What errors call a message: by the arm of its body, or always alike.
+  /// The names of messages in errors: one per arm of the body, or one for all.
   static std::string kinds_of(const Struct& in) {
     for (const Field& field : in.fields) {
       if (!field.type.choice) continue;
@@ -325,7 +325,8 @@ class SourceEmitter {
 std::string emit_wire_header(const File& file) {
   Code code;
   begin_file(code, file, true);
-  code.line("// Between the plain structs and Cap'n Proto. Only .cpp files include it.");
+  code.line(
+      "// Conversions between the plain structs and Cap'n Proto. Only .cpp files include it.");
   code.line("#include \"", file.path, ".h\"");
   code.line("#include \"", file.stem, ".hpp\"");
   code.line("#include \"messages/generator/wire.hpp\"");

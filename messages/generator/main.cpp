@@ -1,5 +1,5 @@
 // A plugin of the Cap'n Proto compiler: reads a CodeGeneratorRequest from stdin and writes C++ into
-// the working folder. See README.md beside this file.
+// the working folder. See README.md in this folder.
 #include <capnp/serialize.h>
 #include <kj/debug.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #pragma once
-// Checks of a message that is being decoded.
+// Checks of a message during decoding.
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace leeway::wire {
 
 /// Thrown while a message is read; decode turns it into an Error. The text names the field, the
-/// value found and what is allowed.
+/// value found and the allowed values.
 struct Malformed {
   std::string text;
 };
@@ -27,7 +27,7 @@ inline std::string in_place(const std::string& place, const std::string& text) {
   return concat(place, joined ? "" : ".", text);
 }
 
-/// Runs `read`; its errors get the field's name in front.
+/// Runs `read` and adds the field's name to its errors.
 template <class Read>
 void in_field(const char* label, Read read) {
   try {
@@ -69,7 +69,7 @@ inline void require_finite(double value, const char* field) {
   require(std::isfinite(value), field, " is ", value, ", must be finite");
 }
 
-/// A count is 0 or more, and far from overflow.
+/// A count is 0 or more and below 2^62.
 inline void require_count(std::int64_t value, const char* field) {
   require(value >= 0 && value < (std::int64_t{1} << 62), field, " is ", value,
           ", must be 0 or more");

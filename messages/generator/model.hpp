@@ -1,5 +1,5 @@
 #pragma once
-// Model: what is to be generated for one schema file, as plain values with C++ names.
+// Model: the contents of one schema file for the emitters, as plain values with C++ names.
 //
 // Names of types are relative to namespace leeway: "msg::Pull".
 #include <memory>
@@ -11,10 +11,10 @@ namespace leeway::generator {
 struct Struct;
 struct Union;
 
-/// Limits of a number, as C++ expressions; empty: none.
+/// Limits of a number as C++ expressions; empty for no limit.
 struct Limits {
   std::string least, most, above, below;
-  bool count = false;  // 0 or more, far from overflow
+  bool count = false;  // 0 or more and below 2^62
   bool finite = false;
 };
 
@@ -43,8 +43,8 @@ struct Field {
   bool ascending = false;
   std::string list_limit;
   Limits limits;
-  std::string initially;  // C++ expression; empty: what the type starts with
-  std::string constant;   // always this; not a member
+  std::string initially;  // C++ expression; empty: the type's default
+  std::string constant;   // the only value; not a member
 };
 
 struct Arm {
@@ -55,9 +55,9 @@ struct Arm {
   std::string comment;
   Type type;
   std::string initially;  // of a number
-  std::string member;     // of a struct that stands for a number: "factor"
+  std::string member;     // of the struct that wraps a number: "factor"
   bool empty = false;     // without fields, here and in the schema
-  bool absent = false;    // stands for no value, and is not in the variant
+  bool absent = false;    // Void arm `none`, not in the variant
 };
 
 struct Union {
@@ -91,7 +91,7 @@ struct Struct {
   bool ordered = false;
   bool blobs = false;
   bool words = false;     // a root without blobs
-  bool arm_only = false;  // stands for an arm that is no struct in the schema
+  bool arm_only = false;  // made for an arm that is not a struct in the schema
 };
 
 struct File {
@@ -102,7 +102,7 @@ struct File {
   std::vector<std::string> includes, supports;
   std::vector<std::string> imports;  // other schemas of messages or plans, by path
   std::vector<Enum> enums;
-  std::vector<Struct*> structs;  // each behind those that it holds
+  std::vector<Struct*> structs;  // each after the structs that it contains
 };
 
 }  // namespace leeway::generator

@@ -5,7 +5,7 @@
 
 namespace leeway::generator {
 
-/// microBatches -> micro_batches, separated by another character on request.
+/// microBatches -> micro_batches, or with another separator.
 std::string snake_case(std::string_view camel, char separator = '_');
 /// microBatches -> MicroBatches, as in accessors of Cap'n Proto.
 std::string pascal_case(std::string_view camel);

@@ -79,7 +79,7 @@ bool ModelReader::without_struct(const Node& node) const {
 
 // ---- files ----
 
-/// Appends `in` behind all that it holds. What holds itself, in a list, is marked.
+/// Appends `in` after all structs that it contains. Marks structs that contain themselves in lists.
 void ModelReader::place(Struct* in, std::set<const Struct*>& begun, std::set<const Struct*>& done,
                         std::vector<Struct*>& out) {
   if (!begun.insert(in).second) {

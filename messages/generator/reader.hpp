@@ -20,7 +20,7 @@ namespace leeway::generator {
 class ModelReader {
  public:
   explicit ModelReader(capnp::schema::CodeGeneratorRequest::Reader request) : names_(request) {}
-  /// Throws a kj::Exception that names what cannot be generated.
+  /// Throws a kj::Exception that names an unsupported declaration.
   File file(capnp::schema::CodeGeneratorRequest::RequestedFile::Reader requested);
 
  private:
@@ -38,7 +38,7 @@ class ModelReader {
   // ---- structs ----
   /// `name` is the C++ name.
   Struct* struct_of(Id node, const std::string& name);
-  /// Whether the C++ type of the node is hand-written, or there is none.
+  /// True if the node has a hand-written C++ type, or no C++ type.
   bool without_struct(const Node& node) const;
   void fill(Struct& out, Id node, const std::string& name);
   void read_annotations(Struct& out, Annotations in);
@@ -53,7 +53,7 @@ class ModelReader {
 
   SchemaNames names_;
   std::map<std::string, std::unique_ptr<Struct>> structs_;  // by name
-  std::vector<Struct*> extra_;  // structs that only arms or fields name, in the present file
+  std::vector<Struct*> extra_;  // structs of the present file that only arms or fields refer to
   Id file_ = 0;
 };
 

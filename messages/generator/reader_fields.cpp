@@ -14,7 +14,7 @@ namespace {
 using SchemaType = capnp::schema::Type;
 using SchemaValue = capnp::schema::Value;
 
-/// A limit as C++: constants are those of core/limits.hpp.
+/// A limit as a C++ expression; constants come from core/limits.hpp.
 std::string expression(const std::string& text) {
   return text.starts_with('k') ? "limits::" + text : text;
 }
@@ -89,7 +89,7 @@ Type ModelReader::type_of(SchemaType::Reader in, Annotations annotations) {
   } else if (in.isStruct()) {
     out = struct_type(in.getStruct().getTypeId(), names_.name_of(in.getStruct().getTypeId()));
   } else {
-    KJ_REQUIRE(in.isVoid(), "the generator knows no interfaces, pointers and lists of lists");
+    KJ_REQUIRE(in.isVoid(), "interfaces, pointers and lists of lists are not supported");
   }
   if (const auto named = names_.annotation(annotations, "type")) {
     out.name = string_of(named->getStruct().getAs<schema::Type>().getName());
@@ -226,7 +226,7 @@ Arm ModelReader::arm(Id parent, SchemaField in, const std::string& comment) {
     return out;
   }
   const auto type = in.getSlot().getType();
-  KJ_REQUIRE(!type.isList(), "an arm of a union is no list", name);
+  KJ_REQUIRE(!type.isList(), "an arm of a union cannot be a list", name);
   if (type.isVoid()) {
     const Node node = names_.node(parent);
     out.empty = true;
@@ -256,7 +256,7 @@ Struct* ModelReader::struct_of_arm(const std::string& name, const std::string& c
   return place->second.get();
 }
 
-/// Makes the number a member of a struct of this name.
+/// Wraps the number of an arm in a struct of this name.
 void ModelReader::wrap(Arm& out, const std::string& name, SchemaField in) {
   Struct* const holder = struct_of_arm(name, out.comment);
   out.member = out.label;

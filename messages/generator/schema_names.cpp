@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kAnnotations = "messages/generator/annotations.capnp:";
 
-/// Without the line's end.
+/// Without trailing newlines.
 std::string comment_of(capnp::Text::Reader in) {
   std::string out = string_of(in);
   while (out.ends_with('\n')) out.pop_back();
@@ -100,7 +100,7 @@ std::string SchemaNames::name_of(Id id) const {
   const bool group = node.isStruct() && node.getStruct().getIsGroup();
   if (group || (node.isStruct() && flat(id))) path.erase(0, path.rfind('.') + 1);
   if (!named.empty()) path.replace(path.rfind('.') + 1, std::string::npos, named);
-  // An enum stays in its struct.
+  // An enum stays inside its struct, also in a flat file.
   if (node.isEnum() && flat(id) && path.find('.') != std::string::npos)
     return name_of(node.getScopeId()) + "::" + path.substr(path.rfind('.') + 1);
   return space_of(id) + scoped(path);

@@ -1,5 +1,5 @@
 #pragma once
-// What a CodeGeneratorRequest says about a node of a schema: annotations, comments, C++ names.
+// SchemaNames: annotations, comments and C++ names of the nodes of a CodeGeneratorRequest.
 #include <capnp/schema.capnp.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline std::string string_of(capnp::Text::Reader in) {
 /// "leeway::msg" -> "msg::", "leeway" -> "".
 std::string relative(std::string space);
 
-/// Requires that the request outlives it.
+/// Requires that the request outlives this object.
 class SchemaNames {
  public:
   using Id = std::uint64_t;
@@ -30,7 +30,7 @@ class SchemaNames {
   Node node(Id id) const { return nodes_.at(id); }
   Node file_of(Id id) const;
 
-  /// Of annotations.capnp, by name.
+  /// An annotation of annotations.capnp, by name.
   std::optional<Value> annotation(Annotations in, const char* name) const;
   std::vector<std::string> texts(Annotations in, const char* name) const;
   std::string text(Annotations in, const char* name) const;
@@ -45,7 +45,7 @@ class SchemaNames {
   std::string name_of(Id id) const;
   /// Cap'n Proto's class: "schema::ShardReport::Wait".
   std::string schema_of(Id id) const;
-  /// Whether structs inside others stand beside them.
+  /// True if nested structs become siblings of the outer struct.
   bool flat(Id id) const { return has(file_of(id).getAnnotations(), "flat"); }
 
  private:

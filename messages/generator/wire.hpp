@@ -1,5 +1,5 @@
 #pragma once
-// What generated code uses to read and write Cap'n Proto. Only .cpp files include it.
+// Support for generated code that reads and writes Cap'n Proto. Only .cpp files include it.
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 #include <kj/exception.h>
@@ -14,8 +14,8 @@
 
 namespace leeway::wire {
 
-/// Limits for reading `words` of a message from a stranger. An honest message visits each word a
-/// few times at most, so pointers that share a target cannot amplify it.
+/// Limits for reading a message of `words` words from an untrusted sender. A valid message visits
+/// each word at most a few times, so the limit stops amplification by pointers that share a target.
 inline capnp::ReaderOptions reader_options(std::size_t words) {
   capnp::ReaderOptions options;
   options.traversalLimitInWords = 8 * words + 64;
@@ -56,7 +56,7 @@ inline void read_count(std::int64_t& out, std::int64_t in, const char* field) {
 
 // ---- texts, enums, lists ----
 
-/// Texts are whole, also beyond a zero byte.
+/// Texts may contain zero bytes.
 inline capnp::Text::Reader text_of(const std::string& in) {
   return {in.c_str(), in.size()};
 }
@@ -64,7 +64,7 @@ inline void read_text(std::string& out, capnp::Text::Reader in) {
   out.assign(in.begin(), in.size());
 }
 
-/// The C++ enum has the values of the schema's, in the same order up to `last`.
+/// Requires that the C++ enum has the values of the schema's enum, in the same order up to `last`.
 template <class To, class From>
 void read_enum(To& out, From in, To last, const char* field) {
   const auto value = static_cast<unsigned>(in);
@@ -90,7 +90,7 @@ void read_list(std::vector<T>& out, List in, const char* field, Read read) {
   }
 }
 
-/// Of the arm of a union.
+/// Throws Malformed for an unknown arm of a union.
 template <class Which>
 [[noreturn]] void throw_unknown(const char* field, Which which) {
   throw Malformed{concat(field, " is of the unknown kind ", static_cast<unsigned>(which))};

@@ -17,7 +17,7 @@ TEST_CASE("speeds are read as exact thousandths") {
     const auto speeds = parse_speeds(wrong);
     INFO(wrong);
     REQUIRE_FALSE(speeds);
-    CHECK_THAT(speeds.error().text, Contains("is no speed") && Contains("--speeds 1,2,0.5"));
+    CHECK_THAT(speeds.error().text, Contains("is not a speed") && Contains("--speeds 1,2,0.5"));
   }
   rc::prop("any thousandth", [] {
     const auto value = *rc::gen::inRange<std::int64_t>(1, 1'000'000'001);
@@ -36,6 +36,6 @@ TEST_CASE("sizes are read in bytes, with decimal and binary units") {
     const auto sizes = parse_sizes(wrong);
     INFO(wrong);
     REQUIRE_FALSE(sizes);
-    CHECK_THAT(sizes.error().text, Contains("is no size") && Contains("512MB,2GiB"));
+    CHECK_THAT(sizes.error().text, Contains("is not a size") && Contains("512MB,2GiB"));
   }
 }

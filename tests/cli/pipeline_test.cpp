@@ -219,11 +219,10 @@ TEST_CASE("leeway partition takes the stages from the plan unless a flag overrid
   CHECK_THAT(shown(" --speeds 1,2,3,4"), Contains("on 4 stages"));
   CHECK_THAT(shown(" --stages 2 --schedule interleaved"), Contains("of all its chunks.\n"));
   CHECK_THAT(shown(""), !Contains("by speed"));
-  CHECK_THAT(
-      shown("", "balance = \"by_speed\"\n"),
-      Contains(
-          "mine in micro-batches of 4 samples, on 3 stages.\n"
-          "With batches by speed, micro-batches have up to 32 samples; memory is for those.\n"));
+  CHECK_THAT(shown("", "balance = \"by_speed\"\n"),
+             Contains("mine in micro-batches of 4 samples, on 3 stages.\n"
+                      "With batches by speed, micro-batches have up to 32 samples; memory is for "
+                      "the largest.\n"));
 }
 
 TEST_CASE("leeway partition accepts scenarios, but not their custom layers and data") {
@@ -258,7 +257,7 @@ TEST_CASE("leeway partition refuses invalid options and suggests valid ones") {
   refused("mlp --stages 0", "give --stages 1 to 1024");
   refused("mlp --memory 1MB", "needs ");
   refused("mlp --memory 1MB", "no other split fits; give --memory 4");
-  refused("mlp --memory some", "is no size");
+  refused("mlp --memory some", "is not a size");
   refused("mlp --speeds 1,2,3 --stages 2", "3 values for 2 stages");
   refused("mlp --split 0-1,3-5", "layer 2 is in no chunk");
   refused("mlp --stages 3 --split 0-1,2-5", "2 chunks");

@@ -205,7 +205,7 @@ TEST_CASE("invalid host names and invalid numbers of days are refused") {
        {"", "a/b", "..", ".", "-a", "a b", "a,DNS:b", "h\xc3\xa4", "ca.key", "ca.pem"})
     CHECK_THAT(refusal_of(options_of(folder / "ca", {name})), Contains("cannot name a node"));
   CHECK_THAT(refusal_of(options_of(folder / "ca", {std::string(65, 'a')})), Contains("64 letters"));
-  CHECK_THAT(refusal_of(options_of(folder / "ca", {"a", "a"})), Contains("named twice"));
+  CHECK_THAT(refusal_of(options_of(folder / "ca", {"a", "a"})), Contains("given twice"));
   for (const int days : {0, -1, limits::kMaxCertificateDays + 1}) {
     auto options = options_of(folder / "ca");
     options.days = days;

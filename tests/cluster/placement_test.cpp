@@ -121,10 +121,10 @@ TEST_CASE("items place stages like workers, in rows over several nodes") {
 TEST_CASE("an invalid item is refused with a remedy") {
   using Catch::Contains;
   CHECK_THAT(error_of("scheduler=1"), Contains("\"scheduler=1\" begins with neither shard nor"));
-  CHECK_THAT(error_of("worker=1"), Contains("has no number after \"worker\""));
-  CHECK_THAT(error_of("worker1"), Contains("has no '=' after \"worker1\""));
-  CHECK_THAT(error_of("worker1="), Contains("has no node after \"worker1=\""));
-  CHECK_THAT(error_of("worker1=1x"), Contains("goes on after \"worker1=1\""));
+  CHECK_THAT(error_of("worker=1"), Contains("is missing the number after \"worker\""));
+  CHECK_THAT(error_of("worker1"), Contains("is missing the '=' after \"worker1\""));
+  CHECK_THAT(error_of("worker1="), Contains("is missing the node after \"worker1=\""));
+  CHECK_THAT(error_of("worker1=1x"), Contains("has unexpected text after \"worker1=1\""));
   CHECK_THAT(error_of("shards=1,,workers=2"), Contains("\"\" begins with neither"));
   CHECK_THAT(error_of("worker4=1"), Contains("there are 4; give 0 to 3"));
   CHECK_THAT(error_of("shard0=3"), Contains("names node 3; give 0 for the program, or 1 to 2"));

@@ -104,7 +104,7 @@ TEST_CASE("below draws all numbers equally often") {
   }
 }
 
-TEST_CASE("below has no bias for a large bound that is no power of two") {
+TEST_CASE("below has no bias for a large bound that is not a power of two") {
   // Without rejection, scaling 64 bits to n = 3 * 2^62 would draw the multiples of 3 twice as
   // often as the other numbers.
   const std::uint64_t n = 3ull << 62;

@@ -74,7 +74,7 @@ TEST_CASE("a message holds references to its tensors, not copies") {
   CHECK(weights.unique());
 }
 
-TEST_CASE("one message may hold many blocks, in order") {
+TEST_CASE("a message keeps many blocks in order") {
   msg::SnapshotState state;
   for (std::uint32_t i = 0; i < 1000; ++i)
     state.blocks.push_back({BlockId(i), Version(i), DType::f32, Shape{1}, Blob::floats(1)});

@@ -134,15 +134,15 @@ TEMPLATE_TEST_CASE("invalid pointers and list lengths are refused or keep all gu
   // Words with a special meaning in Cap'n Proto replace every word of valid messages.
   const Words evil = {
       ~std::uint64_t{0},
-      0xffff'ffff'0000'0001,  // a list of 2^29 - 1 composites, just behind
+      0xffff'ffff'0000'0001,  // a list of 2^29 - 1 composites, directly after the pointer
       0xffff'fff8'0000'0001,  // a list of 2^29 - 1 elements without size
-      0xffff'fffa'0000'0001,  // a list of 2^29 - 1 bytes: a text without end
+      0xffff'fffa'0000'0001,  // a list of 2^29 - 1 bytes: an overlong text
       0xffff'fffd'0000'0001,  // a list of 2^29 - 1 words
       0x0000'0007'0000'0001,  // an empty composite list
       0x0000'0000'ffff'fffc,  // a struct before itself: a loop
       0xffff'ffff'ffff'fffc,  // the largest struct, before itself
-      0x0000'0000'7fff'fffc,  // a struct far behind the end
-      0x0000'0000'7fff'fffe,  // far pointers to elsewhere
+      0x0000'0000'7fff'fffc,  // a struct far beyond the end
+      0x0000'0000'7fff'fffe,  // far pointers to other segments
       0xffff'ffff'0000'0006,
       0x0000'0000'0000'0003,  // a capability
       0x0000'0000'3fff'fffc,  // as the tag of a list: many structs without size

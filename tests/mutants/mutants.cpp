@@ -39,7 +39,7 @@ constexpr Described kMutants[] = {
   { Mutant::name, #name, breaks, Base::base }
     LEEWAY_MUTANT(one_iteration_too_far, "a pull is answered one iteration beyond the bound"),
     LEEWAY_MUTANT(own_pushes_not_awaited,
-                  "a pull does not wait for the earlier pushes of its own worker"),
+                  "a pull does not wait for earlier pushes of the same worker"),
     LEEWAY_MUTANT(parked_pull_forgotten, "a parked pull is never answered"),
     LEEWAY_MUTANT(waits_for_the_evicted, "an evicted worker still counts in min_clock"),
     LEEWAY_MUTANT(waits_for_the_idle, "an idle worker still counts in min_clock"),

@@ -8,7 +8,7 @@
 
 namespace leeway::test {
 
-/// Layers inside others are not deeper than plans may nest them.
+/// Replaces layers that are nested deeper than a plan may nest them.
 inline void flatten(std::vector<plan::Layer>& layers, std::uint32_t depth) {
   for (plan::Layer& layer : layers)
     if (auto* residual = std::get_if<plan::Residual>(&layer)) {
@@ -24,16 +24,16 @@ inline void make_valid(Plan& message) {
   flatten(message.model, 0);
 }
 
-/// A plan whose fields hold anything that their types hold. `most_seed` bounds the 64-bit fields.
-inline Plan any_plan(std::uint64_t most_seed = std::numeric_limits<std::uint64_t>::max()) {
+/// A plan with random values in all fields; the 64-bit fields are below `bound`.
+inline Plan any_plan(std::uint64_t bound = std::numeric_limits<std::uint64_t>::max()) {
   Plan out;
   any(out);
-  out.seed %= most_seed;
-  out.stop.iterations %= most_seed;
+  out.seed %= bound;
+  out.stop.iterations %= bound;
   return out;
 }
 
-/// A JSON value as TOML writes it inside a line. JSON's texts and numbers are TOML's, too.
+/// A JSON value as inline TOML; texts and numbers have the same form in both.
 inline std::string toml_value(const nlohmann::ordered_json& value) {
   if (!value.is_structured()) return value.dump();
   std::string out;

@@ -8,7 +8,7 @@ using Catch::Contains;
 
 namespace {
 
-/// The error of a good plan after `change`, or "".
+/// The error of a valid plan after `change`, or "".
 template <class Change>
 std::string after(Change change) {
   Plan plan;
@@ -32,11 +32,11 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-TEST_CASE("a plan with a model is valid by its defaults") {
+TEST_CASE("the default plan is valid once it has a model") {
   CHECK(after([](Plan&) {}) == "");
 }
 
-TEST_CASE("counts out of range name the flag to change") {
+TEST_CASE("the error of a count out of range names the flag to change") {
   CHECK(after([](Plan& p) { p.workers = 0; }) ==
         "workers: 0 is not allowed; give --workers 1 to 65536");
   CHECK(after([](Plan& p) { p.workers = 65537; }) ==
@@ -54,12 +54,13 @@ TEST_CASE("counts out of range name the flag to change") {
   CHECK(after([](Plan& p) { p.lease_size = 64; }) == "");
 }
 
-TEST_CASE("a prefetch needs a unit of leeway to spend") {
+TEST_CASE("prefetch needs a staleness bound of at least 1") {
   const auto prefetch = [](plan::Consistency consistency) {
     return after([&](Plan& p) { p.prefetch = true, p.consistency = consistency; });
   };
-  CHECK_THAT(prefetch(plan::Bsp{}), Contains("prefetch: with bsp it would park on itself") &&
-                                        Contains("--staleness 1 or more"));
+  CHECK_THAT(prefetch(plan::Bsp{}),
+             Contains("prefetch: with bsp a worker would wait for its own push") &&
+                 Contains("--staleness 1 or more"));
   CHECK_THAT(prefetch(plan::Ssp{0}), Contains("prefetch: with staleness 0"));
   CHECK(prefetch(plan::Ssp{1}) == "");
   CHECK(prefetch(plan::Asp{}) == "");
@@ -67,17 +68,17 @@ TEST_CASE("a prefetch needs a unit of leeway to spend") {
   CHECK_THAT(prefetch(plan::Adaptive{0, 8}), Contains("may fall to 0"));
 }
 
-TEST_CASE("adaptive needs a range") {
+TEST_CASE("the bounds of adaptive must increase") {
   const auto range = [](std::uint32_t low, std::uint32_t high) {
     return after([&](Plan& p) { p.consistency = plan::Adaptive{low, high}; });
   };
   CHECK(range(0, 1) == "");
   CHECK(range(3, 1'000'000) == "");
   for (const auto& wrong : {range(3, 3), range(4, 3), range(0, 1'000'001)})
-    CHECK_THAT(wrong, Contains("is no range") && Contains("--staleness adaptive(1,8)"));
+    CHECK_THAT(wrong, Contains("is not a range") && Contains("--staleness adaptive(1,8)"));
 }
 
-TEST_CASE("stages are those of whole pipelines") {
+TEST_CASE("the workers must divide into whole pipelines") {
   const auto piped = [](std::uint32_t stages, std::uint32_t workers) {
     return after([&](Plan& p) { p.pipeline.stages = stages, p.workers = workers; });
   };
@@ -87,14 +88,14 @@ TEST_CASE("stages are those of whole pipelines") {
   CHECK(piped(0, 4) == "pipeline.stages: 0 is not allowed; give --stages 1 to 1024");
   CHECK(piped(1025, 1025) == "pipeline.stages: 1025 is not allowed; give --stages 1 to 1024");
   CHECK(piped(4, 6) ==
-        "pipeline.stages: 6 workers are no whole number of pipelines of 4 stages; give --workers 4 "
+        "pipeline.stages: 6 workers cannot be divided into pipelines of 4 stages; give --workers 4 "
         "or 8");
   CHECK(piped(4, 3) ==
-        "pipeline.stages: 3 workers are no whole number of pipelines of 4 stages; give --workers "
+        "pipeline.stages: 3 workers cannot be divided into pipelines of 4 stages; give --workers "
         "4");
 }
 
-TEST_CASE("what a pipeline does not do is refused with what to give") {
+TEST_CASE("settings that a pipeline does not support are refused with a remedy") {
   const auto piped = [](auto change) {
     return after([&](Plan& p) {
       p.pipeline.stages = 2;
@@ -114,18 +115,18 @@ TEST_CASE("what a pipeline does not do is refused with what to give") {
     CHECK(piped([&](Plan& p) { p.pipeline.recompute = wrong; }) ==
           "pipeline.recompute: give each stage once, in ascending order");
   CHECK(piped([](Plan& p) { p.prefetch = true, p.consistency = plan::Asp{}; }) ==
-        "prefetch: a stage pulls when its schedule makes the next version of its weights; give "
-        "--no-prefetch, or --stages 1");
+        "prefetch: a stage pulls at the times that its schedule sets; give --no-prefetch, or "
+        "--stages 1");
   CHECK(piped([](Plan& p) { p.consistency = plan::Backup{1}; }) ==
         "consistency.backup: a pipeline cannot abandon an iteration that it has begun; "
         "give --staleness bsp, or --stages 1");
 }
 
-TEST_CASE("workers that train the whole model have nothing of a pipeline") {
+TEST_CASE("pipeline settings are refused if workers train the whole model") {
   const auto whole = [](plan::Pipeline pipeline) {
     return after([&](Plan& p) { p.pipeline = std::move(pipeline); });
   };
-  CHECK(whole({.schedule = "2bw"}) == "");  // for as many stages as will be given
+  CHECK(whole({.schedule = "2bw"}) == "");  // a schedule is allowed, because flags may add stages
   CHECK(whole({.split = "0-3,4-5,6"}) ==
         "pipeline.split: \"0-3,4-5,6\" splits the model, but each worker trains all of it; give "
         "--stages 3, or no split");
@@ -177,7 +178,7 @@ TEST_CASE("the settings of layers are checked") {
   CHECK_THAT(with_layer(plan::AvgPool2d{1025}), Contains("avg_pool2d.kernel: 1025"));
   CHECK_THAT(with_layer(plan::Conv2d{.outputs = 4, .stride = ~0u}),
              Contains("conv2d.stride: 4294967295 is not allowed; give 1 to 1024"));
-  // What a float makes 0, or 1.
+  // Values that round to 0 or 1 as floats.
   CHECK_THAT(with_layer(plan::BatchNorm{1e-60}), Contains("batch_norm.epsilon: "));
   CHECK_THAT(with_layer(plan::Dropout{0.99999999}), Contains("dropout.probability: "));
   CHECK_THAT(with_layer(plan::AvgPool2d{2, 0}), Contains("avg_pool2d.stride: 0"));
@@ -211,7 +212,7 @@ TEST_CASE("the settings of layers are checked") {
     CHECK(with_layer(layer) == "");
 }
 
-TEST_CASE("layers inside others are checked in their place") {
+TEST_CASE("nested layers are checked, and errors name their place") {
   CHECK(with_layer(plan::Residual{{plan::Relu{}, plan::Conv2d{}}, {}}) ==
         "model[0].residual.body[1].conv2d.outputs: 0 is not allowed; give 1 or more");
   CHECK_THAT(with_layer(plan::Residual{{plan::Relu{}}, {plan::Residual{{plan::Linear{}}, {}}}}),
@@ -234,13 +235,13 @@ TEST_CASE("layers inside others are checked in their place") {
   CHECK(with_layer(plan::Residual{std::vector<plan::Layer>(4094, plan::Relu{}), {}}) == "");
 }
 
-TEST_CASE("images are shifted by less than a thousand pixels") {
+TEST_CASE("images are shifted by at most 999 pixels") {
   CHECK(after([](Plan& p) { p.augment = {true, 999}; }) == "");
   CHECK(after([](Plan& p) { p.augment.shift = 1000; }) ==
         "augment.shift: 1000 is not allowed; give 0 to 999");
 }
 
-TEST_CASE("the devices are those of workers and shards that exist") {
+TEST_CASE("devices are assigned only to workers and shards that exist") {
   const auto device = [](std::string text) {
     return after([&](Plan& p) { p.device = std::move(text); });
   };
@@ -343,7 +344,7 @@ TEST_CASE("stragglers and faults name workers that exist") {
              Contains("faults[0].at.iteration: -1"));
 }
 
-TEST_CASE("no straggler is slow beyond reason") {
+TEST_CASE("settings of stragglers out of range are refused") {
   const auto slow = [](plan::StragglerKind kind) {
     return after([&](Plan& p) { p.stragglers = {{}, {2, false, std::move(kind)}}; });
   };
@@ -386,7 +387,7 @@ TEST_CASE("stragglers of every kind are allowed up to their limits") {
     CHECK(after([&](Plan& p) { p.stragglers = {{0, true, kind}}; }) == "");
 }
 
-TEST_CASE("a plan's name can name a folder") {
+TEST_CASE("a plan's name must be valid for a folder") {
   for (const char* name : {"", "a/b", ".hidden", "a\nb"})
     CHECK_THAT(after([&](Plan& p) { p.name = name; }), Contains("name: "));
 }

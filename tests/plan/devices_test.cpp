@@ -11,7 +11,7 @@ constexpr Device kCpu{};
 constexpr Device kFirst{Device::Kind::cuda, 0};
 constexpr Device kSecond{Device::Kind::cuda, 1};
 
-/// Of three workers and two shards, the workers first.
+/// The devices of three workers, then of two shards.
 std::vector<Device> devices(const std::string& text) {
   const auto placement = parse_devices(text, 3, 2);
   INFO(text << ": " << (placement ? "" : placement.error().text));
@@ -38,7 +38,7 @@ TEST_CASE("one device serves all workers and shards") {
   CHECK(devices("cuda:1") == std::vector(5, kSecond));
 }
 
-TEST_CASE("a list gives each its device, and whoever is not named the processor") {
+TEST_CASE("a list assigns devices, and the CPU to actors that it does not name") {
   CHECK(devices("worker1=cuda") == std::vector{kCpu, kFirst, kCpu, kCpu, kCpu});
   CHECK(devices("workers=cuda:1") == std::vector{kSecond, kSecond, kSecond, kCpu, kCpu});
   CHECK(devices("shards=cuda,worker2=cuda:1,shard0=cpu") ==
@@ -50,21 +50,22 @@ TEST_CASE("a later assignment overrides an earlier one") {
   CHECK(devices("worker0=cpu,workers=cuda") == std::vector{kFirst, kFirst, kFirst, kCpu, kCpu});
 }
 
-TEST_CASE("devices are on the processor alone unless one is not") {
+TEST_CASE("cpu_only is true if no worker or shard uses a GPU") {
   CHECK(parse_devices("workers=cpu", 3, 2)->cpu_only());
   CHECK_FALSE(parse_devices("worker2=cuda", 3, 2)->cpu_only());
   CHECK_FALSE(parse_devices("shard1=cuda", 3, 2)->cpu_only());
 }
 
-TEST_CASE("a list that makes no sense is refused with what would be right") {
+TEST_CASE("an invalid list is refused with a remedy") {
   for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:x", "CPU", "cpu ",
                            "workers=", "workers=gpu", "worker0=cuda=1"})
     CHECK_THAT(error_of(text), Contains("device: \"") && Contains("give cpu, cuda or cuda:0"));
   for (const char* text : {"worker=cpu", "workerx=cpu", "worker-1=cpu", "shard1x=cpu", "all=cpu",
                            "=cpu", "worker 1=cpu", "workerss=cpu"})
-    CHECK_THAT(error_of(text), Contains("is nobody; give workers, shards, or one such as worker0"));
+    CHECK_THAT(error_of(text), Contains("is not a worker or shard; give workers, shards, or one "
+                                        "such as worker0"));
   for (const char* text : {"cpu,cuda", "workers=cpu,", ",", "workers=cuda,cpu"})
-    CHECK_THAT(error_of(text), Contains("says not whose it is; give a list such as --device"));
+    CHECK_THAT(error_of(text), Contains("names no worker or shard; give a list such as --device"));
   CHECK(error_of("worker3=cpu") ==
         "device: there is no worker 3; give one from worker0 to worker2, or more --workers");
   CHECK(error_of("shards=cuda,shard2=cuda") ==

@@ -52,8 +52,7 @@ Plan full_plan() {
 
 }  // namespace
 
-// --- round trips
-// ----------------------------------------------------------------------------------
+// ---- round trips ----
 
 TEST_CASE("a plan survives its message form") {
   rc::prop("for any plan", [] {
@@ -75,7 +74,7 @@ TEST_CASE("a plan survives its JSON form") {
 }
 
 TEST_CASE("a plan survives its TOML form") {
-  rc::prop("for any plan whose integers TOML has", [] {
+  rc::prop("for any plan whose integers fit into TOML's", [] {
     const Plan plan = any_plan(std::uint64_t{1} << 63);
     const auto back = plan_from_toml(to_toml(plan), "plan.toml");
     if (!back) RC_LOG() << back.error().text << '\n' << to_toml(plan);
@@ -192,7 +191,7 @@ TEST_CASE("numbers that JSON lacks are written as texts") {
   CHECK(must(plan_from_toml("stop = { seconds = inf, epochs = -inf }", "plan.toml")) == plan);
 }
 
-TEST_CASE("the example plan file says what it means") {
+TEST_CASE("the example plan file gives the expected plan") {
   const Plan plan = must(plan_from_file(LEEWAY_SOURCE_DIR "/docs/examples/fashion-mlp.toml"));
   Plan expected;
   expected.name = "fashion-mlp";
@@ -206,7 +205,7 @@ TEST_CASE("the example plan file says what it means") {
   CHECK(validate(plan));
 }
 
-TEST_CASE("a straggler is a worker or all of them, and one kind of slowness") {
+TEST_CASE("a straggler is one worker or all, with one kind of slowdown") {
   const Plan plan = must(plan_from_toml(R"(
     stragglers = [{ worker = 3, factor = 2.5 }, { all = true, pareto.alpha = 2 },
                   { worker = 1, pauses = { length_ms = 5, seconds = 0.5 } },
@@ -274,7 +273,7 @@ TEST_CASE("the stages of pipelines are a table of the plan") {
         "4294967295");
 }
 
-TEST_CASE("the model that docs/scenarios.md shows is one") {
+TEST_CASE("the model of docs/scenarios.md is valid") {
   std::ifstream file(LEEWAY_SOURCE_DIR "/docs/scenarios.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::string fence = "```toml\n";
@@ -286,8 +285,7 @@ TEST_CASE("the model that docs/scenarios.md shows is one") {
   CHECK(validate(plan));
 }
 
-// --- errors of the text forms
-// -----------------------------------------------------------------------
+// ---- errors of the text forms ----
 
 TEST_CASE("an unknown key is refused with its line and the nearest known key") {
   CHECK(toml_error("workers = 2\n[optimizer]\nlerning_rate = 1") ==
@@ -313,7 +311,7 @@ TEST_CASE("an unknown name is refused with the nearest known one") {
   CHECK_THAT(toml_error("optimizer = 'learning_rate'"), Contains("is unknown"));
 }
 
-TEST_CASE("a value of the wrong type is refused with what would be right") {
+TEST_CASE("a value of the wrong type is refused with the right type") {
   const auto [text, expected] = GENERATE(table<std::string, std::string>({
       {"workers = 4.0",
        "workers: 4 is not a whole number; give a whole number from 0 to 4294967295"},
@@ -341,7 +339,7 @@ TEST_CASE("a value of the wrong type is refused with what would be right") {
   CHECK_THAT(toml_error(text), Contains("plan.toml:1: " + expected));
 }
 
-TEST_CASE("JSON's own wrong values are refused by name") {
+TEST_CASE("nulls, duplicate keys and deep nesting in JSON are refused") {
   CHECK_THAT(json_error("{\"workers\": null}"), Contains("workers: null is not allowed"));
   CHECK_THAT(json_error("{\"seed\": 18446744073709551616}"),
              Contains("seed: 18446744073709551616 is not a whole number"));
@@ -352,7 +350,7 @@ TEST_CASE("JSON's own wrong values are refused by name") {
   CHECK(must(plan_from_json("{\"seed\": 18446744073709551615}", "x")).seed == ~std::uint64_t{0});
 }
 
-TEST_CASE("a number on a line of its own is found on that line") {
+TEST_CASE("the error of a number on a separate line names that line") {
   CHECK_THAT(json_error("{\"model\": [\n\"relu\",\n3\n]}"), Contains("plan.json:3: model[1]: 3"));
 }
 
@@ -371,7 +369,7 @@ TEST_CASE("a text that is not JSON or TOML is refused with line and column") {
   CHECK_THAT(toml_error("seed = 1\nseed = 2"), Contains("plan.toml:2:"));
 }
 
-TEST_CASE("texts nested without end are refused") {
+TEST_CASE("deeply nested texts are refused") {
   std::string dots = "a";
   for (int i = 0; i < 200'000; ++i) dots += ".a";
   CHECK_THAT(toml_error("seed = 1\n" + dots + " = 1"), Contains("plan.toml:2: is nested deeper"));
@@ -383,14 +381,13 @@ TEST_CASE("texts nested without end are refused") {
   CHECK_THAT(toml_error("a = " + std::string(100'000, '[')), Contains("plan.toml:1"));
 }
 
-TEST_CASE("a plan file that cannot be read is named") {
+TEST_CASE("the error of an unreadable plan file names it") {
   CHECK_THAT(plan_from_file("/nonexistent/x.toml").error().text,
              Contains("/nonexistent/x.toml: cannot be read: No such file"));
   CHECK_THAT(plan_from_file("plan.yaml").error().text, Contains("ends in .toml or .json"));
 }
 
-// --- hostile input
-// ----------------------------------------------------------------------------------
+// ---- hostile input ----
 
 TEST_CASE("the first unknown kind and enum value of a message are refused by name") {
   const auto good = encode(full_plan());
@@ -452,12 +449,12 @@ TEST_CASE("the layers of a message are bounded in depth and in number") {
   CHECK_THAT(json_error(to_json(nested(limits::kMaxLayerDepth + 1))), Contains("deeper than 8"));
   CHECK_FALSE(decode_plan(encode(nested(200))));
 
-  // Side by side there may be more.
+  // Only the depth is bounded, not the number of residual layers.
   Plan row;
   row.model.resize(limits::kMaxLayerDepth + 1, plan::Residual{{plan::Linear{10}}, {}});
   CHECK(must(decode_plan(encode(row))) == row);
 
-  // The layers inside others count like all.
+  // Nested layers count, too.
   Plan many;
   many.model.resize(limits::kMaxBuckets - 10);
   many.model[0] = plan::Residual{std::vector<plan::Layer>(5), std::vector<plan::Layer>(5)};

@@ -35,9 +35,9 @@ TEST_CASE("choices are the arms of a union or the values of an enum") {
   CHECK(plan::choices("balance") == std::vector<std::string>{"equal", "by_speed"});
 }
 
-TEST_CASE("help of a flag lists what it takes") {
+TEST_CASE("the help of a flag lists its values") {
   const auto help = [](const char* key) { return plan::help_of_flag(plan::setting(key)); };
-  CHECK(help("shards") == "Shards that hold the parameters");
+  CHECK(help("shards") == "Number of shards, which hold the parameters");
   CHECK(help("optimizer") ==
         "How a gradient changes the weights: sgd, momentum, nesterov, adam, adamw, adagrad");
   CHECK(help("pipeline.split").ends_with(": 0-3,4-7, or none"));

@@ -309,10 +309,12 @@ TEST_CASE("a straggler of each kind is read from text", "[straggler]") {
 TEST_CASE("the error of an invalid straggler names the missing element and the correct form",
           "[straggler]") {
   REQUIRE(error_of("3:4") ==
-          "--slow: \"3:4\" has no 'x' after \"3:4\"; write 3:4x, or 3:4x@20%/50 for bursts of 50 "
+          "--slow: \"3:4\" is missing the 'x' after \"3:4\"; write 3:4x, or 3:4x@20%/50 for bursts "
+          "of 50 "
           "iterations that cover 20% of all");
   REQUIRE(error_of("1:decay(8x)") ==
-          "--slow: \"1:decay(8x)\" has no '/' after \"1:decay(8x\"; write 3:decay(8x/1000) for a "
+          "--slow: \"1:decay(8x)\" is missing the '/' after \"1:decay(8x\"; write 3:decay(8x/1000) "
+          "for a "
           "rise to 8x over 1000 iterations");
   REQUIRE(error_of("slow") ==
           "--slow: \"slow\" does not begin with a worker's number or \"all\"; write 3:4x, or "

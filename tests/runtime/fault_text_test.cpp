@@ -43,15 +43,17 @@ TEST_CASE("every kind of fault has a syntax") {
 TEST_CASE("the error for an invalid fault shows an example") {
   using Catch::Matchers::Contains;
   CHECK_THAT(refusal(""), Contains("write 2:crash@3s"));
-  CHECK_THAT(refusal("2"), Contains("has no ':' after \"2\""));
-  CHECK_THAT(refusal("2@100"), Contains("has no ':' after \"2\""));
+  CHECK_THAT(refusal("2"), Contains("is missing the ':' after \"2\""));
+  CHECK_THAT(refusal("2@100"), Contains("is missing the ':' after \"2\""));
   CHECK_THAT(refusal("2:crush@3s"), Contains("unknown fault \"crush\"; did you mean \"crash\"?"));
-  CHECK_THAT(refusal("2:crash"), Contains("has no '@' after \"2:crash\"; write 2:crash@3s"));
-  CHECK_THAT(refusal("2:freeze@3s"), Contains("has no '(' after"));
-  CHECK_THAT(refusal("2:freeze(3)@3s"), Contains("has no time, such as 200ms or 2s, after"));
+  CHECK_THAT(refusal("2:crash"),
+             Contains("is missing the '@' after \"2:crash\"; write 2:crash@3s"));
+  CHECK_THAT(refusal("2:freeze@3s"), Contains("is missing the '(' after"));
+  CHECK_THAT(refusal("2:freeze(3)@3s"),
+             Contains("is missing the time, such as 200ms or 2s, after"));
   CHECK_THAT(refusal("2:break(100ms)@3s"), Contains("write 2:break(shard0,100ms)@1s"));
-  CHECK_THAT(refusal("2:crash@x"), Contains("has no iteration or time after"));
-  CHECK_THAT(refusal("2:crash@3s and more"), Contains("goes on after \"2:crash@3s\""));
+  CHECK_THAT(refusal("2:crash@x"), Contains("is missing the iteration or time after"));
+  CHECK_THAT(refusal("2:crash@3s and more"), Contains("has unexpected text after \"2:crash@3s\""));
   CHECK_THAT(refusal("monitor:crash@3s"), Contains("worker's number, worker2, shard0"));
 }
 

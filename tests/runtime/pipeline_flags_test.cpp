@@ -80,7 +80,7 @@ TEST_CASE("--stages and --pipelines set the number of workers") {
 
 TEST_CASE("a number of workers that is not a multiple of the stages is refused") {
   CHECK(refusal("--stages 4 --workers 6") ==
-        "small: pipeline.stages: 6 workers are no whole number of pipelines of 4 stages; give "
+        "small: pipeline.stages: 6 workers cannot be divided into pipelines of 4 stages; give "
         "--workers 4 or 8\n");
   CHECK(refusal("--stages 4 --workers 6 --pipelines 2") ==
         "small: --pipelines: 2 pipelines of 4 stages need 8 workers, but --workers is 6; give "

@@ -93,12 +93,13 @@ TEST_CASE("the error for an unknown word suggests the nearest flag") {
 TEST_CASE("--help shows the scenario's values as defaults") {
   const Parsed help = parsed(small(), {"--help"});
   CHECK(help.exit_code == 0);
-  for (const char* text :
-       {"Workers [7]", "[16]", "Learning rate [0.002]", "[adaptive(1,4)]", "adamw, adagrad [adam]",
-        "[1f1b]", "[equal]", "Seed of all randomness [1]", "[auto]", "[2s]"})
+  for (const char* text : {"Number of workers [7]", "[16]", "Learning rate [0.002]",
+                           "[adaptive(1,4)]", "adamw, adagrad [adam]", "[1f1b]", "[equal]",
+                           "Seed of all randomness [1]", "[auto]", "[2s]"})
     CHECK_THAT(help.out, Contains(text));
   CHECK_THAT(parsed(small().stages(3).pipelines(2).consistency(bsp()), {"--help"}).out,
-             Contains("Workers [6]") && Contains("--stages workers each [2]") && Contains("[bsp]"));
+             Contains("Number of workers [6]") && Contains("--stages workers each [2]") &&
+                 Contains("[bsp]"));
 }
 
 TEST_CASE("flags of settings that a program decides are refused and hidden") {

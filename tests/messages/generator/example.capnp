@@ -1,5 +1,5 @@
 @0xd2c1690070ebda43;
-# A schema with one of each thing that the generator knows.
+# One use of each feature of the generator.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::example_schema");
@@ -32,7 +32,7 @@ struct Hello $Cpp.checked {
   # in two lines.
   from @0 :UInt32 $Cpp.type(.worker);
   clocks @1 :List(Int64) $Cpp.type(.clock) $Cpp.limit("10") $Cpp.ascending;
-  text @2 :Text = "hi";  # what it says
+  text @2 :Text = "hi";  # the greeting
   share @3 :Float64 = 0.5 $Cpp.range(above = "0", below = "1");
   colour @4 :Colour = darkBlue;
   size @5 :UInt8 $Cpp.range(least = "1", most = "kMaxRank") $Cpp.initially("3");
@@ -46,7 +46,7 @@ struct Hello $Cpp.checked {
 
 struct Parcel $Cpp.blobs(each = ["content"]) {
   kind :union $Cpp.type(name = "example::ParcelKind") {
-    # How it travels.
+    # The cost of delivery.
     seconds @0 :Float64;
     count @1 :UInt32;
   }
@@ -54,7 +54,7 @@ struct Parcel $Cpp.blobs(each = ["content"]) {
 }
 
 struct Layer {
-  # A shape, or layers in layers.
+  # A shape, or nested layers.
   union {
     flat @0 :Void;
     wide :group {

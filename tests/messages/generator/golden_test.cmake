@@ -1,5 +1,5 @@
-# Runs the generator on example.capnp and compares what it writes with expected/. To accept a change, copy the files that the
-# failure names. Then runs it on schemas that it must refuse.
+# Runs the generator on example.capnp and compares its output with expected/. To accept a change, copy
+# the files that the failure names. Then runs it on schemas that it must refuse.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 set(compile ${CAPNP} compile --src-prefix=${ROOT} -I${ROOT} -I${CAPNP_INCLUDES} -o${GENERATOR}:${WORK})
@@ -17,7 +17,7 @@ foreach(file example.hpp example.wire.hpp example.cpp any_example.hpp fields_exa
   execute_process(COMMAND diff -u ${here}/expected/${file}.txt ${written}
     RESULT_VARIABLE code OUTPUT_VARIABLE difference)
   if(NOT code EQUAL 0)
-    message(SEND_ERROR "${written} is not expected/${file}.txt:\n${difference}")
+    message(SEND_ERROR "${written} differs from expected/${file}.txt:\n${difference}")
   endif()
 endforeach()
 
@@ -29,10 +29,10 @@ function(must_refuse text field)
     RESULT_VARIABLE code ERROR_VARIABLE errors)
   string(FIND "${errors}" "${text}" place)
   if(code EQUAL 0 OR place EQUAL -1)
-    message(SEND_ERROR "${field}: the generator should say \"${text}\", but ended with ${code}:\n${errors}")
+    message(SEND_ERROR "${field}: expected the error \"${text}\", but the generator ended with ${code}:\n${errors}")
   endif()
 endfunction()
 must_refuse("data needs a $type" "bytes @0 :Data;")
-must_refuse("no interfaces, pointers and lists of lists" "lists @0 :List(List(Text));")
+must_refuse("interfaces, pointers and lists of lists are not supported" "lists @0 :List(List(Text));")
 must_refuse("a union needs a $type" "which :union { a @0 :Void; b @1 :Void; }")
-must_refuse("an arm of a union is no list" "union { a @0 :Void; b @1 :List(Text); }")
+must_refuse("an arm of a union cannot be a list" "union { a @0 :Void; b @1 :List(Text); }")
