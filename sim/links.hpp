@@ -20,7 +20,7 @@ class Links {
   /// True until the first fault. Until then callers can skip all other queries.
   bool untouched() const { return links_.empty(); }
 
-  /// Holds nest: a link is free after as many calls of release(). So do sever() and mend().
+  /// Holds nest: each needs its own release(). So do sever() and mend().
   void hold(ActorIndex from, ActorIndex to) { ++at(from, to).holds; }
   /// Returns the kept messages, oldest first; empty while another hold remains.
   std::vector<Letter> release(ActorIndex from, ActorIndex to);

@@ -26,7 +26,7 @@ class Cores {
     --free_;
     return true;
   }
-  /// Returns a core. If a task waits, it takes the core and is the result.
+  /// Releases a core. Returns the waiting task that takes it, if any.
   std::optional<std::uint32_t> give_back() {
     if (waiting_.empty()) {
       ++free_;

@@ -41,7 +41,7 @@ class Network {
   Duration transfer(std::size_t bytes) const;
 
   const World world_;
-  bool delayed_ = false;  // some message had an extra delay, so links no longer keep the order
+  bool delayed_ = false;  // after the first extra delay, links no longer keep the order
   Rng rng_;
   std::vector<Links> nodes_;
   /// Last arrival by sender and receiver, if no link keeps the order. Never iterated over.

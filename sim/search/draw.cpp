@@ -108,7 +108,7 @@ class Draw {
       made->samples = static_cast<std::uint32_t>(samples / epochs) + between(1, plan_.batch);
       made->test_samples = 16;
       if (rng_.one_in(3)) {
-        plan_.stop.iterations -= between(0, members());  // most often not the same for all
+        plan_.stop.iterations -= between(0, members());  // usually uneven among members
       } else {
         plan_.stop = {.epochs = static_cast<double>(epochs)};
       }
