@@ -202,10 +202,10 @@ std::string summary(const Job& job, const RunReport& totals, const std::string& 
     out << ", allowed " << bound + 1 << " (the bound plus the iteration just pushed)";
   out << "\n  parked pulls    " << grouped(totals.last.parked_pulls) << '\n';
   if (totals.end.partial_pushes > 0)
-    out << "  partial pushes     " << totals.end.partial_pushes << " (completed by others)\n";
+    out << "  partial pushes  " << totals.end.partial_pushes << " (completed by others)\n";
   if (totals.end.dropped_pushes > 0)
-    out << "  late pushes     " << grouped(totals.end.dropped_pushes)
-        << " (dropped; their samples trained in other rounds)\n";
+    out << "  dropped pushes  " << grouped(totals.end.dropped_pushes)
+        << " (their samples were trained in other rounds)\n";
   if (totals.last.malformed > 0)
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
   out << '\n';

@@ -248,7 +248,7 @@ class Study {
     charts_.back().y_range = {0, 2.5};
     Winner winner;
     Spacing spacing;
-    std::optional<Losses> of_flushing;
+    std::optional<Losses> flushing_losses;
     for (const std::string schedule : kSchedules) {
       const Plan plan = plan_of(base_, micro_batches, rate, schedule);
       if (!is_allowed(plan)) {
@@ -266,10 +266,10 @@ class Study {
       trial.losses = trial.updates.losses(result.totals.evaluations);
       spacing.observe(trial.losses);
       // A single pipeline makes the same updates by each schedule with flushes.
-      const bool alone = plan.workers == plan.pipeline.stages;
-      if (alone && !(*pipeline::find_schedule(schedule))->asynchronous() && result.ok()) {
-        if (!of_flushing) of_flushing = trial.losses;
-        trial.losses = *of_flushing;
+      const bool single = plan.workers == plan.pipeline.stages;
+      if (single && !(*pipeline::find_schedule(schedule))->asynchronous() && result.ok()) {
+        if (!flushing_losses) flushing_losses = trial.losses;
+        trial.losses = *flushing_losses;
       }
       // Divergence is a result, too.
       report_.print(result.ok() ? row(trial)

@@ -73,7 +73,7 @@ Plan plan_of(const Plan& base, const pipeline::Spec& spec) {
 struct Span {
   std::optional<Instant> begin, end;
 
-  void look(Instant at, const Event& event) {
+  void observe(Instant at, const Event& event) {
     if (event.as<event::StepStarted>() && !begin) begin = at;
     const auto* computed = event.as<event::StageComputed>();
     if (computed && computed->operation == event::StageComputed::Operation::backward_weights)
@@ -169,10 +169,10 @@ class Study {
         continue;
       }
       Span span;
-      const Result result =
-          run(plan_of(base_, spec),
-              {.quiet = true,
-               .on_event = [&](Address, Instant at, const Event& event) { span.look(at, event); }});
+      const Result result = run(
+          plan_of(base_, spec),
+          {.quiet = true,
+           .on_event = [&](Address, Instant at, const Event& event) { span.observe(at, event); }});
       if (!result.ok())
         return report_.failed(concat(entry.name, " with ", stages, " stages"), result);
       const double measured = idle(result, span);

@@ -31,14 +31,14 @@ std::string time_to_target(const Result& result) {
   return "-";
 }
 
-std::string row(const std::string& policy, const std::string& field, const Result& result) {
+std::string row(const std::string& policy, const std::string& setting, const Result& result) {
   double waiting = 0;
   double working = 0;
   for (const auto& worker : result.totals.workers) {
     waiting += worker.wait.seconds();
     working += worker.compute.seconds();
   }
-  return cell(13, policy) + cell(10, field) + cell(9, fixed(result.seconds, 2) + " s") +
+  return cell(13, policy) + cell(10, setting) + cell(9, fixed(result.seconds, 2) + " s") +
          cell(11, grouped(static_cast<std::uint64_t>(result.samples_per_second))) +
          cell(9, percent(waiting / (waiting + working))) +
          cell(6, std::to_string(result.max_clock_gap)) + cell(10, percent(result.test_accuracy)) +
@@ -94,24 +94,24 @@ int main(int argc, char** argv) {
   if (const auto opened = report.open(); !opened) return report.refuse(opened.error().text);
   report.print("       policy   workers     time  samples/s  waiting   gap  accuracy   to 85%\n");
   std::vector<Chart> charts;
-  for (const std::string field : {"equal", "straggler"}) {
-    charts.push_back({.title = field == "equal" ? "Equal workers" : "One worker slow in bursts",
+  for (const std::string setting : {"equal", "straggler"}) {
+    charts.push_back({.title = setting == "equal" ? "Equal workers" : "One worker slow in bursts",
                       .x_label = "seconds",
                       .y_label = "test loss"});
     for (const auto& policy : policies) {
       Plan plan = line.plan;
       plan.consistency = policy.consistency;
-      if (field == "equal") plan.stragglers.clear();
+      if (setting == "equal") plan.stragglers.clear();
       RunOptions options = line.options;
       options.quiet = true;
-      if (!options.folder.empty()) options.folder += "/" + policy.name + "-" + field;
+      if (!options.folder.empty()) options.folder += "/" + policy.name + "-" + setting;
       const Result result = run(plan, options);
-      if (!result.ok()) return report.failed(policy.name + ", " + field, result);
+      if (!result.ok()) return report.failed(policy.name + ", " + setting, result);
       Series curve{.name = policy.name};
       for (const auto& evaluation : result.totals.evaluations)
         curve.points.emplace_back((evaluation.now - Instant{}).seconds(), evaluation.loss);
       charts.back().series.push_back(std::move(curve));
-      report.print(row(policy.name, field, result));
+      report.print(row(policy.name, setting, result));
       report.draw(charts);
     }
   }

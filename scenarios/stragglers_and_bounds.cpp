@@ -35,7 +35,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kSeeds = 5;
 
 /// A world: its name and its changes to the plan.
-struct Field {
+struct SimulatedWorld {
   std::string name;
   void (*add)(Plan& plan);
 };
@@ -45,7 +45,7 @@ std::uint32_t last_worker(const Plan& plan) {
   return plan.workers - 1;
 }
 
-const Field kFields[] = {
+const SimulatedWorld kWorlds[] = {
     {"equal workers", [](Plan&) {}},
     {"one worker slow in bursts",
      [](Plan& plan) { plan.stragglers.push_back(slow_in_bursts(last_worker(plan), 5, 0.25, 20)); }},
@@ -119,7 +119,7 @@ struct Trial {
 };
 
 /// Every policy with every seed; the seeds of a policy are adjacent.
-std::vector<Trial> every_trial(const Field& field, const Plan& base) {
+std::vector<Trial> every_trial(const SimulatedWorld& world, const Plan& base) {
   std::vector<Trial> trials;
   for (const auto& policy : kPolicies)
     for (std::uint64_t i = 0; i < kSeeds; ++i) {
@@ -127,17 +127,17 @@ std::vector<Trial> every_trial(const Field& field, const Plan& base) {
       plan.consistency = policy.consistency;
       plan.balance = policy.balance;
       plan.seed = base.seed + i;
-      field.add(plan);
+      world.add(plan);
       trials.push_back(
-          {std::move(plan), concat(field.name, ", ", policy.name, ", seed ", base.seed + i), {}});
+          {std::move(plan), concat(world.name, ", ", policy.name, ", seed ", base.seed + i), {}});
     }
   return trials;
 }
 
-/// Runs all trials, one per core at a time. Calls `tell` after each, from one thread at a time.
+/// Runs all trials, one per core at a time. Calls `on_end` after each, from one thread at a time.
 /// Reports the first failed run and returns its exit code.
 int run_all(std::span<Trial> trials, study::Report& report,
-            const std::function<void(std::size_t)>& tell) {
+            const std::function<void(std::size_t)>& on_end) {
   std::atomic<std::size_t> next = 0;
   std::atomic<int> exit_code = 0;
   std::mutex mutex;
@@ -151,7 +151,7 @@ int run_all(std::span<Trial> trials, study::Report& report,
         return;
       }
       trials[i].outcome = outcome_of(result);
-      tell(i);
+      on_end(i);
     }
   };
   std::vector<std::jthread> threads;
@@ -197,8 +197,8 @@ std::vector<std::string> times_to(std::size_t target, std::span<const Trial> tri
   return column;
 }
 
-std::string table_of(const Field& field, std::span<const Trial> trials) {
-  std::string table = concat('\n', field.name, "\n\n", cell(17, "policy"));
+std::string table_of(const SimulatedWorld& world, std::span<const Trial> trials) {
+  std::string table = concat('\n', world.name, "\n\n", cell(17, "policy"));
   std::vector<std::vector<std::string>> times;
   for (std::size_t i = 0; i < kTargets.size(); ++i) {
     times.push_back(times_to(i, trials));
@@ -221,8 +221,8 @@ std::string table_of(const Field& field, std::span<const Trial> trials) {
 }
 
 /// The curve of each policy's median seed, by the time to the first target.
-Chart chart_of(const Field& field, std::span<const Trial> trials) {
-  Chart chart{.title = field.name, .x_label = "virtual seconds", .y_label = "test loss"};
+Chart chart_of(const SimulatedWorld& world, std::span<const Trial> trials) {
+  Chart chart{.title = world.name, .x_label = "virtual seconds", .y_label = "test loss"};
   for (std::size_t i = 0; i < std::size(kPolicies); ++i) {
     std::vector<const Outcome*> outcomes;
     for (const auto& trial : seeds_of(trials, i)) outcomes.push_back(&trial.outcome);
@@ -239,8 +239,8 @@ Chart chart_of(const Field& field, std::span<const Trial> trials) {
 class Study {
  public:
   explicit Study(const Plan& base) {
-    for (const auto& field : kFields)
-      for (auto& trial : every_trial(field, base)) trials_.push_back(std::move(trial));
+    for (const auto& world : kWorlds)
+      for (auto& trial : every_trial(world, base)) trials_.push_back(std::move(trial));
   }
   /// Plans of one seed are enough: validity does not depend on the seed.
   std::vector<study::Named> plans_to_check() const {
@@ -253,15 +253,15 @@ class Study {
   int run(study::Report& report, bool quiet) {
     const bool terminal = !quiet && isatty(STDERR_FILENO) == 1;
     std::size_t done = 0;
-    std::vector<std::size_t> missing(std::size(kFields), kOfField);
+    std::vector<std::size_t> missing(std::size(kWorlds), kRunsPerWorld);
     std::vector<Chart> charts;
     const int code = run_all(trials_, report, [&](std::size_t i) {
-      --missing[i / kOfField];
+      --missing[i / kRunsPerWorld];
       if (terminal) std::cerr << "\r\x1b[K" << std::flush;
       for (std::size_t shown;
-           (shown = charts.size()) < std::size(kFields) && missing[shown] == 0;) {
-        report.print(table_of(kFields[shown], trials_of(shown)));
-        charts.push_back(chart_of(kFields[shown], trials_of(shown)));
+           (shown = charts.size()) < std::size(kWorlds) && missing[shown] == 0;) {
+        report.print(table_of(kWorlds[shown], trials_of(shown)));
+        charts.push_back(chart_of(kWorlds[shown], trials_of(shown)));
         report.draw(charts, {.chart_height = 420});
       }
       if (terminal && ++done < trials_.size())
@@ -271,12 +271,12 @@ class Study {
   }
 
  private:
-  static constexpr std::size_t kOfField = std::size(kPolicies) * kSeeds;
-  std::span<const Trial> trials_of(std::size_t field) const {
-    return std::span(trials_).subspan(field * kOfField, kOfField);
+  static constexpr std::size_t kRunsPerWorld = std::size(kPolicies) * kSeeds;
+  std::span<const Trial> trials_of(std::size_t world) const {
+    return std::span(trials_).subspan(world * kRunsPerWorld, kRunsPerWorld);
   }
 
-  std::vector<Trial> trials_;  // field by field
+  std::vector<Trial> trials_;  // world by world
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// AddressMap: a number for each of some addresses, whose indices are small.
+// AddressMap: maps addresses to numbers. A vector lookup, because indices are small.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@ class AddressMap {
     if (numbers.size() <= address.index) numbers.resize(address.index + std::size_t{1}, kNone);
     numbers[address.index] = number;
   }
-  /// kNone for an address that has none.
+  /// kNone for an address without a number.
   std::uint32_t find(Address address) const {
     const auto& numbers = by_kind_[static_cast<std::size_t>(address.kind)];
     return address.index < numbers.size() ? numbers[address.index] : kNone;

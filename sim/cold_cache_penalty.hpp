@@ -1,30 +1,29 @@
 #pragma once
-// ColdCachePenalty: how cold a thread is. Its core slows down while it rests, and its caches fill
-// with what others use; while it works, it grows warm again.
+// ColdCachePenalty: the slowdown of a thread after a rest. While it rests, other threads fill its
+// caches and its core clocks down; work undoes this.
 //
-// Rational approximations of exponential decay, as exp() differs between processors.
+// Approximates exponential decay by rational functions, because exp() differs between processors.
 #include "core/time.hpp"
 
 namespace leeway::sim {
 
 class ColdCachePenalty {
  public:
-  /// Half way to as cold as can be takes so long, and half way back.
+  /// The half-life of both processes: cooling down at rest, and warming up at work.
   static constexpr Duration kHalf = milliseconds(1);
 
   void rest(Duration time) {
     const double share = time.seconds() / kHalf.seconds();
     value_ = (value_ + share) / (1 + share);
   }
-  /// What the thread does next takes `time` when it is warm. The share of that by which a world
-  /// where cold work takes twice as long prolongs it: 0 when it is warm, up to 1.
+  /// Records work that takes `time` on a warm thread. Returns its penalty, from 0 (warm) to 1.
   double work(Duration time) {
     value_ /= 1 + time.seconds() / kHalf.seconds();
     return value_;
   }
 
  private:
-  double value_ = 0;  // 0: warm, 1: as cold as can be
+  double value_ = 0;  // from 0 (warm) to 1 (fully cold)
 };
 
 }  // namespace leeway::sim

@@ -13,28 +13,30 @@ std::optional<std::uint64_t> first_difference(const Trace& a, const Trace& b) {
   return static_cast<std::uint64_t>(in_a - a.kept().begin());
 }
 
-std::string words_of(const Trace& trace, std::uint64_t step) {
-  return trace.steps() <= step ? "the run has ended" : trace.told();
+std::string description_of(const Trace& trace, std::uint64_t step) {
+  return trace.steps() <= step ? "the run has ended" : trace.description();
 }
 
 }  // namespace
 
 std::optional<Difference> compare_runs(const TracedRun& run) {
-  // What differs may differ elsewhere the next time: then the new place is asked for.
+  // The first difference may move between attempts; the next attempt describes its latest place.
   constexpr int kAttempts = 4;
   Difference difference;
-  std::optional<std::uint64_t> asked;
+  std::optional<std::uint64_t> wanted;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const Trace first = run({.keep = true, .tell_step = asked});
-    const Trace second = run({.keep = true, .tell_step = asked});
+    const Trace first = run({.keep = true, .describe_step = wanted});
+    const Trace second = run({.keep = true, .describe_step = wanted});
     const auto step = first_difference(first, second);
     if (!step) break;
     difference.step = *step;
-    if (step == asked) return Difference{*step, words_of(first, *step), words_of(second, *step)};
-    asked = step;
+    if (step == wanted)
+      return Difference{*step, description_of(first, *step), description_of(second, *step)};
+    wanted = step;
   }
-  if (!asked) return std::nullopt;
-  difference.first = difference.second = "not the same when it was run again to tell it";
+  if (!wanted) return std::nullopt;
+  difference.first = difference.second =
+      "the first difference moved each time the runs were repeated";
   return difference;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Property 9: two simulated runs of one seed take the same steps. If they do not, the first step
-// that differs, in words.
+// Property 9: two simulated runs with the same seed take the same steps. Otherwise compare_runs()
+// describes the first step that differs.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,13 +15,12 @@ struct Difference {
   std::string first, second;  // what the two runs did in it
 };
 
-/// Makes a fresh simulator with these options of its trace, runs it to its end, and returns its
-/// trace.
+/// Runs a new simulator with these trace options to its end, and returns its trace.
 using TracedRun = std::function<Trace(const Trace::Options&)>;
 
-/// Runs it twice, and if the traces differ, contents of messages included, twice or a few times
-/// more, to tell the first step that differs. Nothing when all is the same. Takes 32 bytes of
-/// memory a step.
+/// Runs twice and compares the traces, including message contents. If they differ, repeats both
+/// runs up to three times to describe the first different step. Empty if the runs agree. Takes 32
+/// bytes of memory per step.
 std::optional<Difference> compare_runs(const TracedRun& run);
 
 }  // namespace leeway::sim

@@ -1,5 +1,5 @@
 #pragma once
-// DueQueue: what is due when: numbered slots in order of time, and of asking where times are equal.
+// DueQueue: slot numbers ordered by due time, and by insertion if times are equal.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -9,10 +9,10 @@
 
 namespace leeway::sim {
 
-/// A heap in which each entry has four children, side by side in one line of the cache.
+/// A heap in which the four children of an entry share one cache line.
 class DueQueue {
  public:
-  /// Slots of what is pending: below this.
+  /// Slot numbers are below this.
   static constexpr std::uint64_t kMaxSlots = std::uint64_t{1} << 24;
 
   bool empty() const { return size_ == 0; }
@@ -26,13 +26,13 @@ class DueQueue {
     rise(last, {when, next_order_++ * kMaxSlots + slot});
   }
 
-  /// Takes the next one out. Requires that it is not empty.
+  /// Removes the next slot. Requires that the queue is not empty.
   void pop() {
     const Entry moved = at(kRoot + --size_);
     const std::size_t end = kRoot + size_;
     std::size_t hole = kRoot;
     for (std::size_t child = first_child(hole); child < end; child = first_child(hole)) {
-      // Which of the children's children will be looked at is not known yet, and they may be far.
+      // Prefetches all grandchildren, because the next level to read depends on this comparison.
       if (const std::size_t next = first_child(child); next + 12 < end)
         for (std::size_t line = 0; line < 4; ++line)
           __builtin_prefetch(&lines_[next / 4 + line], 1);
@@ -56,7 +56,7 @@ class DueQueue {
   struct alignas(64) Line {
     std::array<Entry, 4> entries;
   };
-  static constexpr std::size_t kRoot = 3;  // so that children begin a line
+  static constexpr std::size_t kRoot = 3;  // aligns children to cache lines
   static std::size_t first_child(std::size_t parent) { return 4 * (parent - 2); }
   static std::size_t parent_of(std::size_t child) { return child / 4 + 2; }
   static std::uint32_t slot_of(const Entry& entry) {
@@ -75,7 +75,7 @@ class DueQueue {
 
   std::vector<Line> lines_;
   std::size_t size_ = 0;
-  std::uint64_t next_order_ = 0;  // 2^40 of them would take weeks
+  std::uint64_t next_order_ = 0;  // reaching 2^40 would take weeks
 };
 
 }  // namespace leeway::sim

@@ -1,9 +1,8 @@
 #pragma once
-// Links: the connections between actors, as far as something is wrong with them.
+// Links: the faults of connections between actors.
 //
-// A link is one direction between two actors. A held link keeps what is sent over it until it is
-// released, as a network does that sends lost packets again. A severed one loses it, and all that
-// was on its way.
+// A link is one direction between two actors. A held link keeps messages until it is released, like
+// a network that retransmits lost packets. A severed link loses new messages and those in flight.
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -18,14 +17,14 @@ namespace leeway::sim {
 
 class Links {
  public:
-  /// True until something is wrong for the first time: then nothing else need be asked.
+  /// True until the first fault. Until then callers can skip all other queries.
   bool untouched() const { return links_.empty(); }
 
-  /// Holds and severances are counted: as many releases undo them.
+  /// Holds nest: each needs its own release(). So do sever() and mend().
   void hold(ActorIndex from, ActorIndex to) { ++at(from, to).holds; }
-  /// What was kept, oldest first, when nobody else holds the link.
+  /// Returns the kept messages, oldest first; empty while another hold remains.
   std::vector<Letter> release(ActorIndex from, ActorIndex to);
-  /// The oldest that was kept; the link stays held. None when nothing is there.
+  /// Returns the oldest kept message, if any. The link stays held.
   std::optional<Letter> release_one(ActorIndex from, ActorIndex to);
   void sever(ActorIndex from, ActorIndex to);
   void mend(ActorIndex from, ActorIndex to);
@@ -35,7 +34,7 @@ class Links {
   bool severed(ActorIndex from, ActorIndex to) const;
   Duration extra(ActorIndex from, ActorIndex to) const;
   void keep(ActorIndex from, ActorIndex to, Letter letter);
-  /// Counts severances: a message that was sent over another connection is lost.
+  /// Number of times that the link was severed. A message sent under another number is lost.
   std::uint32_t connection(ActorIndex from, ActorIndex to) const;
 
  private:
@@ -50,7 +49,7 @@ class Links {
     return std::uint64_t{from} << 32 | to;
   }
 
-  std::unordered_map<std::uint64_t, Link> links_;  // never walked through
+  std::unordered_map<std::uint64_t, Link> links_;  // never iterated over
 };
 
 }  // namespace leeway::sim

@@ -1,5 +1,5 @@
 #pragma once
-// Machine: the nodes of a simulated run, and how long a computation takes on them.
+// The processors of simulated nodes: free cores, and the duration of computations.
 #include <map>
 #include <optional>
 #include <vector>
@@ -13,11 +13,11 @@
 
 namespace leeway::sim {
 
-/// Cores of one node: who has one, and who waits for one, in order of asking.
+/// The cores of one node, and the queue of tasks that wait for one.
 class Cores {
  public:
   explicit Cores(std::uint32_t count) : free_(count) {}
-  /// True if a core was free and is taken; otherwise `task` waits.
+  /// Takes a free core and returns true. Without a free core, `task` waits.
   bool take(std::uint32_t task) {
     if (free_ == 0) {
       waiting_.push_back(task);
@@ -26,7 +26,7 @@ class Cores {
     --free_;
     return true;
   }
-  /// Gives a core back; returns the task that has it now, if one waited.
+  /// Releases a core. Returns the waiting task that takes it, if any.
   std::optional<std::uint32_t> give_back() {
     if (waiting_.empty()) {
       ++free_;
@@ -42,15 +42,15 @@ class Cores {
   Fifo<std::uint32_t> waiting_;
 };
 
-/// How long parts of work take, per actor.
+/// The durations of parts of work.
 class ComputeModel {
  public:
   ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
                std::uint64_t seed);
 
-  /// The slow-down of an actor's next work, which begins now. Call once for each work.
+  /// The straggler delay of an actor's work that begins now. Call once for each work.
   Slowdown slow_down(Address actor, const Work& work, Instant now);
-  /// What a part takes on a core that does nothing else.
+  /// The duration of a part on an otherwise idle core.
   Duration time(const Cost& cost);
 
  private:
@@ -58,7 +58,7 @@ class ComputeModel {
   Rng rng_;
   std::vector<plan::Straggler> specs_;
   std::uint64_t seed_;
-  std::map<std::uint32_t, StragglerModel> stragglers_;  // by worker; those that have computed
+  std::map<std::uint32_t, StragglerModel> stragglers_;  // by worker, created at its first work
 };
 
 }  // namespace leeway::sim

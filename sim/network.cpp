@@ -40,17 +40,16 @@ Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, No
     Links& sender = nodes_[from_node];
     Links& receiver = nodes_[to_node];
     const Duration out = scaled(time, sender.slow_down), in = scaled(time, receiver.slow_down);
-    // The first byte leaves when the link is free, and the last one arrives behind all that came
-    // before.
+    // The first byte leaves when the link is free. The last one arrives after earlier messages.
     const Instant leaves = std::max(now, sender.out_free);
     sender.out_free = leaves + out;
     at = std::max(leaves + latency_of(world_.latency), receiver.in_free) + std::max(out, in);
     receiver.in_free = at;
     delayed_ |= extra > Duration{};
-    if (time > Duration{} && !delayed_) return at;  // behind all that arrived there before
+    if (time > Duration{} && !delayed_) return at;  // the receiver's link keeps the order
   }
   const Instant arrives = in_order(from, to, at + extra);
-  // A longer message that follows returns above, and must not overtake.
+  // A longer message that follows returns above and must not overtake this one.
   if (from_node != to_node && !delayed_)
     nodes_[to_node].in_free = std::max(nodes_[to_node].in_free, arrives);
   return arrives;

@@ -1,6 +1,6 @@
 #pragma once
-// Network: when a message arrives. Each node has one link to the others, with a queue each way, so
-// that many pushes to one shard wait for each other; messages between two actors stay in order.
+// Network: arrival times of messages. Each node has one link with a queue per direction, so
+// concurrent pushes to one shard delay each other. Messages between two actors stay in order.
 #include <unordered_map>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace leeway::sim {
 using ActorIndex = std::uint32_t;
 using NodeIndex = std::uint32_t;
 
-/// What a message takes on a link.
+/// Size of a message on a link.
 std::size_t bytes_of(const Message& message);
 
 class Network {
@@ -22,29 +22,29 @@ class Network {
 
   void add_node() { nodes_.push_back({}); }
 
-  /// When `bytes` sent now by an actor on one node reach an actor on another, or the same. Takes up
-  /// the links meanwhile. `extra` comes on top, and what is sent later does not overtake.
+  /// The arrival time of `bytes` sent now. Occupies the links of both nodes if they differ. `extra`
+  /// is added to the latency; later messages do not overtake.
   Instant arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, NodeIndex to_node,
                   std::size_t bytes, Instant now, Duration extra = {});
-  /// What could arrive at that time does so, but not before what was sent earlier.
+  /// The arrival time of a message: `at`, or just after the previous message between these actors.
   Instant in_order(ActorIndex from, ActorIndex to, Instant at);
-  /// The links of a node take `factor` times as long for each byte, on top of what was so before.
+  /// The link of a node takes `factor` times as long per byte. Factors multiply.
   void slow_node(NodeIndex node, double factor) { nodes_[node].slow_down *= factor; }
   void restore_node(NodeIndex node, double factor) { nodes_[node].slow_down /= factor; }
 
  private:
   struct Links {
-    Instant out_free, in_free;  // when they have done with what was sent so far
+    Instant out_free, in_free;  // when each direction becomes free
     double slow_down = 1;
   };
   Duration latency_of(Duration usual);
   Duration transfer(std::size_t bytes) const;
 
   const World world_;
-  bool delayed_ = false;  // something once took longer than the links alone make it
+  bool delayed_ = false;  // after the first extra delay, links no longer keep the order
   Rng rng_;
   std::vector<Links> nodes_;
-  /// By sender and receiver, where no link keeps the order; never walked through.
+  /// Last arrival by sender and receiver, if no link keeps the order. Never iterated over.
   std::unordered_map<std::uint64_t, Instant> last_;
 };
 

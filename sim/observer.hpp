@@ -1,6 +1,6 @@
 #pragma once
-// Observer: sees all that happens in a run, as far as its host shows it; checkers are observers
-// that throw a Violation.
+// Observer: the interface through which a host reports events, messages and ends of actors. A
+// checker is an observer that throws a Violation.
 #include <memory>
 #include <string>
 #include <variant>
@@ -13,7 +13,7 @@
 
 namespace leeway::sim {
 
-/// A message on its way. It is decoded when an observer first looks into it, once at most.
+/// A message in flight. It is decoded at most once, at the first call of open().
 class Letter {
  public:
   Letter() = default;
@@ -24,17 +24,17 @@ class Letter {
   Address to() const { return to_; }
   const Message& message() const { return message_; }
 
-  /// Null when it is malformed.
+  /// Null if the message is malformed.
   const Envelope* open() const;
-  /// The body, if it is a T. To look at addresses first is cheaper than to open every letter.
+  /// The body if it is a T, else null. Check addresses first: opening every letter is expensive.
   template <class T>
   const T* as() const {
     const Envelope* envelope = open();
     return envelope ? std::get_if<T>(&envelope->body) : nullptr;
   }
-  /// True when somebody has opened it, and found it well formed.
+  /// True if the message has been decoded and is well formed.
   bool opened() const { return envelope_ != nullptr; }
-  /// For the receiver, who need not decode what somebody has opened; null when nobody has.
+  /// Hands the decoded message to the receiver, so that it is not decoded again. Null if unopened.
   std::unique_ptr<Envelope> take_opened() { return std::move(envelope_); }
 
  private:
@@ -48,20 +48,20 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_event(Instant, Address /*actor*/, const Event&) {}
-  /// Before it is known whether the receiver lives.
+  /// Called before the host checks whether the receiver lives.
   virtual void on_sent(Instant, const Letter&) {}
-  /// Before the receiver handles it.
+  /// Called before the receiver handles the message.
   virtual void on_delivered(Instant, const Letter&) {}
-  /// The actor has ended before its run.
+  /// The actor has ended before the end of the run.
   virtual void on_ended(Instant, Address /*actor*/) {}
-  /// An actor that had ended begins a new life.
+  /// An actor that had ended was restarted.
   virtual void on_restarted(Instant, Address /*actor*/) {}
-  /// After everything else, if the run came to its end.
+  /// The last call, if the run reaches its end.
   virtual void on_run_ended(const RunTotals&) {}
 };
 
-/// What a checker throws: which property, by whom, what was seen; and what came before, where a
-/// host has kept it.
+/// The exception of a checker: the violated property, the actors and the observation. The host adds
+/// the preceding messages and events as `before`.
 class Violation : public CheckFailed {
  public:
   Violation(std::string property, std::vector<Address> actors, std::string seen,

@@ -1,6 +1,6 @@
 #pragma once
-// Observers: a host's side of them. Tells all of them what happens, in their order, and adds to a
-// Violation what came before it.
+// Observers: calls all observers of a host in order, and adds the preceding messages and events to
+// a Violation.
 #include <memory>
 #include <vector>
 
@@ -18,36 +18,36 @@ class Observers {
 
   void event(Instant at, Address actor, const Event& event) {
     if (observers_.empty()) return;
-    tell([&](Observer& observer) { observer.on_event(at, actor, event); },
-         [&] { recent_.event(at, actor, event); });
+    notify([&](Observer& observer) { observer.on_event(at, actor, event); },
+           [&] { recent_.event(at, actor, event); });
   }
   void sent(Instant at, const Letter& letter) {
     if (observers_.empty()) return;
-    tell([&](Observer& observer) { observer.on_sent(at, letter); }, [] {});
+    notify([&](Observer& observer) { observer.on_sent(at, letter); }, [] {});
   }
   void delivered(Instant at, const Letter& letter) {
     if (observers_.empty()) return;
-    tell([&](Observer& observer) { observer.on_delivered(at, letter); },
-         [&] { recent_.delivered(at, letter); });
+    notify([&](Observer& observer) { observer.on_delivered(at, letter); },
+           [&] { recent_.delivered(at, letter); });
   }
   void ended(Instant at, Address actor) {
     if (observers_.empty()) return;
-    tell([&](Observer& observer) { observer.on_ended(at, actor); },
-         [&] { recent_.ended(at, actor); });
+    notify([&](Observer& observer) { observer.on_ended(at, actor); },
+           [&] { recent_.ended(at, actor); });
   }
   void restarted(Instant at, Address actor) {
-    tell([&](Observer& observer) { observer.on_restarted(at, actor); }, [] {});
+    notify([&](Observer& observer) { observer.on_restarted(at, actor); }, [] {});
   }
   void run_ended(const RunTotals& totals) {
-    tell([&](Observer& observer) { observer.on_run_ended(totals); }, [] {});
+    notify([&](Observer& observer) { observer.on_run_ended(totals); }, [] {});
   }
 
  private:
-  /// Records it last: what observers have opened is told by name.
-  template <class Tell, class Record>
-  void tell(Tell tell_one, Record record) {
+  /// Records after the calls: the record names messages that observers have decoded.
+  template <class Call, class Record>
+  void notify(Call call, Record record) {
     try {
-      for (const auto& observer : observers_) tell_one(*observer);
+      for (const auto& observer : observers_) call(*observer);
     } catch (const Violation& violation) {
       record();
       throw Violation(violation.property(), violation.actors(), violation.seen(),

@@ -9,10 +9,10 @@ namespace leeway::sim {
 
 namespace {
 
-constexpr double kNothing = 0.5;  // nanoseconds: what rounding leaves
+constexpr double kRounding = 0.5;  // nanoseconds: a remainder from rounding
 
-/// The first whole nanosecond by which so much time is over.
-Duration at_least(double time) {
+/// Rounds up to whole nanoseconds.
+Duration rounded_up(double time) {
   return nanoseconds(std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(time)), 0));
 }
 
@@ -41,7 +41,7 @@ void SharedCores::advance(Instant now) {
     state.left -= done;
     state.had += time;
     state.slice -= time;
-    // Nobody waited when it was over, so another has begun.
+    // No thread waited at the end of the slice, so another slice has begun.
     if (slice_ > 0 && waiting_.empty() && state.slice < 0)
       state.slice += slice_ * std::ceil(-state.slice / slice_);
   }
@@ -55,8 +55,8 @@ double SharedCores::least_had() const {
 
 void SharedCores::wait(Thread thread) {
   State& state = threads_[thread];
-  // One that was preempted goes on before others that have had as much.
-  const double rank = state.slice > kNothing ? state.had - slice_ : state.had;
+  // A preempted thread precedes others with equal core time.
+  const double rank = state.slice > kRounding ? state.had - slice_ : state.had;
   waiting_.insert({{slice_ > 0 ? rank : 0, next_since_++}, thread});
 }
 
@@ -64,11 +64,11 @@ void SharedCores::start_first() {
   if (waiting_.empty()) return;
   const Thread thread = waiting_.begin()->second;
   waiting_.erase(waiting_.begin());
-  if (threads_[thread].slice <= kNothing) threads_[thread].slice = slice_;
+  if (threads_[thread].slice <= kRounding) threads_[thread].slice = slice_;
   running_.push_back(thread);
 }
 
-void SharedCores::give_way(std::size_t place) {
+void SharedCores::preempt(std::size_t place) {
   const Thread thread = running_[place];
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
   start_first();
@@ -79,7 +79,7 @@ void SharedCores::work(Thread thread, Duration time, Instant now) {
   advance(now);
   State& state = threads_[thread];
   state.left = static_cast<double>(time.ns);
-  if (state.done) {  // it has a core
+  if (state.done) {  // the thread keeps its core
     state.done = false;
     return;
   }
@@ -92,7 +92,7 @@ void SharedCores::work(Thread thread, Duration time, Instant now) {
   });
   if (!threads_[*most].done && threads_[*most].had - state.had > slice_ / 2 &&
       waiting_.begin()->second == thread)
-    give_way(static_cast<std::size_t>(most - running_.begin()));
+    preempt(static_cast<std::size_t>(most - running_.begin()));
 }
 
 void SharedCores::sleep(Thread thread, Instant now) {
@@ -107,15 +107,15 @@ void SharedCores::sleep(Thread thread, Instant now) {
 std::optional<SharedCores::Thread> SharedCores::finished(Instant now) {
   advance(now);
   for (const Thread thread : running_) {
-    if (threads_[thread].left > kNothing) continue;
+    if (threads_[thread].left > kRounding) continue;
     threads_[thread].done = true;
     return thread;
   }
   for (std::size_t place = 0; place < running_.size(); ++place) {
     State& state = threads_[running_[place]];
-    if (slice_ <= 0 || waiting_.empty() || state.slice > kNothing) continue;
+    if (slice_ <= 0 || waiting_.empty() || state.slice > kRounding) continue;
     if (waiting_.begin()->first.first <= state.had)
-      give_way(place--);  // the others move up
+      preempt(place--);  // later threads move up
     else
       state.slice = slice_;
   }
@@ -127,8 +127,8 @@ std::optional<Instant> SharedCores::next() const {
   const double speed = this->speed();
   for (const Thread thread : running_) {
     const State& state = threads_[thread];
-    Duration time = at_least(state.left / speed);
-    if (slice_ > 0 && !waiting_.empty()) time = std::min(time, at_least(state.slice));
+    Duration time = rounded_up(state.left / speed);
+    if (slice_ > 0 && !waiting_.empty()) time = std::min(time, rounded_up(state.slice));
     if (!first || at_ + time < *first) first = at_ + time;
   }
   return first;

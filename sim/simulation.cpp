@@ -71,11 +71,11 @@ std::string Simulation::stuck(bool more) const {
   if (const auto reason = host_.end_reason(kMonitor))
     return concat("the monitor ended: ", reason->text);
   if (more && host_.idle() <= kPatience) return {};
-  return concat("all wait for each other: ", host_.who_waits());
+  return concat("all actors wait for each other: ", host_.who_waits());
 }
 
 std::string Simulation::run(const std::function<void()>& look) {
-  constexpr int kSteps = 1000;  // between two looks
+  constexpr int kSteps = 1000;  // between two calls of look()
   start();
   while (!ended()) {
     if (look) look();

@@ -1,6 +1,6 @@
 #pragma once
-// Simulation: a whole run of a job in virtual time - its actors, world, stragglers and faults, with
-// the checkers watching.
+// Simulation: a run of a job in virtual time, with its actors, world, stragglers and faults, under
+// all checkers.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,23 +23,21 @@ struct SimulationOptions {
 
 class Simulation {
  public:
-  /// The world is that of the job's plan; the usual one if it has none. `audience` hears what the
-  /// monitor tells.
+  /// Uses the world of the job's plan, or the default world. The monitor reports to `audience`.
   Simulation(std::shared_ptr<const Job> job, std::vector<Audience*> audience,
              SimulationOptions options = {});
   ~Simulation();
 
-  /// Goes on until the run has ended, and calls `look` every now and then. Returns why it does not
-  /// end: actors that wait for each other, or one that no run can lose; empty when the run came to
-  /// its end, be it a failure that the scheduler tells. Throws Violation, and CheckFailed for a bug
-  /// that no checker had to find.
+  /// Continues until the run ends, and calls `look` regularly. Returns an empty text at the end,
+  /// also if the scheduler reports a failure. Otherwise returns why the run is stuck: a deadlock,
+  /// or a dead monitor. Throws Violation from a checker, and CheckFailed from a role.
   std::string run(const std::function<void()>& look = {});
-  /// Goes on for one event; false when there is none left, or the run has ended. Throws Violation.
+  /// Handles one event. False if no event is left or the run has ended. Throws like run().
   bool step();
   void start();
-  /// Why it does not go on; empty while it does. `more`: what the last step() said.
+  /// Why the run is stuck; empty if it is not. `more` is the result of the last step().
   std::string stuck(bool more) const;
-  /// Begins the next life of an actor that has ended.
+  /// Restarts an actor that has ended.
   void start_again(Address actor) { faults_->start_again(actor); }
 
   Simulator& host() { return host_; }

@@ -12,7 +12,7 @@ namespace leeway::sim {
 
 namespace {
 
-/// Where the host itself sends from.
+/// The sender index of the host's messages.
 constexpr ActorIndex kHostIndex = ~ActorIndex{0};
 
 }  // namespace
@@ -137,7 +137,7 @@ void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_no
     extra = links_.extra(from, receiver);
     connection = links_.connection(from, receiver);
   }
-  // Who is awake sees it at once.
+  // An awake receiver on the same node gets the message without latency.
   const bool awake = threads_ && from_node == actors_[receiver].node && threads_->awake(receiver);
   const Instant at = awake ? network_.in_order(from, receiver, now_ + extra)
                            : network_.arrival(from, from_node, receiver, actors_[receiver].node,
@@ -167,11 +167,11 @@ bool Simulator::step() {
       actions_.extract(event.number).mapped()();
       return true;
     case Pending::Kind::absent:
-      if (actors_[event.actor].out_of_reach == event.number && lives(event.actor, event.life))
-        tell_watchers(event.actor, now_, true);
+      if (actors_[event.actor].absence == event.number && lives(event.actor, event.life))
+        notify_watchers(event.actor, now_, true);
       return true;
     case Pending::Kind::cores:
-      threads_->look(static_cast<NodeIndex>(event.number), event.connection);
+      threads_->handle_cores(static_cast<NodeIndex>(event.number), event.connection);
       return true;
     default:
       if (waits(event)) {
@@ -188,7 +188,7 @@ bool Simulator::step() {
 void Simulator::handle(Pending& event) {
   if (event.kind == Pending::Kind::part_done)
     return end_part(static_cast<std::uint32_t>(event.number));
-  if (!lives(event.actor, event.life)) return;  // nobody is there any more
+  if (!lives(event.actor, event.life)) return;  // the actor has ended
   const Address self = actors_[event.actor].address;
   switch (event.kind) {
     case Pending::Kind::message:
@@ -201,7 +201,7 @@ void Simulator::handle(Pending& event) {
       trace_.linked(now_, self, event.other);
       return guarded(event.actor, [&](Role& role, Outbox& box) { role.on_link(event.other, box); });
     default: {
-      // The end of a life that is no longer the present one is news to nobody.
+      // The watched actor was restarted meanwhile.
       if (actors_[index_of(event.other)].life != event.other_life) return;
       trace_.down(now_, self, event.other);
       const EndReason reason =
@@ -247,7 +247,7 @@ Duration Simulator::perform(std::uint32_t number) {
   return time;
 }
 
-/// The task has a core: its part is computed now, and done when its time is over.
+/// Computes a part of a task that has a core, and schedules its completion.
 void Simulator::begin_part(std::uint32_t number) {
   const Duration time = perform(number);
   const Task& task = tasks_.at(number);
@@ -292,7 +292,7 @@ void Simulator::guarded(ActorIndex actor, Handler handler) {
   try {
     handler(*role, *actors_[actor].box);
   } catch (const CheckFailed&) {
-    throw;  // a bug, of a role or found by a checker
+    throw;  // a bug in a role, or a checker's Violation
   } catch (const std::exception& error) {
     end(actor, error.what());
   }
@@ -309,16 +309,16 @@ void Simulator::end(ActorIndex index, const EndReason& reason) {
       tasks_.erase(static_cast<std::uint32_t>(event.number));
   actor.waiting.clear();
   observers_.ended(now_, actor.address);
-  tell_watchers(index, now_ + options_.world.detection, false);
+  notify_watchers(index, now_ + options_.world.detection, false);
 }
 
-void Simulator::tell_watchers(ActorIndex index, Instant when, bool seems) {
+void Simulator::notify_watchers(ActorIndex index, Instant when, bool unreachable) {
   for (const ActorIndex watcher : actors_[index].watchers)
     schedule(when, {.kind = Pending::Kind::down,
                     .actor = watcher,
                     .life = actors_[watcher].life,
                     .other = actors_[index].address,
-                    .number = seems,
+                    .number = unreachable,
                     .other_life = actors_[index].life});
 }
 
@@ -326,13 +326,13 @@ void Simulator::restart(Address address, std::shared_ptr<Role> role) {
   const ActorIndex index = index_.find(address);
   LW_CHECK(index != AddressMap::kNone, address);
   Actor& actor = actors_[index];
-  LW_CHECK(!actor.role, address, "lives");
+  LW_CHECK(!actor.role, address, "is alive");
   actor.role = std::move(role);
   ++actor.life;
   actor.end_reason.reset();
-  actor.out_of_reach = 0;
+  actor.absence = 0;
   observers_.restarted(now_, address);
-  look_for(index);
+  update_absence(index);
   guarded(index, [](Role& started, Outbox& box) { started.on_start(box); });
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// Simulator: a host that runs the same roles as the others, on one thread, in virtual time.
+// Simulator: a host that runs roles on one thread, in virtual time.
 //
-// A queue of events, ordered by time and then by when they were asked for, and one seed. Nothing
-// here reads the clock of the system, starts a thread, or depends on an address or the order of a
-// hash table, so a seed gives the same run every time. Gradients are computed for real, when their
-// computation begins in virtual time; their results are seen when it ends.
+// It is a queue of events, ordered by time and then by insertion. It reads no system clock, starts
+// no thread and depends on no pointer value or hash order, so the seed determines the run.
+// Gradients are computed when their computation begins in virtual time. Roles see the results when
+// it ends.
 #include <functional>
 #include <map>
 #include <memory>
@@ -33,7 +33,7 @@ class Simulator {
     Trace::Options trace;
     /// Called for every event; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
-    /// Told of everything, in this order. What they throw ends the run: see Violation.
+    /// Called in this order. Their exceptions end the run; see Violation.
     std::vector<std::shared_ptr<Observer>> observers;
   };
 
@@ -42,61 +42,61 @@ class Simulator {
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
-  /// Before start(): puts a role under its address. Null when nobody is there yet: restart() begins
-  /// its first life.
+  /// Adds an actor; requires that start() was not called. If the role is null, the actor is absent
+  /// until restart().
   void add(Address address, std::shared_ptr<Role> role);
   /// Starts all roles.
   void start();
-  /// Does what is due next; false when there is nothing left to do.
+  /// Handles the next event; false if no event is left.
   bool step();
-  /// Sends as the host itself.
+  /// Sends a message from the host.
   void send(Address to, Message message);
   /// Ends an actor, as if its process had died.
   void kill(Address actor, const EndReason& reason);
-  /// Starts a new life of an actor that has ended, as if its process had been started again. Its
-  /// messages, timers and computations of before are lost.
+  /// Restarts an actor that has ended, as if its process had been started again. Its earlier
+  /// messages, timers and computations are lost.
   void restart(Address actor, std::shared_ptr<Role> role);
 
-  // What goes wrong. Faults (sim/faults) use these; so may a program of its own.
+  // Faults, for sim/faults and for stories.
 
-  /// Calls `action` at that time, and between two events.
+  /// Calls `action` at that time, between two events.
   void at(Instant time, std::function<void()> action);
-  /// The actor does nothing until it thaws: what reaches it meanwhile waits. Counted, as are holds.
+  /// The actor does nothing until it thaws, and its events wait. Freezes nest, as do holds.
   void freeze(Address actor);
   void thaw(Address actor);
-  /// Messages from one to the other wait until the link is released.
+  /// Messages in this direction wait until the link is released.
   void hold(Address from, Address to);
   void release(Address from, Address to);
-  /// Lets the oldest message that waits go on its way, and no other; false when none waits.
+  /// Sends only the oldest waiting message; false if no message waits.
   bool release_one(Address from, Address to);
-  /// What is on its way between the two is lost, and what they send, until the connection is
-  /// mended; then both are told.
+  /// Messages in flight between the two are lost, and so are all that they send until mend(). Then
+  /// both roles get on_link.
   void sever(Address a, Address b);
   void mend(Address a, Address b);
-  /// Messages take so much longer; a negative time takes that back.
+  /// Adds to the latency of messages in this direction. A negative value undoes a delay.
   void delay(Address from, Address to, Duration extra);
-  /// The links of the actor's node are slower by the factor.
+  /// The link of the actor's node takes `factor` times as long per byte.
   void slow_link(Address actor, double factor);
   void restore_link(Address actor, double factor);
-  /// The clock of the actor's node stands still: now() stays, and no timer rings.
+  /// Stops the clock of the actor's node: now() is constant, and no timer fires.
   void stop_clock(Address actor);
   void start_clock(Address actor);
 
   bool lives(Address actor) const;
-  /// Of all actors, in the order in which they were added.
+  /// The addresses of all actors, in the order of add().
   std::vector<Address> addresses() const;
   const World& world() const { return options_.world; }
 
-  /// The run came to its end: observers look at what is left.
+  /// Reports the end of the run to the observers.
   void conclude(const RunTotals& totals) { observers_.run_ended(totals); }
 
   Instant now() const { return now_; }
-  /// How long nobody but the monitor has been told anything and nothing has been computed: when
-  /// that grows without end, all wait for each other.
+  /// The time since the last computation, or message between actors other than the monitor.
+  /// It grows without bound in a deadlock.
   Duration idle() const { return tasks_.empty() && actions_.empty() ? now_ - busy_ : Duration{}; }
-  /// What a role threw, when it has ended; empty while it lives.
+  /// Why an actor has ended; empty while it lives.
   std::optional<EndReason> end_reason(Address address) const;
-  /// For a run that no longer moves: where scheduler and shards stand.
+  /// The states of scheduler and shards, for a report of a deadlock.
   std::string who_waits() const;
   const Trace& trace() const { return trace_; }
 
@@ -112,32 +112,32 @@ class Simulator {
       down,
       linked,  // the connection to `other` has been mended
       action,
-      absent,  // is the actor still out of reach?
-      cores,   // of node `number` have something to tell
-      part,    // of task `number` is to be computed by a thread of the actor's own
+      absent,  // the detection time is over: is the actor still unreachable?
+      cores,   // a thread of node `number` finishes its work or its slice
+      part,    // of task `number`, for a worker's own thread to compute
     };
     Kind kind{};
-    ActorIndex actor = 0;    // whom it concerns
-    std::uint32_t life = 0;  // and in which of its lives
-    Address other;           // who has ended
+    ActorIndex actor = 0;    // the receiver
+    std::uint32_t life = 0;  // of the receiver
+    Address other;           // the actor that has ended, or the peer of a mended connection
     Letter letter;
-    std::uint64_t number = 0;  // timer's token, task, action, absence; of `down`: it only seems so
-    std::uint32_t connection = 0;  // that a message was sent over; version of `cores`
+    std::uint64_t number = 0;  // token, task, action, node or absence; of `down`: 1 if unreachable
+    std::uint32_t connection = 0;  // of a message; of `cores`: the version
     std::uint32_t other_life = 0;  // of `down`: the life that has ended
   };
   struct Actor {
     Address address;
     NodeIndex node = 0;
     std::shared_ptr<Role> role;  // null once it has ended
-    std::uint32_t life = 1;      // counts restarts: what was meant for an earlier life is lost
+    std::uint32_t life = 1;      // counts starts; events of earlier lives are dropped
     std::unique_ptr<Box> box;
     std::optional<EndReason> end_reason;
-    std::vector<ActorIndex> watchers;  // each once
+    std::vector<ActorIndex> watchers;  // distinct
     std::uint32_t freezes = 0;
-    std::vector<Pending> waiting;    // what came while it was frozen, or its clock stood still
-    std::uint64_t out_of_reach = 0;  // number of the present absence; 0: the scheduler hears it
+    std::vector<Pending> waiting;  // events of a frozen actor, timers of a stopped clock
+    std::uint64_t absence = 0;     // number of the present absence; 0: the scheduler hears it
   };
-  /// A work under way.
+  /// Work in progress.
   struct Task {
     ActorIndex actor = 0;
     std::uint32_t life = 0;
@@ -149,13 +149,12 @@ class Simulator {
   void schedule(Instant at, Pending event);
   void deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
                Message message);
-  /// Sends on what a link has kept.
+  /// Sends a message that a link has kept.
   void forward(ActorIndex from, ActorIndex to, Letter letter);
   bool lives(ActorIndex actor, std::uint32_t life) const {
     return actors_[actor].role && actors_[actor].life == life;
   }
-  /// Computes the next part of a task now, whatever becomes of its actor; what that takes on a
-  /// core.
+  /// Computes the next part of a task and returns its duration on a core; 0 if the actor has ended.
   Duration perform(std::uint32_t task);
   void begin_part(std::uint32_t task);
   void end_part(std::uint32_t task);
@@ -163,26 +162,26 @@ class Simulator {
   template <class Handler>
   void guarded(ActorIndex actor, Handler handler);
   void end(ActorIndex actor, const EndReason& reason);
-  /// Whoever watches it is told, after a while, that it has ended, or seems to have.
-  void tell_watchers(ActorIndex actor, Instant when, bool seems);
-  /// Hands an event to the actor that it concerns, which lives and is not frozen.
+  /// Schedules on_down for all watchers: the actor has ended, or is unreachable.
+  void notify_watchers(ActorIndex actor, Instant when, bool unreachable);
+  /// Hands an event to its actor unless that has ended. Requires that the event does not wait.
   void handle(Pending& event);
   void handle_message(Pending& event);
-  /// True when the event has to wait for its actor.
+  /// Whether the event waits for a frozen actor or a stopped clock.
   bool waits(const Pending& event) const;
   void resume(ActorIndex actor);
   void linked(ActorIndex actor, Address peer);
-  /// Begins or ends an absence, after something has changed between the actor and the scheduler.
-  void look_for(ActorIndex actor);
-  bool out_of_reach(ActorIndex actor) const;
-  /// Of an actor that was added.
+  /// Begins or ends an absence after a change between the actor and the scheduler.
+  void update_absence(ActorIndex actor);
+  bool is_unreachable(ActorIndex actor) const;
+  /// Requires that the actor was added.
   ActorIndex index_of(Address address) const {
     const ActorIndex index = index_.find(address);
     LW_CHECK(index != AddressMap::kNone, address);
     return index;
   }
   Instant node_time(NodeIndex node) const {
-    return clocks_[node].stops > 0 ? clocks_[node].stands_at : now_;
+    return clocks_[node].stops > 0 ? clocks_[node].stopped_at : now_;
   }
 
   Options options_;
@@ -192,22 +191,21 @@ class Simulator {
   Trace trace_;
   Observers observers_;
   std::vector<Actor> actors_;
-  AddressMap index_;          // in actors_
+  AddressMap index_;          // into actors_
   std::vector<Cores> cores_;  // by node
   struct Clocks {
     std::uint32_t stops = 0;
-    Instant stands_at;  // while it is stopped
+    Instant stopped_at;  // its time while it is stopped
   };
   std::vector<Clocks> clocks_;  // by node
   DueQueue due_;                // of pending_
   Slots<Pending> pending_;
   Slots<Task> tasks_;
-  std::unique_ptr<Threads> threads_;  // none, where actors take no time but for what they compute
+  std::unique_ptr<Threads> threads_;  // null if handling a message takes no time
   std::map<std::uint64_t, std::function<void()>> actions_;
   std::uint64_t next_action_ = 0, next_absence_ = 1;
   Instant now_;
-  Instant
-      busy_;  // the last time that an actor other than the monitor was told or computed anything
+  Instant busy_;  // time of the last message (without the monitor's) or computation
 };
 
 }  // namespace leeway::sim

@@ -1,5 +1,4 @@
-// What goes wrong in a simulated run: actors that stand still, links that keep or lose messages,
-// clocks that stop.
+// The faults of a simulated run: frozen actors, held and severed links, stopped clocks.
 #include "core/check.hpp"
 #include "sim/simulator_threads.hpp"
 
@@ -17,14 +16,14 @@ void Simulator::freeze(Address address) {
   const ActorIndex actor = index_of(address);
   if (!actors_[actor].role) return;
   ++actors_[actor].freezes;
-  look_for(actor);
+  update_absence(actor);
 }
 
 void Simulator::thaw(Address address) {
   const ActorIndex actor = index_of(address);
-  if (actors_[actor].freezes == 0) return;  // it ended meanwhile
+  if (actors_[actor].freezes == 0) return;  // the actor has ended meanwhile
   if (--actors_[actor].freezes > 0) return;
-  look_for(actor);
+  update_absence(actor);
   resume(actor);
 }
 
@@ -34,8 +33,8 @@ bool Simulator::waits(const Pending& event) const {
 }
 
 void Simulator::resume(ActorIndex actor) {
-  // At once, and so before what is due now: messages between two actors stay in order. A thread
-  // takes its time for each, and keeps a queue of them.
+  // Without threads, waiting events are handled now, before those due now, so that messages between
+  // two actors stay in order. Threads queue them.
   for (auto& event : std::exchange(actors_[actor].waiting, {})) {
     if (threads_)
       schedule(now_, std::move(event));
@@ -48,7 +47,7 @@ void Simulator::resume(ActorIndex actor) {
 
 void Simulator::stop_clock(Address address) {
   auto& clock = clocks_[actors_[index_of(address)].node];
-  if (clock.stops++ == 0) clock.stands_at = now_;
+  if (clock.stops++ == 0) clock.stopped_at = now_;
 }
 
 void Simulator::start_clock(Address address) {
@@ -74,8 +73,8 @@ std::vector<Address> Simulator::addresses() const {
 
 void Simulator::hold(Address from, Address to) {
   links_.hold(index_of(from), index_of(to));
-  look_for(index_of(from));
-  look_for(index_of(to));
+  update_absence(index_of(from));
+  update_absence(index_of(to));
 }
 
 void Simulator::forward(ActorIndex from, ActorIndex to, Letter letter) {
@@ -93,8 +92,8 @@ void Simulator::release(Address from, Address to) {
   const ActorIndex sender = index_of(from), receiver = index_of(to);
   for (auto& letter : links_.release(sender, receiver))
     forward(sender, receiver, std::move(letter));
-  look_for(sender);
-  look_for(receiver);
+  update_absence(sender);
+  update_absence(receiver);
 }
 
 bool Simulator::release_one(Address from, Address to) {
@@ -107,17 +106,17 @@ bool Simulator::release_one(Address from, Address to) {
 void Simulator::sever(Address a, Address b) {
   links_.sever(index_of(a), index_of(b));
   links_.sever(index_of(b), index_of(a));
-  look_for(index_of(a));
-  look_for(index_of(b));
+  update_absence(index_of(a));
+  update_absence(index_of(b));
 }
 
 void Simulator::mend(Address a, Address b) {
   links_.mend(index_of(a), index_of(b));
   links_.mend(index_of(b), index_of(a));
-  look_for(index_of(a));
-  look_for(index_of(b));
+  update_absence(index_of(a));
+  update_absence(index_of(b));
   if (links_.severed(index_of(a), index_of(b))) return;
-  // Before either says anything else: what was lost goes first.
+  // At once, so that both roles repeat lost messages before they send new ones.
   linked(index_of(a), b);
   linked(index_of(b), a);
 }
@@ -145,26 +144,26 @@ void Simulator::restore_link(Address actor, double factor) {
   network_.restore_node(actors_[index_of(actor)].node, factor);
 }
 
-// ---- signs of life ----
+// ---- reachability ----
 
-bool Simulator::out_of_reach(ActorIndex actor) const {
+bool Simulator::is_unreachable(ActorIndex actor) const {
   if (actors_[actor].freezes > 0) return true;
   const ActorIndex other = index_.find(kScheduler);
   if (links_.untouched() || other == AddressMap::kNone || other == actor) return false;
   return links_.held(actor, other) || links_.held(other, actor) || links_.severed(actor, other);
 }
 
-void Simulator::look_for(ActorIndex index) {
+void Simulator::update_absence(ActorIndex index) {
   Actor& actor = actors_[index];
   if (!actor.role || actor.address == kScheduler || actor.address == kMonitor) return;
-  if (!out_of_reach(index)) {
-    actor.out_of_reach = 0;
-  } else if (actor.out_of_reach == 0) {
-    actor.out_of_reach = next_absence_++;
+  if (!is_unreachable(index)) {
+    actor.absence = 0;
+  } else if (actor.absence == 0) {
+    actor.absence = next_absence_++;
     schedule(now_ + options_.world.detection, {.kind = Pending::Kind::absent,
                                                .actor = index,
                                                .life = actor.life,
-                                               .number = actor.out_of_reach});
+                                               .number = actor.absence});
   }
 }
 

@@ -28,7 +28,7 @@ void Simulator::Threads::add_actor() {
                           .penalty = {}});
 }
 
-// ---- what there is to do ----
+// ---- turns ----
 
 void Simulator::Threads::receive(Pending event) {
   const ActorIndex actor = event.actor;
@@ -40,7 +40,7 @@ void Simulator::Threads::compute(std::uint32_t number) {
   const Task& task = simulator_.tasks_.at(number);
   const ActorIndex actor = task.actor;
   if (has_own_thread(actor)) {
-    // The part waits its turn in the mailbox, so that messages are not kept waiting by long work.
+    // The part queues in the mailbox, so that messages are handled between the parts of long work.
     receive({.kind = Pending::Kind::part, .actor = actor, .life = task.life, .number = number});
   } else if (is_small(*task.work)) {
     actors_[actor].small.push_back(number);
@@ -49,7 +49,7 @@ void Simulator::Threads::compute(std::uint32_t number) {
     NodeState& node = node_of(actor);
     node.turns.push_back({actor, number});
     take_turns(node);
-    plan_look(simulator_.actors_[actor].node);
+    schedule_cores(simulator_.actors_[actor].node);
   }
 }
 
@@ -63,7 +63,7 @@ void Simulator::Threads::wake(ActorIndex actor) {
     node_of(actor).turns.push_back({actor, {}});
     take_turns(node_of(actor));
   }
-  plan_look(simulator_.actors_[actor].node);
+  schedule_cores(simulator_.actors_[actor].node);
 }
 
 void Simulator::Threads::take_turns(NodeState& node) {
@@ -76,7 +76,7 @@ void Simulator::Threads::take_turns(NodeState& node) {
   }
 }
 
-// ---- what a thread does ----
+// ---- execution ----
 
 bool Simulator::Threads::begin(NodeState& node, Thread thread, const Turn& turn) {
   node.threads[thread].turn = turn;
@@ -118,14 +118,14 @@ bool Simulator::Threads::begin_event(Thread thread, Pending event) {
   return true;
 }
 
-/// `besides`: what handling takes, on top of computing.
-void Simulator::Threads::begin_task(Thread thread, std::uint32_t task, Duration besides) {
+/// `handling` is the core time for the event before the computation.
+void Simulator::Threads::begin_task(Thread thread, std::uint32_t task, Duration handling) {
   NodeState& node = node_of(simulator_.tasks_.at(task).actor);
   const Duration time = simulator_.perform(task);
   ThreadState& state = node.threads[thread];
   state.task = task;
   state.began = simulator_.now_;
-  node.cores.work(thread, prolonged(state, time + besides), simulator_.now_);
+  node.cores.work(thread, prolonged(state, time + handling), simulator_.now_);
 }
 
 Duration Simulator::Threads::prolonged(ThreadState& thread, Duration time) const {
@@ -170,13 +170,13 @@ void Simulator::Threads::part_computed(const ThreadState& thread, std::uint32_t 
   const World& world = simulator_.options_.world;
   const Task& task = simulator_.tasks_.at(number);
   const ActorIndex actor = task.actor;
-  const bool of_the_pool = thread.turn.task.has_value();
-  if (!of_the_pool && task.slow_down == Slowdown{}) return simulator_.end_part(number);
+  const bool on_pool = thread.turn.task.has_value();
+  if (!on_pool && task.slow_down == Slowdown{}) return simulator_.end_part(number);
   Duration delay;
-  if (of_the_pool) {
+  if (on_pool) {
     if (!awake(actor)) delay = world.local_latency;
   } else {
-    // A slow worker takes its time without taking the core from the others.
+    // A straggler's delay occupies no core.
     const Duration took = simulator_.now_ - thread.began - world.message;
     delay = scaled(took, task.slow_down.factor - 1) + world.timer;
     if (task.part == 0) delay += task.slow_down.extra;
@@ -188,14 +188,14 @@ void Simulator::Threads::part_computed(const ThreadState& thread, std::uint32_t 
 
 // ---- time ----
 
-void Simulator::Threads::look(NodeIndex node, std::uint32_t version) {
+void Simulator::Threads::handle_cores(NodeIndex node, std::uint32_t version) {
   if (nodes_[node].version != version) return;
   while (const auto thread = nodes_[node].cores.finished(simulator_.now_))
     finish(nodes_[node], *thread);
-  plan_look(node);
+  schedule_cores(node);
 }
 
-void Simulator::Threads::plan_look(NodeIndex node) {
+void Simulator::Threads::schedule_cores(NodeIndex node) {
   NodeState& state = nodes_[node];
   ++state.version;
   if (const auto next = state.cores.next())

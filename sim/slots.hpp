@@ -1,5 +1,5 @@
 #pragma once
-// Slots: things that come and go, each under a number of its own as long as it is there.
+// Slots: items under reusable numbers.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@ namespace leeway::sim {
 template <class T>
 class Slots {
  public:
-  /// The number may have been another's that has gone.
+  /// Returns the item's number, which may be that of a removed item.
   std::uint32_t put(T item) {
     ++count_;
     if (free_.empty()) {
@@ -28,10 +28,10 @@ class Slots {
   }
   void erase(std::uint32_t number) { take(number); }
 
-  /// Only until the next put().
+  /// The reference is valid until the next put().
   T& at(std::uint32_t number) { return items_[number]; }
   bool empty() const { return count_ == 0; }
-  /// It will be asked for soon: starts to fetch it from memory.
+  /// Starts to fetch the item from memory, for a read soon.
   void prefetch(std::uint32_t number) const {
     constexpr std::size_t kLine = 64;
     const auto* const item = reinterpret_cast<const char*>(&items_[number]);

@@ -10,10 +10,10 @@ namespace leeway::sim::story {
 
 namespace {
 
-/// Far more than any story needs.
+/// Well above the length of any story.
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
-bool fits(const EventPattern& wanted, const EventPattern& seen) {
+bool matches(const EventPattern& wanted, const EventPattern& seen) {
   return wanted.kind == seen.kind && (!wanted.type || wanted.type == seen.type) &&
          (!wanted.from || wanted.from == seen.from) && (!wanted.to || wanted.to == seen.to) &&
          (!wanted.iteration || wanted.iteration == seen.iteration);
@@ -91,7 +91,7 @@ class Story::Witness final : public Observer {
   void on_sent(Instant, const Letter& letter) override {
     seen_.push_back(seen(EventPattern::Kind::sent, letter));
     const auto trap = std::find_if(traps_.begin(), traps_.end(), [&](const EventPattern& wanted) {
-      return fits(wanted, seen_.back());
+      return matches(wanted, seen_.back());
     });
     if (trap == traps_.end()) return;
     traps_.erase(trap);
@@ -110,7 +110,7 @@ class Story::Witness final : public Observer {
   std::size_t count(const EventPattern& wanted, std::size_t from = 0) const {
     return static_cast<std::size_t>(
         std::count_if(seen_.begin() + static_cast<std::ptrdiff_t>(from), seen_.end(),
-                      [&](const EventPattern& one) { return fits(wanted, one); }));
+                      [&](const EventPattern& one) { return matches(wanted, one); }));
   }
 
  private:
@@ -142,8 +142,8 @@ void Story::step(const std::string& goal) {
 
 Story& Story::until(const EventPattern& pattern) {
   const std::string goal = pattern.in_words();
-  for (std::size_t looked_at = witness_->all().size(); witness_->count(pattern, looked_at) == 0;) {
-    looked_at = witness_->all().size();
+  for (std::size_t searched = witness_->all().size(); witness_->count(pattern, searched) == 0;) {
+    searched = witness_->all().size();
     if (simulation_.ended()) throw CheckFailed(concat("the run ended without ", goal));
     step(goal);
   }
@@ -204,7 +204,7 @@ Story& Story::delay(Address from, Address to, Duration extra) {
 }
 
 Story& Story::crash(Address actor) {
-  host().kill(actor, "the story crashes it");
+  host().kill(actor, "crashed by the story");
   return *this;
 }
 
@@ -232,9 +232,9 @@ std::size_t Story::count(const EventPattern& pattern) const {
 bool Story::waits(Address worker, Address shard) const {
   std::vector<Iteration> waiting;
   for (const auto& one : witness_->all()) {
-    if (fits(parked(worker).at(shard), one)) waiting.push_back(*one.iteration);
-    if (fits(removed(worker).at(shard), one)) waiting.clear();
-    if (fits(answered(worker).at(shard), one) || fits(refused(worker).at(shard), one))
+    if (matches(parked(worker).at(shard), one)) waiting.push_back(*one.iteration);
+    if (matches(removed(worker).at(shard), one)) waiting.clear();
+    if (matches(answered(worker).at(shard), one) || matches(refused(worker).at(shard), one))
       std::erase(waiting, *one.iteration);
   }
   return !waiting.empty();

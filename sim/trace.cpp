@@ -48,34 +48,36 @@ void Trace::delivered(Instant at, Address from, Address to, const Message& messa
   // The length distinguishes most kinds of messages. Contents may include losses, which depend on
   // the processor.
   const std::uint64_t contents = options_.keep ? contents_of(message) : 0;
-  if (tells())
-    told_ = concat(in_words(at), "  ", from, " -> ", to, ": ", in_words(message), ", contents ",
-                   std::hex, contents);
+  if (describes())
+    description_ = concat(in_words(at), "  ", from, " -> ", to, ": ", in_words(message),
+                          ", contents ", std::hex, contents);
   step(1, at, from, to, message.header().size(), contents);
 }
 
 void Trace::timer(Instant at, Address actor, TimerToken token) {
-  if (tells()) told_ = concat(in_words(at), "  ", actor, ": timer ", token);
+  if (describes()) description_ = concat(in_words(at), "  ", actor, ": timer ", token);
   step(2, at, actor, actor, token, 0);
 }
 
 void Trace::computed(Instant at, Address actor, int part) {
-  if (tells()) told_ = concat(in_words(at), "  ", actor, ": part ", part, " computed");
+  if (describes()) description_ = concat(in_words(at), "  ", actor, ": part ", part, " computed");
   step(3, at, actor, actor, static_cast<std::uint64_t>(part), 0);
 }
 
 void Trace::down(Instant at, Address watcher, Address actor) {
-  if (tells()) told_ = concat(in_words(at), "  ", watcher, " learns that ", actor, " has ended");
+  if (describes())
+    description_ = concat(in_words(at), "  ", watcher, " learns that ", actor, " has ended");
   step(4, at, watcher, actor, 0, 0);
 }
 
 void Trace::linked(Instant at, Address actor, Address peer) {
-  if (tells()) told_ = concat(in_words(at), "  ", actor, " is connected to ", peer, " again");
+  if (describes())
+    description_ = concat(in_words(at), "  ", actor, " is connected to ", peer, " again");
   step(6, at, actor, peer, 0, 0);
 }
 
 void Trace::event(Instant at, Address actor, const Event& event) {
-  if (tells()) told_ = concat(in_words(at), "  ", actor, ": ", in_words(event));
+  if (describes()) description_ = concat(in_words(at), "  ", actor, ": ", in_words(event));
   step(5, at, actor, actor, hash_of(event), 0);
 }
 

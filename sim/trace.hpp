@@ -9,7 +9,7 @@
 
 namespace leeway::sim {
 
-/// There are two hashes. The hash of the protocol covers senders, receivers, lengths and times of
+/// There are two hashes. The protocol hash covers senders, receivers, lengths and times of
 /// messages, and events; it is the same on every processor. The numeric hash also covers all
 /// contents, with losses and weights; it is the same for one binary and one instruction set.
 class Trace {
@@ -18,8 +18,8 @@ class Trace {
     /// Keeps the hashes after each step, so that the first difference can be found. Only then are
     /// contents of messages hashed.
     bool keep = false;
-    /// Describes this step in words; counted from 0.
-    std::optional<std::uint64_t> tell_step;
+    /// The step that description() puts into words, counted from 0.
+    std::optional<std::uint64_t> describe_step;
   };
   explicit Trace(Options options) : options_(options) {}
 
@@ -38,18 +38,18 @@ class Trace {
     bool operator==(const Step&) const = default;
   };
   const std::vector<Step>& kept() const { return kept_; }
-  /// The step of options.tell_step in words; empty if the run ended before it.
-  const std::string& told() const { return told_; }
+  /// The step of Options::describe_step in words; empty if the run ended before it.
+  const std::string& description() const { return description_; }
 
  private:
   void step(std::uint64_t what, Instant at, Address a, Address b, std::uint64_t detail,
             std::uint64_t contents);
-  bool tells() const { return options_.tell_step == steps_; }
+  bool describes() const { return options_.describe_step == steps_; }
 
   Options options_;
   std::uint64_t protocol_ = 0, numeric_ = 0, steps_ = 0;
   std::vector<Step> kept_;
-  std::string told_;
+  std::string description_;
 };
 
 }  // namespace leeway::sim

@@ -13,12 +13,12 @@ namespace leeway::sim {
 std::string in_words(Instant at);
 /// "clock moved, worker 2, clock 5".
 std::string in_words(const Event& event);
-/// The iteration that a message names.
+/// The iteration field of a message, if it has one.
 std::optional<Iteration> iteration_of(const Body& body);
 /// "push of iteration 5, incarnation 1". For a malformed message, the error.
 std::string in_words(const Message& message);
 
-/// The states of scheduler and shards, for a run that makes no progress.
+/// The states of scheduler and shards, for a report of a deadlock.
 std::string who_waits(const std::map<Address, const Role*>& roles);
 
 }  // namespace leeway::sim

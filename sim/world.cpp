@@ -15,7 +15,7 @@ namespace leeway::sim {
 
 namespace {
 
-/// A number at the beginning of a text, and the unit behind it.
+/// A number with a unit.
 struct Quantity {
   double number = 0;
   std::string_view unit;
@@ -31,10 +31,10 @@ Quantity quantity_of(std::string_view text) {
   return quantity;
 }
 
-/// Reads a value into the world; false when it is not what the key wants.
+/// Parses a value into the world; false if it is invalid.
 using Reader = std::function<bool(std::string_view, plan::World&)>;
 
-/// A time, kept in units of `unit_ns`.
+/// A duration, stored in units of `unit_ns`.
 Reader duration(double plan::World::*field, double unit_ns) {
   return [field, unit_ns](std::string_view text, plan::World& world) {
     static const std::map<std::string_view, double> units = {
@@ -86,7 +86,7 @@ const std::map<std::string, Key>& keys() {
           world.nodes = text == "one" ? World::Nodes::one : World::Nodes::each;
           return true;
         },
-        "each (worker and shard its own) or one (for all)"}},
+        "each (one node per worker and shard) or one (a single node)"}},
       {"cores",
        {[](std::string_view text, plan::World& world) {
           const Quantity quantity = quantity_of(text);
@@ -125,8 +125,7 @@ Status read_setting(std::string_view setting, plan::World& world) {
                         "; write name=value, for example latency=200us,link=1")};
   const std::string_view value = setting.substr(equals + 1);
   if (key->second.read(value, world)) return {};
-  return Error{
-      concat("world: ", name, ": \"", value, "\" is not right; give ", key->second.wanted)};
+  return Error{concat("world: ", name, ": \"", value, "\" is invalid; give ", key->second.wanted)};
 }
 
 }  // namespace

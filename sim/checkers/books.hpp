@@ -1,5 +1,5 @@
 #pragma once
-// Books: a T for each worker at each shard, for checkers that look one up in every step.
+// Books: a T for each worker at each shard, with fast lookup.
 #include <vector>
 
 #include "core/address.hpp"
@@ -11,7 +11,7 @@ namespace leeway::sim {
 template <class T>
 class Books {
  public:
-  /// Made where there is none yet.
+  /// Creates the T at the first access.
   T& at(Address shard, WorkerId worker) {
     LW_CHECK(shard.index < limits::kMaxShards && worker.value() < limits::kMaxWorkers, shard,
              worker);
@@ -20,7 +20,7 @@ class Books {
     if (workers.size() <= worker.value()) workers.resize(worker.value() + 1);
     return workers[worker.value()];
   }
-  /// Null where none was made.
+  /// Null before the first access by at().
   const T* find(Address shard, WorkerId worker) const {
     if (shards_.size() <= shard.index) return nullptr;
     const auto& workers = shards_[shard.index];

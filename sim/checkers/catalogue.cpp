@@ -17,7 +17,7 @@
 namespace leeway::sim {
 
 std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const Job>& job) {
-  const auto clocks = std::make_shared<ClockChecker>(job);  // first: others read its books
+  const auto clocks = std::make_shared<ClockChecker>(job);  // first: others read its records
   const auto bounds = std::make_shared<BoundChecker>(job, clocks);
   return {clocks,
           bounds,

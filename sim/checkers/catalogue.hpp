@@ -1,6 +1,6 @@
 #pragma once
-// All checkers: those that a simulated run is watched by. To add one, copy the smallest, and list
-// it in catalogue.cpp.
+// All checkers of a simulated run. To add one, copy the smallest (rule.hpp) and list it in
+// catalogue.cpp.
 #include <memory>
 #include <vector>
 
@@ -9,8 +9,8 @@
 
 namespace leeway::sim {
 
-/// Fresh ones, for one run, in the order in which they are to be told. Property 7 has none as long
-/// as gradients travel whole; property 9 is compare_runs() in sim/determinism.hpp.
+/// New checkers for one run, in the order in which the host calls them. Property 7 needs no checker
+/// while gradients are not compressed. compare_runs() in sim/determinism.hpp checks property 9.
 std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const Job>& job);
 
 }  // namespace leeway::sim

@@ -1,8 +1,8 @@
 #pragma once
-// Checker: an observer that holds a run against one property of docs/staleness.md.
+// Checker: an observer that verifies one property of docs/staleness.md.
 //
-// Checkers keep books of their own, from events and messages alone: what a role believes of itself
-// is what they are to check. They take what memory the state of a run takes, not its length.
+// A checker derives its own records only from events and messages, because it must not trust the
+// state of the role that it checks. Its memory grows with the state of a run, not with its length.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +15,7 @@ namespace leeway::sim {
 class Checker : public Observer {
  public:
   explicit Checker(std::string_view property) : property_(property) {}
-  /// A sentence: "no pull is answered against the rule".
+  /// A short sentence, such as "no pull is answered against the rule".
   std::string_view property() const { return property_; }
 
  protected:

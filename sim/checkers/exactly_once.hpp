@@ -14,7 +14,7 @@ namespace leeway::sim {
 
 class ExactlyOnceChecker final : public Checker {
  public:
-  ExactlyOnceChecker() : Checker("every acknowledged part is applied exactly once (3)") {}
+  ExactlyOnceChecker() : Checker("every acknowledged bucket is applied exactly once (3)") {}
   void on_event(Instant, Address actor, const Event& event) override;
   void on_delivered(Instant, const Letter& letter) override;
 

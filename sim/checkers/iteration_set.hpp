@@ -1,6 +1,6 @@
 #pragma once
-// IterationSet: iterations that something was done for, as intervals: they come nearly in order, so
-// a few suffice for a run of any length.
+// IterationSet: a set of iterations, stored as intervals. Iterations arrive nearly in order, so a
+// few intervals suffice for a run of any length.
 #include <algorithm>
 #include <iterator>
 #include <vector>
@@ -16,7 +16,7 @@ class IterationSet {
     return after != intervals_.begin() && std::prev(after)->end > iteration.value();
   }
 
-  /// False if it was there already.
+  /// False if the set already has the iteration.
   bool insert(Iteration iteration) {
     const std::int64_t value = iteration.value();
     const auto next = intervals_.begin() + (first_beyond(value) - intervals_.cbegin());
@@ -50,7 +50,7 @@ class IterationSet {
         [](std::int64_t one, const Interval& other) { return one < other.begin; });
   }
 
-  std::vector<Interval> intervals_;  // in order, apart from each other
+  std::vector<Interval> intervals_;  // sorted, neither overlapping nor adjacent
 };
 
 }  // namespace leeway::sim

@@ -53,7 +53,7 @@ void LimitsChecker::check_parked(Address actor, const event::PullParked& pull) {
   std::erase(parked, pull.iteration);
   parked.push_back(pull.iteration);
   if (parked.size() > limits::kMaxPullsPerWorker)
-    violated({actor, address_of(pull.worker)}, parked.size(), " pulls parked; allowed are ",
+    violated({actor, address_of(pull.worker)}, parked.size(), " pulls parked; the limit is ",
              limits::kMaxPullsPerWorker);
 }
 
@@ -66,7 +66,7 @@ void LimitsChecker::check_pending(Address actor, const event::ClockMoved& moved)
       buckets * ((job_->plan.prefetch ? 2 : 1) + job_->stages->version_lag());
   if (pending > allowed)
     violated({actor, address_of(moved.worker)}, pending,
-             " buckets accepted but not applied; allowed are ", allowed);
+             " buckets accepted but not applied; the limit is ", allowed);
 }
 
 }  // namespace leeway::sim

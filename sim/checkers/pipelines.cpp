@@ -167,12 +167,12 @@ void PipelineChecker::check_kept(Address actor, const Stage& stage) const {
   for (const auto& [pull, at_shards] : stage.pulls)
     if (!stage.in_flight.contains(pull) && may_read(stage, pull, at_shards)) ++versions;
   if (versions > schedule_->weight_versions(spec_, index))
-    violated({actor}, versions, " versions of its weights are kept; the schedule says ",
+    violated({actor}, versions, " versions of its weights are kept; the schedule allows ",
              schedule_->weight_versions(spec_, index));
   int activations = 0;
   for (const auto& [pull, count] : stage.in_flight) activations += count;
   if (activations > schedule_->peak_activations(spec_, index))
-    violated({actor}, activations, " micro-batches in flight; the schedule says ",
+    violated({actor}, activations, " micro-batches in flight; the schedule allows ",
              schedule_->peak_activations(spec_, index));
 }
 
@@ -190,9 +190,9 @@ void PipelineChecker::on_sent(Instant, const Letter& letter) {
     if (pull) stage.pulls[pull->iteration][ShardId(letter.to().index)] = {pull->own_clock, {}};
   } else if (letter.to().kind == RoleKind::worker) {
     if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
-      tell(actor, *mini_batch);
+      receive(actor, *mini_batch);
     } else if (const auto* no_more = letter.as<msg::NoMore>()) {
-      tell(actor, *no_more);
+      receive(actor, *no_more);
     } else if (const auto* output = letter.as<msg::Activation>()) {
       if (output->start == stage.start && !stage.whole.contains(output->iteration))
         count(actor, stage.open[output->iteration], output->micro_batch, output->tensor.shape[0]);
@@ -236,9 +236,9 @@ void PipelineChecker::from_stage(Address actor, const Letter& letter) {
     return start > stage.start || (start == stage.start && !stage.whole.contains(iteration));
   };
   if (const auto* mini_batch = letter.as<msg::MiniBatch>()) {
-    tell(actor, *mini_batch);
+    receive(actor, *mini_batch);
   } else if (const auto* no_more = letter.as<msg::NoMore>()) {
-    tell(actor, *no_more);
+    receive(actor, *no_more);
   } else if (const auto* input = letter.as<msg::Activation>()) {
     if (wanted(input->start, input->iteration))
       stage.received[input->start]
@@ -251,7 +251,7 @@ void PipelineChecker::from_stage(Address actor, const Letter& letter) {
   }
 }
 
-void PipelineChecker::tell(Address actor, const msg::MiniBatch& mini_batch) {
+void PipelineChecker::receive(Address actor, const msg::MiniBatch& mini_batch) {
   Stage& stage = stages_[actor.index];
   if (mini_batch.start < stage.start) return;
   Received& received = stage.received[mini_batch.start];
@@ -267,17 +267,17 @@ void PipelineChecker::tell(Address actor, const msg::MiniBatch& mini_batch) {
              positions.second, ", but had ", known->second.first, " to ", known->second.second);
 }
 
-void PipelineChecker::tell(Address actor, const msg::NoMore& no_more) {
+void PipelineChecker::receive(Address actor, const msg::NoMore& no_more) {
   Stage& stage = stages_[actor.index];
   if (no_more.start < stage.start) return;
   Received& received = stage.received[no_more.start];
   if (!received.end) received.end = no_more.iteration;
   if (*received.end != no_more.iteration)
-    violated({actor}, "no iteration from ", no_more.iteration, " on, but before none from ",
-             *received.end, " on");
+    violated({actor}, "NoMore names iteration ", no_more.iteration, ", but named ", *received.end,
+             " before");
   const bool present = no_more.start == stage.start && !stage.open.empty();
   if (present && stage.open.rbegin()->first >= no_more.iteration)
-    violated({actor}, "no iteration from ", no_more.iteration, " on, but ",
+    violated({actor}, "NoMore names iteration ", no_more.iteration, ", but ",
              stage.open.rbegin()->first, " was started");
 }
 
@@ -299,7 +299,7 @@ void PipelineChecker::push(const Letter& letter, const msg::Push& push) {
     return;
   if (stage.given_up && push.iteration >= *stage.given_up)
     violated({actor, letter.to()}, "a push of iteration ", push.iteration, "; ", *stage.given_up,
-             " was given up");
+             " and later ones were given up");
   Progress& progress = stage.open[push.iteration];
   if (push.kind == msg::Push::Kind::gradient) check_versions(letter, stage, push);
   progress.pushed.insert({letter.to().index, push.bucket});
@@ -324,8 +324,8 @@ void PipelineChecker::finish_if_done(Address actor, Stage& stage, Iteration iter
                 [&](const auto& one) { return std::get<Iteration>(one.first) == iteration; });
   std::erase_if(received.gradients,
                 [&](const auto& one) { return std::get<Iteration>(one) == iteration; });
-  // Iterations go on weights that were asked for in them, or later still. Earlier ones may be open:
-  // of a connection that was made again, a later push may come first.
+  // An iteration uses its own pull or a later one. Earlier iterations may still be open, because a
+  // later push may arrive first after a reconnection.
   const Iteration first =
       stage.open.empty() ? iteration + 1 : std::min(iteration + 1, stage.open.begin()->first);
   stage.pulls.erase(stage.pulls.begin(), stage.pulls.lower_bound(first));

@@ -18,11 +18,11 @@
 namespace leeway::sim {
 
 /// Checks each stage in its present incarnation and under its present Start:
-/// - A backward, and each half of one, reads the weights that its forward has read. They belong to
-/// a
-///   pull for this iteration or a later one, which every shard with blocks of the stage has
-///   answered to this incarnation. They lack no more of the stage's own updates than the schedule
-///   allows. A push names their versions.
+/// - A backward, for inputs or for weights, reads the weights that its forward has read.
+/// - These weights belong to a pull for this iteration or a later one, which every shard with
+/// blocks
+///   of the stage has answered to this incarnation. They lack no more of the stage's own updates
+///   than the schedule allows. A push names their versions.
 /// - A micro-batch passes a chunk forward once, then backward once. All samples of a pushed
 ///   iteration have passed.
 /// - Mini-batches, activations and gradients, also empty ones, arrived under this Start. The stage
@@ -94,8 +94,8 @@ class PipelineChecker final : public Checker {
   /// Whether a shard has answered the pull, and a forward may still read it.
   bool may_read(const Stage& stage, Iteration pull, const std::map<ShardId, Pull>& at_shards) const;
 
-  void tell(Address actor, const msg::MiniBatch& mini_batch);
-  void tell(Address actor, const msg::NoMore& no_more);
+  void receive(Address actor, const msg::MiniBatch& mini_batch);
+  void receive(Address actor, const msg::NoMore& no_more);
   void count(Address actor, Progress& progress, MicroBatch micro_batch, std::int64_t samples) const;
   void from_stage(Address actor, const Letter& letter);
   void push(const Letter& letter, const msg::Push& push);

@@ -46,7 +46,7 @@ void RoundChecker::check_dropped(Address actor, const event::PushDropped& droppe
              " dropped, although it contributed to its round");
   if (++shard.dropped > spare_)
     violated({actor, address_of(worker)}, shard.dropped, " pushes dropped in round ",
-             dropped.iteration, "; spare are ", spare_);
+             dropped.iteration, "; the limit is ", spare_);
 }
 
 void RoundChecker::check_started(Address actor, const event::StepStarted& started) const {

@@ -1,5 +1,5 @@
 #pragma once
-// SampleSet: positions of epochs that something was done for, a bit each while an epoch is open.
+// SampleSet: a set of positions of epochs, with one bit per position of an incomplete epoch.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace leeway::sim {
 
 class SampleSet {
  public:
-  /// `size`: positions of an epoch.
+  /// `size` is the number of positions in an epoch.
   explicit SampleSet(std::int64_t size) : size_(size) {}
 
-  /// Positions [begin, end) of an epoch, from its size; nothing, or the first of them that was
-  /// there already, where the set is as if it had ended.
+  /// Inserts positions [begin, end) of an epoch. Returns the first that the set already has, if
+  /// any; then only positions before it may have been inserted.
   std::optional<std::int64_t> insert(Epoch epoch, std::int64_t begin, std::int64_t end) {
     LW_CHECK(0 <= begin && begin <= end && end <= size_, begin, end, size_);
     if (begin == end) return std::nullopt;
@@ -42,10 +42,10 @@ class SampleSet {
     return std::nullopt;
   }
 
-  /// All that was inserted, of all epochs.
+  /// Number of inserted positions, over all epochs.
   std::uint64_t count() const { return count_; }
 
-  /// The first that is in `other` and not here.
+  /// The first position that `other` has and this set lacks.
   std::optional<std::pair<Epoch, std::int64_t>> first_missing_of(const SampleSet& other) const {
     for (Epoch epoch = whole_below_; epoch < other.whole_below_; epoch = Epoch(epoch.value() + 1))
       if (const auto at = missing(open_of(epoch), nullptr)) return std::pair(epoch, *at);
@@ -65,7 +65,7 @@ class SampleSet {
     const auto found = open_.find(epoch);
     return found == open_.end() ? nullptr : &found->second;
   }
-  /// In `wanted` (null: all of them) and not in `here` (null: none).
+  /// The first position of `wanted` (null: of the epoch) that is not in `here` (null: empty).
   std::optional<std::int64_t> missing(const Positions* here, const Positions* wanted) const {
     for (std::int64_t at = 0; at < size_; at += 64) {
       const auto word = static_cast<std::size_t>(at / 64);
@@ -85,8 +85,8 @@ class SampleSet {
   }
 
   std::int64_t size_;
-  Epoch whole_below_;                // all of those before are here
-  std::map<Epoch, Positions> open_;  // and later ones, as far as they are
+  Epoch whole_below_;                // earlier epochs are complete
+  std::map<Epoch, Positions> open_;  // incomplete epochs
   std::uint64_t count_ = 0;
 };
 

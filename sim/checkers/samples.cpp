@@ -111,7 +111,7 @@ SampleChecker::StageBucket& SampleChecker::bucket_of(Address shard, WorkerId wor
   const std::uint32_t stage = job_->stages->stage_of(worker);
   const auto count = job_->stages->share(stage).at[shard.index].buckets.size();
   if (bucket >= count)
-    violated({shard, address_of(worker)}, "bucket ", bucket, " applied; there are ", count);
+    violated({shard, address_of(worker)}, "bucket ", bucket, " applied; the stage has ", count);
   return buckets_[first_bucket_[shard.index][stage] + bucket];
 }
 
@@ -129,7 +129,7 @@ void SampleChecker::check_applied(Address actor, const event::BucketApplied& app
   // An empty push means that the bucket has these samples; the end of the run checks that.
   if (applied.samples != 0 && applied.samples != end - begin)
     violated(actors, name_of(bucket), " got ", applied.samples, " samples of iteration ", iteration,
-             "; leased were ", end - begin);
+             ", not ", end - begin);
   if (applied.samples != 0)
     if (const auto twice = bucket.applied.insert(lease->epoch, begin, end))
       violated(actors, name_of(bucket), " got position ", *twice, " of epoch ", lease->epoch,
@@ -163,7 +163,7 @@ void SampleChecker::on_run_ended(const RunTotals& totals) {
     // A run that stops early does not complete its partial iterations.
     if ((by_epochs || !partial_) && bucket.applied.count() != trained_.count())
       violated({address_of(bucket.shard)}, name_of(bucket), " got ", bucket.applied.count(),
-               " samples; trained were ", trained_.count());
+               " samples, but ", trained_.count(), " were trained");
   }
 }
 

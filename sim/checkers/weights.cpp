@@ -9,8 +9,8 @@ namespace leeway::sim {
 
 namespace {
 
-/// Of some words of each blob, over all its length: an update writes nearly all of them.
-std::uint64_t sample_of(const Message& message) {
+/// A hash of words spread over each blob; an update changes nearly all words.
+std::uint64_t sparse_hash_of(const Message& message) {
   constexpr std::size_t kSamples = 16;
   std::uint64_t hash = message.blobs().size();
   for (const Blob& blob : message.blobs()) {
@@ -30,18 +30,17 @@ std::uint64_t sample_of(const Message& message) {
 
 void WeightsChecker::on_sent(Instant, const Letter& letter) {
   if (letter.message().blobs().empty()) return;
-  auto& underway = underway_[letter.message().header().data()];
-  underway.contents = sample_of(letter.message());
-  ++underway.times;
+  auto& in_flight = in_flight_[letter.message().header().data()];
+  in_flight.contents = sparse_hash_of(letter.message());
+  ++in_flight.times;
 }
 
 void WeightsChecker::check_contents(const Letter& letter) {
-  const auto found = underway_.find(letter.message().header().data());
-  if (found == underway_.end()) return;
-  if (found->second.contents != sample_of(letter.message()))
-    violated({letter.from(), letter.to()},
-             "tensors of a message were written to while it was on its way");
-  if (--found->second.times == 0) underway_.erase(found);
+  const auto found = in_flight_.find(letter.message().header().data());
+  if (found == in_flight_.end()) return;
+  if (found->second.contents != sparse_hash_of(letter.message()))
+    violated({letter.from(), letter.to()}, "tensors of a message were modified in flight");
+  if (--found->second.times == 0) in_flight_.erase(found);
 }
 
 void WeightsChecker::on_delivered(Instant, const Letter& letter) {
@@ -51,9 +50,9 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
     if (!weights) return;
     auto& pulled =
         pulled_.at(letter.from(), WorkerId(letter.to().index))[letter.open()->incarnation];
-    if (weights->iteration < pulled.from) return;  // comes again, too late
+    if (weights->iteration < pulled.from) return;  // a repeat
     const auto [versions, fresh] = pulled.versions.try_emplace(weights->iteration);
-    if (!fresh) return;  // of several the worker takes the first
+    if (!fresh) return;  // the worker uses the first answer
     for (const auto& block : weights->blocks)
       versions->second.emplace_back(block.block, block.version);
   } else if (letter.to().kind == RoleKind::shard && letter.from().kind == RoleKind::worker) {
@@ -64,16 +63,16 @@ void WeightsChecker::on_delivered(Instant, const Letter& letter) {
 
 void WeightsChecker::check_push(const Letter& letter, const msg::Push& push) {
   auto& pulled = pulled_.at(letter.to(), WorkerId(letter.from().index))[letter.open()->incarnation];
-  if (push.iteration < pulled.from) return;  // comes again after a later one: no news
+  if (push.iteration < pulled.from) return;  // a repeat
   const auto found = pulled.versions.lower_bound(push.iteration);
   if (found == pulled.versions.end() || (!asynchronous_ && found->first != push.iteration))
     violated({letter.from(), letter.to()}, "a gradient of iteration ", push.iteration,
-             ", whose weights never came");
+             ", whose weights never arrived");
   for (const auto& gradient : push.blocks)
     if (!pulled.has(push.iteration, asynchronous_, {gradient.block, gradient.version}))
       violated({letter.from(), letter.to()}, "the gradient of block ", gradient.block,
                " in iteration ", push.iteration, " is of version ", gradient.version,
-               ", which is not the one that was pulled");
+               ", which was not pulled for it");
   pulled.from = push.iteration;
   pulled.versions.erase(pulled.versions.begin(), found);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// WeightsChecker: property 8, a gradient is of the weights that were pulled for it, and nobody
-// writes to what is on its way.
+// WeightsChecker: property 8, a gradient is computed on the weights pulled for it, and tensors in
+// flight are not modified.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace leeway::sim {
 
-/// Where a pipeline is never emptied a pull is for several iterations, and named by the last of
-/// them: a gradient may be of any that is not named by an earlier one.
+/// In a pipeline that is never flushed, several iterations share a pull, which carries the number
+/// of the last one. A gradient may then belong to any pull of its iteration or a later one.
 class WeightsChecker final : public Checker {
  public:
   explicit WeightsChecker(const std::shared_ptr<const Job>& job)
@@ -27,11 +27,11 @@ class WeightsChecker final : public Checker {
  private:
   using Versions = std::vector<std::pair<BlockId, Version>>;
   struct Pulled {
-    std::map<Iteration, Versions> versions;  // of `from` and later ones
-    Iteration from;                          // the largest that was pushed
+    std::map<Iteration, Versions> versions;  // of pulls from `from` on
+    Iteration from;                          // the largest pushed iteration
     bool has(Iteration iteration, bool or_later, std::pair<BlockId, Version> of) const;
   };
-  struct Underway {
+  struct InFlight {
     std::uint64_t contents = 0;
     std::uint32_t times = 0;
   };
@@ -40,9 +40,8 @@ class WeightsChecker final : public Checker {
 
   bool asynchronous_;
   Books<std::map<Incarnation, Pulled>> pulled_;
-  /// By the memory of their headers, which those that are on their way do not share; never walked
-  /// through.
-  std::unordered_map<const std::uint64_t*, Underway> underway_;
+  /// By address of the header, which is unique among messages in flight. Never iterated over.
+  std::unordered_map<const std::uint64_t*, InFlight> in_flight_;
 };
 
 }  // namespace leeway::sim

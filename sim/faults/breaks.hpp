@@ -1,6 +1,6 @@
 #pragma once
-// A connection ends, and is made again later: what was on its way is lost, and sent again by those
-// who must.
+// A connection breaks and is re-established later. Messages in flight are lost; the protocol
+// repeats those that matter.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

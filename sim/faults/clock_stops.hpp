@@ -1,6 +1,5 @@
 #pragma once
-// The clock of a node stands still for a while: timers do not ring, and durations are measured as
-// nothing.
+// The clock of a node stops for a while: no timer fires, and measured durations are 0.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

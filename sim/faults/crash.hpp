@@ -1,5 +1,5 @@
 #pragma once
-// The actor ends wherever it is, and may be started again later.
+// The actor ends at once, and may restart later.
 #include "plan/fault_queries.hpp"
 #include "sim/faults/fault.hpp"
 
@@ -15,7 +15,7 @@ class CrashFault final : public Fault {
   }
   Duration lasts() const override { return time_of(spec_.back, 1); }
   void end(Simulator& host) override {
-    // One that was not there, or had ended by itself, this fault does not bring back.
+    // Restarts only an actor that this fault has ended.
     if (ended_ && !host.lives(actor_)) again_(host, actor_);
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Messages between two actors take longer for a while, each way.
+// Messages between two actors take longer for a while, in both directions.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

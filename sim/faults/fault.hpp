@@ -1,7 +1,7 @@
 #pragma once
-// Fault: something that befalls a simulated run at some time, and may pass.
+// Fault: a disturbance of a simulated run that begins at some time and may end.
 //
-// To add one: an arm of plan::FaultKind, a class of its own here, a line in catalogue.cpp.
+// To add one, add an arm of plan::FaultKind, a class in this folder and a line in catalogue.cpp.
 #include <functional>
 
 #include "core/time.hpp"
@@ -11,14 +11,14 @@
 
 namespace leeway::sim {
 
-/// Begins the next life of an actor.
+/// Restarts an actor, or starts one that was absent.
 using StartAgain = std::function<void(Simulator&, Address)>;
 
 class Fault {
  public:
   virtual ~Fault() = default;
   virtual void begin(Simulator& host) = 0;
-  /// How long it lasts; then end() is called. Nothing: it is over at once, or never.
+  /// The time until end() is called; 0 if it is not called.
   virtual Duration lasts() const { return {}; }
   virtual void end(Simulator&) {}
 };

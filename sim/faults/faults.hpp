@@ -1,5 +1,5 @@
 #pragma once
-// Faults: brings the faults of a plan upon a simulation, each at its time or iteration.
+// Faults: injects the faults of a plan into a simulation, each at its time or iteration.
 #include <map>
 #include <memory>
 #include <vector>
@@ -8,19 +8,19 @@
 
 namespace leeway::sim {
 
-/// How a host gets the role of an actor's life, counted from 1.
+/// Makes the role of an actor. `life` counts its starts from 1.
 using MakeRole = std::function<std::shared_ptr<Role>(Address, std::uint32_t life)>;
 
-/// Is one of the simulator's observers, so that it sees iterations begin.
+/// An observer of the simulator, so that faults can begin at iterations.
 class Faults final : public Observer {
  public:
   Faults(std::vector<plan::Fault> faults, MakeRole make_role);
 
-  /// True when it has to see what happens.
+  /// Whether some fault begins at an iteration. Otherwise it need not observe.
   bool wait_for_iterations() const;
-  /// After the actors have been added, before they start. The simulator lives as long as this.
+  /// Call after add() and before start(). The two use each other until the run ends.
   void arm(Simulator& host);
-  /// Begins the next life of an actor that has ended.
+  /// Restarts an actor that has ended.
   void start_again(Address actor);
 
   void on_event(Instant at, Address actor, const Event& event) override;
@@ -36,7 +36,7 @@ class Faults final : public Observer {
   Simulator* host_ = nullptr;
   MakeRole make_role_;
   std::vector<Waiting> faults_;
-  /// The last one, of those that join later or were started again.
+  /// The latest life of actors that join late or were restarted.
   std::map<Address, std::uint32_t> lives_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The actor does nothing for a while, as if its process had been stopped. Whoever watches it takes
-// it for dead when that is longer than the detection.
+// The actor does nothing for a while, like a stopped process. Its watchers take it for dead after
+// the detection time.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

@@ -1,5 +1,5 @@
 #pragma once
-// The worker is there from now on, and was not before.
+// The worker starts now and was absent before.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

@@ -1,5 +1,5 @@
 #pragma once
-// The worker is asked to leave: it finishes its iteration, and takes part no longer.
+// The worker is asked to leave: it finishes its iteration and stops.
 #include "messages/envelope.hpp"
 #include "sim/faults/fault.hpp"
 

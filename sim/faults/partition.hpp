@@ -1,5 +1,5 @@
 #pragma once
-// Some actors are cut off from all others for a while: what either side sends waits.
+// Some actors are cut off from all others for a while. Messages between the sides wait.
 #include <algorithm>
 
 #include "sim/faults/fault.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Nothing that the actor says reaches the peer for a while, though the actor hears the peer.
+// The actor's messages do not reach the peer for a while; those of the peer reach the actor.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

@@ -1,5 +1,5 @@
 #pragma once
-// The actor is slow for a while: whatever it is told, by anybody, it hears so much later.
+// The actor receives all messages later for a while.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

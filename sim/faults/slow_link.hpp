@@ -1,5 +1,5 @@
 #pragma once
-// The link of a node takes longer for each byte, both ways.
+// The link of a node takes longer per byte, in both directions.
 #include "sim/faults/fault.hpp"
 
 namespace leeway::sim {

@@ -1,5 +1,5 @@
 #pragma once
-// Dice: what plans are drawn with.
+// Random numbers in a range, for drawn plans.
 #include <cstdint>
 
 #include "core/rng.hpp"

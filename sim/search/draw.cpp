@@ -13,7 +13,7 @@ namespace leeway::sim {
 namespace {
 
 constexpr std::uint64_t kDrawStream = 0x64726177;
-/// Of its own, so that plans without pipelines stay as they were.
+/// A separate stream, so that drawn pipelines do not change the rest of a plan.
 constexpr std::uint64_t kPipelineStream = 0x70697065;
 
 class Draw {
@@ -45,7 +45,7 @@ class Draw {
     return sim::between(rng_, least, most);
   }
   double uniform(double least, double most) { return sim::uniform(rng_, least, most); }
-  /// From `least` to `least` times 2^doublings, all magnitudes alike.
+  /// From `least` to about `least` times 2^doublings; every power of two is equally likely.
   double magnitude(double least, std::uint32_t doublings) {
     return least * static_cast<double>(std::uint64_t{1} << between(0, doublings)) * uniform(1, 1.9);
   }
@@ -96,7 +96,7 @@ class Draw {
     plan_.shards = between(1, std::min(limits_.most_shards, static_cast<std::uint32_t>(blocks)));
   }
   bool piped() const { return plan_.pipeline.stages > 1; }
-  /// Who leases samples: workers, or pipelines.
+  /// Number of workers or pipelines that lease samples.
   std::uint32_t members() const { return plan_.workers / plan_.pipeline.stages; }
 
   void data() {
@@ -108,7 +108,7 @@ class Draw {
       made->samples = static_cast<std::uint32_t>(samples / epochs) + between(1, plan_.batch);
       made->test_samples = 16;
       if (rng_.one_in(3)) {
-        plan_.stop.iterations -= between(0, members());  // most often not the same for all
+        plan_.stop.iterations -= between(0, members());  // usually uneven among members
       } else {
         plan_.stop = {.epochs = static_cast<double>(epochs)};
       }
@@ -129,31 +129,31 @@ class Draw {
     world.noise = uniform(0, 0.5);
     world.latency_us = magnitude(10, 8);
     world.local_latency_us = magnitude(1, 4);
-    // Much of it, and what is sent last to one may arrive before what was sent first to another.
+    // With much jitter, messages to different actors overtake each other.
     world.jitter = rng_.one_in(2) ? 0.2 : magnitude(0.1, 7);
     world.link = magnitude(0.01, 10);
-    // Long enough that nobody who only waits for the network is taken for dead.
+    // Long enough that a slow network does not cause an eviction.
     length_ = step_seconds_ * static_cast<double>(limits_.iterations) / members();
     const double message = 1e-6 * (1 + world.jitter) * world.latency_us;
     detection_ = std::max({length_ / uniform(10, 40), 4 * message, 1e-3});
     world.detection_ms = detection_ * 1e3;
   }
 
-  /// Sometimes all are told to stop in the middle of their work.
+  /// Sometimes all workers are stopped in the middle of their work.
   void time_limit() {
     if (rng_.one_in(4)) plan_.stop.seconds = uniform(0.1, 1) * length_;
   }
 
   std::uint32_t any_worker() { return between(0, plan_.workers - 1); }
-  /// Often the one of the fault before: trouble that meets trouble is what finds bugs.
-  Address unlucky_worker() {
-    if (unlucky_ == 0 || rng_.one_in(2)) unlucky_ = between(1, plan_.workers - 1);
-    return address_of(WorkerId(unlucky_));
+  /// Often the worker of the previous fault, because overlapping faults find more bugs.
+  Address faulty_worker() {
+    if (faulty_ == 0 || rng_.one_in(2)) faulty_ = between(1, plan_.workers - 1);
+    return address_of(WorkerId(faulty_));
   }
-  /// Of the first pipeline, which is to be there at the end. (Of workers without stages that is the
-  /// first, which is never unlucky.)
+  /// Whether the worker belongs to the first pipeline, which is present at the end. Without stages
+  /// that is worker 0, which gets no fault.
   bool has_to_stay(Address worker) const { return worker.index < plan_.pipeline.stages; }
-  /// The next stage, or the one before.
+  /// The next or the previous stage.
   Address neighbour(Address stage) {
     const std::uint32_t stages = plan_.pipeline.stages, at = stage.index % stages;
     const bool next = at == 0 || (at + 1 < stages && rng_.one_in(2));
@@ -177,7 +177,7 @@ class Draw {
     }
   }
 
-  /// At an iteration or a time; often while the workers join, or stop, and much is said once only.
+  /// An iteration or a time, often during the start or the end, when many messages are sent once.
   plan::FaultTime when() {
     if (plan_.stop.seconds > 0 && rng_.one_in(4))
       return std::max(0.0, plan_.stop.seconds - uniform(0, 1) * detection_);
@@ -196,11 +196,11 @@ class Draw {
         return uniform(0, length_);
     }
   }
-  /// In seconds: within the first few messages.
+  /// In seconds, during the first few messages.
   double while_joining() {
     return uniform(0, 5e-6) * plan_.simulated->latency_us * (1 + plan_.simulated->jitter / 2);
   }
-  /// Sometimes while the fault before still lasts, or just after.
+  /// Sometimes during the previous fault, or shortly after it.
   plan::FaultTime when_or_soon() {
     if (plan_.faults.empty() || rng_.one_in(2)) return when();
     const plan::FaultTime& before = plan_.faults.back().at;
@@ -208,9 +208,9 @@ class Draw {
       return *iteration + between(0, 2);
     return std::get<double>(before) + uniform(0, 2) * detection_;
   }
-  /// Shorter than it takes to be taken for dead.
+  /// Below the detection time.
   double brief() { return uniform(0.05, 0.8) * detection_; }
-  /// Or longer.
+  /// Below or above the detection time.
   double any_length() { return rng_.one_in(2) ? brief() : uniform(1, 5) * detection_; }
 
   bool joins_late(Address worker) const {
@@ -219,7 +219,7 @@ class Draw {
     });
   }
   plan::Fault worker_fault() {
-    const Address worker = unlucky_worker();
+    const Address worker = faulty_worker();
     if (piped() && (has_to_stay(worker) || rng_.one_in(3))) return stage_fault(worker);
     const Address peer = rng_.one_in(3) ? kScheduler : any_shard();
     plan::Fault fault{worker, when_or_soon(), 0, plan::Freeze{any_length()}};
@@ -268,7 +268,7 @@ class Draw {
     return fault;
   }
 
-  /// Of a stage, which is there again after it.
+  /// A fault after which the stage comes back.
   plan::Fault stage_fault(Address stage) {
     const Address peer = rng_.one_in(3) ? any_shard() : neighbour(stage);
     plan::Fault fault{stage, when_or_soon(), 0, plan::Breaks{peer, any_length()}};
@@ -278,7 +278,7 @@ class Draw {
         fault.kind = plan::Crash{any_length()};
         break;
       case 2:
-        // Where two meet, it may be taken for dead.
+        // Two overlapping freezes may exceed the detection time.
         if (!has_to_stay(stage) || !std::exchange(stage_away_, true))
           fault.kind = plan::Freeze{brief()};
         break;
@@ -299,23 +299,23 @@ class Draw {
     }
     return fault;
   }
-  /// A stage is lost, and comes back, while its neighbour cannot hear it or tell it anything.
-  void lost_between_stages() {
-    const Address stage = unlucky_worker(), peer = neighbour(stage);
+  /// A stage crashes and restarts while its connection to a neighbour is broken.
+  void crash_during_broken_link() {
+    const Address stage = faulty_worker(), peer = neighbour(stage);
     const double at = uniform(0, length_), apart = uniform(0.5, 4) * detection_;
     plan_.faults.push_back({stage, at, 0, plan::Breaks{peer, apart}});
     plan_.faults.push_back({rng_.one_in(2) ? stage : peer, at + uniform(0, 1) * apart, 0,
                             plan::Crash{uniform(0.1, 1) * apart}});
   }
 
-  /// Of a shard or the scheduler.
+  /// A fault of a shard or the scheduler.
   plan::Fault other_fault() {
     const Address actor = rng_.one_in(2) ? kScheduler : any_shard();
     const Address peer = actor == kScheduler ? any_shard() : kScheduler;
     plan::Fault fault{actor, when_or_soon(), 0, plan::Slow{brief() * 1e3 / 10, any_length()}};
     switch (rng_.below(6)) {
       case 0:
-        // Two that overlap may last long enough to be taken for dead.
+        // Two overlapping faults may exceed the detection time.
         if (!std::exchange(away_, true)) fault.kind = plan::Freeze{brief()};
         break;
       case 1:
@@ -336,18 +336,18 @@ class Draw {
     return fault;
   }
 
-  /// A worker comes back while a shard has yet to hear what it sent before.
-  void late_messages_of_a_life() {
-    const Address worker = unlucky_worker();
+  /// A worker restarts before a shard receives its earlier messages.
+  void delayed_messages_of_crashed_worker() {
+    const Address worker = faulty_worker();
     const double at = uniform(0, length_), silent = uniform(2, 6) * detection_;
     plan_.faults.push_back({worker, at, 0, plan::Silence{any_shard(), silent}});
     plan_.faults.push_back(
         {worker, at + uniform(0, 0.5) * silent, 0, plan::Crash{uniform(0.1, 0.5) * silent}});
   }
 
-  /// A worker joins late; one shard hears of that late, and another of where it is to begin.
+  /// A worker joins late. One shard gets its admission late, another its first iteration.
   void uneven_admission() {
-    const Address worker = unlucky_worker();
+    const Address worker = faulty_worker();
     const auto shard = between(0, plan_.shards - 2);
     const double at = uniform(0, length_), late = uniform(0.1, 5) * detection_;
     if (!joins_late(worker)) plan_.faults.push_back({worker, at, 0, plan::Joins{}});
@@ -360,9 +360,9 @@ class Draw {
     plan_.faults.clear();
     for (std::uint32_t i = between(1, 5); i > 0; --i)
       plan_.faults.push_back(rng_.one_in(4) ? other_fault() : worker_fault());
-    if (rng_.one_in(6)) late_messages_of_a_life();
+    if (rng_.one_in(6)) delayed_messages_of_crashed_worker();
     if (rng_.one_in(6) && plan_.shards > 1) uneven_admission();
-    if (piped() && rng_.one_in(3)) lost_between_stages();
+    if (piped() && rng_.one_in(3)) crash_during_broken_link();
   }
 
   const Job& base_;
@@ -370,12 +370,12 @@ class Draw {
   Rng rng_;
   Plan plan_;
   std::shared_ptr<const Model> model_;
-  std::uint32_t unlucky_ = 0;  // worker of the last fault of one; 0: none yet
-  bool away_ = false;          // whether a shard or the scheduler is, for once
-  bool stage_away_ = false;    // likewise, a stage of the first pipeline
-  double step_seconds_ = 0;    // of one iteration without stragglers
-  double length_ = 0;          // of the run, about, in seconds
-  double detection_ = 0;       // seconds
+  std::uint32_t faulty_ = 0;  // worker of its last fault; 0: none yet
+  bool away_ = false;         // a shard or the scheduler is silent at some time
+  bool stage_away_ = false;   // so is a stage of the first pipeline
+  double step_seconds_ = 0;   // of one iteration without stragglers
+  double length_ = 0;         // approximate duration of the run in seconds
+  double detection_ = 0;      // seconds
 };
 
 }  // namespace

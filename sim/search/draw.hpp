@@ -1,29 +1,28 @@
 #pragma once
-// What a search tries: runs drawn from a seed.
+// draw_plan: a random run for a search, determined by a seed.
 #include <cstdint>
 
 #include "actors/job.hpp"
 
 namespace leeway::sim {
 
-/// Whether a search draws pipelines where it is not asked to.
+/// Whether a search draws pipelines for a scenario without stages.
 inline constexpr bool kDrawPipelines = true;
 
 struct DrawLimits {
   std::uint32_t least_workers = 4, most_workers = 16;
   std::uint32_t most_shards = 4;
-  /// About so many iterations of all workers together.
+  /// Approximate number of iterations of all workers.
   std::uint64_t iterations = 600;
-  /// Whether one plan in three has pipelines (all of them have, where `base` has).
+  /// Whether one plan in three has pipelines; all have them if `base` does.
   bool pipelines = kDrawPipelines;
 };
 
-/// A plan with the data, model, loss and optimizer of `base`; drawn from the seed are the numbers
-/// of actors, who waits for whom, batches and leases, when it ends, stragglers, the network, and
-/// one fault at least; often several that meet. No drawn fault ends a run that works as it should:
-/// shards and scheduler are away for less time than anybody is taken for dead after, and worker 0
-/// stays; of the first pipeline stages may be lost, but come back. Made data is made smaller, so
-/// that epochs end within the run.
+/// Keeps data, model, loss and optimizer of `base`. Draws the numbers of actors, the consistency,
+/// batches and leases, the stop conditions, stragglers, the network and at least one fault, often
+/// overlapping ones. No drawn fault ends a correct run: shards and scheduler are silent for less
+/// than the detection time, worker 0 stays, and lost stages of the first pipeline come back.
+/// Synthetic data is reduced, so that epochs end within the run.
 Plan draw_plan(const Job& base, std::uint64_t seed, const DrawLimits& limits = {});
 
 }  // namespace leeway::sim

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kMostStages = 4, kMostPipelines = 3, kMostMicroBatches = 6;
 constexpr std::uint32_t kMostChunks = 3;
 
-/// What does for a scenario's model is too much for a deeper one, on older weights.
+/// Lower than the scenario's, because the model is deeper and its weights are older.
 double drawn_rate(double of_scenario) {
   return std::min(of_scenario / 20, 0.01);
 }
@@ -24,7 +24,7 @@ plan::Layer linear(std::uint32_t width) {
   return plan::Linear{.outputs = width, .init = plan::Init::xavier};
 }
 
-/// That takes a flat sample.
+/// A layer without weights that accepts a flat sample.
 plan::Layer drawn_without_weights(Rng& rng) {
   switch (rng.below(4)) {
     case 0:
@@ -38,13 +38,12 @@ plan::Layer drawn_without_weights(Rng& rng) {
   }
 }
 
-/// A chain of small layers, of all kinds that a flat sample goes through, before the last one of
-/// the model that there was. That one reads what a norm has brought to one size, and the larger the
-/// weights before a norm are, the less it changes by a step of them: so training does not diverge,
-/// however many layers there are.
+/// A chain of small layers that accept flat samples, followed by a norm and the original last
+/// layer. The norm keeps training from diverging at any depth: it bounds the input of the last
+/// layer, and growing weights before it get smaller gradients.
 std::vector<plan::Layer> drawn_layers(Rng& rng, const plan::Layer& last) {
   std::vector<plan::Layer> layers;
-  // So that a first stage may have no weights.
+  // Layers without weights at the start permit a first stage without weights.
   for (std::uint32_t more = rng.one_in(3) ? between(rng, 1, 2) : 0; more > 0; --more)
     layers.push_back(drawn_without_weights(rng));
   std::uint32_t width = between(rng, 3, 8);
@@ -84,7 +83,7 @@ std::shared_ptr<const Model> drawn_model(const Job& base, Rng& rng, Plan& plan) 
   return *model;
 }
 
-/// `most`: parts that the model can be cut into.
+/// `most` is the number of chunks that the model can be split into.
 pipeline::Spec drawn_spec(Rng& rng, std::uint32_t most) {
   const auto schedules = pipeline::catalogue();
   for (int trial = 0; trial < 1000; ++trial) {
@@ -99,20 +98,20 @@ pipeline::Spec drawn_spec(Rng& rng, std::uint32_t most) {
   return {.stages = 2};
 }
 
-/// Pieces before the first with weights.
+/// Number of pieces before the first one with weights.
 std::uint32_t without_weights(const std::vector<ModelPiece>& pieces) {
   const auto first = std::find_if(pieces.begin(), pieces.end(),
                                   [](const ModelPiece& piece) { return piece.weight_bytes > 0; });
   return static_cast<std::uint32_t>(first - pieces.begin());
 }
 
-/// Anywhere: what is cut well is what is drawn otherwise. Often the first part has no weights,
-/// where that can be.
-std::string drawn_split(Rng& rng, const std::vector<ModelPiece>& pieces, std::uint32_t parts) {
+/// Splits at random pieces, because a plan without a split is balanced anyway. The first chunk
+/// often has no weights, if that is possible.
+std::string drawn_split(Rng& rng, const std::vector<ModelPiece>& pieces, std::uint32_t chunks) {
   std::set<std::uint32_t> ends = {static_cast<std::uint32_t>(pieces.size())};
   const std::uint32_t idle = without_weights(pieces);
   if (idle > 0 && !rng.one_in(4)) ends.insert(between(rng, 1, idle));
-  while (ends.size() < parts)
+  while (ends.size() < chunks)
     ends.insert(between(rng, 1, static_cast<std::uint32_t>(pieces.size()) - 1));
   std::string text;
   std::uint32_t first = 0;

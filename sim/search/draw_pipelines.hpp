@@ -1,5 +1,5 @@
 #pragma once
-// What a search draws of pipelines: stages, schedule, micro-batches, cuts, and who waits for whom.
+// draw_pipelines: random stages, schedule, micro-batches, split and consistency for a search.
 #include <memory>
 
 #include "actors/job.hpp"
@@ -7,11 +7,10 @@
 
 namespace leeway::sim {
 
-/// Makes workers the stages of one to three pipelines, by a schedule that allows what is drawn,
-/// with a consistency that leaves room for the versions that it keeps. Where the data of `base` are
-/// made, its model is another chain of layers, deep enough, which is trained at a lower rate and
-/// does not diverge; else it stays. Returns the model; null, and the plan stays as it is, where
-/// that cannot be cut.
+/// Turns the workers of `plan` into one to three pipelines with a valid schedule, and draws a
+/// consistency that permits the schedule's version lag. For synthetic data and a final linear layer
+/// it also draws a deeper model, trained at a lower rate so that it does not diverge. Returns the
+/// model. Returns null and leaves the plan unchanged if the model cannot be split.
 std::shared_ptr<const Model> draw_pipelines(const Job& base, Rng& rng, Plan& plan);
 
 }  // namespace leeway::sim

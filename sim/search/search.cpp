@@ -46,14 +46,14 @@ class Search {
     while (!stop_) {
       const std::uint64_t seed = next_.fetch_add(1);
       if (seed > options_.last) break;
-      look_at(seed);
+      check_seed(seed);
     }
     std::lock_guard lock(mutex_);
     --running_;
     finished_.notify_all();
   }
 
-  void look_at(std::uint64_t seed) {
+  void check_seed(std::uint64_t seed) {
     const Plan plan = draw_plan(base_, seed, options_.draw);
     const bool twice = options_.twice_one_in > 0 && seed % options_.twice_one_in == 0;
     const Trial trial = attempt(plan, twice);
@@ -65,12 +65,12 @@ class Search {
     if (result_.failures.size() >= options_.most_failures) stop_ = true;
   }
 
-  /// What no checker throws is a failure as well: memory that ran out, a file that went away.
+  /// Other exceptions, such as a missing file, are failures as well.
   Trial attempt(const Plan& plan, bool twice) const {
     try {
       return try_plan(plan, options_.make_job, twice);
     } catch (const std::exception& error) {
-      return {"nothing else goes wrong", error.what(), 0};
+      return {"no other exception", error.what(), 0};
     }
   }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Search: runs drawn from many seeds, on all cores, until one fails.
+// Search: simulates random runs of many seeds on all cores until one fails.
 #include <chrono>
 #include <functional>
 #include <vector>
@@ -11,11 +11,11 @@ namespace leeway::sim {
 
 struct SearchOptions {
   std::uint64_t first = 1, last = 1000;  // seeds, both included
-  unsigned threads = 0;                  // 0: one a core
+  unsigned threads = 0;                  // 0: one per core
   DrawLimits draw;
-  std::uint64_t twice_one_in = 16;  // of the seeds are run twice, and compared; 0: none
-  std::uint64_t most_failures = 1;  // after so many it stops
-  int shrink_trials = 300;          // runs to make a failing plan smaller by, at most
+  std::uint64_t twice_one_in = 16;  // one seed in this many runs twice and is compared; 0: none
+  std::uint64_t most_failures = 1;  // the search stops at this number
+  int shrink_trials = 300;          // limit of runs to minimise a failing plan
   MakeJob make_job = load_job;
 };
 
@@ -31,7 +31,8 @@ struct SearchResult {
   std::vector<Failure> failures;  // by seed
 };
 
-/// Calls `progress` every second or so, on the calling thread; false from it stops the search.
+/// Calls `progress` about once per second on the calling thread. If it returns false, the search
+/// stops.
 SearchResult search(const Job& base, const SearchOptions& options,
                     const std::function<bool(const SearchResult&)>& progress = {});
 

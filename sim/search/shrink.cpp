@@ -6,7 +6,7 @@ namespace leeway::sim {
 
 namespace {
 
-/// A change that makes a plan smaller; false when there is nothing to change.
+/// A change that makes a plan smaller; false if it does not apply.
 using Change = std::function<bool(Plan&)>;
 
 bool concerns(const plan::Fault& fault, Address actor) {
@@ -20,7 +20,7 @@ bool concerns(const plan::Fault& fault, Address actor) {
   return false;
 }
 
-/// The last worker or shard goes, with all that concerns it.
+/// Removes the last worker or shard with its faults and stragglers.
 bool drop_last(Plan& plan, std::uint32_t& count, RoleKind kind, std::uint32_t least) {
   if (count <= least) return false;
   const Address last{kind, --count};
@@ -31,7 +31,7 @@ bool drop_last(Plan& plan, std::uint32_t& count, RoleKind kind, std::uint32_t le
   return true;
 }
 
-/// The last pipelines go; without stages, the last workers.
+/// Removes the last pipelines, or the last workers if there are no stages.
 bool drop_pipelines(Plan& plan, std::uint32_t count, std::uint32_t least) {
   bool any = false;
   for (; count > 0 && plan.workers / plan.pipeline.stages > least; --count)
@@ -40,7 +40,7 @@ bool drop_pipelines(Plan& plan, std::uint32_t count, std::uint32_t least) {
   return any;
 }
 
-/// The last stage of each pipeline goes; what concerns the others stays with them.
+/// Removes the last stage of each pipeline, and renumbers the workers of the others.
 bool drop_stage(Plan& plan) {
   const std::uint32_t stages = plan.pipeline.stages, last = stages - 1;
   if (stages == 1) return false;
@@ -81,7 +81,7 @@ bool set(T& field, const T& value) {
   return true;
 }
 
-/// From what saves most to what saves least.
+/// All changes, in the order of the time that they save.
 std::vector<Change> changes(const Plan& plan) {
   std::vector<Change> all;
   all.push_back([](Plan& p) {

@@ -1,13 +1,14 @@
 #pragma once
-// Makes a plan that fails smaller, as long as it still fails.
+// shrink: minimises a failing plan.
 #include <functional>
 
 #include "plan/plan.hpp"
 
 namespace leeway::sim {
 
-/// Leaves out faults, stragglers, workers (or pipelines, and stages of them), shards, iterations
-/// and settings one after the other, and keeps what `fails`. Tries `most_trials` plans at most.
+/// Removes faults, stragglers, workers, pipelines, stages, shards, iterations and settings one by
+/// one, and keeps each change after which the plan still `fails`. Tries at most `most_trials`
+/// plans.
 Plan shrink(Plan plan, const std::function<bool(const Plan&)>& fails, int most_trials = 300);
 
 }  // namespace leeway::sim

@@ -8,7 +8,7 @@ namespace leeway::sim {
 
 namespace {
 
-/// Far more than any drawn run takes: one that goes on is caught in a circle.
+/// Well above the length of any drawn run; a longer run is taken for a livelock.
 constexpr std::uint64_t kMostEvents = 5'000'000;
 
 Trial watch(Simulation& simulation) {
@@ -16,7 +16,8 @@ Trial watch(Simulation& simulation) {
   const auto& trace = simulation.host().trace();
   try {
     const std::string stuck = simulation.run([&] {
-      if (trace.steps() > kMostEvents) throw Violation("the run ends", {}, "it goes on for ever");
+      if (trace.steps() > kMostEvents)
+        throw Violation("the run ends", {}, concat("it has taken ", trace.steps(), " steps"));
     });
     if (!stuck.empty()) {
       trial.property = "no deadlock";
@@ -47,7 +48,7 @@ Expected<std::shared_ptr<const Job>> load_job(const Plan& plan) {
 
 Trial try_plan(const Plan& plan, const MakeJob& make, bool twice) {
   const auto job = make(plan);
-  if (!job) return {"the plan is possible", job.error().text, 0};
+  if (!job) return {"the plan is valid", job.error().text, 0};
   Simulation simulation(*job, {});
   Trial trial = watch(simulation);
   if (!twice || !trial.property.empty()) return trial;

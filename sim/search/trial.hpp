@@ -1,5 +1,5 @@
 #pragma once
-// Trial: one simulated run of a search, and what is wrong with it.
+// Trial: the result of one simulated run of a search.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,19 +9,19 @@
 namespace leeway::sim {
 
 struct Trial {
-  /// The property that was violated, "no deadlock", "the run ends well" and so on; empty when all
-  /// is well.
+  /// The violated property or check, such as "no deadlock" or "the run ends well"; empty for a
+  /// correct run.
   std::string property;
-  std::string report;  // all that is known of it
+  std::string report;  // details for people
   std::uint64_t events = 0;
 };
 
-/// How a search gets the job of a drawn plan.
+/// Makes the job of a drawn plan.
 using MakeJob = std::function<Expected<std::shared_ptr<const Job>>(const Plan&)>;
-/// By load_data and make_job.
+/// Validates the plan, loads its data and makes the job.
 Expected<std::shared_ptr<const Job>> load_job(const Plan& plan);
 
-/// Runs the plan under all checkers; `twice`: once more, to compare the two.
+/// Runs the plan under all checkers. `twice`: runs it again and compares the traces.
 Trial try_plan(const Plan& plan, const MakeJob& make, bool twice = false);
 
 }  // namespace leeway::sim

@@ -61,22 +61,22 @@ const std::shared_ptr<const Job>& job(std::uint8_t choice) {
 class PeersOutbox final : public NullOutbox {
  public:
   void send(Address to, Message message) override {
-    auto said = decode(message);
-    if (!said) return;  // the iteration is beyond all limits, because of a hostile Start
-    if (std::holds_alternative<msg::Join>(said->body)) incarnation = said->incarnation;
-    if (said_.size() < 1000) said_.emplace_back(to, std::move(*said));
+    auto sent = decode(message);
+    if (!sent) return;  // a hostile Start can make the iteration exceed all limits
+    if (std::holds_alternative<msg::Join>(sent->body)) incarnation = sent->incarnation;
+    if (sent_.size() < 1000) sent_.emplace_back(to, std::move(*sent));
   }
   std::optional<std::pair<Address, Envelope>> next() {
-    if (said_.empty()) return std::nullopt;
-    auto first = std::move(said_.front());
-    said_.pop_front();
+    if (sent_.empty()) return std::nullopt;
+    auto first = std::move(sent_.front());
+    sent_.pop_front();
     return first;
   }
 
   Incarnation incarnation{1};
 
  private:
-  std::deque<std::pair<Address, Envelope>> said_;
+  std::deque<std::pair<Address, Envelope>> sent_;
 };
 
 /// The participant's honest peers.
@@ -86,46 +86,47 @@ class Peers {
 
   /// Answers the participant's oldest message if it needs an answer.
   void answer(Role& role, PeersOutbox& out) {
-    const auto said = out.next();
-    if (!said) return;
-    const auto& [to, envelope] = *said;
+    const auto sent = out.next();
+    if (!sent) return;
+    const auto& [to, envelope] = *sent;
     const bool starts = std::holds_alternative<msg::Join>(envelope.body) ||
                         std::holds_alternative<msg::Idle>(envelope.body);
     if (starts) {
       start_ = msg::Start{at_, start_.number + 1};
-      tell(kScheduler, start_, role, out);
+      deliver(kScheduler, start_, role, out);
     } else if (const auto* pull = std::get_if<msg::Pull>(&envelope.body)) {
-      tell(to, weights(ShardId(to.index), pull->iteration), role, out);
+      deliver(to, weights(ShardId(to.index), pull->iteration), role, out);
     } else if (const auto* push = std::get_if<msg::Push>(&envelope.body)) {
-      tell(to, msg::Pushed{push->iteration, push->bucket}, role, out);
+      deliver(to, msg::Pushed{push->iteration, push->bucket}, role, out);
     } else if (const auto* want = std::get_if<msg::WantLease>(&envelope.body)) {
       const auto batch = static_cast<std::uint32_t>(job_->plan.batch);
-      tell(kScheduler, msg::Lease{LeaseId(1), Epoch(0), 0, 2 * batch, want->next, batch, batch, {}},
-           role, out);
+      deliver(kScheduler,
+              msg::Lease{LeaseId(1), Epoch(0), 0, 2 * batch, want->next, batch, batch, {}}, role,
+              out);
     } else if (const auto* output = std::get_if<msg::Activation>(&envelope.body)) {
-      tell(to,
-           msg::OutputGradient{start_.number, output->iteration, output->micro_batch,
-                               output->chunk - 1, like(output->tensor), Clock()},
-           role, out);
+      deliver(to,
+              msg::OutputGradient{start_.number, output->iteration, output->micro_batch,
+                                  output->chunk - 1, like(output->tensor), Clock()},
+              role, out);
     }
   }
-  /// The stage before begins an iteration.
+  /// The previous stage begins an iteration.
   void mini_batch(Role& role, PeersOutbox& out) {
     const Stages& stages = *job_->stages;
     const std::uint32_t stage = stages.stage_of(id_);
     if (stage == 0) return;
     const Address before = address_of(WorkerId(id_.value() - 1));
     const std::uint32_t batch = job_->plan.batch;
-    tell(before, msg::MiniBatch{start_.number, at_, Epoch(0), 0, batch, batch, {}}, role, out);
-    for (auto part = stage; part < stages.chunks().size(); part += stages.count())
+    deliver(before, msg::MiniBatch{start_.number, at_, Epoch(0), 0, batch, batch, {}}, role, out);
+    for (auto chunk = stage; chunk < stages.chunks().size(); chunk += stages.count())
       for (std::uint32_t i = 0; i < job_->plan.micro_batches; ++i)
-        tell(before, activation(i, part), role, out);
+        deliver(before, activation(i, chunk), role, out);
     at_ = at_ + 1;
   }
 
  private:
   template <class T>
-  void tell(Address from, T body, Role& role, PeersOutbox& out) {
+  void deliver(Address from, T body, Role& role, PeersOutbox& out) {
     role.on_message(from, encode({.incarnation = out.incarnation, .body = std::move(body)}), out);
   }
   msg::Weights weights(ShardId shard, Iteration iteration) const {
@@ -137,14 +138,14 @@ class Peers {
     }
     return answer;
   }
-  msg::Activation activation(std::uint32_t micro_batch, std::uint32_t part) const {
-    const auto& range = job_->stages->chunks()[part];
+  msg::Activation activation(std::uint32_t micro_batch, std::uint32_t chunk) const {
+    const auto& range = job_->stages->chunks()[chunk];
     const std::int64_t samples = job_->plan.batch / job_->plan.micro_batches;
     const std::int64_t width = job_->model->output_of(range.first - 1).count();
     return {start_.number,
             at_,
             micro_batch,
-            part,
+            chunk,
             {DType::f32, Shape{samples, width}, zeros(samples * width)}};
   }
   static msg::StageTensor like(const msg::StageTensor& tensor) {
@@ -188,7 +189,7 @@ void run(std::span<const std::uint8_t> input) {
     } else {
       role->on_link(bytes.address(), out);
     }
-    if (choice % 8 < 7) out.do_work(*role);  // else the work remains unfinished
+    if (choice % 8 < 7) out.do_work(*role);  // otherwise the work remains unfinished
   }
 }
 
@@ -199,7 +200,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     leeway::test::run({data, size});
   } catch (const std::runtime_error&) {
-    // The participant was refused.
+    // A peer refused the participant.
   }
   return 0;
 }

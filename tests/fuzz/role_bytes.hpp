@@ -18,7 +18,7 @@
 
 namespace leeway::test {
 
-/// Reads values from bytes: mostly small ones, which are meaningful to roles, and extremes.
+/// Reads values from bytes: mostly small values, which are meaningful to roles, and extreme ones.
 class Bytes {
  public:
   Bytes(std::span<const std::uint8_t> bytes, std::vector<std::int64_t> block_sizes)
@@ -67,7 +67,7 @@ class Bytes {
     read(out.block);
     read(out.version);
     const std::uint8_t kind = byte();
-    if (kind < 255) read_tensor(kind, out);  // or without data
+    if (kind < 255) read_tensor(kind, out);  // otherwise without data
   }
   void read(msg::StageTensor& out) { read_tensor(byte(), out); }
   template <class T>
@@ -98,7 +98,7 @@ class Bytes {
   template <class Tensor>
   void read_tensor(std::uint8_t kind, Tensor& out) {
     if (kind >= 240) read(out.dtype);
-    // Mostly as large as some block of the model.
+    // Usually the size of a block of the model.
     out.shape = kind < 128 ? Shape{sizes_[kind % sizes_.size()]} : Shape{kind % 4, kind % 16};
     out.data = Blob::allocate(static_cast<std::size_t>(out.shape.count()) * size_of(DType::f32));
     if (out.data.size() > 0) std::memset(out.data.mutable_data(), kind, out.data.size());

@@ -21,9 +21,8 @@
 namespace leeway {
 namespace {
 
-/// The plan around which the search draws runs. A third of the runs around `tiny` have pipelines,
-/// and all runs around the others. `tied` is a transformer with tied weights in its first and last
-/// stage.
+/// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
+/// drawn from the others. `tied` is a transformer with tied weights in its first and last stage.
 enum class Base { tiny, piped, tied };
 
 struct Described {
@@ -162,8 +161,8 @@ void print(const Arguments& arguments, const Described& mutant, const sim::Searc
         result.took.count(), found ? result.failures[0].trial.property : "NOT FOUND");
 }
 
-/// True when no run without a bug fails. A transformer takes longer, and has fewer.
-bool sound(const Arguments& arguments, Base base) {
+/// True if all runs without a bug pass. Tries fewer seeds for the transformer, which takes longer.
+bool passes_without_bugs(const Arguments& arguments, Base base) {
   const std::uint64_t seeds = base == Base::tied ? arguments.seeds / 5 : arguments.seeds;
   const auto result = search_with(Mutant::none, base, seeds);
   if (result.failures.empty()) {
@@ -180,7 +179,7 @@ bool sound(const Arguments& arguments, Base base) {
 
 int run(const Arguments& arguments) {
   for (const Base base : {Base::tiny, Base::tied})
-    if (arguments.names.empty() && !sound(arguments, base)) return 1;
+    if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of scripts/setup.sh: what it asks the package manager, which is replaced by a program that keeps a record.
+# Tests of scripts/setup.sh. A fake package manager records the calls.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
@@ -13,7 +13,7 @@ expect() { # expect WHAT FOUND WANTED
   fi
 }
 
-# A tree of its own, whose script two needs the packages alpha and beta, and a folder of programs that come first in PATH.
+# A separate tree, whose script `two` needs the packages alpha and beta. The fake programs come first in PATH.
 mkdir -p "$work/tree/scripts" "$work/bin"
 cp "$here/../../scripts/setup.sh" "$work/tree/scripts/"
 printf '# the packages\nalpha  one two\nbeta two # why\n\ngamma one\n' >"$work/tree/scripts/packages.txt"
@@ -24,7 +24,7 @@ fake() { # fake NAME BODY
 fake apt-get "echo \"\$*\" >>$work/calls"
 fake id 'echo 0'
 
-# Runs a function of setup.sh from another folder, without input; keeps its errors.
+# Runs a function of setup.sh from another folder, without input. Stores its standard error.
 setup() {
   (
     cd /
@@ -36,7 +36,7 @@ calls() { sed -e 's/.*Use-Pty=0 //' "$work/calls" 2>/dev/null | paste -sd';' || 
 
 fake dpkg-query 'echo installed alpha; echo installed beta; echo config-files gamma'
 setup install_packages two
-expect "nothing is missing: the package manager is not called" "$(calls)" ""
+expect "without missing packages the package manager is not called" "$(calls)" ""
 
 fake dpkg-query 'echo installed alphabet; echo config-files alpha; echo installed beta'
 setup install_packages two
@@ -52,9 +52,9 @@ fake apt-get "echo \"\$*\" >>$work/calls; exit 100"
 status=0
 setup install_packages two || status=$?
 expect "a failed installation ends the script" "$status" 1
-expect "and says what to do" "$(grep -c 'as root: apt-get update && apt-get install alpha' "$work/errors")" 1
+expect "a failed installation prints the command to run" "$(grep -c 'as root: apt-get update && apt-get install alpha' "$work/errors")" 1
 
-expect "it works from any folder" "$(setup pwd)" "$work/tree"
+expect "setup.sh works from any folder" "$(setup pwd)" "$work/tree"
 expect "a build folder of another tree does not count" "$(
   mkdir -p "$work/tree/build/release"
   touch "$work/tree/build/release/build.ninja"
@@ -74,16 +74,16 @@ configured_with() { # configured_with WANTED_HOME SETTING...
 }
 configured_with /elsewhere
 setup configure release TESTS=ON
-expect "a new folder is configured with the named settings, and without the rest" "$(calls)" \
+expect "a new folder is configured with only the named settings" "$(calls)" \
   "--preset release --fresh -DLEEWAY_TESTS=OFF -DLEEWAY_BENCH=OFF -DLEEWAY_CUDA=OFF -DLEEWAY_TESTS=ON"
 configured_with "$work/tree" LEEWAY_TESTS:BOOL=OFF LEEWAY_BENCH:BOOL=ON
 setup configure release TESTS=ON
-expect "a configured folder gets the settings that it lacks, and keeps the rest" "$(calls)" \
+expect "a configured folder gets the missing settings and keeps the others" "$(calls)" \
   "--preset release -DLEEWAY_TESTS=ON"
 configured_with "$work/tree" LEEWAY_TESTS:BOOL=ON
 setup configure release TESTS=ON
-expect "a folder that has all settings is left alone" "$(calls)" ""
+expect "a folder with all settings is not configured again" "$(calls)" ""
 
-expect "at least one compiler runs" "$([ "$(setup jobs)" -ge 1 ] && echo yes)" yes
+expect "there is at least one compiler job" "$([ "$(setup jobs)" -ge 1 ] && echo yes)" yes
 
 [ "$failures" -eq 0 ] && echo "all passed"

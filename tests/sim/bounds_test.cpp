@@ -1,4 +1,4 @@
-// BoundChecker, and those that judge by its books, fed with a bound that moves.
+// BoundChecker, and the checkers that read its records, with a moving bound.
 #include "sim/checkers/bounds.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace {
 const Address kShard = address_of(ShardId(0));
 const WorkerId kFast(0), kSlow(1);
 
-/// One shard, two workers, a bound of 1 to 4; the fast one has pushed two iterations.
+/// One shard, two workers, a bound of 1 to 4. The fast worker has pushed two iterations.
 class Story {
  public:
   Story() {
@@ -29,41 +29,41 @@ class Story {
           std::shared_ptr<Observer>(std::make_shared<RuleChecker>(clocks, bounds)),
           std::shared_ptr<Observer>(std::make_shared<ParkedChecker>(clocks, bounds))})
       observers_.add(observer);
-    for (const WorkerId worker : {kFast, kSlow}) happens(event::Admitted{.worker = worker});
+    for (const WorkerId worker : {kFast, kSlow}) emits(event::Admitted{.worker = worker});
     for (const std::int64_t i : {0, 1}) {
-      asks(i);
+      pulls(i);
       answered(i);
-      happens(event::ClockMoved{kFast, Clock(i + 1)});
+      emits(event::ClockMoved{kFast, Clock(i + 1)});
     }
   }
 
   void announced(std::int64_t from, std::uint32_t staleness) {
-    gets(kScheduler, msg::Bound{Iteration(from), staleness});
+    delivers(kScheduler, msg::Bound{Iteration(from), staleness});
   }
   void changed(std::int64_t from, std::uint32_t bound) {
-    happens(event::BoundChanged{Iteration(from), bound});
+    emits(event::BoundChanged{Iteration(from), bound});
   }
-  void asks(std::int64_t i) { gets(address_of(kFast), msg::Pull{Iteration(i), Clock(i)}); }
+  void pulls(std::int64_t i) { delivers(address_of(kFast), msg::Pull{Iteration(i), Clock(i)}); }
   void answered(std::int64_t i) {
-    happens(event::PullAnswered{.worker = kFast, .iteration = Iteration(i)});
+    emits(event::PullAnswered{.worker = kFast, .iteration = Iteration(i)});
   }
-  /// What comes next shows what was left undone.
-  void something() { gets(address_of(kSlow), msg::Push{.bucket_count = 1}); }
+  /// Any further message. Checkers detect omissions at the next message.
+  void next_message() { delivers(address_of(kSlow), msg::Push{.bucket_count = 1}); }
 
  private:
-  void happens(const Event& event) { observers_.event({}, kShard, event); }
-  void gets(Address from, Body body) {
+  void emits(const Event& event) { observers_.event({}, kShard, event); }
+  void delivers(Address from, Body body) {
     observers_.delivered({}, {from, kShard, encode({.body = std::move(body)})});
   }
   Observers observers_;
 };
 
-/// What is seen of a violation that `deeds` commit; empty if they commit none.
-std::string seen(const std::function<void(Story&)>& deeds) {
+/// The observation of the violation that `actions` cause; empty without a violation.
+std::string seen(const std::function<void(Story&)>& actions) {
   Story story;
   try {
-    deeds(story);
-    story.something();
+    actions(story);
+    story.next_message();
   } catch (const Violation& violation) {
     return violation.seen();
   }
@@ -72,25 +72,25 @@ std::string seen(const std::function<void(Story&)>& deeds) {
 
 }  // namespace
 
-TEST_CASE("a pull is judged by the bound that holds where it is answered") {
+TEST_CASE("a pull is checked against the current bound of its shard") {
   CHECK(seen([](Story& story) {
-          story.asks(2);
+          story.pulls(2);
           story.answered(2);
         }) == "iteration 2 answered at min_clock 0, the bound is 1");
   CHECK(seen([](Story& story) {
-          story.asks(2);
+          story.pulls(2);
           story.announced(0, 2);
           story.changed(2, 2);
           story.answered(2);
         }) == "");
   CHECK(seen([](Story& story) {
-          story.asks(2);
+          story.pulls(2);
           story.announced(0, 2);
           story.changed(2, 2);
-        }) != "");  // left waiting
+        }) != "");  // still parked
 }
 
-TEST_CASE("a bound that changes for iterations that somebody was let into is caught") {
+TEST_CASE("a changed bound of an iteration that a worker has started is caught") {
   CHECK(seen([](Story& story) {
           story.announced(0, 3);
           story.changed(2, 3);
@@ -105,7 +105,8 @@ TEST_CASE("a bound that changes for iterations that somebody was let into is cau
       "the bound of iteration 1 became 3, although the shard had answered pulls up to iteration 1");
 }
 
-TEST_CASE("a bound that is not taken in, or late, or another, is caught") {
+TEST_CASE(
+    "a bound that is ignored, applied too late or different from the announced one is caught") {
   CHECK(seen([](Story& story) { story.announced(0, 3); }) == "the announced bound 3 was ignored");
   CHECK(seen([](Story& story) {
           story.announced(5, 3);

@@ -1,5 +1,5 @@
 #pragma once
-// Support for tests of checkers: histories written by hand, and the violations that they cause.
+// Support for tests of checkers: sequences of events and messages, and the violations they cause.
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,47 +15,47 @@ inline const Address kShard = address_of(ShardId(0));
 inline const WorkerId kA(0), kB(1);
 inline const Address kWorkerA = address_of(kA), kWorkerB = address_of(kB);
 
-/// Some checkers, and short names for events and messages.
+/// Feeds checkers with events and messages under short names.
 class Story {
  public:
   explicit Story(std::vector<std::shared_ptr<Observer>> observers)
       : observers_(std::move(observers)) {}
 
-  void happens(Address actor, const Event& event) { observers_.event(tick(), actor, event); }
+  void emits(Address actor, const Event& event) { observers_.event(tick(), actor, event); }
   void sends(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
     observers_.sent(tick(), letter(from, to, std::move(body), incarnation));
   }
-  void gets(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
+  void delivers(Address from, Address to, Body body, Incarnation incarnation = Incarnation(1)) {
     observers_.delivered(tick(), letter(from, to, std::move(body), incarnation));
   }
   void ends(Address actor) { observers_.ended(tick(), actor); }
   void run_ends(const RunTotals& totals) { observers_.run_ended(totals); }
 
   void admitted(WorkerId worker, std::int64_t iteration = 0) {
-    happens(kShard, event::Admitted{worker, Iteration(iteration)});
+    emits(kShard, event::Admitted{worker, Iteration(iteration)});
   }
   void moved(WorkerId worker, std::int64_t clock) {
-    happens(kShard, event::ClockMoved{worker, Clock(clock)});
+    emits(kShard, event::ClockMoved{worker, Clock(clock)});
   }
-  void asks(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
-    gets(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(own_clock)});
+  void pulls(WorkerId worker, std::int64_t iteration, std::int64_t own_clock) {
+    delivers(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(own_clock)});
   }
   void parked(WorkerId worker, std::int64_t iteration) {
-    happens(kShard, event::PullParked{.worker = worker, .iteration = Iteration(iteration)});
+    emits(kShard, event::PullParked{.worker = worker, .iteration = Iteration(iteration)});
   }
   void answered(WorkerId worker, std::int64_t iteration) {
-    happens(kShard, event::PullAnswered{.worker = worker, .iteration = Iteration(iteration)});
+    emits(kShard, event::PullAnswered{.worker = worker, .iteration = Iteration(iteration)});
   }
   void applied(WorkerId worker, std::int64_t iteration, std::uint32_t bucket = 0,
                std::uint32_t samples = 1) {
-    happens(kShard, event::BucketApplied{.worker = worker,
-                                         .incarnation = Incarnation(1),
-                                         .iteration = Iteration(iteration),
-                                         .bucket = bucket,
-                                         .samples = samples});
+    emits(kShard, event::BucketApplied{.worker = worker,
+                                       .incarnation = Incarnation(1),
+                                       .iteration = Iteration(iteration),
+                                       .bucket = bucket,
+                                       .samples = samples});
   }
   void trained(std::int64_t begin, std::int64_t end, std::int64_t epoch = 0) {
-    happens(kScheduler, event::Trained{.epoch = Epoch(epoch), .begin = begin, .end = end});
+    emits(kScheduler, event::Trained{.epoch = Epoch(epoch), .begin = begin, .end = end});
   }
 
  private:

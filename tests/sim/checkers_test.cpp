@@ -1,4 +1,4 @@
-// Each checker, fed with events by hand: it keeps quiet while all is well, and names what is not.
+// Each checker accepts valid sequences of events and reports violations.
 #include <catch2/catch.hpp>
 
 #include "core/limits.hpp"
@@ -32,15 +32,15 @@ Story story_of(const std::shared_ptr<const Job>& job = ssp_job()) {
   }
 }
 
-msg::Push push_of(const Job& job, std::uint32_t part, std::int64_t iteration, float gradient,
+msg::Push push_of(const Job& job, std::uint32_t bucket, std::int64_t iteration, float gradient,
                   std::int64_t version = 0) {
-  const auto& parts = job.layout->buckets(ShardId(0));
+  const auto& buckets = job.layout->buckets(ShardId(0));
   msg::Push push{.iteration = Iteration(iteration),
-                 .bucket = part,
-                 .bucket_count = static_cast<std::uint32_t>(parts.size()),
+                 .bucket = bucket,
+                 .bucket_count = static_cast<std::uint32_t>(buckets.size()),
                  .weight = 1,
                  .samples = 2};
-  for (const BlockId id : parts[part].blocks) {
+  for (const BlockId id : buckets[bucket].blocks) {
     const std::int64_t floats = job.layout->block(id).floats;
     Blob data = Blob::floats(floats);
     std::fill_n(data.mutable_floats(), floats, gradient);
@@ -49,22 +49,22 @@ msg::Push push_of(const Job& job, std::uint32_t part, std::int64_t iteration, fl
   return push;
 }
 
-/// The state of shard 0 after `updates` updates of part 0, which moved each of its floats by
+/// The state of shard 0 after `updates` updates of bucket 0, which moved each of its floats by
 /// `moved`.
 msg::SnapshotState state_of(const Job& job, std::int64_t iteration, std::int64_t updates,
                             float moved) {
   msg::SnapshotState state{.snapshot = 1, .iteration = Iteration(iteration)};
-  for (const auto& part : job.layout->buckets(ShardId(0)))
-    for (const BlockId id : part.blocks) {
+  for (const auto& bucket : job.layout->buckets(ShardId(0)))
+    for (const BlockId id : bucket.blocks) {
       const Block& block = job.layout->block(id);
       Blob data = Blob::floats(block.floats);
       std::fill_n(data.mutable_floats(), block.floats, 0.0f);
       for (const auto& slice : block.slices)
         job.initial_values(slice.parameter, data.mutable_floats() + slice.offset);
-      if (part.index == 0)
+      if (bucket.index == 0)
         for (std::int64_t i = 0; i < block.floats; ++i) data.mutable_floats()[i] += moved;
       state.blocks.push_back(
-          {id, Version(part.index == 0 ? updates : 0), DType::f32, Shape{block.floats}, data});
+          {id, Version(bucket.index == 0 ? updates : 0), DType::f32, Shape{block.floats}, data});
     }
   return state;
 }
@@ -78,78 +78,78 @@ RunTotals finished(std::uint64_t samples) {
 
 }  // namespace
 
-TEST_CASE("a clock that goes back is caught, also that of one who returns") {
+TEST_CASE("a clock that decreases is caught, also after a readmission") {
   auto story = clock_story();
   story.admitted(kA);
   story.moved(kA, 3);
   CHECK(seen([&] { story.moved(kA, 2); }) == "the clock went from 3 to 2");
-  story.happens(kShard, event::Removed{.worker = kA});
+  story.emits(kShard, event::Removed{.worker = kA});
   CHECK(seen([&] { story.admitted(kA, 1); }) == "the clock went from 3 to 1");
 }
 
-TEST_CASE("a min_clock that goes back is caught, also over nobody") {
+TEST_CASE("a min_clock that decreases is caught, also after a time without workers") {
   auto story = clock_story();
   story.admitted(kA);
   story.moved(kA, 3);
   CHECK(seen([&] { story.admitted(kB, 2); }) == "min_clock went from 3 to 2");
   auto empty = clock_story();
   empty.admitted(kA, 3);
-  empty.happens(kShard, event::Removed{.worker = kA});
+  empty.emits(kShard, event::Removed{.worker = kA});
   CHECK(seen([&] { empty.admitted(kB, 1); }) == "min_clock went from 3 to 1");
 }
 
-TEST_CASE("a pull that is answered beyond the bound is caught, and one at the bound is not") {
+TEST_CASE("a pull answered beyond the bound is caught, and one at the bound is not") {
   auto story = story_of<RuleChecker>();
   story.admitted(kA);
   story.admitted(kB);
   story.moved(kA, 1);
-  story.asks(kA, 1, 1);
+  story.pulls(kA, 1, 1);
   story.answered(kA, 1);
   story.moved(kA, 2);
-  story.asks(kA, 2, 2);
+  story.pulls(kA, 2, 2);
   CHECK(seen([&] { story.answered(kA, 2); }) ==
         "iteration 2 answered at min_clock 0, the bound is 1");
 }
 
-TEST_CASE("a pull that is answered without the worker's own pushes is caught") {
+TEST_CASE("a pull answered without the worker's own pushes is caught") {
   auto story = story_of<RuleChecker>();
   story.admitted(kA);
-  story.asks(kA, 1, 1);
+  story.pulls(kA, 1, 1);
   CHECK(seen([&] { story.answered(kA, 1); }) ==
         "iteration 1 answered at clock 0, without all of the 1 pushes of the worker");
 }
 
-TEST_CASE("an answer that nobody asked for, or to one who is out, is caught") {
+TEST_CASE("an answer without a pull, or to a worker that is not admitted, is caught") {
   auto story = story_of<RuleChecker>();
   story.admitted(kA);
   CHECK(seen([&] { story.answered(kA, 0); }) == "iteration 0 answered without a pull");
-  story.asks(kB, 0, 0);
+  story.pulls(kB, 0, 0);
   CHECK(seen([&] { story.answered(kB, 0); }) ==
         "iteration 0 answered to a worker that is not admitted");
 }
 
-TEST_CASE("a part that is applied twice is caught; another life's is another part") {
+TEST_CASE("a bucket applied twice is caught, unless the incarnations differ") {
   auto story = story_of<ExactlyOnceChecker>();
   for (const std::int64_t iteration : {0, 1, 3, 2}) story.applied(kA, iteration);
-  story.happens(kShard, event::BucketApplied{.worker = kA, .incarnation = Incarnation(2)});
+  story.emits(kShard, event::BucketApplied{.worker = kA, .incarnation = Incarnation(2)});
   CHECK(seen([&] { story.applied(kA, 2); }) ==
         "bucket 0 of iteration 2, incarnation 1, applied twice");
 }
 
-TEST_CASE("an acknowledgement of what was not applied is caught") {
+TEST_CASE("an acknowledgement of a bucket that was not applied is caught") {
   auto story = story_of<ExactlyOnceChecker>();
   story.applied(kA, 0);
-  story.gets(kShard, kWorkerA, msg::Pushed{Iteration(0), 0});
+  story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(0), 0});
   CHECK(seen([&] {
-          story.gets(kShard, kWorkerA, msg::Pushed{Iteration(0), 1});
+          story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(0), 1});
         }) == "bucket 1 of iteration 0, incarnation 1, acknowledged but not applied");
-  CHECK(seen([&] { story.gets(kShard, kWorkerA, msg::Pushed{Iteration(1), 0}); }) != "");
+  CHECK(seen([&] { story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(1), 0}); }) != "");
   CHECK(seen([&] {
-          story.gets(kShard, kWorkerA, msg::Pushed{Iteration(0), 0}, Incarnation(2));
+          story.delivers(kShard, kWorkerA, msg::Pushed{Iteration(0), 0}, Incarnation(2));
         }) != "");
 }
 
-TEST_CASE("a set of iterations keeps few intervals, whatever the order") {
+TEST_CASE("a set of iterations merges adjacent intervals in any order") {
   IterationSet set;
   for (const std::int64_t i : {4, 0, 2, 1, 3}) CHECK(set.insert(Iteration(i)));
   CHECK(set.intervals() == 1);
@@ -160,114 +160,114 @@ TEST_CASE("a set of iterations keeps few intervals, whatever the order") {
   CHECK(set.intervals() == 2);
 }
 
-TEST_CASE("a parked pull that may go on and is left waiting is caught") {
+TEST_CASE("a pull that stays parked although the rule allows it is caught") {
   auto story = story_of<ParkedChecker>();
   story.admitted(kA);
   story.admitted(kB);
   story.moved(kA, 2);
-  story.asks(kA, 2, 2);
+  story.pulls(kA, 2, 2);
   story.parked(kA, 2);
-  story.asks(kB, 0, 0);
+  story.pulls(kB, 0, 0);
   story.answered(kB, 0);
-  story.moved(kB, 1);  // lets the pull of A go
-  CHECK(seen([&] { story.asks(kB, 1, 1); }) ==
+  story.moved(kB, 1);  // allows the pull of A
+  CHECK(seen([&] { story.pulls(kB, 1, 1); }) ==
         "the pull of iteration 2 is allowed, but still parked: min_clock 1, clock 2, own_clock 2");
 }
 
-TEST_CASE("a pull that waited for its worker's own push alone, and is forgotten, is caught") {
+TEST_CASE("a forgotten pull that waited only for its worker's own push is caught") {
   auto story = story_of<ParkedChecker>();
   story.admitted(kA);
   story.admitted(kB);
-  story.asks(kA, 1, 1);
+  story.pulls(kA, 1, 1);
   story.parked(kA, 1);
-  story.asks(kB, 1, 0);
+  story.pulls(kB, 1, 0);
   story.answered(kB, 1);
   story.moved(kA, 1);
-  CHECK(seen([&] { story.asks(kB, 1, 0); }) != "");
+  CHECK(seen([&] { story.pulls(kB, 1, 0); }) != "");
 }
 
-TEST_CASE(
-    "a pull that was dropped without a word is caught at the end, unless its worker is gone") {
+TEST_CASE("a pull without an answer is caught at the end of the run, unless its worker has ended") {
   const auto left = [](const std::function<void(Story&)>& then) {
     auto story = story_of<ParkedChecker>();
     story.admitted(kA);
     story.admitted(kB);
     story.moved(kA, 2);
-    story.asks(kA, 2, 2);
+    story.pulls(kA, 2, 2);
     then(story);
     return seen([&] { story.run_ends(finished(0)); });
   };
   CHECK(left([](Story&) {}) == "the pull of iteration 2 was still parked at the end");
-  CHECK(left([](Story& story) { story.gets(kWorkerB, kScheduler, msg::Stopped{}); }) != "");
-  CHECK(left([](Story& story) { story.gets(kWorkerA, kScheduler, msg::Join{}); }) != "");
-  CHECK(left([](Story& story) { story.gets(kWorkerA, kScheduler, msg::Join{}, Incarnation(2)); }) ==
-        "");
-  CHECK(left([](Story& story) { story.gets(kWorkerA, kScheduler, msg::Stopped{}); }) == "");
+  CHECK(left([](Story& story) { story.delivers(kWorkerB, kScheduler, msg::Stopped{}); }) != "");
+  CHECK(left([](Story& story) { story.delivers(kWorkerA, kScheduler, msg::Join{}); }) != "");
+  CHECK(left([](Story& story) {
+          story.delivers(kWorkerA, kScheduler, msg::Join{}, Incarnation(2));
+        }) == "");
+  CHECK(left([](Story& story) { story.delivers(kWorkerA, kScheduler, msg::Stopped{}); }) == "");
   CHECK(left([](Story& story) { story.ends(kWorkerA); }) == "");
   CHECK(left([](Story& story) {
-          story.happens(kShard, event::Refused{.worker = kA, .iteration = Iteration(2)});
+          story.emits(kShard, event::Refused{.worker = kA, .iteration = Iteration(2)});
         }) == "");
 }
 
-TEST_CASE("a snapshot is compared with the pushes below it, and the final state with all") {
+TEST_CASE("a snapshot is compared with the pushes below it, and the final state with all pushes") {
   const auto job = ssp_job();
   const float step = static_cast<float>(job->plan.optimizer.learning_rate);
-  const auto told = [&](msg::SnapshotState state) {
+  const auto observed = [&](msg::SnapshotState state) {
     Story story({std::make_shared<SnapshotChecker>(job)});
-    story.gets(kWorkerA, kShard, push_of(*job, 0, 0, 1));
+    story.delivers(kWorkerA, kShard, push_of(*job, 0, 0, 1));
     story.applied(kA, 0);
-    story.gets(kScheduler, kShard, msg::Snapshot{1, Iteration(2)});
+    story.delivers(kScheduler, kShard, msg::Snapshot{1, Iteration(2)});
     for (const std::int64_t iteration : {1, 2}) {
-      story.gets(kWorkerA, kShard, push_of(*job, 0, iteration, 1));
+      story.delivers(kWorkerA, kShard, push_of(*job, 0, iteration, 1));
       story.applied(kA, iteration);
     }
-    return seen([&] { story.gets(kShard, kMonitor, std::move(state)); });
+    return seen([&] { story.delivers(kShard, kMonitor, std::move(state)); });
   };
   const auto final_state = [&](std::int64_t updates, float moved) {
     auto state = state_of(*job, 0, updates, moved);
     state.final = true;
     return state;
   };
-  CHECK(told(state_of(*job, 2, 2, -2 * step)) == "");
-  CHECK(told(state_of(*job, 2, 3, -2 * step)) != "");
-  CHECK(told(state_of(*job, 2, 2, -3 * step)) != "");
-  CHECK(told(state_of(*job, 2, 2, -step)) != "");
-  CHECK(told(state_of(*job, 1, 1, -step)) != "");  // nobody asked for a cut at 1
-  CHECK(told(final_state(3, -3 * step)) == "");
-  CHECK(told(final_state(3, -2 * step)) != "");
+  CHECK(observed(state_of(*job, 2, 2, -2 * step)) == "");
+  CHECK(observed(state_of(*job, 2, 3, -2 * step)) != "");
+  CHECK(observed(state_of(*job, 2, 2, -3 * step)) != "");
+  CHECK(observed(state_of(*job, 2, 2, -step)) != "");
+  CHECK(observed(state_of(*job, 1, 1, -step)) != "");  // no snapshot was requested at 1
+  CHECK(observed(final_state(3, -3 * step)) == "");
+  CHECK(observed(final_state(3, -2 * step)) != "");
   auto incomplete = state_of(*job, 2, 2, -2 * step);
   incomplete.blocks.pop_back();
-  CHECK(told(std::move(incomplete)) != "");
+  CHECK(observed(std::move(incomplete)) != "");
 }
 
-TEST_CASE("a snapshot that the shard had passed when it was asked for is caught") {
+TEST_CASE("a snapshot of an iteration that the shard had passed is caught") {
   const auto job = ssp_job();
   Story story({std::make_shared<SnapshotChecker>(job)});
-  story.gets(kWorkerA, kShard, push_of(*job, 0, 0, 1));
+  story.delivers(kWorkerA, kShard, push_of(*job, 0, 0, 1));
   story.applied(kA, 0);
-  story.gets(kScheduler, kShard, msg::Snapshot{1, Iteration(0)});
-  CHECK(seen([&] { story.gets(kShard, kMonitor, state_of(*job, 0, 0, 0)); }) ==
+  story.delivers(kScheduler, kShard, msg::Snapshot{1, Iteration(0)});
+  CHECK(seen([&] { story.delivers(kShard, kMonitor, state_of(*job, 0, 0, 0)); }) ==
         "a snapshot at iteration 0, which the shard had passed or was never sent");
 }
 
-TEST_CASE("an update of a push that never came is caught") {
+TEST_CASE("an update without a push is caught") {
   auto story = story_of<SnapshotChecker>();
   CHECK(seen([&] { story.applied(kA, 0); }) != "");
 }
 
-TEST_CASE("a gradient of other weights than were pulled is caught") {
+TEST_CASE("a gradient of weights that were not pulled is caught") {
   const auto job = ssp_job();
   auto story = story_of<WeightsChecker>();
   msg::Weights weights{.iteration = Iteration(4), .blocks = push_of(*job, 0, 4, 0, 7).blocks};
-  story.gets(kShard, kWorkerA, weights);
-  story.gets(kWorkerA, kShard, push_of(*job, 0, 4, 1, 7));
-  CHECK(seen([&] { story.gets(kWorkerA, kShard, push_of(*job, 0, 4, 1, 8)); }) != "");
-  CHECK(seen([&] { story.gets(kWorkerA, kShard, push_of(*job, 0, 5, 1, 7)); }) ==
-        "a gradient of iteration 5, whose weights never came");
-  CHECK(seen([&] { story.gets(kWorkerB, kShard, push_of(*job, 0, 4, 1, 7)); }) != "");
+  story.delivers(kShard, kWorkerA, weights);
+  story.delivers(kWorkerA, kShard, push_of(*job, 0, 4, 1, 7));
+  CHECK(seen([&] { story.delivers(kWorkerA, kShard, push_of(*job, 0, 4, 1, 8)); }) != "");
+  CHECK(seen([&] { story.delivers(kWorkerA, kShard, push_of(*job, 0, 5, 1, 7)); }) ==
+        "a gradient of iteration 5, whose weights never arrived");
+  CHECK(seen([&] { story.delivers(kWorkerB, kShard, push_of(*job, 0, 4, 1, 7)); }) != "");
 }
 
-TEST_CASE("tensors that are written to while they are on their way are caught") {
+TEST_CASE("tensors that are modified in flight are caught") {
   const auto job = ssp_job();
   Observers observers({std::make_shared<WeightsChecker>(job)});
   auto push = push_of(*job, 0, 0, 1);
@@ -278,13 +278,14 @@ TEST_CASE("tensors that are written to while they are on their way are caught") 
   const auto floats = push.blocks[0].shape.count();
   std::fill_n(push.blocks[0].data.mutable_floats(), floats, 2.0f);
   CHECK(seen([&] { observers.delivered({}, letter); }) ==
-        "tensors of a message were written to while it was on its way");
+        "tensors of a message were modified in flight");
 }
 
-TEST_CASE("weights and acknowledgements to a fenced worker are caught, until it is back") {
+TEST_CASE(
+    "weights and acknowledgements to a fenced worker are caught, until it is admitted again") {
   auto story = story_of<EvictedChecker>();
   story.sends(kShard, kWorkerA, msg::Pushed{});
-  story.happens(kShard, event::Fenced{.worker = kA});
+  story.emits(kShard, event::Fenced{.worker = kA});
   CHECK(seen([&] { story.sends(kShard, kWorkerA, msg::Pushed{}); }) ==
         "a pushed to a fenced worker");
   CHECK(seen([&] { story.sends(kShard, kWorkerA, msg::Weights{}); }) != "");
@@ -294,10 +295,10 @@ TEST_CASE("weights and acknowledgements to a fenced worker are caught, until it 
   story.sends(kShard, kWorkerA, msg::Pushed{});
 }
 
-TEST_CASE("a lease to a life that was evicted is caught, and to the next one is not") {
+TEST_CASE("a lease to an evicted incarnation is caught, and one to the next is not") {
   auto story = story_of<EvictedChecker>();
   story.sends(kScheduler, kWorkerA, msg::Start{});
-  story.happens(kScheduler, event::Evicted{.worker = kA});
+  story.emits(kScheduler, event::Evicted{.worker = kA});
   CHECK(seen([&] { story.sends(kScheduler, kWorkerA, msg::NoData{}); }) ==
         "a no data to incarnation 1, which was evicted");
   CHECK(seen([&] { story.sends(kScheduler, kWorkerA, msg::Start{}); }) != "");
@@ -310,44 +311,44 @@ TEST_CASE("all stages of a pipeline are evicted with it") {
   plan.pipeline.stages = plan.workers = 2;
   auto story = story_of<EvictedChecker>(test::job_of(plan));
   for (const Address stage : {kWorkerA, kWorkerB}) story.sends(kScheduler, stage, msg::Start{});
-  story.happens(kScheduler, event::Evicted{.worker = kA});
+  story.emits(kScheduler, event::Evicted{.worker = kA});
   for (const Address stage : {kWorkerA, kWorkerB})
     CHECK(seen([&] { story.sends(kScheduler, stage, msg::Start{}); }) != "");
 }
 
-TEST_CASE("the dead neither send nor get messages, and nothing happens to them") {
+TEST_CASE("messages and events of an ended actor are caught") {
   auto story = story_of<EvictedChecker>();
   story.ends(kWorkerA);
   CHECK(seen([&] { story.sends(kWorkerA, kScheduler, msg::Join{}); }) != "");
-  CHECK(seen([&] { story.gets(kScheduler, kWorkerA, msg::Stop{}); }) != "");
-  CHECK(seen([&] { story.happens(kWorkerA, event::StepStarted{}); }) != "");
-  story.sends(kScheduler, kWorkerA, msg::Stop{});  // it cannot know
+  CHECK(seen([&] { story.delivers(kScheduler, kWorkerA, msg::Stop{}); }) != "");
+  CHECK(seen([&] { story.emits(kWorkerA, event::StepStarted{}); }) != "");
+  story.sends(kScheduler, kWorkerA, msg::Stop{});  // the sender has not noticed the end
 }
 
-TEST_CASE("more parked pulls of a worker than allowed are caught") {
+TEST_CASE("parked pulls of a worker beyond the limit are caught") {
   auto story = story_of<LimitsChecker>();
   for (std::uint32_t i = 0; i < limits::kMaxPullsPerWorker; ++i)
     for (const WorkerId worker : {kA, kB}) story.parked(worker, i);
-  CHECK(seen([&] { story.parked(kA, 5); }) == "3 pulls parked; allowed are 2");
+  CHECK(seen([&] { story.parked(kA, 5); }) == "3 pulls parked; the limit is 2");
   story.answered(kB, 1);
   story.parked(kB, 5);
 }
 
-TEST_CASE("pushes that a shard takes and never applies are caught") {
+TEST_CASE("pushes that a shard accepts but never applies are caught") {
   const auto job = ssp_job();
-  const auto parts = static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size());
+  const auto buckets = static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size());
   auto story = story_of<LimitsChecker>();
-  story.gets(kScheduler, kShard, msg::Admit{kA, Incarnation(1), Iteration(3)});
+  story.delivers(kScheduler, kShard, msg::Admit{kA, Incarnation(1), Iteration(3)});
   story.admitted(kA, 3);
-  story.gets(kScheduler, kShard, msg::Raise{kA, Iteration(5)});
+  story.delivers(kScheduler, kShard, msg::Raise{kA, Iteration(5)});
   for (const std::int64_t clock : {5, 6}) story.moved(kA, clock);
-  for (std::int64_t part = 0; part < parts; ++part) story.applied(kA, 5, part);
+  for (std::int64_t bucket = 0; bucket < buckets; ++bucket) story.applied(kA, 5, bucket);
   story.moved(kA, 7);
   CHECK(seen([&] { story.moved(kA, 8); }) ==
-        concat(2 * parts, " buckets accepted but not applied; allowed are ", parts));
+        concat(2 * buckets, " buckets accepted but not applied; the limit is ", buckets));
 }
 
-TEST_CASE("a message beyond the limits is caught when it is sent") {
+TEST_CASE("a sent message beyond the size limits is caught") {
   Observers observers({std::make_shared<LimitsChecker>(ssp_job())});
   const std::size_t most = limits::kMaxHeaderBytes / sizeof(std::uint64_t);
   observers.sent({}, {kWorkerA, kShard, Message(std::vector<std::uint64_t>(most), {})});
@@ -355,15 +356,15 @@ TEST_CASE("a message beyond the limits is caught when it is sent") {
   CHECK(seen([&] { observers.sent({}, large); }) != "");
 }
 
-TEST_CASE("a violation tells property, actors, what was seen and what came before for them") {
+TEST_CASE("a violation names the property, the actors, the observation and the preceding events") {
   auto story = story_of<RuleChecker>();
   story.admitted(kA);
-  story.asks(kB, 0, 0);
+  story.pulls(kB, 0, 0);
   story.moved(kA, 1);
-  story.asks(kA, 7, 1);
+  story.pulls(kA, 7, 1);
   try {
     story.answered(kA, 7);
-    FAIL("nothing was caught");
+    FAIL("no violation was thrown");
   } catch (const Violation& violation) {
     CHECK(std::string(violation.what()) ==
           "violated: no pull is answered against the rule (1)\n  by:   shard 0, worker 0\n  "

@@ -1,4 +1,4 @@
-// Runs that differ are told apart, at the step where they part.
+// compare_runs() finds the first step at which two runs differ.
 #include "sim/determinism.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,11 +9,11 @@
 namespace leeway::sim {
 namespace {
 
-/// Sends ten messages to the monitor, one a second; what is in the sixth is for others to say.
-class Teller final : public Role {
+/// Sends ten messages to the monitor, one per second. A function gives the content of the sixth.
+class Sender final : public Role {
  public:
   using Sixth = std::function<Iteration()>;
-  explicit Teller(Sixth sixth) : sixth_(std::move(sixth)) {}
+  explicit Sender(Sixth sixth) : sixth_(std::move(sixth)) {}
   void on_start(Outbox& out) override { out.after(seconds(1), 0); }
   void on_message(Address, const Message&, Outbox&) override {}
   void on_timer(TimerToken token, Outbox& out) override {
@@ -26,16 +26,16 @@ class Teller final : public Role {
   Sixth sixth_;
 };
 
-class Listener final : public Role {
+class Receiver final : public Role {
  public:
   void on_message(Address, const Message&, Outbox&) override {}
 };
 
-TracedRun run_with(Teller::Sixth sixth) {
+TracedRun run_with(Sender::Sixth sixth) {
   return [sixth = std::move(sixth)](const Trace::Options& trace) {
     Simulator simulator({.trace = trace});
-    simulator.add(kMonitor, std::make_shared<Listener>());
-    simulator.add(kScheduler, std::make_shared<Teller>(sixth));
+    simulator.add(kMonitor, std::make_shared<Receiver>());
+    simulator.add(kScheduler, std::make_shared<Sender>(sixth));
     simulator.start();
     while (simulator.step()) {
     }
@@ -45,21 +45,21 @@ TracedRun run_with(Teller::Sixth sixth) {
 
 }  // namespace
 
-TEST_CASE("runs that follow their seed alone do not differ") {
+TEST_CASE("runs that depend only on their seed do not differ") {
   CHECK_FALSE(compare_runs(run_with([] { return Iteration(5); })));
 }
 
-TEST_CASE("a counter that lives longer than a run is found, at its step, in words") {
+TEST_CASE("a counter shared by runs is found, with the step in words") {
   std::int64_t counter = 0;
   const auto difference = compare_runs(run_with([&] { return Iteration(++counter); }));
   REQUIRE(difference);
-  CHECK(difference->step == 11);  // a timer and a delivery each, from 0
+  CHECK(difference->step == 11);  // a timer and a delivery per message, counted from 0
   CHECK(difference->first != difference->second);
   CHECK(difference->first.find("scheduler -> monitor: no data") != std::string::npos);
 }
 
-TEST_CASE("the address of something is found") {
-  std::vector<std::unique_ptr<int>> kept;  // so that no two are alike
+TEST_CASE("a dependence on a pointer value is found") {
+  std::vector<std::unique_ptr<int>> kept;  // keeps all addresses distinct
   const auto difference = compare_runs(run_with([&] {
     kept.push_back(std::make_unique<int>());
     return Iteration(
@@ -69,7 +69,7 @@ TEST_CASE("the address of something is found") {
   CHECK(difference->step == 11);
 }
 
-TEST_CASE("a run that ends early differs where it ends") {
+TEST_CASE("a run that ends early differs at its end") {
   int runs = 0;
   const auto difference = compare_runs([&](const Trace::Options& options) {
     Trace trace(options);
@@ -83,7 +83,7 @@ TEST_CASE("a run that ends early differs where it ends") {
   CHECK(difference->second == "0.000000002 s  monitor: timer 7");
 }
 
-TEST_CASE("a difference that moves is followed, and one that does not come again is reported") {
+TEST_CASE("a difference that moves is followed, and one that disappears is reported") {
   const auto differing_at = [](std::vector<int> places) {
     int runs = 0;
     return [places, runs](const Trace::Options& options) mutable {
@@ -104,7 +104,7 @@ TEST_CASE("a difference that moves is followed, and one that does not come again
   const auto once = compare_runs(differing_at({3}));
   REQUIRE(once);
   CHECK(once->step == 3);
-  CHECK(once->first == "not the same when it was run again to tell it");
+  CHECK(once->first == "the first difference moved each time the runs were repeated");
 }
 
 }  // namespace leeway::sim

@@ -1,4 +1,4 @@
-// What each fault does to a run, and that the protocol survives it.
+// The effect of each fault on a run. The protocol survives all of them.
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
@@ -14,7 +14,7 @@ using test::tiny_plan;
 
 constexpr Address kWorker1{RoleKind::worker, 1}, kShard0{RoleKind::shard, 0};
 
-/// About a millisecond an iteration, twenty a worker.
+/// About a millisecond per iteration, and twenty iterations per worker.
 Plan plan_with(std::vector<plan::Fault> faults) {
   Plan plan = tiny_plan();
   plan.simulated = plan::World{.speed = 3e-3, .noise = 0, .jitter = 0, .detection_ms = 5};
@@ -22,7 +22,7 @@ Plan plan_with(std::vector<plan::Fault> faults) {
   return plan;
 }
 
-struct Told {
+struct Observed {
   RunTotals totals;
   double seconds = 0;
   std::map<std::pair<Address, std::size_t>, int> events;  // by index of the type
@@ -39,21 +39,21 @@ struct Told {
   }
 };
 
-Told run(const Plan& plan) {
-  Told told;
+Observed run(const Plan& plan) {
+  Observed observed;
   Simulation simulation(job_of(plan), {},
                         {.on_event = [&](Address actor, Instant, const Event& event) {
-                          ++told.events[{actor, event.index()}];
+                          ++observed.events[{actor, event.index()}];
                           if (const auto* evicted = event.as<event::Evicted>())
-                            ++told.evicted[evicted->worker];
+                            ++observed.evicted[evicted->worker];
                         }});
   REQUIRE(simulation.run() == "");
-  told.totals = simulation.totals();
-  told.seconds = (simulation.host().now() - Instant{}).seconds();
-  return told;
+  observed.totals = simulation.totals();
+  observed.seconds = (simulation.host().now() - Instant{}).seconds();
+  return observed;
 }
 
-Told run_with(plan::Fault fault) {
+Observed run_with(plan::Fault fault) {
   return run(plan_with({std::move(fault)}));
 }
 
@@ -61,140 +61,143 @@ double usual_seconds() {
   return run(plan_with({})).seconds;
 }
 
-void check_trained(const Told& told) {
-  CHECK(told.totals.end.reason == msg::RunEnded::Reason::finished);
-  CHECK(told.totals.end.samples_trained == 2 * 60);
+void check_trained(const Observed& observed) {
+  CHECK(observed.totals.end.reason == msg::RunEnded::Reason::finished);
+  CHECK(observed.totals.end.samples_trained == 2 * 60);
 }
 
 }  // namespace
 
-TEST_CASE("a worker that crashes is evicted, and one that is started again takes part again") {
-  const Told gone = run_with({kWorker1, std::int64_t{5}, 0, plan::Crash{}});
+TEST_CASE("a crashed worker is evicted, and trains again after a restart") {
+  const Observed gone = run_with({kWorker1, std::int64_t{5}, 0, plan::Crash{}});
   check_trained(gone);
   CHECK(gone.evicted.at(WorkerId(1)) == 1);
   CHECK(gone.count<event::StepFinished>(kWorker1) <= 6);
-  const Told back = run_with({kWorker1, std::int64_t{5}, 0, plan::Crash{0.002}});
+  const Observed back = run_with({kWorker1, std::int64_t{5}, 0, plan::Crash{0.002}});
   check_trained(back);
   CHECK(back.evicted.at(WorkerId(1)) == 1);
   CHECK(back.count<event::StepFinished>(kWorker1) > 8);
 }
 
-TEST_CASE("a worker that joins late is not waited for, and takes its part from then on") {
+TEST_CASE("no worker waits for one that joins late, and it trains from then on") {
   const double usual = usual_seconds();
-  const Told told = run_with({kWorker1, usual / 2, 0, plan::Joins{}});
-  check_trained(told);
-  CHECK(told.evicted.empty());
-  const int late = told.count<event::StepFinished>(kWorker1);
+  const Observed observed = run_with({kWorker1, usual / 2, 0, plan::Joins{}});
+  check_trained(observed);
+  CHECK(observed.evicted.empty());
+  const int late = observed.count<event::StepFinished>(kWorker1);
   CHECK(late >= 3);
-  CHECK(late < told.count<event::StepFinished>(address_of(WorkerId(0))) - 4);
+  CHECK(late < observed.count<event::StepFinished>(address_of(WorkerId(0))) - 4);
 }
 
-TEST_CASE("a worker that leaves finishes its iteration, and the others train the rest") {
-  const Told told = run_with({kWorker1, std::int64_t{5}, 0, plan::Leaves{}});
-  check_trained(told);
-  CHECK(told.evicted.empty());
-  CHECK(told.totals.end.partial_pushes == 0);
-  CHECK(told.count<event::Left>(kScheduler) == 1);
-  const int steps = told.count<event::StepStarted>(kWorker1);
+TEST_CASE("a leaving worker finishes its iteration, and the others train the rest") {
+  const Observed observed = run_with({kWorker1, std::int64_t{5}, 0, plan::Leaves{}});
+  check_trained(observed);
+  CHECK(observed.evicted.empty());
+  CHECK(observed.totals.end.partial_pushes == 0);
+  CHECK(observed.count<event::Left>(kScheduler) == 1);
+  const int steps = observed.count<event::StepStarted>(kWorker1);
   CHECK(steps >= 6);
   CHECK(steps <= 7);
-  CHECK(told.count<event::StepFinished>(kWorker1) == steps);
+  CHECK(observed.count<event::StepFinished>(kWorker1) == steps);
 }
 
-TEST_CASE("a worker that leaves while it is late waits for no step that nobody wants") {
+TEST_CASE("a straggler that leaves under backup finishes its iteration and stops") {
   Plan plan = plan_with({{kWorker1, std::int64_t{5}, 0, plan::Leaves{}}});
   plan.consistency = plan::Backup{1};
   plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{3}}};
   for (plan.seed = 1; plan.seed <= 10; ++plan.seed) {
     INFO("seed " << plan.seed);
-    const Told told = run(plan);
-    check_trained(told);
-    CHECK(told.totals.end.partial_pushes == 0);
-    CHECK(told.count<event::Left>(kScheduler) == 1);
-    CHECK(told.count<event::StepFinished>(kWorker1) == told.count<event::StepStarted>(kWorker1));
+    const Observed observed = run(plan);
+    check_trained(observed);
+    CHECK(observed.totals.end.partial_pushes == 0);
+    CHECK(observed.count<event::Left>(kScheduler) == 1);
+    CHECK(observed.count<event::StepFinished>(kWorker1) ==
+          observed.count<event::StepStarted>(kWorker1));
   }
 }
 
-TEST_CASE("when all workers have left the run fails, unless one is to come") {
+TEST_CASE("the run fails when all workers have left, unless another will join") {
   std::vector<plan::Fault> faults;
   for (const std::uint32_t worker : {0u, 1u})
     faults.push_back({address_of(WorkerId(worker)), std::int64_t{5}, 0, plan::Leaves{}});
   const Address last = address_of(WorkerId(2));
-  SECTION("nobody comes") {
+  SECTION("no worker will join") {
     faults.push_back({last, std::int64_t{5}, 0, plan::Leaves{}});
-    const Told told = run(plan_with(faults));
-    CHECK(told.totals.end.reason == msg::RunEnded::Reason::failed);
-    CHECK(told.totals.end.text.find("no worker is left") == 0);
-    CHECK_FALSE(told.totals.weights.empty());
+    const Observed observed = run(plan_with(faults));
+    CHECK(observed.totals.end.reason == msg::RunEnded::Reason::failed);
+    CHECK(observed.totals.end.text.find("no worker is left") == 0);
+    CHECK_FALSE(observed.totals.weights.empty());
   }
-  SECTION("one comes") {
+  SECTION("one worker will join") {
     faults.push_back({last, 1.0, 0, plan::Joins{}});
-    const Told told = run(plan_with(faults));
-    check_trained(told);
-    CHECK(told.seconds > 1.0);
+    const Observed observed = run(plan_with(faults));
+    check_trained(observed);
+    CHECK(observed.seconds > 1.0);
   }
 }
 
-TEST_CASE("a worker that is told to leave while it is snapshot off leaves when it is back") {
-  // The Stop is lost with the link; evicted or not, it is told again.
+TEST_CASE("a worker that is asked to leave while it is cut off leaves after it reconnects") {
+  // The Stop is lost with the link, and repeated whether or not the worker is evicted.
   const double broken = GENERATE(0.003, 0.02);
-  const Told told = run(plan_with({{kWorker1, std::int64_t{5}, 0, plan::Breaks{kScheduler, broken}},
-                                   {kWorker1, std::int64_t{5}, 0, plan::Leaves{}}}));
-  check_trained(told);
-  CHECK(told.evicted.size() == (broken > 0.01 ? 1 : 0));
-  CHECK(told.count<event::Left>(kScheduler) >= 1);
-  CHECK(told.count<event::StepFinished>(kWorker1) < 15);
+  const Observed observed =
+      run(plan_with({{kWorker1, std::int64_t{5}, 0, plan::Breaks{kScheduler, broken}},
+                     {kWorker1, std::int64_t{5}, 0, plan::Leaves{}}}));
+  check_trained(observed);
+  CHECK(observed.evicted.size() == (broken > 0.01 ? 1 : 0));
+  CHECK(observed.count<event::Left>(kScheduler) >= 1);
+  CHECK(observed.count<event::StepFinished>(kWorker1) < 15);
 }
 
-TEST_CASE("a worker that stands still is evicted after the detection, and comes back") {
-  const Told brief = run_with({kWorker1, std::int64_t{5}, 0, plan::Freeze{0.004}});
+TEST_CASE("a frozen worker is evicted after the detection time, and rejoins") {
+  const Observed brief = run_with({kWorker1, std::int64_t{5}, 0, plan::Freeze{0.004}});
   check_trained(brief);
   CHECK(brief.evicted.empty());
   CHECK(brief.seconds > usual_seconds());
-  const Told lasting = run_with({kWorker1, std::int64_t{5}, 0, plan::Freeze{0.01}});
+  const Observed lasting = run_with({kWorker1, std::int64_t{5}, 0, plan::Freeze{0.01}});
   check_trained(lasting);
   CHECK(lasting.evicted.at(WorkerId(1)) == 1);
   CHECK(lasting.count<event::Admitted>(kShard0) == 4);
 }
 
-TEST_CASE("what a broken connection lost is sent again") {
+TEST_CASE("messages lost with a connection are sent again") {
   const double usual = usual_seconds();
   for (const Address peer : {kShard0, kScheduler}) {
     int repeated = 0;
-    for (int part = 0; part < 20; ++part) {
-      Plan plan = plan_with({{kWorker1, usual * part / 20, 0, plan::Breaks{peer, 0.001}}});
+    for (int i = 0; i < 20; ++i) {
+      Plan plan = plan_with({{kWorker1, usual * i / 20, 0, plan::Breaks{peer, 0.001}}});
       plan.simulated->latency_us = 300;
-      const Told told = run(plan);
-      check_trained(told);
-      CHECK(told.evicted.empty());
-      repeated += told.repeated();
+      const Observed observed = run(plan);
+      check_trained(observed);
+      CHECK(observed.evicted.empty());
+      repeated += observed.repeated();
     }
     CHECK((repeated > 0) == (peer == kShard0));
   }
-  const Told away = run_with({kWorker1, std::int64_t{5}, 0, plan::Breaks{kScheduler, 0.01}});
+  const Observed away = run_with({kWorker1, std::int64_t{5}, 0, plan::Breaks{kScheduler, 0.01}});
   check_trained(away);
   CHECK(away.evicted.at(WorkerId(1)) == 1);
 }
 
-TEST_CASE("silence in one direction delays those who wait, and is noticed by the scheduler alone") {
-  const Told shard = run_with({kWorker1, std::int64_t{5}, 0, plan::Silence{kShard0, 0.02}});
+TEST_CASE("silence in one direction causes delays, and an eviction only towards the scheduler") {
+  const Observed shard = run_with({kWorker1, std::int64_t{5}, 0, plan::Silence{kShard0, 0.02}});
   check_trained(shard);
   CHECK(shard.evicted.empty());
   CHECK(shard.seconds > usual_seconds() + 0.015);
-  const Told scheduler = run_with({kWorker1, std::int64_t{5}, 0, plan::Silence{kScheduler, 0.02}});
+  const Observed scheduler =
+      run_with({kWorker1, std::int64_t{5}, 0, plan::Silence{kScheduler, 0.02}});
   check_trained(scheduler);
   CHECK(scheduler.evicted.at(WorkerId(1)) == 1);
 }
 
-TEST_CASE("a partition snapshots a worker off, and with it those on its side") {
-  const Told told =
+TEST_CASE("a partition cuts off all workers on its side") {
+  const Observed observed =
       run_with({kWorker1, std::int64_t{5}, 0, plan::Partition{{address_of(WorkerId(2))}, 0.01}});
-  check_trained(told);
-  CHECK(told.evicted.size() == 2);
-  CHECK_FALSE(told.evicted.contains(WorkerId(0)));
+  check_trained(observed);
+  CHECK(observed.evicted.size() == 2);
+  CHECK_FALSE(observed.evicted.contains(WorkerId(0)));
 }
 
-TEST_CASE("slow links, delays and a slow scheduler cost time and nothing else") {
+TEST_CASE("slow links, delays and a slow scheduler cost only time") {
   const double usual = usual_seconds();
   const auto fault = GENERATE(values<plan::Fault>({
       {kWorker1, 0.0, 0, plan::SlowLink{1e5, 1}},
@@ -202,19 +205,19 @@ TEST_CASE("slow links, delays and a slow scheduler cost time and nothing else") 
       {kScheduler, 0.0, 0, plan::Slow{3, 1}},
       {kShard0, 0.0, 0, plan::Slow{3, 1}},
   }));
-  const Told told = run_with(fault);
-  check_trained(told);
-  CHECK(told.evicted.empty());
-  CHECK(told.seconds > usual * 1.05);
+  const Observed observed = run_with(fault);
+  check_trained(observed);
+  CHECK(observed.evicted.empty());
+  CHECK(observed.seconds > usual * 1.05);
 }
 
-TEST_CASE("a clock that stands still stops timers, and nothing else") {
-  const Told told = run_with({kScheduler, 0.0, 0, plan::ClockStops{0.01}});
-  check_trained(told);
-  CHECK(told.evicted.empty());
+TEST_CASE("a stopped clock stops only timers") {
+  const Observed observed = run_with({kScheduler, 0.0, 0, plan::ClockStops{0.01}});
+  check_trained(observed);
+  CHECK(observed.evicted.empty());
 }
 
-TEST_CASE("the loss of a shard or of the scheduler ends the run, and is named") {
+TEST_CASE("the loss of a shard or the scheduler ends the run, and the error names it") {
   for (const auto& [actor, text] :
        {std::pair(
             kShard0,
@@ -227,7 +230,7 @@ TEST_CASE("the loss of a shard or of the scheduler ends the run, and is named") 
   }
 }
 
-TEST_CASE("when a fault happens is drawn from the seed, within its spread") {
+TEST_CASE("the seed determines the time of a fault, within its spread") {
   std::set<std::int64_t> iterations;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Plan plan = plan_with({{kWorker1, std::int64_t{5}, 3, plan::Crash{}}});

@@ -1,4 +1,4 @@
-// When messages arrive in the simulated network.
+// Arrival times in the simulated network.
 #include <catch2/catch.hpp>
 
 #include "sim/network.hpp"
@@ -23,25 +23,25 @@ Network network_of(const World& world, int nodes, std::uint64_t seed = 1) {
 
 }  // namespace
 
-TEST_CASE("a message takes its latency and the time of its bytes on the link") {
+TEST_CASE("a message takes its latency plus the transfer time of its bytes") {
   auto network = network_of(steady_world(), 2);
   CHECK(network.arrival(0, 0, 1, 1, 1000000, {}) ==
         Instant{} + milliseconds(1) + microseconds(100));
 }
 
-TEST_CASE("within a node a message takes no link") {
+TEST_CASE("a message within a node uses no link") {
   auto network = network_of(steady_world(), 2);
   CHECK(network.arrival(0, 0, 1, 0, 1000000, {}) == Instant{} + microseconds(1));
 }
 
-TEST_CASE("what one node sends at once leaves one after the other") {
+TEST_CASE("concurrent messages from one node share its link") {
   auto network = network_of(steady_world(), 3);
   const Instant first = network.arrival(0, 0, 1, 1, 1000000, {});
   const Instant second = network.arrival(0, 0, 2, 2, 1000000, {});
   CHECK(second - first == milliseconds(1));
 }
 
-TEST_CASE("what many send to one node arrives one after the other") {
+TEST_CASE("concurrent messages to one node share its link") {
   auto network = network_of(steady_world(), 5);
   Instant last{};
   for (std::uint32_t sender = 1; sender < 5; ++sender)
@@ -55,7 +55,7 @@ TEST_CASE("the two directions of a link do not wait for each other") {
   CHECK(network.arrival(1, 1, 0, 0, 1000000, {}) == there);
 }
 
-TEST_CASE("messages between two actors stay in order, however the latency varies") {
+TEST_CASE("messages between two actors stay in order with any jitter") {
   World world = steady_world();
   world.jitter = 10;
   for (const double link : {1e9, 0.0}) {
@@ -72,14 +72,14 @@ TEST_CASE("messages between two actors stay in order, however the latency varies
   }
 }
 
-TEST_CASE("without a limit of bandwidth size does not matter") {
+TEST_CASE("without a bandwidth limit the size does not matter") {
   World world = steady_world();
   world.link_bytes_per_second = 0;
   auto network = network_of(world, 2);
   CHECK(network.arrival(0, 0, 1, 1, 1u << 30, {}) == Instant{} + microseconds(100));
 }
 
-TEST_CASE("jitter lengthens latency, by its share at most, and follows the seed") {
+TEST_CASE("jitter adds at most its share to the latency, and depends on the seed") {
   World world = steady_world();
   world.jitter = 0.5;
   world.link_bytes_per_second = 0;

@@ -1,4 +1,4 @@
-// What a host shows its observers, and what it remembers for them.
+// Letters, and the record of recent events.
 #include "sim/observers.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ const Address kOne = address_of(WorkerId(0)), kOther = address_of(WorkerId(1));
 
 }  // namespace
 
-TEST_CASE("a letter gives its body to whoever names its kind, and remembers that it was opened") {
+TEST_CASE("a letter returns its body by type and is decoded once") {
   const Letter letter(kOne, kScheduler, encode({.body = msg::Idle{Clock(3)}}));
   CHECK_FALSE(letter.opened());
   CHECK(letter.as<msg::Join>() == nullptr);
@@ -22,14 +22,14 @@ TEST_CASE("a letter gives its body to whoever names its kind, and remembers that
   CHECK(letter.as<msg::Idle>() == idle);  // decoded once
 }
 
-TEST_CASE("a malformed letter has no body of any kind") {
+TEST_CASE("a malformed letter has no body") {
   const Letter letter(kOne, kScheduler, Message({1, 2, 3}, {}));
   CHECK(letter.open() == nullptr);
   CHECK(letter.as<msg::Idle>() == nullptr);
   CHECK_FALSE(letter.opened());
 }
 
-TEST_CASE("what came before is the last twenty of those concerned, however much others do") {
+TEST_CASE("a report has the last twenty events of the actors concerned") {
   Recent recent;
   for (int i = 0; i < 30; ++i)
     recent.event({i}, kOne, event::StepStarted{.worker = WorkerId(0), .samples = i});

@@ -1,5 +1,5 @@
-// The checker of pipelines, fed by hand with the history of an iteration: it keeps quiet while all
-// is well, and names what is left out, done twice, or done with something else.
+// PipelineChecker accepts a valid history of an iteration, and reports omitted, repeated and
+// changed steps.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -25,55 +25,57 @@ Plan pipeline_plan(const std::string& schedule, std::uint32_t micro_batches) {
   return plan;
 }
 
-/// A pipeline of two stages and one shard, and short names for what happens there. Stages are
-/// workers of the same number, parts are stages.
+/// A pipeline of two stages and one shard, with short names for events and messages. Stage i is
+/// worker i and computes chunk i.
 class Story {
  public:
   explicit Story(const Plan& plan) : job_(test::job_of(plan)), checker_(job_) {}
 
   void joins(std::uint32_t stage) { sent(worker(stage), kScheduler, msg::Join{}); }
   void starts(std::uint32_t stage) {
-    gets(kScheduler, worker(stage), msg::Start{Iteration(0), number});
+    delivers(kScheduler, worker(stage), msg::Start{Iteration(0), number});
   }
-  void told(msg::MiniBatch mini_batch) {
+  void announces(msg::MiniBatch mini_batch) {
     mini_batch.start = number;
-    passes_on(worker(0), worker(1), mini_batch);
+    sends_and_delivers(worker(0), worker(1), mini_batch);
   }
-  void told(std::int64_t iteration, std::int64_t samples) {
-    told({.iteration = Iteration(iteration), .begin = 0, .end = samples});
+  void announces(std::int64_t iteration, std::int64_t samples) {
+    announces({.iteration = Iteration(iteration), .begin = 0, .end = samples});
   }
   void no_more(std::int64_t iteration) {
-    passes_on(worker(0), worker(1), msg::NoMore{number, Iteration(iteration)});
+    sends_and_delivers(worker(0), worker(1), msg::NoMore{number, Iteration(iteration)});
   }
-  void asks(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
+  void sends_pull(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
     sent(worker(stage), kShard, msg::Pull{Iteration(pull), Clock(own_clock)});
   }
   void answered(std::uint32_t stage, std::int64_t pull, std::int64_t version) {
     msg::Weights weights{.iteration = Iteration(pull)};
     for (const BlockId id : share(stage).at[0].blocks) weights.blocks.push_back(block(id, version));
-    gets(kShard, worker(stage), weights);
+    delivers(kShard, worker(stage), weights);
   }
   void pulls(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
-    asks(stage, pull, own_clock);
+    sends_pull(stage, pull, own_clock);
     answered(stage, pull, own_clock);
   }
   void activation(std::int64_t iteration, std::uint32_t micro_batch, std::int64_t samples = 2) {
-    passes_on(worker(0), worker(1),
-              msg::Activation{number, Iteration(iteration), micro_batch, 1, tensor(samples)});
+    sends_and_delivers(
+        worker(0), worker(1),
+        msg::Activation{number, Iteration(iteration), micro_batch, 1, tensor(samples)});
   }
   void gradient(std::int64_t iteration, std::uint32_t micro_batch) {
-    passes_on(
+    sends_and_delivers(
         worker(1), worker(0),
         msg::OutputGradient{number, Iteration(iteration), micro_batch, 0, tensor(2), Clock()});
   }
-  /// Without a gradient, which nobody wants.
-  void has_gone_back(std::int64_t iteration, std::uint32_t micro_batch) {
+  /// An empty gradient, for a first stage without weights.
+  void empty_gradient(std::int64_t iteration, std::uint32_t micro_batch) {
     const msg::StageTensor nothing{DType::f32, Shape{0}, Blob::floats(0)};
-    passes_on(worker(1), worker(0),
-              msg::OutputGradient{number, Iteration(iteration), micro_batch, 0, nothing, Clock()});
+    sends_and_delivers(
+        worker(1), worker(0),
+        msg::OutputGradient{number, Iteration(iteration), micro_batch, 0, nothing, Clock()});
   }
-  void passes(Operation operation, std::uint32_t stage, std::int64_t iteration,
-              std::uint32_t micro_batch, std::int64_t pull) {
+  void computes(Operation operation, std::uint32_t stage, std::int64_t iteration,
+                std::uint32_t micro_batch, std::int64_t pull) {
     checker_.on_event({}, worker(stage),
                       event::StageComputed{.worker = WorkerId(stage),
                                            .operation = operation,
@@ -84,21 +86,21 @@ class Story {
   }
   void forward(std::uint32_t stage, std::int64_t iteration, std::uint32_t micro_batch,
                std::int64_t pull) {
-    passes(Operation::forward, stage, iteration, micro_batch, pull);
+    computes(Operation::forward, stage, iteration, micro_batch, pull);
   }
   void backward(std::uint32_t stage, std::int64_t iteration, std::uint32_t micro_batch,
                 std::int64_t pull) {
-    passes(Operation::backward_inputs, stage, iteration, micro_batch, pull);
-    passes(Operation::backward_weights, stage, iteration, micro_batch, pull);
+    computes(Operation::backward_inputs, stage, iteration, micro_batch, pull);
+    computes(Operation::backward_weights, stage, iteration, micro_batch, pull);
   }
   void pushes(std::uint32_t stage, std::int64_t iteration, std::int64_t version,
               msg::Push::Kind kind = msg::Push::Kind::gradient) {
-    for (const Bucket& part : share(stage).at[0].buckets) {
-      msg::Push push{.iteration = Iteration(iteration), .bucket = part.index, .kind = kind};
+    for (const Bucket& bucket : share(stage).at[0].buckets) {
+      msg::Push push{.iteration = Iteration(iteration), .bucket = bucket.index, .kind = kind};
       push.bucket_count = static_cast<std::uint32_t>(share(stage).at[0].buckets.size());
-      for (const BlockId id : part.blocks) push.blocks.push_back(block(id, version));
+      for (const BlockId id : bucket.blocks) push.blocks.push_back(block(id, version));
       if (kind == msg::Push::Kind::empty) push.blocks.clear();
-      gets(worker(stage), kShard, push);
+      delivers(worker(stage), kShard, push);
     }
   }
   void finishes(std::uint32_t stage, std::int64_t iteration, std::int64_t samples) {
@@ -108,7 +110,7 @@ class Story {
   void sent(Address from, Address to, Body body) {
     checker_.on_sent({}, letter(from, to, std::move(body)));
   }
-  void gets(Address from, Address to, Body body) {
+  void delivers(Address from, Address to, Body body) {
     checker_.on_delivered({}, letter(from, to, std::move(body)));
   }
   void restarts(std::uint32_t stage) { checker_.on_restarted({}, worker(stage)); }
@@ -119,9 +121,9 @@ class Story {
   Incarnation incarnation{1};
 
  private:
-  void passes_on(Address from, Address to, const Body& body) {
+  void sends_and_delivers(Address from, Address to, const Body& body) {
     sent(from, to, body);
-    gets(from, to, body);
+    delivers(from, to, body);
   }
   Letter letter(Address from, Address to, Body body) const {
     return {from, to, encode({.incarnation = incarnation, .body = std::move(body)})};
@@ -139,15 +141,15 @@ class Story {
   PipelineChecker checker_;
 };
 
-using Deed = std::function<void(Story&)>;
-/// What happens, by name, in order.
-using History = std::vector<std::pair<std::string, Deed>>;
+using Action = std::function<void(Story&)>;
+/// Named actions in order.
+using History = std::vector<std::pair<std::string, Action>>;
 
-/// Iteration 0 of two micro-batches, by 1f1b: "F1.0" is the forward of micro-batch 0 on stage 1.
-History honest() {
+/// Iteration 0 of two micro-batches under 1f1b. "F1.0" is the forward of micro-batch 0 on stage 1.
+History valid_history() {
   return {{"join", [](Story& s) { s.joins(0), s.joins(1); }},
           {"start", [](Story& s) { s.starts(0), s.starts(1); }},
-          {"told", [](Story& s) { s.told(0, 4); }},
+          {"announces", [](Story& s) { s.announces(0, 4); }},
           {"pull0", [](Story& s) { s.pulls(0, 0, 0); }},
           {"pull1", [](Story& s) { s.pulls(1, 0, 0); }},
           {"F0.0", [](Story& s) { s.forward(0, 0, 0, 0); }},
@@ -155,9 +157,9 @@ History honest() {
           {"F1.0", [](Story& s) { s.forward(1, 0, 0, 0); }},
           {"F0.1", [](Story& s) { s.forward(0, 0, 1, 0); }},
           {"A1", [](Story& s) { s.activation(0, 1); }},
-          {"I1.0", [](Story& s) { s.passes(Operation::backward_inputs, 1, 0, 0, 0); }},
+          {"I1.0", [](Story& s) { s.computes(Operation::backward_inputs, 1, 0, 0, 0); }},
           {"G0", [](Story& s) { s.gradient(0, 0); }},
-          {"W1.0", [](Story& s) { s.passes(Operation::backward_weights, 1, 0, 0, 0); }},
+          {"W1.0", [](Story& s) { s.computes(Operation::backward_weights, 1, 0, 0, 0); }},
           {"B0.0", [](Story& s) { s.backward(0, 0, 0, 0); }},
           {"F1.1", [](Story& s) { s.forward(1, 0, 1, 0); }},
           {"B1.1", [](Story& s) { s.backward(1, 0, 1, 0); }},
@@ -171,72 +173,71 @@ History honest() {
 std::size_t at(const History& history, const std::string& name) {
   for (std::size_t i = 0; i < history.size(); ++i)
     if (history[i].first == name) return i;
-  FAIL("there is no " << name);
+  FAIL("no action " << name);
   return 0;
 }
 History without(const std::string& name) {
-  History history = honest();
+  History history = valid_history();
   history.erase(history.begin() + static_cast<std::ptrdiff_t>(at(history, name)));
   return history;
 }
 History twice(const std::string& name) {
-  History history = honest();
+  History history = valid_history();
   const auto one = history.begin() + static_cast<std::ptrdiff_t>(at(history, name));
   history.insert(one, *one);
   return history;
 }
-History with(const std::string& name, Deed deed) {
-  History history = honest();
-  history[at(history, name)].second = std::move(deed);
+History with(const std::string& name, Action action) {
+  History history = valid_history();
+  history[at(history, name)].second = std::move(action);
   return history;
 }
-History and_then(Deed deed) {
-  History history = honest();
-  history.emplace_back("then", std::move(deed));
+History and_then(Action action) {
+  History history = valid_history();
+  history.emplace_back("then", std::move(action));
   return history;
 }
 
-/// What was seen, of the violation that comes of it; empty if there is none.
+/// The observation of the violation that the history causes; empty without a violation.
 std::string seen(const History& history) {
   Story story(pipeline_plan("1f1b", 2));
   return sim::seen([&] {
-    for (const auto& [name, deed] : history) deed(story);
+    for (const auto& [name, action] : history) action(story);
   });
 }
 
 }  // namespace
 
-TEST_CASE(
-    "a pipeline that keeps to its schedule is no violation, nor is a message that comes again") {
-  CHECK(seen(honest()) == "");
-  for (const char* name : {"join", "start", "told", "A0", "A1", "G0", "G1", "push0", "push1"}) {
+TEST_CASE("a pipeline that follows its schedule is accepted, and so are repeated messages") {
+  CHECK(seen(valid_history()) == "");
+  for (const char* name :
+       {"join", "start", "announces", "A0", "A1", "G0", "G1", "push0", "push1"}) {
     INFO(name);
     CHECK(seen(twice(name)) == "");
   }
   CHECK(seen(and_then([](Story& s) {
-          s.told(1, 0);  // without samples
+          s.announces(1, 0);  // without samples
           s.pushes(0, 1, 0, msg::Push::Kind::empty);
           s.pushes(1, 1, 0, msg::Push::Kind::empty);
           s.no_more(2);
         })) == "");
 }
 
-TEST_CASE("a backward, or a half of one, on other weights than its forward is caught") {
+TEST_CASE("a backward for inputs or weights on other weights than its forward is caught") {
   const std::string forward_read = ", its forward read those of 0";
-  CHECK(seen(with("I1.0", [](Story& s) { s.passes(Operation::backward_inputs, 1, 0, 0, 1); })) ==
+  CHECK(seen(with("I1.0", [](Story& s) { s.computes(Operation::backward_inputs, 1, 0, 0, 1); })) ==
         "backward inputs of micro-batch 0 of iteration 0 reads the weights of pull 1" +
             forward_read);
-  CHECK(seen(with("W1.0", [](Story& s) { s.passes(Operation::backward_weights, 1, 0, 0, 2); })) ==
+  CHECK(seen(with("W1.0", [](Story& s) { s.computes(Operation::backward_weights, 1, 0, 0, 2); })) ==
         "backward weights of micro-batch 0 of iteration 0 reads the weights of pull 2" +
             forward_read);
 }
 
-TEST_CASE(
-    "weights that were not pulled in this incarnation, or for an earlier iteration, are caught") {
+TEST_CASE("weights of another incarnation or an earlier iteration are caught") {
   const std::string not_answered =
       "forward of iteration 0 on pull 0, which was not answered to incarnation ";
   CHECK(seen(without("pull1")) == not_answered + "1");
-  CHECK(seen(with("pull1", [](Story& s) { s.asks(1, 0, 0); })) == not_answered + "1");
+  CHECK(seen(with("pull1", [](Story& s) { s.sends_pull(1, 0, 0); })) == not_answered + "1");
   CHECK(seen(with("pull1", [](Story& s) { s.answered(1, 0, 0); })) == not_answered + "1");
   CHECK(seen(with("pull1", [](Story& s) {
           s.pulls(1, 0, 0);
@@ -244,16 +245,16 @@ TEST_CASE(
           s.joins(1);
           s.number = 2;
           s.starts(1);
-          s.told(0, 4);
+          s.announces(0, 4);
           s.activation(0, 0);
           s.forward(1, 0, 0, 0);
         })) == not_answered + "2");
   CHECK(seen(and_then([](Story& s) {
-          s.told(1, 4);
+          s.announces(1, 4);
           s.forward(0, 1, 0, 0);
         })) == "forward of iteration 1 on the weights of the earlier pull 0");
   CHECK(seen(and_then([](Story& s) {
-          s.told(1, 4);
+          s.announces(1, 4);
           s.pulls(0, 1, 0);
           s.forward(0, 1, 0, 1);
         })) ==
@@ -261,12 +262,12 @@ TEST_CASE(
         "version lag of 0");
 }
 
-TEST_CASE("a push of other versions than it was computed on is caught") {
+TEST_CASE("a push that names versions on which it was not computed is caught") {
   CHECK(seen(with("push1", [](Story& s) { s.pushes(1, 0, 1); })) ==
         "bucket 0 of iteration 0 names versions on which it was not computed");
 }
 
-TEST_CASE("a micro-batch that goes twice, out of order or to a stranger is caught") {
+TEST_CASE("a micro-batch that is repeated, out of order or on the wrong stage is caught") {
   CHECK(seen(twice("F0.0")) == "forward of micro-batch 0 of iteration 0 through chunk 0 again");
   const std::string back = "backward inputs of micro-batch ";
   CHECK(seen(twice("I1.0")) == back + "0 of iteration 0 through chunk 1 again");
@@ -281,34 +282,34 @@ TEST_CASE("a micro-batch that goes twice, out of order or to a stranger is caugh
         "forward of iteration 0, which the stage has pushed");
 }
 
-TEST_CASE("an iteration that is pushed without some of its samples is caught") {
+TEST_CASE("an iteration pushed without some of its samples is caught") {
   CHECK(seen(without("B0.1")) ==
         "iteration 0 was pushed without backward of micro-batch 1 through chunk 0");
-  CHECK(seen(with("B1.1", [](Story& s) { s.passes(Operation::backward_inputs, 1, 0, 1, 0); })) ==
+  CHECK(seen(with("B1.1", [](Story& s) { s.computes(Operation::backward_inputs, 1, 0, 1, 0); })) ==
         "iteration 0 was pushed without backward of micro-batch 1 through chunk 1");
-  CHECK(seen(with("told", [](Story& s) { s.told(0, 5); })) ==
+  CHECK(seen(with("announces", [](Story& s) { s.announces(0, 5); })) ==
         "iteration 0 was pushed, but 4 of its 5 samples passed chunk 0");
   CHECK(seen(with("A1", [](Story& s) {
           s.activation(0, 1);
           s.activation(0, 1, 3);
         })) == "micro-batch 1 has 3 samples, but had 2");
-  CHECK(seen(with("told", [](Story& s) {
-          s.told(0, 4);
-          s.told(0, 3);
+  CHECK(seen(with("announces", [](Story& s) {
+          s.announces(0, 4);
+          s.announces(0, 3);
         })) == "iteration 0 has positions 0 to 3, but had 0 to 4");
 }
 
-TEST_CASE("what a stage uses without having been sent it under this Start is caught") {
-  CHECK(seen(without("told")) == "forward of iteration 0, which was not announced");
+TEST_CASE("an input that a stage did not receive under its present Start is caught") {
+  CHECK(seen(without("announces")) == "forward of iteration 0, which was not announced");
   CHECK(seen(without("A0")) ==
         "forward of micro-batch 0 of iteration 0 through chunk 1 without its activation");
   CHECK(seen(without("G0")) ==
         "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
         "its output");
-  // Sent under another Start, to which nobody goes back.
-  const auto under_another = [](Story& s, const Deed& deed) {
+  // Sent under another Start.
+  const auto under_another = [](Story& s, const Action& action) {
     s.number = 7;
-    deed(s);
+    action(s);
     s.number = 1;
   };
   CHECK(seen(with("A0", [&](Story& s) {
@@ -321,13 +322,12 @@ TEST_CASE("what a stage uses without having been sent it under this Start is cau
       "its output");
 }
 
-TEST_CASE(
-    "what came before the Start that it belongs to may be used after it, and not after a crash") {
+TEST_CASE("messages that precede their Start may be used after it, but not after a crash") {
   const auto early = [](bool crash) {
     Story story(pipeline_plan("1f1b", 2));
     return seen([&] {
       story.joins(0), story.joins(1);
-      story.told(0, 4);
+      story.announces(0, 4);
       story.starts(0);
       story.pulls(0, 0, 0);
       story.forward(0, 0, 0, 0);
@@ -346,37 +346,37 @@ TEST_CASE(
   CHECK(early(true) == "forward of iteration 0, which was not announced");
 }
 
-TEST_CASE("an iteration that there is not, or that was given up, is caught") {
+TEST_CASE("an iteration that does not exist or was given up is caught") {
   CHECK(seen(and_then([](Story& s) {
           s.no_more(1);
           s.pulls(0, 1, 1);
           s.forward(0, 1, 0, 1);
         })) == "forward of iteration 1; the last one is 0");
   CHECK(seen(with("A0", [](Story& s) { s.no_more(0); })) ==
-        "no iteration from 0 on, but 0 was started");
+        "NoMore names iteration 0, but 0 was started");
   CHECK(seen(and_then([](Story& s) {
           s.no_more(3);
           s.no_more(2);
-        })) == "no iteration from 2 on, but before none from 3 on");
+        })) == "NoMore names iteration 2, but named 3 before");
   CHECK(seen(and_then([](Story& s) {
           s.no_more(1);
-          s.told(1, 4);
+          s.announces(1, 4);
         })) == "iteration 1 has samples; the last one is 0");
   CHECK(seen(with("G1", [](Story& s) {
           s.gradient(0, 1);
           s.sent(Story::worker(1), Story::worker(0), msg::GivenUp{1, Iteration(0)});
-        })) == "a push of iteration 0; 0 was given up");
+        })) == "a push of iteration 0; 0 and later ones were given up");
 }
 
-TEST_CASE("a stage without weights pulls none, and waits for the stage behind like any other") {
+TEST_CASE("a stage without weights pulls nothing, and needs the gradients of the next stage") {
   Plan plan = pipeline_plan("1f1b", 1);
   plan.model.insert(plan.model.begin(), plan::Relu{});
   plan.pipeline.split = "0,1-5";
-  const auto after_the_other = [&](const Deed& then) {
+  const auto after_last_stage = [&](const Action& then) {
     Story story(plan);
     story.joins(0), story.joins(1);
     story.starts(0), story.starts(1);
-    story.told(0, 2);
+    story.announces(0, 2);
     story.pulls(1, 0, 0);
     story.forward(0, 0, 0, 0);
     story.activation(0, 0);
@@ -385,41 +385,41 @@ TEST_CASE("a stage without weights pulls none, and waits for the stage behind li
     story.pushes(1, 0, 0);
     return seen([&] { then(story); });
   };
-  CHECK(after_the_other([](Story& s) { s.finishes(0, 0, 2); }) ==
+  CHECK(after_last_stage([](Story& s) { s.finishes(0, 0, 2); }) ==
         "iteration 0 was pushed without backward of micro-batch 0 through chunk 0");
-  CHECK(after_the_other([](Story& s) { s.backward(0, 0, 0, 0); }) ==
+  CHECK(after_last_stage([](Story& s) { s.backward(0, 0, 0, 0); }) ==
         "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
         "its output");
   const auto all = [](Story& s) {
-    s.has_gone_back(0, 0);
+    s.empty_gradient(0, 0);
     s.backward(0, 0, 0, 0);
     s.finishes(0, 0, 2);
   };
-  CHECK(after_the_other(all) == "");
-  CHECK(after_the_other([&](Story& s) {
+  CHECK(after_last_stage(all) == "");
+  CHECK(after_last_stage([&](Story& s) {
           all(s);
           s.forward(0, 0, 0, 0);
         }) == "forward of iteration 0, which the stage has pushed");
 }
 
-TEST_CASE("more micro-batches than the schedule keeps are caught") {
+TEST_CASE("micro-batches in flight beyond the schedule's limit are caught") {
   Story story(pipeline_plan("1f1b", 4));
   story.joins(0);
   story.starts(0);
-  story.told(0, 8);
+  story.announces(0, 8);
   story.pulls(0, 0, 0);
   story.forward(0, 0, 0, 0);
   story.forward(0, 0, 1, 0);
   CHECK(seen([&] { story.forward(0, 0, 2, 0); }) ==
-        "3 micro-batches in flight; the schedule says 2");
+        "3 micro-batches in flight; the schedule allows 2");
 }
 
-TEST_CASE("more versions of weights than the schedule keeps are caught, when their weights come") {
-  // Stage 0 of two by weight stashing keeps two versions, each of one micro-batch.
+TEST_CASE("versions of weights beyond the schedule's limit are caught on arrival") {
+  // Under weight stashing, stage 0 of two keeps two versions, one per micro-batch.
   Story stashes(pipeline_plan("weight_stashing", 1));
   stashes.joins(0);
   stashes.starts(0);
-  for (std::int64_t i = 0; i < 4; ++i) stashes.told(i, 2);
+  for (std::int64_t i = 0; i < 4; ++i) stashes.announces(i, 2);
   stashes.pulls(0, 1, 0);
   stashes.forward(0, 0, 0, 1);
   stashes.activation(0, 0);
@@ -428,19 +428,19 @@ TEST_CASE("more versions of weights than the schedule keeps are caught, when the
   stashes.gradient(0, 0);
   stashes.backward(0, 0, 0, 1);
   stashes.pushes(0, 0, 0);
-  stashes.pulls(0, 2, 1);  // that of pull 1 is in flight
+  stashes.pulls(0, 2, 1);  // the version of pull 1 is in flight
   stashes.forward(0, 2, 0, 2);
   stashes.activation(2, 0);
-  stashes.asks(0, 3, 2);
+  stashes.sends_pull(0, 3, 2);
   CHECK(seen([&] { stashes.answered(0, 3, 2); }) ==
-        "3 versions of its weights are kept; the schedule says 2");
+        "3 versions of its weights are kept; the schedule allows 2");
 
-  // By 1f1b there is one, until its iteration is over.
+  // Under 1f1b a stage keeps one version until its iteration is over.
   const auto pulls_again = [](bool over) {
     Story story(pipeline_plan("1f1b", 1));
     story.joins(1);
     story.starts(1);
-    for (std::int64_t i = 0; i < 2; ++i) story.told(i, 2);
+    for (std::int64_t i = 0; i < 2; ++i) story.announces(i, 2);
     story.pulls(1, 0, 0);
     story.activation(0, 0);
     story.forward(1, 0, 0, 0);
@@ -449,23 +449,23 @@ TEST_CASE("more versions of weights than the schedule keeps are caught, when the
     return seen([&] { story.pulls(1, 1, 0); });
   };
   CHECK(pulls_again(true) == "");
-  CHECK(pulls_again(false) == "2 versions of its weights are kept; the schedule says 1");
+  CHECK(pulls_again(false) == "2 versions of its weights are kept; the schedule allows 1");
 }
 
-TEST_CASE("a version that was pulled under an earlier Start is not kept") {
+TEST_CASE("a version pulled under an earlier Start does not count") {
   Story story(pipeline_plan("1f1b", 1));
   story.joins(1);
   story.starts(1);
-  story.told(0, 2);
+  story.announces(0, 2);
   story.pulls(1, 0, 0);
   story.no_more(1);
   story.number = 2;
   story.starts(1);
-  story.told(3, 2);
+  story.announces(3, 2);
   CHECK(seen([&] { story.pulls(1, 3, 0); }) == "");
 }
 
-TEST_CASE("what stages do not do is no concern of it") {
+TEST_CASE("without stages the checker ignores all events") {
   Plan plan = pipeline_plan("1f1b", 1);
   plan.pipeline.stages = 1;
   PipelineChecker checker(test::job_of(plan));

@@ -1,4 +1,4 @@
-// What the simulator keeps its events, works and addresses in.
+// The simulator's queue of due events, slots and address map.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace leeway::sim {
 
-TEST_CASE("what is due comes in order of time, and of asking where times are equal") {
+TEST_CASE("due events come in order of time, and of insertion if times are equal") {
   Rng rng(1);
   DueQueue queue;
   std::vector<std::pair<Instant, std::uint32_t>> waiting;
@@ -33,7 +33,7 @@ TEST_CASE("what is due comes in order of time, and of asking where times are equ
   }
 }
 
-TEST_CASE("a slot has what was put there, until it is taken; its number serves again") {
+TEST_CASE("a slot keeps its item until it is taken, and its number is reused") {
   Slots<std::string> slots;
   CHECK(slots.empty());
   const auto one = slots.put("one"), two = slots.put("two");
@@ -49,15 +49,15 @@ TEST_CASE("a slot has what was put there, until it is taken; its number serves a
   CHECK(slots.empty());
 }
 
-TEST_CASE("an address has its own number, or none") {
+TEST_CASE("an address has its own number or no number") {
   AddressMap numbers;
   numbers.set(address_of(WorkerId(3)), 7);
   numbers.set(address_of(ShardId(3)), 8);
   CHECK(numbers.find(address_of(WorkerId(3))) == 7);
   CHECK(numbers.find(address_of(ShardId(3))) == 8);
-  for (const Address nobody : {address_of(WorkerId(2)), address_of(WorkerId(4)), kScheduler, kHost,
-                               address_of(WorkerId(~std::uint32_t{0}))})
-    CHECK(numbers.find(nobody) == AddressMap::kNone);
+  for (const Address unknown : {address_of(WorkerId(2)), address_of(WorkerId(4)), kScheduler, kHost,
+                                address_of(WorkerId(~std::uint32_t{0}))})
+    CHECK(numbers.find(unknown) == AddressMap::kNone);
 }
 
 }  // namespace leeway::sim

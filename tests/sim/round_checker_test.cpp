@@ -21,14 +21,14 @@ struct Story {
     plan.consistency = plan::Backup{1};
     checker = std::make_shared<RoundChecker>(test::job_of(plan));
   }
-  void happens(const Event& event) { checker->on_event({}, kShard, event); }
+  void emits(const Event& event) { checker->on_event({}, kShard, event); }
   void applied(WorkerId worker, std::int64_t round, std::vector<std::uint32_t> buckets = {0, 1}) {
     for (const std::uint32_t bucket : buckets)
-      happens(
+      emits(
           event::BucketApplied{.worker = worker, .iteration = Iteration(round), .bucket = bucket});
   }
   void dropped(WorkerId worker, std::int64_t round) {
-    happens(event::PushDropped{.worker = worker, .iteration = Iteration(round)});
+    emits(event::PushDropped{.worker = worker, .iteration = Iteration(round)});
   }
   void closes(std::int64_t round, std::vector<WorkerId> contributors, Address shard = kShard) {
     const auto message =
@@ -53,11 +53,11 @@ TEST_CASE("a round may close early, and may omit a contributor that was fenced")
   story.dropped(kC, 0);
   story.closes(1, {kB, kC});
   story.applied(kB, 1);
-  // Fenced before its push was whole here: omitted, even if it is admitted again at once.
-  story.happens(event::Fenced{.worker = kC});
+  // C is fenced before its push is complete here: omitted, even if C is admitted again at once.
+  story.emits(event::Fenced{.worker = kC});
   story.dropped(kC, 1);
   story.dropped(kA, 1);
-  story.happens(event::Admitted{kC, Iteration(3)});
+  story.emits(event::Admitted{kC, Iteration(3)});
   story.closes(2, {kA});
   story.applied(kA, 2);
   CHECK(seen([&] { story.run_ends(); }) == "");
@@ -87,7 +87,7 @@ TEST_CASE("too many dropped pushes, rounds out of order and shards that differ a
   Story story;
   story.closes(0, {});
   story.dropped(kA, 0);
-  CHECK(seen([&] { story.dropped(kB, 0); }) == "2 pushes dropped in round 0; spare are 1");
+  CHECK(seen([&] { story.dropped(kB, 0); }) == "2 pushes dropped in round 0; the limit is 1");
   CHECK(seen([&] { story.closes(0, {}); }) == "round 0 is closed after round 0");
   CHECK(seen([&] { story.closes(0, {kA}, address_of(ShardId(1))); }) ==
         "round 0 is closed with other contributors here");

@@ -24,7 +24,7 @@ bool between_stages(const plan::Fault& fault) {
 
 }  // namespace
 
-TEST_CASE("drawn plans are valid, have faults, and depend on their seed alone") {
+TEST_CASE("drawn plans are valid, have faults, and depend only on their seed") {
   const auto base = job_of(tiny_plan());
   std::set<std::size_t> kinds, policies;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
@@ -44,11 +44,11 @@ TEST_CASE("drawn plans are valid, have faults, and depend on their seed alone") 
   CHECK(policies.size() >= 3);
 }
 
-TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concerns stages") {
+TEST_CASE("drawn pipelines are valid, use every schedule, and get faults of stages") {
   const auto base = job_of(tiny_plan());
   std::set<std::string> schedules;
   std::set<std::size_t> kinds, policies;
-  int piped = 0, crashes = 0, breaks = 0, slow = 0, split_by_hand = 0, computed_again = 0;
+  int piped = 0, crashes = 0, breaks = 0, slow = 0, split_by_hand = 0, recomputes = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
     const Plan plan = drawn_pipelines(*base, seed);
     const auto job = load_job(plan);
@@ -63,7 +63,7 @@ TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concer
     schedules.insert(plan.pipeline.schedule);
     policies.insert(plan.consistency.index());
     split_by_hand += !plan.pipeline.split.empty();
-    computed_again += !plan.pipeline.recompute.empty();
+    recomputes += !plan.pipeline.recompute.empty();
     for (const auto& fault : plan.faults) {
       kinds.insert(fault.kind.index());
       const bool of_stage = fault.actor.kind == RoleKind::worker;
@@ -77,11 +77,10 @@ TEST_CASE("drawn pipelines are possible, by every schedule, and meet what concer
   CHECK(schedules.size() == pipeline::catalogue().size());
   CHECK(policies.size() == 4);  // all but backup
   CHECK(kinds.size() == std::variant_size_v<plan::FaultKind>);
-  for (const int times : {crashes, breaks, slow, split_by_hand, computed_again}) CHECK(times > 20);
+  for (const int times : {crashes, breaks, slow, split_by_hand, recomputes}) CHECK(times > 20);
 }
 
-TEST_CASE(
-    "models that are drawn for pipelines do not diverge, nor would they at four times their rate") {
+TEST_CASE("drawn models do not diverge, even at four times their learning rate") {
   Plan line = tiny_plan();
   line.data = plan::Synthetic{100, 20, plan::Line{3, 2, 0.1}};
   line.model = {plan::Linear{1}};
@@ -96,16 +95,16 @@ TEST_CASE(
       const auto job = load_job(plan);
       REQUIRE(job);
       first_without_weights += (*job)->stages->share(0).shards.empty();
-      // One worker with the whole model sees all the samples.
-      Plan alone = plan;
-      alone.pipeline = {};
-      alone.workers = alone.shards = 1;
-      alone.consistency = plan::Ssp{0};
-      alone.faults.clear();
-      alone.stragglers.clear();
-      alone.stop.seconds = 0;
-      alone.optimizer.learning_rate *= 4;
-      const Trial trial = try_plan(alone, load_job);
+      // One worker trains the whole model on all samples.
+      Plan single = plan;
+      single.pipeline = {};
+      single.workers = single.shards = 1;
+      single.consistency = plan::Ssp{0};
+      single.faults.clear();
+      single.stragglers.clear();
+      single.stop.seconds = 0;
+      single.optimizer.learning_rate *= 4;
+      const Trial trial = try_plan(single, load_job);
       INFO("seed " << seed << ": " << trial.report);
       CHECK(trial.property.empty());
     }
@@ -113,7 +112,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("nobody of the first of drawn pipelines goes for good") {
+TEST_CASE("no stage of the first drawn pipeline is lost for good") {
   const auto base = job_of(tiny_plan());
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const Plan plan = drawn_pipelines(*base, seed);
@@ -130,7 +129,7 @@ TEST_CASE("nobody of the first of drawn pipelines goes for good") {
 }
 
 TEST_CASE(
-    "a model that is not made anew is snapshot where it can be, and else there are no pipelines") {
+    "a model that is not redrawn is split if possible, and otherwise no pipelines are drawn") {
   const auto base = job_of(test::text_plan());
   int piped = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -153,7 +152,7 @@ TEST_CASE(
     CHECK(drawn_pipelines(*whole, seed).pipeline.stages == 1);
 }
 
-TEST_CASE("around a plan with pipelines every drawn plan has them") {
+TEST_CASE("if the base plan has pipelines, so does every drawn plan") {
   Plan plan = tiny_plan();
   plan.workers = 4;
   plan.pipeline.stages = 2;
@@ -164,17 +163,17 @@ TEST_CASE("around a plan with pipelines every drawn plan has them") {
   }
 }
 
-TEST_CASE("a search over runs that are right finds nothing, whatever its threads") {
+TEST_CASE("a search over correct runs finds nothing, with any number of threads") {
   const auto base = job_of(tiny_plan());
-  const auto alone = search(*base, {.first = 100, .last = 139, .threads = 1});
-  const auto together = search(*base, {.first = 100, .last = 139, .threads = 3});
-  CHECK(alone.failures.empty());
-  CHECK(alone.seeds == 40);
-  CHECK(alone.events > 40 * 5000);
-  CHECK(alone.events == together.events);
+  const auto sequential = search(*base, {.first = 100, .last = 139, .threads = 1});
+  const auto parallel = search(*base, {.first = 100, .last = 139, .threads = 3});
+  CHECK(sequential.failures.empty());
+  CHECK(sequential.seeds == 40);
+  CHECK(sequential.events > 40 * 5000);
+  CHECK(sequential.events == parallel.events);
 }
 
-TEST_CASE("a run that fails is made smaller, and still fails") {
+TEST_CASE("a failing run is minimised and still fails") {
   const auto base = job_of(tiny_plan());
   Plan plan = draw_plan(*base, 7);
   plan.shards = 2;
@@ -192,7 +191,7 @@ TEST_CASE("a run that fails is made smaller, and still fails") {
   CHECK(try_plan(small, load_job).property == "the run ends well");
 }
 
-TEST_CASE("a plan with pipelines is made smaller by whole pipelines, and by stages") {
+TEST_CASE("a plan with pipelines is minimised by whole pipelines and by stages") {
   const auto base = job_of(tiny_plan());
   Plan plan = tiny_plan();
   for (std::uint64_t seed = 1; plan.workers < 9 || plan.pipeline.stages < 3; ++seed)
@@ -213,7 +212,7 @@ TEST_CASE("a plan with pipelines is made smaller by whole pipelines, and by stag
   CHECK(none.workers == 1);
   CHECK(none.pipeline == plan::Pipeline{});
   CHECK(none.micro_batches == 1);
-  // That fault needs three pipelines, and two stages.
+  // The fault needs three pipelines and two stages.
   const Plan one = small(1);
   CHECK(one.workers == 6);
   CHECK(one.pipeline.stages == 2);
@@ -222,7 +221,7 @@ TEST_CASE("a plan with pipelines is made smaller by whole pipelines, and by stag
   CHECK(std::get<plan::Breaks>(one.faults[0].kind).peer == worker(4));
 }
 
-TEST_CASE("a search stops at the seed that fails, and keeps its plan") {
+TEST_CASE("a search stops at the failing seed and keeps its plan") {
   const auto base = job_of(tiny_plan());
   // Every run with more than nine workers loses a shard.
   const MakeJob make = [](const Plan& plan) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a checker says to what it is told.
+// The observation of a violation, for tests of checkers.
 #include <functional>
 #include <string>
 
@@ -7,10 +7,10 @@
 
 namespace leeway::sim {
 
-/// What was seen, of a violation that `deed` commits; empty if it commits none.
-inline std::string seen(const std::function<void()>& deed) {
+/// The observation of the violation that `action` causes; empty without a violation.
+inline std::string seen(const std::function<void()>& action) {
   try {
-    deed();
+    action();
   } catch (const Violation& violation) {
     return violation.seen();
   }

@@ -42,7 +42,7 @@ void add_roles(Simulator& simulator, const std::shared_ptr<const Job>& job, Audi
     simulator.add(address_of(WorkerId(i)), make_participant(job, WorkerId(i)));
 }
 
-/// A whole run that all checkers watch.
+/// Simulates a whole run under all checkers.
 Outcome simulate(const Plan& plan, const World& world = {}, Trace::Options trace = {},
                  std::vector<std::shared_ptr<Observer>> more = {}) {
   const auto job = job_of(plan);
@@ -58,7 +58,7 @@ Outcome simulate(const Plan& plan, const World& world = {}, Trace::Options trace
   add_roles(simulator, job, ending);
   simulator.start();
   while (!ending.totals()) {
-    const bool stepped = simulator.step();  // a violation is for whoever asked for the run
+    const bool stepped = simulator.step();  // a Violation goes to the caller
     REQUIRE(stepped);
     REQUIRE(simulator.idle() < seconds(100));
   }
@@ -66,7 +66,7 @@ Outcome simulate(const Plan& plan, const World& world = {}, Trace::Options trace
   return {*ending.totals(), simulator.now(), simulator.trace()};
 }
 
-/// Stages and micro-batches that differ in size, on links that take long for each byte.
+/// Stages and micro-batches of different sizes, on slow links.
 Plan slow_link_plan(bool cost_only) {
   Plan plan = tiny_plan();
   plan.model = {plan::Linear{50}, plan::Relu{}, plan::Linear{6}, plan::Tanh{}, plan::Linear{3}};
@@ -85,12 +85,12 @@ class Millisecond final : public Work {
   void run(int) override {}
 };
 
-/// Computes once, and notes when it was done.
+/// Computes once and records the time of completion.
 class Computer final : public Role {
  public:
   void on_start(Outbox& out) override { out.compute(std::make_shared<Millisecond>()); }
   void on_message(Address, const Message&, Outbox&) override {
-    throw std::runtime_error("told something");
+    throw std::runtime_error("received a message");
   }
   void on_part(Work&, int, Outbox& out) override { done = out.now(); }
   Instant done;
@@ -102,11 +102,11 @@ class Watcher final : public Role {
   void on_start(Outbox& out) override { out.watch(watched_); }
   void on_message(Address, const Message&, Outbox&) override {}
   void on_down(Address actor, const EndReason& reason, Outbox& out) override {
-    told = actor;
+    ended = actor;
     why = reason.text;
     when = out.now();
   }
-  Address told;
+  Address ended;
   std::string why;
   Instant when;
 
@@ -138,7 +138,7 @@ Instant last_of_two(World::Nodes nodes, std::uint32_t cores) {
 
 }  // namespace
 
-TEST_CASE("a seed gives the same run, event by event; another seed another") {
+TEST_CASE("the same seed gives the same run, event by event, and another seed another run") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Ssp{2};
   const auto first = simulate(plan, {}, {.keep = true}), again = simulate(plan, {}, {.keep = true});
@@ -151,7 +151,7 @@ TEST_CASE("a seed gives the same run, event by event; another seed another") {
   CHECK(other.trace.numeric() != first.trace.numeric());
 }
 
-TEST_CASE("under bsp the world changes the time, and not the weights") {
+TEST_CASE("under bsp the world changes the time but not the weights") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Bsp{};
   const auto usual = simulate(plan);
@@ -167,7 +167,7 @@ TEST_CASE("under bsp the world changes the time, and not the weights") {
   CHECK(same_bits(floats_of(usual.totals.weights), floats_of(untimed.weights)));
 }
 
-TEST_CASE("a pipeline of which only costs are simulated takes as long as one that trains") {
+TEST_CASE("a pipeline that simulates only costs takes as long as one that trains") {
   const auto time = [](bool cost_only) {
     const Plan plan = slow_link_plan(cost_only);
     return (simulate(plan, World(*plan.simulated)).end - Instant{}).seconds();
@@ -175,7 +175,7 @@ TEST_CASE("a pipeline of which only costs are simulated takes as long as one tha
   CHECK(time(true) == time(false));
 }
 
-TEST_CASE("slow spells that come to all in turn cost bsp more time than ssp") {
+TEST_CASE("bursts of all workers in turn cost bsp more time than ssp") {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
   plan.stragglers = {{.all = true, .kind = plan::Bursts{10, 0.2, 2}}};
@@ -188,7 +188,7 @@ TEST_CASE("slow spells that come to all in turn cost bsp more time than ssp") {
   CHECK(leeway.end.ns < barrier.end.ns * 9 / 10);
 }
 
-TEST_CASE("one slow worker costs bsp its whole delay, and backup(1) next to nothing") {
+TEST_CASE("one slow worker costs bsp its whole delay, and backup(1) almost nothing") {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
   World world = exact_world();
@@ -205,11 +205,11 @@ TEST_CASE("one slow worker costs bsp its whole delay, and backup(1) next to noth
   plan.stragglers = {{.worker = 0, .kind = plan::ConstantFactor{10}}};
   const double barrier = seconds_of(plan::Bsp{});
   const double backup = seconds_of(plan::Backup{1});
-  CHECK(backup < 1.2 * three);  // those without the slow one
+  CHECK(backup < 1.2 * three);  // the time of three workers without the slow one
   CHECK(barrier > 5 * backup);
 }
 
-TEST_CASE("each iteration takes its pause once, however many parts it has") {
+TEST_CASE("each iteration pauses once, however many parts it has") {
   Plan plan = tiny_plan();
   plan.consistency = plan::Bsp{};
   plan.stop = {.iterations = 3 * plan.workers};
@@ -219,7 +219,7 @@ TEST_CASE("each iteration takes its pause once, however many parts it has") {
   CHECK((paused.end - usual.end).seconds() == Approx(3 * 5).epsilon(0.01));
 }
 
-TEST_CASE("each iteration of a stage takes its pause once, however many micro-batches it has") {
+TEST_CASE("each iteration of a stage pauses once, however many micro-batches it has") {
   Plan plan = tiny_plan();
   plan.workers = plan.pipeline.stages = 2;
   plan.batch = 8;
@@ -240,7 +240,7 @@ TEST_CASE("computations share the cores of their node") {
   CHECK(last_of_two(World::Nodes::one_each, 1) == Instant{} + milliseconds(1));
 }
 
-TEST_CASE("an actor that throws ends, and its watchers are told when it is noticed") {
+TEST_CASE("an actor that throws ends, and its watchers notice after the detection time") {
   World world = exact_world();
   world.detection = milliseconds(30);
   Simulator simulator({.world = world});
@@ -252,13 +252,13 @@ TEST_CASE("an actor that throws ends, and its watchers are told when it is notic
   simulator.send(fragile, Message());
   while (simulator.step()) {
   }
-  CHECK(watcher->told == fragile);
-  CHECK(watcher->why == "told something");
+  CHECK(watcher->ended == fragile);
+  CHECK(watcher->why == "received a message");
   CHECK(watcher->when >= Instant{} + milliseconds(30));
-  CHECK(simulator.end_reason(fragile)->text == "told something");
+  CHECK(simulator.end_reason(fragile)->text == "received a message");
 }
 
-TEST_CASE("a worker that is killed is evicted, and all samples are trained") {
+TEST_CASE("a killed worker is evicted, and all samples are trained") {
   Plan plan = tiny_plan();
   plan.faults = {{address_of(WorkerId(2)), std::int64_t{1}, 0, plan::Killed{}}};
   const auto outcome = simulate(plan);
@@ -267,7 +267,7 @@ TEST_CASE("a worker that is killed is evicted, and all samples are trained") {
   CHECK_FALSE(outcome.totals.workers[2].end.empty());
 }
 
-TEST_CASE("the properties hold in simulated runs of every policy, whatever the world") {
+TEST_CASE("all properties hold under every policy in a slow world") {
   World slow;
   slow.latency = milliseconds(3);
   slow.noise = 0.5;
@@ -291,13 +291,13 @@ TEST_CASE("the properties hold in simulated runs of every policy, whatever the w
     }
 }
 
-TEST_CASE("a plan gives runs that do not differ") {
+TEST_CASE("two runs of a plan do not differ") {
   CHECK_FALSE(compare_runs(
       [](const Trace::Options& trace) { return simulate(tiny_plan(), {}, trace).trace; }));
 }
 
-TEST_CASE("what an observer throws ends the run, and tells what came before") {
-  class Grumbler final : public Observer {
+TEST_CASE("a Violation of an observer ends the run, and reports the preceding events") {
+  class ThrowingObserver final : public Observer {
    public:
     void on_event(Instant, Address actor, const Event& event) override {
       const auto* moved = event.as<event::ClockMoved>();
@@ -306,8 +306,8 @@ TEST_CASE("what an observer throws ends the run, and tells what came before") {
     }
   };
   try {
-    simulate(tiny_plan(), {}, {}, {std::make_shared<Grumbler>()});
-    FAIL("nothing was thrown");
+    simulate(tiny_plan(), {}, {}, {std::make_shared<ThrowingObserver>()});
+    FAIL("no violation was thrown");
   } catch (const Violation& violation) {
     const std::string text = violation.what();
     CHECK(text.starts_with("violated: no clock reaches 3\n  by:   shard "));
@@ -316,7 +316,7 @@ TEST_CASE("what an observer throws ends the run, and tells what came before") {
   }
 }
 
-TEST_CASE("observers are told of the sent, the delivered, the dead and the end") {
+TEST_CASE("observers see sent and delivered messages, ends of actors and the end of the run") {
   class Counter final : public Observer {
    public:
     void on_sent(Instant, const Letter& letter) override { sent += letter.to() == kScheduler; }
@@ -338,7 +338,7 @@ TEST_CASE("observers are told of the sent, the delivered, the dead and the end")
   CHECK(counter->ends == 1);
 }
 
-TEST_CASE("a run that stands still says who waits") {
+TEST_CASE("a report of a deadlock has the states of scheduler and shards") {
   const auto job = job_of(tiny_plan());
   Ending ending;
   Simulator simulator({});
@@ -349,12 +349,12 @@ TEST_CASE("a run that stands still says who waits") {
   CHECK(text.find("; shard 0 min_clock 0; shard 1 min_clock 0") != std::string::npos);
 }
 
-TEST_CASE("a worker that is started again takes part again, before or after its death is noticed") {
+TEST_CASE("a restarted worker trains again, before or after its end was noticed") {
   Plan plan = tiny_plan();
   plan.data = plan::Synthetic{600, 20, plan::Clusters{3, 4, 3}};
   const auto late = GENERATE(false, true);
   World world = exact_world();
-  world.flops_per_second = 1e6;  // so that the run outlasts the death
+  world.flops_per_second = 1e6;  // the run outlasts the restart
   world.detection = milliseconds(5);
   const auto job = job_of(plan);
   const auto checkers = all_checkers(job);
@@ -369,7 +369,7 @@ TEST_CASE("a worker that is started again takes part again, before or after its 
   while (!ending.totals()) {
     REQUIRE(simulator.step());
     if (!killed && simulator.now() >= death) {
-      simulator.kill(worker, "the test pulls the plug");
+      simulator.kill(worker, "killed by the test");
       killed = true;
     }
     if (killed && !back && simulator.now() >= return_at) {
@@ -381,8 +381,8 @@ TEST_CASE("a worker that is started again takes part again, before or after its 
   REQUIRE(back);
   CHECK(ending.totals()->end.reason == msg::RunEnded::Reason::finished);
   CHECK(ending.totals()->end.samples_trained == 1200);
-  CHECK_FALSE(simulator.end_reason(worker));  // it lives
-  // What it did in its second life, which began well before the end.
+  CHECK_FALSE(simulator.end_reason(worker));  // the worker is alive
+  // Iterations after the restart, which was well before the end.
   CHECK(simulator.now() > return_at + milliseconds(20));
   CHECK(ending.totals()->workers[1].iterations > 0);
 }

@@ -1,5 +1,4 @@
-// The checker of what stages have sent each other, fed by hand: for each schedule as much as it
-// allows, and one more.
+// StageQueueChecker accepts as many messages as each schedule allows, and reports one more.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -13,7 +12,7 @@ namespace {
 
 using Operation = event::StageComputed::Operation;
 
-/// A pipeline, and short names for what its stages say. Part p is on stage p modulo stages.
+/// A pipeline, with short names for its messages and events. Chunk c is on stage c modulo stages.
 class Story {
  public:
   Story(const std::string& schedule, std::uint32_t stages, std::uint32_t micro_batches,
@@ -33,18 +32,19 @@ class Story {
   void starts(std::uint32_t stage) {
     checker_->on_delivered({}, letter(kScheduler, worker(stage), msg::Start{{}, number}));
   }
-  /// That stage `to` has so many samples, by the one before.
-  void says(std::uint32_t to, std::int64_t iteration, std::int64_t samples = 1) {
+  /// Stage `to` receives the number of samples from the previous stage.
+  void announces(std::uint32_t to, std::int64_t iteration, std::int64_t samples = 1) {
     sends(to - 1, to,
           msg::MiniBatch{.start = number, .iteration = Iteration(iteration), .end = samples});
   }
-  /// Micro-batches count on from iteration to iteration.
-  void activation(std::uint32_t part, std::int64_t micro_batch) {
-    sends(part - 1, part, msg::Activation{number, iteration(micro_batch), in(micro_batch), part});
+  /// Micro-batches are numbered continuously over all iterations.
+  void activation(std::uint32_t chunk, std::int64_t micro_batch) {
+    sends(chunk - 1, chunk,
+          msg::Activation{number, iteration(micro_batch), in(micro_batch), chunk});
   }
-  void gradient(std::uint32_t part, std::int64_t micro_batch) {
-    sends(part + 1, part,
-          msg::OutputGradient{number, iteration(micro_batch), in(micro_batch), part});
+  void gradient(std::uint32_t chunk, std::int64_t micro_batch) {
+    sends(chunk + 1, chunk,
+          msg::OutputGradient{number, iteration(micro_batch), in(micro_batch), chunk});
   }
   void begins(std::uint32_t stage, std::int64_t iteration) {
     checker_->on_event({}, worker(stage),
@@ -60,7 +60,7 @@ class Story {
   std::uint64_t number = 1;  // of the Start
 
  private:
-  Address worker(std::uint32_t part) const { return address_of(WorkerId(part % stages_)); }
+  Address worker(std::uint32_t chunk) const { return address_of(WorkerId(chunk % stages_)); }
   static Letter letter(Address from, Address to, Body body) {
     return {from, to, encode({.body = std::move(body)})};
   }
@@ -88,21 +88,21 @@ class Story {
   std::unique_ptr<StageQueueChecker> checker_;
 };
 
-/// Of a sequence of deeds, how many there were before one is caught; and why that one was.
-std::pair<int, std::string> most(const std::function<void(int)>& deed) {
+/// The number of actions before the first violation, and its observation.
+std::pair<int, std::string> first_violation(const std::function<void(int)>& action) {
   for (int i = 0; i < 100; ++i)
-    if (const std::string why = seen([&] { deed(i); }); !why.empty()) return {i, why};
+    if (const std::string why = seen([&] { action(i); }); !why.empty()) return {i, why};
   return {100, ""};
 }
 
-struct Form {
+struct Case {
   const char* schedule;
   std::uint32_t stages, micro_batches;
-  int activations;  // of stage 0 that may wait
-  int said;         // iterations that stage 1 may have to begin
+  int activations;  // limit for stage 0
+  int announced;    // limit of iterations for stage 1
 };
 
-const std::vector<Form> kForms = {{"1f1b", 3, 6, 3, 3},
+const std::vector<Case> kCases = {{"1f1b", 3, 6, 3, 3},
                                   {"1f1b", 3, 2, 2, 3},
                                   {"gpipe", 3, 6, 6, 3},
                                   {"zb_h1", 3, 6, 3, 3},
@@ -113,70 +113,70 @@ const std::vector<Form> kForms = {{"1f1b", 3, 6, 3, 3},
 
 }  // namespace
 
-TEST_CASE("a stage sends no more activations than its schedule keeps, however slow the next is") {
-  for (const Form& form : kForms) {
-    INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
-    Story story(form.schedule, form.stages, form.micro_batches);
-    for (int m = 0; m < 5; ++m) {  // those that have gone forward do not count
+TEST_CASE("a stage sends at most as many activations as its schedule keeps") {
+  for (const Case& entry : kCases) {
+    INFO(entry.schedule << ", " << entry.stages << " stages, " << entry.micro_batches);
+    Story story(entry.schedule, entry.stages, entry.micro_batches);
+    for (int m = 0; m < 5; ++m) {  // computed ones do not count
       story.activation(1, m);
       story.forward(1, m);
     }
-    CHECK(most([&](int i) { story.activation(1, 5 + i); }) ==
-          std::pair(form.activations, concat(form.activations + 1,
-                                             " activations sent but not computed; the schedule "
-                                             "allows ",
-                                             form.activations)));
+    CHECK(first_violation([&](int i) { story.activation(1, 5 + i); }) ==
+          std::pair(entry.activations, concat(entry.activations + 1,
+                                              " activations sent but not computed; the schedule "
+                                              "allows ",
+                                              entry.activations)));
   }
 }
 
-TEST_CASE("with several chunks their activations count together") {
+TEST_CASE("the activations of all chunks count together") {
   Story story("interleaved", 2, 4, 2);
-  // Stage 0 keeps five: both chunks of two, and one.
+  // Stage 0 keeps five activations of its two chunks.
   for (int m = 0; m < 3; ++m) story.activation(1, m);
-  CHECK(most([&](int i) { story.activation(3, i); }).first == 2);
+  CHECK(first_violation([&](int i) { story.activation(3, i); }).first == 2);
 }
 
-TEST_CASE("a stage is sent no more gradients than it keeps micro-batches") {
+TEST_CASE("a stage receives at most as many gradients as it keeps micro-batches") {
   Story story("1f1b", 3, 6);
   story.gradient(1, 0);
   story.backward(1, 0);
-  CHECK(most([&](int i) { story.gradient(1, 1 + i); }) ==
+  CHECK(first_violation([&](int i) { story.gradient(1, 1 + i); }) ==
         std::pair(2, std::string("3 gradients sent but not computed; the schedule allows 2")));
 }
 
-TEST_CASE(
-    "a first stage leases one iteration ahead, and others have what it has in flight as well") {
-  for (const Form& form : kForms) {
-    INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
-    Story story(form.schedule, form.stages, form.micro_batches);
-    story.says(1, 0);
+TEST_CASE("a first stage leases one iteration ahead, and the next may also have those in flight") {
+  for (const Case& entry : kCases) {
+    INFO(entry.schedule << ", " << entry.stages << " stages, " << entry.micro_batches);
+    Story story(entry.schedule, entry.stages, entry.micro_batches);
+    story.announces(1, 0);
     story.begins(0, 0);
     story.begins(1, 0);
-    story.says(1, 1);
-    story.says(1, 2);
-    story.says(1, 3, 0);  // without samples, which holds nothing
-    CHECK(seen([&] { story.says(1, 4); }) ==
+    story.announces(1, 1);
+    story.announces(1, 2);
+    story.announces(1, 3, 0);  // without samples, so it occupies no memory
+    CHECK(seen([&] { story.announces(1, 4); }) ==
           "3 iterations leased but not started; the schedule allows 2");
 
-    Story slow(form.schedule, form.stages, form.micro_batches);
-    const auto [said, why] = most([&](int i) {
-      slow.says(1, i);
+    Story slow(entry.schedule, entry.stages, entry.micro_batches);
+    const auto [announced, why] = first_violation([&](int i) {
+      slow.announces(1, i);
       slow.begins(0, i);
     });
-    CHECK(said == form.said);
-    CHECK(why == concat(form.said + 1,
-                        " iterations announced but not started; the schedule allows ", form.said));
+    CHECK(announced == entry.announced);
+    CHECK(why == concat(entry.announced + 1,
+                        " iterations announced but not started; the schedule allows ",
+                        entry.announced));
   }
 }
 
-TEST_CASE("under another Start everything is sent anew, and nothing of the old one counts") {
+TEST_CASE("messages of an earlier Start do not count") {
   Story story("1f1b", 2, 4);
   story.activation(1, 0);
   story.activation(1, 1);
   story.number = 2;
   story.starts(0);
   story.activation(1, 0);
-  story.forward(1, 0);  // that of the old one: stage 1 has not heard of the new one
+  story.forward(1, 0);  // under the old Start, because stage 1 has not received the new one
   story.activation(1, 1);
   CHECK(seen([&] { story.activation(1, 2); }) ==
         "3 activations sent but not computed; the schedule allows 2");

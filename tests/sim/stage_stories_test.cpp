@@ -1,5 +1,5 @@
-// Interleavings of pipelines that have to be thought of: workers 0 and 1 are the stages of the
-// first one, 2 and 3 those of the second.
+// Scripted interleavings of two pipelines: workers 0 and 1 are the stages of the first, workers 2
+// and 3 those of the second.
 #include <catch2/catch.hpp>
 
 #include "core/text.hpp"
@@ -9,10 +9,10 @@
 namespace leeway::sim::story {
 namespace {
 
-constexpr int kSamples = 600;  // of an epoch, of which there is one
+constexpr int kSamples = 600;  // of the only epoch
 constexpr std::uint32_t kBound = 2;
 
-/// Two pipelines of two equal stages, in a world without chance; three micro-batches of two
+/// Two pipelines of two equal stages in a world without randomness; three micro-batches of two
 /// samples.
 Plan plan_of(const std::string& schedule = "1f1b") {
   Plan plan = test::tiny_plan();
@@ -31,7 +31,8 @@ Plan plan_of(const std::string& schedule = "1f1b") {
 
 }  // namespace
 
-TEST_CASE("a stage that crashes takes its pipeline along, and brings it back; the other goes on") {
+TEST_CASE(
+    "a crashed stage stops its pipeline until it restarts, and the other pipeline continues") {
   for (const char* schedule : {"1f1b", "weight_stashing"}) {
     INFO(schedule);
     Story story(test::job_of(plan_of(schedule)));
@@ -42,12 +43,12 @@ TEST_CASE("a stage that crashes takes its pipeline along, and brings it back; th
     story.start_again(worker(3)).until(begun(worker(2))).until(finished(worker(3))).to_the_end();
     CHECK(story.count(evicted(worker(2))) == 1);
     CHECK(story.count(evicted(worker(0))) == 0);
-    // The checkers have seen that each micro-batch went through each part once.
+    // The checkers verify that each micro-batch passes each chunk once.
     CHECK(story.totals().end.samples_trained == kSamples);
   }
 }
 
-TEST_CASE("what one stage has pushed when another dies is completed, and not repeated") {
+TEST_CASE("an iteration pushed by one stage is completed, not repeated, after another stage dies") {
   Story story(test::job_of(plan_of()));
   story.hold(sent<msg::Push>(worker(2), shard(0), 2)).until(finished(worker(2), 2));
   CHECK(story.happened(applied(worker(3), 2)));
@@ -57,7 +58,7 @@ TEST_CASE("what one stage has pushed when another dies is completed, and not rep
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("stages that lose their link start again, and what was on its way is computed again") {
+TEST_CASE("stages that lose their link restart, and lost activations are computed again") {
   Story story(test::job_of(plan_of()));
   const auto activation = sent<msg::Activation>(worker(2), worker(3), 4);
   story.hold(activation).until(activation).reconnect(worker(2), worker(3));
@@ -67,20 +68,20 @@ TEST_CASE("stages that lose their link start again, and what was on its way is c
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a link that breaks before a Start is heard, or after it has ended, is not forgotten") {
+TEST_CASE("a link that breaks before a Start arrives, or after its end, is not forgotten") {
   Plan plan = plan_of();
-  plan.data = plan::Synthetic{6, 20, plan::Clusters{3, 4, 3}};  // for one of the two
+  plan.data = plan::Synthetic{6, 20, plan::Clusters{3, 4, 3}};  // for one of the two pipelines
   Story story(test::job_of(plan));
   story.hold(kScheduler, worker(2)).hold(kScheduler, worker(3)).until(leased(worker(0)));
-  // Worker 2 hears its Start, has nothing to do and says so; that is lost, and worker 3 has yet to
-  // hear of the Start.
+  // Worker 2 gets its Start and sends NoMore, because it has no samples. NoMore is lost before
+  // worker 3 gets its Start.
   const auto no_more = sent<msg::NoMore>(worker(2), worker(3));
   story.hold(no_more).release(kScheduler, worker(2)).until(no_more).pass(milliseconds(1));
   story.reconnect(worker(2), worker(3)).release(kScheduler, worker(3)).to_the_end();
   CHECK(story.totals().end.samples_trained == 6);
 }
 
-TEST_CASE("a first stage without weights goes no further ahead than the schedule says") {
+TEST_CASE("a first stage without weights runs no further ahead than the schedule allows") {
   for (const char* schedule : {"1f1b", "gpipe", "2bw"}) {
     INFO(schedule);
     Plan plan = plan_of(schedule);

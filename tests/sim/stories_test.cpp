@@ -1,4 +1,4 @@
-// Interleavings that have to be thought of, each as a story of its own.
+// Scripted interleavings that a search rarely draws.
 #include "sim/story.hpp"
 
 #include <catch2/catch.hpp>
@@ -8,9 +8,9 @@
 namespace leeway::sim::story {
 namespace {
 
-constexpr int kSamples = 600;  // of an epoch, of which there is one
+constexpr int kSamples = 600;  // of the only epoch
 
-/// Workers of equal speed, in a world without chance; two samples an iteration.
+/// Workers of equal speed in a world without randomness; two samples per iteration.
 Plan plan_of(plan::Consistency consistency, std::uint32_t workers) {
   Plan plan = test::tiny_plan();
   plan.data = plan::Synthetic{kSamples, 20, plan::Clusters{3, 4, 3}};
@@ -27,7 +27,7 @@ std::shared_ptr<const Job> job_of(plan::Consistency consistency, std::uint32_t w
 
 }  // namespace
 
-TEST_CASE("a pull that waits for a dead worker is answered when the dead is out") {
+TEST_CASE("a pull that waits for a dead worker is answered after its removal") {
   Story story(job_of(plan::Ssp{1}, 2));
   story.until(begun(worker(1), 2)).crash(worker(1)).until(evicted(worker(1)));
   CHECK(story.happened(parked(worker(0), 4)));
@@ -48,7 +48,7 @@ TEST_CASE("a push that arrives after its worker was evicted is refused") {
   CHECK(story.totals().end.partial_pushes == 1);
 }
 
-TEST_CASE("a push whose acknowledgement was lost comes again, and is not applied again") {
+TEST_CASE("a push is repeated after its acknowledgement is lost, but not applied again") {
   Story story(job_of(plan::Ssp{1}, 2));
   story.hold(sent<msg::Pushed>(shard(0), worker(1), 2)).until(applied(worker(1), 2).at(shard(0)));
   const auto before = story.count(applied(worker(1), 2).at(shard(0)));
@@ -58,7 +58,7 @@ TEST_CASE("a push whose acknowledgement was lost comes again, and is not applied
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a push of an earlier life that arrives in the next is refused") {
+TEST_CASE("a push of an earlier incarnation is refused") {
   Plan plan = plan_of(plan::Ssp{4}, 2);
   plan.shards = 1;
   Story story(test::job_of(plan));
@@ -69,7 +69,7 @@ TEST_CASE("a push of an earlier life that arrives in the next is refused") {
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a push that comes again before it is applied is not acknowledged for that") {
+TEST_CASE("a push that is repeated before it is applied is not acknowledged early") {
   Story story(job_of(plan::Bsp{}, 2));
   story.hold(sent<msg::Push>(worker(0), shard(0), 2)).until(finished(worker(1), 2));
   story.pass(milliseconds(1)).reconnect(worker(1), shard(0));
@@ -79,19 +79,19 @@ TEST_CASE("a push that comes again before it is applied is not acknowledged for 
   CHECK(story.happened(sent<msg::Pushed>(shard(0), worker(1), 2)));
 }
 
-TEST_CASE("a push that is late for a snapshot is in it") {
+TEST_CASE("a snapshot waits for a delayed push below it") {
   Plan plan = plan_of(plan::Ssp{30}, 2);
   plan.evaluate_every = 0.3;
   Story story(test::job_of(plan));
   story.until(delivered<msg::Snapshot>(kScheduler, shard(0))).hold(worker(1), shard(0));
-  story.until(parked(worker(0)).at(shard(0)));  // far beyond the cut
+  story.until(parked(worker(0)).at(shard(0)));  // far beyond the snapshot
   const auto taken = emitted<event::SnapshotTaken>().at(shard(0));
   CHECK_FALSE(story.happened(taken));
   story.release(worker(1), shard(0)).until(taken);
   story.until(delivered<msg::SnapshotState>(shard(0), kMonitor)).to_the_end();
 }
 
-TEST_CASE("a push of which one part came before its worker died is partial") {
+TEST_CASE("a push with one bucket applied before its worker died is partial") {
   Plan plan = plan_of(plan::Ssp{1}, 2);
   plan.shards = 1;
   Story story(test::job_of(plan));
@@ -103,7 +103,7 @@ TEST_CASE("a push of which one part came before its worker died is partial") {
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("one shard fences a worker while another has admitted the next") {
+TEST_CASE("one shard admits a worker before another shard fences a dead one") {
   Story story(job_of(plan::Ssp{1}, 3));
   story.until(begun(worker(2), 2)).crash(worker(2)).until(removed(worker(2)).at(shard(1)));
   story.crash(worker(1)).hold(sent<msg::Fence>(kScheduler, shard(1)));
@@ -115,7 +115,7 @@ TEST_CASE("one shard fences a worker while another has admitted the next") {
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("the last worker with a lease dies, and those that had gone idle train it") {
+TEST_CASE("idle workers train the lease of the last worker, which died") {
   Story story(job_of(plan::Asp{}, 2));
   story.until(leased(worker(1))).freeze(worker(1));
   story.until(delivered<msg::Idle>(worker(0), kScheduler)).crash(worker(1));
@@ -125,7 +125,7 @@ TEST_CASE("the last worker with a lease dies, and those that had gone idle train
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("under bsp, workers without samples in the last round make it whole") {
+TEST_CASE("under bsp, workers without samples in the last round complete it") {
   Plan plan = plan_of(plan::Bsp{}, 3);
   plan.stop = {.iterations = 7};
   Story story(test::job_of(plan));
@@ -136,7 +136,7 @@ TEST_CASE("under bsp, workers without samples in the last round make it whole") 
   CHECK(story.totals().end.samples_trained == 7 * 2);
 }
 
-TEST_CASE("under ssp, those who have done their last iteration hold up nobody") {
+TEST_CASE("under ssp, workers that have done their last iteration delay no other worker") {
   Plan plan = plan_of(plan::Ssp{0}, 3);
   plan.stop = {.iterations = 13};  // one worker has one more than the others
   Story story(test::job_of(plan));
@@ -148,12 +148,12 @@ TEST_CASE("under ssp, those who have done their last iteration hold up nobody") 
   CHECK(story.totals().end.samples_trained == 13 * 2);
 }
 
-TEST_CASE("a worker that pulls before its admission is settled waits for that") {
+TEST_CASE("a pull waits until the admission of its worker is settled") {
   Story story(job_of(plan::Ssp{4}, 3));
   story.until(begun(worker(2), 2)).crash(worker(2)).until(removed(worker(2)).at(shard(1)));
   story.hold(sent<msg::Admit>(kScheduler, shard(1))).start_again(worker(2));
   story.until(admitted(worker(2)).at(shard(0)));
-  story.until(finished(worker(0))).until(finished(worker(0)));  // and shard 0 stays behind
+  story.until(finished(worker(0))).until(finished(worker(0)));  // shard 0 gets no Raise yet
   story.hold(sent<msg::Raise>(kScheduler, shard(0))).release(kScheduler, shard(1));
   story.until(parked(worker(2)).at(shard(0)));
   CHECK(story.happened(answered(worker(2)).at(shard(1))));
@@ -161,7 +161,7 @@ TEST_CASE("a worker that pulls before its admission is settled waits for that") 
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a lease that is lost with its connection is asked for again, and is the same") {
+TEST_CASE("a lease lost with its connection is requested again and is the same") {
   Story story(job_of(plan::Ssp{1}, 2));
   const auto lease = sent<msg::Lease>(kScheduler, worker(1), 0);
   story.hold(lease).until(lease).reconnect(kScheduler, worker(1)).release(kScheduler, worker(1));
@@ -170,7 +170,7 @@ TEST_CASE("a lease that is lost with its connection is asked for again, and is t
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("the word to start is said again when it is lost with its connection") {
+TEST_CASE("a Start lost with its connection is sent again") {
   Story story(job_of(plan::Ssp{1}, 2));
   const auto start = sent<msg::Start>(kScheduler, worker(1));
   story.hold(start).until(start).reconnect(kScheduler, worker(1)).release(kScheduler, worker(1));
@@ -179,7 +179,7 @@ TEST_CASE("the word to start is said again when it is lost with its connection")
   CHECK(story.count(delivered<msg::Start>(kScheduler, worker(1))) == 1);
 }
 
-TEST_CASE("the word to stop is said again when it is lost with its connection") {
+TEST_CASE("a Stop lost with its connection is sent again") {
   Story story(job_of(plan::Ssp{1}, 2));
   const auto stop = sent<msg::Stop>(kScheduler, worker(1));
   story.hold(stop).until(stop).reconnect(kScheduler, worker(1)).release(kScheduler, worker(1));
@@ -188,7 +188,7 @@ TEST_CASE("the word to stop is said again when it is lost with its connection") 
   CHECK(story.count(delivered<msg::Stop>(kScheduler, worker(1))) == 1);
 }
 
-TEST_CASE("a frozen worker is evicted, wakes up and takes part again") {
+TEST_CASE("a frozen worker is evicted, thaws and trains again") {
   Story story(job_of(plan::Ssp{1}, 2));
   story.until(begun(worker(1), 2)).freeze(worker(1)).until(removed(worker(1)).at(shard(1)));
   const auto before = story.count(begun(worker(1)));
@@ -198,7 +198,7 @@ TEST_CASE("a frozen worker is evicted, wakes up and takes part again") {
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a worker that comes back while its old life is being fenced waits for that") {
+TEST_CASE("a worker that restarts waits until its old incarnation is fenced") {
   Story story(job_of(plan::Ssp{1}, 2));
   story.until(begun(worker(1), 2)).crash(worker(1));
   const auto answer = sent<msg::Fenced>(shard(1), kScheduler);
@@ -211,10 +211,10 @@ TEST_CASE("a worker that comes back while its old life is being fenced waits for
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a worker whose end was told before its joining takes part in its next life") {
+TEST_CASE("a worker whose end is noticed before its Join arrives trains after its next restart") {
   Story story(job_of(plan::Ssp{1}, 2));
   story.until(begun(worker(1), 2)).hold(worker(1), kScheduler);
-  story.hold(worker(0), shard(0));  // so that the run outlasts it
+  story.hold(worker(0), shard(0));  // the run outlasts the restart
   story.until(sent<msg::Join>(worker(1), kScheduler)).until(removed(worker(1)));
   story.crash(worker(1)).pass(milliseconds(300)).start_again(worker(1));
   story.release(worker(1), kScheduler).pass(milliseconds(800)).release(worker(0), shard(0));
@@ -222,14 +222,14 @@ TEST_CASE("a worker whose end was told before its joining takes part in its next
   CHECK(story.totals().end.samples_trained == kSamples);
 }
 
-TEST_CASE("a story that does not come to pass says what it waited for") {
+TEST_CASE("a story that cannot continue names its goal") {
   Story story(job_of(plan::Ssp{1}, 2));
   CHECK_THROWS_WITH(
       story.until(parked(worker(0), 5000).at(shard(1))),
       "the run ended without event 'pull parked' of worker 0 at shard 1, iteration 5000");
   Story still(job_of(plan::Ssp{1}, 2));
   CHECK_THROWS_WITH(still.until(begun(worker(0), 2)).freeze(kScheduler).to_the_end(),
-                    Catch::Contains("waited for the end: all wait for each other"));
+                    Catch::Contains("waited for the end: all actors wait for each other"));
 }
 
 }  // namespace leeway::sim::story

@@ -16,7 +16,7 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a world is read setting by setting, and the rest keeps its default") {
+TEST_CASE("settings of a world are parsed, and the others keep their defaults") {
   const auto read =
       parse_world("nodes=one,cores=2,speed=100,memory=40,noise=10%,latency=1.5ms,jitter=0,link=1");
   REQUIRE(read);
@@ -33,22 +33,22 @@ TEST_CASE("a world is read setting by setting, and the rest keeps its default") 
   CHECK(world.local_latency == World{}.local_latency);
 }
 
-TEST_CASE("units of time are nanoseconds to seconds") {
+TEST_CASE("units of time are ns, us, ms and s") {
   CHECK(World(*parse_world("latency=3ns")).latency == nanoseconds(3));
   CHECK(World(*parse_world("latency=3us")).latency == microseconds(3));
   CHECK(World(*parse_world("detection=3ms")).detection == milliseconds(3));
   CHECK(World(*parse_world("detection=3s")).detection == seconds(3));
 }
 
-TEST_CASE("what makes no world is refused, with what would be right") {
+TEST_CASE("invalid settings are refused with the valid values") {
   using Catch::Matchers::Contains;
   CHECK_THAT(refusal(""), Contains("name=value"));
   CHECK_THAT(refusal("latency"), Contains("name=value"));
   CHECK_THAT(refusal("latncy=1ms"), Contains("latency"));
   CHECK_THAT(refusal("latency=1"), Contains("a time, such as 50us"));
-  CHECK_THAT(refusal("latency=-1ms"), Contains("latency: \"-1ms\" is not right"));
-  CHECK_THAT(refusal("latency=1e300s"), Contains("is not right"));
-  CHECK_THAT(refusal("latency=nans"), Contains("is not right"));
+  CHECK_THAT(refusal("latency=-1ms"), Contains("latency: \"-1ms\" is invalid"));
+  CHECK_THAT(refusal("latency=1e300s"), Contains("is invalid"));
+  CHECK_THAT(refusal("latency=nans"), Contains("is invalid"));
   CHECK_THAT(refusal("cores=0"), Contains("1 to 4096"));
   CHECK_THAT(refusal("cores=1.5"), Contains("1 to 4096"));
   CHECK_THAT(refusal("speed=0"), Contains("above 0"));
@@ -61,7 +61,7 @@ TEST_CASE("what makes no world is refused, with what would be right") {
 
 namespace {
 
-/// A file of a world in the folder for temporary files.
+/// Writes a world file to the folder for temporary files, and returns its path.
 std::string file_of(const std::string& text) {
   const auto path = std::filesystem::temp_directory_path() / "leeway-world-test.toml";
   std::ofstream(path) << text;
@@ -70,7 +70,7 @@ std::string file_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a world is read from a file, and settings behind it change it") {
+TEST_CASE("a world is read from a file, and later settings override it") {
   const auto path = file_of("nodes = \"one\"\ncores = 8\nmessage_us = 2.5\nlatency_us = 70\n");
   const auto read =
       parse_world(concat("@", path, ",latency=1ms,contention=10%,cold=40%,slice=3ms,timer=50us"));
@@ -86,7 +86,7 @@ TEST_CASE("a world is read from a file, and settings behind it change it") {
   CHECK(World(*read).message == nanoseconds(2500));
 }
 
-TEST_CASE("a world that is written is read back") {
+TEST_CASE("a written world is read back") {
   plan::World world{.nodes = plan::World::Nodes::one,
                     .cores = 3,
                     .speed = 61.25,
@@ -108,7 +108,7 @@ TEST_CASE("a world that is written is read back") {
   CHECK(*read == world);
 }
 
-TEST_CASE("a file that makes no world is refused, with its line and what would be right") {
+TEST_CASE("an invalid world file is refused with the line and the valid values") {
   using Catch::Matchers::Contains;
   const auto refused = [](const std::string& text) { return refusal(concat("@", file_of(text))); };
   CHECK_THAT(refused("cores = 2\nspeed = \"fast\"\n"),

@@ -1,4 +1,4 @@
-// A scenario in a project of its own, as a user writes it.
+// A scenario in a user's project.
 #include <leeway/leeway.hpp>
 
 #include <cmath>
