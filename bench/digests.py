@@ -12,12 +12,13 @@ process, the simulator, three node processes and pipelines.
 import argparse
 import hashlib
 import json
-import re
 import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from run_result import Nodes
 
 MLP = ["fashion-mlp", "--staleness", "bsp", "--slow", "none", "--epochs", "0.2"]
 RUNS = {
@@ -51,29 +52,8 @@ def digest_of(weights):
     return digest.hexdigest()
 
 
-class Nodes:
-    """Two node agents on this host."""
-
-    def __init__(self, binaries):
-        self.agents, addresses = [], []
-        for _ in range(2):
-            agent = subprocess.Popen([binaries / "leeway", "node", "--listen", "127.0.0.1:0"],
-                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            self.agents.append(agent)
-            for line in agent.stdout:
-                if found := re.search(r"127\.0\.0\.1:\d+", line):
-                    addresses.append(found[0])
-                    break
-        self.flag = ",".join(addresses)
-
-    def stop(self):
-        for agent in self.agents:
-            agent.terminate()
-            agent.wait()
-
-
 def run(binaries, arguments, folder, nodes):
-    arguments = [nodes.flag if argument == "NODES" else argument for argument in arguments]
+    arguments = [nodes.addresses if argument == "NODES" else argument for argument in arguments]
     done = subprocess.run([binaries / arguments[0], *arguments[1:], "--quiet", "--out", folder],
                           capture_output=True, text=True)
     if done.returncode != 0:

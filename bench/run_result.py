@@ -1,6 +1,7 @@
-"""Runs a scenario program and reads its result, for benchmarks."""
+"""Runs scenario programs and node agents, for benchmarks."""
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,3 +16,28 @@ def result_of(*command):
         if done.returncode != 0:
             sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
         return json.loads((out / "result.json").read_text())
+
+
+class Nodes:
+    """Node agents on this host, each a process. `addresses` is the value of --nodes."""
+
+    def __init__(self, binaries, count=2):
+        self.agents, addresses = [], []
+        for _ in range(count):
+            agent = subprocess.Popen([binaries / "leeway", "node", "--listen", "127.0.0.1:0"],
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.agents.append(agent)
+            addresses.append(self.address_of(agent))
+        self.addresses = ",".join(addresses)
+
+    def address_of(self, agent):
+        for line in agent.stdout:
+            if found := re.search(r"127\.0\.0\.1:\d+", line):
+                return found[0]
+        self.stop()
+        sys.exit("a node agent did not start")
+
+    def stop(self):
+        for agent in self.agents:
+            agent.terminate()
+            agent.wait(30)

@@ -8,24 +8,13 @@ memory, and over TCP. Prints samples per second and the loss of speed in percent
 """
 
 import argparse
-import re
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
-from run_result import result_of
+from run_result import Nodes, result_of
 
 PLACE = "shards=1,worker0=1,worker1=2"
-
-
-def start_agent(leeway):
-    agent = subprocess.Popen([leeway, "node", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
-    for line in agent.stderr:
-        found = re.search(r"127\.0\.0\.1:(\d+)", line)
-        if found:
-            return agent, "127.0.0.1:" + found[1]
-    sys.exit("a node agent did not start")
 
 
 def main():
@@ -37,11 +26,11 @@ def main():
     parser.add_argument("arguments", nargs="*", help="further arguments of the scenario")
     args = parser.parse_args()
     bin_folder = Path(args.build) / "bin"
-    agents = [start_agent(bin_folder / "leeway") for _ in range(2)]
+    agents = Nodes(bin_folder)
     try:
         shared = ["--workers", "2", "--shards", "1", "--epochs", "10000", "--seconds", args.seconds, "--evaluate-every", "0",
                   *args.arguments]
-        nodes = ["--nodes", ",".join(address for _, address in agents), "--place", PLACE]
+        nodes = ["--nodes", agents.addresses, "--place", PLACE]
         kinds = {"one process": shared, "three, shared memory": [*shared, *nodes, "--transport", "shm"],
                  "three, TCP": [*shared, *nodes, "--transport", "tcp"]}
         rates = {kind: [] for kind in kinds}
@@ -51,9 +40,7 @@ def main():
                 rates[kind].append(run["samples_per_second"])
             print(f"round {number + 1} of {args.rounds}", file=sys.stderr)
     finally:
-        for agent, _ in agents:
-            agent.terminate()
-            agent.wait(30)
+        agents.stop()
     single = statistics.median(rates["one process"])
     print(f"{args.scenario}, 2 workers, 1 shard: samples/s, median (range) of {args.rounds} rounds")
     for kind, values in rates.items():
