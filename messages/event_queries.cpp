@@ -35,7 +35,7 @@ std::optional<Iteration> iteration_of(const Event& event) {
 }
 
 std::uint64_t hash_of(const Event& event) {
-  std::uint64_t hash = event.index();
+  std::uint64_t hash = mix64(event.index());
   for_each_field(event, [&](const char*, const auto& value) {
     if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::string>)
       hash = mix64(hash ^ number(value));

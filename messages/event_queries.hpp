@@ -1,5 +1,5 @@
 #pragma once
-// Questions about an event whose type does not matter.
+// Queries for events of any type.
 #include <cstdint>
 #include <optional>
 
@@ -7,7 +7,7 @@
 
 namespace leeway {
 
-/// The worker that the event concerns.
+/// The worker that the event concerns; of a Refused, the index of the sender, whatever its role.
 std::optional<WorkerId> worker_of(const Event& event);
 std::optional<Iteration> iteration_of(const Event& event);
 /// A hash of the type and all numbers, the same on every processor. Excludes texts, which may

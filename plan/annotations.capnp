@@ -26,18 +26,20 @@ const maxWorkers :Float64 = 65536;
 const maxShards :Float64 = 4096;
 const maxStages :Float64 = 1024;
 const maxChunks :Float64 = 26;
+# Also plan::kMaxSlowdown.
+const maxSlowdown :Float64 = 1e6;
 
 const workers :Range = (least = 1, most = .maxWorkers);
 const maxPixels :Float64 = 1024; # bound of kernels and strides
 const aboveZero :Range = (above = 0);
-const aboveZeroFloat :Range = (above = 0, float = true);
+const aboveZeroFloat :Range = (above = 0, most = 3.4028234e38, float = true); # a finite float
 const atLeastOne :Range = (least = 1);
 const notNegative :Range = (least = 0);
 const share :Range = (least = 0, most = 1);
 const belowOne :Range = (least = 0, below = 1);
 const testShare :Range = (above = 0, below = 1, give = "more than 0 and less than 1");
 const pixels :Range = (least = 1, most = .maxPixels);
-const slowdown :Range = (least = 1, most = 1e6,
+const slowdown :Range = (least = 1, most = .maxSlowdown,
     give = "a factor from 1 to 1000000, as in --slow 3:4x");
 const iterations :Range = (least = 1, give = "1 or more iterations");
 const lasting :Range = (above = 0, most = 86400, give = "seconds above 0, up to a day");
@@ -63,6 +65,6 @@ const contention :Range = (least = 0, most = 100, give = "a share of the time, s
 const cold :Range = (least = 0, most = 100, give = "a share of the time, such as 0.3");
 const learningRate :Range = (above = 0, give = "--lr above 0, such as 0.1");
 const weightDecay :Range = (least = 0, give = "0 or more, such as 0.0001");
-const iteration :Range = (least = 0, below = 1099511627776, give = "0 or more");
+const iteration :Range = (least = 0, below = 1099511627776, give = "0 to 1099511627775"); # 2^40
 const restart :Range = (least = 0, most = 86400, give = "seconds up to a day, or 0 for never");
 const epochs :Range = (least = 0, give = "--epochs above 0, or 0 for no limit");

@@ -7,14 +7,22 @@
 namespace leeway {
 namespace {
 
-/// Faults that a host on threads can cause; the others need a simulated network.
-bool needs_simulation(const plan::FaultKind& kind) {
-  return std::holds_alternative<plan::Slow>(kind) || std::holds_alternative<plan::Breaks>(kind) ||
-         std::holds_alternative<plan::Delay>(kind) || std::holds_alternative<plan::Silence>(kind) ||
-         std::holds_alternative<plan::Partition>(kind) ||
-         std::holds_alternative<plan::SlowLink>(kind) ||
-         std::holds_alternative<plan::ClockStops>(kind);
-}
+/// Whether only a simulated network can have the fault.
+struct NeedsSimulation {
+  bool operator()(const plan::Throws&) const { return false; }
+  bool operator()(const plan::Killed&) const { return false; }
+  bool operator()(const plan::Crash&) const { return false; }
+  bool operator()(const plan::Joins&) const { return false; }
+  bool operator()(const plan::Leaves&) const { return false; }
+  bool operator()(const plan::Freeze&) const { return false; }
+  bool operator()(const plan::Slow&) const { return true; }
+  bool operator()(const plan::Breaks&) const { return true; }
+  bool operator()(const plan::Delay&) const { return true; }
+  bool operator()(const plan::Silence&) const { return true; }
+  bool operator()(const plan::Partition&) const { return true; }
+  bool operator()(const plan::SlowLink&) const { return true; }
+  bool operator()(const plan::ClockStops&) const { return true; }
+};
 
 struct FaultCheck {
   Checks& checks;
@@ -77,8 +85,10 @@ struct FaultCheck {
     for (const Address actor : in.with) check_peer(".partition.with", actor);
   }
   void operator()(const plan::Leaves&) const { require_worker("leaves"); }
-  template <class FaultOfAnyActor>
-  void operator()(const FaultOfAnyActor&) const {}
+  void operator()(const plan::Freeze&) const {}
+  void operator()(const plan::Slow&) const {}
+  void operator()(const plan::SlowLink&) const {}
+  void operator()(const plan::ClockStops&) const {}
 };
 
 void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
@@ -86,7 +96,7 @@ void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
   const FaultCheck check{checks, plan, fault, name};
   check.check_actor(".actor", fault.actor);
   std::visit(check, fault.kind);
-  checks.require(plan.simulated || !needs_simulation(fault.kind), name,
+  checks.require(plan.simulated || !std::visit(NeedsSimulation(), fault.kind), name,
                  ": needs a simulated network; give --simulate, or a fault that a worker of this "
                  "process can have: throws, killed, crash, joins, leaves or freeze");
   checks.require(plan.simulated || fault.actor.kind == RoleKind::worker, name,

@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "plan/annotation_ids.hpp"
 #include "plan/annotations.capnp.h"
+#include "plan/plan.hpp"
 #include "plan/schema_text.hpp"
 
 namespace leeway::plan {
@@ -22,6 +23,7 @@ static_assert(plan_schema::MAX_WORKERS == limits::kMaxWorkers);
 static_assert(plan_schema::MAX_SHARDS == limits::kMaxShards);
 static_assert(plan_schema::MAX_STAGES == limits::kMaxStages);
 static_assert(plan_schema::MAX_CHUNKS == limits::kMaxChunks);
+static_assert(plan_schema::MAX_SLOWDOWN == kMaxSlowdown);
 
 std::optional<Range::Reader> annotated_range(Field field) {
   for (const auto annotation : field.getProto().getAnnotations())
@@ -38,19 +40,29 @@ bool contains(const Range::Reader& range, double value) {
 }
 
 std::string number(double value) {
-  const auto whole = static_cast<std::int64_t>(value);
-  return static_cast<double>(whole) == value ? concat(whole) : concat(value);
+  constexpr double kExact = 9007199254740992;  // 2^53: doubles below it hold every integer
+  const bool whole = std::abs(value) < kExact && value == std::trunc(value);
+  return whole ? concat(static_cast<std::int64_t>(value)) : concat(value);
 }
 
 std::string words_of(const Range::Reader& range) {
-  const bool least = std::isfinite(range.getLeast()), most = std::isfinite(range.getMost());
+  const bool least = std::isfinite(range.getLeast()), above = std::isfinite(range.getAbove());
+  const bool most = std::isfinite(range.getMost()), below = std::isfinite(range.getBelow());
   const std::string zero = range.getOrZero() ? "0, or " : "";
   if (least && most) return concat(zero, number(range.getLeast()), " to ", number(range.getMost()));
-  std::string text =
-      least ? number(range.getLeast()) + " or more" : "a number above " + number(range.getAbove());
-  if (most) text += ", at most " + number(range.getMost());
-  if (std::isfinite(range.getBelow())) text += ", below " + number(range.getBelow());
-  return text;
+  std::string text;
+  if (least) text = number(range.getLeast()) + " or more";
+  if (above) text = "a number above " + number(range.getAbove());
+  const std::string comma = text.empty() ? "" : ", ";
+  if (most) text += comma + "at most " + number(range.getMost());
+  if (below) text += comma + "below " + number(range.getBelow());
+  return zero + text;
+}
+
+std::string shown(const DynamicValue::Reader& in) {
+  if (in.getType() == DynamicValue::INT) return concat(in.as<std::int64_t>());
+  if (in.getType() == DynamicValue::UINT) return concat(in.as<std::uint64_t>());
+  return concat(in.as<double>());
 }
 
 std::string remedy(Field field, const Range::Reader& range) {
@@ -110,7 +122,7 @@ class RangeCheck {
     if (!real && !range) return;
     const auto value = in.as<double>();
     if (std::isfinite(value) && (!range || contains(*range, value))) return;
-    refuse(place, ": ", real ? concat(value) : number(value), " is not allowed; give ",
+    refuse(place, ": ", shown(in), " is not allowed; give ",
            range ? remedy(field, *range) : "a finite number");
   }
 

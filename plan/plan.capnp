@@ -32,7 +32,7 @@ using import "/messages/generator/annotations.capnp".type;
 
 const actor :Cpp.Type = (name = "Address");
 
-struct Plan $Cpp.namespace("leeway") $Cpp.checked
+struct Plan $Cpp.namespace("leeway")
     $Cpp.root(decode = "decode_plan", kind = "plan", words = true) {
   name @0 :Text = "unnamed" $help("name of the run and of its folder");
   seed @1 :UInt64 = 1 $flag("--seed") $help("seed of all randomness");

@@ -67,9 +67,7 @@ Expected<T> from_text(Parser parse, const std::string& text, const std::string& 
 }
 
 Expected<Plan> read_plan(capnp::MallocMessageBuilder& builder) {
-  const auto flat = capnp::messageToFlatArray(builder);
-  const auto* words = reinterpret_cast<const std::uint64_t*>(flat.begin());
-  return decode_plan(std::span(words, flat.size()));
+  return decode_plan(wire::words_of(builder));
 }
 
 Expected<plan::World> read_world(capnp::MallocMessageBuilder& builder) {

@@ -30,33 +30,32 @@ capnp::ReaderOptions plan_options(std::size_t words) {
   return options;
 }
 
-}  // namespace wire
-
 namespace {
 
 /// Bounds the number and depth of all layers, nested ones included.
 struct LayerCount {
   std::size_t layers = 0;
 
-  void add(const std::vector<plan::Layer>& in, std::uint32_t depth) {
+  void add(capnp::List<plan_schema::Layer>::Reader in, std::uint32_t depth) {
     layers += in.size();
-    wire::require(layers <= limits::kMaxBuckets, "model has more than ", limits::kMaxBuckets,
-                  " layers");
-    for (const plan::Layer& layer : in)
-      if (const auto* residual = std::get_if<plan::Residual>(&layer)) {
-        wire::require(depth < limits::kMaxLayerDepth,
-                      "model has residual layers nested deeper than ", limits::kMaxLayerDepth,
-                      " levels");
-        add(residual->body, depth + 1);
-        add(residual->shortcut, depth + 1);
-      }
+    require(layers <= limits::kMaxBuckets, "model has more than ", limits::kMaxBuckets,
+            " layers; give at most that many");
+    for (const auto layer : in) {
+      if (!layer.isResidual()) continue;
+      require(depth < limits::kMaxLayerDepth, "model has residual layers nested deeper than ",
+              limits::kMaxLayerDepth, " levels; nest them less deeply");
+      add(layer.getResidual().getBody(), depth + 1);
+      add(layer.getResidual().getShortcut(), depth + 1);
+    }
   }
 };
 
 }  // namespace
 
-void check(const Plan& message) {
-  LayerCount().add(message.model, 0);
+void require_layer_limits(plan_schema::Plan::Reader in) {
+  LayerCount().add(in.getModel(), 0);
 }
+
+}  // namespace wire
 
 }  // namespace leeway

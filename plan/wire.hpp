@@ -7,6 +7,7 @@
 #include "core/address.hpp"
 #include "core/expected.hpp"
 #include "messages/generator/wire.hpp"
+#include "plan/plan.capnp.h"
 
 namespace leeway::wire {
 
@@ -21,6 +22,9 @@ std::vector<std::uint64_t> words_of(capnp::MessageBuilder& builder);
 Status check_size(std::span<const std::uint64_t> words, const char* kind);
 /// With a nesting limit for residual layers inside residual layers.
 capnp::ReaderOptions plan_options(std::size_t words);
+
+/// Refuses too many or too deeply nested layers, before any of them takes memory.
+void require_layer_limits(plan_schema::Plan::Reader in);
 
 /// The words of the message that `write(root)` builds.
 template <class Schema, class Write>
@@ -38,8 +42,10 @@ Expected<T> read_words(std::span<const std::uint64_t> words, const char* kind, R
     capnp::FlatArrayMessageReader reader(
         kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size()),
         plan_options(words.size()));
+    const auto root = reader.getRoot<Schema>();
+    require_layer_limits(root);
     T out;
-    read(out, reader.getRoot<Schema>());
+    read(out, root);
     return out;
   } catch (const Malformed& malformed) {
     return Error{concat(kind, ": ", malformed.text)};

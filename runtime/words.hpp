@@ -1,6 +1,7 @@
 #pragma once
 // The vocabulary of scenarios: functions that make the parts of a plan. models.hpp has complete
 // models.
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -163,6 +164,7 @@ inline const NamedOptimizer kOptimizers[] = {
     {"sgd", sgd(0.1)}, {"momentum", momentum(0.1)}, {"nesterov", nesterov(0.1)},
     {"adam", adam()},  {"adamw", adamw()},          {"adagrad", adagrad()},
 };
+static_assert(std::size(kOptimizers) == std::variant_size_v<plan::OptimizerKind>);
 
 inline plan::LrSchedule constant(double warmup_epochs = 0) {
   return {warmup_epochs, plan::Constant{}};
@@ -230,10 +232,11 @@ inline plan::Straggler slow_in_bursts(Slowed who, double factor, double share,
 inline plan::Straggler slow_by_pareto(Slowed who, double alpha, double cap = 100) {
   return who.by(plan::Pareto{alpha, cap});
 }
-/// Pauses for `length_ms` every `every_iterations` iterations, or every `every_seconds`.
+/// Pauses for `length_ms` every `every_iterations` iterations.
 inline plan::Straggler pauses(Slowed who, double length_ms, std::uint32_t every_iterations) {
   return who.by(plan::Pauses{length_ms, every_iterations});
 }
+/// Pauses for `length_ms` every `every_seconds`.
 inline plan::Straggler pauses_by_clock(Slowed who, double length_ms, double every_seconds) {
   return who.by(plan::Pauses{length_ms, every_seconds});
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The extents of a tensor, outermost first.
+// Shape: the extents of a tensor, outermost first. RowSlice: consecutive rows of a parameter.
 #include <array>
 #include <cstdint>
 #include <initializer_list>

@@ -19,9 +19,8 @@ namespace leeway::sim {
 
 /// Checks each stage in its present incarnation and under its present Start:
 /// - A backward, for inputs or for weights, reads the weights that its forward has read.
-/// - These weights belong to a pull for this iteration or a later one, which every shard with
-/// blocks
-///   of the stage has answered to this incarnation. They lack no more of the stage's own updates
+/// - These weights belong to a pull for this iteration or a later one. Every shard with blocks of
+///   the stage has answered it to this incarnation. They lack no more of the stage's own updates
 ///   than the schedule allows. A push names their versions.
 /// - A micro-batch passes a chunk forward once, then backward once. All samples of a pushed
 ///   iteration have passed.

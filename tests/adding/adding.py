@@ -48,7 +48,7 @@ def apply_examples(source, copy):
         row = re.search(rf"\(adding/{kind}\.patch\) \| (\d+) \|", page)
         if not row:
             fail(f"docs/adding.md has no row with adding/{kind}.patch")
-        run(["patch", "-p1", "--batch", "--no-backup-if-mismatch", "-i", patch], cwd=copy)
+        run(["patch", "-p1", "--fuzz=0", "--batch", "--no-backup-if-mismatch", "-i", patch], cwd=copy)
         files = re.findall(r"^\+\+\+ b/(\S+)$", patch.read_text(), re.MULTILINE)
         if len(files) > most:
             fail(f"{kind}: {len(files)} files, more than {most}: {' '.join(files)}")

@@ -1,4 +1,4 @@
-// Events: on the wire, by field, and by the questions that hold for every type.
+// Events: on the wire, by field, and by queries for any type.
 #include "messages/event_queries.hpp"
 
 #include <rapidcheck/catch.h>
@@ -79,6 +79,10 @@ TEST_CASE("a visitor gets the members of an event by name, in order") {
 
 TEST_CASE("the hash of an event depends on its type and on each number, but not on a text") {
   CHECK(hash_of(event::Evicted{}) != hash_of(event::Left{}));
+  // Equal if the type were only combined with the first number.
+  CHECK(hash_of(event::Evicted{WorkerId(0)}) != hash_of(event::Left{WorkerId(3)}));
+  CHECK(hash_of(event::PullParked{.worker = WorkerId(2)}) !=
+        hash_of(event::BucketRepeated{.worker = WorkerId(0)}));
   CHECK(hash_of(event::PullParked{.iteration = Iteration(1)}) !=
         hash_of(event::PullParked{.min_clock = Clock(1)}));
   CHECK(hash_of(event::Malformed{{}, "loss is 0.1"}) == hash_of(event::Malformed{}));

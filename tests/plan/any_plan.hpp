@@ -1,5 +1,6 @@
 #pragma once
 // Random plans for property tests, and their text as TOML.
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,27 +10,25 @@
 namespace leeway::test {
 
 /// Replaces layers that are nested deeper than a plan may nest them.
-inline void flatten(std::vector<plan::Layer>& layers, std::uint32_t depth) {
+inline void limit_depth(std::vector<plan::Layer>& layers, std::uint32_t depth) {
   for (plan::Layer& layer : layers)
     if (auto* residual = std::get_if<plan::Residual>(&layer)) {
       if (depth == limits::kMaxLayerDepth) {
         layer = plan::Relu{};
         continue;
       }
-      flatten(residual->body, depth + 1);
-      flatten(residual->shortcut, depth + 1);
+      limit_depth(residual->body, depth + 1);
+      limit_depth(residual->shortcut, depth + 1);
     }
 }
-inline void make_valid(Plan& message) {
-  flatten(message.model, 0);
-}
 
-/// A plan with random values in all fields; the 64-bit fields are below `bound`.
-inline Plan any_plan(std::uint64_t bound = std::numeric_limits<std::uint64_t>::max()) {
+/// A plan with random values in all fields; `seed` and `stop.iterations` are at most `most`.
+inline Plan any_plan(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   Plan out;
   any(out);
-  out.seed %= bound;
-  out.stop.iterations %= bound;
+  limit_depth(out.model, 0);
+  out.seed = std::min(out.seed, most);
+  out.stop.iterations = std::min(out.stop.iterations, most);
   return out;
 }
 

@@ -212,6 +212,24 @@ TEST_CASE("the settings of layers are checked") {
     CHECK(with_layer(layer) == "");
 }
 
+TEST_CASE("a value beyond the largest float is refused with the bound") {
+  CHECK_THAT(with_layer(plan::BatchNorm{1e300}), Contains("epsilon: 1e+300 is not allowed") &&
+                                                     Contains("above 0, at most 3.40282e+38"));
+}
+
+TEST_CASE("integers are checked and shown exactly") {
+  const auto at = [](std::int64_t iteration) {
+    return after([&](Plan& p) {
+      p.faults = {{address_of(WorkerId(0)), iteration, 0, plan::Throws{}}};
+    });
+  };
+  CHECK(at((std::int64_t{1} << 40) - 1) == "");
+  CHECK(at(std::numeric_limits<std::int64_t>::max()) ==
+        "faults[0].at.iteration: 9223372036854775807 is not allowed; give 0 to 1099511627775");
+  CHECK(at(std::numeric_limits<std::int64_t>::min()) ==
+        "faults[0].at.iteration: -9223372036854775808 is not allowed; give 0 to 1099511627775");
+}
+
 TEST_CASE("nested layers are checked, and errors name their place") {
   CHECK(with_layer(plan::Residual{{plan::Relu{}, plan::Conv2d{}}, {}}) ==
         "model[0].residual.body[1].conv2d.outputs: 0 is not allowed; give 1 or more");

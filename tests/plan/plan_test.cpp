@@ -401,7 +401,7 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
     }
   }
   for (const char* error :
-       {"plan: data is of the unknown kind 6", "] is of the unknown kind 18",
+       {"data is of the unknown kind 6", "model[0] is of the unknown kind 18",
         "optimizer is of the unknown kind 6", "lr_schedule is of the unknown kind 3",
         "consistency is of the unknown kind 5", "loss has the unknown value 3",
         "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
@@ -410,7 +410,7 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
         "faults[0] is of the unknown kind 13", "faults[0].at is of the unknown kind 2",
         "balance has the unknown value 2", "host is of the unknown kind 2",
         "host.simulated.nodes has the unknown value 2"})
-    CHECK_THAT(errors, Contains(error + std::string("\n")));
+    CHECK_THAT(errors, Contains(concat("plan: ", error, '\n')));
 }
 
 TEST_CASE("a truncated message is refused") {
@@ -445,7 +445,7 @@ TEST_CASE("the layers of a message are bounded in depth and in number") {
   CHECK(must(plan_from_json(to_json(deepest), "plan.json")) == deepest);
   CHECK(must(plan_from_toml(to_toml(deepest), "plan.toml")) == deepest);
   CHECK(decode_plan(encode(nested(limits::kMaxLayerDepth + 1))).error().text ==
-        "plan: model has residual layers nested deeper than 8 levels");
+        "plan: model has residual layers nested deeper than 8 levels; nest them less deeply");
   CHECK_THAT(json_error(to_json(nested(limits::kMaxLayerDepth + 1))), Contains("deeper than 8"));
   CHECK_FALSE(decode_plan(encode(nested(200))));
 
@@ -460,7 +460,8 @@ TEST_CASE("the layers of a message are bounded in depth and in number") {
   many.model[0] = plan::Residual{std::vector<plan::Layer>(5), std::vector<plan::Layer>(5)};
   CHECK(must(decode_plan(encode(many))) == many);
   many.model.push_back(plan::Relu{});
-  CHECK(decode_plan(encode(many)).error().text == "plan: model has more than 4096 layers");
+  CHECK(decode_plan(encode(many)).error().text ==
+        "plan: model has more than 4096 layers; give at most that many");
 }
 
 TEST_CASE("random bytes decode to a plan or an error") {
