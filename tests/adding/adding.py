@@ -78,8 +78,8 @@ def build_and_run(copy, launcher, compiler, work):
     run(["cmake", "--preset", "release", f"-DCMAKE_CXX_COMPILER={compiler}",
          f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", "-DLEEWAY_TESTS=ON", "-DLEEWAY_BENCH=OFF", "-DLEEWAY_CUDA=OFF"],
         cwd=copy)
-    run(["cmake", "--build", build, "--target", "leeway", "fashion-mlp", "messages_test", "plan_test"])
-    run([build / "tests/messages_test"])
+    run(["cmake", "--build", build, "--target", "leeway", "fashion-mlp", "envelope_test"])
+    run([build / "tests/envelope_test"])
     plan = work / "additions.toml"
     plan.write_text(PLAN)
     out = run([build / "bin/leeway", "run", plan, "--no-out"])
