@@ -404,12 +404,13 @@ TEST_CASE("the first unknown kind and enum value of a message are refused by nam
        {"data is of the unknown kind 6", "model[0] is of the unknown kind 18",
         "optimizer is of the unknown kind 6", "lr_schedule is of the unknown kind 3",
         "consistency is of the unknown kind 5", "loss has the unknown value 3",
-        "linear.init has the unknown value 5", "conv2d.init has the unknown value 5",
-        "embedding.init has the unknown value 5", "positions.init has the unknown value 5",
-        "stragglers[0] is of the unknown kind 7", ".pauses is of the unknown kind 2",
-        "faults[0] is of the unknown kind 13", "faults[0].at is of the unknown kind 2",
-        "balance has the unknown value 2", "host is of the unknown kind 2",
-        "host.simulated.nodes has the unknown value 2"})
+        "model[0].linear.init has the unknown value 5",
+        "model[2].conv2d.init has the unknown value 5",
+        "model[3].embedding.init has the unknown value 5",
+        "model[4].positions.init has the unknown value 5", "stragglers[0] is of the unknown kind 7",
+        "stragglers[1].pauses is of the unknown kind 2", "faults[0] is of the unknown kind 13",
+        "faults[0].at is of the unknown kind 2", "balance has the unknown value 2",
+        "host is of the unknown kind 2", "host.simulated.nodes has the unknown value 2"})
     CHECK_THAT(errors, Contains(concat("plan: ", error, '\n')));
 }
 
