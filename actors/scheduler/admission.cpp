@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/mutant.hpp"
 
@@ -101,19 +102,18 @@ bool Admission::admitted(const msg::Admitted& answer, Outbox& out) {
   }
   member.clock = std::max(member.clock, Clock(member.start.value()));
   member.ready = true;
+  ready_.insert(lead);
   return true;
 }
 
 void Admission::start_ready(Outbox& out) {
-  const auto admitting = roster_.in({State::admitting});
-  std::vector<WorkerId> ready;
-  for (const WorkerId lead : admitting)
-    if (roster_.at(lead).ready) ready.push_back(lead);
   // The first members start together, so that none runs ahead of one that the shards do not know
-  // yet.
+  // yet. Most calls end here, without looking at each member.
   const bool first = roster_.count({State::running, State::idle, State::stopped}) == 0;
-  if (first && ready.size() < admitting.size()) return;
-  for (const WorkerId lead : ready) {
+  if (first && ready_.size() < roster_.count({State::admitting})) return;
+  std::erase_if(ready_, [&](WorkerId lead) { return !roster_.at(lead).ready; });
+  if (first && ready_.size() < roster_.count({State::admitting})) return;
+  for (const WorkerId lead : std::exchange(ready_, {})) {
     auto& member = roster_.at(lead);
     member.ready = false;
     // A stage that has heard the Stop would not hear the Start.

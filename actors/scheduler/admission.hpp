@@ -2,6 +2,7 @@
 // Admission: takes members into the run, from their Join to their Start (docs/staleness.md, "Who
 // takes part").
 #include <memory>
+#include <set>
 
 #include "actors/scheduler/leases.hpp"
 #include "actors/scheduler/mailer.hpp"
@@ -45,6 +46,7 @@ class Admission {
   const Mailer& mailer_;
   Leases& leases_;
   RunControl& run_;
+  std::set<WorkerId> ready_;  // every ready member, and perhaps some that are not ready any more
 };
 
 }  // namespace leeway
