@@ -20,7 +20,7 @@ std::int64_t answers_of(const node::DataMark& mark) {
   return mark.classes > 0 ? mark.labels : mark.targets;
 }
 
-/// Of a sample, targets or labels included.
+/// Numbers of one sample: its values, and its labels or targets.
 std::int64_t values_of(const node::DataMark& mark) {
   return mark.shape.count() + answers_of(mark);
 }
@@ -57,7 +57,7 @@ void check(const Dataset& data, const node::DataMark& mark, Checksum& checksum) 
   }
 }
 
-/// What all data sets of a mark have in common.
+/// The part that all data sets of a mark share.
 class Marked : public Dataset {
  public:
   Marked(const node::DataMark& mark, bool test)

@@ -1,9 +1,8 @@
 #pragma once
-// Data sets on their way to another process: what tells two apart, and one made of the pieces that
-// arrive.
+// Data sets on their way to another process: their marks, which distinguish them, and a data set
+// made of the arrived pieces.
 //
-// All values travel as they are gathered, in floats, so any data set can be sent, those that a
-// program brings along among them.
+// All values travel as gathered floats, so any data set can be sent, also one of the program.
 #include <memory>
 #include <vector>
 
