@@ -152,7 +152,7 @@ Expected<std::shared_ptr<const Stages>> make_stages(const Plan& plan, const Mode
   auto chunks = split(plan, model, spec);
   if (!chunks) return chunks.error();
   auto stages = std::make_shared<Stages>(plan, model, layout, spec, std::move(*chunks));
-  const std::int64_t room = consistency.bound(Iteration());
+  const std::int64_t room = consistency.bound();
   if (room != kUnbounded && stages->version_lag() > room)
     return Error{concat("pipeline.schedule: ", spec.schedule, " on ", spec.stages,
                         " stages computes gradients on weights that are older by up to ",

@@ -192,8 +192,8 @@ std::string summary(const Job& job, const RunReport& totals, const std::string& 
       << "  samples trained " << grouped(totals.end.samples_trained) << '\n'
       << "  consistency     " << job.consistency->name();
   if (job.consistency->has_moving_bound())
-    out << ", staleness bound " << job.consistency->bound(Iteration()) << " to " << bound
-        << ", in the end " << totals.last.staleness;
+    out << ", staleness bound " << job.consistency->bound() << " to " << bound << ", in the end "
+        << totals.last.staleness;
   else if (bound != kUnbounded && !job.consistency->by_rounds())
     out << ", staleness bound " << bound;
   if (plan.balance == plan::Balance::by_speed) out << "\n  balance         by speed";
@@ -245,7 +245,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
   json["staleness_bound"] =
       bound == kUnbounded ? nlohmann::ordered_json() : nlohmann::ordered_json(bound);
   if (job.consistency->has_moving_bound()) {
-    json["least_staleness_bound"] = job.consistency->bound(Iteration());
+    json["least_staleness_bound"] = job.consistency->bound();
     json["last_staleness_bound"] = totals.last.staleness;
   }
   json["max_clock_gap"] = totals.last.max_clock_gap;

@@ -61,6 +61,8 @@ Expected<T> from_text(Parser parse, const std::string& text, const std::string& 
     auto value = read(builder);
     if (!value) return Error{concat(source, ": ", value.error().text)};
     return value;
+  } catch (const wire::Malformed& malformed) {
+    return Error{concat(source, ": ", malformed.text)};
   } catch (const kj::Exception& exception) {
     return Error{concat(source, ": ", exception.getDescription().cStr())};
   }
@@ -71,15 +73,10 @@ Expected<Plan> read_plan(capnp::MallocMessageBuilder& builder) {
 }
 
 Expected<plan::World> read_world(capnp::MallocMessageBuilder& builder) {
+  const auto root = builder.getRoot<plan_schema::World>().asReader();
   plan::World world;
-  try {
-    wire::read(world, builder.getRoot<plan_schema::World>().asReader());
-  } catch (const wire::Malformed& malformed) {
-    return Error{malformed.text};
-  }
-  if (const Status ranges = plan::check_ranges(builder.getRoot<plan_schema::World>().asReader());
-      !ranges)
-    return ranges.error();
+  wire::read(world, root);
+  if (const Status ranges = plan::check_ranges(root); !ranges) return ranges.error();
   return world;
 }
 

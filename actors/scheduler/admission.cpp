@@ -101,7 +101,6 @@ bool Admission::admitted(const msg::Admitted& answer, Outbox& out) {
         out);
   }
   member.clock = std::max(member.clock, Clock(member.start.value()));
-  member.ready = true;
   ready_.insert(lead);
   return true;
 }
@@ -111,11 +110,10 @@ void Admission::start_ready(Outbox& out) {
   // yet. Most calls end here, without looking at each member.
   const bool first = roster_.count({State::running, State::idle, State::stopped}) == 0;
   if (first && ready_.size() < roster_.count({State::admitting})) return;
-  std::erase_if(ready_, [&](WorkerId lead) { return !roster_.at(lead).ready; });
+  std::erase_if(ready_, [&](WorkerId lead) { return !roster_.at(lead).is_ready(); });
   if (first && ready_.size() < roster_.count({State::admitting})) return;
   for (const WorkerId lead : std::exchange(ready_, {})) {
     auto& member = roster_.at(lead);
-    member.ready = false;
     // A stage that has heard the Stop would not hear the Start.
     if (!run_.is_training() || member.leaving()) continue;
     roster_.enter(lead, State::running);

@@ -13,7 +13,7 @@ constexpr std::int64_t kMostCounted = std::int64_t{1} << 60;
 
 BoundControl::BoundControl(const Job& job, const Roster& roster, const Mailer& mailer)
     : roster_(roster), mailer_(mailer) {
-  const auto low = job.consistency->bound(Iteration());
+  const auto low = job.consistency->bound();
   const auto high = job.consistency->largest_bound();
   if (low < high) bound_.emplace(low, high);
 }

@@ -65,13 +65,14 @@ struct Member {
   View admitted_by;           // of the last Admit
   Iteration start;            // largest clock at which a shard admitted a stage
   bool uneven = false;        // shards admitted its stages at different clocks
-  bool ready = false;         // admitting, and all shards have answered
   std::uint64_t starts = 0;   // number of Starts sent; each Start has its number
   Iteration resume_round;     // backup: the round after its last dropped push
   PartialIterations partial;  // of its iterations, from the answers to the Fence
   bool took_part = false;     // had started when it was evicted
   std::string end_reason;
 
+  /// True when all shards have admitted the member.
+  bool is_ready() const { return state == State::admitting && missing == 0; }
   /// True when all stages have joined.
   bool complete() const {
     const auto joined = [](const Stage& stage) { return stage.joined; };

@@ -39,7 +39,6 @@ void Roster::enter(WorkerId lead, State state) {
   in_state_[static_cast<std::size_t>(state)].insert(lead);
   const auto has_share = [](State one) { return one == State::running || one == State::admitting; };
   taking_part_changed_ |= has_share(member.state) != has_share(state);
-  member.ready = false;
   member.state = state;
 }
 

@@ -25,7 +25,7 @@ void SnapshotProposals::start_if_due(const LeaseBook& book, Outbox& out) {
 }
 
 void SnapshotProposals::propose(Iteration iteration, Outbox& out) {
-  const bool immediate = consistency_->bound(iteration) == kUnbounded;
+  const bool immediate = consistency_->bound() == kUnbounded;
   auto& snapshot = *data_.in_flight;
   snapshot = {.id = snapshot.id, .iteration = iteration, .votes_missing = shards_};
   mailer_.to_shards(msg::Snapshot{snapshot.id, iteration, immediate}, out);

@@ -20,7 +20,7 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
       id_(id),
       buckets_(job_, id_),
       tied_(*job_->stages, id_, buckets_.size(), clocks_),
-      gate_(job_->consistency->bound({}), clocks_, tied_),
+      gate_(job_->consistency->bound(), clocks_, tied_),
       answers_(buckets_, clocks_),
       snapshots_(buckets_, clocks_),
       acknowledgements_(clocks_),

@@ -64,7 +64,7 @@ void Shard::handle(const msg::Remove& remove, Outbox& out) {
 }
 
 void Shard::handle(const msg::Bound& bound, Outbox& out) {
-  const std::int64_t least = job_->consistency->bound({});
+  const std::int64_t least = job_->consistency->bound();
   const std::int64_t largest = job_->consistency->largest_bound();
   if (least == largest || bound.staleness < least || bound.staleness > largest)
     return refuse_malformed(kScheduler, bound.from,

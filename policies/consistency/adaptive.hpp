@@ -18,7 +18,7 @@ class Adaptive final : public Consistency {
  public:
   Adaptive(std::int64_t low, std::int64_t high) : low_(low), high_(high) {}
   std::string_view name() const override { return "adaptive"; }
-  std::int64_t bound(Iteration) const override { return low_; }
+  std::int64_t bound() const override { return low_; }
   std::int64_t largest_bound() const override { return high_; }
 
  private:

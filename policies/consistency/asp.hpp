@@ -8,7 +8,7 @@ namespace leeway {
 class Asp final : public Consistency {
  public:
   std::string_view name() const override { return "asp"; }
-  std::int64_t bound(Iteration) const override { return kUnbounded; }
+  std::int64_t bound() const override { return kUnbounded; }
 };
 
 }  // namespace leeway

@@ -11,7 +11,7 @@ class Backup final : public Consistency {
  public:
   explicit Backup(std::uint32_t spare) : spare_(spare) {}
   std::string_view name() const override { return "backup"; }
-  std::int64_t bound(Iteration) const override { return 0; }
+  std::int64_t bound() const override { return 0; }
   bool by_rounds() const override { return true; }
   std::uint32_t spare() const override { return spare_; }
 

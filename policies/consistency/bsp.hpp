@@ -8,7 +8,7 @@ namespace leeway {
 class Bsp final : public Consistency {
  public:
   std::string_view name() const override { return "bsp"; }
-  std::int64_t bound(Iteration) const override { return 0; }
+  std::int64_t bound() const override { return 0; }
   bool by_rounds() const override { return true; }
 };
 

@@ -34,12 +34,11 @@ class Consistency {
  public:
   virtual ~Consistency() = default;
   virtual std::string_view name() const = 0;
-  /// The staleness bound s of `iteration`, until the scheduler announces another; kUnbounded if
-  /// there is no bound.
-  virtual std::int64_t bound(Iteration iteration) const = 0;
+  /// The staleness bound s, until the scheduler announces another; kUnbounded if there is no bound.
+  virtual std::int64_t bound() const = 0;
   /// The largest bound that the scheduler may announce.
-  virtual std::int64_t largest_bound() const { return bound(Iteration()); }
-  bool has_moving_bound() const { return bound(Iteration()) < largest_bound(); }
+  virtual std::int64_t largest_bound() const { return bound(); }
+  bool has_moving_bound() const { return bound() < largest_bound(); }
   /// True if the pushes of an iteration are a round: summed in worker order and applied as one
   /// update. False if each push is applied on arrival.
   virtual bool by_rounds() const { return false; }

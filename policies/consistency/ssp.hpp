@@ -9,7 +9,7 @@ class Ssp final : public Consistency {
  public:
   explicit Ssp(std::int64_t staleness) : staleness_(staleness) {}
   std::string_view name() const override { return "ssp"; }
-  std::int64_t bound(Iteration) const override { return staleness_; }
+  std::int64_t bound() const override { return staleness_; }
 
  private:
   std::int64_t staleness_;

@@ -5,10 +5,10 @@
 namespace leeway::sim {
 
 std::int64_t BoundChecker::at(Address address, Iteration iteration) {
-  if (!moves_) return job_->consistency->bound(iteration);
+  if (!moves_) return job_->consistency->bound();
   const auto& bounds = shards_[address].bounds;
   const auto next = bounds.upper_bound(iteration);
-  return next == bounds.begin() ? job_->consistency->bound(iteration) : std::prev(next)->second;
+  return next == bounds.begin() ? job_->consistency->bound() : std::prev(next)->second;
 }
 
 void BoundChecker::on_event(Instant, Address actor, const Event& event) {
@@ -25,7 +25,7 @@ void BoundChecker::check_change(Address actor, const event::BoundChanged& change
   Shard& shard = shards_[actor];
   const Iteration from = changed.iteration;
   const std::int64_t bound = changed.staleness;
-  if (bound < job_->consistency->bound(from) || bound > job_->consistency->largest_bound())
+  if (bound < job_->consistency->bound() || bound > job_->consistency->largest_bound())
     violated({actor}, "the bound became ", bound, ", which is out of its range");
   if (shard.announced != changed.staleness)
     violated({actor}, "the bound became ", bound, ", which the scheduler did not announce");

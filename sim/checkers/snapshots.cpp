@@ -137,7 +137,7 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     if (!state) return;
     Shard& shard = at(letter.from());
     if (state->final) return compare(letter.from(), shard.live, *state);
-    if (job_->consistency->bound(state->iteration) == kUnbounded) return;  // a snapshot
+    if (job_->consistency->bound() == kUnbounded) return;  // a snapshot
     const auto fork = shard.forks.find(state->iteration);
     if (fork == shard.forks.end())
       violated({letter.from()}, "a snapshot at iteration ", state->iteration,

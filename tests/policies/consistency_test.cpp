@@ -30,7 +30,7 @@ struct Race {
   /// Whether a shard answers the worker's pull for its next iteration, after all of its pushes.
   bool may_continue(std::size_t worker) const {
     const std::int64_t own = clocks[worker];
-    return starts(own, min_clock(), own, own, policy.bound(Iteration(own)));
+    return starts(own, min_clock(), own, own, policy.bound());
   }
 };
 
@@ -147,13 +147,11 @@ TEST_CASE("under bound s clocks differ by at most s + 1, and the slowest worker 
   });
 }
 
-TEST_CASE("bsp, ssp and asp have one bound for all iterations, and only bsp has rounds") {
-  for (const std::int64_t iteration : {0, 1, 1000}) {
-    CHECK(Bsp().bound(Iteration(iteration)) == 0);
-    CHECK(Ssp(0).bound(Iteration(iteration)) == 0);
-    CHECK(Ssp(7).bound(Iteration(iteration)) == 7);
-    CHECK(Asp().bound(Iteration(iteration)) == kUnbounded);
-  }
+TEST_CASE("bsp, ssp and asp differ by their bound, and only bsp has rounds") {
+  CHECK(Bsp().bound() == 0);
+  CHECK(Ssp(0).bound() == 0);
+  CHECK(Ssp(7).bound() == 7);
+  CHECK(Asp().bound() == kUnbounded);
   CHECK(Bsp().by_rounds());
   CHECK_FALSE(Ssp(0).by_rounds());
   CHECK_FALSE(Asp().by_rounds());
@@ -163,7 +161,7 @@ TEST_CASE("a backup round waits for all workers except the spare ones, and for a
   const Backup backup(2);
   CHECK(backup.by_rounds());
   CHECK(backup.spare() == 2);
-  CHECK(backup.bound(Iteration(5)) == 0);
+  CHECK(backup.bound() == 0);
   CHECK(round_contributors(6, 2) == 4);
   CHECK(round_contributors(3, 2) == 1);
   CHECK(round_contributors(2, 2) == 1);
@@ -180,8 +178,8 @@ TEST_CASE("make_consistency makes the policy that the plan names") {
   CHECK(make_consistency(plan::Backup{3})->spare() == 3);
   const auto ssp = make_consistency(plan::Ssp{5});
   CHECK(ssp->name() == "ssp");
-  CHECK(ssp->bound(Iteration(0)) == 5);
+  CHECK(ssp->bound() == 5);
   // The largest staleness of a plan is still a bound.
   const auto widest = make_consistency(plan::Ssp{0xffffffffu});
-  CHECK(widest->bound(Iteration(0)) == 0xffffffffll);
+  CHECK(widest->bound() == 0xffffffffll);
 }
