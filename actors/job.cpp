@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "checkpoint/store.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "kernels/executors.hpp"
@@ -78,6 +79,22 @@ Blob no_activations(const Job& job) {
   return zeros;
 }
 
+/// Whether the optimizer can continue from the checkpoint's state.
+Status check_resumed(const Job& job) {
+  const auto& parameters = job.resumed->parameters;
+  LW_CHECK(parameters.size() == job.model->parameters().size());
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto& parameter = job.model->parameters()[i];
+    const int needed = parameter.spec.average > 0 ? 0 : job.optimizer->slots();
+    if (static_cast<int>(parameters[i].slots.size()) == needed) continue;
+    return Error{concat("optimizer: the checkpoint has ", parameters[i].slots.size(),
+                        " arrays of optimizer state for \"", parameter.name, "\", ",
+                        job.optimizer->name(), " needs ", needed,
+                        "; resume with the optimizer that the run began with")};
+  }
+  return {};
+}
+
 /// The plan's faults, with the spread of their begin drawn.
 std::vector<plan::Fault> drawn_faults(const Plan& plan) {
   constexpr std::uint64_t kFaultStream = 0x6661756c74;
@@ -106,6 +123,33 @@ Blob Job::zeros(std::int64_t floats) const {
   const auto bytes = static_cast<std::size_t>(floats) * sizeof(float);
   LW_CHECK(bytes <= no_activations.size(), bytes, no_activations.size());
   return foreign_blob(no_activations.bytes().first(bytes), [of = no_activations] {});
+}
+
+Iteration Job::first_iteration() const {
+  if (!resumed) return {};
+  const auto& ends = resumed->manifest.scheduler.pipelines;
+  return ends.empty() ? Iteration() : *std::max_element(ends.begin(), ends.end());
+}
+
+Iteration Job::first_iteration(std::uint32_t pipeline) const {
+  if (!resumed) return {};
+  const auto& ends = resumed->manifest.scheduler.pipelines;
+  // A pipeline that the run did not have begins where the last one is.
+  Iteration first = pipeline < ends.size() ? ends[pipeline]
+                    : ends.empty()         ? Iteration()
+                                           : *std::min_element(ends.begin(), ends.end());
+  const std::int64_t bound = consistency->largest_bound();
+  if (consistency->by_rounds()) return first_iteration();
+  if (bound == kUnbounded) return first;
+  // The clock of a worker is at most one iteration further ahead.
+  return std::max(first, Iteration(first_iteration().value() - bound - 1));
+}
+
+std::int64_t Job::first_bound() const {
+  const std::int64_t least = consistency->bound();
+  if (!resumed || !consistency->has_moving_bound()) return least;
+  const std::int64_t stored = resumed->manifest.scheduler.bound.staleness;
+  return std::clamp(stored, least, consistency->largest_bound());
 }
 
 void Job::initial_values(int parameter, float* out) const {
@@ -179,6 +223,12 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     if (!weights) return weights.error();
     job->initial_weights = std::move(*weights);
   }
+  job->checkpoints = std::move(options.checkpoints);
+  job->checkpoint_settings = options.checkpoint_settings;
+  job->resumed = std::move(options.resumed);
+  job->run = std::move(options.run);
+  if (job->resumed)
+    if (const auto fits = check_resumed(*job); !fits) return fits.error();
   return std::shared_ptr<const Job>(job);
 }
 

@@ -2,10 +2,12 @@
 // Job: the immutable data that all roles of a run share.
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/epoch_orders.hpp"
 #include "actors/stages.hpp"
+#include "checkpoint/settings.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/layout.hpp"
 #include "models/model.hpp"
@@ -18,6 +20,11 @@
 #include "policies/optimizer/optimizer.hpp"
 
 namespace leeway {
+
+namespace checkpoint {
+class Store;
+struct Checkpoint;
+}  // namespace checkpoint
 
 /// Makes the executor of one actor.
 using ExecutorFactory = std::function<Expected<std::shared_ptr<Executor>>(Device)>;
@@ -34,8 +41,12 @@ struct Job {
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;
-  std::shared_ptr<PackCache> packed;  // shared by all workers of this process
-  std::shared_ptr<Profile> profile;   // null: no profile
+  std::shared_ptr<PackCache> packed;                     // shared by all workers of this process
+  std::shared_ptr<Profile> profile;                      // null: no profile
+  std::shared_ptr<const checkpoint::Store> checkpoints;  // null: none are written
+  checkpoint::Settings checkpoint_settings;
+  std::shared_ptr<const checkpoint::Checkpoint> resumed;  // null: the run begins
+  std::string run;                    // random name of the run, kept in its checkpoints
   std::vector<plan::Fault> faults;    // the plan's, with random times from the seed
   std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
@@ -48,6 +59,13 @@ struct Job {
   std::shared_ptr<Executor> executor(Device device) const;
   /// With cost_only: `floats` zeros of no_activations, without a copy.
   Blob zeros(std::int64_t floats) const;
+  /// The first iteration of a pipeline: 0, or where a resumed run continues. Under a bound, no
+  /// pipeline starts so far behind that the others would wait for it.
+  Iteration first_iteration(std::uint32_t pipeline) const;
+  /// The largest of these, beyond which no iteration has begun.
+  Iteration first_iteration() const;
+  /// The staleness bound that the run begins with.
+  std::int64_t first_bound() const;
   /// Writes the initial weights of the run. out: the parameter's shape, row-major.
   void initial_values(int parameter, float* out) const;
 };
@@ -59,6 +77,10 @@ struct JobOptions {
   std::function<bool(Address)> here;
   /// Per parameter: replaces the plan's file of initial weights; can be empty.
   std::vector<Blob> initial_weights;
+  std::shared_ptr<const checkpoint::Store> checkpoints;  // null: none are written
+  checkpoint::Settings checkpoint_settings;
+  std::shared_ptr<const checkpoint::Checkpoint> resumed;  // null: the run begins
+  std::string run;                                        // its random name
 };
 
 /// Builds the job of a plan and its data, and checks that they fit. The error names the setting to

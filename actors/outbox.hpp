@@ -34,6 +34,9 @@ class Work {
   virtual ~Work() = default;
   virtual int parts() const = 0;
   virtual Cost cost(int part) const = 0;
+  /// True for work in one part that mostly waits for a disk. Hosts run it beside the role's other
+  /// work.
+  virtual bool waits_for_disk() const { return false; }
   /// True if earlier work of the role has begun the iteration. A straggler then keeps its factor.
   virtual bool continues_iteration() const { return false; }
   virtual void run(int part) = 0;

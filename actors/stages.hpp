@@ -47,6 +47,8 @@ class Stages {
 
   std::uint32_t stage_of(WorkerId worker) const { return worker.value() % count(); }
   WorkerId lead_of(WorkerId worker) const { return WorkerId(worker.value() - stage_of(worker)); }
+  std::uint32_t pipeline_of(WorkerId worker) const { return worker.value() / count(); }
+  WorkerId lead_of_pipeline(std::uint32_t pipeline) const { return WorkerId(pipeline * count()); }
   WorkerId worker(WorkerId lead, std::uint32_t stage) const {
     return WorkerId(lead.value() + stage);
   }

@@ -123,13 +123,15 @@ void RoleActor::emit(const Event& event) {
 }
 
 void RoleActor::compute(std::shared_ptr<Work> work) {
-  if (own_thread_) {
+  if (work->waits_for_disk()) {
+    run_beside(std::move(work), 0, true);
+  } else if (own_thread_) {
     slow_down_ = work->continues_iteration() ? straggler_.same() : straggler_.next(now());
     mail_self(RunPart{std::move(work), 0});
   } else if (is_small(*work)) {
     small_work_.push_back(std::move(work));
   } else {
-    run_on_pool(std::move(work), 0);
+    run_beside(std::move(work), 0, false);
   }
 }
 
@@ -156,27 +158,30 @@ void RoleActor::part_done(const PartDone& finished) {
   // The next part waits its turn in the mailbox, so that long work does not delay messages.
   const bool more = finished.part + 1 < finished.work->parts();
   if (more && own_thread_) mail_self(RunPart{finished.work, finished.part + 1});
-  if (more && !own_thread_) run_on_pool(finished.work, finished.part + 1);
+  if (more && !own_thread_) run_beside(finished.work, finished.part + 1, false);
   guarded([&] { role_->on_part(*finished.work, finished.part, *this); });
 }
 
-void RoleActor::run_on_pool(std::shared_ptr<Work> work, int part) {
+void RoleActor::run_beside(std::shared_ptr<Work> work, int part, bool blocks) {
   // The work may point into the role, so the function keeps both. The work is an argument because
   // CAF dereferences the pointer to a function's arguments, which is null without any.
   handing_over(work.get());
-  system().spawn(
-      [part, role = role_,
-       owner = caf::actor_cast<caf::actor>(this)](const std::shared_ptr<Work>& given) {
-        taking_over(given.get());
-        use_one_compute_thread_here();
-        try {
-          given->run(part);
-          cluster::mail(owner, PartDone{given, part});
-        } catch (const std::exception& error) {
-          cluster::mail(owner, PartFailed{error.what()});
-        }
-      },
-      std::move(work));
+  const auto compute = [part, role = role_, owner = caf::actor_cast<caf::actor>(this)](
+                           const std::shared_ptr<Work>& given) {
+    taking_over(given.get());
+    use_one_compute_thread_here();
+    try {
+      given->run(part);
+      cluster::mail(owner, PartDone{given, part});
+    } catch (const std::exception& error) {
+      cluster::mail(owner, PartFailed{error.what()});
+    }
+  };
+  if (blocks) {
+    system().spawn<caf::detached>(compute, std::move(work));
+  } else {
+    system().spawn(compute, std::move(work));
+  }
 }
 
 }  // namespace leeway::cluster

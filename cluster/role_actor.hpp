@@ -80,7 +80,8 @@ class RoleActor final : public WatchingActor, private Outbox {
   template <class Handler>
   void guarded(Handler handler);
   void run_part(const RunPart& job);
-  void run_on_pool(std::shared_ptr<Work> work, int part);
+  /// Runs a part on another thread: of the pool, or of its own if it `blocks`.
+  void run_beside(std::shared_ptr<Work> work, int part, bool blocks);
   void part_done(const PartDone& finished);
   void end(const std::string& reason);
   void freeze(Duration time);

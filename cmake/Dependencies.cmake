@@ -8,6 +8,7 @@ find_package(CAF REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tomlplusplus REQUIRED)
+find_path(XXHASH_INCLUDE_DIRECTORY xxhash.h REQUIRED)  # its functions are inline
 if(LEEWAY_TESTS)
   find_package(Catch2 2 REQUIRED)
   find_package(rapidcheck REQUIRED)

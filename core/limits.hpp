@@ -61,6 +61,16 @@ inline constexpr std::size_t kMaxCertificateBytes = 1u << 20;
 inline constexpr int kMaxCertificateDays = 36500;
 /// Bytes of a node's name in its certificate, the limit of X.509.
 inline constexpr std::size_t kMaxNodeNameBytes = 64;
+/// In the manifest of a checkpoint: kinds of contents, files, slices of a block, and ranges of
+/// samples that came back.
+inline constexpr std::size_t kMaxContents = 16;
+/// Files of one shard.
+inline constexpr std::size_t kMaxShardFiles = 8;
+inline constexpr std::size_t kMaxCheckpointFiles = kMaxShardFiles * kMaxShards + 1;
+inline constexpr std::size_t kMaxBlockSlices = 4096;
+inline constexpr std::size_t kMaxReturnedRanges = 1u << 20;
+/// Bytes of a manifest.
+inline constexpr std::size_t kMaxManifestBytes = 256u << 20;
 /// Address space of a process's shared arena; it takes memory only for its blobs.
 inline constexpr std::size_t kArenaBytes = std::size_t{256} << 30;
 /// Blobs of at least this size lie in the shared arena.

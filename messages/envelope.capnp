@@ -68,5 +68,8 @@ struct Envelope $root(decode = "decode") {
     activation @43 :Along.Activation;
     outputGradient @44 :Along.OutputGradient;
     givenUp @45 :Along.GivenUp;
+    snapshotTaken @46 :Control.SnapshotTaken;
+    stored @47 :Control.Stored;
+    checkpointed @48 :Watch.Checkpointed;
   }
 }

@@ -98,6 +98,11 @@ struct Malformed {
 #
 # Here `worker` is the first one of its pipeline. Positions are those of the epoch's permutation.
 
+struct CheckpointWritten {
+  number @0 :UInt64;
+  samples @1 :UInt64;  # trained in it
+}
+
 struct LeaseGranted {
   worker @0 :UInt32 $type(Common.worker);
   iteration @1 :Int64 $type(Common.iteration);  # the first one that the lease fills
@@ -192,5 +197,6 @@ struct Event $Cpp.namespace("leeway") $Cpp.declarable
     stepStarted @19 :StepStarted;
     stepFinished @20 :StepFinished;
     stageComputed @21 :StageComputed;
+    checkpointWritten @22 :CheckpointWritten;
   }
 }

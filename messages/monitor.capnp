@@ -90,6 +90,14 @@ struct Evaluated {
   accuracy @2 :Float64;  # 0..1; 0 without classes
 }
 
+struct Checkpointed {
+  # scheduler -> monitor. A checkpoint is complete, or could not be written.
+  number @0 :UInt64;
+  samplesTrained @1 :UInt64;  # in the checkpoint
+  bytes @2 :UInt64;  # of all its files
+  error @3 :Text;  # empty: complete
+}
+
 struct Interrupt {
   # host -> scheduler. The user asked the run to stop.
 }

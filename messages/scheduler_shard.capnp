@@ -8,6 +8,8 @@ using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
 using import "/messages/generator/annotations.capnp".ascending;
 using import "/messages/generator/annotations.capnp".checked;
+using import "/messages/generator/annotations.capnp".count;
+using import "/messages/generator/annotations.capnp".finite;
 using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".range;
 using import "/messages/generator/annotations.capnp".type;
@@ -83,21 +85,50 @@ struct CloseRound {
 }
 
 struct Snapshot {
-  # scheduler -> shard. Proposes a consistent snapshot of all pushes below `iteration`. Answered
-  # with SnapshotVote.
-  snapshot @0 :UInt64;
-  iteration @1 :Int64 $type(Common.iteration);
+  # scheduler -> shard. Proposes a consistent snapshot, which replaces an earlier one that the shard
+  # has not taken yet. Answered with SnapshotVote.
+  snapshot @0 :UInt64;  # every proposal has a number of its own
+  iterations @1 :List(Int64) $type(Common.iteration) $limit("kMaxWorkers");
+  # By pipeline. The snapshot holds the pushes of each pipeline below its iteration.
   immediate @2 :Bool;
-  # Take the present weights, without a vote. Under asp, a consistent snapshot would wait for the
-  # slowest worker without a bound.
+  # Take the present weights, without a vote: for evaluations under asp, which do not wait for the
+  # slowest worker.
+  evaluate @3 :Bool = true;  # send the snapshot to the monitor
+  checkpoint @4 :UInt64;  # store it, with the state of the optimizer, under this number; 0: do not
 }
 
 struct SnapshotVote {
   # shard -> scheduler.
   snapshot @0 :UInt64;
-  iteration @1 :Int64 $type(Common.iteration);  # of the Snapshot that it answers
-  largest @2 :Int64 $type(Common.iteration);
-  # Largest iteration seen at this shard. The snapshot is armed iff it is not beyond `iteration`.
+  accepted @1 :Bool;  # false: the shard has a push that the snapshot must not hold
+}
+
+struct SnapshotTaken {
+  # shard -> scheduler. No later push changes the snapshot at this shard.
+  snapshot @0 :UInt64;
+}
+
+struct Stored {
+  # shard -> scheduler. The shard's part of a checkpoint is on the disk, or could not be written.
+  checkpoint @0 :UInt64;
+  files @1 :List(StoredFile) $limit("kMaxShardFiles");
+  blocks @2 :List(Progress) $limit("kMaxBlocks");
+  error @3 :Text;  # empty: all files were written
+
+  struct Progress {
+    # Of the optimizer on a block.
+    block @0 :UInt32 $type(Common.block);
+    version @1 :Int64 $type(Common.version);
+    progress @2 :Float64 $finite;  # sum of the weights of the pushes applied
+    samples @3 :Int64 $count;
+  }
+}
+
+struct StoredFile {
+  # A file of a checkpoint.
+  name @0 :Text;
+  bytes @1 :UInt64;
+  digest @2 :Text;  # XXH3, 128 bits, in hexadecimal
 }
 
 struct Finish {
@@ -108,7 +139,7 @@ struct Finish {
 struct SnapshotState $checked {
   # shard -> monitor. The shard's blocks at the snapshot.
   snapshot @0 :UInt64;
-  iteration @1 :Int64 $type(Common.iteration);
+  iteration @1 :Int64 $type(Common.iteration);  # the least one of the Snapshot's
   final @2 :Bool;
   blocks @3 :List(Common.BlockRef) $limit("kMaxBlocks");
 }

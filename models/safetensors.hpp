@@ -32,6 +32,24 @@ struct Safetensors {
   Metadata metadata;
 };
 
+/// A tensor in memory that it does not own.
+struct TensorView {
+  std::string name;
+  Shape shape;
+  DType dtype = DType::f32;
+  std::span<const std::byte> bytes;  // shape.count() * size_of(dtype)
+};
+
+/// The bytes of a file. The pieces refer to `head` and to the tensors.
+struct SafetensorsBytes {
+  std::vector<std::byte> head;
+  std::vector<std::span<const std::byte>> pieces;
+};
+
+/// As write_safetensors(), without a file. Errors: a name or metadata that is not UTF-8.
+Expected<SafetensorsBytes> lay_out_safetensors(std::vector<TensorView> tensors,
+                                               const Metadata& metadata = {});
+
 /// Writes a file atomically: writes a temporary file in the same folder, flushes it to the disk and
 /// renames it to `path`. Wider element types come first, for alignment; otherwise the order is
 /// kept. Requires blobs that match their shapes, and distinct names. Errors: a name or metadata
@@ -46,5 +64,9 @@ Expected<Safetensors> read_safetensors(const std::string& path);
 
 /// The same for a file in memory; `name` is for errors.
 Expected<Safetensors> parse_safetensors(std::span<const std::byte> file, const std::string& name);
+
+/// The same without copies: the tensors refer to `file`.
+Expected<std::vector<TensorView>> view_safetensors(std::span<const std::byte> file,
+                                                   const std::string& name);
 
 }  // namespace leeway

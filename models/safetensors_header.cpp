@@ -215,7 +215,7 @@ Expected<SafetensorsHeader> parse_safetensors_header(std::string_view text,
   return header;
 }
 
-Expected<std::string> make_safetensors_header(std::span<const NamedTensor* const> tensors,
+Expected<std::string> make_safetensors_header(std::span<const TensorView> tensors,
                                               const Metadata& metadata) {
   std::string out = "{";
   std::string separator;
@@ -237,18 +237,18 @@ Expected<std::string> make_safetensors_header(std::span<const NamedTensor* const
     separator = ",";
   }
   std::uint64_t position = 0;
-  for (const NamedTensor* tensor : tensors) {
-    if (tensor->name == kMetadata)
+  for (const TensorView& tensor : tensors) {
+    if (tensor.name == kMetadata)
       return Error{concat("tensor \"", kMetadata, "\": the format reserves this name; rename it")};
     const auto type = std::find_if(kTypes.begin(), kTypes.end(),
-                                   [&](const TypeName& t) { return t.type == tensor->dtype; });
-    LW_CHECK(type != kTypes.end(), name_of(tensor->dtype));
+                                   [&](const TypeName& t) { return t.type == tensor.dtype; });
+    LW_CHECK(type != kTypes.end(), name_of(tensor.dtype));
     const json shape(
-        std::vector<std::int64_t>(tensor->shape.extents().begin(), tensor->shape.extents().end()));
-    const std::uint64_t end = position + tensor->data.size();
+        std::vector<std::int64_t>(tensor.shape.extents().begin(), tensor.shape.extents().end()));
+    const std::uint64_t end = position + tensor.bytes.size();
     const Status status =
-        add(tensor->name, concat(R"({"dtype":")", type->name, R"(","shape":)", shape.dump(),
-                                 R"(,"data_offsets":[)", position, ",", end, "]}"));
+        add(tensor.name, concat(R"({"dtype":")", type->name, R"(","shape":)", shape.dump(),
+                                R"(,"data_offsets":[)", position, ",", end, "]}"));
     if (!status) return status.error();
     position = end;
   }

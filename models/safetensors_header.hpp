@@ -29,7 +29,7 @@ Expected<SafetensorsHeader> parse_safetensors_header(std::string_view json,
 
 /// The header's JSON for tensors in this order, padded with spaces to a multiple of 8 bytes.
 /// Errors: text that is not UTF-8, or a name that the format reserves.
-Expected<std::string> make_safetensors_header(std::span<const NamedTensor* const> tensors,
+Expected<std::string> make_safetensors_header(std::span<const TensorView> tensors,
                                               const Metadata& metadata);
 
 }  // namespace leeway

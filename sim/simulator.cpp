@@ -1,6 +1,7 @@
 #include "sim/simulator.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
@@ -39,12 +40,16 @@ class Simulator::Box final : public Outbox {
   }
   void compute(std::shared_ptr<Work> work) override {
     const Address address = simulator_.actors_[self_].address;
-    const Slowdown slow_down = simulator_.compute_.slow_down(address, *work, simulator_.now_);
+    const bool on_disk = work->waits_for_disk();
+    const Slowdown slow_down =
+        on_disk ? Slowdown() : simulator_.compute_.slow_down(address, *work, simulator_.now_);
     const std::uint32_t task = simulator_.tasks_.put({.actor = self_,
                                                       .life = simulator_.actors_[self_].life,
                                                       .work = std::move(work),
                                                       .slow_down = slow_down});
-    if (simulator_.threads_)
+    if (on_disk)
+      simulator_.begin_disk_work(task);
+    else if (simulator_.threads_)
       simulator_.threads_->compute(task);
     else if (simulator_.cores_[simulator_.actors_[self_].node].take(task))
       simulator_.begin_part(task);
@@ -257,6 +262,17 @@ void Simulator::begin_part(std::uint32_t number) {
   schedule(now_ + time, {.kind = Pending::Kind::core_free, .number = node});
   const Duration pause = task.part == 0 ? task.slow_down.extra : Duration{};
   schedule(now_ + scaled(time, task.slow_down.factor) + pause,
+           {.kind = Pending::Kind::part_done, .actor = actor, .number = number});
+}
+
+/// Needs no core.
+void Simulator::begin_disk_work(std::uint32_t number) {
+  const Task& task = tasks_.at(number);
+  const ActorIndex actor = task.actor;
+  const auto bytes = static_cast<double>(task.work->cost(0).bytes);
+  const double seconds = bytes / options_.world.disk_bytes_per_second;
+  perform(number);
+  schedule(now_ + options_.world.disk_flush + nanoseconds(std::llround(seconds * 1e9)),
            {.kind = Pending::Kind::part_done, .actor = actor, .number = number});
 }
 

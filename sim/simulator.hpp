@@ -157,6 +157,7 @@ class Simulator {
   /// Computes the next part of a task and returns its duration on a core; 0 if the actor has ended.
   Duration perform(std::uint32_t task);
   void begin_part(std::uint32_t task);
+  void begin_disk_work(std::uint32_t task);
   void end_part(std::uint32_t task);
   void release_core(NodeIndex node);
   template <class Handler>

@@ -33,6 +33,9 @@ struct World {
   double jitter = 0.2;                       // latency grows by up to this share
   double link_bytes_per_second = 1.25e9;     // of a node, per direction; 0: no limit
 
+  double disk_bytes_per_second = 500e6;   // of each shard, to its disk
+  Duration disk_flush = milliseconds(5);  // until a written file is on the disk
+
   Duration detection = milliseconds(200);  // until watchers notice that an actor has ended
 
   // Threads of a node, like those of the local host; see sim/simulator_threads.hpp. If `message` is

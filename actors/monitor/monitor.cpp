@@ -78,6 +78,9 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     last_seen_[evicted->worker.value()].evicted = envelope.incarnation;
     for (auto* listener : audience_) listener->evicted(evicted->worker, *evicted);
     report_if_back(evicted->worker);
+  } else if (const auto* written = std::get_if<msg::Checkpointed>(&body);
+             written && from == kScheduler) {
+    for (auto* listener : audience_) listener->checkpointed(*written);
   } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
     end_ = *end;
     ended_at_ = out.now();
@@ -146,10 +149,15 @@ Progress Monitor::present(Outbox& out) {
 void Monitor::handle(Address from, msg::SnapshotState& state, Outbox& out) {
   if (!state.final && state.snapshot == kFinalState)
     return refuse_malformed(from, state.iteration, "snapshot: 0 is the final state's", out);
+  if (!state.final) {
+    // Not all shards have accepted an earlier proposal.
+    if (state.snapshot < newest_snapshot_) return;
+    newest_snapshot_ = state.snapshot;
+    gathering_.erase(gathering_.upper_bound(kFinalState), gathering_.lower_bound(state.snapshot));
+  }
   const auto [found, fresh] = gathering_.try_emplace(state.final ? kFinalState : state.snapshot);
   auto& gathering = found->second;
-  if (!fresh && state.iteration < gathering.iteration) return;  // of an earlier proposal
-  if (fresh || state.iteration > gathering.iteration)
+  if (fresh)
     gathering = {std::vector<Blob>(job_->layout->blocks().size()),
                  std::vector<bool>(shards_.size()), shards_.size(), state.iteration, state.final};
   // An evaluation reads every block of the shard: each must be there once.

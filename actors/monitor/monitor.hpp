@@ -27,6 +27,8 @@ class Audience {
   virtual ~Audience() = default;
   virtual void progress(const Progress&) {}
   virtual void evaluated(const EvaluationResult&) {}
+  /// A checkpoint is complete, or could not be written.
+  virtual void checkpointed(const msg::Checkpointed&) {}
   virtual void evicted(WorkerId, const msg::Evicted&) {}
   /// An evicted worker has reported under its next incarnation.
   virtual void came_back(WorkerId) {}
@@ -70,7 +72,8 @@ class Monitor final : public ProtocolRole {
   std::vector<LastSeen> last_seen_;  // by worker
   std::vector<msg::ShardReport> shards_;
   msg::SchedulerReport scheduler_;
-  std::map<std::uint64_t, Gathering> gathering_;         // by snapshot; the final state is 0
+  std::map<std::uint64_t, Gathering> gathering_;  // by snapshot; the final state is 0
+  std::uint64_t newest_snapshot_ = 0;
   std::deque<std::shared_ptr<Evaluation>> evaluations_;  // the first is being computed
   std::vector<EvaluationResult> results_;
   std::optional<msg::RunEnded> end_;

@@ -75,6 +75,7 @@ void Admission::admit(WorkerId lead, Outbox& out) {
     if (least) at = std::max(at, Iteration(least->value()));
   }
   member.admitted_by = roster_.next_view();
+  leases_.admitted(lead, at);
   mailer_.for_each_stage(
       lead,
       [&](WorkerId worker) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "checkpoint/store.hpp"
+
 namespace leeway {
 namespace {
 
@@ -15,7 +17,17 @@ BoundControl::BoundControl(const Job& job, const Roster& roster, const Mailer& m
     : roster_(roster), mailer_(mailer) {
   const auto low = job.consistency->bound();
   const auto high = job.consistency->largest_bound();
-  if (low < high) bound_.emplace(low, high);
+  if (low >= high) return;
+  bound_.emplace(low, high);
+  if (!job.resumed) return;
+  const auto& from = job.resumed->manifest.scheduler.bound;
+  bound_->resume({from.staleness, from.patience, from.quiet, from.on_trial});
+}
+
+checkpoint::Bound BoundControl::state() const {
+  if (!bound_) return {};
+  const auto& state = bound_->state();
+  return {static_cast<std::uint32_t>(state.bound), state.patience, state.quiet, state.on_trial};
 }
 
 void BoundControl::measured(WorkerId lead, const msg::WantLease& want, Outbox& out) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "actors/scheduler/mailer.hpp"
+#include "checkpoint/values.hpp"
 #include "policies/consistency/adaptive.hpp"
 
 namespace leeway {
@@ -19,6 +20,8 @@ class BoundControl {
   void measured(WorkerId lead, const msg::WantLease& want, Outbox& out);
   /// Discards the times of a member that no longer takes part.
   void forget(WorkerId lead) { interval_.erase(lead); }
+  /// For a checkpoint; empty if the bound is fixed.
+  checkpoint::Bound state() const;
   /// The last decision; 0 if the bound is fixed.
   std::uint32_t bound() const { return static_cast<std::uint32_t>(bound_ ? bound_->bound() : 0); }
 

@@ -27,7 +27,9 @@ std::optional<msg::Lease> LeaseBook::grant(WorkerId worker, Iteration next,
     lease = lease_on_request(worker, next, live);
     if (!lease) return std::nullopt;
   }
-  data_.horizon = std::max(data_.horizon, lease->first_iteration + lease->iterations());
+  const Iteration end = lease->first_iteration + lease->iterations();
+  data_.horizon = std::max(data_.horizon, end);
+  data_.horizons[worker] = end;
   data_.grants[worker].push_back({*lease, 0});
   return lease;
 }
@@ -124,16 +126,17 @@ std::vector<SampleRange> LeaseBook::confirm(WorkerId worker, Clock clock) {
 LeaseBook::TakenBack LeaseBook::take_back(WorkerId worker, const PartialIterations& partial) {
   TakenBack all;
   for (const auto& [lease, trained] : data_.grants[worker])
-    take_back(lease, lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained), partial,
-              all);
+    take_back(worker, lease, lease.begin + (planted(Mutant::trained_leased_again) ? 0 : trained),
+              partial, all);
   for (const auto& lease : data_.shares[worker])
-    if (lease.begin < lease.end) all.back.push_back(supply_.give_back(lease));
+    if (lease.begin < lease.end) all.back.push_back(give_back(worker, lease));
   data_.grants.erase(worker);
   data_.shares.erase(worker);
+  data_.horizons.erase(worker);
   return all;
 }
 
-void LeaseBook::take_back(const msg::Lease& lease, std::int64_t begin,
+void LeaseBook::take_back(WorkerId worker, const msg::Lease& lease, std::int64_t begin,
                           const PartialIterations& partial, TakenBack& all) {
   const auto first_of = [&](Iteration iteration) {
     return std::min(lease.begin + (iteration - lease.first_iteration) * lease.batch, lease.end);
@@ -141,7 +144,7 @@ void LeaseBook::take_back(const msg::Lease& lease, std::int64_t begin,
   while (begin < lease.end) {
     const Iteration iteration = lease.first_iteration + (begin - lease.begin) / lease.batch;
     if (iteration >= partial.untouched())
-      return all.back.push_back(supply_.give_back(lease, begin, lease.end, lease.applied));
+      return all.back.push_back(give_back(worker, lease, begin, lease.end, lease.applied));
     auto applied = united(lease.applied, partial.applied(iteration));
     // Iterations that lack the same buckets stay together.
     Iteration next = iteration + 1;
@@ -153,7 +156,7 @@ void LeaseBook::take_back(const msg::Lease& lease, std::int64_t begin,
       data_.samples_trained += static_cast<std::uint64_t>(end - begin);
       all.trained.push_back({lease.epoch, begin, end});
     } else {
-      all.back.push_back(supply_.give_back(lease, begin, end, std::move(applied)));
+      all.back.push_back(give_back(worker, lease, begin, end, std::move(applied)));
     }
     begin = end;
   }
@@ -200,7 +203,7 @@ std::vector<LeaseBook::DroppedShare> LeaseBook::close(Iteration round,
     if (lease.first_iteration != round) return false;
     data_.stragglers.insert(worker);
     if (lease.begin < lease.end && !planted(Mutant::dropped_samples_lost))
-      back.push_back({worker, supply_.give_back(lease)});
+      back.push_back({worker, give_back(worker, lease)});
     return true;
   };
   for (auto& [worker, grants] : data_.grants)
@@ -224,7 +227,40 @@ bool LeaseBook::may_come_back(WorkerId worker) const {
 void LeaseBook::skip_to(WorkerId worker, Iteration iteration) {
   auto& shares = data_.shares[worker];
   for (; !shares.empty() && shares.front().first_iteration < iteration; shares.pop_front())
-    if (const auto& lease = shares.front(); lease.begin < lease.end) supply_.give_back(lease);
+    if (const auto& lease = shares.front(); lease.begin < lease.end) give_back(worker, lease);
+}
+
+SampleRange LeaseBook::give_back(WorkerId worker, const msg::Lease& lease, std::int64_t begin,
+                                 std::int64_t end, AppliedBuckets applied) {
+  // A lease is below the end of its worker as a whole, or not at all.
+  if (snapshot_ && lease.first_iteration < snapshot_->ends[worker])
+    snapshot_->supply.give_back(lease, begin, end, applied);
+  return supply_.give_back(lease, begin, end, std::move(applied));
+}
+
+void LeaseBook::follow_snapshot(std::map<WorkerId, Iteration> ends) {
+  snapshot_.emplace(std::move(ends), supply_);
+}
+
+void LeaseBook::admitted(WorkerId worker, Iteration iteration) {
+  if (!snapshot_) return;
+  Iteration& end = snapshot_->ends[worker];
+  end = std::min(end, iteration);
+}
+
+std::optional<LeaseBook::FollowedSnapshot> LeaseBook::end_snapshot() {
+  return std::exchange(snapshot_, std::nullopt);
+}
+
+void LeaseBook::resume(SampleSupply::State supply, Iteration first) {
+  data_.samples_trained = supply.samples_leased;
+  supply_ = SampleSupply(supply_limits(), std::move(supply));
+  data_.horizon = data_.next_round = data_.first_open = first;
+}
+
+Iteration LeaseBook::horizon(WorkerId worker) const {
+  const auto found = data_.horizons.find(worker);
+  return found == data_.horizons.end() ? Iteration() : found->second;
 }
 
 bool LeaseBook::all_trained() const {

@@ -30,6 +30,10 @@ class LeaseBook {
     SampleRange samples;
     bool operator==(const DroppedShare&) const = default;
   };
+  struct FollowedSnapshot {
+    std::map<WorkerId, Iteration> ends;
+    SampleSupply supply;  // without the samples of iterations below their ends
+  };
   /// The samples of a worker's leases that were not trained, when the leases end.
   struct TakenBack {
     std::vector<SampleRange> back;     // to be leased again
@@ -46,9 +50,7 @@ class LeaseBook {
   };
   /// Without a balance, every worker has the batch.
   explicit LeaseBook(const Limits& limits, std::shared_ptr<Balance> balance = nullptr)
-      : limits_(limits),
-        balance_(std::move(balance)),
-        supply_({limits.data_size, limits.total_samples, limits.total_iterations}) {}
+      : limits_(limits), balance_(std::move(balance)), supply_(supply_limits()) {}
 
   /// A lease for the worker's iterations from `next` on; empty without samples to lease, or, by
   /// rounds, if `next` is not the worker's next round. `live`: the workers that take part, in
@@ -79,6 +81,22 @@ class LeaseBook {
   /// The worker starts at `iteration`: its shares of earlier rounds go back.
   void skip_to(WorkerId worker, Iteration iteration);
 
+  // ---- checkpoints ----
+
+  /// Begins to follow a snapshot that holds the iterations of each worker below `ends`, which no
+  /// lease has reached yet.
+  void follow_snapshot(std::map<WorkerId, Iteration> ends);
+  /// The worker is admitted at `iteration`: its iterations from there on are not in the snapshot.
+  void admitted(WorkerId worker, Iteration iteration);
+  /// Ends the following. The supply has the samples that the snapshot lacks: a run that continues
+  /// from it leases them. Requires that the clocks of all workers with leases have reached their
+  /// ends.
+  std::optional<FollowedSnapshot> end_snapshot();
+  /// The samples that are not leased.
+  const SampleSupply& supply() const { return supply_; }
+  /// Continues a run: no iteration below `first` is leased, and the supply's samples are left.
+  void resume(SampleSupply::State supply, Iteration first);
+
   bool anything_to_lease() const { return supply_.has_any(); }
   /// True if all iterations of the run's limit are leased or trained. False without a limit.
   bool at_last_iteration() const { return supply_.at_last_iteration(); }
@@ -87,16 +105,33 @@ class LeaseBook {
   std::uint64_t samples_trained() const { return data_.samples_trained; }
   /// Samples leased, without those that came back.
   std::uint64_t samples_leased() const { return supply_.samples_leased(); }
+  /// The same for iterations with samples, of all workers.
+  std::uint64_t iterations_leased() const { return supply_.state().iterations_leased; }
+  /// True if some buckets have the gradients of a sample that came back.
+  bool has_partial() const { return supply_.has_partial(); }
   Epoch epoch() const { return supply_.epoch(); }
   /// The first iteration that no lease reaches, over all workers.
   Iteration horizon() const { return data_.horizon; }
+  /// The first iteration of the worker that none of its leases reaches; 0 without a lease since its
+  /// leases were taken back.
+  Iteration horizon(WorkerId worker) const;
 
  private:
+  SampleSupply::Limits supply_limits() const {
+    return {limits_.data_size, limits_.total_samples, limits_.total_iterations};
+  }
   struct Grant {
     msg::Lease lease;
     std::int64_t trained = 0;  // samples from its begin
   };
 
+  /// Takes back positions [begin, end) of a lease or share; the buckets of the list have their
+  /// gradients.
+  SampleRange give_back(WorkerId worker, const msg::Lease& lease, std::int64_t begin,
+                        std::int64_t end, AppliedBuckets applied);
+  SampleRange give_back(WorkerId worker, const msg::Lease& lease) {
+    return give_back(worker, lease, lease.begin, lease.end, lease.applied);
+  }
   std::optional<msg::Lease> lease_on_request(WorkerId worker, Iteration next,
                                              const std::vector<WorkerId>& live);
   /// The number of samples to lease at once to a worker with this batch.
@@ -109,8 +144,8 @@ class LeaseBook {
   /// the `largest` batch of the round.
   std::uint32_t round_samples(std::size_t live, std::uint32_t largest) const;
   /// The rest of a lease from `begin` on, partial iteration by partial iteration.
-  void take_back(const msg::Lease& lease, std::int64_t begin, const PartialIterations& partial,
-                 TakenBack& all);
+  void take_back(WorkerId worker, const msg::Lease& lease, std::int64_t begin,
+                 const PartialIterations& partial, TakenBack& all);
   /// Calls visit(worker, lease) for each lease and each share that is not requested yet.
   template <class Visit>
   void for_each_lease(Visit visit) const;
@@ -124,12 +159,14 @@ class LeaseBook {
     std::map<Iteration, std::size_t> round_contributors;  // pushes that close each open round
     std::set<WorkerId> stragglers;  // dropped, and without a contribution with samples since
     Iteration horizon;
+    std::map<WorkerId, Iteration> horizons;
     std::uint64_t samples_trained = 0;
   };
 
   Limits limits_;
   std::shared_ptr<Balance> balance_;
   SampleSupply supply_;
+  std::optional<FollowedSnapshot> snapshot_;
   Data data_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "checkpoint/store.hpp"
 #include "core/mutant.hpp"
 
 namespace leeway {
@@ -26,6 +27,18 @@ LeaseBook::Limits limits_of(const Job& job) {
   return limits;
 }
 
+SampleSupply::State supply_of(const checkpoint::Supply& stored) {
+  SampleSupply::State state{.fresh = stored.fresh,
+                            .samples_leased = static_cast<std::uint64_t>(stored.fresh),
+                            .iterations_leased = stored.iterations,
+                            .next_lease = stored.next_lease};
+  for (const auto& range : stored.returned) {
+    state.returned.push_back({{range.epoch, range.begin, range.end}, {}});
+    state.samples_leased -= static_cast<std::uint64_t>(range.end - range.begin);
+  }
+  return state;
+}
+
 /// `T`: event::Trained or event::LeaseReturned.
 template <class T>
 void emit(WorkerId lead, const SampleRange& range, Outbox& out) {
@@ -37,8 +50,31 @@ void emit(WorkerId lead, const SampleRange& range, Outbox& out) {
 Leases::Leases(const Job& job, Roster& roster, const Mailer& mailer)
     : roster_(roster),
       mailer_(mailer),
+      by_rounds_(job.consistency->by_rounds()),
       balance_(make_balance(job.plan)),
-      book_(limits_of(job), balance_) {}
+      book_(limits_of(job), balance_),
+      stages_(job.stages) {
+  if (!job.resumed) return;
+  const auto& from = job.resumed->manifest.scheduler;
+  book_.resume(supply_of(from.supply), job.first_iteration());
+  for (const auto& pace : from.paces)
+    if (pace.pipeline < stages_->pipelines())
+      balance_->measured(stages_->lead_of_pipeline(pace.pipeline),
+                         {pace.iterations, pace.samples, pace.computed_ns});
+}
+
+std::vector<checkpoint::Pace> Leases::paces() const {
+  std::vector<checkpoint::Pace> all;
+  for (const auto& [lead, pace] : balance_->paces())
+    all.push_back({stages_->pipeline_of(lead), pace.iterations, pace.samples, pace.computed_ns});
+  return all;
+}
+
+Iteration Leases::first_unleased(WorkerId lead) const {
+  if (by_rounds_) return book_.horizon();
+  const Member& member = roster_.at(lead);
+  return std::max({book_.horizon(lead), member.start, Iteration(member.clock.value())});
+}
 
 void Leases::measured(WorkerId lead, const msg::WantLease& want) {
   const auto samples = static_cast<std::int64_t>(std::min(want.samples, kMostSamples));

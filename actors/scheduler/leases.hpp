@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/scheduler/lease_book.hpp"
 #include "actors/scheduler/mailer.hpp"
+#include "checkpoint/values.hpp"
 #include "policies/balance/balance.hpp"
 
 namespace leeway {
@@ -19,6 +22,9 @@ class Leases {
   const LeaseBook& book() const { return book_; }
   /// The largest iteration that the member can have reached.
   Iteration farthest(const Member& member) const { return std::max(book_.horizon(), member.start); }
+
+  /// The first iteration of the member that no lease reaches; by rounds, that of all members.
+  Iteration first_unleased(WorkerId lead) const;
 
   /// Records the times and counts of the member since its last request.
   void measured(WorkerId lead, const msg::WantLease& want);
@@ -37,6 +43,14 @@ class Leases {
   std::uint64_t take_back(WorkerId lead, const PartialIterations& partial, Outbox& out);
   /// The member starts at `iteration`: its shares of earlier rounds go back.
   void skip_to(WorkerId lead, Iteration iteration) { book_.skip_to(lead, iteration); }
+  void follow_snapshot(std::map<WorkerId, Iteration> ends) {
+    book_.follow_snapshot(std::move(ends));
+  }
+  std::optional<LeaseBook::FollowedSnapshot> end_snapshot() { return book_.end_snapshot(); }
+  /// The measured paces, for a checkpoint.
+  std::vector<checkpoint::Pace> paces() const;
+  /// The member is admitted at `iteration`, again or for the first time.
+  void admitted(WorkerId lead, Iteration iteration) { book_.admitted(lead, iteration); }
   /// Discards the member's measured pace.
   void forget_pace(WorkerId lead) { balance_->forget(lead); }
 
@@ -48,8 +62,10 @@ class Leases {
  private:
   Roster& roster_;
   const Mailer& mailer_;
+  bool by_rounds_;
   std::shared_ptr<Balance> balance_;
   LeaseBook book_;
+  std::shared_ptr<const Stages> stages_;
   std::map<WorkerId, msg::WantLease> waiting_;
 };
 

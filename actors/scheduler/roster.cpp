@@ -15,6 +15,7 @@ Roster::Roster(const Job& job, const std::set<WorkerId>& later)
   for (std::uint32_t index = 0; index < stages_->pipelines(); ++index) {
     const WorkerId lead(index * stages_->count());
     members_[lead].stages.resize(stages_->count());
+    members_[lead].clock = Clock(job.first_iteration(index).value());
     const auto workers = workers_of(lead);
     const bool comes_later = std::any_of(workers.begin(), workers.end(), is_later);
     enter(lead, comes_later ? State::gone : State::absent);

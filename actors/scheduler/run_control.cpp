@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "checkpoint/store.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -15,7 +16,11 @@ RunControl::RunControl(const Job& job, const Roster& roster, const Mailer& maile
       bound_(bound),
       stages_(job.stages),
       faults_(job.faults),
-      most_iterations_(job.plan.stop.iterations) {}
+      most_iterations_(job.plan.stop.iterations) {
+  if (!job.resumed) return;
+  data_.partial_pushes = job.resumed->manifest.scheduler.partial_pushes;
+  data_.dropped_pushes = job.resumed->manifest.scheduler.dropped_pushes;
+}
 
 void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& out) {
   if (is_over()) return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/scheduler/bound_control.hpp"
+#include "actors/scheduler/checkpoints.hpp"
 #include "actors/scheduler/leases.hpp"
 #include "messages/monitor.hpp"
 
@@ -35,6 +36,7 @@ class RunControl {
   /// Ends the run without waiting for the workers, which wait for a lost shard.
   void fail_at_once(std::string text, Outbox& out);
 
+  PushCounts counts() const { return {data_.partial_pushes, data_.dropped_pushes}; }
   void count_partial_pushes(std::uint64_t count) { data_.partial_pushes += count; }
   void count_dropped_pushes(std::uint64_t count) { data_.dropped_pushes += count; }
   void report(Outbox& out) const;

@@ -63,6 +63,11 @@ bool SampleSupply::has_any() const {
   return !at_last_iteration() && (!data_.returned.empty() || fresh_left() > 0);
 }
 
+bool SampleSupply::has_partial() const {
+  return std::any_of(data_.returned.begin(), data_.returned.end(),
+                     [](const Portion& portion) { return !portion.applied.empty(); });
+}
+
 std::int64_t SampleSupply::fresh_left() const {
   return limits_.total_samples == 0 ? limits_.data_size : limits_.total_samples - data_.fresh;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
 
 #include "actors/scheduler/partial_iterations.hpp"
 #include "core/ids.hpp"
@@ -41,7 +42,17 @@ class SampleSupply {
     std::uint32_t round_samples = 1;
   };
 
+  struct State {
+    std::deque<Portion> returned;
+    std::int64_t fresh = 0;  // samples leased for the first time, over all epochs
+    std::uint64_t samples_leased = 0;
+    std::uint64_t iterations_leased = 0;
+    std::uint64_t next_lease = 1;
+  };
+
   explicit SampleSupply(const Limits& limits) : limits_(limits) {}
+  /// Continues with the samples that are left in a state.
+  SampleSupply(const Limits& limits, State state) : limits_(limits), data_(std::move(state)) {}
 
   /// Up to `count` consecutive samples. Empty without samples, or if the next ones are not of the
   /// epoch `only`.
@@ -57,6 +68,8 @@ class SampleSupply {
   }
 
   bool has_any() const;
+  /// True if some buckets have the gradients of a returned sample.
+  bool has_partial() const;
   /// Samples that were never leased; without a limit, those of one epoch.
   std::int64_t fresh_left() const;
   /// The epoch of the next fresh sample.
@@ -70,18 +83,11 @@ class SampleSupply {
     return limits_.total_iterations > 0 && data_.iterations_leased >= limits_.total_iterations;
   }
 
- private:
-  /// The mutable state.
-  struct Data {
-    std::deque<Portion> returned;
-    std::int64_t fresh = 0;  // samples leased for the first time, over all epochs
-    std::uint64_t samples_leased = 0;
-    std::uint64_t iterations_leased = 0;
-    std::uint64_t next_lease = 1;
-  };
+  const State& state() const { return data_; }
 
+ private:
   Limits limits_;
-  Data data_;
+  State data_;
 };
 
 }  // namespace leeway

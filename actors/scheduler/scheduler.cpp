@@ -12,6 +12,7 @@ namespace {
 constexpr Duration kSchedulerReportInterval = milliseconds(200);
 constexpr TimerToken kReportTimer = 1;
 constexpr TimerToken kTimeLimit = 2;
+constexpr TimerToken kCheckpointTimer = 3;
 
 }  // namespace
 
@@ -21,7 +22,8 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& l
       mailer_(*job_, roster_),
       leases_(*job_, roster_, mailer_),
       bound_(*job_, roster_, mailer_),
-      snapshots_(*job_, mailer_),
+      checkpoints_(job_, roster_, leases_, bound_),
+      snapshots_(*job_, roster_, leases_, mailer_, checkpoints_),
       run_(*job_, roster_, mailer_, leases_.book(), bound_),
       admission_(*job_, roster_, mailer_, leases_, run_),
       evictions_(*job_, roster_, mailer_),
@@ -36,16 +38,26 @@ void Scheduler::on_start(Outbox& out) {
   out.after(kSchedulerReportInterval, kReportTimer);
   if (job_->plan.stop.seconds > 0)
     out.after(nanoseconds(std::llround(job_->plan.stop.seconds * 1e9)), kTimeLimit);
+  if (checkpoints_.interval() > Duration()) out.after(checkpoints_.interval(), kCheckpointTimer);
 }
 
 void Scheduler::on_timer(TimerToken token, Outbox& out) {
   if (run_.phase() == Phase::ended) return;
   if (token == kTimeLimit) {
     run_.stop(msg::RunEnded::Reason::finished, "the time limit was reached", out);
+  } else if (token == kCheckpointTimer) {
+    checkpoints_.request();
+    snapshot_if_due(out);
+    out.after(checkpoints_.interval(), kCheckpointTimer);
   } else {
     run_.report(out);
     out.after(kSchedulerReportInterval, kReportTimer);
   }
+}
+
+void Scheduler::on_part(Work& work, int, Outbox& out) {
+  checkpoints_.committed(work, out);
+  snapshot_if_due(out);
 }
 
 void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
@@ -132,7 +144,13 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   } else if (const auto* fence = std::get_if<msg::Fenced>(&envelope.body)) {
     if (roster_.has(fence->worker)) fenced(ShardId(from.index), *fence, out);
   } else if (const auto* vote = std::get_if<msg::SnapshotVote>(&envelope.body)) {
-    snapshots_.voted(*vote, leases_.book(), out);
+    snapshots_.voted(*vote, out);
+  } else if (const auto* taken = std::get_if<msg::SnapshotTaken>(&envelope.body)) {
+    if (snapshots_.taken(*taken)) checkpoints_.taken(run_.counts(), snapshots_.evaluated_at(), out);
+    snapshot_if_due(out);
+  } else if (auto* stored = std::get_if<msg::Stored>(&envelope.body)) {
+    checkpoints_.stored(ShardId(from.index), *stored, out);
+    snapshot_if_due(out);
   } else if (const auto* proposed = std::get_if<msg::RoundClosed>(&envelope.body);
              proposed && from == address_of(ShardId(0)) && job_->consistency->spare() > 0) {
     if (rounds_.close(*proposed, out)) samples_came_back(out);
@@ -213,8 +231,7 @@ void Scheduler::lease(WorkerId lead, const msg::WantLease& want, Outbox& out) {
   leases_.measured(lead, want);
   bound_.measured(lead, want, out);
   leases_.withdraw(lead);
-  if (run_.is_training() && leases_.answer(lead, want, out))
-    snapshots_.start_if_due(leases_.book(), out);
+  if (run_.is_training() && leases_.answer(lead, want, out)) snapshots_.start_if_due(out);
 }
 
 void Scheduler::diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out) {
@@ -232,6 +249,10 @@ void Scheduler::evaluated(const msg::Evaluated& sent, Outbox& out) {
   if (target > 0 && sent.accuracy >= target)
     run_.stop(msg::RunEnded::Reason::target_reached,
               concat("reached a test accuracy of ", sent.accuracy), out);
+}
+
+void Scheduler::snapshot_if_due(Outbox& out) {
+  if (run_.is_training()) snapshots_.start_if_due(out);
 }
 
 void Scheduler::start_ready(Outbox& out) {

@@ -13,6 +13,7 @@
 #include "actors/protocol_role.hpp"
 #include "actors/scheduler/admission.hpp"
 #include "actors/scheduler/bound_control.hpp"
+#include "actors/scheduler/checkpoints.hpp"
 #include "actors/scheduler/departures.hpp"
 #include "actors/scheduler/evictions.hpp"
 #include "actors/scheduler/leases.hpp"
@@ -34,6 +35,7 @@ class Scheduler final : public ProtocolRole {
 
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;
+  void on_part(Work& work, int part, Outbox& out) override;
   void on_down(Address actor, const EndReason& reason, Outbox& out) override;
   void on_link(Address peer, Outbox& out) override;
 
@@ -58,6 +60,8 @@ class Scheduler final : public ProtocolRole {
   void lease(WorkerId lead, const msg::WantLease& want, Outbox& out);
   void diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out);
   void evaluated(const msg::Evaluated& sent, Outbox& out);
+  /// Proposes a snapshot if one is due.
+  void snapshot_if_due(Outbox& out);
   /// Starts the members that are ready.
   void start_ready(Outbox& out);
   /// Leases returned samples to waiting requests, and admits idle members for them.
@@ -72,6 +76,7 @@ class Scheduler final : public ProtocolRole {
   Mailer mailer_;
   Leases leases_;
   BoundControl bound_;
+  Checkpoints checkpoints_;
   SnapshotProposals snapshots_;
   RunControl run_;
   Admission admission_;

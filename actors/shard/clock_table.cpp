@@ -20,7 +20,7 @@ Clock ClockTable::admit(WorkerId worker, Incarnation incarnation, Iteration iter
   Clock at = std::max({Clock(iteration.value()), min_clock_, entry.clock});
   if (planted(Mutant::admitted_behind)) at = std::max(Clock(iteration.value()), entry.clock);
   const bool was_live = entry.live;
-  entry = Participant{incarnation, was_live, false, entry.clock, {}, 0};
+  entry = Participant{incarnation, was_live, false, entry.clock, {}, 0, {}};
   fenced_.erase(worker);
   set(entry, at, true);
   return at;
@@ -63,7 +63,7 @@ ClockTable::Verdict ClockTable::accept(WorkerId worker, Iteration iteration, std
   if (entry.accepted[bucket]) return Verdict::repeat;
   entry.accepted[bucket] = true;
   ++entry.buckets_accepted;
-  next_unseen_ = std::max(next_unseen_, iteration + 1);
+  entry.next_unseen = std::max(entry.next_unseen, iteration + 1);
   return Verdict::accepted;
 }
 

@@ -23,6 +23,7 @@ class ClockTable {
     Clock clock;
     std::vector<bool> accepted;  // the buckets of iteration `clock`; may be empty before the first
     std::uint32_t buckets_accepted = 0;
+    Iteration next_unseen;  // since its admission: largest iteration with a bucket, plus one; or 0
   };
 
   ClockTable() = default;
@@ -35,6 +36,8 @@ class ClockTable {
   bool enter_view(View view);
   View view() const { return view_; }
 
+  /// Continues a run in which no worker is behind `least`. Call before anything else.
+  void resume(Clock least) { min_clock_ = max_clock_ = least; }
   /// Inserts or re-inserts the worker as live, at max(iteration, min_clock, its own last clock).
   /// Returns that clock.
   Clock admit(WorkerId worker, Incarnation incarnation, Iteration iteration);
@@ -65,8 +68,6 @@ class ClockTable {
   std::size_t at_min_clock() const;
   Clock min_clock() const { return min_clock_; }
   Clock max_clock() const { return max_clock_; }
-  /// Largest iteration of which a bucket was accepted, plus one; 0 before the first.
-  Iteration next_unseen() const { return next_unseen_; }
   /// The largest clock - min_clock of a live participant so far.
   std::int64_t max_clock_gap() const { return max_clock_gap_; }
   const std::map<WorkerId, Participant>& participants() const { return participants_; }
@@ -85,7 +86,6 @@ class ClockTable {
   std::set<WorkerId> fenced_;               // live, but fenced
   Clock min_clock_;
   Clock max_clock_;
-  Iteration next_unseen_;
   std::int64_t max_clock_gap_ = 0;
 };
 

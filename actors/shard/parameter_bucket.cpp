@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "actors/shard/update_work.hpp"
+#include "checkpoint/store.hpp"
 #include "core/check.hpp"
 
 namespace leeway {
@@ -31,10 +32,56 @@ Blob initial_weights(const Job& job, const Block& block) {
   return weights;
 }
 
+/// Copies the block's rows of all its parameters from whole arrays. `of` selects the array of a
+/// parameter.
+template <class Of>
+Blob rows_of(const Job& job, const Block& block, Of of) {
+  Blob rows = Blob::floats(block.floats);
+  std::memset(rows.mutable_data(), 0, rows.size());
+  for (const auto& slice : block.slices) {
+    const auto index = static_cast<std::size_t>(slice.parameter);
+    const std::int64_t row = job.model->parameters()[index].spec.shape.row_count();
+    const Blob& whole = of(job.resumed->parameters[index]);
+    std::copy_n(whole.as_floats() + slice.first_row * row, slice.rows * row,
+                rows.mutable_floats() + slice.offset);
+  }
+  return rows;
+}
+
+/// The state of a block in the checkpoint. If its rows were in several blocks, the version and the
+/// progress are the largest.
+BlockState resumed_state(const Job& job, Executor& on, const Block& block) {
+  BlockState state{.block = &block};
+  state.weights =
+      on.fetch(rows_of(job, block, [](const checkpoint::ParameterState& from) -> const Blob& {
+        return from.weights;
+      }));
+  const int slots = block.average > 0 ? 0 : job.optimizer->slots();
+  for (int slot = 0; slot < slots; ++slot)
+    state.slots.push_back(
+        on.fetch(rows_of(job, block, [&](const checkpoint::ParameterState& from) -> const Blob& {
+          return from.slots[static_cast<std::size_t>(slot)];
+        })));
+  for (const auto& slice : block.slices)
+    for (const auto& rows :
+         job.resumed->parameters[static_cast<std::size_t>(slice.parameter)].rows) {
+      if (rows.first >= slice.first_row + slice.rows || slice.first_row >= rows.first + rows.count)
+        continue;
+      state.version = std::max(state.version, rows.version);
+      state.progress = std::max(state.progress, rows.progress);
+      state.samples = std::max(state.samples, rows.samples);
+    }
+  return state;
+}
+
 std::vector<BlockState> initial_state(const Job& job, Executor& on, const Bucket& bucket) {
   std::vector<BlockState> states;
   for (const BlockId id : bucket.blocks) {
     const Block& block = job.layout->block(id);
+    if (job.resumed) {
+      states.push_back(resumed_state(job, on, block));
+      continue;
+    }
     BlockState state;
     state.block = &block;
     state.weights = on.fetch(initial_weights(job, block));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/shard/push_check.hpp"
+#include "actors/shard/store_work.hpp"
 #include "core/limits.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
@@ -20,13 +21,18 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
       id_(id),
       buckets_(job_, id_),
       tied_(*job_->stages, id_, buckets_.size(), clocks_),
-      gate_(job_->consistency->bound(), clocks_, tied_),
+      gate_(job_->first_bound(), clocks_, tied_),
       answers_(buckets_, clocks_),
-      snapshots_(buckets_, clocks_),
+      snapshots_(job_, id_, buckets_, clocks_),
       acknowledgements_(clocks_),
       updates_(buckets_, snapshots_, acknowledgements_),
       apply_(make_apply_policy(*job_->consistency, id_, clocks_, tied_, updates_)) {
   report_.lags.assign(limits::kLagBins, 0);
+  if (!job_->resumed) return;
+  Iteration least = job_->first_iteration();
+  for (std::uint32_t pipeline = 0; pipeline < job_->stages->pipelines(); ++pipeline)
+    least = std::min(least, job_->first_iteration(pipeline));
+  clocks_.resume(Clock(least.value()));
 }
 
 void Shard::on_start(Outbox& out) {
@@ -41,6 +47,8 @@ void Shard::on_timer(TimerToken, Outbox& out) {
 
 void Shard::on_part(Work& work, int part, Outbox& out) {
   if (part + 1 < work.parts()) return;
+  if (auto* stored = dynamic_cast<StoreWork*>(&work))
+    return out.send(kScheduler, encode({.body = stored->take_answer()}));
   const auto [bucket, applied] = buckets_.finish(work);
   for (const auto lag : applied.version_lags)
     ++report_.lags[std::min(static_cast<std::size_t>(lag), limits::kLagBins - 1)];
@@ -79,7 +87,8 @@ void Shard::on_order(Body& body, Outbox& out) {
   } else if (auto* close = std::get_if<msg::CloseRound>(&body)) {
     handle(*close, out);
   } else if (auto* snapshot = std::get_if<msg::Snapshot>(&body)) {
-    snapshots_.handle(*snapshot, out);
+    if (const Status valid = snapshots_.handle(*snapshot, out); !valid)
+      refuse_malformed(kScheduler, {}, concat("snapshot: ", valid.error().text), out);
   } else if (auto* finish = std::get_if<msg::Finish>(&body)) {
     handle(*finish, out);
   } else {

@@ -18,6 +18,7 @@ void Shard::handle(const msg::Admit& admit, Outbox& out) {
   if (share_of(admit.worker).buckets.empty())
     return refuse_malformed(kScheduler, admit.iteration,
                             concat("admit: worker ", admit.worker, " has no blocks here"), out);
+  snapshots_.admitted(admit.worker, admit.iteration);
   const Clock at = clocks_.admit(admit.worker, admit.incarnation, admit.iteration);
   const Iteration first(at.value());
   out.emit(event::Admitted{admit.worker, first});

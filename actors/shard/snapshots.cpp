@@ -4,21 +4,53 @@
 #include <memory>
 #include <utility>
 
+#include "actors/shard/store_work.hpp"
 #include "core/mutant.hpp"
+#include "core/text.hpp"
 #include "messages/envelope.hpp"
 
 namespace leeway {
 
-void Snapshots::handle(const msg::Snapshot& order, Outbox& out) {
-  if (order.immediate)
-    return send({.snapshot = order.snapshot, .iteration = order.iteration}, false, out);
-  const Iteration unseen = clocks_.next_unseen();
-  const Iteration largest(std::max<std::int64_t>(unseen.value() - 1, 0));
-  out.send(kScheduler,
-           encode({.body = msg::SnapshotVote{order.snapshot, order.iteration, largest}}));
+namespace {
+
+Iteration least_of(const std::vector<Iteration>& iterations) {
+  return iterations.empty() ? Iteration() : *std::min_element(iterations.begin(), iterations.end());
+}
+
+}  // namespace
+
+Status Snapshots::handle(const msg::Snapshot& order, Outbox& out) {
+  if (order.iterations.size() != job_->stages->pipelines())
+    return Error{concat(order.iterations.size(), " iterations, for ", job_->stages->pipelines(),
+                        " pipelines")};
+  if (order.checkpoint > 0 && !job_->checkpoints)
+    return Error{concat("checkpoint ", order.checkpoint, ", in a run without checkpoints")};
+  if (order.immediate) {
+    take({.state = {.snapshot = order.snapshot, .iteration = least_of(order.iterations)},
+          .evaluate = order.evaluate,
+          .checkpoint = order.checkpoint},
+         false, out);
+    return {};
+  }
   drop_pending(out);
-  if (unseen <= order.iteration)
-    pending_ = Pending{order.snapshot, order.iteration, std::vector<bool>(buckets_.size(), false)};
+  Pending proposed{order, order.iterations, {}, std::vector<bool>(buckets_.size(), false)};
+  bool passed = false;
+  for (const auto& [worker, participant] : clocks_.participants()) {
+    const Iteration end = proposed.ends[pipeline_of(worker)];
+    passed |= participant.live && participant.next_unseen > end;
+    if (participant.clock.value() < end.value()) proposed.behind.push_back(worker);
+  }
+  out.send(kScheduler, encode({.body = msg::SnapshotVote{order.snapshot, !passed}}));
+  if (passed) return {};
+  pending_ = std::move(proposed);
+  collect_complete(out);
+  return {};
+}
+
+void Snapshots::admitted(WorkerId worker, Iteration iteration) {
+  if (!pending_) return;
+  Iteration& end = pending_->ends[pipeline_of(worker)];
+  end = std::min(end, iteration);
 }
 
 void Snapshots::drop_pending(Outbox& out) {
@@ -31,46 +63,66 @@ void Snapshots::drop_pending(Outbox& out) {
   }
 }
 
-bool Snapshots::fork_before(std::uint32_t bucket, Iteration iteration) {
+bool Snapshots::fork_before(const Contribution& push) {
   if (!pending_) return false;
-  if (iteration >= pending_->iteration && !pending_->forked[bucket]) {
+  const bool beyond = push.iteration >= pending_->ends[pipeline_of(push.worker)];
+  const std::uint32_t bucket = push.shard_bucket;
+  if (beyond && !pending_->forked[bucket]) {
     buckets_.enqueue(bucket, ParameterBucket::Fork{});
     pending_->forked[bucket] = true;
   }
-  return pending_->forked[bucket] && iteration < pending_->iteration &&
-         !planted(Mutant::straggling_push_not_in_snapshot);
+  return pending_->forked[bucket] && !beyond && !planted(Mutant::straggling_push_not_in_snapshot);
 }
 
 void Snapshots::collect_complete(Outbox& out) {
-  if (!pending_ || clocks_.min_clock().value() < pending_->iteration.value()) return;
-  msg::SnapshotState state{.snapshot = pending_->id, .iteration = pending_->iteration};
-  pending_.reset();
-  out.emit(event::SnapshotTaken{state.iteration, state.snapshot});
-  send(std::move(state), true, out);
+  if (!pending_) return;
+  const auto is_behind = [&](WorkerId worker) {
+    const auto& participant = *clocks_.find(worker);
+    return participant.live &&
+           participant.clock.value() < pending_->ends[pipeline_of(worker)].value();
+  };
+  auto& behind = pending_->behind;
+  while (!behind.empty() && !is_behind(behind.back())) behind.pop_back();
+  if (!behind.empty()) return;
+  const auto pending = std::exchange(pending_, std::nullopt);
+  const std::uint64_t snapshot = pending->order.snapshot;
+  const Iteration iteration = least_of(pending->ends);
+  out.emit(event::SnapshotTaken{iteration, snapshot});
+  out.send(kScheduler, encode({.body = msg::SnapshotTaken{snapshot}}));
+  take({.state = {.snapshot = snapshot, .iteration = iteration},
+        .evaluate = pending->order.evaluate,
+        .checkpoint = pending->order.checkpoint},
+       true, out);
 }
 
-/// Sends the monitor the weights of the forks, or the live ones, as they are when everything that
-/// is queued now has been applied.
-void Snapshots::send(msg::SnapshotState state, bool of_forks, Outbox& out) {
-  struct Collection {
-    msg::SnapshotState state;
-    std::uint32_t missing;
-  };
-  auto collection = std::make_shared<Collection>(Collection{std::move(state), buckets_.size()});
+/// Collects the forks, or the live state as it is when everything that is queued now has been
+/// applied.
+void Snapshots::take(Collection collection, bool of_forks, Outbox& out) {
+  collection.missing = buckets_.size();
+  const auto shared = std::make_shared<Collection>(std::move(collection));
   for (std::uint32_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     // A role has the same Outbox all its life.
-    auto take = [collection, &out](const std::vector<BlockState>& states) {
-      for (const auto& block : states) collection->state.blocks.push_back(block.describe());
-      if (--collection->missing == 0)
-        out.send(kMonitor, encode({.body = std::move(collection->state)}));
+    auto collect = [this, shared, &out](const std::vector<BlockState>& states) {
+      for (const BlockState& block : states) {
+        if (shared->evaluate) shared->state.blocks.push_back(block.describe());
+        if (shared->checkpoint > 0) shared->blocks.push_back(block);
+      }
+      if (--shared->missing == 0) use(*shared, out);
     };
     if (of_forks) {
-      buckets_.enqueue(bucket, ParameterBucket::Collect{std::move(take)});
+      buckets_.enqueue(bucket, ParameterBucket::Collect{std::move(collect)});
     } else {
-      buckets_.enqueue(bucket, ParameterBucket::Capture{std::move(take)});
+      buckets_.enqueue(bucket, ParameterBucket::Capture{std::move(collect)});
     }
   }
   for (std::uint32_t bucket = 0; bucket < buckets_.size(); ++bucket) buckets_.run(bucket, out);
+}
+
+void Snapshots::use(Collection& collection, Outbox& out) {
+  if (collection.evaluate) out.send(kMonitor, encode({.body = std::move(collection.state)}));
+  if (collection.checkpoint > 0)
+    out.compute(std::make_shared<StoreWork>(job_, shard_, collection.checkpoint,
+                                            std::move(collection.blocks)));
 }
 
 }  // namespace leeway

@@ -2,43 +2,65 @@
 // Snapshots: this shard's blocks of a consistent snapshot, taken while training continues
 // (docs/staleness.md).
 //
-// The scheduler proposes an iteration that no lease reaches yet. A bucket is forked before it
-// applies its first push of that iteration or of a later one. Pushes of earlier iterations that
-// arrive afterwards are applied to both copies. When min_clock reaches the iteration, the forks
-// hold exactly the pushes below it.
+// The scheduler proposes an iteration for each pipeline, which no lease of the pipeline reaches
+// yet. A bucket is forked before it applies its first push beyond these iterations. Pushes below
+// them that arrive afterwards are applied to both copies. When the clocks of all live workers have
+// reached them, the forks hold exactly the pushes below them.
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "actors/shard/bucket_queues.hpp"
 #include "actors/shard/clock_table.hpp"
+#include "core/expected.hpp"
 #include "messages/scheduler_shard.hpp"
 
 namespace leeway {
 
 class Snapshots {
  public:
-  Snapshots(BucketQueues& buckets, const ClockTable& clocks) : buckets_(buckets), clocks_(clocks) {}
+  Snapshots(std::shared_ptr<const Job> job, ShardId shard, BucketQueues& buckets,
+            const ClockTable& clocks)
+      : job_(std::move(job)), shard_(shard), buckets_(buckets), clocks_(clocks) {}
 
-  /// Sends the present weights to the monitor if the order is immediate. Otherwise votes on the
-  /// proposal, which replaces an earlier one.
-  void handle(const msg::Snapshot& order, Outbox& out);
-  /// An update of the bucket by pushes of the iteration is about to be queued: forks the bucket if
-  /// the update is the first beyond the snapshot. True if the update belongs to the fork as well.
-  bool fork_before(std::uint32_t bucket, Iteration iteration);
-  /// Sends the snapshot if min_clock has reached it.
+  /// Takes the present state at once if the order is immediate. Otherwise votes on the proposal,
+  /// which replaces an earlier one. Error: the order does not fit the plan.
+  Status handle(const msg::Snapshot& order, Outbox& out);
+  /// The worker is admitted again: what it pushes from `iteration` on is not part of the pending
+  /// snapshot.
+  void admitted(WorkerId worker, Iteration iteration);
+  /// An update by the push, and by others of the same iteration, is about to be queued: forks the
+  /// bucket if the update is the first beyond the snapshot. True if the update belongs to the fork
+  /// as well.
+  bool fork_before(const Contribution& push);
+  /// Takes the snapshot if all clocks have reached it.
   void collect_complete(Outbox& out);
   /// Sends the weights at the end of the run.
-  void send_final(Outbox& out) { send({.final = true}, false, out); }
+  void send_final(Outbox& out) { take({.state = {.final = true}, .evaluate = true}, false, out); }
 
  private:
   struct Pending {
-    std::uint64_t id = 0;
-    Iteration iteration;
-    std::vector<bool> forked;  // by bucket
+    msg::Snapshot order;
+    std::vector<Iteration> ends;   // by pipeline: pushes below are part of the snapshot
+    std::vector<WorkerId> behind;  // workers that had not reached their end when last looked at
+    std::vector<bool> forked;      // by bucket
   };
+  /// A snapshot whose blocks are being collected from the buckets' queues.
+  struct Collection {
+    msg::SnapshotState state;
+    bool evaluate = false;
+    std::uint64_t checkpoint = 0;
+    std::uint32_t missing = 0;       // buckets
+    std::vector<BlockState> blocks;  // for the checkpoint
+  };
+  std::size_t pipeline_of(WorkerId worker) const { return job_->stages->pipeline_of(worker); }
   void drop_pending(Outbox& out);
-  void send(msg::SnapshotState state, bool of_forks, Outbox& out);
+  void take(Collection collection, bool of_forks, Outbox& out);
+  void use(Collection& collection, Outbox& out);
 
+  std::shared_ptr<const Job> job_;
+  ShardId shard_;
   BucketQueues& buckets_;
   const ClockTable& clocks_;
   std::optional<Pending> pending_;

@@ -7,7 +7,7 @@ namespace leeway {
 void Updates::apply(std::vector<Contribution> contributions, Outbox& out) {
   const std::uint32_t bucket = contributions.front().shard_bucket;
   ParameterBucket::Update update;
-  update.also_shadow = snapshots_.fork_before(bucket, contributions.front().iteration);
+  update.also_shadow = snapshots_.fork_before(contributions.front());
   for (auto& contribution : contributions) {
     if (contribution.is_empty()) {
       acknowledgements_.applied(contribution, out);

@@ -1,6 +1,7 @@
 #pragma once
 // Balance: the number of samples in an iteration of each worker, decided with integers only.
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -24,6 +25,9 @@ class Balance {
   virtual std::string_view name() const = 0;
   /// Records a worker's report.
   virtual void measured(WorkerId, const WorkerPace&) {}
+  /// The sum of a worker's reports in the window of the policy, for each measured worker. A policy
+  /// that is given them by measured() continues with the same speeds.
+  virtual std::map<WorkerId, WorkerPace> paces() const { return {}; }
   /// Discards the reports of a worker that has ended. After a restart its speed may differ.
   virtual void forget(WorkerId) {}
   /// The samples of an iteration of each live worker, in the order of `live`. Each number is from 1

@@ -27,6 +27,7 @@ class BySpeed final : public Balance {
   explicit BySpeed(std::uint32_t batch) : batch_(batch) {}
   std::string_view name() const override { return "by_speed"; }
   void measured(WorkerId worker, const WorkerPace& pace) override;
+  std::map<WorkerId, WorkerPace> paces() const override { return paces_; }
   void forget(WorkerId worker) override { paces_.erase(worker); }
   std::vector<std::uint32_t> batches(std::span<const WorkerId> live) override;
 

@@ -29,29 +29,35 @@ std::int64_t percent_lost(std::span<const WorkerTime> workers) {
   return all == 0 ? 0 : 100 * lost / all;
 }
 
+void AdaptiveBound::resume(const State& state) {
+  state_ = state;
+  state_.bound = std::clamp(state.bound, low_, high_);
+  state_.patience = std::clamp(state.patience, kLeastPatience, kMostPatience);
+}
+
 std::int64_t AdaptiveBound::next(std::span<const WorkerTime> workers) {
   const std::int64_t share = percent_lost(workers);
-  quiet_ = share < kLowerBelow ? quiet_ + 1 : 0;
+  state_.quiet = share < kLowerBelow ? state_.quiet + 1 : 0;
   if (share > kRaiseAbove) {
-    raise(share > kRaiseFastAbove ? 1 + bound_ / 2 : 1);
-  } else if (quiet_ >= patience_) {
+    raise(share > kRaiseFastAbove ? 1 + state_.bound / 2 : 1);
+  } else if (state_.quiet >= state_.patience) {
     lower();
   }
-  return bound_;
+  return state_.bound;
 }
 
 void AdaptiveBound::raise(std::int64_t by) {
-  if (on_trial_) patience_ = std::min(2 * patience_, kMostPatience);
-  on_trial_ = false;
-  bound_ = std::min(bound_ + by, high_);
+  if (state_.on_trial) state_.patience = std::min(2 * state_.patience, kMostPatience);
+  state_.on_trial = false;
+  state_.bound = std::min(state_.bound + by, high_);
 }
 
 void AdaptiveBound::lower() {
-  quiet_ = 0;
-  if (bound_ == low_) return;
-  if (on_trial_) patience_ = kLeastPatience;  // the last fall has lasted
-  on_trial_ = true;
-  --bound_;
+  state_.quiet = 0;
+  if (state_.bound == low_) return;
+  if (state_.on_trial) state_.patience = kLeastPatience;  // the last fall has lasted
+  state_.on_trial = true;
+  --state_.bound;
 }
 
 }  // namespace leeway

@@ -57,20 +57,29 @@ class AdaptiveBound {
   static constexpr std::int64_t kLeastPatience = 2, kMostPatience = 64;
 
   /// Requires low <= high. The bound starts at `low`.
-  AdaptiveBound(std::int64_t low, std::int64_t high) : low_(low), high_(high), bound_(low) {}
+  AdaptiveBound(std::int64_t low, std::int64_t high)
+      : low_(low), high_(high), state_{.bound = low} {}
 
-  std::int64_t bound() const { return bound_; }
+  std::int64_t bound() const { return state_.bound; }
   /// Returns the bound after an interval. Ignores workers without iterations.
   std::int64_t next(std::span<const WorkerTime> workers);
+
+  struct State {
+    std::int64_t bound = 0;
+    std::int64_t patience = kLeastPatience;
+    std::int64_t quiet = 0;  // intervals in a row
+    bool on_trial = false;   // the last move was a fall
+  };
+  const State& state() const { return state_; }
+  /// Continues from a state; its bound is moved into the range.
+  void resume(const State& state);
 
  private:
   void raise(std::int64_t by);
   void lower();
 
-  std::int64_t low_, high_, bound_;
-  std::int64_t patience_ = kLeastPatience;
-  std::int64_t quiet_ = 0;  // intervals in a row
-  bool on_trial_ = false;   // the last move was a fall
+  std::int64_t low_, high_;
+  State state_;
 };
 
 /// The percentage of the workers' time that was lost, 0 to 100.

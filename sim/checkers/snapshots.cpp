@@ -40,7 +40,7 @@ SnapshotChecker::Shard& SnapshotChecker::at(Address address) {
   const auto found = shards_.find(address);
   if (found != shards_.end()) return found->second;
   const ShardId shard(address.index);
-  return shards_.emplace(address, Shard{initial(shard), TiedGradients(job_, shard), {}, {}, {}})
+  return shards_.emplace(address, Shard{initial(shard), TiedGradients(job_, shard), {}, {}, {}, {}})
       .first->second;
 }
 
@@ -84,6 +84,8 @@ void SnapshotChecker::follow(TiedGradients& tied, const Event& event) {
 void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
   if (piped_ && actor.kind == RoleKind::shard) follow(at(actor).tied, event);
   if (const auto* applied = event.as<event::BucketApplied>()) count_applied(actor, *applied);
+  if (const auto* removed = event.as<event::Removed>())
+    at(actor).live_workers.erase(removed->worker);
 }
 
 void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& event) {
@@ -102,10 +104,12 @@ void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& e
     violated({actor, address_of(event.worker)}, "bucket ", bucket, " of iteration ",
              event.iteration, " was applied before its tied gradient arrived");
   const bool begins = how == TiedGradients::Applied::begins_update;
-  shard.beyond = std::max(shard.beyond, event.iteration + 1);
+  if (const auto live = shard.live_workers.find(event.worker);
+      live != shard.live_workers.end() && live->second.incarnation == event.incarnation)
+    live->second.beyond = std::max(live->second.beyond, event.iteration + 1);
   add(shard.live, *shard_bucket, push, begins);
-  for (auto& [iteration, fork] : shard.forks)
-    if (event.iteration < iteration) add(fork, *shard_bucket, push, begins);
+  for (auto& [id, fork] : shard.forks)
+    if (belongs(event, fork)) add(fork.state, *shard_bucket, push, begins);
   if (push.kind == msg::Push::Kind::empty) {
     shard.pushed.erase(found);  // an earlier push may still be queued
     return;
@@ -127,23 +131,46 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
     if (const auto* shard_bucket = shard_bucket_of(letter.to(), worker, push->bucket))
       shard.tied.arrives({worker, incarnation, push->iteration, *shard_bucket});
   } else if (letter.to().kind == RoleKind::shard && letter.from() == kScheduler) {
-    const auto* snapshot = letter.as<msg::Snapshot>();
-    if (!snapshot || snapshot->immediate) return;
-    Shard& shard = at(letter.to());
-    // No state follows if the shard has applied that iteration already.
-    if (shard.beyond <= snapshot->iteration) shard.forks[snapshot->iteration] = shard.live;
+    on_order(letter.to(), letter);
   } else if (letter.to() == kMonitor && letter.from().kind == RoleKind::shard) {
     const auto* state = letter.as<msg::SnapshotState>();
     if (!state) return;
     Shard& shard = at(letter.from());
     if (state->final) return compare(letter.from(), shard.live, *state);
-    if (job_->consistency->bound() == kUnbounded) return;  // a snapshot
-    const auto fork = shard.forks.find(state->iteration);
+    if (shard.immediate.erase(state->snapshot) > 0) return;
+    const auto fork = shard.forks.find(state->snapshot);
     if (fork == shard.forks.end())
-      violated({letter.from()}, "a snapshot at iteration ", state->iteration,
+      violated({letter.from()}, "snapshot ", state->snapshot,
                ", which the shard had passed or was never sent");
-    compare(letter.from(), fork->second, *state);
+    compare(letter.from(), fork->second.state, *state);
     shard.forks.erase(shard.forks.begin(), std::next(fork));
+  }
+}
+
+bool SnapshotChecker::belongs(const event::BucketApplied& event, const Fork& fork) const {
+  if (event.iteration >= fork.ends[pipeline_of(event.worker)]) return false;
+  const auto again = fork.readmitted.find(event.worker);
+  // An update of an earlier incarnation may be computed after the admission.
+  return again == fork.readmitted.end() || event.incarnation < again->second.incarnation ||
+         event.iteration < again->second.beyond;
+}
+
+void SnapshotChecker::on_order(Address address, const Letter& letter) {
+  Shard& shard = at(address);
+  if (const auto* admit = letter.as<msg::Admit>()) {
+    shard.live_workers[admit->worker] = {admit->incarnation, {}};
+    for (auto& [id, fork] : shard.forks)
+      fork.readmitted.try_emplace(admit->worker, Live{admit->incarnation, admit->iteration});
+  } else if (const auto* snapshot = letter.as<msg::Snapshot>()) {
+    if (snapshot->iterations.size() != job_->stages->pipelines()) return;  // refused
+    if (snapshot->immediate) {
+      shard.immediate.insert(snapshot->snapshot);
+      return;
+    }
+    // No state follows if the shard has applied a push beyond the proposal already.
+    for (const auto& [worker, live] : shard.live_workers)
+      if (live.beyond > snapshot->iterations[pipeline_of(worker)]) return;
+    shard.forks[snapshot->snapshot] = {shard.live, snapshot->iterations, {}};
   }
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// SnapshotChecker: property 5, a snapshot is the sum of all pushes below its iteration, and the
+// SnapshotChecker: property 5, a snapshot is the sum of all pushes below its iterations, and the
 // final weights are the sum of all pushes.
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -29,15 +30,28 @@ class SnapshotChecker final : public Checker {
     std::map<ShardBucket, Iteration> latest_round;   // by rounds: the last one counted
     std::map<BlockId, std::vector<double>> weights;  // empty: only counted
   };
+  struct Live {
+    Incarnation incarnation;
+    Iteration beyond;  // largest that was applied, plus one
+  };
+  struct Fork {
+    State state;
+    std::vector<Iteration> ends;          // by pipeline
+    std::map<WorkerId, Live> readmitted;  // their pushes from `beyond` on are not part of it
+  };
   struct Shard {
     State live;
     TiedGradients tied;
-    std::map<Iteration, State> forks;  // by the iteration proposed
-    Iteration beyond;                  // largest that was applied, plus one
+    std::map<std::uint64_t, Fork> forks;  // by snapshot
+    std::set<std::uint64_t> immediate;    // snapshots
+    std::map<WorkerId, Live> live_workers;
     /// Pushes that have arrived and are not applied, by worker, bucket, incarnation and iteration.
     std::map<std::tuple<WorkerId, WorkerBucket, Incarnation, Iteration>, msg::Push> pushed;
   };
   Shard& at(Address address);
+  std::size_t pipeline_of(WorkerId worker) const { return job_->stages->pipeline_of(worker); }
+  bool belongs(const event::BucketApplied& event, const Fork& fork) const;
+  void on_order(Address address, const Letter& letter);
   static void follow(TiedGradients& tied, const Event& event);
   void count_applied(Address actor, const event::BucketApplied& event);
   State initial(ShardId shard) const;

@@ -355,7 +355,7 @@ TEST_CASE("a snapshot holds both tied gradients of an iteration or neither") {
   const WorkerId ahead[] = {WorkerId(0), WorkerId(1)}, behind[] = {WorkerId(2), WorkerId(3)};
   const std::uint32_t tied = tied_bucket(scene, behind[0]);
   const BlockId table = scene.share_of(behind[0]).buckets[tied].blocks[0];
-  scene.tell(kScheduler, msg::Snapshot{1, Iteration(1)});
+  scene.tell(kScheduler, msg::Snapshot{1, {Iteration(1), Iteration(1)}});
   REQUIRE(scene.sent_to<msg::SnapshotVote>(kScheduler).size() == 1);
   for (const auto* pipeline : {ahead, behind})
     for (int i = 0; i < 2; ++i) REQUIRE(scene.pull(pipeline[i], 0));

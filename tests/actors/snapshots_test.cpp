@@ -15,7 +15,7 @@ struct Scene {
   Scene()
       : job(one_shard_job()),
         buckets(job, ShardId(0)),
-        snapshots(buckets, clocks),
+        snapshots(job, ShardId(0), buckets, clocks),
         acknowledgements(clocks),
         updates(buckets, snapshots, acknowledgements) {
     admit_workers(clocks, 2);
@@ -48,8 +48,19 @@ struct Scene {
   void compute_all() {
     while (const auto work = out.compute_one()) buckets.run(buckets.finish(*work).bucket, out);
   }
-  void propose(std::uint64_t id, std::int64_t iteration) {
-    snapshots.handle({.snapshot = id, .iteration = Iteration(iteration)}, out);
+  /// A snapshot with the pushes of each worker below its iteration.
+  void propose(std::uint64_t id, std::int64_t of_a, std::int64_t of_b) {
+    std::vector<Iteration> iterations(job->stages->pipelines(), Iteration(std::min(of_a, of_b)));
+    iterations[0] = Iteration(of_a);
+    iterations[1] = Iteration(of_b);
+    REQUIRE(snapshots.handle({.snapshot = id, .iterations = iterations}, out));
+  }
+  void propose(std::uint64_t id, std::int64_t iteration) { propose(id, iteration, iteration); }
+  std::vector<bool> votes() const {
+    std::vector<bool> accepted;
+    for (const auto& vote : out.sent<msg::SnapshotVote>(kScheduler))
+      accepted.push_back(vote.accepted);
+    return accepted;
   }
   std::vector<msg::SnapshotState> states() const { return out.sent<msg::SnapshotState>(kMonitor); }
   /// Requires the same number of updates in every block of a state.
@@ -88,15 +99,67 @@ TEST_CASE("a snapshot holds the pushes below its iteration, also those that stra
   Scene::require_version(scene.states()[1], 3);
 }
 
-TEST_CASE("a shard votes with the largest iteration of its pushes") {
+TEST_CASE("a snapshot ends at another iteration for each pipeline") {
+  Scene scene;
+  scene.propose(1, 3, 1);
+  for (const std::int64_t iteration : {0, 1, 2, 3}) scene.push(kA, iteration);
+  CHECK(scene.states().empty());
+  scene.push(kB, 0);
+  scene.push(kB, 1);
+  scene.compute_all();
+  REQUIRE(scene.states().size() == 1);
+  CHECK(scene.states()[0].iteration == Iteration(1));
+  Scene::require_version(scene.states()[0], 4);
+}
+
+TEST_CASE("a snapshot that all clocks have reached is taken at once") {
   Scene scene;
   scene.push(kA, 0);
   scene.push(kA, 1);
-  scene.propose(4, 1);
-  const auto votes = scene.out.sent<msg::SnapshotVote>(kScheduler);
-  REQUIRE(votes.size() == 1);
-  CHECK(votes[0].snapshot == 4);
-  CHECK(votes[0].largest == Iteration(1));
+  scene.propose(1, 2, 0);
+  scene.push(kA, 2);
+  scene.compute_all();
+  REQUIRE(scene.states().size() == 1);
+  Scene::require_version(scene.states()[0], 2);
+}
+
+TEST_CASE("a shard refuses a snapshot that must not hold one of its pushes") {
+  Scene scene;
+  scene.push(kA, 0);
+  scene.push(kA, 1);
+  scene.propose(1, 2, 0);
+  scene.propose(2, 1, 5);
+  CHECK(scene.votes() == std::vector<bool>{true, false});
+}
+
+TEST_CASE("a shard refuses no snapshot because of a partial iteration of an evicted worker") {
+  Scene scene;
+  scene.push(kA, 0);
+  scene.clocks.accept(kA, Iteration(1), 0, scene.buckets.size());
+  scene.clocks.fence(kA);
+  scene.clocks.remove(kA);
+  scene.propose(1, 1, 0);
+  CHECK(scene.votes() == std::vector<bool>{true});
+}
+
+TEST_CASE("the pushes of a worker that returns are not part of a pending snapshot") {
+  Scene scene;
+  scene.propose(1, 9, 1);
+  scene.push(kA, 0);
+  scene.clocks.fence(kA);
+  scene.clocks.remove(kA);
+  scene.snapshots.admitted(kA, Iteration(1));
+  scene.clocks.admit(kA, Incarnation(2), Iteration(1));
+  scene.push(kA, 1);
+  scene.push(kB, 0);
+  scene.compute_all();
+  REQUIRE(scene.states().size() == 1);
+  Scene::require_version(scene.states()[0], 2);
+}
+
+TEST_CASE("a proposal without an iteration for each pipeline is an error") {
+  Scene scene;
+  CHECK_FALSE(scene.snapshots.handle({.snapshot = 1, .iterations = {Iteration(1)}}, scene.out));
 }
 
 TEST_CASE("a proposal that a push has passed yields no snapshot") {
@@ -125,7 +188,11 @@ TEST_CASE("a new proposal replaces an earlier one and its forks") {
 TEST_CASE("an immediate snapshot holds the pushes that were queued before it") {
   Scene scene;
   scene.push(kA, 0);
-  scene.snapshots.handle({.snapshot = 3, .iteration = Iteration(9), .immediate = true}, scene.out);
+  REQUIRE(scene.snapshots.handle(
+      {.snapshot = 3,
+       .iterations = std::vector(scene.job->stages->pipelines(), Iteration(9)),
+       .immediate = true},
+      scene.out));
   scene.push(kA, 1);
   CHECK(scene.states().empty());
   scene.compute_all();

@@ -15,7 +15,8 @@ struct SchedulerParts {
         mailer(*job, roster),
         leases(*job, roster, mailer),
         bound(*job, roster, mailer),
-        snapshots(*job, mailer),
+        checkpoints(job, roster, leases, bound),
+        snapshots(*job, roster, leases, mailer, checkpoints),
         run(*job, roster, mailer, leases.book(), bound),
         admission(*job, roster, mailer, leases, run),
         evictions(*job, roster, mailer),
@@ -40,6 +41,7 @@ struct SchedulerParts {
   Mailer mailer;
   Leases leases;
   BoundControl bound;
+  Checkpoints checkpoints;
   SnapshotProposals snapshots;
   RunControl run;
   Admission admission;

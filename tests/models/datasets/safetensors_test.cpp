@@ -97,7 +97,7 @@ TEST_CASE("writing replaces a file and leaves no temporary file") {
 
 TEST_CASE("a file that cannot be written or read is named with the reason") {
   CHECK(write_safetensors("/no/such/folder/m", some_tensors()).error().text ==
-        "\"/no/such/folder/m\" cannot be written: No such file or directory; give a path in a "
+        "/no/such/folder/m: cannot be created: No such file or directory; give a path in a "
         "writable folder with enough space");
   CHECK_THAT(read_safetensors("/no/such/file").error().text, Contains("No such file or directory"));
   CHECK_THAT(read_safetensors("/").error().text, Contains("\"/\" cannot be read: Is a directory"));

@@ -1,0 +1,155 @@
+#include "actors/scheduler/checkpoints.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "actors/scheduler/commit_work.hpp"
+#include "checkpoint/manifest.hpp"
+#include "core/text.hpp"
+#include "messages/envelope.hpp"
+
+namespace leeway {
+namespace {
+
+template <class Interval>
+const Interval* interval_of(const Job& job) {
+  return std::get_if<Interval>(&job.checkpoint_settings.every);
+}
+
+checkpoint::Supply describe(const SampleSupply& supply) {
+  const SampleSupply::State& state = supply.state();
+  checkpoint::Supply out{
+      .fresh = state.fresh, .iterations = state.iterations_leased, .next_lease = state.next_lease};
+  for (const auto& portion : state.returned)
+    out.returned.push_back({portion.samples.epoch, portion.samples.begin, portion.samples.end});
+  return out;
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(std::shared_ptr<const Job> job, const Roster& roster, Leases& leases,
+                         const BoundControl& bound)
+    : job_(std::move(job)), roster_(roster), leases_(leases), bound_(bound) {
+  if (job_->resumed) data_.next_number = job_->resumed->manifest.number + 1;
+}
+
+Duration Checkpoints::interval() const {
+  if (!enabled()) return {};
+  const auto* every = interval_of<checkpoint::EverySeconds>(*job_);
+  return every ? nanoseconds(std::llround(every->seconds * 1e9)) : Duration();
+}
+
+void Checkpoints::count_leased() {
+  if (!enabled()) return;
+  const LeaseBook& book = leases_.book();
+  if (const auto* every = interval_of<checkpoint::EveryEpochs>(*job_)) {
+    const double interval = every->epochs * static_cast<double>(job_->data.train->size());
+    const auto leased = static_cast<double>(book.samples_leased());
+    if (data_.next_samples == 0) data_.next_samples = interval;
+    if (leased < data_.next_samples) return;
+    data_.next_samples = (std::floor(leased / interval) + 1) * interval;
+    data_.due = true;
+  } else if (const auto* some = interval_of<checkpoint::EveryIterations>(*job_)) {
+    const std::uint64_t leased = book.iterations_leased();
+    if (data_.next_iterations == 0) data_.next_iterations = some->iterations;
+    if (leased < data_.next_iterations) return;
+    data_.next_iterations = (leased / some->iterations + 1) * some->iterations;
+    data_.due = true;
+  }
+}
+
+bool Checkpoints::can_begin() const {
+  return enabled() && data_.due && !data_.current && !leases_.book().has_partial();
+}
+
+Checkpoints::Current Checkpoints::begin() {
+  data_.due = false;
+  const std::size_t shards = job_->layout->shards();
+  return {.manifest = {.number = data_.next_number++},
+          .stored = std::vector<bool>(shards),
+          .missing = shards};
+}
+
+std::uint64_t Checkpoints::propose(const std::vector<Iteration>& ends) {
+  data_.current = begin();
+  std::map<WorkerId, Iteration> by_lead;
+  auto end = ends.begin();
+  for (const auto& [lead, member] : roster_.members()) by_lead[lead] = *end++;
+  leases_.follow_snapshot(std::move(by_lead));
+  return data_.current->manifest.number;
+}
+
+void Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& out) {
+  const auto snapshot = leases_.end_snapshot();
+  if (!data_.current || !snapshot) return;
+  if (snapshot->supply.has_partial()) {
+    data_.due = true;
+    data_.current.reset();
+    return;
+  }
+  auto& current = *data_.current;
+  current.taken = true;
+  current.samples = snapshot->supply.samples_leased();
+  auto& manifest = current.manifest;
+  manifest.format = checkpoint::kFormat;
+  manifest.contents = {checkpoint::kWeights, checkpoint::kOptimizer};
+  manifest.leeway = checkpoint::program_version();
+  manifest.run = job_->run;
+  auto& state = manifest.scheduler;
+  for (const auto& [lead, end] : snapshot->ends) state.pipelines.push_back(end);
+  state.supply = describe(snapshot->supply);
+  state.partial_pushes = counts.partial;
+  state.dropped_pushes = counts.dropped;
+  state.evaluated_at = evaluated_at;
+  state.bound = bound_.state();
+  state.paces = leases_.paces();
+  commit_if_complete(out);
+}
+
+void Checkpoints::stored(ShardId shard, msg::Stored& answer, Outbox& out) {
+  if (!data_.current || answer.checkpoint != data_.current->manifest.number) return;
+  auto& current = *data_.current;
+  if (current.stored[shard.value()]) return;
+  current.stored[shard.value()] = true;
+  --current.missing;
+  if (current.error.empty()) current.error = answer.error;
+  auto& manifest = current.manifest;
+  manifest.files.insert(manifest.files.end(), answer.files.begin(), answer.files.end());
+  for (const auto& progress : answer.blocks) {
+    if (progress.block.value() >= job_->layout->blocks().size()) continue;
+    auto& state = manifest.blocks.emplace_back();
+    state.version = progress.version;
+    state.progress = progress.progress;
+    state.samples = progress.samples;
+    for (const auto& slice : job_->layout->block(progress.block).slices)
+      state.slices.push_back(
+          {job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].name,
+           slice.first_row, slice.rows});
+  }
+  commit_if_complete(out);
+}
+
+void Checkpoints::commit_if_complete(Outbox& out) {
+  auto& current = *data_.current;
+  if (current.missing > 0 || !current.taken) return;
+  if (current.error.empty())
+    return out.compute(std::make_shared<CommitWork>(job_, std::move(current.manifest)));
+  report(current.manifest.number, current.samples, 0, current.error, out);
+  data_.current.reset();
+}
+
+void Checkpoints::committed(const Work& work, Outbox& out) {
+  const auto& commit = dynamic_cast<const CommitWork&>(work);
+  const auto current = std::exchange(data_.current, std::nullopt);
+  if (current)
+    report(commit.manifest().number, current->samples, commit.bytes(), commit.error(), out);
+}
+
+void Checkpoints::report(std::uint64_t number, std::uint64_t samples, std::uint64_t bytes,
+                         const std::string& error, Outbox& out) const {
+  if (error.empty()) out.emit(event::CheckpointWritten{number, samples});
+  out.send(kMonitor, encode({.body = msg::Checkpointed{number, samples, bytes, error}}));
+}
+
+}  // namespace leeway

@@ -1,0 +1,85 @@
+#pragma once
+// Checkpoints: decides when a checkpoint is due, and completes it.
+//
+// due -- a snapshot is proposed --> proposed -- all shards have taken it --> storing
+// storing -- all shards have stored their files --> committing -- the manifest is written --> none
+//
+// The manifest holds the scheduler's state at the snapshot, which LeaseBook follows from the
+// proposal on. A checkpoint is abandoned and due again if a sample has gradients in some buckets
+// only: another number of shards could not complete them.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/scheduler/bound_control.hpp"
+#include "actors/scheduler/leases.hpp"
+#include "checkpoint/manifest.hpp"
+
+namespace leeway {
+
+/// Pushes so far.
+struct PushCounts {
+  std::uint64_t partial = 0;
+  std::uint64_t dropped = 0;
+};
+
+class Checkpoints {
+ public:
+  Checkpoints(std::shared_ptr<const Job> job, const Roster& roster, Leases& leases,
+              const BoundControl& bound);
+
+  /// False if the run writes none.
+  bool enabled() const { return job_->checkpoints != nullptr; }
+  /// The time between two checkpoints; 0 if they do not go by time.
+  Duration interval() const;
+  /// Makes a checkpoint due.
+  void request() { data_.due = true; }
+  /// Call after each lease: checkpoints may go by epochs or iterations.
+  void count_leased();
+  /// True if a checkpoint is due and can begin.
+  bool can_begin() const;
+
+  /// A snapshot with these iterations, by pipeline, is proposed. Returns the checkpoint's number,
+  /// which no other proposal has.
+  std::uint64_t propose(const std::vector<Iteration>& ends);
+  /// All shards have taken the snapshot. `evaluated_at`: samples leased when the last complete
+  /// evaluation was due.
+  void taken(const PushCounts& counts, double evaluated_at, Outbox& out);
+  /// A shard's answer.
+  void stored(ShardId shard, msg::Stored& answer, Outbox& out);
+  /// The manifest is written, or could not be.
+  void committed(const Work& work, Outbox& out);
+
+ private:
+  struct Current {
+    checkpoint::Manifest manifest;
+    std::vector<bool> stored;  // by shard
+    std::size_t missing = 0;
+    bool taken = false;
+    std::uint64_t samples = 0;
+    std::string error;
+  };
+  /// The mutable state.
+  struct Data {
+    bool due = false;
+    std::uint64_t next_number = 1;
+    double next_samples = 0;  // leased, when the next is due
+    std::uint64_t next_iterations = 0;
+    std::optional<Current> current;
+  };
+
+  Current begin();
+  void commit_if_complete(Outbox& out);
+  void report(std::uint64_t number, std::uint64_t samples, std::uint64_t bytes,
+              const std::string& error, Outbox& out) const;
+
+  std::shared_ptr<const Job> job_;
+  const Roster& roster_;
+  Leases& leases_;
+  const BoundControl& bound_;
+  Data data_;
+};
+
+}  // namespace leeway

@@ -1,0 +1,27 @@
+#include "actors/scheduler/commit_work.hpp"
+
+#include <ctime>
+
+namespace leeway {
+namespace {
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[24];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+void CommitWork::run(int) {
+  if (!job_->plan.simulated) manifest_.written = utc_now();
+  for (const auto& file : manifest_.files) bytes_ += file.bytes;
+  const Status done =
+      job_->checkpoints->commit(manifest_, job_->plan, job_->checkpoint_settings.keep);
+  if (!done) error_ = done.error().text;
+}
+
+}  // namespace leeway

@@ -1,0 +1,35 @@
+#include "actors/shard/store_work.hpp"
+
+#include <utility>
+
+#include "checkpoint/store.hpp"
+
+namespace leeway {
+
+StoreWork::StoreWork(std::shared_ptr<const Job> job, ShardId shard, std::uint64_t checkpoint,
+                     std::vector<BlockState> states)
+    : job_(std::move(job)), shard_(shard), states_(std::move(states)) {
+  answer_.checkpoint = checkpoint;
+  for (const BlockState& state : states_) {
+    const auto arrays = static_cast<std::int64_t>(1 + state.slots.size());
+    bytes_ += arrays * state.block->floats * static_cast<std::int64_t>(sizeof(float));
+  }
+}
+
+void StoreWork::run(int) {
+  std::vector<checkpoint::StoredBlock> blocks;
+  for (const BlockState& state : states_) {
+    auto& stored = blocks.emplace_back(state.block, state.weights.on_host());
+    for (const Blob& slot : state.slots) stored.slots.push_back(slot.on_host());
+    answer_.blocks.push_back({state.block->id, state.version, state.progress, state.samples});
+  }
+  auto files = job_->checkpoints->write_tensors(answer_.checkpoint, shard_, *job_->model, blocks);
+  if (files) {
+    answer_.files = std::move(*files);
+  } else {
+    answer_.error = files.error().text;
+  }
+  states_.clear();  // so that updates need no copies any more
+}
+
+}  // namespace leeway

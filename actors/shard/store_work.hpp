@@ -1,0 +1,36 @@
+#pragma once
+// StoreWork: writes a shard's part of a checkpoint to the disk.
+#include <memory>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "actors/outbox.hpp"
+#include "actors/shard/block_state.hpp"
+#include "messages/scheduler_shard.hpp"
+
+namespace leeway {
+
+class StoreWork final : public Work {
+ public:
+  /// Requires job->checkpoints. The states share their memory with the shard, which does not write
+  /// to shared memory.
+  StoreWork(std::shared_ptr<const Job> job, ShardId shard, std::uint64_t checkpoint,
+            std::vector<BlockState> states);
+
+  int parts() const override { return 1; }
+  Cost cost(int) const override { return {.bytes = bytes_}; }
+  bool waits_for_disk() const override { return true; }
+  void run(int) override;
+
+  /// The answer to the scheduler, after run().
+  msg::Stored take_answer() { return std::move(answer_); }
+
+ private:
+  std::shared_ptr<const Job> job_;
+  ShardId shard_;
+  std::vector<BlockState> states_;
+  std::int64_t bytes_ = 0;
+  msg::Stored answer_;
+};
+
+}  // namespace leeway

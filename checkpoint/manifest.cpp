@@ -1,0 +1,81 @@
+#include "checkpoint/manifest.hpp"
+
+#include <capnp/message.h>
+#include <kj/exception.h>
+
+#include <algorithm>
+
+#include "checkpoint/values.wire.hpp"
+#include "core/limits.hpp"
+#include "core/text.hpp"
+#include "plan/schema_text.hpp"
+
+namespace leeway::checkpoint {
+namespace {
+
+Status check_format(const Manifest& manifest, const std::string& source) {
+  if (manifest.format != kFormat)
+    return Error{concat(source, ": is of format ", manifest.format, ", written by Leeway ",
+                        manifest.leeway, "; this program reads format ", kFormat,
+                        ": resume with that version")};
+  for (const std::string& content : manifest.contents)
+    if (content != kWeights && content != kOptimizer)
+      return Error{concat(source, ": holds \"", content,
+                          "\", which this program does not know; resume with Leeway ",
+                          manifest.leeway)};
+  return {};
+}
+
+/// Reads format and contents only: a manifest of another format may have other keys.
+Status check_format(const TextNode& tree, const std::string& source) {
+  const auto value = [&](const std::string& key) -> const TextNode* {
+    const auto found = std::find(tree.keys.begin(), tree.keys.end(), key);
+    return found == tree.keys.end() ? nullptr : &tree.items[std::size_t(found - tree.keys.begin())];
+  };
+  const auto* format = value("format");
+  if (!format || format->kind != TextNode::Kind::integer || format->negative)
+    return Error{concat(source, ": has no \"format\"; give the manifest of a checkpoint")};
+  Manifest known{
+      .format = static_cast<std::uint32_t>(std::min<std::uint64_t>(format->magnitude, 0xffffffff))};
+  if (const auto* leeway = value("leeway")) known.leeway = leeway->text;
+  if (const auto* contents = value("contents"))
+    for (const TextNode& content : contents->items) known.contents.push_back(content.text);
+  return check_format(known, source);
+}
+
+}  // namespace
+
+std::string program_version() {
+  return LEEWAY_VERSION;
+}
+
+std::string to_json(const Manifest& manifest) {
+  capnp::MallocMessageBuilder builder;
+  auto root = builder.initRoot<schema::Manifest>();
+  wire::write(root, manifest);
+  return to_tree(capnp::DynamicStruct::Reader(root.asReader())).dump(1) + "\n";
+}
+
+Expected<Manifest> manifest_from_json(const std::string& text, const std::string& source) {
+  if (text.size() > limits::kMaxManifestBytes)
+    return Error{concat(source, ": has ", text.size(), " bytes; a manifest has at most ",
+                        limits::kMaxManifestBytes)};
+  const auto tree = parse_json(text, source);
+  if (!tree) return tree.error();
+  if (Status known = check_format(*tree, source); !known) return known.error();
+  try {
+    capnp::MallocMessageBuilder builder;
+    auto root = builder.initRoot<schema::Manifest>();
+    if (Status filled = fill(capnp::DynamicStruct::Builder(root), *tree, source); !filled)
+      return filled.error();
+    Manifest manifest;
+    wire::read(manifest, root.asReader());
+    return manifest;
+  } catch (const wire::Malformed& malformed) {
+    return Error{concat(source, ": ", malformed.text)};
+  } catch (const kj::Exception& exception) {
+    return Error{concat(source, ": ", exception.getDescription().cStr())};
+  }
+}
+
+}  // namespace leeway::checkpoint

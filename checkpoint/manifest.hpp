@@ -1,0 +1,25 @@
+#pragma once
+// The manifest of a checkpoint (checkpoint/manifest.capnp) as JSON.
+#include <string>
+
+#include "checkpoint/values.hpp"
+#include "core/expected.hpp"
+
+namespace leeway::checkpoint {
+
+/// The format that this program writes, and the only one that it reads.
+inline constexpr std::uint32_t kFormat = 1;
+/// Kinds of contents.
+inline constexpr const char* kWeights = "weights";
+inline constexpr const char* kOptimizer = "optimizer";
+
+/// The version of this program, for `Manifest::leeway`.
+std::string program_version();
+
+std::string to_json(const Manifest& manifest);
+
+/// Errors name `source`, and the line and key or the value found: not a manifest, another format,
+/// or contents that this program does not know.
+Expected<Manifest> manifest_from_json(const std::string& text, const std::string& source);
+
+}  // namespace leeway::checkpoint

@@ -1,0 +1,198 @@
+#include "checkpoint/store.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "checkpoint/digest.hpp"
+#include "checkpoint/tensors.hpp"
+#include "core/text.hpp"
+
+namespace leeway::checkpoint {
+namespace {
+
+constexpr const char* kManifestFile = "manifest.json";
+constexpr const char* kPlanFile = "plan.json";
+
+std::optional<std::uint64_t> number_of(const std::string& folder) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(folder.data(), folder.data() + folder.size(), number);
+  if (error != std::errc() || end != folder.data() + folder.size()) return std::nullopt;
+  return folder == folder_name(number) ? std::optional(number) : std::nullopt;
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::string text_of(const Files::Content& content) {
+  const auto bytes = content.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Writes a file, and adds it to the list.
+Status write_listed(Files& files, const std::string& folder, const std::string& name,
+                    std::span<const std::span<const std::byte>> pieces,
+                    std::vector<msg::StoredFile>& list) {
+  Digest digest;
+  std::uint64_t size = 0;
+  for (const auto piece : pieces) {
+    digest.add(piece);
+    size += piece.size();
+  }
+  if (Status status = write_durably(files, folder + "/" + name, pieces); !status) return status;
+  list.push_back({name, size, digest.text()});
+  return {};
+}
+
+}  // namespace
+
+std::string folder_name(std::uint64_t number) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%06llu", static_cast<unsigned long long>(number));
+  return text;
+}
+
+Expected<std::vector<msg::StoredFile>> Store::write_tensors(
+    std::uint64_t number, ShardId shard, const Model& model,
+    std::span<const StoredBlock> blocks) const {
+  if (Status made = files_.make_folder(path(number)); !made) return made.error();
+  std::vector<msg::StoredFile> list;
+  const auto write = [&](const std::string& name, std::vector<TensorView> tensors) -> Status {
+    if (tensors.empty()) return {};
+    const auto file = lay_out_safetensors(std::move(tensors), {{"format", "pt"}});
+    if (!file) return file.error();
+    return write_listed(files_, path(number), concat(name, '-', shard, ".safetensors"),
+                        file->pieces, list);
+  };
+  if (Status status = write(kWeights, weights_of(model, blocks)); !status) return status.error();
+  if (Status status = write(kOptimizer, slots_of(model, blocks)); !status) return status.error();
+  return list;
+}
+
+Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
+  const std::uint64_t number = manifest.number;
+  const std::string text = to_json(plan);
+  const auto plan_bytes = bytes_of(text);
+  if (Status made = files_.make_folder(path(number)); !made) return made;
+  if (Status status =
+          write_listed(files_, path(number), kPlanFile, {&plan_bytes, 1}, manifest.files);
+      !status)
+    return status;
+  const std::string json = to_json(manifest);
+  const auto bytes = bytes_of(json);
+  if (Status status = write_durably(files_, path(number) + "/" + kManifestFile, {&bytes, 1});
+      !status)
+    return status;
+  if (Status status = files_.flush_folder(folder_); !status) return status;
+  if (Status status = files_.flush_folder(folder_of(folder_)); !status) return status;
+
+  const auto names = files_.list(folder_);
+  if (!names) return names.error();
+  auto complete = numbers();
+  if (!complete) return complete.error();
+  std::erase_if(*complete, [&](std::uint64_t one) { return one > number; });
+  const std::size_t removed = complete->size() - std::min<std::size_t>(complete->size(), keep);
+  const std::vector kept(complete->begin() + static_cast<std::ptrdiff_t>(removed), complete->end());
+  for (const std::string& name : *names) {
+    const auto old = number_of(name);
+    if (!old || *old > number || std::binary_search(kept.begin(), kept.end(), *old)) continue;
+    if (Status status = remove(*old); !status) return status;
+  }
+  return {};
+}
+
+Status Store::remove(std::uint64_t number) const {
+  if (Status status = files_.remove(path(number) + "/" + kManifestFile); !status) return status;
+  if (Status status = files_.flush_folder(path(number)); !status) return status;
+  return files_.remove(path(number));
+}
+
+Expected<std::vector<std::uint64_t>> Store::numbers() const {
+  const auto above = files_.list(folder_of(folder_));
+  if (!above) return above.error();
+  const std::string name = folder_.substr(folder_.rfind('/') + 1);
+  if (!std::binary_search(above->begin(), above->end(), name)) return std::vector<std::uint64_t>();
+  const auto names = files_.list(folder_);
+  if (!names) return names.error();
+  std::vector<std::uint64_t> found;
+  for (const std::string& one : *names) {
+    const auto number = number_of(one);
+    if (!number) continue;
+    const auto files = files_.list(folder_ + "/" + one);
+    if (files && std::binary_search(files->begin(), files->end(), std::string(kManifestFile)))
+      found.push_back(*number);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+Expected<Manifest> Store::manifest(std::uint64_t number) const {
+  const std::string file = path(number) + "/" + kManifestFile;
+  const auto content = files_.read(file);
+  if (!content) return content.error();
+  auto manifest = manifest_from_json(text_of(**content), file);
+  if (manifest && manifest->number != number)
+    return Error{concat(file, ": is of checkpoint ", folder_name(manifest->number),
+                        "; restore the folder's own manifest")};
+  return manifest;
+}
+
+Expected<std::shared_ptr<const Files::Content>> Store::read(std::uint64_t number,
+                                                            const msg::StoredFile& file) const {
+  const std::string name = path(number) + "/" + file.name;
+  if (file.name.find('/') != std::string::npos)
+    return Error{concat(name, ": is outside of the checkpoint; the manifest is damaged")};
+  auto content = files_.read(name);
+  if (!content) return content.error();
+  const auto bytes = (*content)->bytes();
+  if (bytes.size() != file.bytes)
+    return Error{concat(name, ": has ", bytes.size(), " bytes, the manifest states ", file.bytes,
+                        "; resume from another checkpoint")};
+  if (const std::string digest = digest_of(bytes); digest != file.digest)
+    return Error{concat(name, ": has digest ", digest, ", the manifest states ", file.digest,
+                        "; the file is damaged or of another checkpoint")};
+  return content;
+}
+
+Expected<Plan> Store::plan(std::uint64_t number) const {
+  const auto manifest = this->manifest(number);
+  if (!manifest) return manifest.error();
+  for (const msg::StoredFile& file : manifest->files) {
+    if (file.name != kPlanFile) continue;
+    const auto content = read(number, file);
+    if (!content) return content.error();
+    return plan_from_json(text_of(**content), path(number) + "/" + kPlanFile);
+  }
+  return Error{concat(path(number), ": its manifest names no ", kPlanFile)};
+}
+
+Status Store::verify(std::uint64_t number) const {
+  const auto manifest = this->manifest(number);
+  if (!manifest) return manifest.error();
+  for (const msg::StoredFile& file : manifest->files)
+    if (const auto content = read(number, file); !content) return content.error();
+  return {};
+}
+
+Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const {
+  auto manifest = this->manifest(number);
+  if (!manifest) return manifest.error();
+  auto plan = this->plan(number);
+  if (!plan) return plan.error();
+  ParameterReader reader(model);
+  for (const msg::StoredFile& file : manifest->files) {
+    if (!file.name.ends_with(".safetensors")) continue;
+    const auto content = read(number, file);
+    if (!content) return content.error();
+    const std::string name = path(number) + "/" + file.name;
+    if (Status status = reader.add((*content)->bytes(), name); !status) return status.error();
+  }
+  auto parameters = reader.take(*manifest, path(number));
+  if (!parameters) return parameters.error();
+  return Checkpoint{std::move(*manifest), std::move(*plan), std::move(*parameters)};
+}
+
+}  // namespace leeway::checkpoint

@@ -1,0 +1,89 @@
+#pragma once
+// Store: the checkpoints of one run, each in a numbered folder.
+//
+//   000012/weights-0.safetensors    the weights on shard 0, with PyTorch's names
+//   000012/optimizer-0.safetensors  the optimizer's state for them
+//   000012/plan.json                the plan
+//   000012/manifest.json            everything else, and the digests of the other files
+//
+// The shards write their files in parallel, each durably, and the scheduler writes the manifest
+// last. A checkpoint exists iff it has a manifest, so a crash at any time leaves the earlier ones.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+#include "core/files.hpp"
+#include "models/layout.hpp"
+#include "plan/plan.hpp"
+
+namespace leeway::checkpoint {
+
+/// A block of a shard, in host memory.
+struct StoredBlock {
+  const Block* block = nullptr;
+  Blob weights;
+  std::vector<Blob> slots;  // state of the optimizer; none for statistics
+};
+
+/// The state of one parameter, over all shards.
+struct ParameterState {
+  /// Rows that were updated together.
+  struct Rows {
+    std::int64_t first = 0, count = 0;
+    Version version;
+    double progress = 0;  // sum of the weights of the pushes applied
+    std::int64_t samples = 0;
+  };
+  Blob weights;             // f32, the parameter's shape, row-major
+  std::vector<Blob> slots;  // the same
+  std::vector<Rows> rows;   // together all rows, in any order
+};
+
+struct Checkpoint {
+  Manifest manifest;
+  Plan plan;
+  std::vector<ParameterState> parameters;  // as in the model
+};
+
+/// The name of the folder of a checkpoint.
+std::string folder_name(std::uint64_t number);
+
+class Store {
+ public:
+  /// `folder` holds the numbered folders; it is created with the first checkpoint.
+  Store(Files& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+
+  const std::string& folder() const { return folder_; }
+  std::string path(std::uint64_t number) const { return folder_ + "/" + folder_name(number); }
+
+  /// Writes the tensors of one shard. Returns the files for the manifest.
+  Expected<std::vector<msg::StoredFile>> write_tensors(std::uint64_t number, ShardId shard,
+                                                       const Model& model,
+                                                       std::span<const StoredBlock> blocks) const;
+  /// Completes a checkpoint: adds the plan's file and writes the manifest. Then removes all but the
+  /// latest `keep` checkpoints, and remains of incomplete ones before this.
+  Status commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const;
+
+  /// The complete checkpoints in ascending order; none without the folder.
+  Expected<std::vector<std::uint64_t>> numbers() const;
+  Expected<Manifest> manifest(std::uint64_t number) const;
+  Expected<Plan> plan(std::uint64_t number) const;
+  /// Checks size and digest of every file. The error names the file and the cause.
+  Status verify(std::uint64_t number) const;
+  /// Verifies and reads a checkpoint. Error: a file is missing or damaged, or the checkpoint is of
+  /// another model.
+  Expected<Checkpoint> load(std::uint64_t number, const Model& model) const;
+  /// Removes a checkpoint, its manifest first.
+  Status remove(std::uint64_t number) const;
+
+ private:
+  Expected<std::shared_ptr<const Files::Content>> read(std::uint64_t number,
+                                                       const msg::StoredFile& file) const;
+
+  Files& files_;
+  std::string folder_;
+};
+
+}  // namespace leeway::checkpoint

@@ -1,0 +1,3 @@
+#pragma once
+// Random values of the hand-written types in manifests: those of messages.
+#include "tests/messages/any_scheduler_shard.hpp"

@@ -1,0 +1,200 @@
+// A run that is resumed from a checkpoint, in simulation: bit for bit under bsp, and with every
+// sample of the epoch trained once in all cases.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "checkpoint/store.hpp"
+#include "core/text.hpp"
+#include "sim/disk.hpp"
+#include "sim/simulation.hpp"
+#include "tests/support/bits.hpp"
+#include "tests/support/text_task.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::test {
+namespace {
+
+using checkpoint::Store;
+
+/// A disk with the checkpoints of one run.
+struct Disk {
+  sim::SimulatedDisk files;
+  std::shared_ptr<const Store> store = std::make_shared<Store>(files, "run/checkpoints");
+};
+
+/// Marks the samples that are trained, from the samples that a checkpoint has trained on.
+struct TrainedSamples {
+  explicit TrainedSamples(const Job& job) : size(job.data.train->size()) {
+    if (!job.resumed) return;
+    const auto& supply = job.resumed->manifest.scheduler.supply;
+    mark(0, supply.fresh, 1);
+    for (const auto& range : supply.returned) {
+      const std::int64_t first = range.epoch.value() * size;
+      mark(first + range.begin, first + range.end, -1);
+    }
+  }
+  void mark(std::int64_t begin, std::int64_t end, int by) {
+    counts.resize(std::max(counts.size(), static_cast<std::size_t>(end)));
+    for (std::int64_t i = begin; i < end; ++i) counts[static_cast<std::size_t>(i)] += by;
+  }
+  void add(const Event& event) {
+    const auto* trained = event.as<event::Trained>();
+    if (!trained) return;
+    const std::int64_t first = trained->epoch.value() * size;
+    mark(first + trained->begin, first + trained->end, 1);
+  }
+  bool each_once(std::int64_t samples) const {
+    return static_cast<std::int64_t>(counts.size()) == samples &&
+           std::all_of(counts.begin(), counts.end(), [](int count) { return count == 1; });
+  }
+
+  std::int64_t size;  // of an epoch
+  std::vector<int> counts;
+};
+
+/// Runs a plan to its end with a checkpoint every `iterations`, from checkpoint `from` if given.
+RunTotals run(const Plan& plan, const Disk& disk, std::uint64_t iterations,
+              std::optional<std::uint64_t> from = std::nullopt) {
+  JobOptions options;
+  options.checkpoints = disk.store;
+  options.checkpoint_settings = {checkpoint::EveryIterations{iterations}, 1000};
+  options.run = "test";
+  if (from) {
+    const auto fresh = job_of(plan);
+    auto loaded = disk.store->load(*from, *fresh->model);
+    LW_CHECK(bool(loaded), loaded ? std::string() : loaded.error().text);
+    options.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
+  }
+  auto data = load_data(plan.data, plan.seed);
+  const auto job = make_job(plan, std::move(*data), std::move(options));
+  LW_CHECK(bool(job), job ? std::string() : job.error().text);
+  TrainedSamples trained(**job);
+  sim::SimulationOptions simulation_options;
+  // The checkers count from the begin of a run.
+  simulation_options.checkers = !from;
+  simulation_options.on_event = [&](Address, Instant, const Event& event) { trained.add(event); };
+  sim::Simulation simulation(*job, {}, std::move(simulation_options));
+  const std::string stuck = simulation.run();
+  LW_CHECK(stuck.empty(), stuck);
+  const auto& totals = simulation.totals();
+  LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
+  const auto samples =
+      static_cast<std::int64_t>(plan.stop.epochs * static_cast<double>((*job)->data.train->size()));
+  LW_CHECK(trained.each_once(samples), "a sample was trained twice or never");
+  return totals;
+}
+
+/// Lets an iteration take longer than a checkpoint.
+void compute_slowly(Plan& plan) {
+  plan.simulated = plan::World{};
+  plan.simulated->speed = 1e-5;
+}
+
+Plan plan_with(plan::Consistency consistency, plan::OptimizerKind optimizer = plan::Adam{}) {
+  Plan plan = tiny_plan();
+  plan.consistency = consistency;
+  plan.optimizer.learning_rate = 0.01;
+  plan.optimizer.kind = optimizer;
+  plan.lr_schedule.kind = plan::Cosine{};
+  plan.evaluate_every = 0.5;
+  compute_slowly(plan);
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("under bsp, a run resumed from any checkpoint equals the uninterrupted one") {
+  for (const bool piped : {false, true}) {
+    Plan plan = piped ? text_plan() : plan_with(plan::Bsp{});
+    plan.consistency = plan::Bsp{};
+    compute_slowly(plan);
+    if (piped) {
+      plan.workers = 4;
+      plan.pipeline.stages = 2;
+      plan.shards = 2;
+    }
+    const Disk disk;
+    const RunTotals whole = run(plan, disk, 6);
+    const auto numbers = *disk.store->numbers();
+    INFO((piped ? "pipelined" : "plain") << ", " << numbers.size() << " checkpoints");
+    REQUIRE(numbers.size() > 3);
+    for (const std::uint64_t number : numbers) {
+      const RunTotals resumed = run(plan, disk, 1'000'000, number);
+      INFO("checkpoint " << number);
+      CHECK(floats_of(resumed.weights) == floats_of(whole.weights));
+      CHECK(resumed.end.samples_trained == whole.end.samples_trained);
+      CHECK(resumed.evaluations.back().loss == whole.evaluations.back().loss);
+    }
+  }
+}
+
+TEST_CASE("under any policy, a resumed run trains every sample once") {
+  for (const plan::Consistency& policy :
+       {plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Asp{}),
+        plan::Consistency(plan::Backup{1}), plan::Consistency(plan::Adaptive{1, 4})}) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      Plan plan = plan_with(policy);
+      plan.seed = seed;
+      plan.stragglers = {{.worker = 2, .kind = plan::ConstantFactor{5}}};
+      const Disk disk;
+      run(plan, disk, 10);
+      const auto numbers = *disk.store->numbers();
+      INFO("policy " << policy.index() << ", seed " << seed);
+      REQUIRE_FALSE(numbers.empty());
+      for (const std::uint64_t number : numbers) run(plan, disk, 1'000'000, number);
+    }
+  }
+}
+
+TEST_CASE("a checkpoint loads onto other numbers of workers and shards and other policies") {
+  Plan plan = plan_with(plan::Asp{});
+  plan.stragglers = {{.worker = 1, .kind = plan::ConstantFactor{3}}};
+  const Disk disk;
+  run(plan, disk, 10);
+  REQUIRE_FALSE(disk.store->numbers()->empty());
+  const auto number = disk.store->numbers()->back();
+  for (const auto& [workers, shards] : {std::pair{1u, 1u}, {2u, 3u}, {5u, 2u}})
+    for (const plan::Consistency& policy :
+         {plan::Consistency(plan::Bsp{}), plan::Consistency(plan::Ssp{1}),
+          plan::Consistency(plan::Asp{})}) {
+      Plan other = plan;
+      other.workers = workers;
+      other.shards = shards;
+      other.consistency = policy;
+      other.stragglers.clear();
+      INFO(workers << " workers, " << shards << " shards, policy " << policy.index());
+      run(other, disk, 1'000'000, number);
+    }
+}
+
+TEST_CASE("a checkpoint is refused by an optimizer with other state") {
+  const Disk disk;
+  const Plan plan = plan_with(plan::Bsp{});
+  run(plan, disk, 10);
+  Plan other = plan;
+  other.optimizer.kind = plan::Sgd{};
+  CHECK_THROWS_WITH(run(other, disk, 10, disk.store->numbers()->front()),
+                    Catch::Contains("resume with the optimizer that the run began with"));
+}
+
+TEST_CASE("a disk that fails is reported, and the run goes on without a checkpoint") {
+  struct Reports final : Audience {
+    void checkpointed(const msg::Checkpointed& sent) override { errors.push_back(sent.error); }
+    void ended(const RunTotals&) override {}
+    std::vector<std::string> errors;
+  } reports;
+  const Plan plan = plan_with(plan::Ssp{1});
+  auto data = load_data(plan.data, plan.seed);
+  JobOptions options;
+  options.checkpoints = std::make_shared<const Store>(disk(), "/proc/none/checkpoints");
+  options.checkpoint_settings = {checkpoint::EveryIterations{10}, 3};
+  const auto job = *make_job(plan, std::move(*data), std::move(options));
+  sim::Simulation simulation(job, {&reports});
+  CHECK(simulation.run() == "");
+  CHECK(simulation.totals().end.reason == msg::RunEnded::Reason::finished);
+  REQUIRE(reports.errors.size() > 1);
+  for (const std::string& error : reports.errors)
+    CHECK_THAT(error, Catch::Contains("/proc/none/checkpoints/"));
+}
+
+}  // namespace leeway::test
