@@ -160,13 +160,17 @@ Expected<std::shared_ptr<const Files::Content>> Store::read(std::uint64_t number
 Expected<Plan> Store::plan(std::uint64_t number) const {
   const auto manifest = this->manifest(number);
   if (!manifest) return manifest.error();
-  for (const msg::StoredFile& file : manifest->files) {
+  return plan_of(*manifest);
+}
+
+Expected<Plan> Store::plan_of(const Manifest& manifest) const {
+  for (const msg::StoredFile& file : manifest.files) {
     if (file.name != kPlanFile) continue;
-    const auto content = read(number, file);
+    const auto content = read(manifest.number, file);
     if (!content) return content.error();
-    return plan_from_json(text_of(**content), path(number) + "/" + kPlanFile);
+    return plan_from_json(text_of(**content), path(manifest.number) + "/" + kPlanFile);
   }
-  return Error{concat(path(number), ": its manifest names no ", kPlanFile)};
+  return Error{concat(path(manifest.number), ": its manifest names no ", kPlanFile)};
 }
 
 Status Store::verify(std::uint64_t number) const {
@@ -180,7 +184,7 @@ Status Store::verify(std::uint64_t number) const {
 Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const {
   auto manifest = this->manifest(number);
   if (!manifest) return manifest.error();
-  auto plan = this->plan(number);
+  auto plan = plan_of(*manifest);
   if (!plan) return plan.error();
   ParameterReader reader(model);
   for (const msg::StoredFile& file : manifest->files) {

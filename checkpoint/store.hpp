@@ -79,6 +79,7 @@ class Store {
   Status remove(std::uint64_t number) const;
 
  private:
+  Expected<Plan> plan_of(const Manifest& manifest) const;
   Expected<std::shared_ptr<const Files::Content>> read(std::uint64_t number,
                                                        const msg::StoredFile& file) const;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the generated code of the manifest needs. Only .cpp files include it.
+// Includes for the generated code of the manifest. Only .cpp files include it.
 #include <capnp/message.h>
 #include <capnp/serialize.h>
 

@@ -8,39 +8,27 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include "core/descriptor.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
 namespace {
 
 Error failed(const std::string& path, std::string_view what) {
-  return Error{concat(path, ": cannot be ", what, ": ", std::strerror(errno))};
+  return Error{concat(path, ": cannot be ", what, ": ", system_reason())};
 }
 
-/// Owns a file descriptor, or -1.
-class Handle {
- public:
-  Handle(const std::string& path, int flags)
-      : value_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~Handle() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
+int open_file(const std::string& path, int flags) {
+  return ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+}
 
 class DiskWriter final : public Files::Writer {
  public:
   explicit DiskWriter(const std::string& path)
-      : path_(path), file_(path, O_WRONLY | O_CREAT | O_EXCL) {}
+      : path_(path), file_(open_file(path, O_WRONLY | O_CREAT | O_EXCL)) {}
 
   bool is_open() const { return file_.get() >= 0; }
 
@@ -73,7 +61,7 @@ class DiskWriter final : public Files::Writer {
 
  private:
   std::string path_;
-  Handle file_;
+  Descriptor file_;
   off_t size_ = 0;
 };
 
@@ -115,7 +103,7 @@ class Disk final : public Files {
   }
 
   Status flush_folder(const std::string& path) override {
-    const Handle folder(path, O_RDONLY | O_DIRECTORY);
+    const Descriptor folder(open_file(path, O_RDONLY | O_DIRECTORY));
     if (folder.get() < 0) return failed(path, "opened");
     // Some file systems cannot flush a folder.
     if (::fsync(folder.get()) != 0 && errno != EINVAL) return failed(path, "flushed");
@@ -141,7 +129,7 @@ class Disk final : public Files {
   }
 
   Expected<std::shared_ptr<const Content>> read(const std::string& path) override {
-    const Handle file(path, O_RDONLY);
+    const Descriptor file(open_file(path, O_RDONLY));
     struct stat info {};
     if (file.get() < 0 || ::fstat(file.get(), &info) != 0) return failed(path, "read");
     if (!S_ISREG(info.st_mode)) {

@@ -1,5 +1,5 @@
 #pragma once
-// SimulatedDisk: files in memory that lose what was not flushed when the power fails.
+// SimulatedDisk: files in memory that lose unflushed data when the power fails.
 //
 // A power failure keeps all flushed content and names. Of the rest it keeps a random part: a prefix
 // of a file that was not flushed, and any of the names in a folder that was not flushed. This is
@@ -33,7 +33,7 @@ class SimulatedDisk : public Files {
   void fail_at(std::uint64_t operation);
   /// Number of operations that change the disk so far.
   std::uint64_t operations() const;
-  /// Drops a random part of what was not flushed. The disk works again.
+  /// Drops a random part of the unflushed data. The disk works again.
   void restart(Rng& rng);
   /// Flips a bit of a file. Requires that the file has that bit.
   void flip(const std::string& path, std::uint64_t bit);

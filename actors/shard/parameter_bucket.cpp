@@ -18,76 +18,62 @@ Blob zeros(Executor& on, std::int64_t floats) {
   return blob;
 }
 
-Blob initial_weights(const Job& job, const Block& block) {
-  Blob weights = Blob::floats(block.floats);
-  std::memset(weights.mutable_data(), 0, weights.size());
-  for (const auto& slice : block.slices) {
-    const Shape& shape =
-        job.model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-    std::vector<float> whole(static_cast<std::size_t>(shape.count()));
-    job.initial_values(slice.parameter, whole.data());
-    std::copy_n(whole.data() + slice.first_row * shape.row_count(), slice.rows * shape.row_count(),
-                weights.mutable_floats() + slice.offset);
-  }
-  return weights;
-}
-
-/// Copies the block's rows of all its parameters from whole arrays. `of` selects the array of a
-/// parameter.
-template <class Of>
-Blob rows_of(const Job& job, const Block& block, Of of) {
+/// The block's rows of its parameters. `whole_of` returns all floats of a parameter.
+template <class WholeOf>
+Blob rows_of(const Job& job, const Block& block, WholeOf whole_of) {
   Blob rows = Blob::floats(block.floats);
   std::memset(rows.mutable_data(), 0, rows.size());
   for (const auto& slice : block.slices) {
     const auto index = static_cast<std::size_t>(slice.parameter);
     const std::int64_t row = job.model->parameters()[index].spec.shape.row_count();
-    const Blob& whole = of(job.resumed->parameters[index]);
+    const Blob whole = whole_of(index);
     std::copy_n(whole.as_floats() + slice.first_row * row, slice.rows * row,
                 rows.mutable_floats() + slice.offset);
   }
   return rows;
 }
 
-/// The state of a block in the checkpoint. If its rows were in several blocks, the version and the
-/// progress are the largest.
-BlockState resumed_state(const Job& job, Executor& on, const Block& block) {
-  BlockState state{.block = &block};
-  state.weights =
-      on.fetch(rows_of(job, block, [](const checkpoint::ParameterState& from) -> const Blob& {
-        return from.weights;
-      }));
-  const int slots = block.average > 0 ? 0 : job.optimizer->slots();
+void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
+  state.weights = on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
+    Blob whole = Blob::floats(job.model->parameters()[parameter].spec.shape.count());
+    job.initial_values(static_cast<int>(parameter), whole.mutable_floats());
+    return whole;
+  }));
+  for (int slot = 0; slot < slots; ++slot) state.slots.push_back(zeros(on, state.block->floats));
+}
+
+/// Continues from the checkpoint. If the rows of the block were in several blocks, its version and
+/// progress are the largest of theirs.
+void resume_state(const Job& job, Executor& on, int slots, BlockState& state) {
+  const auto& parameters = job.resumed->parameters;
+  state.weights = on.fetch(rows_of(
+      job, *state.block, [&](std::size_t parameter) { return parameters[parameter].weights; }));
   for (int slot = 0; slot < slots; ++slot)
-    state.slots.push_back(
-        on.fetch(rows_of(job, block, [&](const checkpoint::ParameterState& from) -> const Blob& {
-          return from.slots[static_cast<std::size_t>(slot)];
-        })));
-  for (const auto& slice : block.slices)
-    for (const auto& rows :
-         job.resumed->parameters[static_cast<std::size_t>(slice.parameter)].rows) {
+    state.slots.push_back(on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
+      return parameters[parameter].slots[static_cast<std::size_t>(slot)];
+    })));
+  for (const auto& slice : state.block->slices)
+    for (const auto& rows : parameters[static_cast<std::size_t>(slice.parameter)].rows) {
       if (rows.first >= slice.first_row + slice.rows || slice.first_row >= rows.first + rows.count)
         continue;
       state.version = std::max(state.version, rows.version);
       state.progress = std::max(state.progress, rows.progress);
       state.samples = std::max(state.samples, rows.samples);
     }
-  return state;
 }
 
 std::vector<BlockState> initial_state(const Job& job, Executor& on, const Bucket& bucket) {
   std::vector<BlockState> states;
   for (const BlockId id : bucket.blocks) {
     const Block& block = job.layout->block(id);
-    if (job.resumed) {
-      states.push_back(resumed_state(job, on, block));
-      continue;
-    }
-    BlockState state;
+    BlockState& state = states.emplace_back();
     state.block = &block;
-    state.weights = on.fetch(initial_weights(job, block));
     const int slots = block.average > 0 ? 0 : job.optimizer->slots();
-    for (int slot = 0; slot < slots; ++slot) state.slots.push_back(zeros(on, block.floats));
-    states.push_back(std::move(state));
+    if (job.resumed) {
+      resume_state(job, on, slots, state);
+    } else {
+      begin_state(job, on, slots, state);
+    }
   }
   return states;
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include "core/text.hpp"
 
@@ -19,14 +18,6 @@ Error unreadable(const std::string& path, std::string_view advice) {
 }
 
 }  // namespace
-
-Descriptor::~Descriptor() {
-  if (value_ >= 0) ::close(value_);
-}
-
-std::string system_reason() {
-  return std::generic_category().message(errno);
-}
 
 Expected<std::vector<std::byte>> read_file(const std::string& path, std::string_view advice) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -5,28 +5,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/descriptor.hpp"
 #include "core/expected.hpp"
 
 namespace leeway {
 
 /// Reads a whole file. The error names the path and the system's reason, and ends with `advice`.
 Expected<std::vector<std::byte>> read_file(const std::string& path, std::string_view advice);
-
-/// Owns a file descriptor, or -1.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor();
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
-/// The system's text for errno.
-std::string system_reason();
 
 bool file_exists(const std::string& path);
 
