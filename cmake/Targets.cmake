@@ -25,8 +25,8 @@ function(leeway_library name)
   set_property(GLOBAL APPEND PROPERTY LEEWAY_LIBRARIES leeway_${name})
 endfunction()
 
-# Test code is compiled with -O1, because optimising it takes longer than running it.
-set(LEEWAY_TEST_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O1>)
+# Options for code whose optimisation takes longer than running it: tests, and everything that runs once per program.
+set(LEEWAY_QUICK_COMPILE $<$<NOT:$<CONFIG:Debug>>:-O1>)
 
 # leeway_test(NAME [GROUPED] SOURCES file... [USES library...]): one Catch2 program of tests, known to ctest as NAME. GROUPED: as
 # leeway_group_sources.
@@ -36,7 +36,7 @@ function(leeway_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
     POSITION_INDEPENDENT_CODE OFF)
   target_link_libraries(${name} PRIVATE leeway_test_main ${arg_USES})
-  target_compile_options(${name} PRIVATE ${LEEWAY_TEST_OPTIONS})
+  target_compile_options(${name} PRIVATE ${LEEWAY_QUICK_COMPILE})
   target_precompile_headers(${name} REUSE_FROM leeway_test_main)
   if(arg_GROUPED)
     leeway_group_sources(${name})

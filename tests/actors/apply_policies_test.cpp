@@ -9,10 +9,8 @@
 namespace leeway::test {
 namespace {
 
-using Updates = std::vector<std::vector<PushName>>;
+using PushNames = std::vector<std::vector<PushName>>;
 using Names = std::vector<PushName>;
-
-const WorkerId kA(0), kB(1), kC(2);
 
 /// Three workers that push one or more buckets to a shard with one policy.
 struct Scene {
@@ -70,7 +68,7 @@ TEST_CASE("on arrival, each push is one update, and the last bucket moves the cl
   OnArrival scene(2);
   CHECK(scene.take(scene.policy, push_of(kA, 0, 0)) == std::nullopt);
   CHECK(scene.take(scene.policy, push_of(kA, 0, 1)) == kA);
-  CHECK(scene.sink.updates == Updates{{{0, 0}}, {{0, 0}}});
+  CHECK(scene.sink.updates == PushNames{{{0, 0}}, {{0, 0}}});
   CHECK(scene.clock_values() == std::vector<std::int64_t>{1, 0, 0});
   const auto moved = scene.out.events<event::ClockMoved>();
   REQUIRE(moved.size() == 1);
@@ -99,7 +97,7 @@ TEST_CASE("a full round is one update per bucket, in worker order") {
   for (const std::uint32_t bucket : {0u, 1u}) scene.take(scene.policy, push_of(kB, 0, bucket));
   scene.policy.apply_complete(scene.out);
   const Names round = {{0, 0}, {1, 0}, {2, 0}};
-  CHECK(scene.sink.updates == Updates{round, round});
+  CHECK(scene.sink.updates == PushNames{round, round});
 }
 
 TEST_CASE("in full rounds, a fence drops an unfinished iteration and keeps a whole one") {
@@ -121,7 +119,7 @@ TEST_CASE("in full rounds, the end applies whole pushes of a round that no worke
   scene.policy.apply_complete(scene.out);
   CHECK(scene.sink.updates.empty());
   scene.policy.finish(scene.out);
-  CHECK(scene.sink.updates == Updates{{{0, 0}}});
+  CHECK(scene.sink.updates == PushNames{{{0, 0}}});
 }
 
 TEST_CASE("the leading shard proposes a round when all but the spare workers have pushed") {
@@ -171,7 +169,7 @@ TEST_CASE("a closed round applies its contributors' pushes and drops all others"
   REQUIRE(scene.close(0, {kA, kC}));
   CHECK(scene.policy.apply_closed(scene.out) == kA);  // the last contributor to arrive
   const Names round = {{0, 0}, {2, 0}};
-  CHECK(scene.sink.updates == Updates{round, round});
+  CHECK(scene.sink.updates == PushNames{round, round});
   CHECK(scene.sink.dropped == Names{{1, 0}});
   CHECK(scene.clock_values() == std::vector<std::int64_t>{1, 1, 1});
   const auto dropped = scene.out.events<event::PushDropped>();
@@ -185,7 +183,7 @@ TEST_CASE("a closed round waits for a contributor's push that has not arrived") 
   REQUIRE(scene.close(0, {kA, kB}));
   CHECK(scene.policy.apply_closed(scene.out) == std::nullopt);
   CHECK(scene.take(scene.policy, push_of(kB, 0)) == kB);
-  CHECK(scene.sink.updates == Updates{{{0, 0}, {1, 0}}});
+  CHECK(scene.sink.updates == PushNames{{{0, 0}, {1, 0}}});
 }
 
 TEST_CASE("only the open round, with known contributors, can be closed, and only once") {
@@ -205,7 +203,7 @@ TEST_CASE("a fenced contributor whose push is not whole is left out of the close
   CHECK(scene.policy.fence(kB).clock == Clock(0));
   CHECK(scene.sink.forgotten == Names{{1, 0}});
   CHECK(scene.policy.release(kB, scene.out) == kA);
-  CHECK(scene.sink.updates == Updates{{{0, 0}}, {{0, 0}}});
+  CHECK(scene.sink.updates == PushNames{{{0, 0}}, {{0, 0}}});
 }
 
 TEST_CASE("a fence finds a whole push of a closed round applied, and a dropped one finished") {

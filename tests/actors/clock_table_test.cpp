@@ -1,4 +1,4 @@
-// ClockTable against a model that keeps every accepted bucket and recomputes everything.
+// ClockTable against a reference that keeps every accepted bucket and recomputes everything.
 #include "actors/shard/clock_table.hpp"
 
 #include <rapidcheck/catch.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kBuckets = 3;
 constexpr Incarnation kFirst{1};
 
-class Model {
+class ReferenceTable {
  public:
   struct Worker {
     Incarnation incarnation;
@@ -104,47 +104,47 @@ class Model {
 };
 
 /// Applies one random operation to both.
-void operate(ClockTable& table, Model& model, Rng& rng) {
+void operate(ClockTable& table, ReferenceTable& reference, Rng& rng) {
   const WorkerId id(static_cast<std::uint32_t>(rng.below(4)));
   const Incarnation incarnation(static_cast<std::uint32_t>(1 + rng.below(3)));
-  const auto known = model.workers_.find(id);
-  const std::int64_t clock = known == model.workers_.end() ? 0 : known->second.clock;
+  const auto known = reference.workers_.find(id);
+  const std::int64_t clock = known == reference.workers_.end() ? 0 : known->second.clock;
   const std::int64_t iteration =
       std::max<std::int64_t>(0, clock - 2 + static_cast<std::int64_t>(rng.below(5)));
   switch (rng.below(16)) {
     case 0:
       RC_ASSERT(table.admit(id, incarnation, Iteration(iteration)) ==
-                Clock(model.admit(id, incarnation, iteration)));
+                Clock(reference.admit(id, incarnation, iteration)));
       break;
     case 1:
-      if (known != model.workers_.end() && !known->second.buckets.empty()) return;
+      if (known != reference.workers_.end() && !known->second.buckets.empty()) return;
       table.raise(id, Iteration(iteration));
-      model.raise(id, iteration);
+      reference.raise(id, iteration);
       break;
     case 2:
       table.fence(id);
-      model.fence(id);
+      reference.fence(id);
       break;
     case 3:
       table.remove(id);
-      model.remove(id);
+      reference.remove(id);
       break;
     case 4:
-      if (known == model.workers_.end()) return;
+      if (known == reference.workers_.end()) return;
       table.advance(id);
-      model.advance(id);
+      reference.advance(id);
       break;
     default: {
       const auto bucket = static_cast<std::uint32_t>(rng.below(kBuckets));
-      RC_ASSERT(table.may_push(id, incarnation) == model.may_push(id, incarnation));
-      if (!model.may_push(id, incarnation)) return;
+      RC_ASSERT(table.may_push(id, incarnation) == reference.may_push(id, incarnation));
+      if (!reference.may_push(id, incarnation)) return;
       const std::int64_t pushed = rng.one_in(3) ? iteration : clock;
       RC_ASSERT(table.accept(id, Iteration(pushed), bucket, kBuckets) ==
-                model.accept(id, pushed, bucket));
-      const bool whole = model.is_whole(id);
+                reference.accept(id, pushed, bucket));
+      const bool whole = reference.is_whole(id);
       RC_ASSERT(table.is_whole(id, Iteration(clock)) == whole);
       RC_ASSERT(table.advance_if_whole(id) == whole);
-      if (whole) model.advance(id);
+      if (whole) reference.advance(id);
     }
   }
 }
@@ -165,12 +165,12 @@ TEST_CASE("the table agrees with a naive one, and no clock ever decreases") {
   rc::prop("random operations", [](std::uint64_t seed) {
     Rng rng(seed);
     ClockTable table;
-    Model model;
+    ReferenceTable reference;
     Clock least;
     std::map<WorkerId, Clock> clocks;
     for (int i = 0; i < 300; ++i) {
-      operate(table, model, rng);
-      model.require_same(table);
+      operate(table, reference, rng);
+      reference.require_same(table);
       RC_ASSERT(table.min_clock() >= least);
       least = table.min_clock();
       for (const auto& [id, entry] : table.participants()) {

@@ -10,14 +10,9 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "core/text.hpp"
+#include "tests/support/worker_ids.hpp"
 
 namespace leeway::test {
-
-inline std::vector<WorkerId> workers(std::uint32_t count) {
-  std::vector<WorkerId> ids;
-  for (std::uint32_t i = 0; i < count; ++i) ids.push_back(WorkerId(i));
-  return ids;
-}
 
 inline std::string text_of(const std::optional<msg::Lease>& lease) {
   if (!lease) return "none";

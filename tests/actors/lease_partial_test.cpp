@@ -7,18 +7,14 @@
 #include "core/check.hpp"
 #include "core/rng.hpp"
 #include "tests/support/any_sizes.hpp"
+#include "tests/support/worker_ids.hpp"
 
 using namespace leeway;
+using leeway::test::workers;
 
 namespace {
 
 using Ranges = std::vector<SampleRange>;
-
-std::vector<WorkerId> workers(std::uint32_t count) {
-  std::vector<WorkerId> ids;
-  for (std::uint32_t i = 0; i < count; ++i) ids.push_back(WorkerId(i));
-  return ids;
-}
 
 /// The coverage of the property tests.
 struct Seen {

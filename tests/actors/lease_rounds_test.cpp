@@ -3,18 +3,10 @@
 
 #include "actors/scheduler/lease_book.hpp"
 #include "policies/balance/by_speed.hpp"
+#include "tests/support/worker_ids.hpp"
 
 using namespace leeway;
-
-namespace {
-
-std::vector<WorkerId> workers(std::uint32_t count) {
-  std::vector<WorkerId> ids;
-  for (std::uint32_t i = 0; i < count; ++i) ids.push_back(WorkerId(i));
-  return ids;
-}
-
-}  // namespace
+using leeway::test::workers;
 
 TEST_CASE(
     "rounds are shared in worker order, and the last workers get no samples of a short last "

@@ -13,6 +13,8 @@
 
 namespace leeway::test {
 
+const WorkerId kA(0), kB(1), kC(2);
+
 /// Keeps messages, events and work; computes nothing.
 class RecordingOutbox final : public Outbox {
  public:

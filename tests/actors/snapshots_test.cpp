@@ -8,11 +8,9 @@
 namespace leeway::test {
 namespace {
 
-const WorkerId kA(0), kB(1);
-
 /// One shard with the whole tiny model, and the blocks of every bucket in its pushes.
-struct Scene {
-  Scene()
+struct SnapshotScene {
+  SnapshotScene()
       : job(one_shard_job()),
         buckets(job, ShardId(0)),
         snapshots(job, ShardId(0), buckets, clocks),
@@ -81,7 +79,7 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("a snapshot holds the pushes below its iteration, also those that straggle") {
-  Scene scene;
+  SnapshotScene scene;
   scene.propose(1, 1);
   scene.push(kA, 0);
   scene.push(kA, 1);  // forks every bucket
@@ -92,15 +90,15 @@ TEST_CASE("a snapshot holds the pushes below its iteration, also those that stra
   const auto state = scene.states()[0];
   CHECK(state.snapshot == 1);
   CHECK(state.iteration == Iteration(1));
-  Scene::require_version(state, 2);
+  SnapshotScene::require_version(state, 2);
   scene.snapshots.send_final(scene.out);
   REQUIRE(scene.states().size() == 2);
   CHECK(scene.states()[1].final);
-  Scene::require_version(scene.states()[1], 3);
+  SnapshotScene::require_version(scene.states()[1], 3);
 }
 
 TEST_CASE("a snapshot ends at another iteration for each pipeline") {
-  Scene scene;
+  SnapshotScene scene;
   scene.propose(1, 3, 1);
   for (const std::int64_t iteration : {0, 1, 2, 3}) scene.push(kA, iteration);
   CHECK(scene.states().empty());
@@ -109,22 +107,22 @@ TEST_CASE("a snapshot ends at another iteration for each pipeline") {
   scene.compute_all();
   REQUIRE(scene.states().size() == 1);
   CHECK(scene.states()[0].iteration == Iteration(1));
-  Scene::require_version(scene.states()[0], 4);
+  SnapshotScene::require_version(scene.states()[0], 4);
 }
 
 TEST_CASE("a snapshot that all clocks have reached is taken at once") {
-  Scene scene;
+  SnapshotScene scene;
   scene.push(kA, 0);
   scene.push(kA, 1);
   scene.propose(1, 2, 0);
   scene.push(kA, 2);
   scene.compute_all();
   REQUIRE(scene.states().size() == 1);
-  Scene::require_version(scene.states()[0], 2);
+  SnapshotScene::require_version(scene.states()[0], 2);
 }
 
 TEST_CASE("a shard refuses a snapshot that must not hold one of its pushes") {
-  Scene scene;
+  SnapshotScene scene;
   scene.push(kA, 0);
   scene.push(kA, 1);
   scene.propose(1, 2, 0);
@@ -133,7 +131,7 @@ TEST_CASE("a shard refuses a snapshot that must not hold one of its pushes") {
 }
 
 TEST_CASE("a shard refuses no snapshot because of a partial iteration of an evicted worker") {
-  Scene scene;
+  SnapshotScene scene;
   scene.push(kA, 0);
   scene.clocks.accept(kA, Iteration(1), 0, scene.buckets.size());
   scene.clocks.fence(kA);
@@ -143,7 +141,7 @@ TEST_CASE("a shard refuses no snapshot because of a partial iteration of an evic
 }
 
 TEST_CASE("the pushes of a worker that returns are not part of a pending snapshot") {
-  Scene scene;
+  SnapshotScene scene;
   scene.propose(1, 9, 1);
   scene.push(kA, 0);
   scene.clocks.fence(kA);
@@ -154,16 +152,16 @@ TEST_CASE("the pushes of a worker that returns are not part of a pending snapsho
   scene.push(kB, 0);
   scene.compute_all();
   REQUIRE(scene.states().size() == 1);
-  Scene::require_version(scene.states()[0], 2);
+  SnapshotScene::require_version(scene.states()[0], 2);
 }
 
 TEST_CASE("a proposal without an iteration for each pipeline is an error") {
-  Scene scene;
+  SnapshotScene scene;
   CHECK_FALSE(scene.snapshots.handle({.snapshot = 1, .iterations = {Iteration(1)}}, scene.out));
 }
 
 TEST_CASE("a proposal that a push has passed yields no snapshot") {
-  Scene scene;
+  SnapshotScene scene;
   scene.push(kA, 0);
   scene.push(kA, 1);
   scene.propose(1, 1);
@@ -173,7 +171,7 @@ TEST_CASE("a proposal that a push has passed yields no snapshot") {
 }
 
 TEST_CASE("a new proposal replaces an earlier one and its forks") {
-  Scene scene;
+  SnapshotScene scene;
   scene.propose(1, 1);
   for (const std::int64_t iteration : {0, 1}) scene.push(kA, iteration);  // forks
   scene.propose(2, 2);
@@ -182,11 +180,11 @@ TEST_CASE("a new proposal replaces an earlier one and its forks") {
   scene.compute_all();
   REQUIRE(scene.states().size() == 1);
   CHECK(scene.states()[0].snapshot == 2);
-  Scene::require_version(scene.states()[0], 4);
+  SnapshotScene::require_version(scene.states()[0], 4);
 }
 
 TEST_CASE("an immediate snapshot holds the pushes that were queued before it") {
-  Scene scene;
+  SnapshotScene scene;
   scene.push(kA, 0);
   REQUIRE(scene.snapshots.handle(
       {.snapshot = 3,
@@ -197,7 +195,7 @@ TEST_CASE("an immediate snapshot holds the pushes that were queued before it") {
   CHECK(scene.states().empty());
   scene.compute_all();
   REQUIRE(scene.states().size() == 1);
-  Scene::require_version(scene.states()[0], 1);
+  SnapshotScene::require_version(scene.states()[0], 1);
   CHECK(scene.out.sent<msg::SnapshotVote>(kScheduler).empty());
 }
 

@@ -7,7 +7,7 @@
 namespace leeway::test {
 namespace {
 
-constexpr std::int64_t kSamples = 2000;
+constexpr std::int64_t kPipelineSamples = 2000;
 
 /// Writes a plan of two pipelines: workers 0 and 1, workers 2 and 3. Returns its file.
 std::string plan_in(const TemporaryFolder& folder) {
@@ -15,7 +15,7 @@ std::string plan_in(const TemporaryFolder& folder) {
   std::ofstream(file) << "name = \"piped\"\nworkers = 4\nshards = 2\nbatch = 16\n"
                          "micro_batches = 4\nstop.epochs = 2\n"
                          "data.synthetic = { samples = "
-                      << kSamples
+                      << kPipelineSamples
                       << ", test_samples = 100, clusters = { classes = 3, features = 20 } }\n"
                          "model = [{ linear.outputs = 32 }, \"relu\", { linear.outputs = 32 }, "
                          "\"relu\", { dropout.probability = 0.1 }, { linear.outputs = 3 }]\n"
@@ -98,9 +98,9 @@ TEST_CASE(
     CHECK(program.prints("worker 3 continues at node " + joined->name()));
     CHECK(program.prints("pipeline 1 (workers 2 to 3) is back"));
   }
-  interrupt_later(program.process(), folder / "run", kSamples);
+  interrupt_later(program.process(), folder / "run", kPipelineSamples);
   if (joined) check_ends(joined->process(), 0);
-  check_trained_once(folder / "run", kSamples);
+  check_trained_once(folder / "run", kPipelineSamples);
   const auto lead = workers_of(folder)[2];
   CHECK(lead.contains("came_back_after") == joins);
   CHECK(lead.contains("ended") != joins);
@@ -119,9 +119,9 @@ TEST_CASE("a pipeline whose node leaves returns when another node joins") {
   // The other stage has stopped too, and begins its next life on the same node.
   CHECK(program.prints("worker 2 continues at node " + nodes[1].name()));
   CHECK(program.prints("pipeline 1 (workers 2 to 3) is back"));
-  interrupt_later(program.process(), folder / "run", kSamples);
+  interrupt_later(program.process(), folder / "run", kPipelineSamples);
   check_ends(joined.process(), 0);
-  check_trained_once(folder / "run", kSamples);
+  check_trained_once(folder / "run", kPipelineSamples);
   CHECK(read_json(folder / "run/result.json")["partial_pushes"] == 0);
 }
 

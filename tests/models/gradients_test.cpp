@@ -5,8 +5,6 @@ using namespace leeway::test;
 
 namespace {
 
-constexpr double kTolerance = 1e-3;
-
 /// For models with relu or max pooling, the seeds keep units away from the kink, and the pixels of
 /// a window apart, by more than the step of the finite difference.
 double error_of_classifier(const Layers& layers, const Shape& input, std::uint64_t seed = 1) {

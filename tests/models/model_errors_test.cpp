@@ -5,8 +5,6 @@ using namespace leeway::test;
 
 namespace {
 
-constexpr auto kSoftmax = plan::Loss::softmax_cross_entropy;
-constexpr auto kSquares = plan::Loss::mean_squared_error;
 constexpr auto kSigmoid = plan::Loss::sigmoid_cross_entropy;
 
 /// The error of building these layers for samples of shape `input`.

@@ -10,9 +10,6 @@ using namespace leeway::test;
 
 namespace {
 
-constexpr auto kSoftmax = plan::Loss::softmax_cross_entropy;
-constexpr auto kSquares = plan::Loss::mean_squared_error;
-
 std::shared_ptr<const Model> mlp() {
   return classifier({flatten(), linear(512), relu(), linear(256), relu(), linear(10)}, {1, 28, 28},
                     10);

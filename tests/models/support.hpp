@@ -19,6 +19,12 @@ namespace leeway::test {
 using Floats = std::vector<float>;
 using Layers = std::vector<plan::Layer>;
 
+constexpr auto kSoftmax = plan::Loss::softmax_cross_entropy;
+constexpr auto kSquares = plan::Loss::mean_squared_error;
+
+/// Allowed relative error of a gradient against finite differences.
+constexpr double kTolerance = 1e-3;
+
 inline std::shared_ptr<const Model> built(const Layers& layers, plan::Loss loss, const Shape& input,
                                           int classes, std::int64_t targets) {
   auto model = Model::build(layers, loss, input, classes, targets);

@@ -44,7 +44,6 @@ double error_of(const Layers& layers) {
   return worst_gradient_error(model, text.data.batch, 1);
 }
 
-constexpr double kTolerance = 1e-3;
 const plan::Layer kTable = plan::Embedding{0, 6, plan::Init::xavier};
 const plan::Layer kPositions = plan::Positions{plan::Init::xavier};
 

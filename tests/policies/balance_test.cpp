@@ -6,16 +6,12 @@
 
 #include "policies/balance/by_speed.hpp"
 #include "policies/balance/equal.hpp"
+#include "tests/support/worker_ids.hpp"
 
 using namespace leeway;
+using leeway::test::workers;
 
 namespace {
-
-std::vector<WorkerId> workers(std::uint32_t count) {
-  std::vector<WorkerId> ids;
-  for (std::uint32_t i = 0; i < count; ++i) ids.push_back(WorkerId(i));
-  return ids;
-}
 
 std::int64_t sum_of(const std::vector<std::uint32_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});

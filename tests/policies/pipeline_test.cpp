@@ -5,6 +5,7 @@
 
 #include "policies/pipeline/check.hpp"
 #include "policies/pipeline/endless.hpp"
+#include "tests/policies/pipeline_tables.hpp"
 
 using namespace leeway;
 using namespace leeway::pipeline;
@@ -16,12 +17,6 @@ const Schedule& schedule_of(const Spec& spec) {
   const auto found = find_schedule(spec.schedule);
   LW_CHECK(found.has_value(), spec.schedule);
   return **found;
-}
-
-Table table_of(const Spec& spec) {
-  auto table = make_table(spec);
-  LW_CHECK(table.has_value(), table ? "" : table.error().text);
-  return *table;
 }
 
 CheckedTable checked_of(const Table& table) {

@@ -12,13 +12,13 @@
 namespace leeway::sim {
 namespace {
 
-const Address kShard = address_of(ShardId(0));
+const Address kBoundedShard = address_of(ShardId(0));
 const WorkerId kFast(0), kSlow(1);
 
 /// One shard, two workers, a bound of 1 to 4. The fast worker has pushed two iterations.
-class Story {
+class BoundStory {
  public:
-  Story() {
+  BoundStory() {
     Plan plan = test::tiny_plan();
     plan.consistency = plan::Adaptive{1, 4};
     const auto job = test::job_of(plan);
@@ -51,16 +51,16 @@ class Story {
   void next_message() { delivers(address_of(kSlow), msg::Push{.bucket_count = 1}); }
 
  private:
-  void emits(const Event& event) { observers_.event({}, kShard, event); }
+  void emits(const Event& event) { observers_.event({}, kBoundedShard, event); }
   void delivers(Address from, Body body) {
-    observers_.delivered({}, {from, kShard, encode({.body = std::move(body)})});
+    observers_.delivered({}, {from, kBoundedShard, encode({.body = std::move(body)})});
   }
   Observers observers_;
 };
 
 /// The observation of the violation that `actions` cause; empty without a violation.
-std::string seen(const std::function<void(Story&)>& actions) {
-  Story story;
+std::string seen_in_story(const std::function<void(BoundStory&)>& actions) {
+  BoundStory story;
   try {
     actions(story);
     story.next_message();
@@ -73,17 +73,17 @@ std::string seen(const std::function<void(Story&)>& actions) {
 }  // namespace
 
 TEST_CASE("a pull is checked against the current bound of its shard") {
-  CHECK(seen([](Story& story) {
+  CHECK(seen_in_story([](BoundStory& story) {
           story.pulls(2);
           story.answered(2);
         }) == "iteration 2 answered at min_clock 0, the bound is 1");
-  CHECK(seen([](Story& story) {
+  CHECK(seen_in_story([](BoundStory& story) {
           story.pulls(2);
           story.announced(0, 2);
           story.changed(2, 2);
           story.answered(2);
         }) == "");
-  CHECK(seen([](Story& story) {
+  CHECK(seen_in_story([](BoundStory& story) {
           story.pulls(2);
           story.announced(0, 2);
           story.changed(2, 2);
@@ -91,14 +91,14 @@ TEST_CASE("a pull is checked against the current bound of its shard") {
 }
 
 TEST_CASE("a changed bound of an iteration that a worker has started is caught") {
-  CHECK(seen([](Story& story) {
+  CHECK(seen_in_story([](BoundStory& story) {
           story.announced(0, 3);
           story.changed(2, 3);
           story.announced(2, 1);
           story.changed(2, 1);
         }) == "");
   CHECK(
-      seen([](Story& story) {
+      seen_in_story([](BoundStory& story) {
         story.announced(0, 3);
         story.changed(1, 3);
       }) ==
@@ -107,17 +107,18 @@ TEST_CASE("a changed bound of an iteration that a worker has started is caught")
 
 TEST_CASE(
     "a bound that is ignored, applied too late or different from the announced one is caught") {
-  CHECK(seen([](Story& story) { story.announced(0, 3); }) == "the announced bound 3 was ignored");
-  CHECK(seen([](Story& story) {
+  CHECK(seen_in_story([](BoundStory& story) { story.announced(0, 3); }) ==
+        "the announced bound 3 was ignored");
+  CHECK(seen_in_story([](BoundStory& story) {
           story.announced(5, 3);
           story.changed(5, 3);
         }) == "the bound of iteration 2 stayed at 1 when it could be raised to 3");
-  CHECK(seen([](Story& story) {
+  CHECK(seen_in_story([](BoundStory& story) {
           story.announced(0, 3);
           story.changed(2, 4);
         }) == "the bound became 4, which the scheduler did not announce");
-  CHECK(seen([](Story& story) { story.changed(2, 2); }) != "");
-  CHECK(seen([](Story& story) {
+  CHECK(seen_in_story([](BoundStory& story) { story.changed(2, 2); }) != "");
+  CHECK(seen_in_story([](BoundStory& story) {
           story.announced(0, 5);
           story.changed(2, 5);
         }) == "the bound became 5, which is out of its range");

@@ -12,7 +12,7 @@ namespace {
 
 using Operation = event::StageComputed::Operation;
 
-const Address kShard = address_of(ShardId(0));
+const Address kPipelineShard = address_of(ShardId(0));
 
 Plan pipeline_plan(const std::string& schedule, std::uint32_t micro_batches) {
   Plan plan = test::tiny_plan();
@@ -27,9 +27,9 @@ Plan pipeline_plan(const std::string& schedule, std::uint32_t micro_batches) {
 
 /// A pipeline of two stages and one shard, with short names for events and messages. Stage i is
 /// worker i and computes chunk i.
-class Story {
+class PipelineStory {
  public:
-  explicit Story(const Plan& plan) : job_(test::job_of(plan)), checker_(job_) {}
+  explicit PipelineStory(const Plan& plan) : job_(test::job_of(plan)), checker_(job_) {}
 
   void joins(std::uint32_t stage) { sent(worker(stage), kScheduler, msg::Join{}); }
   void starts(std::uint32_t stage) {
@@ -46,12 +46,12 @@ class Story {
     sends_and_delivers(worker(0), worker(1), msg::NoMore{number, Iteration(iteration)});
   }
   void sends_pull(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
-    sent(worker(stage), kShard, msg::Pull{Iteration(pull), Clock(own_clock)});
+    sent(worker(stage), kPipelineShard, msg::Pull{Iteration(pull), Clock(own_clock)});
   }
   void answered(std::uint32_t stage, std::int64_t pull, std::int64_t version) {
     msg::Weights weights{.iteration = Iteration(pull)};
     for (const BlockId id : share(stage).at[0].blocks) weights.blocks.push_back(block(id, version));
-    delivers(kShard, worker(stage), weights);
+    delivers(kPipelineShard, worker(stage), weights);
   }
   void pulls(std::uint32_t stage, std::int64_t pull, std::int64_t own_clock) {
     sends_pull(stage, pull, own_clock);
@@ -100,7 +100,7 @@ class Story {
       push.bucket_count = static_cast<std::uint32_t>(share(stage).at[0].buckets.size());
       for (const BlockId id : bucket.blocks) push.blocks.push_back(block(id, version));
       if (kind == msg::Push::Kind::empty) push.blocks.clear();
-      delivers(worker(stage), kShard, push);
+      delivers(worker(stage), kPipelineShard, push);
     }
   }
   void finishes(std::uint32_t stage, std::int64_t iteration, std::int64_t samples) {
@@ -141,33 +141,33 @@ class Story {
   PipelineChecker checker_;
 };
 
-using Action = std::function<void(Story&)>;
+using Action = std::function<void(PipelineStory&)>;
 /// Named actions in order.
 using History = std::vector<std::pair<std::string, Action>>;
 
 /// Iteration 0 of two micro-batches under 1f1b. "F1.0" is the forward of micro-batch 0 on stage 1.
 History valid_history() {
-  return {{"join", [](Story& s) { s.joins(0), s.joins(1); }},
-          {"start", [](Story& s) { s.starts(0), s.starts(1); }},
-          {"announces", [](Story& s) { s.announces(0, 4); }},
-          {"pull0", [](Story& s) { s.pulls(0, 0, 0); }},
-          {"pull1", [](Story& s) { s.pulls(1, 0, 0); }},
-          {"F0.0", [](Story& s) { s.forward(0, 0, 0, 0); }},
-          {"A0", [](Story& s) { s.activation(0, 0); }},
-          {"F1.0", [](Story& s) { s.forward(1, 0, 0, 0); }},
-          {"F0.1", [](Story& s) { s.forward(0, 0, 1, 0); }},
-          {"A1", [](Story& s) { s.activation(0, 1); }},
-          {"I1.0", [](Story& s) { s.computes(Operation::backward_inputs, 1, 0, 0, 0); }},
-          {"G0", [](Story& s) { s.gradient(0, 0); }},
-          {"W1.0", [](Story& s) { s.computes(Operation::backward_weights, 1, 0, 0, 0); }},
-          {"B0.0", [](Story& s) { s.backward(0, 0, 0, 0); }},
-          {"F1.1", [](Story& s) { s.forward(1, 0, 1, 0); }},
-          {"B1.1", [](Story& s) { s.backward(1, 0, 1, 0); }},
-          {"G1", [](Story& s) { s.gradient(0, 1); }},
-          {"B0.1", [](Story& s) { s.backward(0, 0, 1, 0); }},
-          {"push0", [](Story& s) { s.pushes(0, 0, 0); }},
-          {"push1", [](Story& s) { s.pushes(1, 0, 0); }},
-          {"done", [](Story& s) { s.finishes(0, 0, 4), s.finishes(1, 0, 4); }}};
+  return {{"join", [](PipelineStory& s) { s.joins(0), s.joins(1); }},
+          {"start", [](PipelineStory& s) { s.starts(0), s.starts(1); }},
+          {"announces", [](PipelineStory& s) { s.announces(0, 4); }},
+          {"pull0", [](PipelineStory& s) { s.pulls(0, 0, 0); }},
+          {"pull1", [](PipelineStory& s) { s.pulls(1, 0, 0); }},
+          {"F0.0", [](PipelineStory& s) { s.forward(0, 0, 0, 0); }},
+          {"A0", [](PipelineStory& s) { s.activation(0, 0); }},
+          {"F1.0", [](PipelineStory& s) { s.forward(1, 0, 0, 0); }},
+          {"F0.1", [](PipelineStory& s) { s.forward(0, 0, 1, 0); }},
+          {"A1", [](PipelineStory& s) { s.activation(0, 1); }},
+          {"I1.0", [](PipelineStory& s) { s.computes(Operation::backward_inputs, 1, 0, 0, 0); }},
+          {"G0", [](PipelineStory& s) { s.gradient(0, 0); }},
+          {"W1.0", [](PipelineStory& s) { s.computes(Operation::backward_weights, 1, 0, 0, 0); }},
+          {"B0.0", [](PipelineStory& s) { s.backward(0, 0, 0, 0); }},
+          {"F1.1", [](PipelineStory& s) { s.forward(1, 0, 1, 0); }},
+          {"B1.1", [](PipelineStory& s) { s.backward(1, 0, 1, 0); }},
+          {"G1", [](PipelineStory& s) { s.gradient(0, 1); }},
+          {"B0.1", [](PipelineStory& s) { s.backward(0, 0, 1, 0); }},
+          {"push0", [](PipelineStory& s) { s.pushes(0, 0, 0); }},
+          {"push1", [](PipelineStory& s) { s.pushes(1, 0, 0); }},
+          {"done", [](PipelineStory& s) { s.finishes(0, 0, 4), s.finishes(1, 0, 4); }}};
 }
 
 std::size_t at(const History& history, const std::string& name) {
@@ -199,9 +199,9 @@ History and_then(Action action) {
 }
 
 /// The observation of the violation that the history causes; empty without a violation.
-std::string seen(const History& history) {
-  Story story(pipeline_plan("1f1b", 2));
-  return sim::seen([&] {
+std::string seen_in_history(const History& history) {
+  PipelineStory story(pipeline_plan("1f1b", 2));
+  return seen([&] {
     for (const auto& [name, action] : history) action(story);
   });
 }
@@ -209,13 +209,13 @@ std::string seen(const History& history) {
 }  // namespace
 
 TEST_CASE("a pipeline that follows its schedule is accepted, and so are repeated messages") {
-  CHECK(seen(valid_history()) == "");
+  CHECK(seen_in_history(valid_history()) == "");
   for (const char* name :
        {"join", "start", "announces", "A0", "A1", "G0", "G1", "push0", "push1"}) {
     INFO(name);
-    CHECK(seen(twice(name)) == "");
+    CHECK(seen_in_history(twice(name)) == "");
   }
-  CHECK(seen(and_then([](Story& s) {
+  CHECK(seen_in_history(and_then([](PipelineStory& s) {
           s.announces(1, 0);  // without samples
           s.pushes(0, 1, 0, msg::Push::Kind::empty);
           s.pushes(1, 1, 0, msg::Push::Kind::empty);
@@ -225,21 +225,26 @@ TEST_CASE("a pipeline that follows its schedule is accepted, and so are repeated
 
 TEST_CASE("a backward for inputs or weights on other weights than its forward is caught") {
   const std::string forward_read = ", its forward read those of 0";
-  CHECK(seen(with("I1.0", [](Story& s) { s.computes(Operation::backward_inputs, 1, 0, 0, 1); })) ==
-        "backward inputs of micro-batch 0 of iteration 0 reads the weights of pull 1" +
-            forward_read);
-  CHECK(seen(with("W1.0", [](Story& s) { s.computes(Operation::backward_weights, 1, 0, 0, 2); })) ==
-        "backward weights of micro-batch 0 of iteration 0 reads the weights of pull 2" +
-            forward_read);
+  CHECK(
+      seen_in_history(with(
+          "I1.0", [](PipelineStory& s) { s.computes(Operation::backward_inputs, 1, 0, 0, 1); })) ==
+      "backward inputs of micro-batch 0 of iteration 0 reads the weights of pull 1" + forward_read);
+  CHECK(
+      seen_in_history(with(
+          "W1.0", [](PipelineStory& s) { s.computes(Operation::backward_weights, 1, 0, 0, 2); })) ==
+      "backward weights of micro-batch 0 of iteration 0 reads the weights of pull 2" +
+          forward_read);
 }
 
 TEST_CASE("weights of another incarnation or an earlier iteration are caught") {
   const std::string not_answered =
       "forward of iteration 0 on pull 0, which was not answered to incarnation ";
-  CHECK(seen(without("pull1")) == not_answered + "1");
-  CHECK(seen(with("pull1", [](Story& s) { s.sends_pull(1, 0, 0); })) == not_answered + "1");
-  CHECK(seen(with("pull1", [](Story& s) { s.answered(1, 0, 0); })) == not_answered + "1");
-  CHECK(seen(with("pull1", [](Story& s) {
+  CHECK(seen_in_history(without("pull1")) == not_answered + "1");
+  CHECK(seen_in_history(with("pull1", [](PipelineStory& s) { s.sends_pull(1, 0, 0); })) ==
+        not_answered + "1");
+  CHECK(seen_in_history(with("pull1", [](PipelineStory& s) { s.answered(1, 0, 0); })) ==
+        not_answered + "1");
+  CHECK(seen_in_history(with("pull1", [](PipelineStory& s) {
           s.pulls(1, 0, 0);
           s.incarnation = Incarnation(2);
           s.joins(1);
@@ -249,11 +254,11 @@ TEST_CASE("weights of another incarnation or an earlier iteration are caught") {
           s.activation(0, 0);
           s.forward(1, 0, 0, 0);
         })) == not_answered + "2");
-  CHECK(seen(and_then([](Story& s) {
+  CHECK(seen_in_history(and_then([](PipelineStory& s) {
           s.announces(1, 4);
           s.forward(0, 1, 0, 0);
         })) == "forward of iteration 1 on the weights of the earlier pull 0");
-  CHECK(seen(and_then([](Story& s) {
+  CHECK(seen_in_history(and_then([](PipelineStory& s) {
           s.announces(1, 4);
           s.pulls(0, 1, 0);
           s.forward(0, 1, 0, 1);
@@ -263,68 +268,72 @@ TEST_CASE("weights of another incarnation or an earlier iteration are caught") {
 }
 
 TEST_CASE("a push that names versions on which it was not computed is caught") {
-  CHECK(seen(with("push1", [](Story& s) { s.pushes(1, 0, 1); })) ==
+  CHECK(seen_in_history(with("push1", [](PipelineStory& s) { s.pushes(1, 0, 1); })) ==
         "bucket 0 of iteration 0 names versions on which it was not computed");
 }
 
 TEST_CASE("a micro-batch that is repeated, out of order or on the wrong stage is caught") {
-  CHECK(seen(twice("F0.0")) == "forward of micro-batch 0 of iteration 0 through chunk 0 again");
+  CHECK(seen_in_history(twice("F0.0")) ==
+        "forward of micro-batch 0 of iteration 0 through chunk 0 again");
   const std::string back = "backward inputs of micro-batch ";
-  CHECK(seen(twice("I1.0")) == back + "0 of iteration 0 through chunk 1 again");
-  CHECK(seen(twice("W1.0")) ==
+  CHECK(seen_in_history(twice("I1.0")) == back + "0 of iteration 0 through chunk 1 again");
+  CHECK(seen_in_history(twice("W1.0")) ==
         "backward weights of micro-batch 0 of iteration 0 through chunk 1 again");
-  CHECK(seen(without("F0.1")) == back + "1 of iteration 0 through chunk 0 before its forward");
-  CHECK(seen(without("I1.0")) ==
+  CHECK(seen_in_history(without("F0.1")) ==
+        back + "1 of iteration 0 through chunk 0 before its forward");
+  CHECK(seen_in_history(without("I1.0")) ==
         "backward weights of micro-batch 0 of iteration 0 through chunk 1 before backward inputs");
-  CHECK(seen(with("F0.1", [](Story& s) { s.forward(0, 0, 2, 0); })) ==
+  CHECK(seen_in_history(with("F0.1", [](PipelineStory& s) { s.forward(0, 0, 2, 0); })) ==
         "micro-batch 2 of chunk 0 does not belong to this stage");
-  CHECK(seen(and_then([](Story& s) { s.forward(0, 0, 0, 0); })) ==
+  CHECK(seen_in_history(and_then([](PipelineStory& s) { s.forward(0, 0, 0, 0); })) ==
         "forward of iteration 0, which the stage has pushed");
 }
 
 TEST_CASE("an iteration pushed without some of its samples is caught") {
-  CHECK(seen(without("B0.1")) ==
+  CHECK(seen_in_history(without("B0.1")) ==
         "iteration 0 was pushed without backward of micro-batch 1 through chunk 0");
-  CHECK(seen(with("B1.1", [](Story& s) { s.computes(Operation::backward_inputs, 1, 0, 1, 0); })) ==
-        "iteration 0 was pushed without backward of micro-batch 1 through chunk 1");
-  CHECK(seen(with("announces", [](Story& s) { s.announces(0, 5); })) ==
+  CHECK(seen_in_history(with("B1.1", [](PipelineStory& s) {
+          s.computes(Operation::backward_inputs, 1, 0, 1, 0);
+        })) == "iteration 0 was pushed without backward of micro-batch 1 through chunk 1");
+  CHECK(seen_in_history(with("announces", [](PipelineStory& s) { s.announces(0, 5); })) ==
         "iteration 0 was pushed, but 4 of its 5 samples passed chunk 0");
-  CHECK(seen(with("A1", [](Story& s) {
+  CHECK(seen_in_history(with("A1", [](PipelineStory& s) {
           s.activation(0, 1);
           s.activation(0, 1, 3);
         })) == "micro-batch 1 has 3 samples, but had 2");
-  CHECK(seen(with("announces", [](Story& s) {
+  CHECK(seen_in_history(with("announces", [](PipelineStory& s) {
           s.announces(0, 4);
           s.announces(0, 3);
         })) == "iteration 0 has positions 0 to 3, but had 0 to 4");
 }
 
 TEST_CASE("an input that a stage did not receive under its present Start is caught") {
-  CHECK(seen(without("announces")) == "forward of iteration 0, which was not announced");
-  CHECK(seen(without("A0")) ==
+  CHECK(seen_in_history(without("announces")) == "forward of iteration 0, which was not announced");
+  CHECK(seen_in_history(without("A0")) ==
         "forward of micro-batch 0 of iteration 0 through chunk 1 without its activation");
-  CHECK(seen(without("G0")) ==
+  CHECK(seen_in_history(without("G0")) ==
         "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
         "its output");
   // Sent under another Start.
-  const auto under_another = [](Story& s, const Action& action) {
+  const auto under_another = [](PipelineStory& s, const Action& action) {
     s.number = 7;
     action(s);
     s.number = 1;
   };
-  CHECK(seen(with("A0", [&](Story& s) {
-          under_another(s, [](Story& other) { other.activation(0, 0); });
+  CHECK(seen_in_history(with("A0", [&](PipelineStory& s) {
+          under_another(s, [](PipelineStory& other) { other.activation(0, 0); });
         })) == "forward of micro-batch 0 of iteration 0 through chunk 1 without its activation");
-  CHECK(
-      seen(with("G0",
-                [&](Story& s) { under_another(s, [](Story& other) { other.gradient(0, 0); }); })) ==
-      "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
-      "its output");
+  CHECK(seen_in_history(with("G0",
+                             [&](PipelineStory& s) {
+                               under_another(s, [](PipelineStory& other) { other.gradient(0, 0); });
+                             })) ==
+        "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
+        "its output");
 }
 
 TEST_CASE("messages that precede their Start may be used after it, but not after a crash") {
   const auto early = [](bool crash) {
-    Story story(pipeline_plan("1f1b", 2));
+    PipelineStory story(pipeline_plan("1f1b", 2));
     return seen([&] {
       story.joins(0), story.joins(1);
       story.announces(0, 4);
@@ -347,24 +356,24 @@ TEST_CASE("messages that precede their Start may be used after it, but not after
 }
 
 TEST_CASE("an iteration that does not exist or was given up is caught") {
-  CHECK(seen(and_then([](Story& s) {
+  CHECK(seen_in_history(and_then([](PipelineStory& s) {
           s.no_more(1);
           s.pulls(0, 1, 1);
           s.forward(0, 1, 0, 1);
         })) == "forward of iteration 1; the last one is 0");
-  CHECK(seen(with("A0", [](Story& s) { s.no_more(0); })) ==
+  CHECK(seen_in_history(with("A0", [](PipelineStory& s) { s.no_more(0); })) ==
         "NoMore names iteration 0, but 0 was started");
-  CHECK(seen(and_then([](Story& s) {
+  CHECK(seen_in_history(and_then([](PipelineStory& s) {
           s.no_more(3);
           s.no_more(2);
         })) == "NoMore names iteration 2, but named 3 before");
-  CHECK(seen(and_then([](Story& s) {
+  CHECK(seen_in_history(and_then([](PipelineStory& s) {
           s.no_more(1);
           s.announces(1, 4);
         })) == "iteration 1 has samples; the last one is 0");
-  CHECK(seen(with("G1", [](Story& s) {
+  CHECK(seen_in_history(with("G1", [](PipelineStory& s) {
           s.gradient(0, 1);
-          s.sent(Story::worker(1), Story::worker(0), msg::GivenUp{1, Iteration(0)});
+          s.sent(PipelineStory::worker(1), PipelineStory::worker(0), msg::GivenUp{1, Iteration(0)});
         })) == "a push of iteration 0; 0 and later ones were given up");
 }
 
@@ -373,7 +382,7 @@ TEST_CASE("a stage without weights pulls nothing, and needs the gradients of the
   plan.model.insert(plan.model.begin(), plan::Relu{});
   plan.pipeline.split = "0,1-5";
   const auto after_last_stage = [&](const Action& then) {
-    Story story(plan);
+    PipelineStory story(plan);
     story.joins(0), story.joins(1);
     story.starts(0), story.starts(1);
     story.announces(0, 2);
@@ -385,25 +394,25 @@ TEST_CASE("a stage without weights pulls nothing, and needs the gradients of the
     story.pushes(1, 0, 0);
     return seen([&] { then(story); });
   };
-  CHECK(after_last_stage([](Story& s) { s.finishes(0, 0, 2); }) ==
+  CHECK(after_last_stage([](PipelineStory& s) { s.finishes(0, 0, 2); }) ==
         "iteration 0 was pushed without backward of micro-batch 0 through chunk 0");
-  CHECK(after_last_stage([](Story& s) { s.backward(0, 0, 0, 0); }) ==
+  CHECK(after_last_stage([](PipelineStory& s) { s.backward(0, 0, 0, 0); }) ==
         "backward inputs of micro-batch 0 of iteration 0 through chunk 0 without the gradient of "
         "its output");
-  const auto all = [](Story& s) {
+  const auto all = [](PipelineStory& s) {
     s.empty_gradient(0, 0);
     s.backward(0, 0, 0, 0);
     s.finishes(0, 0, 2);
   };
   CHECK(after_last_stage(all) == "");
-  CHECK(after_last_stage([&](Story& s) {
+  CHECK(after_last_stage([&](PipelineStory& s) {
           all(s);
           s.forward(0, 0, 0, 0);
         }) == "forward of iteration 0, which the stage has pushed");
 }
 
 TEST_CASE("micro-batches in flight beyond the schedule's limit are caught") {
-  Story story(pipeline_plan("1f1b", 4));
+  PipelineStory story(pipeline_plan("1f1b", 4));
   story.joins(0);
   story.starts(0);
   story.announces(0, 8);
@@ -416,7 +425,7 @@ TEST_CASE("micro-batches in flight beyond the schedule's limit are caught") {
 
 TEST_CASE("versions of weights beyond the schedule's limit are caught on arrival") {
   // Under weight stashing, stage 0 of two keeps two versions, one per micro-batch.
-  Story stashes(pipeline_plan("weight_stashing", 1));
+  PipelineStory stashes(pipeline_plan("weight_stashing", 1));
   stashes.joins(0);
   stashes.starts(0);
   for (std::int64_t i = 0; i < 4; ++i) stashes.announces(i, 2);
@@ -437,7 +446,7 @@ TEST_CASE("versions of weights beyond the schedule's limit are caught on arrival
 
   // Under 1f1b a stage keeps one version until its iteration is over.
   const auto pulls_again = [](bool over) {
-    Story story(pipeline_plan("1f1b", 1));
+    PipelineStory story(pipeline_plan("1f1b", 1));
     story.joins(1);
     story.starts(1);
     for (std::int64_t i = 0; i < 2; ++i) story.announces(i, 2);
@@ -453,7 +462,7 @@ TEST_CASE("versions of weights beyond the schedule's limit are caught on arrival
 }
 
 TEST_CASE("a version pulled under an earlier Start does not count") {
-  Story story(pipeline_plan("1f1b", 1));
+  PipelineStory story(pipeline_plan("1f1b", 1));
   story.joins(1);
   story.starts(1);
   story.announces(0, 2);
@@ -469,7 +478,7 @@ TEST_CASE("without stages the checker ignores all events") {
   Plan plan = pipeline_plan("1f1b", 1);
   plan.pipeline.stages = 1;
   PipelineChecker checker(test::job_of(plan));
-  checker.on_event({}, Story::worker(0), event::StageComputed{});
+  checker.on_event({}, PipelineStory::worker(0), event::StageComputed{});
   SUCCEED();
 }
 

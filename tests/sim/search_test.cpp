@@ -11,7 +11,7 @@ namespace {
 using test::job_of;
 using test::tiny_plan;
 
-constexpr Address kShard0{RoleKind::shard, 0};
+constexpr Address kFirstShard{RoleKind::shard, 0};
 
 Plan drawn_pipelines(const Job& base, std::uint64_t seed) {
   return draw_plan(base, seed, {.pipelines = true});
@@ -177,7 +177,7 @@ TEST_CASE("a failing run is minimised and still fails") {
   const auto base = job_of(tiny_plan());
   Plan plan = draw_plan(*base, 7);
   plan.shards = 2;
-  plan.faults.push_back({kShard0, std::int64_t{4}, 0, plan::Crash{}});
+  plan.faults.push_back({kFirstShard, std::int64_t{4}, 0, plan::Crash{}});
   const Trial failed = try_plan(plan, load_job);
   CHECK(failed.property == "the run ends well");
   const Plan small = shrink(plan, [](const Plan& candidate) {
@@ -226,7 +226,7 @@ TEST_CASE("a search stops at the failing seed and keeps its plan") {
   // Every run with more than nine workers loses a shard.
   const MakeJob make = [](const Plan& plan) {
     Plan broken = plan;
-    if (plan.workers > 9) broken.faults.push_back({kShard0, std::int64_t{4}, 0, plan::Crash{}});
+    if (plan.workers > 9) broken.faults.push_back({kFirstShard, std::int64_t{4}, 0, plan::Crash{}});
     return load_job(broken);
   };
   const DrawLimits no_pipelines{.pipelines = false};

@@ -14,7 +14,7 @@
 namespace leeway::sim {
 namespace {
 
-const Address kShard = address_of(ShardId(0));
+const Address kStageShard = address_of(ShardId(0));
 const WorkerId kFirst(0), kMiddle(1), kLast(2);
 
 /// Three stages on one shard. The last stage uses the table of the first (tied weights).
@@ -28,12 +28,12 @@ std::shared_ptr<const Job> job_with(const std::string& schedule = "1f1b") {
   return test::job_of(plan);
 }
 
-class Story {
+class StageStory {
  public:
-  Story(std::shared_ptr<const Job> job, std::vector<std::shared_ptr<Observer>> observers)
+  StageStory(std::shared_ptr<const Job> job, std::vector<std::shared_ptr<Observer>> observers)
       : job_(std::move(job)), observers_(std::move(observers)) {}
 
-  void emits(const Event& event) { observers_.event({}, kShard, event); }
+  void emits(const Event& event) { observers_.event({}, kStageShard, event); }
   void delivers(Address from, Address to, Body body) {
     observers_.delivered({}, {from, to, encode({.body = std::move(body)})});
   }
@@ -44,14 +44,14 @@ class Story {
     emits(event::PullAnswered{.worker = worker, .iteration = Iteration(iteration)});
   }
   void pulls(WorkerId worker, std::int64_t iteration) {
-    delivers(address_of(worker), kShard, msg::Pull{Iteration(iteration), Clock(iteration)});
+    delivers(address_of(worker), kStageShard, msg::Pull{Iteration(iteration), Clock(iteration)});
   }
   void moved(WorkerId worker, std::int64_t clock) {
     emits(event::ClockMoved{worker, Clock(clock)});
   }
   void pushes(WorkerId worker, std::int64_t iteration, std::uint32_t bucket,
               std::int64_t version = 0) {
-    delivers(address_of(worker), kShard, push_of(worker, iteration, bucket, version));
+    delivers(address_of(worker), kStageShard, push_of(worker, iteration, bucket, version));
   }
   void applied(WorkerId worker, std::int64_t iteration, std::uint32_t bucket) {
     emits(event::BucketApplied{.worker = worker,
@@ -97,7 +97,7 @@ class Story {
       state.blocks.push_back(
           {id, Version(is_table ? updates : 0), DType::f32, Shape{block.floats}, data});
     }
-    delivers(kShard, kMonitor, std::move(state));
+    delivers(kStageShard, kMonitor, std::move(state));
   }
 
  private:
@@ -106,14 +106,14 @@ class Story {
 };
 
 template <class C>
-Story story_of(const std::string& schedule = "1f1b") {
+StageStory stage_story(const std::string& schedule = "1f1b") {
   const auto job = job_with(schedule);
   const auto clocks = std::make_shared<ClockChecker>(job);
   const auto bounds = std::make_shared<BoundChecker>(job, clocks);
   if constexpr (std::is_constructible_v<C, decltype(clocks), decltype(bounds)>) {
-    return Story(job, {clocks, bounds, std::make_shared<C>(clocks, bounds)});
+    return StageStory(job, {clocks, bounds, std::make_shared<C>(clocks, bounds)});
   } else {
-    return Story(job, {std::make_shared<C>(job)});
+    return StageStory(job, {std::make_shared<C>(job)});
   }
 }
 
@@ -121,7 +121,7 @@ Story story_of(const std::string& schedule = "1f1b") {
 
 TEST_CASE("a pull answered without the push of a stage that shares a block is caught") {
   for (const bool flushed : {true, false}) {
-    auto story = story_of<RuleChecker>(flushed ? "1f1b" : "weight_stashing");
+    auto story = stage_story<RuleChecker>(flushed ? "1f1b" : "weight_stashing");
     story.admitted_all();
     story.moved(kFirst, 1);
     story.moved(kMiddle, 1);
@@ -134,7 +134,7 @@ TEST_CASE("a pull answered without the push of a stage that shares a block is ca
 }
 
 TEST_CASE("a pull may wait for a stage that shares a block with its worker") {
-  auto story = story_of<ParkedChecker>();
+  auto story = stage_story<ParkedChecker>();
   story.admitted_all();
   story.moved(kFirst, 1);
   story.pulls(kFirst, 1);
@@ -152,13 +152,13 @@ TEST_CASE("a pull may wait for a stage that shares a block with its worker") {
 
 TEST_CASE(
     "two tied gradients are one update, and applying one before the other arrives is caught") {
-  const auto observed = [](std::int64_t updates, const std::function<void(Story&)>& actions) {
-    auto story = story_of<SnapshotChecker>();
+  const auto observed = [](std::int64_t updates, const std::function<void(StageStory&)>& actions) {
+    auto story = stage_story<SnapshotChecker>();
     story.admitted_all();
     actions(story);
     return seen([&] { story.ends(updates); });
   };
-  const auto both = [](Story& story) {
+  const auto both = [](StageStory& story) {
     story.pushes(kLast, 0, story.tied_bucket(kLast));
     story.pushes(kFirst, 0, story.tied_bucket(kFirst));
     story.applied(kFirst, 0, story.tied_bucket(kFirst));
@@ -170,7 +170,7 @@ TEST_CASE(
   };
   CHECK(observed(1, both) == "");
   CHECK(observed(2, both) == final_state(2, 1));
-  const auto fenced_between = [](Story& story) {
+  const auto fenced_between = [](StageStory& story) {
     story.pushes(kLast, 0, story.tied_bucket(kLast));
     story.emits(event::Fenced{.worker = kLast});
     story.pushes(kFirst, 0, story.tied_bucket(kFirst));
@@ -179,7 +179,7 @@ TEST_CASE(
   };
   CHECK(observed(2, fenced_between) == "");
   CHECK(observed(1, fenced_between) == final_state(1, 2));
-  const auto refused_between = [](Story& story) {
+  const auto refused_between = [](StageStory& story) {
     story.pushes(kLast, 0, story.tied_bucket(kLast));
     story.pushes(kFirst, 0, story.tied_bucket(kFirst));
     story.emits(event::Refused{.worker = kFirst});
@@ -187,7 +187,7 @@ TEST_CASE(
     story.applied(kLast, 0, story.tied_bucket(kLast));
   };
   CHECK(observed(1, refused_between) == "");
-  auto story = story_of<SnapshotChecker>();
+  auto story = stage_story<SnapshotChecker>();
   story.admitted_all();
   const std::uint32_t bucket = story.tied_bucket(kLast);
   story.pushes(kLast, 0, bucket);
@@ -196,7 +196,7 @@ TEST_CASE(
 }
 
 TEST_CASE("in a pipeline that is never flushed, each tied gradient is an update") {
-  auto story = story_of<SnapshotChecker>("weight_stashing");
+  auto story = stage_story<SnapshotChecker>("weight_stashing");
   story.admitted_all();
   for (const WorkerId worker : {kLast, kFirst}) {
     story.pushes(worker, 0, story.tied_bucket(worker));
@@ -210,10 +210,10 @@ TEST_CASE("in a pipeline that is never flushed, each tied gradient is an update"
 TEST_CASE("a gradient may use weights pulled for a later iteration, but no others") {
   const auto observed = [](const std::string& schedule, std::int64_t pulled, std::int64_t pushed,
                            std::int64_t version) {
-    auto story = story_of<WeightsChecker>(schedule);
+    auto story = stage_story<WeightsChecker>(schedule);
     for (const std::int64_t iteration : {pulled - 2, pulled})
       story.delivers(
-          kShard, address_of(kFirst),
+          kStageShard, address_of(kFirst),
           msg::Weights{Iteration(iteration), story.push_of(kFirst, 0, 0, iteration).blocks});
     return seen([&] { story.pushes(kFirst, pushed, 0, version); });
   };
@@ -234,8 +234,8 @@ TEST_CASE("accepted pushes of a stage are counted by its own buckets") {
     const auto job = job_with(schedule);
     const auto buckets = static_cast<std::int64_t>(job->stages->share(1).at[0].buckets.size());
     REQUIRE(buckets < static_cast<std::int64_t>(job->layout->buckets(ShardId(0)).size()));
-    auto story = story_of<LimitsChecker>(schedule);
-    story.delivers(kScheduler, kShard, msg::Admit{kMiddle, Incarnation(1), Iteration(0)});
+    auto story = stage_story<LimitsChecker>(schedule);
+    story.delivers(kScheduler, kStageShard, msg::Admit{kMiddle, Incarnation(1), Iteration(0)});
     story.admitted_all();
     const std::int64_t most = 1 + job->stages->version_lag();
     story.moved(kMiddle, most);

@@ -13,10 +13,10 @@ namespace {
 using Operation = event::StageComputed::Operation;
 
 /// A pipeline, with short names for its messages and events. Chunk c is on stage c modulo stages.
-class Story {
+class QueueStory {
  public:
-  Story(const std::string& schedule, std::uint32_t stages, std::uint32_t micro_batches,
-        std::uint32_t chunks = 1)
+  QueueStory(const std::string& schedule, std::uint32_t stages, std::uint32_t micro_batches,
+             std::uint32_t chunks = 1)
       : stages_(stages), micro_batches_(micro_batches) {
     Plan plan = test::tiny_plan();
     plan.model.insert(plan.model.begin(), {plan::Linear{4}, plan::Tanh{}, plan::Linear{4}});
@@ -116,7 +116,7 @@ const std::vector<Case> kCases = {{"1f1b", 3, 6, 3, 3},
 TEST_CASE("a stage sends at most as many activations as its schedule keeps") {
   for (const Case& entry : kCases) {
     INFO(entry.schedule << ", " << entry.stages << " stages, " << entry.micro_batches);
-    Story story(entry.schedule, entry.stages, entry.micro_batches);
+    QueueStory story(entry.schedule, entry.stages, entry.micro_batches);
     for (int m = 0; m < 5; ++m) {  // computed ones do not count
       story.activation(1, m);
       story.forward(1, m);
@@ -130,14 +130,14 @@ TEST_CASE("a stage sends at most as many activations as its schedule keeps") {
 }
 
 TEST_CASE("the activations of all chunks count together") {
-  Story story("interleaved", 2, 4, 2);
+  QueueStory story("interleaved", 2, 4, 2);
   // Stage 0 keeps five activations of its two chunks.
   for (int m = 0; m < 3; ++m) story.activation(1, m);
   CHECK(first_violation([&](int i) { story.activation(3, i); }).first == 2);
 }
 
 TEST_CASE("a stage receives at most as many gradients as it keeps micro-batches") {
-  Story story("1f1b", 3, 6);
+  QueueStory story("1f1b", 3, 6);
   story.gradient(1, 0);
   story.backward(1, 0);
   CHECK(first_violation([&](int i) { story.gradient(1, 1 + i); }) ==
@@ -147,7 +147,7 @@ TEST_CASE("a stage receives at most as many gradients as it keeps micro-batches"
 TEST_CASE("a first stage leases one iteration ahead, and the next may also have those in flight") {
   for (const Case& entry : kCases) {
     INFO(entry.schedule << ", " << entry.stages << " stages, " << entry.micro_batches);
-    Story story(entry.schedule, entry.stages, entry.micro_batches);
+    QueueStory story(entry.schedule, entry.stages, entry.micro_batches);
     story.announces(1, 0);
     story.begins(0, 0);
     story.begins(1, 0);
@@ -157,7 +157,7 @@ TEST_CASE("a first stage leases one iteration ahead, and the next may also have 
     CHECK(seen([&] { story.announces(1, 4); }) ==
           "3 iterations leased but not started; the schedule allows 2");
 
-    Story slow(entry.schedule, entry.stages, entry.micro_batches);
+    QueueStory slow(entry.schedule, entry.stages, entry.micro_batches);
     const auto [announced, why] = first_violation([&](int i) {
       slow.announces(1, i);
       slow.begins(0, i);
@@ -170,7 +170,7 @@ TEST_CASE("a first stage leases one iteration ahead, and the next may also have 
 }
 
 TEST_CASE("messages of an earlier Start do not count") {
-  Story story("1f1b", 2, 4);
+  QueueStory story("1f1b", 2, 4);
   story.activation(1, 0);
   story.activation(1, 1);
   story.number = 2;

@@ -9,14 +9,14 @@
 namespace leeway::sim::story {
 namespace {
 
-constexpr int kSamples = 600;  // of the only epoch
+constexpr int kPipelineSamples = 600;  // of the only epoch
 constexpr std::uint32_t kBound = 2;
 
 /// Two pipelines of two equal stages in a world without randomness; three micro-batches of two
 /// samples.
-Plan plan_of(const std::string& schedule = "1f1b") {
+Plan pipeline_plan_of(const std::string& schedule = "1f1b") {
   Plan plan = test::tiny_plan();
-  plan.data = plan::Synthetic{kSamples, 20, plan::Clusters{3, 4, 3}};
+  plan.data = plan::Synthetic{kPipelineSamples, 20, plan::Clusters{3, 4, 3}};
   plan.stop = {.epochs = 1};
   plan.consistency = plan::Ssp{kBound};
   plan.workers = 4;
@@ -35,7 +35,7 @@ TEST_CASE(
     "a crashed stage stops its pipeline until it restarts, and the other pipeline continues") {
   for (const char* schedule : {"1f1b", "weight_stashing"}) {
     INFO(schedule);
-    Story story(test::job_of(plan_of(schedule)));
+    Story story(test::job_of(pipeline_plan_of(schedule)));
     story.until(begun(worker(3), 3)).crash(worker(3)).until(removed(worker(3)));
     const auto before = story.count(begun(worker(2)));
     for (int i = 0; i < 10; ++i) story.until(finished(worker(0)));
@@ -44,32 +44,32 @@ TEST_CASE(
     CHECK(story.count(evicted(worker(2))) == 1);
     CHECK(story.count(evicted(worker(0))) == 0);
     // The checkers verify that each micro-batch passes each chunk once.
-    CHECK(story.totals().end.samples_trained == kSamples);
+    CHECK(story.totals().end.samples_trained == kPipelineSamples);
   }
 }
 
 TEST_CASE("an iteration pushed by one stage is completed, not repeated, after another stage dies") {
-  Story story(test::job_of(plan_of()));
+  Story story(test::job_of(pipeline_plan_of()));
   story.hold(sent<msg::Push>(worker(2), shard(0), 2)).until(finished(worker(2), 2));
   CHECK(story.happened(applied(worker(3), 2)));
   CHECK_FALSE(story.happened(applied(worker(2), 2)));
   story.crash(worker(2)).until(partial(worker(2))).to_the_end();
   CHECK(story.totals().end.partial_pushes == 1);
-  CHECK(story.totals().end.samples_trained == kSamples);
+  CHECK(story.totals().end.samples_trained == kPipelineSamples);
 }
 
 TEST_CASE("stages that lose their link restart, and lost activations are computed again") {
-  Story story(test::job_of(plan_of()));
+  Story story(test::job_of(pipeline_plan_of()));
   const auto activation = sent<msg::Activation>(worker(2), worker(3), 4);
   story.hold(activation).until(activation).reconnect(worker(2), worker(3));
   story.release(worker(2), worker(3)).until(evicted(worker(2))).until(begun(worker(3)));
   story.to_the_end();
   CHECK(story.count(sent<msg::Start>(kScheduler, worker(3))) == 2);
-  CHECK(story.totals().end.samples_trained == kSamples);
+  CHECK(story.totals().end.samples_trained == kPipelineSamples);
 }
 
 TEST_CASE("a link that breaks before a Start arrives, or after its end, is not forgotten") {
-  Plan plan = plan_of();
+  Plan plan = pipeline_plan_of();
   plan.data = plan::Synthetic{6, 20, plan::Clusters{3, 4, 3}};  // for one of the two pipelines
   Story story(test::job_of(plan));
   story.hold(kScheduler, worker(2)).hold(kScheduler, worker(3)).until(leased(worker(0)));
@@ -84,7 +84,7 @@ TEST_CASE("a link that breaks before a Start arrives, or after its end, is not f
 TEST_CASE("a first stage without weights runs no further ahead than the schedule allows") {
   for (const char* schedule : {"1f1b", "gpipe", "2bw"}) {
     INFO(schedule);
-    Plan plan = plan_of(schedule);
+    Plan plan = pipeline_plan_of(schedule);
     plan.model.insert(plan.model.begin(), plan::Relu{});
     plan.pipeline.split = concat("0,1-", plan.model.size() - 1);
     Story story(test::job_of(plan));
@@ -93,7 +93,7 @@ TEST_CASE("a first stage without weights runs no further ahead than the schedule
     CHECK(begun_by_first >= 4);
     CHECK(begun_by_first <= 7);
     story.release(shard(0), worker(1)).to_the_end();
-    CHECK(story.totals().end.samples_trained == kSamples);
+    CHECK(story.totals().end.samples_trained == kPipelineSamples);
   }
 }
 

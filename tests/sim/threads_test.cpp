@@ -28,7 +28,7 @@ std::vector<Duration> ends(SharedCores cores, const std::vector<Duration>& work)
   return ends;
 }
 
-/// Work of one part that takes `micros` in exact_world().
+/// Work of one part that takes `micros` in world_of_cores().
 class Micros final : public Work {
  public:
   explicit Micros(std::int64_t micros) : micros_(micros) {}
@@ -70,7 +70,7 @@ class TimerRole final : public Role {
   Instant fired;
 };
 
-World exact_world(std::uint32_t cores = 1) {
+World world_of_cores(std::uint32_t cores = 1) {
   World world;
   world.nodes = World::Nodes::one;
   world.cores = cores;
@@ -137,7 +137,7 @@ TEST_CASE("busy cores slow each other down by their contention") {
 }
 
 TEST_CASE("an actor handles messages one after the other") {
-  Simulator simulator({.world = exact_world()});
+  Simulator simulator({.world = world_of_cores()});
   const auto actor = std::make_shared<Recorder>();
   simulator.add(address_of(ShardId(0)), actor);
   for (int i = 0; i < 3; ++i) simulator.send(address_of(ShardId(0)), Message());
@@ -149,7 +149,7 @@ TEST_CASE("an actor handles messages one after the other") {
 }
 
 TEST_CASE("work after a long rest takes longer") {
-  World world = exact_world();
+  World world = world_of_cores();
   world.cold = 1;
   Simulator simulator({.world = world});
   const auto actor = std::make_shared<Recorder>();
@@ -170,7 +170,7 @@ TEST_CASE("work after a long rest takes longer") {
 
 TEST_CASE("messages to two actors use two cores or share one") {
   for (const std::uint32_t cores : {1u, 2u}) {
-    Simulator simulator({.world = exact_world(cores)});
+    Simulator simulator({.world = world_of_cores(cores)});
     const auto a = std::make_shared<Recorder>(), b = std::make_shared<Recorder>();
     simulator.add(address_of(WorkerId(0)), a);
     simulator.add(address_of(WorkerId(1)), b);
@@ -183,7 +183,7 @@ TEST_CASE("messages to two actors use two cores or share one") {
 }
 
 TEST_CASE("a worker's computation keeps the core from shards") {
-  Simulator simulator({.world = exact_world()});
+  Simulator simulator({.world = world_of_cores()});
   const auto worker = std::make_shared<Recorder>(1000), shard = std::make_shared<Recorder>();
   simulator.add(address_of(WorkerId(0)), worker);
   simulator.add(address_of(ShardId(0)), shard);
@@ -198,7 +198,7 @@ TEST_CASE("a worker's computation keeps the core from shards") {
 TEST_CASE("a shard does small work before its next message, and long work concurrently") {
   constexpr std::int64_t kSmall = 100, kLong = 20'000;
   for (const std::int64_t micros : {kSmall, kLong}) {
-    Simulator simulator({.world = exact_world(2)});
+    Simulator simulator({.world = world_of_cores(2)});
     const auto shard = std::make_shared<Recorder>(0, micros);
     simulator.add(address_of(ShardId(0)), shard);
     simulator.send(address_of(ShardId(0)), Message());
@@ -209,7 +209,7 @@ TEST_CASE("a shard does small work before its next message, and long work concur
 }
 
 TEST_CASE("a pool has as many threads as cores, however many actors share it") {
-  World world = exact_world(2);
+  World world = world_of_cores(2);
   Simulator simulator({.world = world});
   std::vector<std::shared_ptr<Recorder>> shards;
   for (std::uint32_t i = 0; i < 3; ++i) {
@@ -224,7 +224,7 @@ TEST_CASE("a pool has as many threads as cores, however many actors share it") {
 }
 
 TEST_CASE("a timer fires late by the world's setting") {
-  World world = exact_world();
+  World world = world_of_cores();
   world.timer = microseconds(60);
   Simulator simulator({.world = world});
   const auto role = std::make_shared<TimerRole>();
@@ -234,7 +234,7 @@ TEST_CASE("a timer fires late by the world's setting") {
 }
 
 TEST_CASE("a frozen actor handles its messages after the thaw") {
-  Simulator simulator({.world = exact_world()});
+  Simulator simulator({.world = world_of_cores()});
   const Address worker = address_of(WorkerId(0));
   const auto actor = std::make_shared<Recorder>();
   simulator.add(worker, actor);
