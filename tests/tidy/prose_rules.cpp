@@ -228,7 +228,9 @@ std::vector<std::string> missing_paths(const SourceFile& file, const std::string
     for (std::sregex_iterator at(lines[i].begin(), lines[i].end(), quoted), end; at != end; ++at) {
       const std::string name = (*at)[1];
       const std::string folder = name.substr(0, name.find('/'));
-      if (folder == "build" || !fs::is_directory(fs::path(root) / folder)) continue;
+      // These hold what the programs write.
+      if (folder == "build" || folder == "runs") continue;
+      if (!fs::is_directory(fs::path(root) / folder)) continue;
       for (const std::string& path : expand_braces(name))
         if (!fs::exists(fs::path(root) / path))
           wrong.push_back(concat(file.path, ':', i + 1, ": ", path, " does not exist"));
