@@ -5,5 +5,4 @@
 #include "models/datasets/table.hpp"
 #include "models/layer.hpp"
 #include "runtime/models.hpp"
-#include "runtime/sample.hpp"
 #include "runtime/scenario.hpp"

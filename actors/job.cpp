@@ -82,6 +82,7 @@ Blob no_activations(const Job& job) {
 /// Whether the optimizer can continue from the checkpoint's state.
 Status check_resumed(const Job& job) {
   const auto& parameters = job.resumed->parameters;
+  if (parameters.empty()) return {};  // there is no shard here
   LW_CHECK(parameters.size() == job.model->parameters().size());
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& parameter = job.model->parameters()[i];
@@ -158,6 +159,11 @@ void Job::initial_values(int parameter, float* out) const {
   std::copy_n(values.as_floats(), values.size() / sizeof(float), out);
 }
 
+Expected<std::shared_ptr<const Model>> make_model(const Plan& plan, const Dataset& data) {
+  return Model::build(plan.model, plan.loss, data.sample_shape(), data.classes(),
+                      data.target_count(), data.label_count());
+}
+
 Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
                                               JobOptions options) {
   if (const auto valid = validate(plan); !valid) return valid.error();
@@ -165,9 +171,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     return Error{concat("the test samples are ", data.test->sample_shape(),
                         ", the training samples ", data.train->sample_shape(),
                         "; give both the same shape")};
-  auto model =
-      Model::build(plan.model, plan.loss, data.train->sample_shape(), data.train->classes(),
-                   data.train->target_count(), data.train->label_count());
+  auto model = make_model(plan, *data.train);
   if (!model) return model.error();
   if ((*model)->parameter_count() == 0)
     return Error{"the model has no parameters, so there is nothing to train; add a linear layer"};
@@ -218,14 +222,15 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     auto weights = take_weights(std::move(options.initial_weights), *job->model);
     if (!weights) return weights.error();
     job->initial_weights = std::move(*weights);
-  } else if (!plan.init_from.empty()) {
+  } else if (!plan.init_from.empty() && !options.resumed) {
     auto weights = load_initial_weights(plan.init_from, *job->model);
     if (!weights) return weights.error();
     job->initial_weights = std::move(*weights);
   }
   job->checkpoints = std::move(options.checkpoints);
-  job->checkpoint_settings = options.checkpoint_settings;
   job->resumed = std::move(options.resumed);
+  const std::uint64_t last = job->resumed ? job->resumed->manifest.number : 0;
+  job->next_checkpoint = options.next_checkpoint > 0 ? options.next_checkpoint : last + 1;
   job->run = std::move(options.run);
   if (job->resumed)
     if (const auto fits = check_resumed(*job); !fits) return fits.error();

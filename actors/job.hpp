@@ -7,7 +7,6 @@
 
 #include "actors/epoch_orders.hpp"
 #include "actors/stages.hpp"
-#include "checkpoint/settings.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/layout.hpp"
 #include "models/model.hpp"
@@ -41,10 +40,10 @@ struct Job {
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;
-  std::shared_ptr<PackCache> packed;                     // shared by all workers of this process
-  std::shared_ptr<Profile> profile;                      // null: no profile
-  std::shared_ptr<const checkpoint::Store> checkpoints;  // null: none are written
-  checkpoint::Settings checkpoint_settings;
+  std::shared_ptr<PackCache> packed;                      // shared by all workers of this process
+  std::shared_ptr<Profile> profile;                       // null: no profile
+  std::shared_ptr<const checkpoint::Store> checkpoints;   // null: none are written
+  std::uint64_t next_checkpoint = 1;                      // number of the first new one
   std::shared_ptr<const checkpoint::Checkpoint> resumed;  // null: the run begins
   std::string run;                    // random name of the run, kept in its checkpoints
   std::vector<plan::Fault> faults;    // the plan's, with random times from the seed
@@ -78,10 +77,13 @@ struct JobOptions {
   /// Per parameter: replaces the plan's file of initial weights; can be empty.
   std::vector<Blob> initial_weights;
   std::shared_ptr<const checkpoint::Store> checkpoints;  // null: none are written
-  checkpoint::Settings checkpoint_settings;
+  std::uint64_t next_checkpoint = 0;  // number of the first new one; 0: 1, or after `resumed`
   std::shared_ptr<const checkpoint::Checkpoint> resumed;  // null: the run begins
   std::string run;                                        // its random name
 };
+
+/// Builds the model of a plan for its data.
+Expected<std::shared_ptr<const Model>> make_model(const Plan& plan, const Dataset& data);
 
 /// Builds the job of a plan and its data, and checks that they fit. The error names the setting to
 /// change.

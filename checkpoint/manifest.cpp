@@ -49,6 +49,13 @@ std::string program_version() {
   return LEEWAY_VERSION;
 }
 
+std::uint64_t samples_trained(const Manifest& manifest) {
+  const Supply& supply = manifest.scheduler.supply;
+  std::int64_t samples = supply.fresh;
+  for (const auto& range : supply.returned) samples -= range.end - range.begin;
+  return static_cast<std::uint64_t>(samples);
+}
+
 std::string to_json(const Manifest& manifest) {
   capnp::MallocMessageBuilder builder;
   auto root = builder.initRoot<schema::Manifest>();

@@ -16,6 +16,9 @@ inline constexpr const char* kOptimizer = "optimizer";
 /// The version of this program, for `Manifest::leeway`.
 std::string program_version();
 
+/// The samples that the run had trained, over all epochs.
+std::uint64_t samples_trained(const Manifest& manifest);
+
 std::string to_json(const Manifest& manifest);
 
 /// Errors name `source`, and the line and key or the value found: not a manifest, another format,

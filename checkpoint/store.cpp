@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kManifestFile = "manifest.json";
 constexpr const char* kPlanFile = "plan.json";
+constexpr const char* kRunFile = "run";
 
 std::optional<std::uint64_t> number_of(const std::string& folder) {
   std::uint64_t number = 0;
@@ -70,6 +71,19 @@ Expected<std::vector<msg::StoredFile>> Store::write_tensors(
   if (Status status = write(kWeights, weights_of(model, blocks)); !status) return status.error();
   if (Status status = write(kOptimizer, slots_of(model, blocks)); !status) return status.error();
   return list;
+}
+
+Status Store::claim(const std::string& run) const {
+  if (Status made = files_.make_folder(folder_); !made) return made;
+  const auto bytes = bytes_of(run);
+  return write_durably(files_, folder_ + "/" + kRunFile, {&bytes, 1});
+}
+
+Expected<std::string> Store::owner() const {
+  const std::string file = folder_ + "/" + kRunFile;
+  const auto content = files_.read(file);
+  if (!content) return content.error();
+  return text_of(**content);
 }
 
 Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
@@ -181,22 +195,29 @@ Status Store::verify(std::uint64_t number) const {
   return {};
 }
 
-Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const {
+Expected<Checkpoint> Store::load_without_tensors(std::uint64_t number) const {
   auto manifest = this->manifest(number);
   if (!manifest) return manifest.error();
   auto plan = plan_of(*manifest);
   if (!plan) return plan.error();
+  return Checkpoint{folder_, std::move(*manifest), std::move(*plan), {}};
+}
+
+Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const {
+  auto loaded = load_without_tensors(number);
+  if (!loaded) return loaded;
   ParameterReader reader(model);
-  for (const msg::StoredFile& file : manifest->files) {
+  for (const msg::StoredFile& file : loaded->manifest.files) {
     if (!file.name.ends_with(".safetensors")) continue;
     const auto content = read(number, file);
     if (!content) return content.error();
     const std::string name = path(number) + "/" + file.name;
     if (Status status = reader.add((*content)->bytes(), name); !status) return status.error();
   }
-  auto parameters = reader.take(*manifest, path(number));
+  auto parameters = reader.take(loaded->manifest, path(number));
   if (!parameters) return parameters.error();
-  return Checkpoint{std::move(*manifest), std::move(*plan), std::move(*parameters)};
+  loaded->parameters = std::move(*parameters);
+  return loaded;
 }
 
 }  // namespace leeway::checkpoint

@@ -1,6 +1,7 @@
 #pragma once
 // Store: the checkpoints of one run, each in a numbered folder.
 //
+//   run                             the random name of the run
 //   000012/weights-0.safetensors    the weights on shard 0, with PyTorch's names
 //   000012/optimizer-0.safetensors  the optimizer's state for them
 //   000012/plan.json                the plan
@@ -42,9 +43,10 @@ struct ParameterState {
 };
 
 struct Checkpoint {
+  std::string folder;  // of the store
   Manifest manifest;
   Plan plan;
-  std::vector<ParameterState> parameters;  // as in the model
+  std::vector<ParameterState> parameters;  // as in the model; empty without tensors
 };
 
 /// The name of the folder of a checkpoint.
@@ -57,6 +59,11 @@ class Store {
 
   const std::string& folder() const { return folder_; }
   std::string path(std::uint64_t number) const { return folder_ + "/" + folder_name(number); }
+
+  /// Creates the folder and records in it the run that writes checkpoints there.
+  Status claim(const std::string& run) const;
+  /// The run that claimed the folder last. Error: no run has, as far as this machine can see.
+  Expected<std::string> owner() const;
 
   /// Writes the tensors of one shard. Returns the files for the manifest.
   Expected<std::vector<msg::StoredFile>> write_tensors(std::uint64_t number, ShardId shard,
@@ -75,6 +82,8 @@ class Store {
   /// Verifies and reads a checkpoint. Error: a file is missing or damaged, or the checkpoint is of
   /// another model.
   Expected<Checkpoint> load(std::uint64_t number, const Model& model) const;
+  /// Reads a checkpoint without its tensors, for a process without a shard.
+  Expected<Checkpoint> load_without_tensors(std::uint64_t number) const;
   /// Removes a checkpoint, its manifest first.
   Status remove(std::uint64_t number) const;
 

@@ -13,6 +13,7 @@
 #include "cli/manifest.hpp"
 #include "core/text.hpp"
 #include "plan/settings.hpp"
+#include "runtime/checkpoints.hpp"
 #include "runtime/flags/plan_file.hpp"
 
 namespace leeway::cli {
@@ -91,6 +92,7 @@ int run(const std::string& target, const std::vector<std::string>& args) {
   std::vector<std::string> words{target};
   words.insert(words.end(), args.begin(), args.end());
   if (is_plan_file(target)) {
+    words[0] = concat("leeway run ", target);  // how to start it again
     auto argv = argument_vector(words);
     return run_plan_file(target, static_cast<int>(words.size()), argv.data());
   }
@@ -110,6 +112,27 @@ int fuzz(const std::string& target, const std::string& seeds,
   std::vector<std::string> all{"--fuzz", seeds};
   all.insert(all.end(), args.begin(), args.end());
   return run(target, all);
+}
+
+int resume(const std::string& folder, const std::vector<std::string>& args) {
+  const auto from = find_checkpoint(folder, "");
+  if (!from) {
+    std::cerr << "leeway: " << from.error().text << '\n';
+    return kBadUsage;
+  }
+  std::vector<std::string> words{"--resume", folder == "latest" ? from->path() : folder};
+  words.insert(words.end(), args.begin(), args.end());
+  const std::string& name = from->plan.name;
+  for (const auto& scenario : find_scenarios(search_places()).scenarios)
+    if (scenario.name == name) return run(name, words);
+  if (to_json(from->plan).find("\"custom\"") != std::string::npos) {
+    std::cerr << "leeway: " << folder << ": the data or layers of " << name
+              << " are part of its program; give --resume " << folder << " to that program\n";
+    return kBadUsage;
+  }
+  words.insert(words.begin(), "leeway run " + name);
+  auto argv = argument_vector(words);
+  return run_plan(from->plan, static_cast<int>(words.size()), argv.data());
 }
 
 int sample(const std::string& folder, const SampleOptions& options) {

@@ -1,5 +1,7 @@
 #pragma once
 // The subcommands of `leeway`. Each prints its result and returns the exit code.
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,18 @@ int run(const std::string& target, const std::vector<std::string>& args);
 
 /// Searches runs of a scenario or plan file for violations.
 int fuzz(const std::string& target, const std::string& seeds, const std::vector<std::string>& args);
+
+struct CheckpointsOptions {
+  bool verify = false;                // check the digests of all files
+  std::optional<std::uint32_t> keep;  // remove all but the latest ones
+};
+
+/// Lists the checkpoints of the run in `folder`, or prunes them. Fails if one is damaged.
+int checkpoints(const std::string& folder, const CheckpointsOptions& options);
+
+/// Continues the run in `folder` with its scenario's program, or from its plan if that has no
+/// program; "latest": the latest run in runs/. `args` are flags of scenario programs.
+int resume(const std::string& folder, const std::vector<std::string>& args);
 
 /// Continues a prompt with the text model of the run in `folder`.
 int sample(const std::string& folder, const SampleOptions& options);

@@ -21,6 +21,27 @@ constexpr const char* kRunHelp =
     "  leeway run fashion-mlp --help    the arguments of this scenario\n"
     "  leeway run plan.toml\n";
 
+constexpr const char* kResumeHelp =
+    "Usage: leeway resume RUN|latest [ARGS...]\n\n"
+    "Continues a run from its latest checkpoint, with its plan and ARGS.\n\n"
+    "  leeway resume latest                    the run in runs/ that has the latest checkpoint\n"
+    "  leeway resume runs/fashion-mlp-20261123-120000 --workers 8\n"
+    "  leeway resume RUN/checkpoints/000003    from this checkpoint\n"
+    "  leeway resume RUN --nodes a:4242,b:4242 on the nodes of a cluster\n";
+
+/// `leeway resume`, like `leeway run`, passes the flags to the program.
+int resume(const std::vector<std::string>& words) {
+  if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
+    std::cout << kResumeHelp;
+    return cli::kOk;
+  }
+  if (words.empty() || words[0].starts_with('-')) {
+    std::cerr << "leeway: give the folder of a run, or latest\n\n" << kResumeHelp;
+    return cli::kBadUsage;
+  }
+  return cli::resume(words[0], {words.begin() + 1, words.end()});
+}
+
 /// `leeway run` passes all its words to the program, flags included, without parsing them.
 int run(const std::vector<std::string>& words) {
   if (words.empty()) {
@@ -69,6 +90,18 @@ CLI::App* add_sample(CLI::App& app, std::string& folder, leeway::SampleOptions& 
       ->capture_default_str();
   sample->add_option("--seed", options.seed, "Seed of the draws")->capture_default_str();
   return sample;
+}
+
+CLI::App* add_checkpoints(CLI::App& app, std::string& folder, cli::CheckpointsOptions& options) {
+  auto* checkpoints =
+      app.add_subcommand("checkpoints", "List, verify or prune the checkpoints of a run");
+  checkpoints->add_option("RUN", folder, "Folder of the run, or of its checkpoints")->required();
+  auto* verify =
+      checkpoints->add_flag("--verify", options.verify, "Check the digests of all files");
+  checkpoints->add_option("--prune", options.keep, "Remove all but this number, the latest ones")
+      ->check(CLI::PositiveNumber)
+      ->excludes(verify);
+  return checkpoints;
 }
 
 /// Adds the commands that parse their arguments themselves; returns their names.
@@ -120,9 +153,13 @@ int parse_and_run(int argc, char** argv) {
   std::string run_folder;
   leeway::SampleOptions sampling;
   const auto* sample = add_sample(app, run_folder, sampling);
+  cli::CheckpointsOptions checkpoints_options;
+  const auto* checkpoints = add_checkpoints(app, run_folder, checkpoints_options);
   const auto cluster_commands = add_cluster_commands(app);
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
+  auto* resume_command = app.add_subcommand("resume", "Continue a run from its latest checkpoint");
+  resume_command->prefix_command()->set_help_flag();
 
   if (argc < 2) {
     std::cerr << app.help();
@@ -131,8 +168,9 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list",      "describe", "settings", "run",       "fuzz",
-                                    "calibrate", "cert",     "schedule", "partition", "sample"};
+  std::vector<std::string> known = {"list",      "describe",  "settings",    "run",
+                                    "fuzz",      "calibrate", "cert",        "schedule",
+                                    "partition", "sample",    "checkpoints", "resume"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -156,6 +194,8 @@ int parse_and_run(int argc, char** argv) {
   if (sample->parsed()) return cli::sample(run_folder, sampling);
   if (cert->parsed()) return cli::cert(certificates);
   if (schedule->parsed()) return cli::schedule(schedule_options);
+  if (checkpoints->parsed()) return cli::checkpoints(run_folder, checkpoints_options);
+  if (resume_command->parsed()) return resume(resume_command->remaining());
   if (partition->parsed()) return cli::partition(partition_options);
   return run(run_command->remaining());
 }

@@ -237,10 +237,13 @@ Status Agent::start_job() {
   if (!hosted.data) return Error{"it has no data yet"};
   const Placement placement = hosted.placement();
   const NodeIndex self = hosted.self();
-  const auto job =
-      make_job(hosted.plan, *hosted.data,
-               {.here = [&](Address actor) { return placement.node_of(actor) == self; },
-                .initial_weights = hosted.ask.initial_weights});
+  JobOptions job_options{.here = [&](Address actor) { return placement.node_of(actor) == self; },
+                         .initial_weights = hosted.ask.initial_weights};
+  const auto model = make_model(hosted.plan, *hosted.data->train);
+  if (!model) return model.error();
+  if (const Status opened = open_checkpoints(hosted.ask, **model, job_options); !opened)
+    return opened;
+  const auto job = make_job(hosted.plan, *hosted.data, std::move(job_options));
   if (!job) return job.error();
   JobNode::Options options{.number = hosted.number,
                            .placement = placement,

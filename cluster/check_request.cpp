@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
 #include "actors/job.hpp"
+#include "checkpoint/store.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
 #include "core/text.hpp"
@@ -24,7 +26,40 @@ std::uint32_t count_gpus() {
   return count;
 }
 
+/// Whether this machine sees the checkpoints as the program does.
+Status check_checkpoints(const node::Ask& ask) {
+  const auto advice = [](const std::string& folder, const std::string& found) {
+    return Error{concat("it does not see the program's checkpoints in ", folder, " (", found,
+                        "); give --checkpoint-dir DIR, a folder that all nodes share, or "
+                        "--checkpoint-every none")};
+  };
+  if (const auto& [folder, run] = ask.checkpoints; !folder.empty()) {
+    const auto owner = checkpoint::Store(disk(), folder).owner();
+    if (!owner) return advice(folder, owner.error().text);
+    if (*owner != run) return advice(folder, concat("they are of the run ", *owner));
+  }
+  if (const auto& [folder, number] = ask.resumed; !folder.empty())
+    if (const auto manifest = checkpoint::Store(disk(), folder).manifest(number); !manifest)
+      return advice(folder, manifest.error().text);
+  return {};
+}
+
 }  // namespace
+
+Status open_checkpoints(const node::Ask& ask, const Model& model, JobOptions& options) {
+  if (!ask.checkpoints.folder.empty())
+    options.checkpoints = std::make_shared<const checkpoint::Store>(disk(), ask.checkpoints.folder);
+  options.run = ask.checkpoints.run;
+  if (ask.resumed.folder.empty()) return {};
+  const checkpoint::Store source(disk(), ask.resumed.folder);
+  const bool has_shard =
+      std::find(ask.shards.begin(), ask.shards.end(), ask.self) != ask.shards.end();
+  auto loaded = has_shard ? source.load(ask.resumed.number, model)
+                          : source.load_without_tensors(ask.resumed.number);
+  if (!loaded) return loaded.error();
+  options.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
+  return {};
+}
 
 node::Answer about_this_machine() {
   node::Answer answer;
@@ -73,6 +108,7 @@ std::optional<Plan> check_request(const node::Ask& ask, std::vector<std::string>
                               " and ", plan->workers, "; use the same version everywhere"));
   if (const auto there = check_files(plan->stragglers); !there)
     problems.push_back(there.error().text);
+  if (const auto seen = check_checkpoints(ask); !seen) problems.push_back(seen.error().text);
   // The request contains the initial weights.
   plan->init_from.clear();
   if (problems.empty()) {

@@ -23,4 +23,8 @@ std::string actors_text(const node::Ask& ask);
 /// agent uses it.
 std::optional<Plan> check_request(const node::Ask& ask, std::vector<std::string>& problems);
 
+/// Sets the checkpoints of the request for a node, and loads the one to resume from: its tensors
+/// only where the node has a shard.
+Status open_checkpoints(const node::Ask& ask, const Model& model, JobOptions& options);
+
 }  // namespace leeway

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 
+#include "checkpoint/store.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/probe.hpp"
 #include "cluster/shipped.hpp"
@@ -93,16 +94,18 @@ void Driver::send(const Node& node, node::Body body) {
 
 // ---- before the start ----
 
-Status Driver::prepare(const TrainTest& data, const std::vector<Blob>& initial_weights) {
-  data_ = data;
+Status Driver::prepare(const Job& job) {
+  data_ = job.data;
   call_all();
   if (const auto reached = problems(); !reached) return reached;
   ask_.version = leeway_version();
   ask_.who = options_.who;
   ask_.plan = Message(encode(plan_), {});
-  ask_.data = mark_of(data);
+  ask_.data = mark_of(job.data);
   ask_.trace = options_.trace;
-  ask_.initial_weights = initial_weights;
+  ask_.initial_weights = job.initial_weights;
+  if (job.checkpoints) ask_.checkpoints = {job.checkpoints->folder(), job.run};
+  if (job.resumed) ask_.resumed = {job.resumed->folder, job.resumed->manifest.number};
   for (std::size_t i = 1; i < nodes_.size(); ++i) ask(i);
   await({Step::asked, Step::asking_clock}, options_.answer_limit, "an answer");
   if (const auto answered = problems(); !answered) return answered;

@@ -40,8 +40,8 @@ class Driver {
 
   /// "127.0.0.1:4242": where this program listens, for nodes that join.
   std::string name() const;
-  /// Sends a request to all nodes, and the data to nodes without it. `initial_weights` as in Ask.
-  Status prepare(const TrainTest& data, const std::vector<Blob>& initial_weights);
+  /// Sends a request to all nodes, and the data to nodes without it.
+  Status prepare(const Job& job);
   const Placement& placement() const { return placement_; }
   /// All nodes connect to each other, and begin. `on_event` is called for the events of all of
   /// them, on the time axis of this one, from many threads at once.

@@ -78,6 +78,19 @@ struct Ask $checked $blobs(all = "initial_weights") {
   workers @6 :List(UInt32) $limit("kMaxWorkers");  # node of each worker; 0xffffffff: none yet
   data @7 :DataMark;
   trace @8 :Bool;  # the program wants events
+  checkpoints @9 :Checkpoints;
+  resumed @10 :Resumed;
+
+  struct Checkpoints {
+    # Where the shards write.
+    folder @0 :Text;  # shared by all nodes; empty: no checkpoints
+    run @1 :Text;  # owner of the folder
+  }
+  struct Resumed {
+    # The checkpoint from which the job continues.
+    folder @0 :Text;  # of all checkpoints, shared by all nodes; empty: the job begins
+    number @1 :UInt64;
+  }
 }
 
 struct DataMark $checked {

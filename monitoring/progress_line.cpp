@@ -54,6 +54,8 @@ std::string ProgressLine::text(const Progress& progress) {
                  progress.live_workers / stages_->count());
   if (adaptive_) line += concat("  bound ", progress.staleness);
   if (!evaluation_.empty()) line += concat("  test ", evaluation_);
+  if (checkpoint_at_)
+    line += concat("  checkpoint ", duration((progress.now - *checkpoint_at_).seconds()), " ago");
   if (epochs_ > 0 && rate > 0) {
     const double left = (epochs_ - epoch) * static_cast<double>(data_size_) / rate;
     line += concat("  ", duration(std::max(left, 0.0)), " left");
@@ -83,6 +85,16 @@ void ProgressLine::note(const std::string& text) {
 void ProgressLine::evaluated(const EvaluationResult& result) {
   if (!has_losses_) return;
   evaluation_ = result.accuracy > 0 ? percent(result.accuracy) : fixed(result.loss, 4);
+}
+
+void ProgressLine::checkpointed(const CheckpointResult& result) {
+  if (result.error.empty()) {
+    checkpoint_at_ = result.now;
+    checkpoint_failed_ = false;
+  } else if (!std::exchange(checkpoint_failed_, true)) {
+    note(concat("checkpoint ", result.number, " could not be written: ", result.error,
+                "; the run continues without it"));
+  }
 }
 
 void ProgressLine::evicted(WorkerId worker, const msg::Evicted& evicted) {

@@ -3,6 +3,7 @@
 // terminal, prints a line every few seconds.
 #include <deque>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -17,6 +18,7 @@ class ProgressLine final : public Audience {
 
   void progress(const Progress& progress) override;
   void evaluated(const EvaluationResult& result) override;
+  void checkpointed(const CheckpointResult& result) override;
   void evicted(WorkerId worker, const msg::Evicted& evicted) override;
   void came_back(WorkerId worker) override;
   void ended(const RunTotals& totals) override;
@@ -39,6 +41,8 @@ class ProgressLine final : public Audience {
   double loss_ = 0;                                       // smoothed
   bool loss_known_ = false;
   std::string evaluation_;
+  std::optional<Instant> checkpoint_at_;  // of the last one written
+  bool checkpoint_failed_ = false;
   Instant printed_at_{-1};
 };
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/store.hpp"
 #include "core/text.hpp"
 #include "models/datasets/vocabulary.hpp"
 #include "monitoring/picture.hpp"
@@ -39,13 +40,14 @@ std::string default_run_folder(const std::string& name) {
   return folder;
 }
 
-RunFolder::RunFolder(std::string folder, const Job& job)
+RunFolder::RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderLock> lock)
     : folder_(std::move(folder)),
+      lock_(std::move(lock)),
       name_(job.plan.name),
       classes_(job.data.train->classes() > 0),
       has_losses_(!job.cost_only),
       adaptive_(job.consistency->has_moving_bound()),
-      metrics_(path("metrics.jsonl")) {}
+      metrics_(path("metrics.jsonl"), std::ios::app) {}
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {
   std::error_code error;
@@ -57,12 +59,30 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder
       std::filesystem::exists(folder + "/metrics.jsonl"))
     return Error{
         concat(folder, ": already holds a run; give another with --out DIR, or remove it")};
+  return open(folder, job);
+}
+
+Expected<std::unique_ptr<RunFolder>> RunFolder::resume(const std::string& folder, const Job& job) {
+  auto resumed = open(folder, job);
+  if (!resumed) return resumed;
+  const auto& manifest = job.resumed->manifest;
+  (*resumed)->metrics_ << nlohmann::ordered_json{{"resumed_from", manifest.number},
+                                                 {"samples_trained",
+                                                  checkpoint::samples_trained(manifest)}}
+                              .dump()
+                       << std::endl;
+  return resumed;
+}
+
+Expected<std::unique_ptr<RunFolder>> RunFolder::open(const std::string& folder, const Job& job) {
+  auto lock = FolderLock::take(folder, "wait for it to end, or give another with --out DIR");
+  if (!lock) return lock.error();
   if (const auto written = write_text(folder + "/plan.json", to_json(job.plan)); !written)
     return written.error();
   if (const auto vocabulary = job.data.train->vocabulary())
     if (const auto written = write_text(folder + "/vocabulary.json", vocabulary->json()); !written)
       return written.error();
-  return std::unique_ptr<RunFolder>(new RunFolder(folder, job));
+  return std::unique_ptr<RunFolder>(new RunFolder(folder, job, std::move(*lock)));
 }
 
 void RunFolder::progress(const Progress& progress) {
@@ -86,6 +106,14 @@ void RunFolder::evaluated(const EvaluationResult& result) {
                               {"samples_trained", result.samples_trained},
                               {"test_loss", result.loss}};
   if (classes_) json["test_accuracy"] = result.accuracy;
+  metrics_ << json.dump() << std::endl;
+}
+
+void RunFolder::checkpointed(const CheckpointResult& result) {
+  nlohmann::ordered_json json{{"seconds", seconds_of(result.now)},
+                              {"checkpoint", result.number},
+                              {"samples_trained", result.samples_trained}};
+  if (!result.error.empty()) json["error"] = result.error;
   metrics_ << json.dump() << std::endl;
 }
 

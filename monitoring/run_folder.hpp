@@ -10,6 +10,7 @@
 //   vocabulary.json            for text: its characters in the order of their tokens
 //   curves.svg                 loss and accuracy over time
 //   events.jsonl               every event, with --trace
+//   checkpoints/               states from which the run can be resumed: see checkpoint/store.hpp
 #include <fstream>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "actors/monitor/monitor.hpp"
 #include "core/expected.hpp"
+#include "core/folder_lock.hpp"
 #include "models/safetensors.hpp"
 
 namespace leeway {
@@ -27,10 +29,14 @@ class RunFolder final : public Audience {
   /// created.
   static Expected<std::unique_ptr<RunFolder>> create(const std::string& folder, const Job& job);
 
+  /// Continues the folder of a run that is resumed: adds to its metrics, and replaces the plan.
+  static Expected<std::unique_ptr<RunFolder>> resume(const std::string& folder, const Job& job);
+
   std::string path(const std::string& file) const { return folder_ + "/" + file; }
 
   void progress(const Progress& progress) override;
   void evaluated(const EvaluationResult& result) override;
+  void checkpointed(const CheckpointResult& result) override;
   void evicted(WorkerId worker, const msg::Evicted& evicted) override;
   void came_back(WorkerId worker) override;
   void ended(const RunTotals& totals) override;
@@ -42,9 +48,12 @@ class RunFolder final : public Audience {
                 const std::vector<Progress>& history);
 
  private:
-  RunFolder(std::string folder, const Job& job);
+  RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderLock> lock);
+  /// Takes the lock of the folder and writes the plan.
+  static Expected<std::unique_ptr<RunFolder>> open(const std::string& folder, const Job& job);
 
   std::string folder_;
+  std::unique_ptr<FolderLock> lock_;
   std::string name_;
   bool classes_;
   bool has_losses_;

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "actors/stage/stage_memory.hpp"
+#include "checkpoint/store.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 
@@ -135,11 +136,44 @@ void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {
 }
 
 /// The files that the run has left, in the order in which docs list them.
+void print_checkpoints(std::ostream& out, const Job& job, const RunReport& totals) {
+  if (job.resumed)
+    out << "  resumed from    checkpoint " << job.resumed->manifest.number << ", at "
+        << grouped(totals.end.samples_trained - samples_of_this_process(job, totals))
+        << " samples\n";
+  const CheckpointResult *last = nullptr, *failed = nullptr;
+  std::size_t written = 0;
+  for (const auto& checkpoint : totals.checkpoints) {
+    written += checkpoint.error.empty() ? 1 : 0;
+    (checkpoint.error.empty() ? last : failed) = &checkpoint;
+  }
+  if (last)
+    out << "  checkpoints     " << written << " written, the last one is number " << last->number
+        << ", at " << grouped(last->samples_trained) << " samples ("
+        << size_text(static_cast<std::int64_t>(last->bytes)) << ")\n";
+  if (failed)
+    out << "  checkpoints     " << totals.checkpoints.size() - written
+        << " could not be written: " << failed->error << '\n';
+}
+
+void add_checkpoints(nlohmann::ordered_json& json, const Job& job, const RunReport& totals) {
+  if (job.resumed) json["resumed_from_checkpoint"] = job.resumed->manifest.number;
+  json["checkpoints"] = nlohmann::ordered_json::array();
+  for (const auto& checkpoint : totals.checkpoints) {
+    nlohmann::ordered_json entry{{"number", checkpoint.number},
+                                 {"seconds", (checkpoint.now - Instant{}).seconds()},
+                                 {"samples_trained", checkpoint.samples_trained},
+                                 {"bytes", checkpoint.bytes}};
+    if (!checkpoint.error.empty()) entry["error"] = checkpoint.error;
+    json["checkpoints"].push_back(entry);
+  }
+}
+
 std::vector<std::string> files_of_run(const std::string& folder) {
   std::vector<std::string> files;
   for (const char* file :
        {"plan.json", "metrics.jsonl", "result.json", "events.jsonl", "weights.safetensors",
-        "vocabulary.json", "last-snapshot.safetensors", "curves.svg"})
+        "vocabulary.json", "last-snapshot.safetensors", "curves.svg", "checkpoints"})
     if (std::filesystem::exists(concat(folder, '/', file))) files.emplace_back(file);
   return files;
 }
@@ -170,6 +204,12 @@ std::string describe_actors(const Plan& plan) {
                 "), ", shards);
 }
 
+std::uint64_t samples_of_this_process(const Job& job, const RunReport& totals) {
+  if (!job.resumed) return totals.end.samples_trained;
+  const auto before = checkpoint::samples_trained(job.resumed->manifest);
+  return totals.end.samples_trained - std::min(totals.end.samples_trained, before);
+}
+
 std::string summary(const Job& job, const RunReport& totals, const std::string& folder) {
   std::ostringstream out;
   const auto& plan = job.plan;
@@ -186,8 +226,8 @@ std::string summary(const Job& job, const RunReport& totals, const std::string& 
   if (job.stages->piped()) out << "  actors          " << describe_actors(plan) << '\n';
   out << "  time            " << duration(time) << '\n'
       << "  throughput      "
-      << grouped(static_cast<std::uint64_t>(static_cast<double>(totals.end.samples_trained) /
-                                            std::max(time, 1e-9)))
+      << grouped(static_cast<std::uint64_t>(
+             static_cast<double>(samples_of_this_process(job, totals)) / std::max(time, 1e-9)))
       << " samples/s\n"
       << "  samples trained " << grouped(totals.end.samples_trained) << '\n'
       << "  consistency     " << job.consistency->name();
@@ -208,6 +248,7 @@ std::string summary(const Job& job, const RunReport& totals, const std::string& 
         << " (their samples were trained in other rounds)\n";
   if (totals.last.malformed > 0)
     out << "  malformed       " << totals.last.malformed << " messages refused\n";
+  print_checkpoints(out, job, totals);
   out << '\n';
   if (job.stages->piped())
     print_stages(out, *job.stages, totals);
@@ -238,7 +279,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
   }
   json["seconds"] = time;
   json["samples_per_second"] =
-      static_cast<double>(totals.end.samples_trained) / std::max(time, 1e-9);
+      static_cast<double>(samples_of_this_process(job, totals)) / std::max(time, 1e-9);
   json["iterations"] = totals.last.iterations;
   json["samples_trained"] = totals.end.samples_trained;
   json["consistency"] = job.consistency->name();
@@ -283,6 +324,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
                              {"for_worker", wait.for_worker.value()},
                              {"seconds", wait.time.seconds()},
                              {"pulls", wait.count}});
+  add_checkpoints(json, job, totals);
   json["version_lag"] = totals.version_lags;
   json["evaluations"] = nlohmann::ordered_json::array();
   for (const auto& result : totals.evaluations) {

@@ -9,6 +9,9 @@ namespace leeway {
 /// "4 workers, 2 shards", or "2 pipelines of 4 stages (1f1b, 8 micro-batches), 2 shards".
 std::string describe_actors(const Plan& plan);
 
+/// The samples trained since the run began or was resumed.
+std::uint64_t samples_of_this_process(const Job& job, const RunReport& totals);
+
 /// `folder` holds the run; empty if it is not stored.
 std::string summary(const Job& job, const RunReport& totals, const std::string& folder);
 

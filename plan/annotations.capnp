@@ -42,6 +42,7 @@ const pixels :Range = (least = 1, most = .maxPixels);
 const slowdown :Range = (least = 1, most = .maxSlowdown,
     give = "a factor from 1 to 1000000, as in --slow 3:4x");
 const iterations :Range = (least = 1, give = "1 or more iterations");
+const checkpointSeconds :Range = (least = 0.1, most = 31536000, give = "0.1 seconds to a year");
 const lasting :Range = (above = 0, most = 86400, give = "seconds above 0, up to a day");
 const delay :Range = (above = 0, most = 3.6e6, give = "more than 0, up to an hour");
 const microseconds :Range = (least = 0, most = 1e8, give = "microseconds, 0 or more");

@@ -20,6 +20,7 @@ $Cpp.include("core/address.hpp");
 $Cpp.include("core/expected.hpp");
 $Cpp.support("plan/wire.hpp");
 using Range = import "/plan/annotations.capnp";
+using Saved = import "checkpoints.capnp";
 using import "/plan/annotations.capnp".flag;
 using import "/plan/annotations.capnp".help;
 using import "/plan/annotations.capnp".notEmpty;
@@ -84,6 +85,8 @@ struct Plan $Cpp.namespace("leeway")
     $values("equal (the batch) or speed (in proportion to the worker's speed, on average the "
         "batch)");
   pipeline @23 :StagesOfModel $help("workers that train one model together, as its stages");
+  checkpoints @24 :Saved.Checkpoints $flag("--checkpoint-every") $help("interval of checkpoints")
+    $values("30s, 10min, 2h, 2ep (epochs), 500it (iterations of all workers) or none");
   host @22 :Host $name("simulated") $help("where the actors run");
 }
 
@@ -350,8 +353,7 @@ struct World {
   speed @2 :Float64 = 50 $range(Range.gigaflops)
     $help("GFLOP/s per core, counting multiplications and additions");
   memory @3 :Float64 = 20 $range(Range.gigabytes) $help("GB/s between a core and memory");
-  noise @4 :Float64 = 0.05 $range(Range.noise)
-    $help("relative variation of the time of a computation");
+  noise @4 :Float64 = 0.05 $range(Range.noise) $help("relative variation of a computation's time");
   latencyUs @5 :Float64 = 50 $range(Range.microseconds)
     $help("one-way latency between two nodes, in microseconds");
   localLatencyUs @6 :Float64 = 5 $range(Range.microseconds)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/monitor/report.hpp"
+#include "core/expected.hpp"
 #include "plan/values.hpp"
 
 namespace leeway {
@@ -53,5 +54,16 @@ struct Result {
   /// The weights of one parameter ("1.weight"), row-major. Throws CheckFailed for an unknown name.
   std::span<const float> weight(const std::string& name) const;
 };
+
+struct SampleOptions {
+  std::string prompt;  // empty: begins a line
+  std::int64_t characters = 500;
+  /// Below 1, likely characters become even more likely; 0 always takes the likeliest.
+  double temperature = 0.8;
+  std::uint64_t seed = 1;
+};
+
+/// Continues a prompt with the text model that was trained: see runtime/sample.hpp.
+Expected<std::string> sample(const Result& result, const SampleOptions& options = {});
 
 }  // namespace leeway

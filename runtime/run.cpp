@@ -18,6 +18,7 @@
 #include "monitoring/summary.hpp"
 #include "policies/straggler/straggler.hpp"
 #include "runtime/attend.hpp"
+#include "runtime/checkpoints.hpp"
 #include "runtime/cluster/run.hpp"
 #include "runtime/interrupt.hpp"
 #include "runtime/scenario.hpp"
@@ -87,7 +88,7 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.seconds = (last.now - Instant{}).seconds();
   result.samples_trained = totals.end.samples_trained;
   result.samples_per_second =
-      static_cast<double>(result.samples_trained) / std::max(result.seconds, 1e-9);
+      static_cast<double>(samples_of_this_process(job, totals)) / std::max(result.seconds, 1e-9);
   result.iterations = last.iterations;
   result.max_clock_gap = last.max_clock_gap;
   result.parked_pulls = last.parked_pulls;
@@ -125,6 +126,17 @@ void keep_last_snapshot(Result& result, RunFolder* folder) {
   }
   result.totals.end.text += text;
   result.error += text;
+}
+
+/// How to resume a run that did not end well; empty if it cannot be, or is done.
+std::string resume_text(const Job& job, const Result& result, const RunOptions& options) {
+  const auto& written = result.totals.checkpoints;
+  const bool has_checkpoint =
+      job.resumed || std::any_of(written.begin(), written.end(),
+                                 [](const auto& one) { return one.error.empty(); });
+  if (result.exit_code == 0 || !job.checkpoints || !has_checkpoint) return "";
+  const std::string folder = options.folder.empty() ? job.checkpoints->folder() : options.folder;
+  return concat("\nResume it with: ", options.command, " --resume ", folder, '\n');
 }
 
 /// The CPU's peak, for comparison in the profile; none if a GPU took part.
@@ -227,7 +239,15 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (!cluster) return refused(cluster.error().text);
   std::function<bool(Address)> here;
   if (*cluster) here = [&](Address actor) { return (*cluster)->is_here(actor); };
-  const auto made = make_job(plan, std::move(*data), {.profile = profile, .here = std::move(here)});
+  JobOptions job_options{.profile = profile, .here = std::move(here)};
+  const auto checkpoints = RunCheckpoints::open(plan, options);
+  if (!checkpoints) return refused(checkpoints.error().text);
+  const auto model = make_model(plan, *data->train);
+  if (!model) return refused(model.error().text);
+  if (const auto ready = (*checkpoints)->prepare(plan, **model, data->train->size(), job_options);
+      !ready)
+    return refused(ready.error().text);
+  const auto made = make_job(plan, std::move(*data), std::move(job_options));
   if (!made) return refused(made.error().text);
   const auto& job = *made;
   if (*cluster)
@@ -246,7 +266,9 @@ Result run(const Plan& plan, const RunOptions& options) {
 
   std::unique_ptr<RunFolder> folder;
   if (!options.folder.empty()) {
-    auto opened = RunFolder::create(options.folder, *job);
+    auto opened = (*checkpoints)->continues(options.folder)
+                      ? RunFolder::resume(options.folder, *job)
+                      : RunFolder::create(options.folder, *job);
     if (!opened) return refused(opened.error().text);
     folder = std::move(*opened);
   }
@@ -300,6 +322,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   }
   if (!options.quiet) {
     std::string text = summary(*job, result.totals, options.folder);
+    text += resume_text(*job, result, options);
     if (plan.simulated)
       text += concat(options.check_determinism ? "\nTwo more runs took the same steps." : "",
                      "\nSimulated: ", duration(result.seconds), " of virtual time in ",

@@ -1,9 +1,6 @@
 #pragma once
-// sample: generates text with a trained model.
-#include <cstdint>
-#include <memory>
+// sample: generates text with a trained model, which runtime/result.hpp does for a result.
 #include <string>
-#include <vector>
 
 #include "core/expected.hpp"
 #include "plan/values.hpp"
@@ -11,23 +8,12 @@
 
 namespace leeway {
 
-struct SampleOptions {
-  std::string prompt;  // empty: begins a line
-  std::int64_t characters = 500;
-  /// Below 1, likely characters become even more likely; 0 always takes the likeliest.
-  double temperature = 0.8;
-  std::uint64_t seed = 1;
-};
-
 /// Returns the prompt followed by `characters` characters, each drawn from the model's distribution
 /// given at most one context of previous characters. The same arguments give the same text on one
 /// kind of CPU. Errors: data that is not text, weights of another model or of a diverged one, a
 /// prompt with characters outside of the vocabulary, options out of range.
 Expected<std::string> sample(const Plan& plan, const Vocabulary& vocabulary,
                              const NamedTensors& weights, const SampleOptions& options = {});
-
-/// The same for the result of a run.
-Expected<std::string> sample(const Result& result, const SampleOptions& options = {});
 
 /// The same for a run folder with plan.json, vocabulary.json and weights.safetensors. Errors also
 /// name a missing file.

@@ -143,6 +143,15 @@ Scenario& Scenario::evaluate_every(double epochs) {
   plan_.evaluate_every = epochs;
   return *this;
 }
+Scenario& Scenario::checkpoint(plan::CheckpointsKind every, std::uint32_t keep) {
+  plan_.checkpoints.every = every;
+  plan_.checkpoints.keep = keep;
+  return *this;
+}
+Scenario& Scenario::checkpoint_folder(std::string path) {
+  plan_.checkpoints.directory = std::move(path);
+  return *this;
+}
 Scenario& Scenario::simulated(plan::World world) {
   plan_.simulated = world;
   return *this;

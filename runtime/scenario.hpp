@@ -95,6 +95,12 @@ class Scenario {
   /// Epochs between two evaluations on the test set; 0 evaluates only at the end.
   Scenario& evaluate_every(double epochs);
   Scenario& seed(std::uint64_t seed);
+  /// How often the run writes a checkpoint, and how many are kept. Examples:
+  /// .checkpoint(every_seconds(30)), .checkpoint(every_epochs(1), 5), .checkpoint(never()). Usual:
+  /// every 60 seconds, and none in a simulation.
+  Scenario& checkpoint(plan::CheckpointsKind every, std::uint32_t keep = 3);
+  /// The folder of the checkpoints, which all nodes of a cluster share; usually in the run folder.
+  Scenario& checkpoint_folder(std::string path);
   /// Simulates the run in this world, even without --simulate.
   Scenario& simulated(plan::World world = {});
 
@@ -121,6 +127,8 @@ class Scenario {
 /// The outputs and the host of a run.
 struct RunOptions {
   std::string folder;                             // the run folder; empty: none
+  std::string resume;                             // continues a run: see find_checkpoint()
+  std::string command = "leeway run NAME";        // starts this run, for messages
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // write every event into the run folder
   bool check_determinism = false;                 // simulate twice more and compare

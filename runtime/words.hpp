@@ -254,6 +254,20 @@ inline plan::Straggler slow_by_trace(Slowed who, std::string file) {
   return who.by(plan::Trace{std::move(file)});
 }
 
+/// The interval of checkpoints: seconds, epochs, or iterations of all workers together.
+inline plan::CheckpointsKind every_seconds(double seconds) {
+  return plan::EverySeconds{seconds};
+}
+inline plan::CheckpointsKind every_epochs(double epochs) {
+  return plan::EveryEpochs{epochs};
+}
+inline plan::CheckpointsKind every_iterations(std::uint64_t iterations) {
+  return plan::EveryIterations{iterations};
+}
+inline plan::CheckpointsKind never() {
+  return plan::Never{};
+}
+
 /// The target of a fault: worker(2), shard(0) or kScheduler.
 inline Address worker(std::uint32_t number) {
   return address_of(WorkerId(number));

@@ -80,7 +80,9 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     report_if_back(evicted->worker);
   } else if (const auto* written = std::get_if<msg::Checkpointed>(&body);
              written && from == kScheduler) {
-    for (auto* listener : audience_) listener->checkpointed(*written);
+    checkpoints_.push_back(
+        {out.now(), written->number, written->samples_trained, written->bytes, written->error});
+    for (auto* listener : audience_) listener->checkpointed(checkpoints_.back());
   } else if (const auto* end = std::get_if<msg::RunEnded>(&body); end && from == kScheduler) {
     end_ = *end;
     ended_at_ = out.now();
@@ -239,6 +241,7 @@ void Monitor::end_if_complete(Outbox& out) {
     for (std::size_t lag = 0; lag < shard.lags.size(); ++lag)
       totals.version_lags[lag] += shard.lags[lag];
   totals.evaluations = results_;
+  totals.checkpoints = checkpoints_;
   totals.weights = final_weights_;
   totals.last_snapshot = last_snapshot_;
   totals.last_snapshot_iteration = last_snapshot_iteration_;

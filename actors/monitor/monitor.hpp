@@ -28,7 +28,7 @@ class Audience {
   virtual void progress(const Progress&) {}
   virtual void evaluated(const EvaluationResult&) {}
   /// A checkpoint is complete, or could not be written.
-  virtual void checkpointed(const msg::Checkpointed&) {}
+  virtual void checkpointed(const CheckpointResult&) {}
   virtual void evicted(WorkerId, const msg::Evicted&) {}
   /// An evicted worker has reported under its next incarnation.
   virtual void came_back(WorkerId) {}
@@ -76,6 +76,7 @@ class Monitor final : public ProtocolRole {
   std::uint64_t newest_snapshot_ = 0;
   std::deque<std::shared_ptr<Evaluation>> evaluations_;  // the first is being computed
   std::vector<EvaluationResult> results_;
+  std::vector<CheckpointResult> checkpoints_;
   std::optional<msg::RunEnded> end_;
   Instant ended_at_;
   std::vector<Blob> final_weights_;

@@ -58,6 +58,15 @@ struct EvaluationResult {
   bool final = false;
 };
 
+/// A checkpoint that was written, or could not be.
+struct CheckpointResult {
+  Instant now;  // when the monitor heard of it
+  std::uint64_t number = 0;
+  std::uint64_t samples_trained = 0;  // in it
+  std::uint64_t bytes = 0;
+  std::string error;  // empty: written
+};
+
 /// The run after its end.
 struct RunReport {
   Progress last;
@@ -66,6 +75,7 @@ struct RunReport {
   std::vector<WaitTotals> waits;            // longest first
   std::vector<std::uint64_t> version_lags;  // pushes by lag; the last bin counts all larger ones
   std::vector<EvaluationResult> evaluations;
+  std::vector<CheckpointResult> checkpoints;
   Iteration last_snapshot_iteration;  // of the snapshot that was evaluated last
 };
 

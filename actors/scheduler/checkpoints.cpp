@@ -12,9 +12,11 @@
 namespace leeway {
 namespace {
 
+constexpr Duration kUsualInterval = seconds(60);
+
 template <class Interval>
 const Interval* interval_of(const Job& job) {
-  return std::get_if<Interval>(&job.checkpoint_settings.every);
+  return std::get_if<Interval>(&job.plan.checkpoints.every);
 }
 
 checkpoint::Supply describe(const SampleSupply& supply) {
@@ -31,26 +33,30 @@ checkpoint::Supply describe(const SampleSupply& supply) {
 Checkpoints::Checkpoints(std::shared_ptr<const Job> job, const Roster& roster, Leases& leases,
                          const BoundControl& bound)
     : job_(std::move(job)), roster_(roster), leases_(leases), bound_(bound) {
-  if (job_->resumed) data_.next_number = job_->resumed->manifest.number + 1;
+  data_.next_number = job_->next_checkpoint;
+  if (!job_->resumed) return;
+  data_.written = 1;
+  data_.last_samples = leases_.book().samples_trained();
 }
 
 Duration Checkpoints::interval() const {
   if (!enabled()) return {};
-  const auto* every = interval_of<checkpoint::EverySeconds>(*job_);
+  if (interval_of<plan::Usual>(*job_)) return kUsualInterval;
+  const auto* every = interval_of<plan::EverySeconds>(*job_);
   return every ? nanoseconds(std::llround(every->seconds * 1e9)) : Duration();
 }
 
 void Checkpoints::count_leased() {
   if (!enabled()) return;
   const LeaseBook& book = leases_.book();
-  if (const auto* every = interval_of<checkpoint::EveryEpochs>(*job_)) {
+  if (const auto* every = interval_of<plan::EveryEpochs>(*job_)) {
     const double interval = every->epochs * static_cast<double>(job_->data.train->size());
     const auto leased = static_cast<double>(book.samples_leased());
     if (data_.next_samples == 0) data_.next_samples = interval;
     if (leased < data_.next_samples) return;
     data_.next_samples = (std::floor(leased / interval) + 1) * interval;
     data_.due = true;
-  } else if (const auto* some = interval_of<checkpoint::EveryIterations>(*job_)) {
+  } else if (const auto* some = interval_of<plan::EveryIterations>(*job_)) {
     const std::uint64_t leased = book.iterations_leased();
     if (data_.next_iterations == 0) data_.next_iterations = some->iterations;
     if (leased < data_.next_iterations) return;
@@ -61,6 +67,20 @@ void Checkpoints::count_leased() {
 
 bool Checkpoints::can_begin() const {
   return enabled() && data_.due && !data_.current && !leases_.book().has_partial();
+}
+
+bool Checkpoints::wanted_at_end(msg::RunEnded::Reason reason) const {
+  using Reason = msg::RunEnded::Reason;
+  if (!enabled() || busy() || leases_.book().has_partial()) return false;
+  if (leases_.book().samples_trained() == data_.last_samples) return false;
+  const bool done = reason == Reason::finished || reason == Reason::target_reached;
+  return !done || data_.written > 0 || !interval_of<plan::Usual>(*job_);
+}
+
+void Checkpoints::abandon_untaken() {
+  if (!busy() || data_.current->taken) return;
+  data_.current.reset();
+  leases_.end_snapshot();
 }
 
 Checkpoints::Current Checkpoints::begin() {
@@ -80,13 +100,13 @@ std::uint64_t Checkpoints::propose(const std::vector<Iteration>& ends) {
   return data_.current->manifest.number;
 }
 
-void Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& out) {
+bool Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& out) {
   const auto snapshot = leases_.end_snapshot();
-  if (!data_.current || !snapshot) return;
+  if (!data_.current || !snapshot) return false;
   if (snapshot->supply.has_partial()) {
     data_.due = true;
     data_.current.reset();
-    return;
+    return false;
   }
   auto& current = *data_.current;
   current.taken = true;
@@ -105,6 +125,7 @@ void Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& o
   state.bound = bound_.state();
   state.paces = leases_.paces();
   commit_if_complete(out);
+  return true;
 }
 
 void Checkpoints::stored(ShardId shard, msg::Stored& answer, Outbox& out) {
@@ -142,8 +163,12 @@ void Checkpoints::commit_if_complete(Outbox& out) {
 void Checkpoints::committed(const Work& work, Outbox& out) {
   const auto& commit = dynamic_cast<const CommitWork&>(work);
   const auto current = std::exchange(data_.current, std::nullopt);
-  if (current)
-    report(commit.manifest().number, current->samples, commit.bytes(), commit.error(), out);
+  if (!current) return;
+  if (commit.error().empty()) {
+    ++data_.written;
+    data_.last_samples = current->samples;
+  }
+  report(commit.manifest().number, current->samples, commit.bytes(), commit.error(), out);
 }
 
 void Checkpoints::report(std::uint64_t number, std::uint64_t samples, std::uint64_t bytes,

@@ -7,6 +7,9 @@
 // The manifest holds the scheduler's state at the snapshot, which LeaseBook follows from the
 // proposal on. A checkpoint is abandoned and due again if a sample has gradients in some buckets
 // only: another number of shards could not complete them.
+//
+// When all workers have stopped, the state itself is consistent and can be stored without a
+// proposal. A run thus ends with a checkpoint.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,13 +43,20 @@ class Checkpoints {
   void count_leased();
   /// True if a checkpoint is due and can begin.
   bool can_begin() const;
+  /// True while a checkpoint is being taken or written.
+  bool busy() const { return data_.current.has_value(); }
+  /// True if a run that ends for this reason, with all workers stopped, stores its state. A run
+  /// that is done stores it if it has checkpoints of its own or a chosen interval.
+  bool wanted_at_end(msg::RunEnded::Reason reason) const;
+  /// Gives up a checkpoint whose snapshot has not been taken.
+  void abandon_untaken();
 
   /// A snapshot with these iterations, by pipeline, is proposed. Returns the checkpoint's number,
   /// which no other proposal has.
   std::uint64_t propose(const std::vector<Iteration>& ends);
   /// All shards have taken the snapshot. `evaluated_at`: samples leased when the last complete
-  /// evaluation was due.
-  void taken(const PushCounts& counts, double evaluated_at, Outbox& out);
+  /// evaluation was due. False if the checkpoint is abandoned.
+  bool taken(const PushCounts& counts, double evaluated_at, Outbox& out);
   /// A shard's answer.
   void stored(ShardId shard, msg::Stored& answer, Outbox& out);
   /// The manifest is written, or could not be.
@@ -68,6 +78,8 @@ class Checkpoints {
     double next_samples = 0;  // leased, when the next is due
     std::uint64_t next_iterations = 0;
     std::optional<Current> current;
+    std::uint64_t written = 0;       // over the whole life of the run
+    std::uint64_t last_samples = 0;  // trained, in the last one written or resumed
   };
 
   Current begin();

@@ -7,13 +7,21 @@
 #include "core/text.hpp"
 
 namespace leeway {
+namespace {
+
+constexpr const char* kInterrupted = "it was asked to stop";
+
+}  // namespace
 
 RunControl::RunControl(const Job& job, const Roster& roster, const Mailer& mailer,
-                       const LeaseBook& book, const BoundControl& bound)
+                       const LeaseBook& book, const BoundControl& bound, Checkpoints& checkpoints,
+                       SnapshotProposals& snapshots)
     : roster_(roster),
       mailer_(mailer),
       book_(book),
       bound_(bound),
+      checkpoints_(checkpoints),
+      snapshots_(snapshots),
       stages_(job.stages),
       faults_(job.faults),
       most_iterations_(job.plan.stop.iterations) {
@@ -27,6 +35,7 @@ void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& ou
   data_.phase = Phase::stopping;
   data_.end.reason = reason;
   data_.end.text = std::move(text);
+  checkpoints_.abandon_untaken();
   for (const auto& [lead, member] : roster_.members()) {
     if (member.state == State::fencing || member.state == State::stopped) continue;
     // In a pipeline that is gone, some stages may wait for the others.
@@ -37,6 +46,31 @@ void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& ou
   finish_if_done(out);
 }
 
+void RunControl::stop_without_checkpoint(msg::RunEnded::Reason reason, std::string text,
+                                         Outbox& out) {
+  if (!is_over()) data_.last_checkpoint = false;
+  stop(reason, std::move(text), out);
+}
+
+bool RunControl::interrupt(Outbox& out) {
+  if (!is_training() || !checkpoints_.enabled()) {
+    stop(msg::RunEnded::Reason::interrupted, kInterrupted, out);
+    return false;
+  }
+  data_.interrupted = true;
+  checkpoints_.request();
+  return true;
+}
+
+void RunControl::checkpointed(Outbox& out) {
+  if (data_.interrupted)
+    stop_without_checkpoint(msg::RunEnded::Reason::interrupted, kInterrupted, out);
+}
+
+void RunControl::give_up_checkpoint(Outbox& out) {
+  if (data_.interrupted) stop(msg::RunEnded::Reason::interrupted, kInterrupted, out);
+}
+
 void RunControl::finish_if_done(Outbox& out) {
   if (is_training() && book_.all_trained() && roster_.count({State::fencing}) == 0)
     return stop(msg::RunEnded::Reason::finished,
@@ -45,7 +79,10 @@ void RunControl::finish_if_done(Outbox& out) {
                     : "all epochs are trained",
                 out);
   if (phase() != Phase::stopping) return;
-  if (roster_.count({State::stopped, State::gone}) == roster_.size()) finish(out);
+  if (roster_.count({State::stopped, State::gone}) < roster_.size() || checkpoints_.busy()) return;
+  if (std::exchange(data_.last_checkpoint, false) && checkpoints_.wanted_at_end(data_.end.reason))
+    return snapshots_.store_final(counts(), out);
+  finish(out);
 }
 
 void RunControl::finish(Outbox& out) {

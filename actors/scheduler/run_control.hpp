@@ -3,6 +3,10 @@
 //
 // gathering (until the plan's pipelines have joined) -> training -> stopping (Stop was sent)
 // -> ended (Finish was sent)
+//
+// A run that stops writes a last checkpoint of the state in which all workers have stopped. An
+// interrupted run takes its checkpoint before it stops: under bsp, a round that the order to stop
+// interrupts would be applied without some of its pushes.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +15,7 @@
 #include "actors/scheduler/bound_control.hpp"
 #include "actors/scheduler/checkpoints.hpp"
 #include "actors/scheduler/leases.hpp"
+#include "actors/scheduler/snapshot_proposals.hpp"
 #include "messages/monitor.hpp"
 
 namespace leeway {
@@ -20,7 +25,7 @@ class RunControl {
   enum class Phase : std::uint8_t { gathering, training, stopping, ended };
 
   RunControl(const Job& job, const Roster& roster, const Mailer& mailer, const LeaseBook& book,
-             const BoundControl& bound);
+             const BoundControl& bound, Checkpoints& checkpoints, SnapshotProposals& snapshots);
 
   Phase phase() const { return data_.phase; }
   bool is_training() const { return phase() == Phase::training; }
@@ -29,7 +34,16 @@ class RunControl {
   void begin_training() { data_.phase = Phase::training; }
   /// Asks all workers to stop. Without effect if the run is over.
   void stop(msg::RunEnded::Reason reason, std::string text, Outbox& out);
-  /// Stops the run if all samples are trained; ends it if it stops and all members have stopped.
+  /// As stop(), for weights that are not worth a checkpoint.
+  void stop_without_checkpoint(msg::RunEnded::Reason reason, std::string text, Outbox& out);
+  /// Ctrl-C. True if the run continues until checkpointed(); otherwise it stops at once.
+  bool interrupt(Outbox& out);
+  /// The snapshot of a checkpoint has been taken: an interrupted run stops.
+  void checkpointed(Outbox& out);
+  /// No checkpoint could be taken in time: an interrupted run stops.
+  void give_up_checkpoint(Outbox& out);
+  /// Stops the run if all samples are trained. Ends it if it stops, all members have stopped and
+  /// the last checkpoint is written.
   void finish_if_done(Outbox& out);
   /// Fails the run if no member takes part and none may return. `last`: the last member to end.
   void fail_if_alone(WorkerId last, Outbox& out);
@@ -51,6 +65,8 @@ class RunControl {
     msg::RunEnded end;
     std::uint64_t partial_pushes = 0;
     std::uint64_t dropped_pushes = 0;
+    bool interrupted = false;     // stops after the next checkpoint
+    bool last_checkpoint = true;  // the state at the end is to be stored
   };
 
   void finish(Outbox& out);
@@ -62,6 +78,8 @@ class RunControl {
   const Mailer& mailer_;
   const LeaseBook& book_;
   const BoundControl& bound_;
+  Checkpoints& checkpoints_;
+  SnapshotProposals& snapshots_;
   std::shared_ptr<const Stages> stages_;
   std::vector<plan::Fault> faults_;
   std::uint64_t most_iterations_;

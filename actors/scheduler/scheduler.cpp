@@ -13,6 +13,9 @@ constexpr Duration kSchedulerReportInterval = milliseconds(200);
 constexpr TimerToken kReportTimer = 1;
 constexpr TimerToken kTimeLimit = 2;
 constexpr TimerToken kCheckpointTimer = 3;
+/// From an interrupt until the run stops even without a checkpoint.
+constexpr Duration kInterruptLimit = seconds(20);
+constexpr TimerToken kInterruptTimer = 4;
 
 }  // namespace
 
@@ -24,7 +27,7 @@ Scheduler::Scheduler(std::shared_ptr<const Job> job, const std::set<WorkerId>& l
       bound_(*job_, roster_, mailer_),
       checkpoints_(job_, roster_, leases_, bound_),
       snapshots_(*job_, roster_, leases_, mailer_, checkpoints_),
-      run_(*job_, roster_, mailer_, leases_.book(), bound_),
+      run_(*job_, roster_, mailer_, leases_.book(), bound_, checkpoints_, snapshots_),
       admission_(*job_, roster_, mailer_, leases_, run_),
       evictions_(*job_, roster_, mailer_),
       departures_(*job_, roster_, mailer_, leases_, bound_, run_),
@@ -49,6 +52,8 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
     checkpoints_.request();
     snapshot_if_due(out);
     out.after(checkpoints_.interval(), kCheckpointTimer);
+  } else if (token == kInterruptTimer) {
+    run_.give_up_checkpoint(out);
   } else {
     run_.report(out);
     out.after(kSchedulerReportInterval, kReportTimer);
@@ -58,6 +63,7 @@ void Scheduler::on_timer(TimerToken token, Outbox& out) {
 void Scheduler::on_part(Work& work, int, Outbox& out) {
   checkpoints_.committed(work, out);
   snapshot_if_due(out);
+  run_.finish_if_done(out);
 }
 
 void Scheduler::on_down(Address actor, const EndReason& reason, Outbox& out) {
@@ -91,8 +97,7 @@ void Scheduler::on_envelope(Address from, Envelope& envelope, Outbox& out) {
   if (knows(from)) return on_worker(WorkerId(from.index), envelope, out);
   if (from.kind == RoleKind::shard && from.index < job_->layout->shards())
     return on_shard(from, envelope, out);
-  if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body))
-    return run_.stop(msg::RunEnded::Reason::interrupted, "it was asked to stop", out);
+  if (from == kHost && std::holds_alternative<msg::Interrupt>(envelope.body)) return interrupt(out);
   if (const auto* asked = std::get_if<msg::Leave>(&envelope.body);
       asked && from == kHost && roster_.has(asked->worker))
     return leave(asked->worker, out);
@@ -146,11 +151,14 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
   } else if (const auto* vote = std::get_if<msg::SnapshotVote>(&envelope.body)) {
     snapshots_.voted(*vote, out);
   } else if (const auto* taken = std::get_if<msg::SnapshotTaken>(&envelope.body)) {
-    if (snapshots_.taken(*taken)) checkpoints_.taken(run_.counts(), snapshots_.evaluated_at(), out);
+    if (snapshots_.taken(*taken) &&
+        checkpoints_.taken(run_.counts(), snapshots_.evaluated_at(), out))
+      run_.checkpointed(out);
     snapshot_if_due(out);
   } else if (auto* stored = std::get_if<msg::Stored>(&envelope.body)) {
     checkpoints_.stored(ShardId(from.index), *stored, out);
     snapshot_if_due(out);
+    run_.finish_if_done(out);
   } else if (const auto* proposed = std::get_if<msg::RoundClosed>(&envelope.body);
              proposed && from == address_of(ShardId(0)) && job_->consistency->spare() > 0) {
     if (rounds_.close(*proposed, out)) samples_came_back(out);
@@ -235,12 +243,13 @@ void Scheduler::lease(WorkerId lead, const msg::WantLease& want, Outbox& out) {
 }
 
 void Scheduler::diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out) {
-  run_.stop(msg::RunEnded::Reason::failed,
-            concat(job_->stages->name_of(worker), ": the loss became ",
-                   std::isnan(sent.loss) ? "NaN" : "infinite", " in iteration ", sent.iteration,
-                   ", first seen at ", sent.layer,
-                   "; lower the learning rate (--lr) or the staleness, or look at the data"),
-            out);
+  run_.stop_without_checkpoint(
+      msg::RunEnded::Reason::failed,
+      concat(job_->stages->name_of(worker), ": the loss became ",
+             std::isnan(sent.loss) ? "NaN" : "infinite", " in iteration ", sent.iteration,
+             ", first seen at ", sent.layer,
+             "; lower the learning rate (--lr) or the staleness, or look at the data"),
+      out);
 }
 
 void Scheduler::evaluated(const msg::Evaluated& sent, Outbox& out) {
@@ -249,6 +258,12 @@ void Scheduler::evaluated(const msg::Evaluated& sent, Outbox& out) {
   if (target > 0 && sent.accuracy >= target)
     run_.stop(msg::RunEnded::Reason::target_reached,
               concat("reached a test accuracy of ", sent.accuracy), out);
+}
+
+void Scheduler::interrupt(Outbox& out) {
+  if (!run_.interrupt(out)) return;
+  out.after(kInterruptLimit, kInterruptTimer);
+  snapshot_if_due(out);
 }
 
 void Scheduler::snapshot_if_due(Outbox& out) {

@@ -60,6 +60,7 @@ class Scheduler final : public ProtocolRole {
   void lease(WorkerId lead, const msg::WantLease& want, Outbox& out);
   void diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out);
   void evaluated(const msg::Evaluated& sent, Outbox& out);
+  void interrupt(Outbox& out);
   /// Proposes a snapshot if one is due.
   void snapshot_if_due(Outbox& out);
   /// Starts the members that are ready.

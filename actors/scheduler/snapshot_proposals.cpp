@@ -48,8 +48,7 @@ void SnapshotProposals::start_if_due(Outbox& out) {
 void SnapshotProposals::propose(bool evaluate, bool checkpoint, Outbox& out) {
   msg::Snapshot order{
       .snapshot = data_.next_id++, .immediate = immediate_ && evaluate, .evaluate = evaluate};
-  for (const auto& [lead, member] : roster_.members())
-    order.iterations.push_back(leases_.first_unleased(lead));
+  order.iterations = ends();
   if (checkpoint) order.checkpoint = checkpoints_.propose(order.iterations);
   if (evaluate) data_.evaluating = order.snapshot;
   if (!order.immediate)
@@ -69,6 +68,21 @@ bool SnapshotProposals::taken(const msg::SnapshotTaken& sent) {
   if (!data_.proposal || sent.snapshot != data_.proposal->id || --data_.proposal->missing > 0)
     return false;
   return std::exchange(data_.proposal, std::nullopt)->checkpoint;
+}
+
+void SnapshotProposals::store_final(const PushCounts& counts, Outbox& out) {
+  msg::Snapshot order{
+      .snapshot = data_.next_id++, .iterations = ends(), .immediate = true, .evaluate = false};
+  order.checkpoint = checkpoints_.propose(order.iterations);
+  mailer_.to_shards(order, out);
+  checkpoints_.taken(counts, data_.evaluated_at, out);
+}
+
+std::vector<Iteration> SnapshotProposals::ends() const {
+  std::vector<Iteration> iterations;
+  for (const auto& [lead, member] : roster_.members())
+    iterations.push_back(leases_.first_unleased(lead));
+  return iterations;
 }
 
 void SnapshotProposals::evaluated(std::uint64_t snapshot) {

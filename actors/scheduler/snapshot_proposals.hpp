@@ -28,6 +28,9 @@ class SnapshotProposals {
   void voted(const msg::SnapshotVote& vote, Outbox& out);
   /// A shard has taken its part. True when all have, of a checkpoint.
   bool taken(const msg::SnapshotTaken& sent);
+  /// Stores the state as it is. Requires that all workers have stopped, and that no sample is
+  /// partly applied.
+  void store_final(const PushCounts& counts, Outbox& out);
   /// Records that the monitor has evaluated this snapshot.
   void evaluated(std::uint64_t snapshot);
   /// Samples leased when the last complete evaluation was due.
@@ -55,6 +58,8 @@ class SnapshotProposals {
   /// True if an evaluation is due and can begin.
   bool evaluation_begins();
   void propose(bool evaluate, bool checkpoint, Outbox& out);
+  /// The first iteration of each pipeline that is not leased.
+  std::vector<Iteration> ends() const;
 
   const Roster& roster_;
   const Leases& leases_;

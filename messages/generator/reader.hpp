@@ -46,8 +46,8 @@ class ModelReader {
   std::string initial(SchemaField in, const Type& type) const;
   std::shared_ptr<Union> union_of(Id node, const std::string& name);
   Arm arm(Id parent, SchemaField in, const std::string& comment);
-  Struct* struct_of_arm(const std::string& name, const std::string& comment);
-  void wrap(Arm& arm, const std::string& name, SchemaField in);
+  Struct* struct_of_arm(Id parent, const std::string& name, const std::string& comment);
+  void wrap(Arm& arm, Id parent, const std::string& name, SchemaField in);
   void place(Struct* in, std::set<const Struct*>& begun, std::set<const Struct*>& done,
              std::vector<Struct*>& out);
 

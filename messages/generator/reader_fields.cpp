@@ -232,19 +232,19 @@ Arm ModelReader::arm(Id parent, SchemaField in, const std::string& comment) {
     out.empty = true;
     out.absent = name == "none" || names_.has(node.getAnnotations(), "optional");
     out.type.name = cxx;
-    if (!out.absent) out.type.structure = struct_of_arm(cxx, comment);
+    if (!out.absent) out.type.structure = struct_of_arm(parent, cxx, comment);
   } else if (type.isStruct()) {
     const Id id = type.getStruct().getTypeId();
     out.type = struct_type(id, named.empty() ? names_.name_of(id) : cxx);
   } else {
     out.type = type_of(type, in.getAnnotations());
     out.initially = initial(in, out.type);
-    if (!named.empty()) wrap(out, cxx, in);
+    if (!named.empty()) wrap(out, parent, cxx, in);
   }
   return out;
 }
 
-Struct* ModelReader::struct_of_arm(const std::string& name, const std::string& comment) {
+Struct* ModelReader::struct_of_arm(Id parent, const std::string& name, const std::string& comment) {
   const auto [place, fresh] = structs_.try_emplace(name);
   if (fresh) {
     place->second = std::make_unique<Struct>();
@@ -252,13 +252,13 @@ Struct* ModelReader::struct_of_arm(const std::string& name, const std::string& c
     place->second->comment = comment;
     place->second->arm_only = true;
   }
-  extra_.push_back(place->second.get());
+  if (names_.file_of(parent).getId() == file_) extra_.push_back(place->second.get());
   return place->second.get();
 }
 
 /// Wraps the number of an arm in a struct of this name.
-void ModelReader::wrap(Arm& out, const std::string& name, SchemaField in) {
-  Struct* const holder = struct_of_arm(name, out.comment);
+void ModelReader::wrap(Arm& out, Id parent, const std::string& name, SchemaField in) {
+  Struct* const holder = struct_of_arm(parent, name, out.comment);
   out.member = out.label;
   if (holder->fields.empty())
     holder->fields.push_back({.name = out.label,

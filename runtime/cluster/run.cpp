@@ -48,7 +48,7 @@ bool ClusterRun::is_here(Address actor) const {
 }
 
 Status ClusterRun::prepare(const Job& job) {
-  return driver_->prepare(job.data, job.initial_weights);
+  return driver_->prepare(job);
 }
 
 Status ClusterRun::run(const std::shared_ptr<const Job>& job,

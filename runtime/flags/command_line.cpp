@@ -6,6 +6,7 @@
 #include "core/text.hpp"
 #include "monitoring/run_folder.hpp"
 #include "plan/old_names.hpp"
+#include "runtime/checkpoints.hpp"
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/flags/flags.hpp"
 #include "runtime/flags/plan_file.hpp"
@@ -75,6 +76,18 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.exit_code = 0;
     return line;
   }
+  if (flags.from && flags.resume)
+    return refuse("--from and --resume contradict each other; give one");
+  if (flags.resume) {
+    auto from = find_checkpoint(*flags.resume, scenario.plan().name);
+    if (!from) return refuse(concat("--resume: ", from.error().text));
+    if (from->plan.name != scenario.plan().name)
+      return refuse(concat("--resume: ", *flags.resume, " is a run of ", from->plan.name,
+                           "; resume it with `leeway resume ", *flags.resume, "`"));
+    line.options.resume = from->path();
+    line.options.folder = from->run_folder;
+    line.plan = std::move(from->plan);
+  }
   if (flags.from) {
     auto plan = plan_from_file(*flags.from);
     if (!plan) return refuse(concat("--from: ", plan.error().text));
@@ -125,8 +138,14 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.check_determinism = flags.check_determinism;
   if (flags.check_determinism && !line.plan.simulated)
     return refuse("--check-determinism compares simulated runs; add --simulate");
-  if (!flags.no_out)
-    line.options.folder = flags.out.empty() ? default_run_folder(line.plan.name) : flags.out;
+  if (!flags.out.empty()) line.options.folder = flags.out;
+  if (flags.no_out) {
+    line.options.folder.clear();
+  } else if (line.options.folder.empty()) {
+    line.options.folder = default_run_folder(line.plan.name);
+  }
+  line.options.command = line.plan.name;
+  if (argc > 0) line.options.command = argv[0];
   return line;
 }
 
@@ -155,6 +174,10 @@ int run_plan_file(const std::string& path, int argc, char** argv) {
   }
   return run(Scenario(std::move(*plan), concat("Runs the plan of ", path, ".")), argc, argv)
       .exit_code;
+}
+
+int run_plan(const Plan& plan, int argc, char** argv) {
+  return run(Scenario(plan, "Continues a run."), argc, argv).exit_code;
 }
 
 }  // namespace leeway

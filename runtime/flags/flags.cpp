@@ -111,6 +111,17 @@ void add_search_flags(CLI::App& app, Flags& flags) {
   search.add("--from", flags.from, "Start from the plan of this file instead of the scenario's");
 }
 
+void add_checkpoint_flags(CLI::App& app, Flags& flags, const Plan& plan) {
+  Group group(app, "Checkpoints");
+  group.setting("checkpoints", flags.checkpoint_every, text_of(plan.checkpoints.every));
+  group.setting("checkpoints.keep", flags.keep, plan.checkpoints.keep);
+  group.setting("checkpoints.directory", flags.checkpoint_dir, plan.checkpoints.directory);
+  group.add(
+      "--resume", flags.resume,
+      "Continue a run from its latest checkpoint, with its plan and the flags given here: the "
+      "run's folder, the folder of one of its checkpoints, or latest");
+}
+
 void add_output_flags(CLI::App& app, Flags& flags) {
   Group output(app, "Output");
   output.add("--out", flags.out, "Run folder", "runs/NAME-DATE-TIME");
@@ -240,6 +251,7 @@ void add_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   add_pipeline_flags(app, flags.pipeline, plan);
   add_cluster_flags(app, flags.cluster);
   add_search_flags(app, flags);
+  add_checkpoint_flags(app, flags, plan);
   add_output_flags(app, flags);
 }
 
@@ -258,6 +270,13 @@ Status apply(const Flags& flags, Plan& plan) {
   take(plan.evaluate_every, flags.evaluate_every);
   take(plan.lr_schedule.warmup, flags.warmup);
   take(plan.device, flags.device);
+  take(plan.checkpoints.keep, flags.keep);
+  take(plan.checkpoints.directory, flags.checkpoint_dir);
+  if (flags.checkpoint_every) {
+    const auto every = parse_checkpoint_interval(*flags.checkpoint_every);
+    if (!every) return every.error();
+    plan.checkpoints.every = *every;
+  }
   if (auto status = apply_training(flags, plan); !status) return status;
   if (auto status = apply_policies(flags, plan); !status) return status;
   if (auto status = apply_world(flags, plan); !status) return status;

@@ -20,6 +20,8 @@ struct Flags {
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, warmup,
       evaluate_every;
   std::optional<std::string> staleness, balance, optimizer, data, augment, init, device;
+  std::optional<std::string> checkpoint_every, checkpoint_dir, resume;
+  std::optional<std::uint32_t> keep;
   std::vector<std::string> slow, faults;
   bool prefetch = false;
   bool no_prefetch = false;

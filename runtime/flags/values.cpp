@@ -128,6 +128,43 @@ std::string text_of(const plan::Augment& augment) {
   return concat(augment.flip ? "flip," : "", "shift=", augment.shift);
 }
 
+std::string text_of(const plan::CheckpointsKind& every) {
+  struct Text {
+    std::string operator()(const plan::Usual&) const { return "60s"; }
+    std::string operator()(const plan::EverySeconds& time) const {
+      return concat(time.seconds, 's');
+    }
+    std::string operator()(const plan::EveryEpochs& some) const {
+      return concat(some.epochs, "ep");
+    }
+    std::string operator()(const plan::EveryIterations& some) const {
+      return concat(some.iterations, "it");
+    }
+    std::string operator()(const plan::Never&) const { return "none"; }
+  };
+  return std::visit(Text{}, every);
+}
+
+Expected<plan::CheckpointsKind> parse_checkpoint_interval(const std::string& text) {
+  using Every = plan::CheckpointsKind;
+  if (text == "none") return Every(plan::Never{});
+  const std::string_view all = text;
+  const auto unit = all.find_first_not_of("0123456789.");
+  const auto value = number<double>(all.substr(0, unit));
+  const std::string_view name = unit == all.npos ? "" : all.substr(unit);
+  if (value && *value > 0) {
+    if (name == "s") return Every(plan::EverySeconds{*value});
+    if (name == "min") return Every(plan::EverySeconds{*value * 60});
+    if (name == "h") return Every(plan::EverySeconds{*value * 3600});
+    if (name == "ep") return Every(plan::EveryEpochs{*value});
+    if (const auto count = number<std::uint64_t>(all.substr(0, unit)); name == "it" && count)
+      return Every(plan::EveryIterations{*count});
+  }
+  return Error{concat("--checkpoint-every: \"", text,
+                      "\" is not an interval; give 30s, 10min, 2h, 2ep (epochs), 500it (iterations "
+                      "of all workers) or none")};
+}
+
 Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Straggler>& stragglers) {
   std::vector<plan::Straggler> added;
   for (const auto& list : given) {

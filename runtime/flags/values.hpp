@@ -21,6 +21,9 @@ std::string text_of(const plan::Consistency& policy);
 std::string text_of(plan::Balance balance);
 std::string text_of(const plan::Optimizer& optimizer);
 std::string text_of(const plan::Augment& augment);
+std::string text_of(const plan::CheckpointsKind& every);
+/// "30s", "2ep", "500it", "none" or "usual".
+Expected<plan::CheckpointsKind> parse_checkpoint_interval(const std::string& text);
 /// "flip", "shift=2", "flip,shift=2" or "none".
 Expected<plan::Augment> parse_augment(const std::string& text);
 /// Applies the values of --slow, each "none" or a comma-separated list such as "3:4x"; see

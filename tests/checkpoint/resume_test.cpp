@@ -53,11 +53,11 @@ struct TrainedSamples {
 };
 
 /// Runs a plan to its end with a checkpoint every `iterations`, from checkpoint `from` if given.
-RunTotals run(const Plan& plan, const Disk& disk, std::uint64_t iterations,
+RunTotals run(Plan plan, const Disk& disk, std::uint64_t iterations,
               std::optional<std::uint64_t> from = std::nullopt) {
   JobOptions options;
   options.checkpoints = disk.store;
-  options.checkpoint_settings = {checkpoint::EveryIterations{iterations}, 1000};
+  plan.checkpoints = {.keep = 1000, .every = plan::EveryIterations{iterations}};
   options.run = "test";
   if (from) {
     const auto fresh = job_of(plan);
@@ -179,15 +179,15 @@ TEST_CASE("a checkpoint is refused by an optimizer with other state") {
 
 TEST_CASE("a disk that fails is reported, and the run goes on without a checkpoint") {
   struct Reports final : Audience {
-    void checkpointed(const msg::Checkpointed& sent) override { errors.push_back(sent.error); }
+    void checkpointed(const CheckpointResult& sent) override { errors.push_back(sent.error); }
     void ended(const RunTotals&) override {}
     std::vector<std::string> errors;
   } reports;
-  const Plan plan = plan_with(plan::Ssp{1});
+  Plan plan = plan_with(plan::Ssp{1});
+  plan.checkpoints.every = plan::EveryIterations{10};
   auto data = load_data(plan.data, plan.seed);
   JobOptions options;
   options.checkpoints = std::make_shared<const Store>(disk(), "/proc/none/checkpoints");
-  options.checkpoint_settings = {checkpoint::EveryIterations{10}, 3};
   const auto job = *make_job(plan, std::move(*data), std::move(options));
   sim::Simulation simulation(job, {&reports});
   CHECK(simulation.run() == "");

@@ -105,7 +105,7 @@ class Program {
   }
 
   std::string prepare() {
-    const auto prepared = driver_->prepare(job_->data, {});
+    const auto prepared = driver_->prepare(*job_);
     return prepared ? "" : prepared.error().text;
   }
   std::string start() {

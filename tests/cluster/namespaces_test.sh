@@ -42,7 +42,7 @@ switch_out=${SWITCH[0]}
 switch_in=${SWITCH[1]}
 answer() {
   local line
-  read -r -t 10 -u "$switch_out" line && [ "$line" = "$1" ] || {
+  read -r -t 120 -u "$switch_out" line && [ "$line" = "$1" ] || {
     echo "the switch does not answer"
     exit 1
   }

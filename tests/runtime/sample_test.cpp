@@ -7,6 +7,7 @@
 #include "leeway.hpp"
 #include "models/datasets/vocabulary.hpp"
 #include "models/safetensors.hpp"
+#include "runtime/sample.hpp"
 #include "tests/models/datasets/files.hpp"
 
 using namespace leeway;

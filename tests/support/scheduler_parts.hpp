@@ -17,7 +17,7 @@ struct SchedulerParts {
         bound(*job, roster, mailer),
         checkpoints(job, roster, leases, bound),
         snapshots(*job, roster, leases, mailer, checkpoints),
-        run(*job, roster, mailer, leases.book(), bound),
+        run(*job, roster, mailer, leases.book(), bound, checkpoints, snapshots),
         admission(*job, roster, mailer, leases, run),
         evictions(*job, roster, mailer),
         departures(*job, roster, mailer, leases, bound, run),

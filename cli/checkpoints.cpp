@@ -1,0 +1,84 @@
+// leeway checkpoints: lists, verifies and prunes the checkpoints of a run.
+#include <iomanip>
+#include <iostream>
+
+#include "checkpoint/store.hpp"
+#include "cli/commands.hpp"
+#include "core/folder_lock.hpp"
+#include "core/text.hpp"
+#include "monitoring/format.hpp"
+#include "runtime/checkpoints.hpp"
+
+namespace leeway::cli {
+namespace {
+
+int refuse(const std::string& text) {
+  std::cerr << "leeway: " << text << '\n';
+  return kBadUsage;
+}
+
+std::int64_t size_of(const checkpoint::Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const auto& file : manifest.files) bytes += file.bytes;
+  return static_cast<std::int64_t>(bytes);
+}
+
+/// Prints one line per checkpoint, and the error below one that is damaged. Returns the number of
+/// damaged ones.
+int print(const checkpoint::Store& store, const std::vector<std::uint64_t>& numbers, bool verify) {
+  int damaged = 0;
+  std::cout << "  checkpoint  written               samples trained        size"
+            << (verify ? "  files" : "") << '\n';
+  for (const std::uint64_t number : numbers) {
+    const auto manifest = store.manifest(number);
+    const Status valid = !manifest ? Status(manifest.error())
+                         : verify  ? store.verify(number)
+                                   : Status();
+    std::cout << "  " << std::setw(10) << checkpoint::folder_name(number);
+    if (manifest)
+      std::cout << "  " << std::setw(20) << manifest->written << std::setw(17)
+                << grouped(checkpoint::samples_trained(*manifest)) << std::setw(12)
+                << size_text(size_of(*manifest));
+    if (verify && valid) std::cout << "  ok";
+    std::cout << '\n';
+    if (valid) continue;
+    std::cout << "              damaged: " << valid.error().text << '\n';
+    ++damaged;
+  }
+  return damaged;
+}
+
+int prune(const checkpoint::Store& store, std::vector<std::uint64_t> numbers, std::uint32_t keep) {
+  const auto lock = FolderLock::take(store.folder(), "wait for it to end; it prunes by itself");
+  if (!lock) return refuse(lock.error().text);
+  if (numbers.size() <= keep) {
+    std::cout << "nothing to remove: " << store.folder() << " holds " << numbers.size()
+              << " checkpoints\n";
+    return kOk;
+  }
+  numbers.resize(numbers.size() - keep);
+  for (const std::uint64_t number : numbers) {
+    if (const Status removed = store.remove(number); !removed) return refuse(removed.error().text);
+    std::cout << "removed " << store.path(number) << '\n';
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int checkpoints(const std::string& run, const CheckpointsOptions& options) {
+  const auto folder = checkpoints_of(run);
+  if (!folder) return refuse(folder.error().text);
+  const checkpoint::Store store(disk(), *folder);
+  const auto numbers = store.numbers();
+  if (!numbers) return refuse(numbers.error().text);
+  if (numbers->empty()) {
+    std::cerr << "leeway: " << run << ": holds no checkpoint\n";
+    return kBadUsage;
+  }
+  if (options.keep) return prune(store, *numbers, *options.keep);
+  std::cout << *folder << '\n';
+  return print(store, *numbers, options.verify) == 0 ? kOk : kRunFailed;
+}
+
+}  // namespace leeway::cli

@@ -1,0 +1,248 @@
+#include "runtime/checkpoints.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+
+#include "actors/job.hpp"
+#include "cluster/node_name.hpp"
+#include "cluster/probe.hpp"
+#include "core/text.hpp"
+#include "runtime/cluster/options.hpp"
+#include "runtime/scenario.hpp"
+
+namespace leeway {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRuns = "runs";
+constexpr const char* kCheckpoints = "checkpoints";
+constexpr const char* kManifest = "manifest.json";
+
+std::string random_name() {
+  std::random_device device;
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string name(16, '0');
+  for (char& digit : name) digit = kDigits[device() % 16];
+  return name;
+}
+
+/// Without slashes at the end, which fs::path reads as an empty name.
+std::string trimmed_path(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+bool is_same_folder(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  return !a.empty() && !b.empty() &&
+         fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+}
+
+/// The plan in a run folder; nullopt if the folder is no run folder.
+std::optional<Plan> plan_of_run(const std::string& folder) {
+  std::error_code ignored;
+  const std::string file = folder + "/plan.json";
+  // A checkpoint has a plan as well.
+  if (!fs::exists(file, ignored) || fs::exists(folder + "/" + kManifest, ignored)) return {};
+  auto plan = plan_from_file(file);
+  if (!plan) return {};
+  return std::move(*plan);
+}
+
+/// The latest checkpoint in `folder`, or checkpoint `number` unless 0. nullopt without checkpoints.
+Expected<std::optional<ResumePoint>> find_in(const std::string& folder, std::uint64_t number,
+                                             const std::string& run_folder) {
+  const checkpoint::Store store(disk(), folder);
+  if (number == 0) {
+    const auto numbers = store.numbers();
+    if (!numbers || numbers->empty()) return std::optional<ResumePoint>();
+    number = numbers->back();
+  }
+  auto plan = store.plan(number);
+  if (!plan) return plan.error();
+  return std::optional(ResumePoint{folder, number, run_folder, std::move(*plan)});
+}
+
+/// The run folder that holds a folder of checkpoints; empty: it lies elsewhere.
+std::string run_folder_of(const std::string& checkpoints) {
+  const fs::path path(checkpoints);
+  if (path.filename() != kCheckpoints) return "";
+  const std::string above = path.has_parent_path() ? path.parent_path().string() : ".";
+  return plan_of_run(above) ? above : "";
+}
+
+Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
+  std::error_code ignored;
+  if (fs::exists(where + "/" + kManifest, ignored)) {
+    const fs::path path(where);
+    const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    std::uint64_t number = 0;
+    const std::string name = path.filename().string();
+    if (name.find_first_not_of("0123456789") == std::string::npos && !name.empty())
+      number = std::stoull(name);
+    if (number == 0 || checkpoint::folder_name(number) != name)
+      return Error{concat(where, ": is not the name of a checkpoint; restore its name, such as ",
+                          checkpoint::folder_name(12))};
+    return find_in(folder, number, run_folder_of(folder));
+  }
+  if (const auto plan = plan_of_run(where))
+    return find_in(checkpoint_folder(*plan, where), 0, where);
+  return find_in(where, 0, run_folder_of(where));
+}
+
+Expected<ResumePoint> find_latest(const std::string& name) {
+  std::error_code ignored;
+  std::optional<ResumePoint> latest;
+  fs::file_time_type latest_time;
+  for (const auto& entry : fs::directory_iterator(kRuns, ignored)) {
+    const auto plan = plan_of_run(entry.path().string());
+    if (!plan || (!name.empty() && plan->name != name)) continue;
+    auto found = find_at(entry.path().string());
+    if (!found || !*found) continue;
+    const auto time = fs::last_write_time((*found)->path() + "/" + kManifest, ignored);
+    if (latest && time <= latest_time) continue;
+    latest_time = time;
+    latest = std::move(**found);
+  }
+  if (latest) return std::move(*latest);
+  return Error{concat("no run", name.empty() ? "" : " of ", name, " in the folder ", kRuns,
+                      " has a checkpoint; give the folder of a run")};
+}
+
+/// Nodes of other hosts share a folder only if the user says so.
+bool are_on_this_host(const std::vector<std::string>& nodes) {
+  return std::all_of(nodes.begin(), nodes.end(), [](const std::string& name) {
+    const auto node = parse_node(name);
+    return node && cluster::is_loopback(node->host);
+  });
+}
+
+}  // namespace
+
+std::string ResumePoint::path() const {
+  return folder + "/" + checkpoint::folder_name(number);
+}
+
+std::string checkpoint_folder(const Plan& plan, const std::string& run_folder) {
+  if (!plan.checkpoints.directory.empty()) return trimmed_path(plan.checkpoints.directory);
+  return run_folder.empty() ? "" : concat(trimmed_path(run_folder), '/', kCheckpoints);
+}
+
+Expected<ResumePoint> find_checkpoint(const std::string& where, const std::string& name) {
+  if (where == "latest") return find_latest(name);
+  std::error_code ignored;
+  if (!fs::is_directory(where, ignored))
+    return Error{concat(where, ": is not a folder; give the folder of a run, or latest")};
+  auto found = find_at(trimmed_path(where));
+  if (!found) return found.error();
+  if (*found) return std::move(**found);
+  return Error{concat(where,
+                      ": holds no checkpoint; give the folder of another run, or start without "
+                      "--resume")};
+}
+
+Expected<std::string> checkpoints_of(const std::string& where) {
+  std::error_code ignored;
+  if (!fs::is_directory(where, ignored))
+    return Error{concat(where, ": is not a folder; give the folder of a run")};
+  const auto plan = plan_of_run(where);
+  return plan ? checkpoint_folder(*plan, where) : trimmed_path(where);
+}
+
+Expected<std::unique_ptr<RunCheckpoints>> RunCheckpoints::open(const Plan& plan,
+                                                               const RunOptions& options) {
+  std::unique_ptr<RunCheckpoints> out(new RunCheckpoints);
+  out->run_ = random_name();
+  if (!options.resume.empty()) {
+    auto from = find_checkpoint(options.resume, plan.name);
+    if (!from) return Error{concat("--resume: ", from.error().text)};
+    out->from_ = std::move(*from);
+    out->source_ = std::make_shared<checkpoint::Store>(disk(), out->from_.folder);
+    out->next_ = out->from_.number + 1;
+  }
+  const auto& settings = plan.checkpoints;
+  const bool usual = std::holds_alternative<plan::Usual>(settings.every);
+  const bool chosen = !settings.directory.empty();
+  if (std::holds_alternative<plan::Never>(settings.every)) return out;
+  if (usual && plan.simulated && !chosen) return out;
+  const std::string folder = checkpoint_folder(plan, options.folder);
+  if (folder.empty()) {
+    if (usual) return out;
+    return Error{
+        "--checkpoint-every: a run without a folder has no place for checkpoints; give "
+        "--checkpoint-dir DIR, or leave out --no-out"};
+  }
+  const bool on_nodes = options.cluster && !options.cluster->nodes.empty();
+  if (on_nodes && usual && !chosen && !are_on_this_host(options.cluster->nodes)) return out;
+  out->store_ = std::make_shared<checkpoint::Store>(disk(), fs::absolute(folder).string());
+  if (const Status claimed = out->claim(chosen || !usual || on_nodes); !claimed)
+    return claimed.error();
+  return out;
+}
+
+/// A default folder is created with its first checkpoint, so that short runs have none.
+Status RunCheckpoints::claim(bool at_once) {
+  const std::string& folder = store_->folder();
+  std::error_code error;
+  if (at_once) fs::create_directories(folder, error);
+  if (error)
+    return Error{concat(folder, ": cannot be created: ", error.message(),
+                        "; give another folder with --checkpoint-dir DIR, or --checkpoint-every "
+                        "none")};
+  if (!fs::is_directory(folder, error)) return {};
+  auto lock = FolderLock::take(
+      folder, "wait for it to end, or give another folder with --checkpoint-dir DIR");
+  if (!lock) return lock.error();
+  lock_ = std::move(*lock);
+  const auto numbers = store_->numbers();
+  if (!numbers) return numbers.error();
+  if (!numbers->empty()) {
+    const auto last = store_->manifest(numbers->back());
+    if (!last) return last.error();
+    const bool continued = source_ && is_same_folder(from_.folder, folder);
+    if (!continued)
+      return Error{concat(folder, ": holds checkpoints of another run; continue that run with ",
+                          "--resume ", folder,
+                          ", or give another folder with --checkpoint-dir DIR")};
+    run_ = last->run;
+    next_ = std::max(next_, numbers->back() + 1);
+  }
+  if (!at_once) return {};
+  return store_->claim(run_);
+}
+
+std::string RunCheckpoints::earlier_text() const {
+  const auto numbers = source_->numbers();
+  if (!numbers) return "";
+  const auto end = std::lower_bound(numbers->begin(), numbers->end(), from_.number);
+  if (end == numbers->begin()) return "";
+  return concat("; an earlier checkpoint is ", source_->path(*std::prev(end)));
+}
+
+bool RunCheckpoints::continues(const std::string& run_folder) const {
+  return source_ && is_same_folder(from_.run_folder, run_folder);
+}
+
+Status RunCheckpoints::prepare(const Plan& plan, const Model& model, std::int64_t data_size,
+                               JobOptions& job) {
+  job.checkpoints = store_;
+  job.next_checkpoint = next_;
+  job.run = run_;
+  if (!source_) return {};
+  if (plan.name != from_.plan.name)
+    return Error{concat(from_.path(), ": is of the scenario ", from_.plan.name, ", not of ",
+                        plan.name, "; resume it with `leeway resume ", from_.path(), "`")};
+  auto loaded = source_->load(from_.number, model);
+  if (!loaded) return Error{loaded.error().text + earlier_text()};
+  const auto& supply = loaded->manifest.scheduler.supply;
+  const double end = plan.stop.epochs * static_cast<double>(data_size);
+  if (plan.stop.epochs > 0 && supply.returned.empty() && static_cast<double>(supply.fresh) >= end)
+    return Error{concat(from_.path(), ": all ", plan.stop.epochs,
+                        " epochs are trained; give more with --epochs")};
+  job.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
+  return {};
+}
+
+}  // namespace leeway
