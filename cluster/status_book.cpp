@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
+#include "cluster/this_host.hpp"
+
 namespace leeway {
 
 void StatusBook::on_event(Address actor, const Event& event) {
   if (const auto* computed = event.as<event::StageComputed>()) {
     std::lock_guard lock(mutex_);
     did_[computed->worker] = *computed;
+  } else if (const auto* written = event.as<event::CheckpointWritten>()) {
+    std::lock_guard lock(mutex_);
+    checkpoint_ = *written;
+    checkpoint_at_ = steady_ns();
   } else if (actor.kind == RoleKind::shard) {
     std::lock_guard lock(mutex_);
     on_shard_event(shards_[actor.index], event);
@@ -47,6 +53,9 @@ void StatusBook::fill(node::Status& status) const {
     for (const auto& [worker, iteration] : shard.parked)
       status.parked.push_back({ShardId(index), worker, iteration, behind});
   }
+  if (checkpoint_.number > 0)
+    status.checkpoint = {checkpoint_.number, checkpoint_.samples,
+                         static_cast<double>(steady_ns() - checkpoint_at_) * 1e-9};
   for (const auto& [worker, clock] : clocks) status.clocks.push_back({worker, clock});
   for (const auto& [worker, did] : did_)
     status.did.push_back({worker, did.operation, did.iteration, did.micro_batch});

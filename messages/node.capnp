@@ -208,7 +208,13 @@ struct Status {
   stages @11 :UInt32 $range(least = "1", most = "kMaxWorkers") $Cpp.initially("1");
   # Stages per pipeline; 1: workers train the whole model.
   did @12 :List(Operation) $limit("kMaxWorkers");  # last operation of each stage of this process
+  checkpoint @13 :LastCheckpoint;  # at the program
 
+  struct LastCheckpoint {
+    number @0 :UInt64;  # 0: none since the start
+    samples @1 :UInt64;  # trained in it
+    seconds @2 :Float64 $finite;  # since it was written
+  }
   struct WorkerClock {
     worker @0 :UInt32 $type(Common.worker);
     clock @1 :Int64;

@@ -10,7 +10,7 @@ namespace leeway {
 
 class EventLog {
  public:
-  explicit EventLog(const std::string& path) : out_(path) {}
+  explicit EventLog(const std::string& path) : out_(path, std::ios::app) {}
   void write(Address actor, Instant at, const Event& event);
 
  private:

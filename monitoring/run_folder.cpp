@@ -8,7 +8,6 @@
 #include "checkpoint/store.hpp"
 #include "core/text.hpp"
 #include "models/datasets/vocabulary.hpp"
-#include "monitoring/picture.hpp"
 
 namespace leeway {
 namespace {
@@ -22,8 +21,9 @@ Status write_text(const std::string& path, const std::string& text) {
   return {};
 }
 
-double seconds_of(Instant at) {
-  return (at - Instant{}).seconds();
+/// Samples that the run had trained at a line of its metrics.
+double samples_in(const nlohmann::json& line) {
+  return line.value(line.contains("samples") ? "samples" : "samples_trained", 0.0);
 }
 
 }  // namespace
@@ -47,7 +47,11 @@ RunFolder::RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderL
       classes_(job.data.train->classes() > 0),
       has_losses_(!job.cost_only),
       adaptive_(job.consistency->has_moving_bound()),
-      metrics_(path("metrics.jsonl"), std::ios::app) {}
+      metrics_(path("metrics.jsonl"), std::ios::app),
+      train_{.name = "training"},
+      train_accuracy_{.name = "training"},
+      test_{.name = "test"},
+      test_accuracy_{.name = "test"} {}
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {
   std::error_code error;
@@ -66,12 +70,41 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::resume(const std::string& folder
   auto resumed = open(folder, job);
   if (!resumed) return resumed;
   const auto& manifest = job.resumed->manifest;
+  (*resumed)->read_metrics(checkpoint::samples_trained(manifest));
   (*resumed)->metrics_ << nlohmann::ordered_json{{"resumed_from", manifest.number},
                                                  {"samples_trained",
                                                   checkpoint::samples_trained(manifest)}}
                               .dump()
                        << std::endl;
   return resumed;
+}
+
+void RunFolder::read_metrics(std::uint64_t samples_trained) {
+  std::vector<nlohmann::json> lines;
+  // Training beyond a checkpoint was repeated by the run that resumed there.
+  const auto drop_beyond = [&](double samples) {
+    std::erase_if(lines, [&](const auto& line) { return samples_in(line) > samples; });
+  };
+  std::ifstream in(path("metrics.jsonl"));
+  for (std::string text; std::getline(in, text);) {
+    auto line = nlohmann::json::parse(text, nullptr, false);
+    if (!line.is_object()) continue;
+    if (line.contains("resumed_from")) drop_beyond(samples_in(line));
+    if (line.contains("seconds")) lines.push_back(std::move(line));
+  }
+  drop_beyond(static_cast<double>(samples_trained));
+  for (const auto& line : lines) {
+    const auto number = [&](const char* key) { return line.value(key, 0.0); };
+    const double at = number("seconds");
+    seconds_before_ = std::max(seconds_before_, at);
+    if (line.contains("test_loss")) {
+      test_.points.emplace_back(at, number("test_loss"));
+      test_accuracy_.points.emplace_back(at, 100 * number("test_accuracy"));
+    } else if (line.contains("train_loss")) {
+      train_.points.emplace_back(at, number("train_loss"));
+      train_accuracy_.points.emplace_back(at, 100 * number("train_accuracy"));
+    }
+  }
 }
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::open(const std::string& folder, const Job& job) {
@@ -95,13 +128,16 @@ void RunFolder::progress(const Progress& progress) {
   if (has_losses_ && std::isfinite(progress.train_loss)) {
     json["train_loss"] = progress.train_loss;
     if (classes_) json["train_accuracy"] = progress.train_accuracy;
+    train_.points.emplace_back(seconds_of(progress.now), progress.train_loss);
+    train_accuracy_.points.emplace_back(seconds_of(progress.now), 100 * progress.train_accuracy);
   }
   metrics_ << json.dump() << std::endl;
 }
 
 void RunFolder::evaluated(const EvaluationResult& result) {
   if (!has_losses_) return;
-  evaluations_.push_back(result);
+  test_.points.emplace_back(seconds_of(result.now), result.loss);
+  test_accuracy_.points.emplace_back(seconds_of(result.now), 100 * result.accuracy);
   nlohmann::ordered_json json{{"seconds", seconds_of(result.now)},
                               {"samples_trained", result.samples_trained},
                               {"test_loss", result.loss}};
@@ -139,36 +175,22 @@ Status RunFolder::keep_last_snapshot(const std::vector<NamedTensor>& weights, It
                            {{"format", "pt"}, {"leeway", name_}, {"iteration", concat(iteration)}});
 }
 
-Status RunFolder::finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
-                         const std::vector<Progress>& history) {
+Status RunFolder::finish(const std::string& result_json, const std::vector<NamedTensor>& weights) {
   if (!weights.empty()) {
     const auto written = write_safetensors(path("weights.safetensors"), weights,
                                            {{"format", "pt"}, {"leeway", name_}});
     if (!written) return written;
   }
-  Series train{.name = "training"};
-  Series train_accuracy{.name = "training"};
-  for (const auto& progress : history) {
-    if (!has_losses_ || !std::isfinite(progress.train_loss)) continue;
-    train.points.emplace_back(seconds_of(progress.now), progress.train_loss);
-    train_accuracy.points.emplace_back(seconds_of(progress.now), 100 * progress.train_accuracy);
-  }
-  Series test{.name = "test"};
-  Series test_accuracy{.name = "test"};
-  for (const auto& result : evaluations_) {
-    test.points.emplace_back(seconds_of(result.now), result.loss);
-    test_accuracy.points.emplace_back(seconds_of(result.now), 100 * result.accuracy);
-  }
   std::vector<Chart> charts;
   charts.push_back({.title = name_ + ": loss",
                     .x_label = "seconds",
                     .y_label = "loss",
-                    .series = {train, test}});
+                    .series = {train_, test_}});
   if (classes_)
     charts.push_back({.title = name_ + ": accuracy",
                       .x_label = "seconds",
                       .y_label = "accuracy, %",
-                      .series = {train_accuracy, test_accuracy}});
+                      .series = {train_accuracy_, test_accuracy_}});
   if (const auto written = write_text(path("curves.svg"), svg(charts)); !written) return written;
   return write_text(path("result.json"), result_json);
 }

@@ -20,6 +20,7 @@
 #include "core/expected.hpp"
 #include "core/folder_lock.hpp"
 #include "models/safetensors.hpp"
+#include "monitoring/picture.hpp"
 
 namespace leeway {
 
@@ -29,7 +30,8 @@ class RunFolder final : public Audience {
   /// created.
   static Expected<std::unique_ptr<RunFolder>> create(const std::string& folder, const Job& job);
 
-  /// Continues the folder of a run that is resumed: adds to its metrics, and replaces the plan.
+  /// Continues the folder of a run that is resumed: adds to its metrics and curves, and replaces
+  /// the plan.
   static Expected<std::unique_ptr<RunFolder>> resume(const std::string& folder, const Job& job);
 
   std::string path(const std::string& file) const { return folder_ + "/" + file; }
@@ -44,11 +46,13 @@ class RunFolder final : public Audience {
   /// Writes the weights that a failed run evaluated last, at `iteration`.
   Status keep_last_snapshot(const std::vector<NamedTensor>& weights, Iteration iteration);
   /// Writes the result, the weights unless empty, and the curves.
-  Status finish(const std::string& result_json, const std::vector<NamedTensor>& weights,
-                const std::vector<Progress>& history);
+  Status finish(const std::string& result_json, const std::vector<NamedTensor>& weights);
 
  private:
   RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderLock> lock);
+  /// Reads the metrics up to the checkpoint that is resumed.
+  void read_metrics(std::uint64_t samples_trained);
+  double seconds_of(Instant at) const { return seconds_before_ + (at - Instant{}).seconds(); }
   /// Takes the lock of the folder and writes the plan.
   static Expected<std::unique_ptr<RunFolder>> open(const std::string& folder, const Job& job);
 
@@ -59,7 +63,8 @@ class RunFolder final : public Audience {
   bool has_losses_;
   bool adaptive_;  // the staleness bound moves
   std::ofstream metrics_;
-  std::vector<EvaluationResult> evaluations_;
+  double seconds_before_ = 0;  // of a resumed run, up to its checkpoint
+  Series train_, train_accuracy_, test_, test_accuracy_;
 };
 
 /// Creates the folder of a study, which compares several runs. Errors: the folder holds a run or a

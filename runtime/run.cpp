@@ -145,30 +145,45 @@ std::optional<kernels::Peak> peak_of(const Job& job) {
   return kernels::measure_peak();
 }
 
-using OnEvent = std::function<void(Address, Instant, const Event&)>;
+/// What a host reports to while it runs a job.
+struct Observers {
+  std::function<void(Address, Instant, const Event&)> on_event;
+  std::vector<Audience*> audience;
+  RunRecorder* recorder;
+  std::function<void()> announce_interrupt;
 
-void run_on_threads(const std::shared_ptr<const Job>& job, OnEvent on_event,
-                    const std::vector<Audience*>& audience, RunRecorder& recorder, Result& result) {
+  bool wait_for_end() const { return recorder->wait(std::chrono::milliseconds(20)); }
+};
+
+void run_on_threads(const std::shared_ptr<const Job>& job, const Observers& observers,
+                    Result& result) {
   auto placement = place_actors(0, job->plan, "");
   LW_CHECK(bool(placement), "all actors have a place in this process");
-  NodeHost host(job, audience,
-                {.placement = std::move(*placement), .on_event = std::move(on_event)});
+  NodeHost host(job, observers.audience,
+                {.placement = std::move(*placement), .on_event = observers.on_event});
   host.start();
-  const auto ended =
-      wait_for_end(host, [&] { return recorder.wait(std::chrono::milliseconds(20)); });
+  const auto ended = wait_for_end(
+      host, [&] { return observers.wait_for_end(); }, observers.announce_interrupt);
   if (ended) return;
   result.exit_code = 1;
   result.error = ended.error().text;
 }
 
 /// Like run_on_threads, with the roles on the nodes of a cluster.
-void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job, OnEvent on_event,
-                    const std::vector<Audience*>& audience, RunRecorder& recorder, Result& result) {
-  const auto ended = cluster.run(job, audience, std::move(on_event),
-                                 [&] { return recorder.wait(std::chrono::milliseconds(20)); });
+void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job,
+                    const Observers& observers, Result& result) {
+  const auto ended = cluster.run(
+      job, observers.audience, observers.on_event, [&] { return observers.wait_for_end(); },
+      observers.announce_interrupt);
   if (ended) return;
   result.error = ended.error().text;
   result.exit_code = cluster.began() ? 1 : cluster.interrupted() ? 130 : 2;
+}
+
+/// Prints a line. On a terminal, it replaces the progress line.
+void say(const RunOptions& options, const std::string& text) {
+  if (!options.quiet)
+    std::cerr << concat(isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "", text, '\n') << std::flush;
 }
 
 /// Connects to the nodes; null for a run without nodes.
@@ -177,18 +192,15 @@ Expected<std::unique_ptr<ClusterRun>> open_cluster(const Plan& plan, const RunOp
   if (options.profile)
     return Error{"--profile measures only this process; leave out --profile or --nodes"};
   return ClusterRun::open(plan, *options.cluster, options.trace, [&](const std::string& text) {
-    // On a terminal, replaces the progress line.
-    if (!options.quiet)
-      std::cerr << (isatty(STDERR_FILENO) == 1 ? "\r\x1b[K" : "") << "cluster: " << text
-                << std::endl;
+    say(options, concat("cluster: ", text));
   });
 }
 
-void run_simulated(const std::shared_ptr<const Job>& job, OnEvent on_event,
-                   const std::vector<Audience*>& audience, Result& result) {
-  sim::Simulation simulation(job, audience, {.on_event = std::move(on_event)});
+void run_simulated(const std::shared_ptr<const Job>& job, const Observers& observers,
+                   Result& result) {
+  sim::Simulation simulation(job, observers.audience, {.on_event = observers.on_event});
   const auto began = std::chrono::steady_clock::now();
-  InterruptForwarder interrupts(simulation.host());
+  InterruptForwarder interrupts(simulation.host(), observers.announce_interrupt);
   try {
     result.error = simulation.run([&] { interrupts.poll(); });
   } catch (const CheckFailed& failed) {
@@ -276,27 +288,28 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (folder && options.trace) events = std::make_unique<EventLog>(folder->path("events.jsonl"));
   RunRecorder recorder;
   ProgressLine progress(*job, std::cerr);
-  std::vector<Audience*> audience;
-  if (!options.quiet) audience.push_back(&progress);
-  if (folder) audience.push_back(folder.get());
-  audience.push_back(&recorder);
+  Observers observers{options.on_event, {}, &recorder, [&] {
+                        say(options, job->checkpoints
+                                         ? "stops after a checkpoint; Ctrl-C again ends it at once"
+                                         : "stops; Ctrl-C again ends it at once");
+                      }};
+  if (!options.quiet) observers.audience.push_back(&progress);
+  if (folder) observers.audience.push_back(folder.get());
+  observers.audience.push_back(&recorder);
+  if (events)
+    observers.on_event = [&](Address actor, Instant at, const Event& event) {
+      events->write(actor, at, event);
+      if (options.on_event) options.on_event(actor, at, event);
+    };
 
   Result result;
   const InterruptGuard guard;
-  {
-    OnEvent on_event = options.on_event;
-    if (events)
-      on_event = [&](Address actor, Instant at, const Event& event) {
-        events->write(actor, at, event);
-        if (options.on_event) options.on_event(actor, at, event);
-      };
-    if (*cluster) {
-      run_on_cluster(**cluster, job, std::move(on_event), audience, recorder, result);
-    } else if (plan.simulated) {
-      run_simulated(job, std::move(on_event), audience, result);
-    } else {
-      run_on_threads(job, std::move(on_event), audience, recorder, result);
-    }
+  if (*cluster) {
+    run_on_cluster(**cluster, job, observers, result);
+  } else if (plan.simulated) {
+    run_simulated(job, observers, result);
+  } else {
+    run_on_threads(job, observers, result);
   }
   const std::string pause = *cluster ? (*cluster)->pause_text() : "";
   if (!result.error.empty()) {
@@ -314,7 +327,7 @@ Result run(const Plan& plan, const RunOptions& options) {
     result.folder = options.folder;
     const auto saved =
         folder->finish(result_json(*job, result.totals),
-                       result.weights ? *result.weights : NamedTensors(), result.history);
+                       result.weights ? *result.weights : NamedTensors());
     if (!saved && result.exit_code == 0) {
       result.exit_code = 1;
       result.error = saved.error().text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "checkpoint/store.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -124,6 +125,10 @@ Progress Monitor::present(Outbox& out) {
   progress.live_workers = scheduler_.live_workers;
   progress.staleness = scheduler_.staleness;
   progress.malformed = malformed();
+  if (job_->resumed) {
+    progress.iterations = job_->resumed->manifest.scheduler.supply.iterations;
+    progress.samples = checkpoint::samples_trained(job_->resumed->manifest);
+  }
   // All stages of a pipeline report the same iteration: the last stage counts.
   const std::uint32_t stages = job_->stages->count();
   for (std::size_t last = stages - 1; last < workers_.size(); last += stages) {

@@ -229,12 +229,23 @@ std::string workers_table(const StatusByName& all, const node::Status& asked) {
   return rows.text();
 }
 
+/// Of the scheduler's process; none if number is 0.
+node::Status::LastCheckpoint last_checkpoint_of(const StatusByName& all) {
+  for (const auto& [name, seen] : all)
+    if (seen.status.checkpoint.number > 0) return seen.status.checkpoint;
+  return {};
+}
+
 void print_table(const StatusByName& before, const StatusByName& all, const node::Status& asked) {
   if (asked.job.empty()) {
     std::cout << asked.name << ": Leeway " << asked.version << ", free\n";
     return;
   }
-  std::cout << "job " << asked.job << ", " << fixed(asked.seconds, 1) << " s\n\n";
+  std::cout << "job " << asked.job << ", " << fixed(asked.seconds, 1) << " s";
+  if (const auto last = last_checkpoint_of(all); last.number > 0)
+    std::cout << ", checkpoint " << last.number << " written " << duration(last.seconds) << " ago ("
+              << grouped(last.samples) << " samples)";
+  std::cout << "\n\n";
   TextTable nodes;
   nodes.add({"node", "listens on", "actors"});
   for (std::uint32_t i = 0; i < asked.nodes.size(); ++i) {
@@ -262,6 +273,9 @@ void print_json(const StatusByName& before, const StatusByName& all, const node:
             {"nodes", Json::array()},
             {"workers", Json::array()},
             {"links", Json::array()}};
+  if (const auto last = last_checkpoint_of(all); last.number > 0)
+    json["checkpoint"] = {
+        {"number", last.number}, {"samples_trained", last.samples}, {"seconds_ago", last.seconds}};
   for (std::uint32_t i = 0; i < asked.nodes.size(); ++i) {
     const auto found = all.find(asked.nodes[i]);
     Json node{{"node", i}, {"name", asked.nodes[i]}, {"answers", found != all.end()}};

@@ -54,18 +54,19 @@ Status ClusterRun::prepare(const Job& job) {
 Status ClusterRun::run(const std::shared_ptr<const Job>& job,
                        const std::vector<Audience*>& audience,
                        std::function<void(Address, Instant, const Event&)> on_event,
-                       const std::function<bool()>& ended) {
+                       const std::function<bool()>& ended, std::function<void()> announce) {
   if (const auto started = driver_->start(job, audience, std::move(on_event)); !started)
     return started;
   began_ = true;
   std::int64_t polled_at = steady_ns();
-  const Status outcome = wait_for_end(driver_->host(), [&] {
+  const auto has_ended = [&] {
     driver_->poll({});
     const bool over = ended();
     const std::int64_t now = steady_ns();
     longest_pause_ = std::max(longest_pause_, Duration{now - std::exchange(polled_at, now)});
     return over;
-  });
+  };
+  const Status outcome = wait_for_end(driver_->host(), has_ended, std::move(announce));
   driver_->finish();
   return outcome;
 }

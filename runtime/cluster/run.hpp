@@ -24,11 +24,11 @@ class ClusterRun {
   bool is_here(Address actor) const;
   /// Checks that the nodes can host the job, and sends missing data; see Driver::prepare.
   Status prepare(const Job& job);
-  /// Runs until `ended`, which blocks for a short time, returns true. The error says why the run
-  /// could not start or why it failed.
+  /// Runs until `ended`, which blocks for a short time, returns true. Calls `announce` at Ctrl-C.
+  /// The error says why the run could not start or why it failed.
   Status run(const std::shared_ptr<const Job>& job, const std::vector<Audience*>& audience,
              std::function<void(Address, Instant, const Event&)> on_event,
-             const std::function<bool()>& ended);
+             const std::function<bool()>& ended, std::function<void()> announce);
   bool began() const { return began_; }
   bool interrupted() const { return guard_.interrupted(); }
   /// The end of an error text, if this program was suspended for so long that nodes gave it up;
