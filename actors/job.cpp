@@ -146,6 +146,14 @@ Iteration Job::first_iteration(std::uint32_t pipeline) const {
   return std::max(first, Iteration(first_iteration().value() - bound - 1));
 }
 
+std::vector<Iteration> Job::first_iterations() const {
+  if (!resumed) return {};
+  std::vector<Iteration> first;
+  for (std::uint32_t worker = 0; worker < plan.workers; ++worker)
+    first.push_back(first_iteration(stages->pipeline_of(WorkerId(worker))));
+  return first;
+}
+
 std::int64_t Job::first_bound() const {
   const std::int64_t least = consistency->bound();
   if (!resumed || !consistency->has_moving_bound()) return least;

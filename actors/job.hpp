@@ -63,6 +63,8 @@ struct Job {
   Iteration first_iteration(std::uint32_t pipeline) const;
   /// The largest of these, beyond which no iteration has begun.
   Iteration first_iteration() const;
+  /// The first iteration of each worker; empty: 0.
+  std::vector<Iteration> first_iterations() const;
   /// The staleness bound that the run begins with.
   std::int64_t first_bound() const;
   /// Writes the initial weights of the run. out: the parameter's shape, row-major.

@@ -20,6 +20,7 @@ class LocalHost {
     unsigned pool_threads = 0;  // 0: one a core
     std::vector<plan::Straggler>
         stragglers;  // slow down the work of these workers by making its results arrive later
+    std::vector<Iteration> first_iterations;  // of each worker; empty: 0
     /// Called for every event, from many threads at once; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
 

@@ -43,6 +43,7 @@ LocalHost::Options NodeHost::host_options() {
   return {.seed = job_->plan.seed,
           .pool_threads = options_.pool_threads,
           .stragglers = job_->plan.stragglers,
+          .first_iterations = job_->first_iterations(),
           .on_event =
               [this](Address actor, Instant at, const Event& event) {
                 if (options_.on_event) options_.on_event(actor, at, event);

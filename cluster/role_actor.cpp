@@ -22,8 +22,11 @@ RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<HostState> host,
       own_thread_(own_thread),
       random_(Rng::stream(host_->options.seed, static_cast<std::uint64_t>(address.kind) + 1,
                           address.index)) {
-  if (address.kind == RoleKind::worker)
-    straggler_ = StragglerModel(host_->options.stragglers, address.index, host_->options.seed);
+  if (address.kind != RoleKind::worker) return;
+  const auto& options = host_->options;
+  const auto& first = options.first_iterations;
+  straggler_ = StragglerModel(options.stragglers, address.index, options.seed,
+                              address.index < first.size() ? first[address.index] : Iteration());
 }
 
 void RoleActor::on_end_of(const caf::actor_addr& actor) {

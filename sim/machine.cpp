@@ -1,6 +1,7 @@
 #include "sim/machine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/chance.hpp"
 
@@ -13,14 +14,21 @@ constexpr std::uint64_t kComputeStream = 0x636f6d70;
 }  // namespace
 
 ComputeModel::ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
-                           std::uint64_t seed)
-    : world_(world), rng_(Rng::stream(seed, kComputeStream)), specs_(stragglers), seed_(seed) {}
+                           std::vector<Iteration> first, std::uint64_t seed)
+    : world_(world),
+      rng_(Rng::stream(seed, kComputeStream)),
+      specs_(stragglers),
+      first_(std::move(first)),
+      seed_(seed) {}
 
 Slowdown ComputeModel::slow_down(Address actor, const Work& work, Instant now) {
   if (actor.kind != RoleKind::worker || specs_.empty()) return {};
   auto found = stragglers_.find(actor.index);
-  if (found == stragglers_.end())
-    found = stragglers_.emplace(actor.index, StragglerModel(specs_, actor.index, seed_)).first;
+  if (found == stragglers_.end()) {
+    const Iteration first = actor.index < first_.size() ? first_[actor.index] : Iteration();
+    StragglerModel model(specs_, actor.index, seed_, first);
+    found = stragglers_.emplace(actor.index, std::move(model)).first;
+  }
   return work.continues_iteration() ? found->second.same() : found->second.next(now);
 }
 

@@ -45,8 +45,9 @@ class Cores {
 /// The durations of parts of work.
 class ComputeModel {
  public:
+  /// `first`: the first iteration of each worker; empty: 0.
   ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
-               std::uint64_t seed);
+               std::vector<Iteration> first, std::uint64_t seed);
 
   /// The straggler delay of an actor's work that begins now. Call once for each work.
   Slowdown slow_down(Address actor, const Work& work, Instant now);
@@ -57,6 +58,7 @@ class ComputeModel {
   const World world_;
   Rng rng_;
   std::vector<plan::Straggler> specs_;
+  std::vector<Iteration> first_;
   std::uint64_t seed_;
   std::map<std::uint32_t, StragglerModel> stragglers_;  // by worker, created at its first work
 };

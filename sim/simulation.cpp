@@ -34,6 +34,7 @@ Simulator::Options Simulation::simulator_options(SimulationOptions options) {
   Simulator::Options out{.seed = job_->plan.seed,
                          .world = job_->plan.simulated ? World(*job_->plan.simulated) : World(),
                          .stragglers = job_->plan.stragglers,
+                         .first_iterations = job_->first_iterations(),
                          .trace = options.trace,
                          .on_event = std::move(options.on_event)};
   if (options.checkers)

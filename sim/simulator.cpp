@@ -85,7 +85,7 @@ class Simulator::Box final : public Outbox {
 Simulator::Simulator(Options options)
     : options_(std::move(options)),
       network_(options_.world, options_.seed),
-      compute_(options_.world, options_.stragglers, options_.seed),
+      compute_(options_.world, options_.stragglers, options_.first_iterations, options_.seed),
       trace_(options_.trace),
       observers_(options_.observers) {
   network_.add_node();

@@ -36,4 +36,8 @@ Slowdown BurstStraggler::next(Instant) {
   return {.factor = factor};
 }
 
+void BurstStraggler::skip(std::uint64_t iterations) {
+  while (iterations-- > 0) next({});
+}
+
 }  // namespace leeway

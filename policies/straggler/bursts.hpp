@@ -13,6 +13,7 @@ class BurstStraggler final : public Straggler {
  public:
   BurstStraggler(const plan::Bursts& spec, Rng rng);
   Slowdown next(Instant now) override;
+  void skip(std::uint64_t iterations) override;
 
  private:
   double factor_;

@@ -8,6 +8,7 @@ class ConstantStraggler final : public Straggler {
  public:
   explicit ConstantStraggler(const plan::ConstantFactor& spec) : spec_(spec) {}
   Slowdown next(Instant) override { return {.factor = spec_.factor}; }
+  void skip(std::uint64_t) override {}
 
  private:
   plan::ConstantFactor spec_;

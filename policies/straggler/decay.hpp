@@ -1,5 +1,7 @@
 #pragma once
 // DecayStraggler: slows down linearly, and stays slow.
+#include <algorithm>
+
 #include "policies/straggler/straggler.hpp"
 
 namespace leeway {
@@ -13,6 +15,10 @@ class DecayStraggler final : public Straggler {
     if (done_ == spec_.iterations) return {.factor = spec_.factor};
     const double progress = static_cast<double>(done_++) / spec_.iterations;
     return {.factor = 1 + (spec_.factor - 1) * progress};
+  }
+  void skip(std::uint64_t iterations) override {
+    done_ +=
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(iterations, spec_.iterations - done_));
   }
 
  private:

@@ -65,4 +65,8 @@ Slowdown ParetoStraggler::next(Instant) {
   return {.factor = std::min(power_of_two(static_cast<std::uint64_t>(exponent)), spec_.cap)};
 }
 
+void ParetoStraggler::skip(std::uint64_t iterations) {
+  while (iterations-- > 0) rng_.next();
+}
+
 }  // namespace leeway

@@ -15,6 +15,7 @@ class ParetoStraggler final : public Straggler {
  public:
   ParetoStraggler(const plan::Pareto& spec, Rng rng) : spec_(spec), rng_(rng) {}
   Slowdown next(Instant now) override;
+  void skip(std::uint64_t iterations) override;
 
  private:
   plan::Pareto spec_;

@@ -39,4 +39,8 @@ Slowdown PausingStraggler::next(Instant now) {
   return {.extra = is_due(now) ? length_ : Duration{}};
 }
 
+void PausingStraggler::skip(std::uint64_t iterations) {
+  if (!by_clock_) next_ = (next_ + every_ - iterations % every_) % every_;
+}
+
 }  // namespace leeway

@@ -12,6 +12,7 @@ class PausingStraggler final : public Straggler {
  public:
   PausingStraggler(const plan::Pauses& spec, Rng rng);
   Slowdown next(Instant now) override;
+  void skip(std::uint64_t iterations) override;
 
  private:
   bool is_due(Instant now);

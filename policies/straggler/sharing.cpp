@@ -11,4 +11,9 @@ Slowdown SharingStraggler::next(Instant) {
   return {.factor = slow ? spec_.factor : 1};
 }
 
+void SharingStraggler::skip(std::uint64_t iterations) {
+  const std::uint64_t cycle = std::uint64_t{spec_.on} + spec_.off;
+  position_ = (position_ + iterations % cycle) % cycle;
+}
+
 }  // namespace leeway

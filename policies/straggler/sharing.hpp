@@ -10,6 +10,7 @@ class SharingStraggler final : public Straggler {
  public:
   SharingStraggler(const plan::Sharing& spec, Rng rng);
   Slowdown next(Instant now) override;
+  void skip(std::uint64_t iterations) override;
 
  private:
   plan::Sharing spec_;

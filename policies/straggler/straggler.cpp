@@ -50,11 +50,12 @@ std::unique_ptr<Straggler> make_straggler(const plan::StragglerKind& kind, Rng r
 }
 
 StragglerModel::StragglerModel(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
-                               std::uint64_t seed) {
+                               std::uint64_t seed, Iteration first) {
   for (const auto& spec : stragglers) {
     if (!spec.all && spec.worker != worker) continue;
     const Rng rng = Rng::stream(seed, kStragglerStream + stragglers_.size(), worker);
     stragglers_.push_back(make_straggler(spec.kind, rng));
+    stragglers_.back()->skip(static_cast<std::uint64_t>(first.value()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/expected.hpp"
+#include "core/ids.hpp"
 #include "core/rng.hpp"
 #include "core/time.hpp"
 #include "plan/plan.hpp"
@@ -29,6 +30,8 @@ class Straggler {
   /// The slow-down of the next iteration, which begins now. Call once per iteration. Guarantees
   /// 1 <= factor <= plan::kMaxSlowdown and extra >= 0.
   virtual Slowdown next(Instant now) = 0;
+  /// Continues as after `iterations` calls of next(). Pauses by the clock have no such position.
+  virtual void skip(std::uint64_t iterations) = 0;
 };
 
 /// Requires a kind that validate() accepts. Only this straggler draws from `rng`.
@@ -40,9 +43,10 @@ class StragglerModel {
   /// No slow-down.
   StragglerModel() = default;
   /// Selects the stragglers of `worker` from a plan's. Each has a separate random stream, from the
-  /// seed, the worker and its index among the stragglers of that worker.
+  /// seed, the worker and its index among the stragglers of that worker. The model begins at
+  /// iteration `first`, so that the slow-downs of a resumed run continue.
   StragglerModel(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
-                 std::uint64_t seed);
+                 std::uint64_t seed, Iteration first = {});
   /// As Straggler::next().
   Slowdown next(Instant now);
   /// For more work of the latest iteration: the same factor, no extra.

@@ -79,4 +79,8 @@ Slowdown TraceStraggler::next(Instant) {
   return {.factor = factor};
 }
 
+void TraceStraggler::skip(std::uint64_t iterations) {
+  at_ = (at_ + iterations % factors_.size()) % factors_.size();
+}
+
 }  // namespace leeway

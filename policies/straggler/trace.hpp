@@ -12,6 +12,7 @@ class TraceStraggler final : public Straggler {
  public:
   explicit TraceStraggler(const plan::Trace& spec);
   Slowdown next(Instant now) override;
+  void skip(std::uint64_t iterations) override;
 
  private:
   std::vector<double> factors_;

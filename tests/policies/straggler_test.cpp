@@ -285,6 +285,41 @@ TEST_CASE("slow-downs depend on the seed, the worker and the index among its str
   REQUIRE(twice > 20);
 }
 
+TEST_CASE("a model that begins at iteration k continues as one that has counted k iterations",
+          "[straggler]") {
+  const TemporaryFile trace("1\n2\n5\n3\n");
+  const std::vector<plan::StragglerKind> kinds = {
+      plan::ConstantFactor{3},           plan::Bursts{4, 0.4, 3}, plan::Pareto{1.1, 50},
+      plan::Pauses{2, std::uint32_t{7}}, plan::Decay{9, 30},      plan::Sharing{3, 4, 5},
+      plan::Trace{trace.path()}};
+  REQUIRE(kinds.size() == std::variant_size_v<plan::StragglerKind>);
+  std::vector<plan::Straggler> all;
+  for (const auto& kind : kinds) all.push_back({2, false, kind});
+  for (const auto& kind : kinds) {
+    const std::vector<plan::Straggler> one = {{2, false, kind}};
+    for (const auto& stragglers : {one, all}) {
+      for (std::int64_t k = 0; k < 60; ++k) {
+        INFO("kind " << kind.index() << ", " << stragglers.size() << " stragglers, k " << k);
+        StragglerModel continued(stragglers, 2, 1, Iteration(k)), whole(stragglers, 2, 1);
+        for (std::int64_t i = 0; i < k; ++i) whole.next({});
+        for (int i = 0; i < 40; ++i) REQUIRE(continued.next({}) == whole.next({}));
+      }
+    }
+  }
+}
+
+TEST_CASE("pauses by the clock do not depend on the first iteration", "[straggler]") {
+  const std::vector<plan::Straggler> pauses = {{0, false, plan::Pauses{2, 0.5}}};
+  StragglerModel first(pauses, 0, 1), later(pauses, 0, 1, Iteration(1000));
+  int paused = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Slowdown slow = first.next({milliseconds(100 * i).ns});
+    REQUIRE(slow == later.next({milliseconds(100 * i).ns}));
+    paused += slow.extra.ns > 0;
+  }
+  REQUIRE(paused > 10);
+}
+
 // --- text ---
 
 TEST_CASE("a straggler of each kind is read from text", "[straggler]") {
