@@ -54,6 +54,8 @@ Departures::AfterStopped Departures::stopped(WorkerId worker, const msg::Stopped
   if (!member.all_stopped()) return AfterStopped::waits;
   if (run_.is_over()) {
     leases_.confirm(lead, member.least_clock(), out);
+    // A run that continues from the last checkpoint leases the rest.
+    leases_.take_back(lead, stopped_apart(member), out);
     roster_.enter(lead, State::stopped);
     remove(lead, out);
     if (leaving) emit_left(lead, out);

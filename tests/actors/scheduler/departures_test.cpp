@@ -86,6 +86,22 @@ TEST_CASE("a member stops with the run") {
   CHECK(parts.out.receivers_of<msg::Stop>() == Workers{0});
 }
 
+TEST_CASE("samples that a member has not trained when it stops with the run are not lost") {
+  Plan plan = workers_plan(2);
+  plan.lease_size = 8;
+  SchedulerParts parts(plan);
+  parts.set_running({0, 1});
+  REQUIRE(parts.request_lease(1, Iteration(0)));  // four iterations
+  parts.run.stop(msg::RunEnded::Reason::finished, "the time limit was reached", parts.out);
+  CHECK(parts.departures.stopped(WorkerId(1), {Clock(3), 1}, parts.out) == After::stopped);
+  CHECK(parts.leases.book().samples_trained() == 6);
+  CHECK(parts.leases.book().samples_leased() == 6);
+  const auto returned = parts.out.events<event::LeaseReturned>();
+  REQUIRE(returned.size() == 1);
+  CHECK(returned[0].begin == 6);
+  CHECK(returned[0].end == 8);
+}
+
 TEST_CASE("a Stopped of a stage that has not received its Start is reported as start_lost") {
   Plan plan = workers_plan(2);
   plan.pipeline.stages = 2;
