@@ -5,10 +5,10 @@
 namespace leeway::sim {
 
 std::int64_t BoundChecker::at(Address address, Iteration iteration) {
-  if (!moves_) return job_->consistency->bound();
+  if (!moves_) return first_;
   const auto& bounds = shards_[address].bounds;
   const auto next = bounds.upper_bound(iteration);
-  return next == bounds.begin() ? job_->consistency->bound() : std::prev(next)->second;
+  return next == bounds.begin() ? first_ : std::prev(next)->second;
 }
 
 void BoundChecker::on_event(Instant, Address actor, const Event& event) {

@@ -8,6 +8,7 @@
 
 #include "actors/job.hpp"
 #include "sim/checkers/clocks.hpp"
+#include "sim/checkers/resumed.hpp"
 
 namespace leeway::sim {
 
@@ -19,6 +20,7 @@ class BoundChecker final : public Checker {
       : Checker("the bound of a started iteration is fixed (1)"),
         job_(std::move(job)),
         moves_(job_->consistency->has_moving_bound()),
+        first_(resumed_bound(*job_)),
         clocks_(std::move(clocks)) {}
   void on_event(Instant, Address actor, const Event& event) override;
   void on_delivered(Instant, const Letter& letter) override;
@@ -36,7 +38,8 @@ class BoundChecker final : public Checker {
   void check_change(Address actor, const event::BoundChanged& changed);
 
   std::shared_ptr<const Job> job_;
-  bool moves_;  // whether bounds may change
+  bool moves_;          // whether bounds may change
+  std::int64_t first_;  // until the first change
   std::uint64_t changes_ = 0;
   std::shared_ptr<ClockChecker> clocks_;
   std::map<Address, Shard> shards_;

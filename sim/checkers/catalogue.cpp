@@ -1,6 +1,7 @@
 #include "sim/checkers/catalogue.hpp"
 
 #include "sim/checkers/bounds.hpp"
+#include "sim/checkers/checkpoints.hpp"
 #include "sim/checkers/clocks.hpp"
 #include "sim/checkers/evicted.hpp"
 #include "sim/checkers/exactly_once.hpp"
@@ -27,6 +28,7 @@ std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const J
           std::make_shared<RoundChecker>(job),
           std::make_shared<SnapshotChecker>(job),
           std::make_shared<SampleChecker>(job),
+          std::make_shared<CheckpointChecker>(job),
           std::make_shared<WeightsChecker>(job),
           std::make_shared<PipelineChecker>(job),
           std::make_shared<StageQueueChecker>(job),

@@ -2,10 +2,22 @@
 
 #include <algorithm>
 
+#include "sim/checkers/resumed.hpp"
+
 namespace leeway::sim {
 
-ClockChecker::Entry& ClockChecker::entry_of(Shard& shard, WorkerId worker) {
-  if (shard.workers.size() <= worker.value()) shard.workers.resize(worker.value() + 1);
+ClockChecker::Shard& ClockChecker::shard_of(Address address) {
+  const auto [shard, fresh] = shards_.try_emplace(address);
+  if (fresh && job_) shard->second.min_clock = resumed_min_clock(*job_);
+  return shard->second;
+}
+
+ClockChecker::Entry& ClockChecker::entry_of(Shard& shard, WorkerId worker) const {
+  while (shard.workers.size() <= worker.value()) {
+    const WorkerId next(static_cast<std::uint32_t>(shard.workers.size()));
+    const std::int64_t clock = job_ ? resumed_clock(*job_, job_->stages->pipeline_of(next)) : 0;
+    shard.workers.push_back({.clock = clock});
+  }
   return shard.workers[worker.value()];
 }
 
@@ -17,7 +29,7 @@ void ClockChecker::leave(Shard& shard, Entry& entry) {
 }
 
 void ClockChecker::move(Address actor, WorkerId worker, std::int64_t clock) {
-  Shard& shard = shards_[actor];
+  Shard& shard = shard_of(actor);
   Entry& entry = entry_of(shard, worker);
   if (clock < entry.clock)
     violated({actor, address_of(worker)}, "the clock went from ", entry.clock, " to ", clock);
@@ -34,7 +46,7 @@ void ClockChecker::on_event(Instant, Address actor, const Event& event) {
   } else if (const auto* admitted = event.as<event::Admitted>()) {
     move(actor, admitted->worker, admitted->iteration.value());
   } else if (const auto* removed = event.as<event::Removed>()) {
-    Shard& shard = shards_[actor];
+    Shard& shard = shard_of(actor);
     leave(shard, entry_of(shard, removed->worker));
     check_min_clock(actor, shard, removed->worker);
   }
@@ -62,7 +74,7 @@ std::vector<WorkerId> ClockChecker::awaited(Address shard, WorkerId worker) cons
 }
 
 std::int64_t ClockChecker::common_clock(Address shard, WorkerId worker) {
-  Shard& book = shards_[shard];
+  Shard& book = shard_of(shard);
   std::int64_t least = entry_of(book, worker).clock;
   for (const WorkerId other : awaited(shard, worker))
     least = std::min(least, entry_of(book, other).clock);

@@ -20,7 +20,7 @@ class ClockChecker final : public Checker {
   void on_event(Instant, Address actor, const Event& event) override;
 
   struct Entry {
-    std::int64_t clock = 0;  // the largest that the worker has had here
+    std::int64_t clock = 0;  // the largest that the worker has had here, or in the checkpoint
     bool live = false;
   };
   struct Shard {
@@ -33,7 +33,7 @@ class ClockChecker final : public Checker {
       return known ? &workers[worker.value()] : nullptr;
     }
   };
-  const Shard& at(Address shard) { return shards_[shard]; }
+  const Shard& at(Address shard) { return shard_of(shard); }
   /// A pull of the worker waits for the pushes of these other workers: the stages of its pipeline
   /// that share a block of the shard with it. Empty if the pipeline is never flushed.
   std::vector<WorkerId> awaited(Address shard, WorkerId worker) const;
@@ -44,7 +44,8 @@ class ClockChecker final : public Checker {
   void move(Address actor, WorkerId worker, std::int64_t clock);
   void check_min_clock(Address actor, Shard& shard, WorkerId mover) const;
   static void leave(Shard& shard, Entry& entry);
-  static Entry& entry_of(Shard& shard, WorkerId worker);
+  Shard& shard_of(Address address);
+  Entry& entry_of(Shard& shard, WorkerId worker) const;
 
   std::shared_ptr<const Job> job_;
   std::map<Address, Shard> shards_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/checkers/resumed.hpp"
+
 namespace leeway::sim {
 
 SampleChecker::SampleChecker(std::shared_ptr<const Job> job)
@@ -20,6 +22,9 @@ SampleChecker::SampleChecker(std::shared_ptr<const Job> job)
         buckets_.push_back({ShardId(shard), stage, index, SampleSet(job_->data.train->size())});
     }
   }
+  if (!job_->resumed) return;
+  insert_resumed(*job_, trained_);
+  for (StageBucket& bucket : buckets_) bucket.applied = trained_;
 }
 
 // ---- leases ----

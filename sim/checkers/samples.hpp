@@ -14,7 +14,8 @@ namespace leeway::sim {
 
 /// Checks the scheduler's events, and that each bucket got the samples of these events once. The
 /// leases give the samples of an iteration. If a run stops early, a bucket may also have samples of
-/// partial iterations, which are not trained.
+/// partial iterations, which are not trained. A resumed run begins with the samples that its
+/// checkpoint has trained.
 class SampleChecker final : public Checker {
  public:
   explicit SampleChecker(std::shared_ptr<const Job> job);

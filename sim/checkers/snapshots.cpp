@@ -4,6 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/store.hpp"
+#include "sim/checkers/resumed.hpp"
+
 namespace leeway::sim {
 
 SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job)
@@ -27,8 +30,7 @@ SnapshotChecker::State SnapshotChecker::initial(ShardId shard) const {
     for (const auto& slice : block.slices) {
       const auto& shape =
           job_->model->parameters()[static_cast<std::size_t>(slice.parameter)].spec.shape;
-      std::vector<float> whole(static_cast<std::size_t>(shape.count()));
-      job_->initial_values(slice.parameter, whole.data());
+      const std::vector<float> whole = first_values(*job_, slice.parameter);
       std::copy_n(whole.data() + slice.first_row * shape.row_count(),
                   slice.rows * shape.row_count(), weights.data() + slice.offset);
     }
@@ -40,7 +42,8 @@ SnapshotChecker::Shard& SnapshotChecker::at(Address address) {
   const auto found = shards_.find(address);
   if (found != shards_.end()) return found->second;
   const ShardId shard(address.index);
-  return shards_.emplace(address, Shard{initial(shard), TiedGradients(job_, shard), {}, {}, {}, {}})
+  return shards_
+      .emplace(address, Shard{initial(shard), TiedGradients(job_, shard), {}, {}, {}, {}, {}})
       .first->second;
 }
 
@@ -86,6 +89,8 @@ void SnapshotChecker::on_event(Instant, Address actor, const Event& event) {
   if (const auto* applied = event.as<event::BucketApplied>()) count_applied(actor, *applied);
   if (const auto* removed = event.as<event::Removed>())
     at(actor).live_workers.erase(removed->worker);
+  if (const auto* written = event.as<event::CheckpointWritten>())
+    compare_checkpoint(written->number);
 }
 
 void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& event) {
@@ -108,8 +113,9 @@ void SnapshotChecker::count_applied(Address actor, const event::BucketApplied& e
       live != shard.live_workers.end() && live->second.incarnation == event.incarnation)
     live->second.beyond = std::max(live->second.beyond, event.iteration + 1);
   add(shard.live, *shard_bucket, push, begins);
-  for (auto& [id, fork] : shard.forks)
-    if (belongs(event, fork)) add(fork.state, *shard_bucket, push, begins);
+  for (auto* forks : {&shard.forks, &shard.saved})
+    for (auto& [id, fork] : *forks)
+      if (belongs(event, fork)) add(fork.state, *shard_bucket, push, begins);
   if (push.kind == msg::Push::Kind::empty) {
     shard.pushed.erase(found);  // an earlier push may still be queued
     return;
@@ -159,10 +165,13 @@ void SnapshotChecker::on_order(Address address, const Letter& letter) {
   Shard& shard = at(address);
   if (const auto* admit = letter.as<msg::Admit>()) {
     shard.live_workers[admit->worker] = {admit->incarnation, {}};
-    for (auto& [id, fork] : shard.forks)
-      fork.readmitted.try_emplace(admit->worker, Live{admit->incarnation, admit->iteration});
+    for (auto* forks : {&shard.forks, &shard.saved})
+      for (auto& [id, fork] : *forks)
+        fork.readmitted.try_emplace(admit->worker, Live{admit->incarnation, admit->iteration});
   } else if (const auto* snapshot = letter.as<msg::Snapshot>()) {
     if (snapshot->iterations.size() != job_->stages->pipelines()) return;  // refused
+    // An earlier checkpoint is written or was given up.
+    if (snapshot->checkpoint > 0) shard.saved.clear();
     if (snapshot->immediate) {
       shard.immediate.insert(snapshot->snapshot);
       return;
@@ -170,7 +179,9 @@ void SnapshotChecker::on_order(Address address, const Letter& letter) {
     // No state follows if the shard has applied a push beyond the proposal already.
     for (const auto& [worker, live] : shard.live_workers)
       if (live.beyond > snapshot->iterations[pipeline_of(worker)]) return;
-    shard.forks[snapshot->snapshot] = {shard.live, snapshot->iterations, {}};
+    const Fork fork{shard.live, snapshot->iterations, {}};
+    if (snapshot->evaluate) shard.forks[snapshot->snapshot] = fork;
+    if (snapshot->checkpoint > 0) shard.saved[snapshot->checkpoint] = fork;
   }
 }
 
@@ -184,8 +195,9 @@ void SnapshotChecker::compare(Address address, const State& expected,
   std::map<BlockId, const msg::BlockData*> blocks;
   for (const auto& block : found.blocks) blocks[block.block] = &block;
   for (const Bucket& bucket : job_->layout->buckets(shard)) {
-    const std::int64_t updates = expected.updates.at(bucket.index);
     for (const BlockId id : bucket.blocks) {
+      const std::int64_t updates =
+          resumed_version(*job_, job_->layout->block(id)) + expected.updates.at(bucket.index);
       const auto block = blocks.find(id);
       if (block == blocks.end()) violated({address}, "block ", id, " is missing in a snapshot");
       if (block->second->version.value() != updates)
@@ -196,6 +208,38 @@ void SnapshotChecker::compare(Address address, const State& expected,
       if (weights != expected.weights.end())
         compare_weights(address, job_->layout->block(id), weights->second, updates, *block->second);
     }
+  }
+}
+
+void SnapshotChecker::compare_checkpoint(std::uint64_t number) {
+  const bool expected = std::any_of(shards_.begin(), shards_.end(), [&](const auto& shard) {
+    return shard.second.saved.contains(number);
+  });
+  if (!expected) return;  // of an immediate snapshot
+  const auto written = job_->checkpoints->load(number, *job_->model);
+  if (!written) violated({kScheduler}, written.error().text);
+  const auto block_of = [&](const Block& block) {
+    msg::BlockData data{.block = block.id, .data = Blob::floats(block.floats)};
+    std::fill_n(data.data.mutable_floats(), block.floats, 0.0f);  // between the slices
+    for (const auto& slice : block.slices) {
+      const auto index = static_cast<std::size_t>(slice.parameter);
+      const auto& parameter = written->parameters[index];
+      const std::int64_t row = job_->model->parameters()[index].spec.shape.row_count();
+      std::copy_n(parameter.weights.as_floats() + slice.first_row * row, slice.rows * row,
+                  data.data.mutable_floats() + slice.offset);
+      for (const auto& rows : parameter.rows)
+        if (rows.first == slice.first_row) data.version = rows.version;
+    }
+    return data;
+  };
+  for (const auto& [address, shard] : shards_) {
+    const auto saved = shard.saved.find(number);
+    if (saved == shard.saved.end()) continue;
+    msg::SnapshotState found;
+    found.iteration = *std::min_element(saved->second.ends.begin(), saved->second.ends.end());
+    for (const BlockId id : job_->layout->blocks_of(ShardId(address.index)))
+      found.blocks.push_back(block_of(job_->layout->block(id)));
+    compare(address, saved->second.state, found);
   }
 }
 

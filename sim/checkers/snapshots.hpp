@@ -15,7 +15,8 @@
 namespace leeway::sim {
 
 /// Counts the updates of each block. For plain SGD at a constant rate it also sums the gradients.
-/// The immediate snapshots of asp are not checked.
+/// The immediate snapshots of asp are not checked. The snapshot of a checkpoint is compared with
+/// what was written.
 class SnapshotChecker final : public Checker {
  public:
   explicit SnapshotChecker(std::shared_ptr<const Job> job);
@@ -26,7 +27,7 @@ class SnapshotChecker final : public Checker {
   using WorkerBucket = std::uint32_t;  // index among the worker's buckets at a shard
   using ShardBucket = std::uint32_t;   // index among the shard's buckets
   struct State {
-    std::map<ShardBucket, std::int64_t> updates;
+    std::map<ShardBucket, std::int64_t> updates;     // since the run began or was resumed
     std::map<ShardBucket, Iteration> latest_round;   // by rounds: the last one counted
     std::map<BlockId, std::vector<double>> weights;  // empty: only counted
   };
@@ -43,6 +44,7 @@ class SnapshotChecker final : public Checker {
     State live;
     TiedGradients tied;
     std::map<std::uint64_t, Fork> forks;  // by snapshot
+    std::map<std::uint64_t, Fork> saved;  // by checkpoint: the present one
     std::set<std::uint64_t> immediate;    // snapshots
     std::map<WorkerId, Live> live_workers;
     /// Pushes that have arrived and are not applied, by worker, bucket, incarnation and iteration.
@@ -53,6 +55,7 @@ class SnapshotChecker final : public Checker {
   bool belongs(const event::BucketApplied& event, const Fork& fork) const;
   void on_order(Address address, const Letter& letter);
   static void follow(TiedGradients& tied, const Event& event);
+  void compare_checkpoint(std::uint64_t number);
   void count_applied(Address actor, const event::BucketApplied& event);
   State initial(ShardId shard) const;
   /// Null if the worker has no such bucket at the shard.

@@ -1,94 +1,13 @@
 // A run that is resumed from a checkpoint, in simulation: bit for bit under bsp, and with every
 // sample of the epoch trained once in all cases.
-#include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "checkpoint/store.hpp"
-#include "core/text.hpp"
-#include "sim/disk.hpp"
-#include "sim/simulation.hpp"
+#include "tests/checkpoint/resumed_run.hpp"
 #include "tests/support/bits.hpp"
 #include "tests/support/text_task.hpp"
-#include "tests/support/tiny.hpp"
 
 namespace leeway::test {
 namespace {
-
-using checkpoint::Store;
-
-/// A disk with the checkpoints of one run.
-struct Disk {
-  sim::SimulatedDisk files;
-  std::shared_ptr<const Store> store = std::make_shared<Store>(files, "run/checkpoints");
-};
-
-/// Marks the samples that are trained, from the samples that a checkpoint has trained on.
-struct TrainedSamples {
-  explicit TrainedSamples(const Job& job) : size(job.data.train->size()) {
-    if (!job.resumed) return;
-    const auto& supply = job.resumed->manifest.scheduler.supply;
-    mark(0, supply.fresh, 1);
-    for (const auto& range : supply.returned) {
-      const std::int64_t first = range.epoch.value() * size;
-      mark(first + range.begin, first + range.end, -1);
-    }
-  }
-  void mark(std::int64_t begin, std::int64_t end, int by) {
-    counts.resize(std::max(counts.size(), static_cast<std::size_t>(end)));
-    for (std::int64_t i = begin; i < end; ++i) counts[static_cast<std::size_t>(i)] += by;
-  }
-  void add(const Event& event) {
-    const auto* trained = event.as<event::Trained>();
-    if (!trained) return;
-    const std::int64_t first = trained->epoch.value() * size;
-    mark(first + trained->begin, first + trained->end, 1);
-  }
-  bool each_once(std::int64_t samples) const {
-    return static_cast<std::int64_t>(counts.size()) == samples &&
-           std::all_of(counts.begin(), counts.end(), [](int count) { return count == 1; });
-  }
-
-  std::int64_t size;  // of an epoch
-  std::vector<int> counts;
-};
-
-/// Runs a plan to its end with a checkpoint every `iterations`, from checkpoint `from` if given.
-RunTotals run(Plan plan, const Disk& disk, std::uint64_t iterations,
-              std::optional<std::uint64_t> from = std::nullopt) {
-  JobOptions options;
-  options.checkpoints = disk.store;
-  plan.checkpoints = {.keep = 1000, .every = plan::EveryIterations{iterations}};
-  options.run = "test";
-  if (from) {
-    const auto fresh = job_of(plan);
-    auto loaded = disk.store->load(*from, *fresh->model);
-    LW_CHECK(bool(loaded), loaded ? std::string() : loaded.error().text);
-    options.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
-  }
-  auto data = load_data(plan.data, plan.seed);
-  const auto job = make_job(plan, std::move(*data), std::move(options));
-  LW_CHECK(bool(job), job ? std::string() : job.error().text);
-  TrainedSamples trained(**job);
-  sim::SimulationOptions simulation_options;
-  // The checkers count from the begin of a run.
-  simulation_options.checkers = !from;
-  simulation_options.on_event = [&](Address, Instant, const Event& event) { trained.add(event); };
-  sim::Simulation simulation(*job, {}, std::move(simulation_options));
-  const std::string stuck = simulation.run();
-  LW_CHECK(stuck.empty(), stuck);
-  const auto& totals = simulation.totals();
-  LW_CHECK(totals.end.reason == msg::RunEnded::Reason::finished, totals.end.text);
-  const auto samples =
-      static_cast<std::int64_t>(plan.stop.epochs * static_cast<double>((*job)->data.train->size()));
-  LW_CHECK(trained.each_once(samples), "a sample was trained twice or never");
-  return totals;
-}
-
-/// Lets an iteration take longer than a checkpoint.
-void compute_slowly(Plan& plan) {
-  plan.simulated = plan::World{};
-  plan.simulated->speed = 1e-5;
-}
 
 Plan plan_with(plan::Consistency consistency, plan::OptimizerKind optimizer = plan::Adam{}) {
   Plan plan = tiny_plan();
@@ -165,6 +84,24 @@ TEST_CASE("a checkpoint loads onto other numbers of workers and shards and other
       INFO(workers << " workers, " << shards << " shards, policy " << policy.index());
       run(other, disk, 1'000'000, number);
     }
+}
+
+TEST_CASE("checkpoints of a run that a time limit stops lack the samples that it did not train") {
+  // The limit falls before, into and after the snapshots.
+  std::size_t resumed = 0;
+  for (int i = 1; i <= 60; ++i) {
+    Plan plan = plan_with(plan::Ssp{2});
+    plan.stop.seconds = 0.05 * i;
+    const Disk disk;
+    sim::Simulation simulation(job_with(plan, disk, 3), {});
+    INFO("stops after " << plan.stop.seconds << " s");
+    REQUIRE(simulation.run() == "");
+    plan.stop.seconds = 0;
+    const auto numbers = *disk.store->numbers();
+    if (!numbers.empty()) run(plan, disk, 1'000'000, numbers.back());
+    resumed += numbers.empty() ? 0 : 1;
+  }
+  CHECK(resumed > 20);
 }
 
 TEST_CASE("a checkpoint is refused by an optimizer with other state") {
