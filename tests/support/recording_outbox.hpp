@@ -1,6 +1,6 @@
 #pragma once
-// RecordingOutbox: an Outbox that delivers nothing. It keeps the messages and events of a role
-// until a test takes them.
+// RecordingOutbox: an Outbox that delivers and computes nothing. It keeps the messages, events and
+// work of a role until a test takes them.
 #include <set>
 #include <string>
 #include <utility>
@@ -75,6 +75,8 @@ class RecordingOutbox : public Outbox {
     for (const auto& event : events<T>()) workers.push_back(event.worker.value());
     return workers;
   }
+  /// The work since it was last taken; it has not run.
+  std::vector<std::shared_ptr<Work>> take_work() { return std::exchange(works_, {}); }
   /// How often the role has called watch() for the worker.
   std::size_t watched(std::uint32_t worker) const {
     return watched_.count(address_of(WorkerId(worker)));
@@ -89,13 +91,14 @@ class RecordingOutbox : public Outbox {
     sent_.emplace_back(to, std::move(*envelope));
   }
   void after(Duration, TimerToken) final {}
-  void compute(std::shared_ptr<Work>) final { LW_CHECK(false); }
+  void compute(std::shared_ptr<Work> work) final { works_.push_back(std::move(work)); }
   void watch(Address actor) final { watched_.insert(actor); }
   void emit(const Event& event) final { events_.push_back(event); }
 
   Rng rng_{1};
   std::vector<std::pair<Address, Envelope>> sent_;
   std::vector<Event> events_;
+  std::vector<std::shared_ptr<Work>> works_;
   std::multiset<Address> watched_;
 };
 

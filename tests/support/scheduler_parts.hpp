@@ -10,7 +10,9 @@ namespace leeway::test {
 
 struct SchedulerParts {
   explicit SchedulerParts(const Plan& plan, const std::set<WorkerId>& later = {})
-      : job(job_of(plan)),
+      : SchedulerParts(job_of(plan), later) {}
+  explicit SchedulerParts(std::shared_ptr<const Job> of, const std::set<WorkerId>& later = {})
+      : job(std::move(of)),
         roster(*job, later),
         mailer(*job, roster),
         leases(*job, roster, mailer),
