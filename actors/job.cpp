@@ -7,6 +7,7 @@
 
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "kernels/executors.hpp"
 #include "models/datasets/augment.hpp"
@@ -127,13 +128,13 @@ Blob Job::zeros(std::int64_t floats) const {
 }
 
 Iteration Job::first_iteration() const {
-  if (!resumed) return {};
+  if (!resumed || planted(Mutant::iterations_restart)) return {};
   const auto& ends = resumed->manifest.scheduler.pipelines;
   return ends.empty() ? Iteration() : *std::max_element(ends.begin(), ends.end());
 }
 
 Iteration Job::first_iteration(std::uint32_t pipeline) const {
-  if (!resumed) return {};
+  if (!resumed || planted(Mutant::iterations_restart)) return {};
   const auto& ends = resumed->manifest.scheduler.pipelines;
   // A pipeline that the run did not have begins where the last one is.
   Iteration first = pipeline < ends.size() ? ends[pipeline]

@@ -8,6 +8,7 @@
 
 #include "checkpoint/digest.hpp"
 #include "checkpoint/tensors.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway::checkpoint {
@@ -91,6 +92,14 @@ Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) co
   const std::string text = to_json(plan);
   const auto plan_bytes = bytes_of(text);
   if (Status made = files_.make_folder(path(number)); !made) return made;
+  if (planted(Mutant::old_removed_first)) (void)remove_old(number - 1, keep - 1);
+  if (planted(Mutant::manifest_before_files)) {
+    Manifest early = manifest;
+    early.files.push_back({kPlanFile, text.size(), digest_of(plan_bytes)});
+    const std::string json = to_json(early);
+    const auto bytes = bytes_of(json);
+    (void)write_durably(files_, path(number) + "/" + kManifestFile, {&bytes, 1});
+  }
   if (Status status =
           write_listed(files_, path(number), kPlanFile, {&plan_bytes, 1}, manifest.files);
       !status)
@@ -102,7 +111,10 @@ Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) co
     return status;
   if (Status status = files_.flush_folder(folder_); !status) return status;
   if (Status status = files_.flush_folder(folder_of(folder_)); !status) return status;
+  return remove_old(number, keep);
+}
 
+Status Store::remove_old(std::uint64_t number, std::uint32_t keep) const {
   const auto names = files_.list(folder_);
   if (!names) return names.error();
   auto complete = numbers();

@@ -88,6 +88,8 @@ class Store {
   Status remove(std::uint64_t number) const;
 
  private:
+  /// Removes all but the latest `keep` checkpoints up to `number`, and remains of incomplete ones.
+  Status remove_old(std::uint64_t number, std::uint32_t keep) const;
   Expected<Plan> plan_of(const Manifest& manifest) const;
   Expected<std::shared_ptr<const Files::Content>> read(std::uint64_t number,
                                                        const msg::StoredFile& file) const;

@@ -57,6 +57,18 @@ enum class Mutant : std::uint8_t {
   lease_not_asked_again,      // a lease request lost with a connection is not repeated
   start_not_sent_again,       // a Start lost with a connection is not sent again
   stop_not_sent_again,        // a Stop lost with a connection is not sent again
+  // Checkpoints.
+  manifest_before_files,     // a manifest is written before a file that it lists
+  file_not_flushed,          // a file is renamed before its content is on the disk
+  folder_not_flushed,        // the names of new files are not flushed
+  old_removed_first,         // earlier checkpoints are removed before the next one is complete
+  supply_of_another_moment,  // a manifest has the samples left when it is written
+  returned_not_stored,       // a manifest lacks the samples that came back
+  versions_restart,          // the versions of a resumed run start at 0
+  slots_restart,             // the optimizer of a resumed run starts without state
+  progress_restarts,         // the lr schedule of a resumed run starts at its begin
+  iterations_restart,        // the iterations of a resumed run start at 0
+  epochs_restart,            // the orders of a resumed run are those of the first epoch
   count_,
 };
 

@@ -6,6 +6,7 @@
 
 #include "actors/scheduler/commit_work.hpp"
 #include "checkpoint/manifest.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "messages/envelope.hpp"
 
@@ -23,6 +24,7 @@ checkpoint::Supply describe(const SampleSupply& supply) {
   const SampleSupply::State& state = supply.state();
   checkpoint::Supply out{
       .fresh = state.fresh, .iterations = state.iterations_leased, .next_lease = state.next_lease};
+  if (planted(Mutant::returned_not_stored)) return out;
   for (const auto& portion : state.returned)
     out.returned.push_back({portion.samples.epoch, portion.samples.begin, portion.samples.end});
   return out;
@@ -154,6 +156,8 @@ void Checkpoints::stored(ShardId shard, msg::Stored& answer, Outbox& out) {
 void Checkpoints::commit_if_complete(Outbox& out) {
   auto& current = *data_.current;
   if (current.missing > 0 || !current.taken) return;
+  if (planted(Mutant::supply_of_another_moment))
+    current.manifest.scheduler.supply = describe(leases_.book().supply());
   if (current.error.empty())
     return out.compute(std::make_shared<CommitWork>(job_, std::move(current.manifest)));
   report(current.manifest.number, current.samples, 0, current.error, out);

@@ -32,6 +32,7 @@ SampleSupply::State supply_of(const checkpoint::Supply& stored) {
                             .samples_leased = static_cast<std::uint64_t>(stored.fresh),
                             .iterations_leased = stored.iterations,
                             .next_lease = stored.next_lease};
+  if (planted(Mutant::epochs_restart)) state.fresh = 0;
   for (const auto& range : stored.returned) {
     state.returned.push_back({{range.epoch, range.begin, range.end}, {}});
     state.samples_leased -= static_cast<std::uint64_t>(range.end - range.begin);

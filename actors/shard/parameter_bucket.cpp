@@ -6,6 +6,7 @@
 #include "actors/shard/update_work.hpp"
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 
 namespace leeway {
 namespace {
@@ -49,16 +50,20 @@ void resume_state(const Job& job, Executor& on, int slots, BlockState& state) {
   state.weights = on.fetch(rows_of(
       job, *state.block, [&](std::size_t parameter) { return parameters[parameter].weights; }));
   for (int slot = 0; slot < slots; ++slot)
-    state.slots.push_back(on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
-      return parameters[parameter].slots[static_cast<std::size_t>(slot)];
-    })));
+    state.slots.push_back(
+        planted(Mutant::slots_restart)
+            ? zeros(on, state.block->floats)
+            : on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
+                return parameters[parameter].slots[static_cast<std::size_t>(slot)];
+              })));
   for (const auto& slice : state.block->slices)
     for (const auto& rows : parameters[static_cast<std::size_t>(slice.parameter)].rows) {
       if (rows.first >= slice.first_row + slice.rows || slice.first_row >= rows.first + rows.count)
         continue;
-      state.version = std::max(state.version, rows.version);
+      if (!planted(Mutant::versions_restart)) state.version = std::max(state.version, rows.version);
       state.progress = std::max(state.progress, rows.progress);
-      state.samples = std::max(state.samples, rows.samples);
+      if (!planted(Mutant::progress_restarts))
+        state.samples = std::max(state.samples, rows.samples);
     }
 }
 

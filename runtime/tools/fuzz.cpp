@@ -41,9 +41,9 @@ Expected<std::shared_ptr<const Job>> base_job(Plan plan) {
 /// Makes the job of each drawn plan. Data that is not synthetic is loaded only once.
 sim::MakeJob job_maker(const Job& base) {
   if (std::holds_alternative<plan::Synthetic>(base.plan.data)) return sim::load_job;
-  return [&base](const Plan& plan) -> Expected<std::shared_ptr<const Job>> {
+  return [&base](const Plan& plan, JobOptions options) -> Expected<std::shared_ptr<const Job>> {
     if (const auto valid = validate(plan); !valid) return valid.error();
-    return make_job(plan, base.data);
+    return make_job(plan, base.data, std::move(options));
   };
 }
 
@@ -77,7 +77,10 @@ void print_failure(const sim::Failure& failure, const Plan& base, const FuzzOpti
             << stages_of(plan) << ", shards: " << plan.shards << ", faults: " << plan.faults.size()
             << ", stragglers: " << plan.stragglers.size() << ".";
   const std::string path = write_plan(failure, base, options);
-  if (path.empty())
+  if (failure.crashes)
+    std::cout << " The power fails during the run. Repeat it with the same command for seed "
+              << failure.seed << " only.\n";
+  else if (path.empty())
     std::cout << " Its plan cannot be written to " << options.folder << ":\n\n"
               << to_json(plan) << '\n';
   else
@@ -130,7 +133,8 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
             << " per minute, "
             << static_cast<std::int64_t>(static_cast<double>(result.events) / seeds)
             << " events and " << static_cast<double>(result.faults) / seeds
-            << " faults each on average; " << result.failures.size() << " failed.\n";
+            << " faults each on average; " << result.crashes << " power failures; "
+            << result.failures.size() << " failed.\n";
   for (const auto& failure : result.failures) print_failure(failure, plan, options);
   if (result.failures.empty() && !existed) std::filesystem::remove(options.folder, failed);
   if (!result.failures.empty()) return 1;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "sim/search/crash_trial.hpp"
 #include "sim/search/shrink.hpp"
 
 namespace leeway::sim {
@@ -53,32 +54,44 @@ class Search {
     finished_.notify_all();
   }
 
+  enum class Kind : std::uint8_t { once, twice, crashes };
+
+  Kind kind_of(std::uint64_t seed) const {
+    const auto is_one_in = [&](std::uint64_t count, std::uint64_t rest) {
+      return count > 0 && seed % count == rest;
+    };
+    if (is_one_in(options_.crash_one_in, options_.crash_one_in / 2)) return Kind::crashes;
+    return is_one_in(options_.twice_one_in, 0) ? Kind::twice : Kind::once;
+  }
+
   void check_seed(std::uint64_t seed) {
     const Plan plan = draw_plan(base_, seed, options_.draw);
-    const bool twice = options_.twice_one_in > 0 && seed % options_.twice_one_in == 0;
-    const Trial trial = attempt(plan, twice);
-    if (!trial.property.empty()) fail(seed, plan, trial, twice);
+    const Kind kind = kind_of(seed);
+    const Trial trial = attempt(plan, kind);
+    if (!trial.property.empty()) fail(seed, plan, trial, kind);
     std::lock_guard lock(mutex_);
     ++result_.seeds;
     result_.events += trial.events;
     result_.faults += plan.faults.size();
+    result_.crashes += trial.crashes;
     if (result_.failures.size() >= options_.most_failures) stop_ = true;
   }
 
   /// Other exceptions, such as a missing file, are failures as well.
-  Trial attempt(const Plan& plan, bool twice) const {
+  Trial attempt(const Plan& plan, Kind kind) const {
     try {
-      return try_plan(plan, options_.make_job, twice);
+      if (kind == Kind::crashes) return try_crashes(plan, options_.make_job);
+      return try_plan(plan, options_.make_job, kind == Kind::twice);
     } catch (const std::exception& error) {
-      return {"no other exception", error.what(), 0};
+      return {.property = "no other exception", .report = error.what()};
     }
   }
 
-  void fail(std::uint64_t seed, const Plan& plan, const Trial& trial, bool twice) {
-    Failure failure{seed, plan, plan, trial};
+  void fail(std::uint64_t seed, const Plan& plan, const Trial& trial, Kind kind) {
+    Failure failure{seed, plan, plan, trial, kind == Kind::crashes};
     const auto fails = [&](const Plan& candidate) {
       if (stop_) return false;
-      auto again = attempt(candidate, twice);
+      auto again = attempt(candidate, kind);
       if (again.property != trial.property) return false;
       failure.trial = std::move(again);
       return true;

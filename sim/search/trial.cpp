@@ -11,6 +11,8 @@ namespace {
 /// Well above the length of any drawn run; a longer run is taken for a livelock.
 constexpr std::uint64_t kMostEvents = 5'000'000;
 
+}  // namespace
+
 Trial watch(Simulation& simulation) {
   Trial trial;
   const auto& trace = simulation.host().trace();
@@ -37,22 +39,20 @@ Trial watch(Simulation& simulation) {
   return trial;
 }
 
-}  // namespace
-
-Expected<std::shared_ptr<const Job>> load_job(const Plan& plan) {
+Expected<std::shared_ptr<const Job>> load_job(const Plan& plan, JobOptions options) {
   if (const auto valid = validate(plan); !valid) return valid.error();
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();
-  return make_job(plan, std::move(*data));
+  return make_job(plan, std::move(*data), std::move(options));
 }
 
 Trial try_plan(const Plan& plan, const MakeJob& make, bool twice) {
-  const auto job = make(plan);
-  if (!job) return {"the plan is valid", job.error().text, 0};
+  const auto job = make(plan, {});
+  if (!job) return {.property = "the plan is valid", .report = job.error().text};
   Simulation simulation(*job, {});
   Trial trial = watch(simulation);
   if (!twice || !trial.property.empty()) return trial;
-  const auto again = make(plan);
+  const auto again = make(plan, {});
   LW_CHECK(bool(again), again ? std::string() : again.error().text);
   Simulation second(*again, {});
   watch(second);

@@ -23,7 +23,9 @@ namespace {
 
 /// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
 /// drawn from the others. `tied` is a transformer with tied weights in its first and last stage.
-enum class Base { tiny, piped, tied };
+/// Runs drawn from `crashing` write checkpoints, lose power and are resumed; they train with Adam
+/// and a schedule of learning rates.
+enum class Base { tiny, piped, tied, crashing };
 
 struct Described {
   Mutant mutant;
@@ -93,6 +95,24 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT(lease_not_asked_again, "a lease request lost with a connection is not repeated"),
     LEEWAY_MUTANT(start_not_sent_again, "a Start lost with a connection is not sent again"),
     LEEWAY_MUTANT(stop_not_sent_again, "a Stop lost with a connection is not sent again"),
+    LEEWAY_MUTANT_IN(crashing, manifest_before_files,
+                     "a manifest is written before a file that it lists"),
+    LEEWAY_MUTANT_IN(crashing, file_not_flushed,
+                     "a file is renamed before its content is on the disk"),
+    LEEWAY_MUTANT_IN(crashing, folder_not_flushed, "the names of new files are not flushed"),
+    LEEWAY_MUTANT_IN(crashing, old_removed_first,
+                     "earlier checkpoints are removed before the next one is complete"),
+    LEEWAY_MUTANT_IN(crashing, supply_of_another_moment,
+                     "a manifest has the samples left when it is written"),
+    LEEWAY_MUTANT_IN(crashing, returned_not_stored, "a manifest lacks the samples that came back"),
+    LEEWAY_MUTANT_IN(crashing, versions_restart, "the versions of a resumed run start at 0"),
+    LEEWAY_MUTANT_IN(crashing, slots_restart,
+                     "the optimizer of a resumed run starts without state"),
+    LEEWAY_MUTANT_IN(crashing, progress_restarts,
+                     "the lr schedule of a resumed run starts at its begin"),
+    LEEWAY_MUTANT_IN(crashing, iterations_restart, "the iterations of a resumed run start at 0"),
+    LEEWAY_MUTANT_IN(crashing, epochs_restart,
+                     "the orders of a resumed run are those of the first epoch"),
 #undef LEEWAY_MUTANT_IN
 #undef LEEWAY_MUTANT
 };
@@ -126,6 +146,12 @@ Arguments parse(std::span<char* const> words) {
 
 std::shared_ptr<const Job> job_of(Base base) {
   if (base == Base::tiny) return test::job_of(test::tiny_plan());
+  if (base == Base::crashing) {
+    Plan plan = test::tiny_plan();
+    plan.optimizer.kind = plan::Adam{};
+    plan.lr_schedule.kind = plan::Cosine{};
+    return test::job_of(plan);
+  }
   Plan plan = base == Base::tied ? test::text_plan() : test::tiny_plan();
   plan.pipeline.stages = 2;
   plan.workers = 2;
@@ -137,6 +163,7 @@ sim::SearchResult search_with(Mutant mutant, Base base, std::uint64_t seeds) {
   sim::SearchOptions options;
   options.last = seeds;
   options.twice_one_in = 0;
+  options.crash_one_in = base == Base::crashing ? 1 : 0;
   options.shrink_trials = 0;
   options.draw = {.least_workers = 2, .most_workers = 6, .most_shards = 3, .iterations = 150};
   return sim::search(*job_of(base), options);
@@ -161,9 +188,9 @@ void print(const Arguments& arguments, const Described& mutant, const sim::Searc
         result.took.count(), found ? result.failures[0].trial.property : "NOT FOUND");
 }
 
-/// True if all runs without a bug pass. Tries fewer seeds for the transformer, which takes longer.
+/// True if all runs without a bug pass. Tries fewer seeds for those that take longer.
 bool passes_without_bugs(const Arguments& arguments, Base base) {
-  const std::uint64_t seeds = base == Base::tied ? arguments.seeds / 5 : arguments.seeds;
+  const std::uint64_t seeds = base == Base::tiny ? arguments.seeds : arguments.seeds / 5;
   const auto result = search_with(Mutant::none, base, seeds);
   if (result.failures.empty()) {
     if (!arguments.markdown)
@@ -171,14 +198,14 @@ bool passes_without_bugs(const Arguments& arguments, Base base) {
                   result.took.count());
     return true;
   }
-  const auto& [seed, drawn, shrunk, trial] = result.failures[0];
+  const auto& [seed, drawn, shrunk, trial, crashes] = result.failures[0];
   std::printf("with no bug planted, seed %s fails: %s\n%s\n", concat(seed).c_str(),
               trial.property.c_str(), trial.report.c_str());
   return false;
 }
 
 int run(const Arguments& arguments) {
-  for (const Base base : {Base::tiny, Base::tied})
+  for (const Base base : {Base::tiny, Base::tied, Base::crashing})
     if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "sim/search/crash_trial.hpp"
 #include "sim/search/search.hpp"
 #include "sim/search/shrink.hpp"
 #include "tests/support/text_task.hpp"
@@ -224,10 +225,10 @@ TEST_CASE("a plan with pipelines is minimised by whole pipelines and by stages")
 TEST_CASE("a search stops at the failing seed and keeps its plan") {
   const auto base = job_of(tiny_plan());
   // Every run with more than nine workers loses a shard.
-  const MakeJob make = [](const Plan& plan) {
+  const MakeJob make = [](const Plan& plan, JobOptions options) {
     Plan broken = plan;
     if (plan.workers > 9) broken.faults.push_back({kFirstShard, std::int64_t{4}, 0, plan::Crash{}});
-    return load_job(broken);
+    return load_job(broken, std::move(options));
   };
   const DrawLimits no_pipelines{.pipelines = false};
   const auto found = search(
@@ -238,6 +239,46 @@ TEST_CASE("a search stops at the failing seed and keeps its plan") {
   CHECK(failure.shrunk.workers == 10);
   CHECK(failure.trial.report.find("shard 0 ended") != std::string::npos);
   CHECK(found.seeds < 100);
+}
+
+TEST_CASE("runs that lose power are resumed, and their plan determines the trial") {
+  const auto base = job_of(tiny_plan());
+  std::uint64_t crashes = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Plan plan = draw_plan(*base, seed, {.iterations = 150});
+    const Trial trial = try_crashes(plan, load_job);
+    INFO("seed " << seed << ": " << trial.report);
+    CHECK(trial.property == "");
+    crashes += trial.crashes;
+    if (seed % 10 > 0) continue;
+    const Trial again = try_crashes(plan, load_job);
+    CHECK(again.events == trial.events);
+    CHECK(again.crashes == trial.crashes);
+  }
+  CHECK(crashes > 50);
+}
+
+TEST_CASE("a search finds a resumed run that does not equal the uninterrupted one") {
+  Plan tiny = tiny_plan();
+  tiny.consistency = plan::Bsp{};
+  const auto base = job_of(tiny);
+  const MakeJob make = [](const Plan& plan, JobOptions options) {
+    Plan other = plan;
+    if (options.resumed) other.optimizer.learning_rate *= 1.01;
+    return load_job(other, std::move(options));
+  };
+  const auto found = search(*base, {.threads = 2,
+                                    .draw = {.iterations = 150},
+                                    .twice_one_in = 0,
+                                    .crash_one_in = 1,
+                                    .shrink_trials = 40,
+                                    .make_job = make});
+  REQUIRE_FALSE(found.failures.empty());
+  const Failure& failure = found.failures.front();
+  CHECK(failure.crashes);
+  CHECK(failure.trial.property == "a resumed run equals the uninterrupted one");
+  CHECK(try_crashes(failure.shrunk, make).property == failure.trial.property);
+  CHECK(std::holds_alternative<plan::Bsp>(failure.shrunk.consistency));
 }
 
 }  // namespace leeway::sim
