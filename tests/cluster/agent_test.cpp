@@ -4,11 +4,13 @@
 #include <future>
 #include <thread>
 
+#include "checkpoint/store.hpp"
 #include "cluster/agent.hpp"
 #include "cluster/driver.hpp"
 #include "cluster/node_name.hpp"
 #include "tests/support/memory_mesh.hpp"
 #include "tests/support/patience.hpp"
+#include "tests/support/process.hpp"
 #include "tests/support/tiny.hpp"
 
 namespace leeway::test {
@@ -89,7 +91,10 @@ class Program {
  public:
   Program(const std::shared_ptr<MemoryNet>& net, std::vector<std::string> nodes, Plan plan,
           const std::string& place = {})
-      : job_(job_of(plan)) {
+      : Program(net, std::move(nodes), job_of(plan), place) {}
+  Program(const std::shared_ptr<MemoryNet>& net, std::vector<std::string> nodes,
+          std::shared_ptr<const Job> job, const std::string& place = {})
+      : job_(std::move(job)) {
     DriverOptions options;
     options.nodes = std::move(nodes);
     options.place = place;
@@ -98,7 +103,7 @@ class Program {
     options.say = [this](const std::string& line) { log += line + '\n'; };
     options.call_limit = options.answer_limit = options.end_limit = seconds(60);
     options.open = on(net);
-    auto driver = Driver::open(std::move(options), plan);
+    auto driver = Driver::open(std::move(options), job_->plan);
     INFO((driver ? "" : driver.error().text));
     REQUIRE(driver);
     driver_ = std::move(*driver);
@@ -289,6 +294,40 @@ TEST_CASE("the refusal of a second job names the owner of the first") {
   REQUIRE(agent.logs("free"));
   Program third(net, {agent.name()}, tiny_plan());
   CHECK(third.run().end.samples_trained == 120);
+}
+
+TEST_CASE("nodes write checkpoints only into a folder that they share with the program") {
+  const auto net = std::make_shared<MemoryNet>();
+  const RunningAgent agent(net);
+  const TemporaryFolder temporary;
+  const std::string folder = temporary / "checkpoints";
+  const auto store = std::make_shared<const checkpoint::Store>(disk(), folder);
+  Plan plan = tiny_plan();
+  plan.checkpoints.every = plan::EveryIterations{3};
+  const auto job_with = [&](std::optional<std::uint64_t> from) {
+    JobOptions options{.checkpoints = store, .run = "this run"};
+    if (from)
+      options.resumed =
+          std::make_shared<const checkpoint::Checkpoint>(*store->load(*from, *job_of(plan)->model));
+    return *make_job(plan, *load_data(plan.data, plan.seed), std::move(options));
+  };
+  Program unclaimed(net, {agent.name()}, job_with({}), "shards=1");
+  CHECK_THAT(unclaimed.prepare(),
+             Contains("it does not see the program's checkpoints in " + folder) &&
+                 Contains("give --checkpoint-dir DIR"));
+  REQUIRE(store->claim("another run"));
+  Program foreign(net, {agent.name()}, job_with({}), "shards=1");
+  CHECK_THAT(foreign.prepare(), Contains("they are of the run another run"));
+
+  REQUIRE(store->claim("this run"));
+  Program program(net, {agent.name()}, job_with({}), "shards=1");
+  CHECK(program.run().end.samples_trained == 120);
+  const auto numbers = *store->numbers();
+  REQUIRE(numbers.size() > 1);
+  for (const std::uint64_t number : numbers) CHECK(store->verify(number));
+  Program resumed(net, {agent.name()}, job_with(numbers.front()), "shards=1");
+  CHECK(resumed.run().end.samples_trained == 120);
+  CHECK(resumed.trained < 120);
 }
 
 TEST_CASE("workers of an agent that leaves stop, and the run continues without them") {

@@ -38,6 +38,26 @@ TEST_CASE("text_of gives settings in the syntax of their flags") {
     CHECK(text_of(*parse_optimizer(text)) == text);
 }
 
+TEST_CASE("--checkpoint-every takes seconds, epochs, iterations or none") {
+  using Every = plan::CheckpointsKind;
+  CHECK(*parse_checkpoint_interval("30s") == Every(plan::EverySeconds{30}));
+  CHECK(*parse_checkpoint_interval("0.5s") == Every(plan::EverySeconds{0.5}));
+  CHECK(*parse_checkpoint_interval("10min") == Every(plan::EverySeconds{600}));
+  CHECK(*parse_checkpoint_interval("2h") == Every(plan::EverySeconds{7200}));
+  CHECK(*parse_checkpoint_interval("1.5ep") == Every(plan::EveryEpochs{1.5}));
+  CHECK(*parse_checkpoint_interval("500it") == Every(plan::EveryIterations{500}));
+  CHECK(*parse_checkpoint_interval("none") == Every(plan::Never{}));
+  for (const std::string text : {"30s", "2ep", "500it", "none"})
+    CHECK(text_of(*parse_checkpoint_interval(text)) == text);
+  for (const std::string wrong : {"", "30", "s", "0s", "-1s", "1.5it", "30 s", "1e3s", "30sec",
+                                  "inf", "nans", "1..5s", "99999999999999999999it"}) {
+    INFO(wrong);
+    const auto refused = parse_checkpoint_interval(wrong);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().text.find("give 30s, 10min") != std::string::npos);
+  }
+}
+
 TEST_CASE("--balance takes equal or speed") {
   CHECK(*parse_balance("equal") == plan::Balance::equal);
   CHECK(*parse_balance("speed") == plan::Balance::by_speed);
