@@ -22,13 +22,15 @@ inline void limit_depth(std::vector<plan::Layer>& layers, std::uint32_t depth) {
     }
 }
 
-/// A plan with random values in all fields; `seed` and `stop.iterations` are at most `most`.
+/// A plan with random values in all fields; those of 64 bits are at most `most`.
 inline Plan any_plan(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   Plan out;
   any(out);
   limit_depth(out.model, 0);
   out.seed = std::min(out.seed, most);
   out.stop.iterations = std::min(out.stop.iterations, most);
+  if (auto* every = std::get_if<plan::EveryIterations>(&out.checkpoints.every))
+    every->iterations = std::min(every->iterations, most);
   return out;
 }
 
