@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "checkpoint/digest.hpp"
 #include "checkpoint/values.wire.hpp"
+#include "core/check.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
 #include "plan/schema_text.hpp"
@@ -43,7 +45,34 @@ Status check_format(const TextNode& tree, const std::string& source) {
   return check_format(known, source);
 }
 
+constexpr std::string_view kBeforeDigest = ",\n \"digest\": \"";
+constexpr std::string_view kAfterDigest = "\"\n}\n";
+constexpr std::string_view kEnd = "\n}";  // of the text without its digest
+constexpr std::size_t kDigits = 32;
+
+/// Compares the text with the digest at its end.
+Status check_digest(const std::string& text, const std::string& source) {
+  constexpr std::size_t kAdded = kBeforeDigest.size() + kDigits + kAfterDigest.size();
+  const std::size_t at = text.size() - std::min(text.size(), kAdded);
+  const std::string_view added = std::string_view(text).substr(at);
+  if (!added.starts_with(kBeforeDigest) || !added.ends_with(kAfterDigest))
+    return Error{concat(source, ": does not end with its digest; the file is damaged")};
+  const std::string_view stated = added.substr(kBeforeDigest.size(), kDigits);
+  const std::string json = concat(text.substr(0, at), kEnd);
+  const std::string digest = digest_of(std::as_bytes(std::span(json)));
+  if (digest == stated) return {};
+  return Error{
+      concat(source, ": has digest ", digest, ", but states ", stated, "; the file is damaged")};
+}
+
 }  // namespace
+
+std::string add_digest(std::string json) {
+  LW_CHECK(json.ends_with(kEnd), json);
+  const std::string digest = digest_of(std::as_bytes(std::span(json)));
+  json.resize(json.size() - kEnd.size());
+  return concat(json, kBeforeDigest, digest, kAfterDigest);
+}
 
 std::string program_version() {
   return LEEWAY_VERSION;
@@ -60,16 +89,19 @@ std::string to_json(const Manifest& manifest) {
   capnp::MallocMessageBuilder builder;
   auto root = builder.initRoot<schema::Manifest>();
   wire::write(root, manifest);
-  return to_tree(capnp::DynamicStruct::Reader(root.asReader())).dump(1) + "\n";
+  return add_digest(to_tree(capnp::DynamicStruct::Reader(root.asReader())).dump(1));
 }
 
 Expected<Manifest> manifest_from_json(const std::string& text, const std::string& source) {
   if (text.size() > limits::kMaxManifestBytes)
     return Error{concat(source, ": has ", text.size(), " bytes; a manifest has at most ",
                         limits::kMaxManifestBytes)};
-  const auto tree = parse_json(text, source);
+  auto tree = parse_json(text, source);
   if (!tree) return tree.error();
   if (Status known = check_format(*tree, source); !known) return known.error();
+  if (Status intact = check_digest(text, source); !intact) return intact.error();
+  tree->keys.pop_back();  // the digest
+  tree->items.pop_back();
   try {
     capnp::MallocMessageBuilder builder;
     auto root = builder.initRoot<schema::Manifest>();

@@ -19,10 +19,14 @@ std::string program_version();
 /// The samples that the run had trained, over all epochs.
 std::uint64_t samples_trained(const Manifest& manifest);
 
+/// With a digest of the text as its last key.
 std::string to_json(const Manifest& manifest);
 
-/// Errors name `source`, and the line and key or the value found: not a manifest, another format,
-/// or contents that this program does not know.
+/// Adds the digest to the JSON of a manifest that has none.
+std::string add_digest(std::string json);
+
+/// Errors name `source`, and the line and key or the value found: not a manifest, damaged, another
+/// format, or contents that this program does not know.
 Expected<Manifest> manifest_from_json(const std::string& text, const std::string& source);
 
 }  // namespace leeway::checkpoint

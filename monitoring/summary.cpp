@@ -135,7 +135,6 @@ void print_lags(std::ostream& out, const std::vector<std::uint64_t>& lags) {
   }
 }
 
-/// The files that the run has left, in the order in which docs list them.
 void print_checkpoints(std::ostream& out, const Job& job, const RunReport& totals) {
   if (job.resumed)
     out << "  resumed from    checkpoint " << job.resumed->manifest.number << ", at "
@@ -169,6 +168,7 @@ void add_checkpoints(nlohmann::ordered_json& json, const Job& job, const RunRepo
   }
 }
 
+/// The files that the run has left, in the order in which docs list them.
 std::vector<std::string> files_of_run(const std::string& folder) {
   std::vector<std::string> files;
   for (const char* file :

@@ -61,7 +61,8 @@ TEST_CASE("after a power failure, every visible checkpoint can be loaded, and no
 
 TEST_CASE("every flipped bit is found") {
   const SmallCheckpoint small(2);
-  for (const std::string name : {"weights-0.safetensors", "optimizer-1.safetensors", "plan.json"})
+  for (const std::string name :
+       {"weights-0.safetensors", "optimizer-1.safetensors", "plan.json", "manifest.json"})
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
       RunDisk disk;
       const Store store(disk, "run/checkpoints");

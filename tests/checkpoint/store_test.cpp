@@ -109,8 +109,12 @@ TEST_CASE("a manifest that is damaged, of another format, or with unknown conten
             ": is of format 2, written by Leeway 0.1.0; this program reads format 1: resume "
             "with that version");
   CHECK_THAT(with("\"optimizer\"", "\"residuals\""), Contains("holds \"residuals\", which this"));
-  CHECK_THAT(with("\"number\": 1", "\"number\": 2"), Contains("is of checkpoint 000002"));
-  CHECK_THAT(with("\"blocks\"", "\"block\""), Contains("block"));
+  CHECK_THAT(with("\"number\": 1", "\"number\": 2"),
+             Contains(path + ": has digest") && Contains("the file is damaged"));
+  CHECK_THAT(with("\"digest\": \"", "\"digest\": \"0"), Contains("the file is damaged"));
+  std::ofstream(path) << text;
+  std::filesystem::copy(on.store.path(1), on.store.path(2));
+  CHECK_THAT(on.load_error(2), Contains("is of checkpoint 000001"));
   CHECK_THAT(with("{", "["), Contains(path));
   append(path, "x");
   CHECK_FALSE(on.store.verify(1));
