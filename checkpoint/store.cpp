@@ -61,6 +61,7 @@ Expected<std::vector<msg::StoredFile>> Store::write_tensors(
     std::uint64_t number, ShardId shard, const Model& model,
     std::span<const StoredBlock> blocks) const {
   if (Status made = files_.make_folder(path(number)); !made) return made.error();
+  remove_incomplete(number);
   std::vector<msg::StoredFile> list;
   const auto write = [&](const std::string& name, std::vector<TensorView> tensors) -> Status {
     if (tensors.empty()) return {};
@@ -69,9 +70,31 @@ Expected<std::vector<msg::StoredFile>> Store::write_tensors(
     return write_listed(files_, path(number), concat(name, '-', shard, ".safetensors"),
                         file->pieces, list);
   };
-  if (Status status = write(kWeights, weights_of(model, blocks)); !status) return status.error();
-  if (Status status = write(kOptimizer, slots_of(model, blocks)); !status) return status.error();
-  return list;
+  Status status = write(kWeights, weights_of(model, blocks));
+  if (status) status = write(kOptimizer, slots_of(model, blocks));
+  if (status) return list;
+  for (const auto& file : list) (void)files_.remove(path(number) + "/" + file.name);
+  return status.error();
+}
+
+void Store::remove_incomplete(std::uint64_t end) const {
+  const auto names = files_.list(folder_);
+  const auto complete = numbers();
+  if (!names || !complete) return;
+  for (const std::string& name : *names) {
+    const auto number = number_of(name);
+    if (number && *number < end && !std::binary_search(complete->begin(), complete->end(), *number))
+      (void)remove(*number);
+  }
+}
+
+void Store::remove_unlisted(const Manifest& manifest) const {
+  const auto names = files_.list(path(manifest.number));
+  if (!names) return;
+  for (const std::string& name : *names)
+    if (std::none_of(manifest.files.begin(), manifest.files.end(),
+                     [&](const auto& file) { return file.name == name; }))
+      (void)files_.remove(path(manifest.number) + "/" + name);
 }
 
 Status Store::claim(const std::string& run) const {
@@ -89,51 +112,60 @@ Expected<std::string> Store::owner() const {
 
 Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
   const std::uint64_t number = manifest.number;
+  if (planted(Mutant::old_removed_first)) (void)remove_old(number - 1, keep - 1);
+  if (Status status = complete(std::move(manifest), plan); !status) {
+    (void)remove(number);
+    return status;
+  }
+  if (Status status = remove_old(number, keep); !status) return status;
+  remove_incomplete(number);
+  return {};
+}
+
+Status Store::remove_old(std::uint64_t number, std::uint32_t keep) const {
+  const auto found = numbers();
+  if (!found) return found.error();
+  const auto end = std::upper_bound(found->begin(), found->end(), number);
+  const auto count = std::min(end - found->begin(), static_cast<std::ptrdiff_t>(keep));
+  for (auto old = found->begin(); old != end - count; ++old)
+    if (Status status = remove(*old); !status) return status;
+  return {};
+}
+
+Status Store::complete(Manifest manifest, const Plan& plan) const {
+  const std::string folder = path(manifest.number);
   const std::string text = to_json(plan);
   const auto plan_bytes = bytes_of(text);
-  if (Status made = files_.make_folder(path(number)); !made) return made;
-  if (planted(Mutant::old_removed_first)) (void)remove_old(number - 1, keep - 1);
+  if (Status made = files_.make_folder(folder); !made) return made;
+  remove_unlisted(manifest);
   if (planted(Mutant::manifest_before_files)) {
     Manifest early = manifest;
     early.files.push_back({kPlanFile, text.size(), digest_of(plan_bytes)});
     const std::string json = to_json(early);
     const auto bytes = bytes_of(json);
-    (void)write_durably(files_, path(number) + "/" + kManifestFile, {&bytes, 1});
+    (void)write_durably(files_, folder + "/" + kManifestFile, {&bytes, 1});
   }
-  if (Status status =
-          write_listed(files_, path(number), kPlanFile, {&plan_bytes, 1}, manifest.files);
+  if (Status status = write_listed(files_, folder, kPlanFile, {&plan_bytes, 1}, manifest.files);
       !status)
     return status;
   const std::string json = to_json(manifest);
   const auto bytes = bytes_of(json);
-  if (Status status = write_durably(files_, path(number) + "/" + kManifestFile, {&bytes, 1});
-      !status)
+  if (Status status = write_durably(files_, folder + "/" + kManifestFile, {&bytes, 1}); !status)
     return status;
   if (Status status = files_.flush_folder(folder_); !status) return status;
-  if (Status status = files_.flush_folder(folder_of(folder_)); !status) return status;
-  return remove_old(number, keep);
-}
-
-Status Store::remove_old(std::uint64_t number, std::uint32_t keep) const {
-  const auto names = files_.list(folder_);
-  if (!names) return names.error();
-  auto complete = numbers();
-  if (!complete) return complete.error();
-  std::erase_if(*complete, [&](std::uint64_t one) { return one > number; });
-  const std::size_t removed = complete->size() - std::min<std::size_t>(complete->size(), keep);
-  const std::vector kept(complete->begin() + static_cast<std::ptrdiff_t>(removed), complete->end());
-  for (const std::string& name : *names) {
-    const auto old = number_of(name);
-    if (!old || *old > number || std::binary_search(kept.begin(), kept.end(), *old)) continue;
-    if (Status status = remove(*old); !status) return status;
-  }
-  return {};
+  return files_.flush_folder(folder_of(folder_));
 }
 
 Status Store::remove(std::uint64_t number) const {
-  if (Status status = files_.remove(path(number) + "/" + kManifestFile); !status) return status;
-  if (Status status = files_.flush_folder(path(number)); !status) return status;
-  return files_.remove(path(number));
+  const std::string folder = path(number);
+  const auto names = files_.list(folder);
+  const bool is_complete =
+      names && std::binary_search(names->begin(), names->end(), std::string(kManifestFile));
+  if (is_complete) {
+    if (Status status = files_.remove(folder + "/" + kManifestFile); !status) return status;
+    if (Status status = files_.flush_folder(folder); !status) return status;
+  }
+  return files_.remove(folder);
 }
 
 Expected<std::vector<std::uint64_t>> Store::numbers() const {

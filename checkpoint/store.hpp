@@ -65,12 +65,14 @@ class Store {
   /// The run that claimed the folder last. Error: no run has, as far as this machine can see.
   Expected<std::string> owner() const;
 
-  /// Writes the tensors of one shard. Returns the files for the manifest.
+  /// Writes the tensors of one shard. Returns the files for the manifest. Removes remains of
+  /// earlier checkpoints that are incomplete, and after an error its own files.
   Expected<std::vector<msg::StoredFile>> write_tensors(std::uint64_t number, ShardId shard,
                                                        const Model& model,
                                                        std::span<const StoredBlock> blocks) const;
   /// Completes a checkpoint: adds the plan's file and writes the manifest. Then removes all but the
-  /// latest `keep` checkpoints, and remains of incomplete ones before this.
+  /// latest `keep` checkpoints, and remains of incomplete ones before this. If the checkpoint
+  /// cannot be completed, removes it.
   Status commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const;
 
   /// The complete checkpoints in ascending order; none without the folder.
@@ -88,8 +90,13 @@ class Store {
   Status remove(std::uint64_t number) const;
 
  private:
-  /// Removes all but the latest `keep` checkpoints up to `number`, and remains of incomplete ones.
+  Status complete(Manifest manifest, const Plan& plan) const;
+  /// Removes all but the latest `keep` checkpoints up to `number`.
   Status remove_old(std::uint64_t number, std::uint32_t keep) const;
+  /// Removes remains of incomplete checkpoints with numbers below `end`, as far as possible.
+  void remove_incomplete(std::uint64_t end) const;
+  /// Removes remains of an incomplete checkpoint with the same number, as far as possible.
+  void remove_unlisted(const Manifest& manifest) const;
   Expected<Plan> plan_of(const Manifest& manifest) const;
   Expected<std::shared_ptr<const Files::Content>> read(std::uint64_t number,
                                                        const msg::StoredFile& file) const;

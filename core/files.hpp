@@ -52,7 +52,8 @@ Files& disk();
 
 /// Writes a file that has all its bytes or does not exist, also after a crash: writes and flushes a
 /// temporary file beside it, renames it, and flushes the folder. Replaces an existing file. After
-/// an error, neither the temporary file nor a new file exists.
+/// an error, the temporary file does not exist, and the file is unchanged unless only the folder
+/// could not be flushed.
 Status write_durably(Files& files, const std::string& path,
                      std::span<const std::span<const std::byte>> pieces);
 

@@ -6,19 +6,32 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/store.hpp"
+#include "core/files.hpp"
 #include "core/text.hpp"
 #include "models/datasets/vocabulary.hpp"
 
 namespace leeway {
 namespace {
 
+/// Replaces the file as a whole: a run with half a plan could not be resumed.
 Status write_text(const std::string& path, const std::string& text) {
-  std::ofstream out(path);
-  out << text << std::flush;
-  if (!out)
-    return Error{
-        concat(path, ": cannot be written; check its permissions and the free disk space")};
-  return {};
+  const auto bytes = std::as_bytes(std::span(text));
+  const auto written = write_durably(disk(), path, {&bytes, 1});
+  if (written) return {};
+  return Error{concat(written.error().text, "; check its permissions and the free disk space")};
+}
+
+/// Removes an incomplete last line, which a kill or a full disk leaves.
+void remove_incomplete_line(const std::string& path) {
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(path, ignored);
+  if (ignored) return;
+  std::ifstream in(path, std::ios::binary);
+  auto end = static_cast<std::streamoff>(size);
+  for (; end > 0; --end)
+    if (in.seekg(end - 1).get() == '\n') break;
+  if (in && end < static_cast<std::streamoff>(size))
+    std::filesystem::resize_file(path, static_cast<std::uintmax_t>(end), ignored);
 }
 
 /// Samples that the run had trained at a line of its metrics.
@@ -47,11 +60,24 @@ RunFolder::RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderL
       classes_(job.data.train->classes() > 0),
       has_losses_(!job.cost_only),
       adaptive_(job.consistency->has_moving_bound()),
-      metrics_(path("metrics.jsonl"), std::ios::app),
       train_{.name = "training"},
       train_accuracy_{.name = "training"},
       test_{.name = "test"},
-      test_accuracy_{.name = "test"} {}
+      test_accuracy_{.name = "test"} {
+  open_metrics();
+}
+
+void RunFolder::open_metrics() {
+  metrics_.close();
+  metrics_.clear();
+  remove_incomplete_line(path("metrics.jsonl"));
+  metrics_.open(path("metrics.jsonl"), std::ios::app);
+}
+
+void RunFolder::add_metrics(const std::string& line) {
+  if (!metrics_) open_metrics();
+  metrics_ << line << std::endl;
+}
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {
   std::error_code error;
@@ -71,11 +97,9 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::resume(const std::string& folder
   if (!resumed) return resumed;
   const auto& manifest = job.resumed->manifest;
   (*resumed)->read_metrics(checkpoint::samples_trained(manifest));
-  (*resumed)->metrics_ << nlohmann::ordered_json{{"resumed_from", manifest.number},
-                                                 {"samples_trained",
-                                                  checkpoint::samples_trained(manifest)}}
-                              .dump()
-                       << std::endl;
+  (*resumed)->add_metrics(nlohmann::ordered_json{
+      {"resumed_from", manifest.number}, {"samples_trained", checkpoint::samples_trained(manifest)}}
+                              .dump());
   return resumed;
 }
 
@@ -131,7 +155,7 @@ void RunFolder::progress(const Progress& progress) {
     train_.points.emplace_back(seconds_of(progress.now), progress.train_loss);
     train_accuracy_.points.emplace_back(seconds_of(progress.now), 100 * progress.train_accuracy);
   }
-  metrics_ << json.dump() << std::endl;
+  add_metrics(json.dump());
 }
 
 void RunFolder::evaluated(const EvaluationResult& result) {
@@ -142,7 +166,7 @@ void RunFolder::evaluated(const EvaluationResult& result) {
                               {"samples_trained", result.samples_trained},
                               {"test_loss", result.loss}};
   if (classes_) json["test_accuracy"] = result.accuracy;
-  metrics_ << json.dump() << std::endl;
+  add_metrics(json.dump());
 }
 
 void RunFolder::checkpointed(const CheckpointResult& result) {
@@ -150,20 +174,19 @@ void RunFolder::checkpointed(const CheckpointResult& result) {
                               {"checkpoint", result.number},
                               {"samples_trained", result.samples_trained}};
   if (!result.error.empty()) json["error"] = result.error;
-  metrics_ << json.dump() << std::endl;
+  add_metrics(json.dump());
 }
 
 void RunFolder::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  metrics_ << nlohmann::ordered_json{{"evicted_worker", worker.value()},
+  add_metrics(nlohmann::ordered_json{{"evicted_worker", worker.value()},
                                      {"reason", evicted.reason},
                                      {"returned_samples", evicted.returned_samples},
                                      {"partial", evicted.partial}}
-                  .dump()
-           << std::endl;
+                  .dump());
 }
 
 void RunFolder::came_back(WorkerId worker) {
-  metrics_ << nlohmann::ordered_json{{"worker_back", worker.value()}}.dump() << std::endl;
+  add_metrics(nlohmann::ordered_json{{"worker_back", worker.value()}}.dump());
 }
 
 void RunFolder::ended(const RunTotals& totals) {

@@ -56,6 +56,10 @@ class RunFolder final : public Audience {
   /// Takes the lock of the folder and writes the plan.
   static Expected<std::unique_ptr<RunFolder>> open(const std::string& folder, const Job& job);
 
+  /// Opens the file of the metrics, again after a failure such as a full disk.
+  void open_metrics();
+  void add_metrics(const std::string& line);
+
   std::string folder_;
   std::unique_ptr<FolderLock> lock_;
   std::string name_;
