@@ -99,7 +99,7 @@ CLI::App* add_checkpoints(CLI::App& app, std::string& folder, cli::CheckpointsOp
   auto* verify =
       checkpoints->add_flag("--verify", options.verify, "Check the digests of all files");
   checkpoints->add_option("--prune", options.keep, "Remove all but this number, the latest ones")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->excludes(verify);
   return checkpoints;
 }
