@@ -80,8 +80,13 @@ Blob no_activations(const Job& job) {
   return zeros;
 }
 
-/// Whether the optimizer can continue from the checkpoint's state.
+/// Whether the job continues the epochs of the checkpoint, and its optimizer the state.
 Status check_resumed(const Job& job) {
+  const std::int64_t samples = job.resumed->manifest.epoch_samples;
+  if (samples != job.data.train->size())
+    return Error{concat("data: the checkpoint has ", samples,
+                        " training samples per epoch, the data ", job.data.train->size(),
+                        "; resume with the data that the run began with")};
   const auto& parameters = job.resumed->parameters;
   if (parameters.empty()) return {};  // there is no shard here
   LW_CHECK(parameters.size() == job.model->parameters().size());

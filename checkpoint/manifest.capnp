@@ -31,6 +31,7 @@ struct Manifest {
   files @6 :List(Control.StoredFile) $limit("kMaxCheckpointFiles");
   blocks @7 :List(BlockState) $limit("kMaxBlocks");
   scheduler @8 :Scheduler;
+  epochSamples @9 :Int64 $count;  # training samples of the data set
 }
 
 struct BlockState {
