@@ -20,15 +20,16 @@ namespace leeway::sim {
 std::vector<std::shared_ptr<Checker>> all_checkers(const std::shared_ptr<const Job>& job) {
   const auto clocks = std::make_shared<ClockChecker>(job);  // first: others read its records
   const auto bounds = std::make_shared<BoundChecker>(job, clocks);
+  const auto checkpoints = std::make_shared<CheckpointChecker>(job);
   return {clocks,
           bounds,
           std::make_shared<RuleChecker>(clocks, bounds),
           std::make_shared<ExactlyOnceChecker>(),
           std::make_shared<ParkedChecker>(clocks, bounds),
           std::make_shared<RoundChecker>(job),
-          std::make_shared<SnapshotChecker>(job),
+          checkpoints,
+          std::make_shared<SnapshotChecker>(job, checkpoints),
           std::make_shared<SampleChecker>(job),
-          std::make_shared<CheckpointChecker>(job),
           std::make_shared<WeightsChecker>(job),
           std::make_shared<PipelineChecker>(job),
           std::make_shared<StageQueueChecker>(job),

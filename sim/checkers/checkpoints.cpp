@@ -1,15 +1,15 @@
 #include "sim/checkers/checkpoints.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "core/text.hpp"
 
 namespace leeway::sim {
 
-Status check_checkpoint(const checkpoint::Store& store, std::uint64_t number, const Model& model) {
-  if (Status verified = store.verify(number); !verified) return verified;
-  const auto loaded = store.load(number, model);
-  if (!loaded) return loaded.error();
+Expected<checkpoint::Checkpoint> read_checked(const checkpoint::Store& store, std::uint64_t number,
+                                              const Model& model) {
+  auto loaded = store.load(number, model);
+  if (!loaded) return loaded;
   const auto& supply = loaded->manifest.scheduler.supply;
   std::int64_t trained = supply.fresh;
   for (const auto& range : supply.returned) trained -= range.end - range.begin;
@@ -19,7 +19,7 @@ Status check_checkpoint(const checkpoint::Store& store, std::uint64_t number, co
         return Error{concat(store.path(number), ": rows ", rows.first, " to ",
                             rows.first + rows.count, " of ", model.parameters()[i].name, " have ",
                             rows.samples, " samples; by the supply, ", trained, " are trained")};
-  return {};
+  return loaded;
 }
 
 Status check_checkpoints(const checkpoint::Store& store, std::size_t keep, const Model& model) {
@@ -29,20 +29,20 @@ Status check_checkpoints(const checkpoint::Store& store, std::size_t keep, const
     return Error{concat(store.folder(), ": has ", numbers->size(), " checkpoints; ", keep,
                         " are to be kept")};
   for (const std::uint64_t number : *numbers)
-    if (Status complete = check_checkpoint(store, number, model); !complete) return complete;
+    if (const auto read = read_checked(store, number, model); !read) return read.error();
   return {};
 }
 
 void CheckpointChecker::on_event(Instant, Address actor, const Event& event) {
   const auto* written = event.as<event::CheckpointWritten>();
   if (!written) return;
-  written_ = true;
-  const auto complete = check_checkpoint(*job_->checkpoints, written->number, *job_->model);
-  if (!complete) violated({actor}, complete.error().text);
+  auto read = read_checked(*job_->checkpoints, written->number, *job_->model);
+  if (!read) violated({actor}, read.error().text);
+  latest_ = std::move(*read);
 }
 
 void CheckpointChecker::on_run_ended(const RunTotals&) {
-  if (!written_) return;
+  if (!latest_) return;
   const auto complete =
       check_checkpoints(*job_->checkpoints, job_->plan.checkpoints.keep, *job_->model);
   if (!complete) violated({kScheduler}, complete.error().text);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "actors/job.hpp"
-#include "sim/checkers/checker.hpp"
+#include "sim/checkers/checkpoints.hpp"
 #include "sim/checkers/tied_gradients.hpp"
 
 namespace leeway::sim {
@@ -19,7 +19,9 @@ namespace leeway::sim {
 /// what was written.
 class SnapshotChecker final : public Checker {
  public:
-  explicit SnapshotChecker(std::shared_ptr<const Job> job);
+  /// Without `checkpoints`, they are not compared.
+  explicit SnapshotChecker(std::shared_ptr<const Job> job,
+                           std::shared_ptr<const CheckpointChecker> checkpoints = nullptr);
   void on_event(Instant, Address actor, const Event& event) override;
   void on_delivered(Instant, const Letter& letter) override;
 
@@ -67,6 +69,7 @@ class SnapshotChecker final : public Checker {
                        std::int64_t updates, const msg::BlockData& found) const;
 
   std::shared_ptr<const Job> job_;
+  std::shared_ptr<const CheckpointChecker> checkpoints_;
   bool piped_;
   bool adds_;  // sums gradients, not only counts updates
   std::map<Address, Shard> shards_;

@@ -53,7 +53,7 @@ class CrashTrial {
  public:
   CrashTrial(const Plan& plan, const MakeJob& make)
       : plan_(plan), make_(make), rng_(Rng::stream(plan.seed, kCrashStream)) {
-    plan_.checkpoints.every = plan::EveryIterations{between(rng_, 2, 40)};
+    plan_.checkpoints.every = plan::EveryIterations{between(rng_, 4, 60)};
     plan_.checkpoints.keep = between(rng_, 1, 3);
   }
 

@@ -14,7 +14,7 @@ struct SearchOptions {
   unsigned threads = 0;                  // 0: one per core
   DrawLimits draw;
   std::uint64_t twice_one_in = 16;  // one seed in this many runs twice and is compared; 0: none
-  std::uint64_t crash_one_in = 8;   // one seed in this many is a crash trial; 0: none
+  std::uint64_t crash_one_in = 16;  // one seed in this many is a crash trial; 0: none
   std::uint64_t most_failures = 1;  // the search stops at this number
   int shrink_trials = 300;          // limit of runs to minimise a failing plan
   MakeJob make_job = load_job;
