@@ -321,6 +321,7 @@ TEST_CASE("a checkpoint whose snapshot is taken is completed although the run st
 TEST_CASE("a resumed run continues the numbers and the supply of its checkpoint") {
   checkpoint::Checkpoint from;
   from.manifest.number = 7;
+  from.manifest.epoch_samples = job_of(workers_plan(2))->data.train->size();
   from.manifest.scheduler.pipelines = {Iteration(10), Iteration(10)};
   from.manifest.scheduler.supply = {
       .fresh = 40, .returned = {{Epoch(0), 4, 6}}, .iterations = 19, .next_lease = 21};
