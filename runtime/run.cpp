@@ -21,6 +21,7 @@
 #include "runtime/checkpoints.hpp"
 #include "runtime/cluster/run.hpp"
 #include "runtime/interrupt.hpp"
+#include "runtime/outcome.hpp"
 #include "runtime/scenario.hpp"
 #include "sim/determinism.hpp"
 #include "sim/simulation.hpp"
@@ -56,87 +57,11 @@ class RunRecorder final : public Audience {
   std::optional<RunTotals> totals_;
 };
 
-/// Assembles whole tensors from blocks; null without blocks.
-std::shared_ptr<const NamedTensors> assemble(const Job& job, const std::vector<Blob>& blocks) {
-  if (blocks.empty()) return nullptr;
-  NamedTensors tensors;
-  for (const auto& parameter : job.model->parameters())
-    tensors.push_back({parameter.name, parameter.spec.shape, DType::f32,
-                       Blob::floats(parameter.spec.shape.count())});
-  for (const auto& block : job.layout->blocks()) {
-    const Blob data = blocks[block.id.value()].on_host();
-    for (const auto& slice : block.slices) {
-      auto& tensor = tensors[static_cast<std::size_t>(slice.parameter)];
-      const std::int64_t row = tensor.shape.row_count();
-      std::copy_n(data.as_floats() + slice.offset, slice.rows * row,
-                  tensor.data.mutable_floats() + slice.first_row * row);
-    }
-  }
-  return std::make_shared<const NamedTensors>(std::move(tensors));
-}
-
 Result refused(std::string error) {
   Result result;
   result.exit_code = 2;
   result.error = std::move(error);
   return result;
-}
-
-void fill(Result& result, const Job& job, RunTotals totals) {
-  const auto& last = totals.last;
-  result.ran = true;
-  result.seconds = (last.now - Instant{}).seconds();
-  result.samples_trained = totals.end.samples_trained;
-  result.samples_per_second =
-      static_cast<double>(samples_of_this_process(job, totals)) / std::max(result.seconds, 1e-9);
-  result.iterations = last.iterations;
-  result.max_clock_gap = last.max_clock_gap;
-  result.parked_pulls = last.parked_pulls;
-  result.partial_pushes = totals.end.partial_pushes;
-  result.dropped_pushes = totals.end.dropped_pushes;
-  result.seed = job.plan.seed;
-  result.plan = job.plan;
-  result.vocabulary = job.data.train->vocabulary();
-  const auto bound = job.consistency->largest_bound();
-  if (bound != kUnbounded) result.staleness_bound = bound;
-  if (!totals.evaluations.empty() && totals.evaluations.back().final) {
-    result.test_loss = totals.evaluations.back().loss;
-    result.test_accuracy = totals.evaluations.back().accuracy;
-  }
-  result.weights = assemble(job, totals.weights);
-  if (totals.end.reason == msg::RunEnded::Reason::failed) {
-    result.exit_code = 1;
-    result.error = totals.end.text;
-    result.last_snapshot = assemble(job, totals.last_snapshot);
-  } else if (totals.end.reason == msg::RunEnded::Reason::interrupted) {
-    result.exit_code = 130;
-  }
-  result.totals = std::move(totals);
-}
-
-/// Saves the last evaluated weights of a failed run, whose latest weights may be lost with a shard.
-void keep_last_snapshot(Result& result, RunFolder* folder) {
-  if (!result.last_snapshot) return;
-  const Iteration iteration = result.totals.last_snapshot_iteration;
-  std::string text = concat("; the last evaluated snapshot is of iteration ", iteration);
-  if (folder) {
-    const auto saved = folder->keep_last_snapshot(*result.last_snapshot, iteration);
-    text += saved ? concat(": continue with --init ", folder->path("last-snapshot.safetensors"))
-                  : concat("; ", saved.error().text);
-  }
-  result.totals.end.text += text;
-  result.error += text;
-}
-
-/// How to resume a run that did not end well; empty if it cannot be, or is done.
-std::string resume_text(const Job& job, const Result& result, const RunOptions& options) {
-  const auto& written = result.totals.checkpoints;
-  const bool has_checkpoint =
-      job.resumed || std::any_of(written.begin(), written.end(),
-                                 [](const auto& one) { return one.error.empty(); });
-  if (result.exit_code == 0 || !job.checkpoints || !has_checkpoint) return "";
-  const std::string folder = options.folder.empty() ? job.checkpoints->folder() : options.folder;
-  return concat("\nResume it with: ", options.command, " --resume ", folder, '\n');
 }
 
 /// The CPU's peak, for comparison in the profile; none if a GPU took part.
@@ -231,56 +156,79 @@ Status check_determinism(const Plan& plan, const TrainTest& data) {
                       ". The other: ", difference->second)};
 }
 
-}  // namespace
+/// A run that is ready to start.
+struct PreparedRun {
+  std::unique_ptr<ClusterRun> cluster;  // null: in this process
+  std::unique_ptr<RunCheckpoints> checkpoints;
+  std::shared_ptr<const Job> job;
+};
 
-std::span<const float> Result::weight(const std::string& name) const {
-  LW_CHECK(weights, "the weights of a shard were lost");
-  for (const auto& tensor : *weights)
-    if (tensor.name == name)
-      return {tensor.data.as_floats(), static_cast<std::size_t>(tensor.shape.count())};
-  LW_CHECK(false, name);
+/// Loads the data and makes the job. The error says what to change.
+Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
+  if (const auto valid = validate(plan); !valid) return valid.error();
+  if (const auto files = check_files(plan.stragglers); !files) return files.error();
+  auto data = load_data(plan.data, plan.seed);
+  if (!data) return data.error();
+  PreparedRun run;
+  auto cluster = open_cluster(plan, options);
+  if (!cluster) return cluster.error();
+  run.cluster = std::move(*cluster);
+  auto checkpoints = RunCheckpoints::open(plan, options);
+  if (!checkpoints) return checkpoints.error();
+  run.checkpoints = std::move(*checkpoints);
+  const auto model = make_model(plan, *data->train);
+  if (!model) return model.error();
+  JobOptions job_options;
+  if (options.profile) job_options.profile = std::make_shared<Profile>();
+  if (run.cluster)
+    job_options.here = [on = run.cluster.get()](Address actor) { return on->is_here(actor); };
+  if (const auto ready = run.checkpoints->prepare(plan, **model, data->train->size(), job_options);
+      !ready)
+    return ready.error();
+  auto job = make_job(plan, std::move(*data), std::move(job_options));
+  if (!job) return job.error();
+  run.job = std::move(*job);
+  return run;
 }
 
+/// Prints the summary, or hands it to options.print.
+void print_summary(const Job& job, const Result& result, const RunOptions& options) {
+  std::string text = summary(job, result.totals, options.folder);
+  text += resume_text(job, result, options);
+  if (job.plan.simulated)
+    text += concat(options.check_determinism ? "\nTwo more runs took the same steps." : "",
+                   "\nSimulated: ", duration(result.seconds), " of virtual time in ",
+                   duration(result.simulated_in_seconds), ", ",
+                   fixed(result.seconds / std::max(result.simulated_in_seconds, 1e-9), 1),
+                   " times as fast as real time.\n");
+  if (job.profile) text += "\n" + profile_table(job.profile->rows(), peak_of(job));
+  if (options.print) return options.print(text);
+  std::cout << text << std::flush;
+}
+
+}  // namespace
+
 Result run(const Plan& plan, const RunOptions& options) {
-  if (const auto valid = validate(plan); !valid) return refused(valid.error().text);
-  if (const auto files = check_files(plan.stragglers); !files) return refused(files.error().text);
-  auto data = load_data(plan.data, plan.seed);
-  if (!data) return refused(data.error().text);
-  const auto profile = options.profile ? std::make_shared<Profile>() : nullptr;
-  const auto cluster = open_cluster(plan, options);
-  if (!cluster) return refused(cluster.error().text);
-  std::function<bool(Address)> here;
-  if (*cluster) here = [&](Address actor) { return (*cluster)->is_here(actor); };
-  JobOptions job_options{.profile = profile, .here = std::move(here)};
-  const auto checkpoints = RunCheckpoints::open(plan, options);
-  if (!checkpoints) return refused(checkpoints.error().text);
-  const auto model = make_model(plan, *data->train);
-  if (!model) return refused(model.error().text);
-  if (const auto ready = (*checkpoints)->prepare(plan, **model, data->train->size(), job_options);
-      !ready)
-    return refused(ready.error().text);
-  const auto made = make_job(plan, std::move(*data), std::move(job_options));
-  if (!made) return refused(made.error().text);
-  const auto& job = *made;
-  if (*cluster)
-    if (const auto ready = (*cluster)->prepare(*job); !ready) {
+  const auto prepared = prepare(plan, options);
+  if (!prepared) return refused(prepared.error().text);
+  const auto& [cluster, checkpoints, job] = *prepared;
+  if (cluster)
+    if (const auto ready = cluster->prepare(*job); !ready) {
       Result result = refused(ready.error().text);
-      if ((*cluster)->interrupted()) result.exit_code = 130;
+      if (cluster->interrupted()) result.exit_code = 130;
       return result;
     }
-  if (plan.simulated && options.check_determinism) {
+  if (plan.simulated && options.check_determinism)
     if (const auto same = check_determinism(plan, job->data); !same) {
       Result result = refused(same.error().text);
       result.exit_code = 1;
       return result;
     }
-  }
 
   std::unique_ptr<RunFolder> folder;
   if (!options.folder.empty()) {
-    auto opened = (*checkpoints)->continues(options.folder)
-                      ? RunFolder::resume(options.folder, *job)
-                      : RunFolder::create(options.folder, *job);
+    auto opened = checkpoints->continues(options.folder) ? RunFolder::resume(options.folder, *job)
+                                                         : RunFolder::create(options.folder, *job);
     if (!opened) return refused(opened.error().text);
     folder = std::move(*opened);
   }
@@ -304,14 +252,14 @@ Result run(const Plan& plan, const RunOptions& options) {
 
   Result result;
   const InterruptGuard guard;
-  if (*cluster) {
-    run_on_cluster(**cluster, job, observers, result);
+  if (cluster) {
+    run_on_cluster(*cluster, job, observers, result);
   } else if (plan.simulated) {
     run_simulated(job, observers, result);
   } else {
     run_on_threads(job, observers, result);
   }
-  const std::string pause = *cluster ? (*cluster)->pause_text() : "";
+  const std::string pause = cluster ? cluster->pause_text() : "";
   if (!result.error.empty()) {
     result.error += pause;
     return result;
@@ -325,30 +273,14 @@ Result run(const Plan& plan, const RunOptions& options) {
   keep_last_snapshot(result, folder.get());
   if (folder) {
     result.folder = options.folder;
-    const auto saved =
-        folder->finish(result_json(*job, result.totals),
-                       result.weights ? *result.weights : NamedTensors());
+    const auto saved = folder->finish(result_json(*job, result.totals),
+                                      result.weights ? *result.weights : NamedTensors());
     if (!saved && result.exit_code == 0) {
       result.exit_code = 1;
       result.error = saved.error().text;
     }
   }
-  if (!options.quiet) {
-    std::string text = summary(*job, result.totals, options.folder);
-    text += resume_text(*job, result, options);
-    if (plan.simulated)
-      text += concat(options.check_determinism ? "\nTwo more runs took the same steps." : "",
-                     "\nSimulated: ", duration(result.seconds), " of virtual time in ",
-                     duration(result.simulated_in_seconds), ", ",
-                     fixed(result.seconds / std::max(result.simulated_in_seconds, 1e-9), 1),
-                     " times as fast as real time.\n");
-    if (profile) text += "\n" + profile_table(profile->rows(), peak_of(*job));
-    if (options.print) {
-      options.print(text);
-    } else {
-      std::cout << text << std::flush;
-    }
-  }
+  if (!options.quiet) print_summary(*job, result, options);
   // A signal after the end of this run must still stop a program of several runs.
   if (result.exit_code == 0 && guard.interrupted()) result.exit_code = 130;
   return result;
