@@ -1,9 +1,11 @@
 #include "checkpoint/store.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "checkpoint/digest.hpp"
@@ -32,6 +34,25 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 std::string text_of(const Files::Content& content) {
   const auto bytes = content.bytes();
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Calls `work` with each index below `count`, on several threads. Returns the error with the
+/// lowest index.
+template <class Work>
+Status for_each_in_parallel(std::size_t count, Work work) {
+  std::vector<Status> results(count);
+  std::atomic<std::size_t> next{0};
+  const auto run = [&] {
+    for (std::size_t index = next++; index < count; index = next++) results[index] = work(index);
+  };
+  std::vector<std::thread> threads;
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  for (std::size_t i = 1; i < std::min(count, cores); ++i) threads.emplace_back(run);
+  run();
+  for (auto& thread : threads) thread.join();
+  for (Status& result : results)
+    if (!result) return result;
+  return {};
 }
 
 /// Writes a file, and adds it to the list.
@@ -198,20 +219,34 @@ Expected<Manifest> Store::manifest(std::uint64_t number) const {
   return manifest;
 }
 
-Expected<std::shared_ptr<const Files::Content>> Store::read(std::uint64_t number,
+Expected<std::shared_ptr<const Files::Content>> Store::open(std::uint64_t number,
                                                             const msg::StoredFile& file) const {
   const std::string name = path(number) + "/" + file.name;
   if (file.name.find('/') != std::string::npos)
     return Error{concat(name, ": is outside of the checkpoint; the manifest is damaged")};
   auto content = files_.read(name);
   if (!content) return content.error();
-  const auto bytes = (*content)->bytes();
-  if (bytes.size() != file.bytes)
-    return Error{concat(name, ": has ", bytes.size(), " bytes, the manifest states ", file.bytes,
+  const std::size_t size = (*content)->bytes().size();
+  if (size != file.bytes)
+    return Error{concat(name, ": has ", size, " bytes, the manifest states ", file.bytes,
                         "; resume from another checkpoint")};
-  if (const std::string digest = digest_of(bytes); digest != file.digest)
-    return Error{concat(name, ": has digest ", digest, ", the manifest states ", file.digest,
-                        "; the file is damaged or of another checkpoint")};
+  return content;
+}
+
+Status Store::check_digest(std::uint64_t number, const msg::StoredFile& file,
+                           std::span<const std::byte> bytes) const {
+  const std::string digest = digest_of(bytes);
+  if (digest == file.digest) return {};
+  return Error{concat(path(number), '/', file.name, ": has digest ", digest,
+                      ", the manifest states ", file.digest,
+                      "; the file is damaged or of another checkpoint")};
+}
+
+Expected<std::shared_ptr<const Files::Content>> Store::read(std::uint64_t number,
+                                                            const msg::StoredFile& file) const {
+  auto content = open(number, file);
+  if (!content) return content;
+  if (Status same = check_digest(number, file, (*content)->bytes()); !same) return same.error();
   return content;
 }
 
@@ -250,14 +285,21 @@ Expected<Checkpoint> Store::load_without_tensors(std::uint64_t number) const {
 Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const {
   auto loaded = load_without_tensors(number);
   if (!loaded) return loaded;
-  ParameterReader reader(model);
+  // Opens all files first, so that the disk reads ahead.
+  std::vector<std::pair<const msg::StoredFile*, std::shared_ptr<const Files::Content>>> files;
   for (const msg::StoredFile& file : loaded->manifest.files) {
     if (!file.name.ends_with(".safetensors")) continue;
-    const auto content = read(number, file);
+    auto content = open(number, file);
     if (!content) return content.error();
-    const std::string name = path(number) + "/" + file.name;
-    if (Status status = reader.add((*content)->bytes(), name); !status) return status.error();
+    files.emplace_back(&file, std::move(*content));
   }
+  ParameterReader reader(model);
+  Status status = for_each_in_parallel(files.size(), [&](std::size_t index) {
+    const auto& [file, content] = files[index];
+    Status intact = check_digest(number, *file, content->bytes());
+    return intact ? reader.add(content, path(number) + "/" + file->name) : intact;
+  });
+  if (!status) return status.error();
   auto parameters = reader.take(loaded->manifest, path(number));
   if (!parameters) return parameters.error();
   loaded->parameters = std::move(*parameters);

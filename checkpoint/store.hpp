@@ -28,6 +28,15 @@ struct StoredBlock {
   std::vector<Blob> slots;  // state of the optimizer; none for statistics
 };
 
+/// All values of a parameter or of one slot of the optimizer: in a file of the checkpoint, which
+/// stays open, or in memory.
+struct Values {
+  const float* as_floats() const { return floats.data(); }
+
+  std::span<const float> floats;  // the parameter's shape, row-major
+  std::shared_ptr<const void> owner;
+};
+
 /// The state of one parameter, over all shards.
 struct ParameterState {
   /// Rows that were updated together.
@@ -37,9 +46,9 @@ struct ParameterState {
     double progress = 0;  // sum of the weights of the pushes applied
     std::int64_t samples = 0;
   };
-  Blob weights;             // f32, the parameter's shape, row-major
-  std::vector<Blob> slots;  // the same
-  std::vector<Rows> rows;   // together all rows, in any order
+  Values weights;
+  std::vector<Values> slots;
+  std::vector<Rows> rows;  // together all rows, in any order
 };
 
 struct Checkpoint {
@@ -98,8 +107,14 @@ class Store {
   /// Removes remains of an incomplete checkpoint with the same number, as far as possible.
   void remove_unlisted(const Manifest& manifest) const;
   Expected<Plan> plan_of(const Manifest& manifest) const;
+  /// Opens a file of a checkpoint, and compares its size.
+  Expected<std::shared_ptr<const Files::Content>> open(std::uint64_t number,
+                                                       const msg::StoredFile& file) const;
+  /// Opens a file, and compares its digest too.
   Expected<std::shared_ptr<const Files::Content>> read(std::uint64_t number,
                                                        const msg::StoredFile& file) const;
+  Status check_digest(std::uint64_t number, const msg::StoredFile& file,
+                      std::span<const std::byte> bytes) const;
 
   Files& files_;
   std::string folder_;

@@ -36,6 +36,10 @@ TensorView view_of(const Model& model, const BlockSlice& slice, const Blob& data
   return view;
 }
 
+bool is_aligned(std::span<const std::byte> floats) {
+  return reinterpret_cast<std::uintptr_t>(floats.data()) % alignof(float) == 0;
+}
+
 struct TensorName {
   std::string parameter;
   std::size_t slot = 0;  // 0: the weights; from 1 on: state of the optimizer
@@ -101,45 +105,58 @@ int ParameterReader::find(std::string_view name) const {
   return found == parameters.end() ? -1 : static_cast<int>(found - parameters.begin());
 }
 
-Status ParameterReader::add(std::span<const std::byte> file, const std::string& name) {
-  const auto tensors = view_safetensors(file, name);
+Status ParameterReader::add(const std::shared_ptr<const Files::Content>& file,
+                            const std::string& name) {
+  const auto tensors = view_safetensors(file->bytes(), name);
   if (!tensors) return tensors.error();
-  for (const TensorView& tensor : *tensors)
-    if (Status status = add(tensor, name); !status) return status;
+  for (const TensorView& tensor : *tensors) {
+    const auto rows = reserve(tensor, file, name);
+    if (!rows) return rows.error();
+    if (*rows) std::memcpy(*rows, tensor.bytes.data(), tensor.bytes.size());
+  }
   return {};
 }
 
-Status ParameterReader::add(const TensorView& tensor, const std::string& file) {
-  const auto name = parse_name(tensor.name);
-  const int index = name ? find(name->parameter) : -1;
+Expected<float*> ParameterReader::reserve(const TensorView& tensor,
+                                          const std::shared_ptr<const Files::Content>& file,
+                                          const std::string& name) {
+  const auto parsed = parse_name(tensor.name);
+  const int index = parsed ? find(parsed->parameter) : -1;
   if (index < 0)
-    return Error{concat(file, ": tensor \"", tensor.name,
+    return Error{concat(name, ": tensor \"", tensor.name,
                         "\" is not in this model; resume with the model that was trained")};
   const Shape& whole = model_.parameters()[static_cast<std::size_t>(index)].spec.shape;
   const auto [first, end] =
-      name->rows.value_or(std::pair<std::int64_t, std::int64_t>{0, whole.rows()});
+      parsed->rows.value_or(std::pair<std::int64_t, std::int64_t>{0, whole.rows()});
   const bool fits = tensor.dtype == DType::f32 && first >= 0 && first <= end &&
                     end <= whole.rows() && tensor.shape == rows_of(whole, end - first);
   if (!fits)
-    return Error{concat(file, ": tensor \"", tensor.name, "\" is ", name_of(tensor.dtype), ' ',
+    return Error{concat(name, ": tensor \"", tensor.name, "\" is ", name_of(tensor.dtype), ' ',
                         tensor.shape, ", the model has f32 ", whole,
                         "; resume with the model that was trained")};
+  const std::lock_guard lock(mutex_);
   auto& targets = targets_[static_cast<std::size_t>(index)];
-  if (targets.size() <= name->slot) targets.resize(name->slot + 1);
-  Target& target = targets[name->slot];
-  if (!target.data) {
-    target.data = Blob::floats(whole.count());
+  if (targets.size() <= parsed->slot) targets.resize(parsed->slot + 1);
+  Target& target = targets[parsed->slot];
+  if (!target.values.owner) {
+    const auto count = static_cast<std::size_t>(whole.count());
     target.arrived.resize(static_cast<std::size_t>(whole.rows()));
+    if (tensor.shape == whole && is_aligned(tensor.bytes)) {
+      const void* const bytes = tensor.bytes.data();
+      target.values = {{static_cast<const float*>(bytes), count}, file};
+    } else {
+      auto memory = std::make_shared<Blob>(Blob::floats(whole.count()));
+      target.memory = memory->mutable_floats();
+      target.values = {{target.memory, count}, std::move(memory)};
+    }
   }
   for (std::int64_t row = first; row < end; ++row) {
     const auto at = static_cast<std::size_t>(row);
     if (target.arrived[at])
-      return Error{concat(file, ": row ", row, " of \"", name->parameter, "\" is stored twice")};
+      return Error{concat(name, ": row ", row, " of \"", parsed->parameter, "\" is stored twice")};
     target.arrived[at] = true;
   }
-  std::memcpy(target.data.mutable_floats() + first * whole.row_count(), tensor.bytes.data(),
-              tensor.bytes.size());
-  return {};
+  return target.memory ? target.memory + first * whole.row_count() : nullptr;
 }
 
 Status ParameterReader::add_rows(const Manifest& manifest, const std::string& source,
@@ -167,13 +184,13 @@ Expected<std::vector<ParameterState>> ParameterReader::take(const Manifest& mani
     for (std::size_t slot = 0; slot < targets_[i].size(); ++slot) {
       Target& target = targets_[i][slot];
       const auto gap = std::find(target.arrived.begin(), target.arrived.end(), false);
-      if (!target.data || gap != target.arrived.end())
+      if (!target.values.owner || gap != target.arrived.end())
         return Error{concat(source, ": row ", gap - target.arrived.begin(), " of \"", name,
                             "\" is missing; resume from another checkpoint")};
       if (slot == 0) {
-        parameters[i].weights = std::move(target.data);
+        parameters[i].weights = std::move(target.values);
       } else {
-        parameters[i].slots.push_back(std::move(target.data));
+        parameters[i].slots.push_back(std::move(target.values));
       }
     }
   }

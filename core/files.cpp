@@ -140,8 +140,10 @@ class Disk final : public Files {
     const auto size = static_cast<std::size_t>(info.st_size);
     if (size == 0)
       return std::shared_ptr<const Content>(std::make_shared<MappedContent>(nullptr, 0));
-    void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file.get(), 0);
+    void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (data == MAP_FAILED) return failed(path, "read");
+    // Starts to read all of it from the disk. A file system that cannot reads on access.
+    (void)::madvise(data, size, MADV_WILLNEED);
     return std::shared_ptr<const Content>(std::make_shared<MappedContent>(data, size));
   }
 };

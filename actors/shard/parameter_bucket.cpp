@@ -1,7 +1,6 @@
 #include "actors/shard/parameter_bucket.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "actors/shard/update_work.hpp"
 #include "checkpoint/store.hpp"
@@ -19,26 +18,31 @@ Blob zeros(Executor& on, std::int64_t floats) {
   return blob;
 }
 
-/// The block's rows of its parameters. `whole_of` returns all floats of a parameter.
+/// The block's rows of its parameters. `whole_of` returns all values of a parameter.
 template <class WholeOf>
 Blob rows_of(const Job& job, const Block& block, WholeOf whole_of) {
   Blob rows = Blob::floats(block.floats);
-  std::memset(rows.mutable_data(), 0, rows.size());
+  float* const out = rows.mutable_floats();
+  std::int64_t end = 0;
   for (const auto& slice : block.slices) {
     const auto index = static_cast<std::size_t>(slice.parameter);
     const std::int64_t row = job.model->parameters()[index].spec.shape.row_count();
-    const Blob whole = whole_of(index);
-    std::copy_n(whole.as_floats() + slice.first_row * row, slice.rows * row,
-                rows.mutable_floats() + slice.offset);
+    const checkpoint::Values whole = whole_of(index);
+    std::fill(out + end, out + slice.offset, 0.0f);  // the padding
+    std::copy_n(whole.as_floats() + slice.first_row * row, slice.rows * row, out + slice.offset);
+    end = slice.offset + slice.rows * row;
   }
+  std::fill(out + end, out + block.floats, 0.0f);
   return rows;
 }
 
 void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
   state.weights = on.fetch(rows_of(job, *state.block, [&](std::size_t parameter) {
-    Blob whole = Blob::floats(job.model->parameters()[parameter].spec.shape.count());
-    job.initial_values(static_cast<int>(parameter), whole.mutable_floats());
-    return whole;
+    const std::int64_t count = job.model->parameters()[parameter].spec.shape.count();
+    const auto whole = std::make_shared<Blob>(Blob::floats(count));
+    float* const floats = whole->mutable_floats();
+    job.initial_values(static_cast<int>(parameter), floats);
+    return checkpoint::Values{{floats, static_cast<std::size_t>(count)}, whole};
   }));
   for (int slot = 0; slot < slots; ++slot) state.slots.push_back(zeros(on, state.block->floats));
 }

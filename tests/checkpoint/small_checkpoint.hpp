@@ -72,7 +72,7 @@ inline void require_same(const SmallCheckpoint& written,
     for (const auto& slice : stored.block->slices) {
       const auto& state = loaded[static_cast<std::size_t>(slice.parameter)];
       const auto row = parameters[static_cast<std::size_t>(slice.parameter)].spec.shape.row_count();
-      const auto same = [&](const Blob& block, const Blob& whole) {
+      const auto same = [&](const Blob& block, const checkpoint::Values& whole) {
         return std::memcmp(block.as_floats() + slice.offset,
                            whole.as_floats() + slice.first_row * row,
                            static_cast<std::size_t>(slice.rows * row) * sizeof(float)) == 0;
