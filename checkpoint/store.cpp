@@ -78,11 +78,14 @@ std::string folder_name(std::uint64_t number) {
   return text;
 }
 
+std::string Checkpoint::path() const {
+  return folder + "/" + folder_name(manifest.number);
+}
+
 Expected<std::vector<msg::StoredFile>> Store::write_tensors(
     std::uint64_t number, ShardId shard, const Model& model,
     std::span<const StoredBlock> blocks) const {
   if (Status made = files_.make_folder(path(number)); !made) return made.error();
-  remove_incomplete(number);
   std::vector<msg::StoredFile> list;
   const auto write = [&](const std::string& name, std::vector<TensorView> tensors) -> Status {
     if (tensors.empty()) return {};
@@ -100,12 +103,13 @@ Expected<std::vector<msg::StoredFile>> Store::write_tensors(
 
 void Store::remove_incomplete(std::uint64_t end) const {
   const auto names = files_.list(folder_);
-  const auto complete = numbers();
-  if (!names || !complete) return;
+  if (!names) return;
   for (const std::string& name : *names) {
     const auto number = number_of(name);
-    if (number && *number < end && !std::binary_search(complete->begin(), complete->end(), *number))
-      (void)remove(*number);
+    if (!number || *number >= end) continue;
+    const auto files = files_.list(path(*number));
+    if (files && !std::binary_search(files->begin(), files->end(), std::string(kManifestFile)))
+      (void)files_.remove(path(*number));
   }
 }
 
@@ -133,24 +137,22 @@ Expected<std::string> Store::owner() const {
 
 Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
   const std::uint64_t number = manifest.number;
-  if (planted(Mutant::old_removed_first)) (void)remove_old(number - 1, keep - 1);
+  if (planted(Mutant::old_removed_first)) remove_old(number - 1, keep - 1);
   if (Status status = complete(std::move(manifest), plan); !status) {
     (void)remove(number);
     return status;
   }
-  if (Status status = remove_old(number, keep); !status) return status;
+  remove_old(number, keep);
   remove_incomplete(number);
   return {};
 }
 
-Status Store::remove_old(std::uint64_t number, std::uint32_t keep) const {
+void Store::remove_old(std::uint64_t number, std::uint32_t keep) const {
   const auto found = numbers();
-  if (!found) return found.error();
+  if (!found) return;
   const auto end = std::upper_bound(found->begin(), found->end(), number);
   const auto count = std::min(end - found->begin(), static_cast<std::ptrdiff_t>(keep));
-  for (auto old = found->begin(); old != end - count; ++old)
-    if (Status status = remove(*old); !status) return status;
-  return {};
+  for (auto old = found->begin(); old != end - count; ++old) (void)remove(*old);
 }
 
 Status Store::complete(Manifest manifest, const Plan& plan) const {
@@ -190,12 +192,13 @@ Status Store::remove(std::uint64_t number) const {
 }
 
 Expected<std::vector<std::uint64_t>> Store::numbers() const {
-  const auto above = files_.list(folder_of(folder_));
-  if (!above) return above.error();
-  const std::string name = folder_.substr(folder_.rfind('/') + 1);
-  if (!std::binary_search(above->begin(), above->end(), name)) return std::vector<std::uint64_t>();
   const auto names = files_.list(folder_);
-  if (!names) return names.error();
+  if (!names) {
+    const auto above = files_.list(folder_of(folder_));
+    const std::string name = folder_.substr(folder_.rfind('/') + 1);
+    if (above && std::binary_search(above->begin(), above->end(), name)) return names.error();
+    return std::vector<std::uint64_t>();
+  }
   std::vector<std::uint64_t> found;
   for (const std::string& one : *names) {
     const auto number = number_of(one);
@@ -208,6 +211,15 @@ Expected<std::vector<std::uint64_t>> Store::numbers() const {
   return found;
 }
 
+Expected<std::uint64_t> Store::next_number() const {
+  const auto complete = numbers();
+  if (!complete) return complete.error();
+  std::uint64_t last = complete->empty() ? 0 : complete->back();
+  if (const auto names = files_.list(folder_))
+    for (const std::string& name : *names) last = std::max(last, number_of(name).value_or(0));
+  return last + 1;
+}
+
 Expected<Manifest> Store::manifest(std::uint64_t number) const {
   const std::string file = path(number) + "/" + kManifestFile;
   const auto content = files_.read(file);
@@ -216,6 +228,9 @@ Expected<Manifest> Store::manifest(std::uint64_t number) const {
   if (manifest && manifest->number != number)
     return Error{concat(file, ": is of checkpoint ", folder_name(manifest->number),
                         "; restore the folder's own manifest")};
+  if (const auto run = owner(); manifest && run && *run != manifest->run)
+    return Error{concat(file, ": is of another run than the folder ", folder_,
+                        "; move this checkpoint to a folder of its own")};
   return manifest;
 }
 
@@ -274,20 +289,15 @@ Status Store::verify(std::uint64_t number) const {
   return {};
 }
 
-Expected<Checkpoint> Store::load_without_tensors(std::uint64_t number) const {
+Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const {
   auto manifest = this->manifest(number);
   if (!manifest) return manifest.error();
   auto plan = plan_of(*manifest);
   if (!plan) return plan.error();
-  return Checkpoint{folder_, std::move(*manifest), std::move(*plan), {}};
-}
-
-Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const {
-  auto loaded = load_without_tensors(number);
-  if (!loaded) return loaded;
+  Checkpoint loaded{folder_, std::move(*manifest), std::move(*plan), {}};
   // Opens all files first, so that the disk reads ahead.
   std::vector<std::pair<const msg::StoredFile*, std::shared_ptr<const Files::Content>>> files;
-  for (const msg::StoredFile& file : loaded->manifest.files) {
+  for (const msg::StoredFile& file : loaded.manifest.files) {
     if (!file.name.ends_with(".safetensors")) continue;
     auto content = open(number, file);
     if (!content) return content.error();
@@ -300,9 +310,9 @@ Expected<Checkpoint> Store::load(std::uint64_t number, const Model& model) const
     return intact ? reader.add(content, path(number) + "/" + file->name) : intact;
   });
   if (!status) return status.error();
-  auto parameters = reader.take(loaded->manifest, path(number));
+  auto parameters = reader.take(loaded.manifest, path(number));
   if (!parameters) return parameters.error();
-  loaded->parameters = std::move(*parameters);
+  loaded.parameters = std::move(*parameters);
   return loaded;
 }
 

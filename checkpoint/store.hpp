@@ -56,6 +56,8 @@ struct Checkpoint {
   Manifest manifest;
   Plan plan;
   std::vector<ParameterState> parameters;  // as in the model; empty without tensors
+
+  std::string path() const;
 };
 
 /// The name of the folder of a checkpoint.
@@ -74,18 +76,22 @@ class Store {
   /// The run that claimed the folder last. Error: no run has, as far as this machine can see.
   Expected<std::string> owner() const;
 
-  /// Writes the tensors of one shard. Returns the files for the manifest. Removes remains of
-  /// earlier checkpoints that are incomplete, and after an error its own files.
+  /// Writes the tensors of one shard. Returns the files for the manifest. After an error, removes
+  /// its own files.
   Expected<std::vector<msg::StoredFile>> write_tensors(std::uint64_t number, ShardId shard,
                                                        const Model& model,
                                                        std::span<const StoredBlock> blocks) const;
   /// Completes a checkpoint: adds the plan's file and writes the manifest. Then removes all but the
-  /// latest `keep` checkpoints, and remains of incomplete ones before this. If the checkpoint
-  /// cannot be completed, removes it.
+  /// latest `keep` checkpoints, and remains of incomplete ones before this; what cannot be removed
+  /// is tried again with the next checkpoint. If the checkpoint cannot be completed, removes it.
+  /// Only one process of a run calls this: another may not see a manifest yet.
   Status commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const;
 
   /// The complete checkpoints in ascending order; none without the folder.
   Expected<std::vector<std::uint64_t>> numbers() const;
+  /// One more than all numbers here, also of incomplete checkpoints, to which a process that was
+  /// left over may still write.
+  Expected<std::uint64_t> next_number() const;
   Expected<Manifest> manifest(std::uint64_t number) const;
   Expected<Plan> plan(std::uint64_t number) const;
   /// Checks size and digest of every file. The error names the file and the cause.
@@ -93,15 +99,13 @@ class Store {
   /// Verifies and reads a checkpoint. Error: a file is missing or damaged, or the checkpoint is of
   /// another model.
   Expected<Checkpoint> load(std::uint64_t number, const Model& model) const;
-  /// Reads a checkpoint without its tensors, for a process without a shard.
-  Expected<Checkpoint> load_without_tensors(std::uint64_t number) const;
   /// Removes a checkpoint, its manifest first.
   Status remove(std::uint64_t number) const;
 
  private:
   Status complete(Manifest manifest, const Plan& plan) const;
-  /// Removes all but the latest `keep` checkpoints up to `number`.
-  Status remove_old(std::uint64_t number, std::uint32_t keep) const;
+  /// Removes all but the latest `keep` checkpoints up to `number`, as far as possible.
+  void remove_old(std::uint64_t number, std::uint32_t keep) const;
   /// Removes remains of incomplete checkpoints with numbers below `end`, as far as possible.
   void remove_incomplete(std::uint64_t end) const;
   /// Removes remains of an incomplete checkpoint with the same number, as far as possible.

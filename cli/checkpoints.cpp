@@ -48,19 +48,25 @@ int print(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
   return damaged;
 }
 
-int prune(const checkpoint::Store& store, std::vector<std::uint64_t> numbers, std::uint32_t keep) {
+int prune(const checkpoint::Store& store, const std::vector<std::uint64_t>& numbers,
+          std::uint32_t keep) {
   const auto lock = FolderLock::take(store.folder(), "wait for it to end; it prunes by itself");
   if (!lock) return refuse(lock.error().text);
-  if (numbers.size() <= keep) {
-    std::cout << "nothing to remove: " << store.folder() << " holds " << numbers.size()
-              << " checkpoints\n";
-    return kOk;
+  // Damaged checkpoints do not count, and stay for inspection.
+  std::uint32_t intact = 0;
+  std::size_t removed = 0;
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+    if (intact < keep) {
+      intact += store.verify(*number) ? 1 : 0;
+      continue;
+    }
+    if (const Status status = store.remove(*number); !status) return refuse(status.error().text);
+    std::cout << "removed " << store.path(*number) << '\n';
+    ++removed;
   }
-  numbers.resize(numbers.size() - keep);
-  for (const std::uint64_t number : numbers) {
-    if (const Status removed = store.remove(number); !removed) return refuse(removed.error().text);
-    std::cout << "removed " << store.path(number) << '\n';
-  }
+  if (removed == 0)
+    std::cout << "nothing to remove: " << store.folder() << " holds " << intact
+              << (intact == 1 ? " intact checkpoint\n" : " intact checkpoints\n");
   return kOk;
 }
 

@@ -130,7 +130,7 @@ int resume(const std::string& folder, const std::vector<std::string>& args) {
               << " are part of its program; give --resume " << folder << " to that program\n";
     return kBadUsage;
   }
-  words.insert(words.begin(), "leeway run " + name);
+  words.insert(words.begin(), "leeway resume");
   auto argv = argument_vector(words);
   return run_plan(from->plan, static_cast<int>(words.size()), argv.data());
 }

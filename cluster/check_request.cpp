@@ -26,8 +26,13 @@ std::uint32_t count_gpus() {
   return count;
 }
 
-/// Whether this machine sees the checkpoints as the program does.
+bool has_shard(const node::Ask& ask) {
+  return std::find(ask.shards.begin(), ask.shards.end(), ask.self) != ask.shards.end();
+}
+
+/// Whether this machine sees the checkpoints as the program does. Only shards use them.
 Status check_checkpoints(const node::Ask& ask) {
+  if (!has_shard(ask)) return {};
   const auto advice = [](const std::string& folder, const std::string& found) {
     return Error{concat("it does not see the program's checkpoints in ", folder, " (", found,
                         "); give --checkpoint-dir DIR, a folder that all nodes share, or "
@@ -38,9 +43,10 @@ Status check_checkpoints(const node::Ask& ask) {
     if (!owner) return advice(folder, owner.error().text);
     if (*owner != run) return advice(folder, concat("they are of the run ", *owner));
   }
-  if (const auto& [folder, number] = ask.resumed; !folder.empty())
-    if (const auto manifest = checkpoint::Store(disk(), folder).manifest(number); !manifest)
-      return advice(folder, manifest.error().text);
+  if (const auto& resumed = ask.resumed; !resumed.folder.empty())
+    if (const auto manifest = checkpoint::Store(disk(), resumed.folder).manifest(resumed.number);
+        !manifest)
+      return advice(resumed.folder, manifest.error().text);
   return {};
 }
 
@@ -51,11 +57,15 @@ Status open_checkpoints(const node::Ask& ask, const Model& model, JobOptions& op
     options.checkpoints = std::make_shared<const checkpoint::Store>(disk(), ask.checkpoints.folder);
   options.run = ask.checkpoints.run;
   if (ask.resumed.folder.empty()) return {};
-  const checkpoint::Store source(disk(), ask.resumed.folder);
-  const bool has_shard =
-      std::find(ask.shards.begin(), ask.shards.end(), ask.self) != ask.shards.end();
-  auto loaded = has_shard ? source.load(ask.resumed.number, model)
-                          : source.load_without_tensors(ask.resumed.number);
+  if (!has_shard(ask)) {
+    auto manifest =
+        checkpoint::manifest_from_json(ask.resumed.manifest, "the program's checkpoint");
+    if (!manifest) return manifest.error();
+    options.resumed = std::make_shared<const checkpoint::Checkpoint>(
+        checkpoint::Checkpoint{ask.resumed.folder, std::move(*manifest), {}, {}});
+    return {};
+  }
+  auto loaded = checkpoint::Store(disk(), ask.resumed.folder).load(ask.resumed.number, model);
   if (!loaded) return loaded.error();
   options.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
   return {};

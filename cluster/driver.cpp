@@ -105,7 +105,9 @@ Status Driver::prepare(const Job& job) {
   ask_.trace = options_.trace;
   ask_.initial_weights = job.initial_weights;
   if (job.checkpoints) ask_.checkpoints = {job.checkpoints->folder(), job.run};
-  if (job.resumed) ask_.resumed = {job.resumed->folder, job.resumed->manifest.number};
+  if (job.resumed)
+    ask_.resumed = {job.resumed->folder, job.resumed->manifest.number,
+                    to_json(job.resumed->manifest)};
   for (std::size_t i = 1; i < nodes_.size(); ++i) ask(i);
   await({Step::asked, Step::asking_clock}, options_.answer_limit, "an answer");
   if (const auto answered = problems(); !answered) return answered;

@@ -168,6 +168,11 @@ Status write_durably(Files& files, const std::string& path,
       concat(path, '.', ::getpid(), '.', counter.fetch_add(1), ".partial");
   const auto write = [&]() -> Status {
     auto writer = files.create(temporary);
+    if (!writer) {
+      // A process with the same number, in a container, may have left it.
+      (void)files.remove(temporary);
+      writer = files.create(temporary);
+    }
     if (!writer) return writer.error();
     for (const auto piece : pieces)
       if (Status status = (*writer)->append(piece); !status) return status;

@@ -16,6 +16,8 @@ Expected<std::unique_ptr<FolderLock>> FolderLock::take(const std::string& folder
   if (lock->descriptor_.get() < 0)
     return Error{concat(folder, ": cannot be opened: ", system_reason(), "; ", advice)};
   if (::flock(lock->descriptor_.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  // Some network file systems have no locks.
+  if (errno == ENOSYS || errno == EOPNOTSUPP || errno == ENOLCK) return lock;
   if (errno == EWOULDBLOCK)
     return Error{concat(folder, ": another run writes into this folder; ", advice)};
   return Error{concat(folder, ": cannot be locked: ", system_reason(), "; ", advice)};

@@ -9,7 +9,8 @@
 namespace leeway {
 
 /// Holds an advisory lock of a folder until it is destroyed or its process ends, in any way. No
-/// file is written for it.
+/// file is written for it. On a network file system, it may bind only the processes of one host, or
+/// none.
 class FolderLock {
  public:
   /// Error: the folder cannot be opened, or another FolderLock holds it, in this process or in

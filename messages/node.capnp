@@ -83,13 +83,14 @@ struct Ask $checked $blobs(all = "initial_weights") {
 
   struct Checkpoints {
     # Where the shards write.
-    folder @0 :Text;  # shared by all nodes; empty: no checkpoints
+    folder @0 :Text;  # shared by all nodes with a shard; empty: no checkpoints
     run @1 :Text;  # owner of the folder
   }
   struct Resumed {
     # The checkpoint from which the job continues.
-    folder @0 :Text;  # of all checkpoints, shared by all nodes; empty: the job begins
+    folder @0 :Text;  # of all checkpoints, for nodes with a shard; empty: the job begins
     number @1 :UInt64;
+    manifest @2 :Text;  # its JSON, for nodes that join when the checkpoint is removed
   }
 }
 

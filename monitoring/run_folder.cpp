@@ -34,9 +34,15 @@ void remove_incomplete_line(const std::string& path) {
     std::filesystem::resize_file(path, static_cast<std::uintmax_t>(end), ignored);
 }
 
+/// 0 without the key, and for a value that is not finite, which JSON lacks.
+double number_in(const nlohmann::json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? found->get<double>() : 0;
+}
+
 /// Samples that the run had trained at a line of its metrics.
 double samples_in(const nlohmann::json& line) {
-  return line.value(line.contains("samples") ? "samples" : "samples_trained", 0.0);
+  return number_in(line, line.contains("samples") ? "samples" : "samples_trained");
 }
 
 }  // namespace
@@ -118,7 +124,7 @@ void RunFolder::read_metrics(std::uint64_t samples_trained) {
   }
   drop_beyond(static_cast<double>(samples_trained));
   for (const auto& line : lines) {
-    const auto number = [&](const char* key) { return line.value(key, 0.0); };
+    const auto number = [&](const char* key) { return number_in(line, key); };
     const double at = number("seconds");
     seconds_before_ = std::max(seconds_before_, at);
     if (line.contains("test_loss")) {

@@ -40,6 +40,11 @@ bool is_same_folder(const std::string& a, const std::string& b) {
          fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
 }
 
+/// The usual folder of a run's checkpoints.
+std::string own_checkpoints(const std::string& run_folder) {
+  return concat(trimmed_path(run_folder), '/', kCheckpoints);
+}
+
 /// The plan in a run folder; nullopt if the folder is no run folder.
 std::optional<Plan> plan_of_run(const std::string& folder) {
   std::error_code ignored;
@@ -51,18 +56,32 @@ std::optional<Plan> plan_of_run(const std::string& folder) {
   return std::move(*plan);
 }
 
+/// Names the checkpoint before `number`, for errors; empty without one.
+std::string earlier_text(const checkpoint::Store& store, std::uint64_t number) {
+  const auto numbers = store.numbers();
+  if (!numbers) return "";
+  const auto end = std::lower_bound(numbers->begin(), numbers->end(), number);
+  if (end == numbers->begin()) return "";
+  return concat("; an earlier checkpoint is ", store.path(*std::prev(end)));
+}
+
 /// The latest checkpoint in `folder`, or checkpoint `number` unless 0. nullopt without checkpoints.
+/// The plan names the folder as it is found, because it may have been moved.
 Expected<std::optional<ResumePoint>> find_in(const std::string& folder, std::uint64_t number,
                                              const std::string& run_folder) {
-  const checkpoint::Store store(disk(), folder);
+  const checkpoint::Store store(disk(), fs::absolute(folder).lexically_normal().string());
   if (number == 0) {
     const auto numbers = store.numbers();
-    if (!numbers || numbers->empty()) return std::optional<ResumePoint>();
+    if (!numbers) return numbers.error();
+    if (numbers->empty()) return std::optional<ResumePoint>();
     number = numbers->back();
   }
   auto plan = store.plan(number);
-  if (!plan) return plan.error();
-  return std::optional(ResumePoint{folder, number, run_folder, std::move(*plan)});
+  if (!plan) return Error{plan.error().text + earlier_text(store, number)};
+  plan->checkpoints.directory =
+      run_folder.empty() || !is_same_folder(folder, own_checkpoints(run_folder)) ? store.folder()
+                                                                                 : "";
+  return std::optional(ResumePoint{store.folder(), number, run_folder, std::move(*plan)});
 }
 
 /// The run folder that holds a folder of checkpoints; empty: it lies elsewhere.
@@ -87,28 +106,42 @@ Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
                           checkpoint::folder_name(12))};
     return find_in(folder, number, run_folder_of(folder));
   }
-  if (const auto plan = plan_of_run(where))
-    return find_in(checkpoint_folder(*plan, where), 0, where);
+  if (const auto plan = plan_of_run(where)) {
+    auto found = find_in(checkpoint_folder(*plan, where), 0, where);
+    // Before the first checkpoint in a new folder, those in the run's own folder count.
+    if (found && !*found) return find_in(own_checkpoints(where), 0, where);
+    return found;
+  }
   return find_in(where, 0, run_folder_of(where));
+}
+
+/// When the latest checkpoint of a run was written; nullopt without one.
+std::optional<fs::file_time_type> last_checkpoint_time(const Plan& plan, const std::string& run) {
+  const checkpoint::Store store(disk(), checkpoint_folder(plan, run));
+  const auto numbers = store.numbers();
+  if (!numbers || numbers->empty()) return std::nullopt;
+  std::error_code error;
+  const auto time = fs::last_write_time(store.path(numbers->back()) + "/" + kManifest, error);
+  return error ? std::nullopt : std::optional(time);
 }
 
 Expected<ResumePoint> find_latest(const std::string& name) {
   std::error_code ignored;
-  std::optional<ResumePoint> latest;
-  fs::file_time_type latest_time;
+  std::optional<std::pair<fs::file_time_type, std::string>> latest;
   for (const auto& entry : fs::directory_iterator(kRuns, ignored)) {
-    const auto plan = plan_of_run(entry.path().string());
+    const std::string run = entry.path().string();
+    const auto plan = plan_of_run(run);
     if (!plan || (!name.empty() && plan->name != name)) continue;
-    auto found = find_at(entry.path().string());
-    if (!found || !*found) continue;
-    const auto time = fs::last_write_time((*found)->path() + "/" + kManifest, ignored);
-    if (latest && time <= latest_time) continue;
-    latest_time = time;
-    latest = std::move(**found);
+    if (const auto time = last_checkpoint_time(*plan, run);
+        time && (!latest || *time > latest->first))
+      latest = {*time, run};
   }
-  if (latest) return std::move(*latest);
-  return Error{concat("no run", name.empty() ? "" : " of ", name, " in the folder ", kRuns,
-                      " has a checkpoint; give the folder of a run")};
+  if (!latest)
+    return Error{concat("no run", name.empty() ? "" : " of ", name, " in the folder ", kRuns,
+                        " has a checkpoint; give the folder of a run")};
+  auto found = find_at(latest->second);
+  if (!found) return found.error();
+  return std::move(**found);
 }
 
 /// Nodes of other hosts share a folder only if the user says so.
@@ -127,7 +160,7 @@ std::string ResumePoint::path() const {
 
 std::string checkpoint_folder(const Plan& plan, const std::string& run_folder) {
   if (!plan.checkpoints.directory.empty()) return trimmed_path(plan.checkpoints.directory);
-  return run_folder.empty() ? "" : concat(trimmed_path(run_folder), '/', kCheckpoints);
+  return run_folder.empty() ? "" : own_checkpoints(run_folder);
 }
 
 Expected<ResumePoint> find_checkpoint(const std::string& where, const std::string& name) {
@@ -161,6 +194,12 @@ Expected<std::unique_ptr<RunCheckpoints>> RunCheckpoints::open(const Plan& plan,
     out->from_ = std::move(*from);
     out->source_ = std::make_shared<checkpoint::Store>(disk(), out->from_.folder);
     out->next_ = out->from_.number + 1;
+    if (const auto there = plan_of_run(options.folder);
+        there && is_same_folder(checkpoint_folder(*there, options.folder), out->from_.folder))
+      out->from_.run_folder = options.folder;  // with checkpoints elsewhere
+    std::error_code ignored;
+    out->is_complete_ =
+        !out->continues(options.folder) || fs::exists(options.folder + "/result.json", ignored);
   }
   const auto& settings = plan.checkpoints;
   const bool usual = std::holds_alternative<plan::Usual>(settings.every);
@@ -168,12 +207,7 @@ Expected<std::unique_ptr<RunCheckpoints>> RunCheckpoints::open(const Plan& plan,
   if (std::holds_alternative<plan::Never>(settings.every)) return out;
   if (usual && plan.simulated && !chosen) return out;
   const std::string folder = checkpoint_folder(plan, options.folder);
-  if (folder.empty()) {
-    if (usual) return out;
-    return Error{
-        "--checkpoint-every: a run without a folder has no place for checkpoints; give "
-        "--checkpoint-dir DIR, or leave out --no-out"};
-  }
+  if (folder.empty()) return out;
   const bool on_nodes = options.cluster && !options.cluster->nodes.empty();
   if (on_nodes && usual && !chosen && !are_on_this_host(options.cluster->nodes)) return out;
   out->store_ = std::make_shared<checkpoint::Store>(disk(), fs::absolute(folder).string());
@@ -196,29 +230,21 @@ Status RunCheckpoints::claim(bool at_once) {
       folder, "wait for it to end, or give another folder with --checkpoint-dir DIR");
   if (!lock) return lock.error();
   lock_ = std::move(*lock);
+  const auto next = store_->next_number();
+  if (!next) return next.error();
   const auto numbers = store_->numbers();
   if (!numbers) return numbers.error();
-  if (!numbers->empty()) {
-    const auto last = store_->manifest(numbers->back());
-    if (!last) return last.error();
-    const bool continued = source_ && is_same_folder(from_.folder, folder);
-    if (!continued)
-      return Error{concat(folder, ": holds checkpoints of another run; continue that run with ",
-                          "--resume ", folder,
-                          ", or give another folder with --checkpoint-dir DIR")};
-    run_ = last->run;
-    next_ = std::max(next_, numbers->back() + 1);
+  if (source_ && is_same_folder(from_.folder, folder)) {
+    const auto manifest = source_->manifest(from_.number);
+    if (!manifest) return manifest.error();
+    run_ = manifest->run;
+  } else if (!numbers->empty()) {
+    return Error{concat(folder, ": holds checkpoints of another run; continue that run with ",
+                        "--resume ", folder, ", or give another folder with --checkpoint-dir DIR")};
   }
+  next_ = std::max(next_, *next);
   if (!at_once) return {};
   return store_->claim(run_);
-}
-
-std::string RunCheckpoints::earlier_text() const {
-  const auto numbers = source_->numbers();
-  if (!numbers) return "";
-  const auto end = std::lower_bound(numbers->begin(), numbers->end(), from_.number);
-  if (end == numbers->begin()) return "";
-  return concat("; an earlier checkpoint is ", source_->path(*std::prev(end)));
 }
 
 bool RunCheckpoints::continues(const std::string& run_folder) const {
@@ -235,12 +261,16 @@ Status RunCheckpoints::prepare(const Plan& plan, const Model& model, std::int64_
     return Error{concat(from_.path(), ": is of the scenario ", from_.plan.name, ", not of ",
                         plan.name, "; resume it with `leeway resume ", from_.path(), "`")};
   auto loaded = source_->load(from_.number, model);
-  if (!loaded) return Error{loaded.error().text + earlier_text()};
+  if (!loaded) return Error{loaded.error().text + earlier_text(*source_, from_.number)};
   const auto& supply = loaded->manifest.scheduler.supply;
   const double end = plan.stop.epochs * static_cast<double>(data_size);
-  if (plan.stop.epochs > 0 && supply.returned.empty() && static_cast<double>(supply.fresh) >= end)
+  if (is_complete_ && plan.stop.epochs > 0 && supply.returned.empty() &&
+      static_cast<double>(supply.fresh) >= end)
     return Error{concat(from_.path(), ": all ", plan.stop.epochs,
                         " epochs are trained; give more with --epochs")};
+  if (is_complete_ && plan.stop.iterations > 0 && supply.iterations >= plan.stop.iterations)
+    return Error{concat(from_.path(), ": ", supply.iterations,
+                        " iterations are trained; give more with --iterations")};
   job.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
   return {};
 }

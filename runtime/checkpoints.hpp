@@ -15,7 +15,7 @@ class Model;
 
 /// A complete checkpoint of a run.
 struct ResumePoint {
-  std::string folder;  // of all checkpoints of the run
+  std::string folder;  // of all checkpoints of the run, absolute
   std::uint64_t number = 0;
   std::string run_folder;  // empty: the checkpoints lie elsewhere
   Plan plan;               // of the run
@@ -50,12 +50,11 @@ class RunCheckpoints {
  private:
   RunCheckpoints() = default;
   Status claim(bool at_once);
-  /// Names the checkpoint before the one to resume from; empty without one.
-  std::string earlier_text() const;
 
   std::shared_ptr<checkpoint::Store> store_;   // null: the run writes none
   std::shared_ptr<checkpoint::Store> source_;  // null: the run begins
   ResumePoint from_;
+  bool is_complete_ = false;  // the run has a result: it was not killed before the end
   std::string run_;
   std::uint64_t next_ = 1;
   std::unique_ptr<FolderLock> lock_;

@@ -88,12 +88,14 @@ void keep_last_snapshot(Result& result, RunFolder* folder) {
 
 std::string resume_text(const Job& job, const Result& result, const RunOptions& options) {
   const auto& written = result.totals.checkpoints;
-  const bool has_checkpoint =
-      job.resumed || std::any_of(written.begin(), written.end(),
-                                 [](const auto& one) { return one.error.empty(); });
-  if (result.exit_code == 0 || !job.checkpoints || !has_checkpoint) return "";
-  const std::string folder = options.folder.empty() ? job.checkpoints->folder() : options.folder;
-  return concat("\nResume it with: ", options.command, " --resume ", folder, '\n');
+  const bool has_written = std::any_of(written.begin(), written.end(),
+                                       [](const auto& one) { return one.error.empty(); });
+  if (result.exit_code == 0 || !(has_written || job.resumed)) return "";
+  const std::string folder = !has_written             ? job.resumed->path()
+                             : options.folder.empty() ? job.checkpoints->folder()
+                                                      : options.folder;
+  const bool by_flag = options.command != kResumeCommand;
+  return concat("\nResume it with: ", options.command, by_flag ? " --resume " : " ", folder, '\n');
 }
 
 }  // namespace leeway

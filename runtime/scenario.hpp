@@ -124,11 +124,14 @@ class Scenario {
   std::vector<std::string> decided_;
 };
 
+/// Continues any run that needs no code of its program.
+inline constexpr std::string_view kResumeCommand = "leeway resume";
+
 /// The outputs and the host of a run.
 struct RunOptions {
   std::string folder;                             // the run folder; empty: none
   std::string resume;                             // continues a run: see find_checkpoint()
-  std::string command = "leeway run NAME";        // starts this run, for messages
+  std::string command{kResumeCommand};            // starts a program with this scenario
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // write every event into the run folder
   bool check_determinism = false;                 // simulate twice more and compare

@@ -36,6 +36,7 @@ Checkpoints::Checkpoints(std::shared_ptr<const Job> job, const Roster& roster, L
                          const BoundControl& bound)
     : job_(std::move(job)), roster_(roster), leases_(leases), bound_(bound) {
   data_.next_number = job_->next_checkpoint;
+  if (const auto leased = count()) data_.next_due = leased->next();
   if (!job_->resumed) return;
   data_.written = 1;
   data_.last_samples = leases_.book().samples_trained();
@@ -49,22 +50,26 @@ Duration Checkpoints::interval() const {
 }
 
 void Checkpoints::count_leased() {
-  if (!enabled()) return;
+  const auto leased = count();
+  if (!leased || leased->now < data_.next_due) return;
+  data_.next_due = leased->next();
+  data_.due = true;
+}
+
+std::optional<Checkpoints::Count> Checkpoints::count() const {
+  if (!enabled()) return std::nullopt;
   const LeaseBook& book = leases_.book();
-  if (const auto* every = interval_of<plan::EveryEpochs>(*job_)) {
-    const double interval = every->epochs * static_cast<double>(job_->data.train->size());
-    const auto leased = static_cast<double>(book.samples_leased());
-    if (data_.next_samples == 0) data_.next_samples = interval;
-    if (leased < data_.next_samples) return;
-    data_.next_samples = (std::floor(leased / interval) + 1) * interval;
-    data_.due = true;
-  } else if (const auto* some = interval_of<plan::EveryIterations>(*job_)) {
-    const std::uint64_t leased = book.iterations_leased();
-    if (data_.next_iterations == 0) data_.next_iterations = some->iterations;
-    if (leased < data_.next_iterations) return;
-    data_.next_iterations = (leased / some->iterations + 1) * some->iterations;
-    data_.due = true;
-  }
+  if (const auto* every = interval_of<plan::EveryEpochs>(*job_))
+    return Count{static_cast<double>(book.samples_leased()),
+                 every->epochs * static_cast<double>(job_->data.train->size())};
+  if (const auto* every = interval_of<plan::EveryIterations>(*job_))
+    return Count{static_cast<double>(book.iterations_leased()),
+                 static_cast<double>(every->iterations)};
+  return std::nullopt;
+}
+
+double Checkpoints::Count::next() const {
+  return (std::floor(now / interval) + 1) * interval;
 }
 
 bool Checkpoints::can_begin() const {
@@ -77,6 +82,10 @@ bool Checkpoints::wanted_at_end(msg::RunEnded::Reason reason) const {
   if (leases_.book().samples_trained() == data_.last_samples) return false;
   const bool done = reason == Reason::finished || reason == Reason::target_reached;
   return !done || data_.written > 0 || !interval_of<plan::Usual>(*job_);
+}
+
+void Checkpoints::spoil(const std::string& reason) {
+  if (busy() && data_.current->error.empty()) data_.current->error = reason;
 }
 
 void Checkpoints::abandon_untaken() {
@@ -159,10 +168,7 @@ void Checkpoints::commit_if_complete(Outbox& out) {
   if (current.missing > 0 || !current.taken) return;
   if (planted(Mutant::supply_of_another_moment))
     current.manifest.scheduler.supply = describe(leases_.book().supply());
-  if (current.error.empty())
-    return out.compute(std::make_shared<CommitWork>(job_, std::move(current.manifest)));
-  report(current.manifest.number, current.samples, 0, current.error, out);
-  data_.current.reset();
+  out.compute(std::make_shared<CommitWork>(job_, std::move(current.manifest), current.error));
 }
 
 void Checkpoints::committed(const Work& work, Outbox& out) {

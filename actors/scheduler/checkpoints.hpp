@@ -48,6 +48,8 @@ class Checkpoints {
   /// True if a run that ends for this reason, with all workers stopped, stores its state. A run
   /// that is done stores it if it has checkpoints of its own or a chosen interval.
   bool wanted_at_end(msg::RunEnded::Reason reason) const;
+  /// Lets a checkpoint fail that is not being completed yet: its weights are of no use.
+  void spoil(const std::string& reason);
   /// Gives up a checkpoint whose snapshot has not been taken.
   void abandon_untaken();
 
@@ -71,18 +73,24 @@ class Checkpoints {
     std::uint64_t samples = 0;
     std::string error;
   };
+  /// What has been leased, in samples or iterations, and the interval of checkpoints.
+  struct Count {
+    double now, interval;
+    double next() const;  // end of the present interval
+  };
   /// The mutable state.
   struct Data {
     bool due = false;
     std::uint64_t next_number = 1;
-    double next_samples = 0;  // leased, when the next is due
-    std::uint64_t next_iterations = 0;
+    double next_due = 0;  // samples or iterations leased
     std::optional<Current> current;
     std::uint64_t written = 0;       // over the whole life of the run
     std::uint64_t last_samples = 0;  // trained, in the last one written or resumed
   };
 
   Current begin();
+  /// None if checkpoints go by time.
+  std::optional<Count> count() const;
   void commit_if_complete(Outbox& out);
   void report(std::uint64_t number, std::uint64_t samples, std::uint64_t bytes,
               const std::string& error, Outbox& out) const;

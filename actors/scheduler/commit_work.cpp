@@ -17,6 +17,10 @@ std::string utc_now() {
 }  // namespace
 
 void CommitWork::run(int) {
+  if (!error_.empty()) {
+    (void)job_->checkpoints->remove(manifest_.number);
+    return;
+  }
   if (!job_->plan.simulated) manifest_.written = utc_now();
   for (const auto& file : manifest_.files) bytes_ += file.bytes;
   const Status done = job_->checkpoints->commit(manifest_, job_->plan, job_->plan.checkpoints.keep);

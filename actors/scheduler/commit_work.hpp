@@ -1,5 +1,6 @@
 #pragma once
-// CommitWork: writes the manifest of a checkpoint, and removes old checkpoints.
+// CommitWork: writes the manifest of a checkpoint, and removes old checkpoints. If a shard has
+// failed, removes the files of the other shards instead.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,8 +13,9 @@ namespace leeway {
 
 class CommitWork final : public Work {
  public:
-  CommitWork(std::shared_ptr<const Job> job, checkpoint::Manifest manifest)
-      : job_(std::move(job)), manifest_(std::move(manifest)) {}
+  /// `error`: why a shard could not store its files; empty if all have.
+  CommitWork(std::shared_ptr<const Job> job, checkpoint::Manifest manifest, std::string error)
+      : job_(std::move(job)), manifest_(std::move(manifest)), error_(std::move(error)) {}
 
   int parts() const override { return 1; }
   Cost cost(int) const override { return {.bytes = 4096}; }

@@ -35,7 +35,7 @@ void RunControl::stop(msg::RunEnded::Reason reason, std::string text, Outbox& ou
   data_.phase = Phase::stopping;
   data_.end.reason = reason;
   data_.end.text = std::move(text);
-  checkpoints_.abandon_untaken();
+  snapshots_.abandon();
   for (const auto& [lead, member] : roster_.members()) {
     if (member.state == State::fencing || member.state == State::stopped) continue;
     // In a pipeline that is gone, some stages may wait for the others.

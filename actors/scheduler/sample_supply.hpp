@@ -2,6 +2,7 @@
 // SampleSupply: the samples that are not leased, and the counts of leased samples and iterations.
 //
 // Returned samples are leased first, then fresh ones in the order of each epoch's permutation.
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -77,7 +78,7 @@ class SampleSupply {
   std::uint64_t samples_leased() const { return data_.samples_leased; }
   /// Iterations that may still be leased, if there is a limit.
   std::uint64_t iterations_left() const {
-    return limits_.total_iterations - data_.iterations_leased;
+    return limits_.total_iterations - std::min(limits_.total_iterations, data_.iterations_leased);
   }
   bool at_last_iteration() const {
     return limits_.total_iterations > 0 && data_.iterations_leased >= limits_.total_iterations;

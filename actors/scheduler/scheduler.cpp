@@ -243,6 +243,7 @@ void Scheduler::lease(WorkerId lead, const msg::WantLease& want, Outbox& out) {
 }
 
 void Scheduler::diverged(WorkerId worker, const msg::Diverged& sent, Outbox& out) {
+  checkpoints_.spoil("the loss was not finite any more");
   run_.stop_without_checkpoint(
       msg::RunEnded::Reason::failed,
       concat(job_->stages->name_of(worker), ": the loss became ",

@@ -70,6 +70,11 @@ bool SnapshotProposals::taken(const msg::SnapshotTaken& sent) {
   return std::exchange(data_.proposal, std::nullopt)->checkpoint;
 }
 
+void SnapshotProposals::abandon() {
+  data_.proposal.reset();
+  checkpoints_.abandon_untaken();
+}
+
 void SnapshotProposals::store_final(const PushCounts& counts, Outbox& out) {
   msg::Snapshot order{
       .snapshot = data_.next_id++, .iterations = ends(), .immediate = true, .evaluate = false};

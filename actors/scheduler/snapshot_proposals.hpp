@@ -28,6 +28,8 @@ class SnapshotProposals {
   void voted(const msg::SnapshotVote& vote, Outbox& out);
   /// A shard has taken its part. True when all have, of a checkpoint.
   bool taken(const msg::SnapshotTaken& sent);
+  /// Gives up the proposal in flight: the run stops.
+  void abandon();
   /// Stores the state as it is. Requires that all workers have stopped, and that no sample is
   /// partly applied.
   void store_final(const PushCounts& counts, Outbox& out);

@@ -79,6 +79,10 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   if (flags.from && flags.resume)
     return refuse("--from and --resume contradict each other; give one");
   if (flags.resume) {
+    if (flags.seed)
+      return refuse("--seed: a resumed run keeps its seed; leave out --seed or --resume");
+    if (flags.init)
+      return refuse("--init: a resumed run has its weights; leave out --init or --resume");
     auto from = find_checkpoint(*flags.resume, scenario.plan().name);
     if (!from) return refuse(concat("--resume: ", from.error().text));
     if (from->plan.name != scenario.plan().name)
@@ -87,6 +91,8 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.options.resume = from->path();
     line.options.folder = from->run_folder;
     line.plan = std::move(from->plan);
+    // The checkpoints of a new folder go there.
+    if (!flags.out.empty()) line.plan.checkpoints.directory.clear();
   }
   if (flags.from) {
     auto plan = plan_from_file(*flags.from);
@@ -127,6 +133,11 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     return refuse("--trace writes into the run folder; leave out --no-out");
   if (!flags.out.empty() && flags.no_out)
     return refuse("--out and --no-out contradict each other; give one");
+  if (flags.no_out && flags.checkpoint_every && *flags.checkpoint_every != "none" &&
+      line.plan.checkpoints.directory.empty())
+    return refuse(
+        "--checkpoint-every: a run without a folder has no place for checkpoints; give "
+        "--checkpoint-dir DIR, or leave out --no-out");
   if (flags.profile && flags.quiet)
     return refuse("--profile prints a table, which --quiet suppresses; give one of them");
   auto cluster = read_cluster(flags.cluster, line.plan.simulated.has_value());
@@ -136,6 +147,8 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.trace = flags.trace;
   line.options.profile = flags.profile;
   line.options.check_determinism = flags.check_determinism;
+  if (flags.check_determinism && flags.resume)
+    return refuse("--check-determinism compares whole runs; leave out --resume");
   if (flags.check_determinism && !line.plan.simulated)
     return refuse("--check-determinism compares simulated runs; add --simulate");
   if (!flags.out.empty()) line.options.folder = flags.out;

@@ -22,7 +22,7 @@ std::string text_of(plan::Balance balance);
 std::string text_of(const plan::Optimizer& optimizer);
 std::string text_of(const plan::Augment& augment);
 std::string text_of(const plan::CheckpointsKind& every);
-/// "30s", "2ep", "500it", "none" or "usual".
+/// "30s", "10min", "2h", "2ep", "500it" or "none".
 Expected<plan::CheckpointsKind> parse_checkpoint_interval(const std::string& text);
 /// "flip", "shift=2", "flip,shift=2" or "none".
 Expected<plan::Augment> parse_augment(const std::string& text);

@@ -160,6 +160,48 @@ TEST_CASE("a flipped bit in any file is refused by the file's name") {
   CHECK(read_json(runs.folder / "new/result.json")["samples_trained"] == 2000);
 }
 
+TEST_CASE("a run continues in its folder from a checkpoint before one with a damaged manifest") {
+  const Runs runs;
+  const std::string run = runs.train("run");
+  const Words all = names(run + "/checkpoints");
+  std::vector<std::string> checkpoints;
+  for (const std::string& name : all)
+    if (name != "run") checkpoints.push_back(run + "/checkpoints/" + name);
+  REQUIRE(checkpoints.size() > 1);
+  const std::string newest = checkpoints.back(), earlier = checkpoints[checkpoints.size() - 2];
+  write_text(newest + "/manifest.json", "{}");
+  CHECK_THAT(runs.refused_resume(run), Contains(newest + "/manifest.json") &&
+                                           Contains("an earlier checkpoint is " + earlier));
+  const auto resumed =
+      run_program({kBin + "/leeway", "resume", earlier, "--epochs", "2", "--quiet"});
+  INFO(resumed.out << resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(read_json(run + "/result.json")["samples_trained"] == 4000);
+}
+
+TEST_CASE("a run that was moved, with its checkpoints in a folder of their own, is resumed there") {
+  const Runs runs;
+  const std::string own = runs.folder / "own", moved = runs.folder / "moved";
+  const auto trained = run_program(runs.command("run", "1", "20it", {"--checkpoint-dir", own}));
+  INFO(trained.out << trained.err);
+  REQUIRE(trained.code == 0);
+  fs::rename(own, moved);
+  const auto resumed = run_program({kBin + "/leeway", "resume", moved, "--epochs", "2", "--out",
+                                    runs.folder / "new", "--quiet"});
+  INFO(resumed.out << resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK_FALSE(fs::exists(own));
+  CHECK(read_json(runs.folder / "new/result.json")["samples_trained"] == 4000);
+  CHECK(fs::exists(runs.folder / "new/checkpoints"));
+}
+
+TEST_CASE("a checkpoint with as many iterations as the limit is refused") {
+  const Runs runs;
+  const std::string run = runs.train("run");
+  CHECK_THAT(runs.refusal({kBin + "/leeway", "resume", run, "--epochs", "9", "--iterations", "5"}),
+             Contains("iterations are trained; give more with --iterations"));
+}
+
 TEST_CASE("a missing file is refused by its name, and a folder without a manifest is skipped") {
   const Runs runs;
   const std::string run = runs.train("run");
@@ -203,7 +245,8 @@ TEST_CASE("checkpoints of another format, with unknown contents or of other runs
     write_text(path, read_text(others + '/' + name));
     INFO(name);
     CHECK_THAT(runs.refused_resume(checkpoint),
-               Contains(checkpoint) && Contains("the file is damaged or of another checkpoint"));
+               Contains(checkpoint) && (Contains("the file is damaged or of another checkpoint") ||
+                                        Contains("is of another run than the folder")));
     write_text(path, mine);
   }
   fs::copy(others, run + "/checkpoints/000777");

@@ -107,6 +107,16 @@ TEST_CASE("a proposal that all shards accept is not repeated") {
   CHECK(parts.out.has_sent_nothing());
 }
 
+TEST_CASE("a vote that arrives when the run stops proposes nothing") {
+  Evaluated parts;
+  parts.leases_iterations(6);
+  const auto proposed = parts.out.take<msg::Snapshot>().at(0).body.snapshot;
+  parts.votes(proposed, false);
+  parts.snapshots.abandon();
+  parts.votes(proposed, true);
+  CHECK(parts.out.has_sent_nothing());
+}
+
 TEST_CASE("without a bound, shards take their snapshots at once") {
   Plan plan = Evaluated::plan();
   plan.consistency = plan::Asp{};
