@@ -34,6 +34,10 @@ void remove_incomplete_line(const std::string& path) {
     std::filesystem::resize_file(path, static_cast<std::uintmax_t>(end), ignored);
 }
 
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// 0 without the key, and for a value that is not finite, which JSON lacks.
 double number_in(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
@@ -99,6 +103,14 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder
 }
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::resume(const std::string& folder, const Job& job) {
+  if (const auto vocabulary = job.data.train->vocabulary()) {
+    const std::string file = folder + "/vocabulary.json";
+    const auto before = disk().read(file);
+    if (before && text_of((*before)->bytes()) != vocabulary->json())
+      return Error{concat(file,
+                          ": the text has other characters than the run began with; resume "
+                          "with the same text")};
+  }
   auto resumed = open(folder, job);
   if (!resumed) return resumed;
   const auto& manifest = job.resumed->manifest;
