@@ -304,6 +304,7 @@ int main(int argc, char** argv) {
       .decides({"--schedule", "--chunks", "--micro-batches", "--lr", "--gradients"})
       .decides(study::kOfClusters)
       .decides(study::kOfRunFolders)
+      .decides(study::kOfCheckpoints)
       .data(fashion_mnist())
       .model(layers())
       .loss(softmax_cross_entropy())

@@ -216,6 +216,7 @@ int main(int argc, char** argv) {
       .decides(study::kOfPipelines)
       .decides(study::kOfClusters)
       .decides(study::kOfRunFolders)
+      .decides(study::kOfCheckpoints)
       .data(clusters(2, 2, 4096))
       .model(std::vector<plan::Layer>(kLayers, custom("unit")))
       .loss(softmax_cross_entropy())

@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
           "of the plan (--fault adds more): worker 2 crashes in iteration 150 and restarts a\n"
           "second later, worker 1 freezes for half a second, and worker 3 joins after half a\n"
           "second.")
+      .decides(study::kOfCheckpoints)
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())

@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
           "equal workers and with one slow worker.")
       .decides({"--staleness", "--prefetch", "--no-prefetch"})
       .decides(study::kOfPipelines)
+      .decides(study::kOfCheckpoints)
       .data(fashion_mnist())
       .model({flatten(), linear(512), relu(), linear(256), relu(), linear(10)})
       .loss(softmax_cross_entropy())

@@ -295,6 +295,7 @@ int main(int argc, char** argv) {
       .decides(study::kOfPipelines)
       .decides(study::kOfClusters)
       .decides(study::kOfRunFolders)
+      .decides(study::kOfCheckpoints)
       .data(fashion_mnist())
       .model(mlp({64}, 10))
       .loss(softmax_cross_entropy())

@@ -130,6 +130,7 @@ int main(int argc, char** argv) {
                 "--chunks", "--split", "--from"})
       .decides(study::kOfClusters)
       .decides(study::kOfRunFolders)
+      .decides(study::kOfCheckpoints)
       .data(fashion_mnist())
       .model(layers())
       .loss(softmax_cross_entropy())

@@ -11,11 +11,13 @@
 namespace leeway::study {
 
 // Flags for Scenario::decides(): without effect in programs that only simulate, that have no
-// pipelines, and that store only a table.
+// pipelines, that make several runs, and that store only a table.
 const std::vector<std::string> kOfClusters = {"--nodes",     "--hosts", "--place",  "--port",
                                               "--transport", "--tls",   "--silence"};
 const std::vector<std::string> kOfPipelines = {"--stages", "--pipelines", "--schedule",
                                                "--chunks", "--split",     "--recompute"};
+const std::vector<std::string> kOfCheckpoints = {"--resume", "--checkpoint-every", "--keep",
+                                                 "--checkpoint-dir"};
 const std::vector<std::string> kOfRunFolders = {"--trace", "--profile", "--check-determinism"};
 
 /// `text` right-aligned in `width` columns, after at least one space.
