@@ -50,7 +50,10 @@ int print(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
 
 int prune(const checkpoint::Store& store, const std::vector<std::uint64_t>& numbers,
           std::uint32_t keep) {
-  const auto lock = FolderLock::take(store.folder(), "wait for it to end; it prunes by itself");
+  // A run with the default interval has locked only its own folder.
+  const std::string run = run_folder_of(store.folder());
+  const auto lock = FolderLock::take(run.empty() ? store.folder() : run,
+                                     "wait for it to end; it prunes by itself");
   if (!lock) return refuse(lock.error().text);
   // Damaged checkpoints do not count, and stay for inspection.
   std::uint32_t intact = 0;

@@ -84,14 +84,6 @@ Expected<std::optional<ResumePoint>> find_in(const std::string& folder, std::uin
   return std::optional(ResumePoint{store.folder(), number, run_folder, std::move(*plan)});
 }
 
-/// The run folder that holds a folder of checkpoints; empty: it lies elsewhere.
-std::string run_folder_of(const std::string& checkpoints) {
-  const fs::path path(checkpoints);
-  if (path.filename() != kCheckpoints) return "";
-  const std::string above = path.has_parent_path() ? path.parent_path().string() : ".";
-  return plan_of_run(above) ? above : "";
-}
-
 Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
   std::error_code ignored;
   if (fs::exists(where + "/" + kManifest, ignored)) {
@@ -153,6 +145,13 @@ bool are_on_this_host(const std::vector<std::string>& nodes) {
 }
 
 }  // namespace
+
+std::string run_folder_of(const std::string& checkpoints) {
+  const fs::path path(checkpoints);
+  if (path.filename() != kCheckpoints) return "";
+  const std::string above = path.has_parent_path() ? path.parent_path().string() : ".";
+  return plan_of_run(above) ? above : "";
+}
 
 std::string ResumePoint::path() const {
   return folder + "/" + checkpoint::folder_name(number);

@@ -26,6 +26,9 @@ struct ResumePoint {
 /// The folder in which a run with this plan and run folder keeps its checkpoints; empty: none.
 std::string checkpoint_folder(const Plan& plan, const std::string& run_folder);
 
+/// The run folder that holds a folder of checkpoints; empty: it lies elsewhere.
+std::string run_folder_of(const std::string& checkpoints);
+
 /// A run's latest checkpoint, or the one that `where` names. `where`: the folder of a run, of its
 /// checkpoints or of one checkpoint; or "latest", the run in runs/ that has written a checkpoint
 /// last. With "latest", the run is one of the scenario `name`; empty: of any. The error says what
