@@ -185,7 +185,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     return Error{concat("the test samples are ", data.test->sample_shape(),
                         ", the training samples ", data.train->sample_shape(),
                         "; give both the same shape")};
-  auto model = make_model(plan, *data.train);
+  auto model = options.model ? Expected(options.model) : make_model(plan, *data.train);
   if (!model) return model.error();
   if ((*model)->parameter_count() == 0)
     return Error{"the model has no parameters, so there is nothing to train; add a linear layer"};

@@ -72,8 +72,9 @@ struct Job {
 };
 
 struct JobOptions {
-  ExecutorFactory executors;         // empty: make_executor
-  std::shared_ptr<Profile> profile;  // null: no profile
+  std::shared_ptr<const Model> model;  // null: built from the plan
+  ExecutorFactory executors;           // empty: make_executor
+  std::shared_ptr<Profile> profile;    // null: no profile
   /// Whether an actor is on this machine, which then needs its device; empty: all actors are.
   std::function<bool(Address)> here;
   /// Per parameter: replaces the plan's file of initial weights; can be empty.

@@ -75,7 +75,7 @@ struct Supply {
 }
 
 struct Bound {
-  # Of an adaptive consistency policy.
+  # State of an adaptive consistency policy.
   staleness @0 :UInt32;
   patience @1 :Int64 $count;
   quiet @2 :Int64 $count;
@@ -83,7 +83,7 @@ struct Bound {
 }
 
 struct Pace {
-  # Of a pipeline, in the window of the balance policy.
+  # Pace of a pipeline, in the window of the balance policy.
   pipeline @0 :UInt32 $range(below = "kMaxWorkers");
   iterations @1 :Int64 $count;
   samples @2 :Int64 $count;

@@ -13,6 +13,9 @@ inline constexpr std::uint32_t kFormat = 1;
 inline constexpr const char* kWeights = "weights";
 inline constexpr const char* kOptimizer = "optimizer";
 
+/// The name of its file in the folder of a checkpoint.
+inline constexpr const char* kManifestFile = "manifest.json";
+
 /// The version of this program, for `Manifest::leeway`.
 std::string program_version();
 

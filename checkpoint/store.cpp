@@ -16,7 +16,6 @@
 namespace leeway::checkpoint {
 namespace {
 
-constexpr const char* kManifestFile = "manifest.json";
 constexpr const char* kPlanFile = "plan.json";
 constexpr const char* kRunFile = "run";
 
@@ -25,15 +24,6 @@ std::optional<std::uint64_t> number_of(const std::string& folder) {
   const auto [end, error] = std::from_chars(folder.data(), folder.data() + folder.size(), number);
   if (error != std::errc() || end != folder.data() + folder.size()) return std::nullopt;
   return folder == folder_name(number) ? std::optional(number) : std::nullopt;
-}
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
-std::string text_of(const Files::Content& content) {
-  const auto bytes = content.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// Calls `work` with each index below `count`, on several threads. Returns the error with the
@@ -102,15 +92,10 @@ Expected<std::vector<msg::StoredFile>> Store::write_tensors(
 }
 
 void Store::remove_incomplete(std::uint64_t end) const {
-  const auto names = files_.list(folder_);
-  if (!names) return;
-  for (const std::string& name : *names) {
-    const auto number = number_of(name);
-    if (!number || *number >= end) continue;
-    const auto files = files_.list(path(*number));
-    if (files && !std::binary_search(files->begin(), files->end(), std::string(kManifestFile)))
-      (void)files_.remove(path(*number));
-  }
+  const auto all = folders();
+  if (!all) return;
+  for (const std::uint64_t number : *all)
+    if (number < end && has_manifest(number) == false) (void)files_.remove(path(number));
 }
 
 void Store::remove_unlisted(const Manifest& manifest) const {
@@ -124,15 +109,14 @@ void Store::remove_unlisted(const Manifest& manifest) const {
 
 Status Store::claim(const std::string& run) const {
   if (Status made = files_.make_folder(folder_); !made) return made;
-  const auto bytes = bytes_of(run);
-  return write_durably(files_, folder_ + "/" + kRunFile, {&bytes, 1});
+  return write_durably(files_, folder_ + "/" + kRunFile, run);
 }
 
 Expected<std::string> Store::owner() const {
   const std::string file = folder_ + "/" + kRunFile;
   const auto content = files_.read(file);
   if (!content) return content.error();
-  return text_of(**content);
+  return std::string((*content)->text());
 }
 
 Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
@@ -158,22 +142,19 @@ void Store::remove_old(std::uint64_t number, std::uint32_t keep) const {
 Status Store::complete(Manifest manifest, const Plan& plan) const {
   const std::string folder = path(manifest.number);
   const std::string text = to_json(plan);
-  const auto plan_bytes = bytes_of(text);
+  const auto plan_bytes = std::as_bytes(std::span(text));
   if (Status made = files_.make_folder(folder); !made) return made;
   remove_unlisted(manifest);
   if (planted(Mutant::manifest_before_files)) {
     Manifest early = manifest;
     early.files.push_back({kPlanFile, text.size(), digest_of(plan_bytes)});
-    const std::string json = to_json(early);
-    const auto bytes = bytes_of(json);
-    (void)write_durably(files_, folder + "/" + kManifestFile, {&bytes, 1});
+    (void)write_durably(files_, folder + "/" + kManifestFile, to_json(early));
   }
   if (Status status = write_listed(files_, folder, kPlanFile, {&plan_bytes, 1}, manifest.files);
       !status)
     return status;
-  const std::string json = to_json(manifest);
-  const auto bytes = bytes_of(json);
-  if (Status status = write_durably(files_, folder + "/" + kManifestFile, {&bytes, 1}); !status)
+  if (Status status = write_durably(files_, folder + "/" + kManifestFile, to_json(manifest));
+      !status)
     return status;
   if (Status status = files_.flush_folder(folder_); !status) return status;
   return files_.flush_folder(folder_of(folder_));
@@ -181,50 +162,52 @@ Status Store::complete(Manifest manifest, const Plan& plan) const {
 
 Status Store::remove(std::uint64_t number) const {
   const std::string folder = path(number);
-  const auto names = files_.list(folder);
-  const bool is_complete =
-      names && std::binary_search(names->begin(), names->end(), std::string(kManifestFile));
-  if (is_complete) {
+  if (has_manifest(number) == true) {
     if (Status status = files_.remove(folder + "/" + kManifestFile); !status) return status;
     if (Status status = files_.flush_folder(folder); !status) return status;
   }
   return files_.remove(folder);
 }
 
-Expected<std::vector<std::uint64_t>> Store::numbers() const {
+std::optional<bool> Store::has_manifest(std::uint64_t number) const {
+  const auto names = files_.list(path(number));
+  if (!names) return std::nullopt;
+  return std::binary_search(names->begin(), names->end(), std::string(kManifestFile));
+}
+
+Expected<std::vector<std::uint64_t>> Store::folders() const {
+  std::vector<std::uint64_t> found;
   const auto names = files_.list(folder_);
   if (!names) {
     const auto above = files_.list(folder_of(folder_));
     const std::string name = folder_.substr(folder_.rfind('/') + 1);
     if (above && std::binary_search(above->begin(), above->end(), name)) return names.error();
-    return std::vector<std::uint64_t>();
+    return found;
   }
-  std::vector<std::uint64_t> found;
-  for (const std::string& one : *names) {
-    const auto number = number_of(one);
-    if (!number) continue;
-    const auto files = files_.list(folder_ + "/" + one);
-    if (files && std::binary_search(files->begin(), files->end(), std::string(kManifestFile)))
-      found.push_back(*number);
-  }
+  for (const std::string& name : *names)
+    if (const auto number = number_of(name)) found.push_back(*number);
   std::sort(found.begin(), found.end());
   return found;
 }
 
+Expected<std::vector<std::uint64_t>> Store::numbers() const {
+  auto found = folders();
+  if (found)
+    std::erase_if(*found, [&](std::uint64_t number) { return has_manifest(number) != true; });
+  return found;
+}
+
 Expected<std::uint64_t> Store::next_number() const {
-  const auto complete = numbers();
-  if (!complete) return complete.error();
-  std::uint64_t last = complete->empty() ? 0 : complete->back();
-  if (const auto names = files_.list(folder_))
-    for (const std::string& name : *names) last = std::max(last, number_of(name).value_or(0));
-  return last + 1;
+  const auto all = folders();
+  if (!all) return all.error();
+  return all->empty() ? 1 : all->back() + 1;
 }
 
 Expected<Manifest> Store::manifest(std::uint64_t number) const {
   const std::string file = path(number) + "/" + kManifestFile;
   const auto content = files_.read(file);
   if (!content) return content.error();
-  auto manifest = manifest_from_json(text_of(**content), file);
+  auto manifest = manifest_from_json(std::string((*content)->text()), file);
   if (manifest && manifest->number != number)
     return Error{concat(file, ": is of checkpoint ", folder_name(manifest->number),
                         "; restore the folder's own manifest")};
@@ -276,7 +259,7 @@ Expected<Plan> Store::plan_of(const Manifest& manifest) const {
     if (file.name != kPlanFile) continue;
     const auto content = read(manifest.number, file);
     if (!content) return content.error();
-    return plan_from_json(text_of(**content), path(manifest.number) + "/" + kPlanFile);
+    return plan_from_json(std::string((*content)->text()), path(manifest.number) + "/" + kPlanFile);
   }
   return Error{concat(path(manifest.number), ": its manifest names no ", kPlanFile)};
 }

@@ -10,6 +10,7 @@
 // The shards write their files in parallel, each durably, and the scheduler writes the manifest
 // last. A checkpoint exists iff it has a manifest, so a crash at any time leaves the earlier ones.
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -103,6 +104,10 @@ class Store {
   Status remove(std::uint64_t number) const;
 
  private:
+  /// Nullopt if the folder cannot be listed.
+  std::optional<bool> has_manifest(std::uint64_t number) const;
+  /// The numbers of all checkpoints, also of incomplete ones; none without the folder.
+  Expected<std::vector<std::uint64_t>> folders() const;
   Status complete(Manifest manifest, const Plan& plan) const;
   /// Removes all but the latest `keep` checkpoints up to `number`, as far as possible.
   void remove_old(std::uint64_t number, std::uint32_t keep) const;

@@ -241,6 +241,7 @@ Status Agent::start_job() {
                          .initial_weights = hosted.ask.initial_weights};
   const auto model = make_model(hosted.plan, *hosted.data->train);
   if (!model) return model.error();
+  job_options.model = *model;
   if (const Status opened = open_checkpoints(hosted.ask, **model, job_options); !opened)
     return opened;
   const auto job = make_job(hosted.plan, *hosted.data, std::move(job_options));

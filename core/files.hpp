@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/expected.hpp"
@@ -30,6 +31,9 @@ class Files {
    public:
     virtual ~Content() = default;
     virtual std::span<const std::byte> bytes() const = 0;
+    std::string_view text() const {
+      return {reinterpret_cast<const char*>(bytes().data()), bytes().size()};
+    }
   };
 
   /// Creates a file, which must not exist.
@@ -56,6 +60,12 @@ Files& disk();
 /// could not be flushed.
 Status write_durably(Files& files, const std::string& path,
                      std::span<const std::span<const std::byte>> pieces);
+
+/// The same for a text.
+inline Status write_durably(Files& files, const std::string& path, std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return write_durably(files, path, std::span(&bytes, 1));
+}
 
 /// The folder of a path: "." for a bare name.
 std::string folder_of(const std::string& path);

@@ -15,8 +15,7 @@ namespace {
 
 /// Replaces the file as a whole: a run with half a plan could not be resumed.
 Status write_text(const std::string& path, const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  const auto written = write_durably(disk(), path, {&bytes, 1});
+  const auto written = write_durably(disk(), path, text);
   if (written) return {};
   return Error{concat(written.error().text, "; check its permissions and the free disk space")};
 }
@@ -32,10 +31,6 @@ void remove_incomplete_line(const std::string& path) {
     if (in.seekg(end - 1).get() == '\n') break;
   if (in && end < static_cast<std::streamoff>(size))
     std::filesystem::resize_file(path, static_cast<std::uintmax_t>(end), ignored);
-}
-
-std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 /// 0 without the key, and for a value that is not finite, which JSON lacks.
@@ -106,7 +101,7 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::resume(const std::string& folder
   if (const auto vocabulary = job.data.train->vocabulary()) {
     const std::string file = folder + "/vocabulary.json";
     const auto before = disk().read(file);
-    if (before && text_of((*before)->bytes()) != vocabulary->json())
+    if (before && (*before)->text() != vocabulary->json())
       return Error{concat(file,
                           ": the text has other characters than the run began with; resume "
                           "with the same text")};

@@ -1,12 +1,13 @@
 #include "runtime/checkpoints.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
-#include <random>
 
 #include "actors/job.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/probe.hpp"
+#include "cluster/this_host.hpp"
 #include "core/text.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/scenario.hpp"
@@ -18,13 +19,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRuns = "runs";
 constexpr const char* kCheckpoints = "checkpoints";
-constexpr const char* kManifest = "manifest.json";
+using checkpoint::kManifestFile;
 
 std::string random_name() {
-  std::random_device device;
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string name(16, '0');
-  for (char& digit : name) digit = kDigits[device() % 16];
+  char name[20];
+  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(random_word()));
   return name;
 }
 
@@ -50,7 +49,7 @@ std::optional<Plan> plan_of_run(const std::string& folder) {
   std::error_code ignored;
   const std::string file = folder + "/plan.json";
   // A checkpoint has a plan as well.
-  if (!fs::exists(file, ignored) || fs::exists(folder + "/" + kManifest, ignored)) return {};
+  if (!fs::exists(file, ignored) || fs::exists(folder + "/" + kManifestFile, ignored)) return {};
   auto plan = plan_from_file(file);
   if (!plan) return {};
   return std::move(*plan);
@@ -86,7 +85,7 @@ Expected<std::optional<ResumePoint>> find_in(const std::string& folder, std::uin
 
 Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
   std::error_code ignored;
-  if (fs::exists(where + "/" + kManifest, ignored)) {
+  if (fs::exists(where + "/" + kManifestFile, ignored)) {
     const fs::path path(where);
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
     std::uint64_t number = 0;
@@ -113,7 +112,7 @@ std::optional<fs::file_time_type> last_checkpoint_time(const Plan& plan, const s
   const auto numbers = store.numbers();
   if (!numbers || numbers->empty()) return std::nullopt;
   std::error_code error;
-  const auto time = fs::last_write_time(store.path(numbers->back()) + "/" + kManifest, error);
+  const auto time = fs::last_write_time(store.path(numbers->back()) + "/" + kManifestFile, error);
   return error ? std::nullopt : std::optional(time);
 }
 
@@ -169,10 +168,14 @@ Expected<ResumePoint> find_checkpoint(const std::string& where, const std::strin
     return Error{concat(where, ": is not a folder; give the folder of a run, or latest")};
   auto found = find_at(trimmed_path(where));
   if (!found) return found.error();
-  if (*found) return std::move(**found);
-  return Error{concat(where,
-                      ": holds no checkpoint; give the folder of another run, or start without "
-                      "--resume")};
+  if (!*found)
+    return Error{concat(where,
+                        ": holds no checkpoint; give the folder of another run, or start without "
+                        "--resume")};
+  if (const std::string& found_name = (*found)->plan.name; !name.empty() && found_name != name)
+    return Error{
+        concat(where, " is a run of ", found_name, "; resume it with `leeway resume ", where, "`")};
+  return std::move(**found);
 }
 
 Expected<std::string> checkpoints_of(const std::string& where) {
@@ -231,12 +234,12 @@ Status RunCheckpoints::claim(bool at_once) {
   lock_ = std::move(*lock);
   const auto next = store_->next_number();
   if (!next) return next.error();
-  const auto numbers = store_->numbers();
-  if (!numbers) return numbers.error();
   if (source_ && is_same_folder(from_.folder, folder)) {
     const auto manifest = source_->manifest(from_.number);
     if (!manifest) return manifest.error();
     run_ = manifest->run;
+  } else if (const auto numbers = store_->numbers(); !numbers) {
+    return numbers.error();
   } else if (!numbers->empty()) {
     return Error{concat(folder, ": holds checkpoints of another run; continue that run with ",
                         "--resume ", folder, ", or give another folder with --checkpoint-dir DIR")};
@@ -256,9 +259,6 @@ Status RunCheckpoints::prepare(const Plan& plan, const Model& model, std::int64_
   job.next_checkpoint = next_;
   job.run = run_;
   if (!source_) return {};
-  if (plan.name != from_.plan.name)
-    return Error{concat(from_.path(), ": is of the scenario ", from_.plan.name, ", not of ",
-                        plan.name, "; resume it with `leeway resume ", from_.path(), "`")};
   auto loaded = source_->load(from_.number, model);
   if (!loaded) return Error{loaded.error().text + earlier_text(*source_, from_.number)};
   const auto& supply = loaded->manifest.scheduler.supply;

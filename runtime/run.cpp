@@ -70,7 +70,7 @@ std::optional<kernels::Peak> peak_of(const Job& job) {
   return kernels::measure_peak();
 }
 
-/// What a host reports to while it runs a job.
+/// Receivers of the reports of a host that runs a job.
 struct Observers {
   std::function<void(Address, Instant, const Event&)> on_event;
   std::vector<Audience*> audience;
@@ -178,7 +178,7 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   run.checkpoints = std::move(*checkpoints);
   const auto model = make_model(plan, *data->train);
   if (!model) return model.error();
-  JobOptions job_options;
+  JobOptions job_options{.model = *model};
   if (options.profile) job_options.profile = std::make_shared<Profile>();
   if (run.cluster)
     job_options.here = [on = run.cluster.get()](Address actor) { return on->is_here(actor); };

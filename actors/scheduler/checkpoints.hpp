@@ -46,7 +46,7 @@ class Checkpoints {
   /// True while a checkpoint is being taken or written.
   bool busy() const { return data_.current.has_value(); }
   /// True if a run that ends for this reason, with all workers stopped, stores its state. A run
-  /// that is done stores it if it has checkpoints of its own or a chosen interval.
+  /// that is done stores it if it has written checkpoints or has a chosen interval.
   bool wanted_at_end(msg::RunEnded::Reason reason) const;
   /// Lets a checkpoint fail that is not being completed yet: its weights are of no use.
   void spoil(const std::string& reason);
@@ -73,7 +73,7 @@ class Checkpoints {
     std::uint64_t samples = 0;
     std::string error;
   };
-  /// What has been leased, in samples or iterations, and the interval of checkpoints.
+  /// Samples or iterations leased so far, and the interval of checkpoints in the same unit.
   struct Count {
     double now, interval;
     double next() const;  // end of the present interval

@@ -85,9 +85,6 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
       return refuse("--init: a resumed run has its weights; leave out --init or --resume");
     auto from = find_checkpoint(*flags.resume, scenario.plan().name);
     if (!from) return refuse(concat("--resume: ", from.error().text));
-    if (from->plan.name != scenario.plan().name)
-      return refuse(concat("--resume: ", *flags.resume, " is a run of ", from->plan.name,
-                           "; resume it with `leeway resume ", *flags.resume, "`"));
     line.options.resume = from->path();
     line.options.folder = from->run_folder;
     line.plan = std::move(from->plan);

@@ -16,7 +16,7 @@ namespace leeway::sim {
 
 /// Counts the updates of each block. For plain SGD at a constant rate it also sums the gradients.
 /// The immediate snapshots of asp are not checked. The snapshot of a checkpoint is compared with
-/// what was written.
+/// the written tensors.
 class SnapshotChecker final : public Checker {
  public:
   /// Without `checkpoints`, they are not compared.

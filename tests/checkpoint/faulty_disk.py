@@ -317,7 +317,7 @@ def check_mounts(disk):
 
 
 def enter_own_mounts():
-    """Restarts the program with mounts of its own, which end with it."""
+    """Restarts the program in a new mount namespace, which ends with it."""
     if os.environ.get("LEEWAY_OWN_MOUNTS"):
         return
     with tempfile.TemporaryDirectory() as folder:
