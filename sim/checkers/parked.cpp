@@ -64,6 +64,10 @@ void ParkedChecker::on_event(Instant, Address actor, const Event& event) {
   } else if (const auto* admitted = event.as<event::Admitted>()) {
     note_move(actor, admitted->worker);
   } else if (const auto* removed = event.as<event::Removed>()) {
+    // An idle pipeline may have open pulls, for weights that its last iteration did not read.
+    std::erase_if(shards_[actor].open, [&](const auto& pull) {
+      return std::get<WorkerId>(pull.first) == removed->worker;
+    });
     note_move(actor, removed->worker);
   }
 }

@@ -116,7 +116,7 @@ class CrashTrial {
     if (!job) return options;  // reported by live()
     auto loaded = store->load(numbers->back(), *(*job)->model);
     LW_CHECK(loaded.has_value(), loaded ? std::string() : loaded.error().text);
-    options.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
+    options.resumed = std::make_shared<checkpoint::Checkpoint>(std::move(*loaded));
     return options;
   }
 

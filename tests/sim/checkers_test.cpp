@@ -178,6 +178,24 @@ TEST_CASE("a pull that stays parked although the rule allows it is caught") {
         "the pull of iteration 2 is allowed, but still parked: min_clock 1, clock 2, own_clock 2");
 }
 
+TEST_CASE("the open pulls of an idle worker end with its removal, and later ones are checked") {
+  auto story = story_of<ParkedChecker>();
+  story.admitted(kA);
+  story.admitted(kB);
+  story.moved(kA, 2);
+  story.pulls(kA, 2, 2);
+  story.parked(kA, 2);
+  story.emits(kShard, event::Removed{.worker = kA});
+  story.admitted(kA, 2);
+  story.moved(kB, 1);
+  story.pulls(kB, 1, 1);
+  story.answered(kB, 1);
+  story.pulls(kA, 3, 2);
+  story.parked(kA, 3);
+  story.moved(kB, 2);
+  CHECK(seen([&] { story.pulls(kB, 2, 2); }) != "");
+}
+
 TEST_CASE("a forgotten pull that waited only for its worker's own push is caught") {
   auto story = story_of<ParkedChecker>();
   story.admitted(kA);
