@@ -12,8 +12,7 @@ import shutil
 import subprocess
 import sys
 
-FOLDERS = ["actors", "bench", "cli", "cluster", "cmake", "core", "docs", "kernels", "messages", "models",
-           "monitoring", "plan", "policies", "runtime", "scenarios", "sim", "tensor", "tests"]
+NO_SOURCES = {"build", "runs"}
 FILES = ["CMakeLists.txt", "CMakePresets.json", "leeway.hpp"]
 # The product files that an addition may touch.
 MOST = {"optimizer": 5, "consistency_policy": 5, "straggler": 5, "layer": 5, "message": 3}
@@ -34,9 +33,11 @@ def run(command, **options):
 def copy_tree(source, copy):
     """Unchanged files keep their times, so that a second build of the copy is short."""
     copy.mkdir(parents=True, exist_ok=True)
-    for name in FOLDERS:
-        shutil.rmtree(copy / name, ignore_errors=True)
-        shutil.copytree(source / name, copy / name)
+    for folder in source.iterdir():
+        if not folder.is_dir() or folder.name.startswith(".") or folder.name in NO_SOURCES:
+            continue
+        shutil.rmtree(copy / folder.name, ignore_errors=True)
+        shutil.copytree(folder, copy / folder.name)
     for name in FILES:
         shutil.copy2(source / name, copy / name)
 
