@@ -242,6 +242,7 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     job->initial_weights = std::move(*weights);
   }
   job->checkpoints = std::move(options.checkpoints);
+  job->data_checksum = options.data_checksum;
   job->resumed = std::move(options.resumed);
   const std::uint64_t last = job->resumed ? job->resumed->manifest.number : 0;
   job->next_checkpoint = options.next_checkpoint > 0 ? options.next_checkpoint : last + 1;

@@ -40,12 +40,14 @@ struct Job {
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
   ExecutorFactory executors;
-  std::shared_ptr<PackCache> packed;                      // shared by all workers of this process
-  std::shared_ptr<Profile> profile;                       // null: no profile
-  std::shared_ptr<const checkpoint::Store> checkpoints;   // null: none are written
-  std::uint64_t next_checkpoint = 1;                      // number of the first new one
-  std::shared_ptr<const checkpoint::Checkpoint> resumed;  // null: the run begins
+  std::shared_ptr<PackCache> packed;                     // shared by all workers of this process
+  std::shared_ptr<Profile> profile;                      // null: no profile
+  std::shared_ptr<const checkpoint::Store> checkpoints;  // null: none are written
+  std::uint64_t next_checkpoint = 1;                     // number of the first new one
+  /// Null: the run begins. A process releases the tensors when its shards have copied them.
+  std::shared_ptr<checkpoint::Checkpoint> resumed;
   std::string run;                    // random name of the run, kept in its checkpoints
+  std::uint64_t data_checksum = 0;    // kept there too; 0: unknown
   std::vector<plan::Fault> faults;    // the plan's, with random times from the seed
   std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
@@ -81,8 +83,9 @@ struct JobOptions {
   std::vector<Blob> initial_weights;
   std::shared_ptr<const checkpoint::Store> checkpoints;  // null: none are written
   std::uint64_t next_checkpoint = 0;  // number of the first new one; 0: 1, or after `resumed`
-  std::shared_ptr<const checkpoint::Checkpoint> resumed;  // null: the run begins
-  std::string run;                                        // its random name
+  std::shared_ptr<checkpoint::Checkpoint> resumed;  // null: the run begins
+  std::string run;                                  // its random name
+  std::uint64_t data_checksum = 0;                  // 0: unknown
 };
 
 /// Builds the model of a plan for its data.

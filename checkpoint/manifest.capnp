@@ -32,6 +32,7 @@ struct Manifest {
   blocks @7 :List(BlockState) $limit("kMaxBlocks");
   scheduler @8 :Scheduler;
   epochSamples @9 :Int64 $count;  # training samples of the data set
+  dataChecksum @10 :UInt64;  # of the data set; 0: unknown
 }
 
 struct BlockState {

@@ -10,6 +10,7 @@
 
 #include "checkpoint/digest.hpp"
 #include "checkpoint/tensors.hpp"
+#include "core/copied_files.hpp"
 #include "core/mutant.hpp"
 #include "core/text.hpp"
 
@@ -72,22 +73,28 @@ std::string Checkpoint::path() const {
   return folder + "/" + folder_name(manifest.number);
 }
 
+Store Store::with_copies(std::vector<std::shared_ptr<Files>> places) const {
+  places.insert(places.begin(), files_);
+  return {std::make_shared<CopiedFiles>(std::move(places)), folder_, writer_};
+}
+
 Expected<std::vector<msg::StoredFile>> Store::write_tensors(
     std::uint64_t number, ShardId shard, const Model& model,
     std::span<const StoredBlock> blocks) const {
-  if (Status made = files_.make_folder(path(number)); !made) return made.error();
+  if (Status mine = check_claim(); !mine) return mine.error();
+  if (Status made = files_->make_folder(path(number)); !made) return made.error();
   std::vector<msg::StoredFile> list;
   const auto write = [&](const std::string& name, std::vector<TensorView> tensors) -> Status {
     if (tensors.empty()) return {};
     const auto file = lay_out_safetensors(std::move(tensors), {{"format", "pt"}});
     if (!file) return file.error();
-    return write_listed(files_, path(number), concat(name, '-', shard, ".safetensors"),
+    return write_listed(*files_, path(number), concat(name, '-', shard, ".safetensors"),
                         file->pieces, list);
   };
   Status status = write(kWeights, weights_of(model, blocks));
   if (status) status = write(kOptimizer, slots_of(model, blocks));
   if (status) return list;
-  for (const auto& file : list) (void)files_.remove(path(number) + "/" + file.name);
+  for (const auto& file : list) (void)files_->remove(path(number) + "/" + file.name);
   return status.error();
 }
 
@@ -95,32 +102,43 @@ void Store::remove_incomplete(std::uint64_t end) const {
   const auto all = folders();
   if (!all) return;
   for (const std::uint64_t number : *all)
-    if (number < end && has_manifest(number) == false) (void)files_.remove(path(number));
+    if (number < end && has_manifest(number) == false) (void)files_->remove(path(number));
 }
 
 void Store::remove_unlisted(const Manifest& manifest) const {
-  const auto names = files_.list(path(manifest.number));
+  const auto names = files_->list(path(manifest.number));
   if (!names) return;
   for (const std::string& name : *names)
     if (std::none_of(manifest.files.begin(), manifest.files.end(),
                      [&](const auto& file) { return file.name == name; }))
-      (void)files_.remove(path(manifest.number) + "/" + name);
+      (void)files_->remove(path(manifest.number) + "/" + name);
 }
 
 Status Store::claim(const std::string& run) const {
-  if (Status made = files_.make_folder(folder_); !made) return made;
-  return write_durably(files_, folder_ + "/" + kRunFile, run);
+  if (Status made = files_->make_folder(folder_); !made) return made;
+  return write_durably(*files_, folder_ + "/" + kRunFile, writer_.empty() ? run : concat(run, '\n', writer_));
 }
 
-Expected<std::string> Store::owner() const {
-  const std::string file = folder_ + "/" + kRunFile;
-  const auto content = files_.read(file);
+Expected<Owner> Store::owner() const {
+  const auto content = files_->read(folder_ + "/" + kRunFile);
   if (!content) return content.error();
-  return std::string((*content)->text());
+  const std::string text((*content)->text());
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  return Owner{text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+}
+
+Status Store::check_claim() const {
+  if (writer_.empty()) return {};
+  const auto owner = this->owner();
+  if (!owner) return owner.error();
+  if (owner->writer == writer_) return {};
+  return Error{concat(folder_, ": another process writes checkpoints of the run ", owner->run,
+                      " into this folder; end one of the two")};
 }
 
 Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
   const std::uint64_t number = manifest.number;
+  if (Status mine = check_claim(); !mine) return mine;
   if (planted(Mutant::old_removed_first)) remove_old(number - 1, keep - 1);
   if (Status status = complete(std::move(manifest), plan); !status) {
     (void)remove(number);
@@ -143,47 +161,44 @@ Status Store::complete(Manifest manifest, const Plan& plan) const {
   const std::string folder = path(manifest.number);
   const std::string text = to_json(plan);
   const auto plan_bytes = std::as_bytes(std::span(text));
-  if (Status made = files_.make_folder(folder); !made) return made;
+  if (Status made = files_->make_folder(folder); !made) return made;
   remove_unlisted(manifest);
   if (planted(Mutant::manifest_before_files)) {
     Manifest early = manifest;
     early.files.push_back({kPlanFile, text.size(), digest_of(plan_bytes)});
-    (void)write_durably(files_, folder + "/" + kManifestFile, to_json(early));
+    (void)write_durably(*files_, folder + "/" + kManifestFile, to_json(early));
   }
-  if (Status status = write_listed(files_, folder, kPlanFile, {&plan_bytes, 1}, manifest.files);
+  if (Status status = write_listed(*files_, folder, kPlanFile, {&plan_bytes, 1}, manifest.files);
       !status)
     return status;
-  if (Status status = write_durably(files_, folder + "/" + kManifestFile, to_json(manifest));
+  if (Status status = write_durably(*files_, folder + "/" + kManifestFile, to_json(manifest));
       !status)
     return status;
-  if (Status status = files_.flush_folder(folder_); !status) return status;
-  return files_.flush_folder(folder_of(folder_));
+  if (Status status = files_->flush_folder(folder_); !status) return status;
+  return files_->flush_folder(folder_of(folder_));
 }
 
 Status Store::remove(std::uint64_t number) const {
+  if (Status mine = check_claim(); !mine) return mine;
   const std::string folder = path(number);
   if (has_manifest(number) == true) {
-    if (Status status = files_.remove(folder + "/" + kManifestFile); !status) return status;
-    if (Status status = files_.flush_folder(folder); !status) return status;
+    if (Status status = files_->remove(folder + "/" + kManifestFile); !status) return status;
+    if (Status status = files_->flush_folder(folder); !status) return status;
   }
-  return files_.remove(folder);
+  return files_->remove(folder);
 }
 
 std::optional<bool> Store::has_manifest(std::uint64_t number) const {
-  const auto names = files_.list(path(number));
+  const auto names = files_->list(path(number));
   if (!names) return std::nullopt;
   return std::binary_search(names->begin(), names->end(), std::string(kManifestFile));
 }
 
 Expected<std::vector<std::uint64_t>> Store::folders() const {
   std::vector<std::uint64_t> found;
-  const auto names = files_.list(folder_);
-  if (!names) {
-    const auto above = files_.list(folder_of(folder_));
-    const std::string name = folder_.substr(folder_.rfind('/') + 1);
-    if (above && std::binary_search(above->begin(), above->end(), name)) return names.error();
-    return found;
-  }
+  const auto names = files_->list(folder_);
+  if (!names && is_there(*files_, folder_)) return names.error();
+  if (!names) return found;
   for (const std::string& name : *names)
     if (const auto number = number_of(name)) found.push_back(*number);
   std::sort(found.begin(), found.end());
@@ -205,13 +220,13 @@ Expected<std::uint64_t> Store::next_number() const {
 
 Expected<Manifest> Store::manifest(std::uint64_t number) const {
   const std::string file = path(number) + "/" + kManifestFile;
-  const auto content = files_.read(file);
+  const auto content = files_->read(file);
   if (!content) return content.error();
   auto manifest = manifest_from_json(std::string((*content)->text()), file);
   if (manifest && manifest->number != number)
     return Error{concat(file, ": is of checkpoint ", folder_name(manifest->number),
                         "; restore the folder's own manifest")};
-  if (const auto run = owner(); manifest && run && *run != manifest->run)
+  if (const auto run = owner(); manifest && run && run->run != manifest->run)
     return Error{concat(file, ": is of another run than the folder ", folder_,
                         "; move this checkpoint to a folder of its own")};
   return manifest;
@@ -222,7 +237,7 @@ Expected<std::shared_ptr<const Files::Content>> Store::open(std::uint64_t number
   const std::string name = path(number) + "/" + file.name;
   if (file.name.find('/') != std::string::npos)
     return Error{concat(name, ": is outside of the checkpoint; the manifest is damaged")};
-  auto content = files_.read(name);
+  auto content = files_->read(name);
   if (!content) return content.error();
   const std::size_t size = (*content)->bytes().size();
   if (size != file.bytes)
@@ -262,6 +277,13 @@ Expected<Plan> Store::plan_of(const Manifest& manifest) const {
     return plan_from_json(std::string((*content)->text()), path(manifest.number) + "/" + kPlanFile);
   }
   return Error{concat(path(manifest.number), ": its manifest names no ", kPlanFile)};
+}
+
+bool Store::has_files(const Manifest& manifest) const {
+  return std::all_of(manifest.files.begin(), manifest.files.end(),
+                     [&](const msg::StoredFile& file) {
+                       return open(manifest.number, file).has_value();
+                     });
 }
 
 Status Store::verify(std::uint64_t number) const {

@@ -1,7 +1,7 @@
 #pragma once
 // Store: the checkpoints of one run, each in a numbered folder.
 //
-//   run                             the random name of the run
+//   run                             the random names of the run and of its last start
 //   000012/weights-0.safetensors    the weights on shard 0, with PyTorch's names
 //   000012/optimizer-0.safetensors  the optimizer's state for them
 //   000012/plan.json                the plan
@@ -59,23 +59,41 @@ struct Checkpoint {
   std::vector<ParameterState> parameters;  // as in the model; empty without tensors
 
   std::string path() const;
+  /// Forgets the tensors, and so unmaps their files.
+  void release_tensors() { parameters = {}; }
 };
 
 /// The name of the folder of a checkpoint.
 std::string folder_name(std::uint64_t number);
 
+/// Who writes into a folder of checkpoints.
+struct Owner {
+  std::string run;
+  std::string writer;  // a start of this run
+};
+
 class Store {
  public:
-  /// `folder` holds the numbered folders; it is created with the first checkpoint.
-  Store(Files& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+  /// `folder` holds the numbered folders; it is created with the first checkpoint. `writer` is the
+  /// name of this start of the run; empty: the store writes without claim().
+  Store(std::shared_ptr<Files> files, std::string folder, std::string writer = "")
+      : files_(std::move(files)), folder_(std::move(folder)), writer_(std::move(writer)) {}
+  /// With files that outlive the store.
+  Store(Files& files, std::string folder)
+      : Store(std::shared_ptr<Files>(&files, [](Files*) {}), std::move(folder)) {}
+
+  /// A store that writes, renames and removes each file in other places as well.
+  Store with_copies(std::vector<std::shared_ptr<Files>> places) const;
 
   const std::string& folder() const { return folder_; }
+  const std::string& writer() const { return writer_; }
   std::string path(std::uint64_t number) const { return folder_ + "/" + folder_name(number); }
 
-  /// Creates the folder and records in it the run that writes checkpoints there.
+  /// Creates the folder and records in it that this store writes the checkpoints of the run there.
+  /// Another store that has claimed the folder before changes nothing in it any more.
   Status claim(const std::string& run) const;
-  /// The run that claimed the folder last. Error: no run has, as far as this machine can see.
-  Expected<std::string> owner() const;
+  /// The last claim. Error: none, as far as this machine can see.
+  Expected<Owner> owner() const;
 
   /// Writes the tensors of one shard. Returns the files for the manifest. After an error, removes
   /// its own files.
@@ -95,6 +113,8 @@ class Store {
   Expected<std::uint64_t> next_number() const;
   Expected<Manifest> manifest(std::uint64_t number) const;
   Expected<Plan> plan(std::uint64_t number) const;
+  /// True if all files of this checkpoint are here, with the right sizes.
+  bool has_files(const Manifest& manifest) const;
   /// Checks size and digest of every file. The error names the file and the cause.
   Status verify(std::uint64_t number) const;
   /// Verifies and reads a checkpoint. Error: a file is missing or damaged, or the checkpoint is of
@@ -109,6 +129,8 @@ class Store {
   /// The numbers of all checkpoints, also of incomplete ones; none without the folder.
   Expected<std::vector<std::uint64_t>> folders() const;
   Status complete(Manifest manifest, const Plan& plan) const;
+  /// Error: another store has claimed the folder.
+  Status check_claim() const;
   /// Removes all but the latest `keep` checkpoints up to `number`, as far as possible.
   void remove_old(std::uint64_t number, std::uint32_t keep) const;
   /// Removes remains of incomplete checkpoints with numbers below `end`, as far as possible.
@@ -125,8 +147,9 @@ class Store {
   Status check_digest(std::uint64_t number, const msg::StoredFile& file,
                       std::span<const std::byte> bytes) const;
 
-  Files& files_;
+  std::shared_ptr<Files> files_;
   std::string folder_;
+  std::string writer_;
 };
 
 }  // namespace leeway::checkpoint

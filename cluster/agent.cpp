@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <future>
 #include <thread>
 
 #include "cluster/check_request.hpp"
+#include "cluster/node_checkpoints.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/this_host.hpp"
 #include "core/text.hpp"
@@ -37,10 +39,15 @@ struct Agent::HostedJob {
   std::optional<ShippedData> arriving;
   std::map<NodeIndex, std::pair<PeerId, std::string>> called;  // before the JobNode exists
   std::vector<PeerId> peers;                                   // connections to leave at the end
+  std::unique_ptr<FileExchange> files;                         // of the program
+  node::Answer::Checkpoints checkpoints{};
   bool linked = false;
   bool begun = false;
   std::int64_t silent_since = 0;  // since when the program is; 0: it is not
   std::int64_t leave_by = 0;      // 0: the node does not leave
+  /// The node's job while it is made. Last: its destructor waits for the thread, which uses all of
+  /// the above.
+  std::future<Expected<std::shared_ptr<const Job>>> making;
 
   NodeIndex self() const { return NodeIndex(ask.self); }
   Placement placement() const { return placement_of(ask); }
@@ -114,6 +121,10 @@ void Agent::handle(MeshInbox::Item& item) {
     case Kind::heard:
       if (program) hosted_->silent_since = 0;
       return;
+    case Kind::reconnected:
+      if (!program) return;
+      hosted_->silent_since = 0;
+      return hosted_->files->reconnected();
     case Kind::gone:
       waiting_.erase(item.peer);
       if (program) end_job(concat("the program is gone: ", item.text));
@@ -152,7 +163,7 @@ void Agent::handle(PeerId peer, std::uint64_t job, node::Body& body) {
       return reply(peer, *moved, job);
     }
   }
-  if (peer != hosted_->program) return;
+  if (peer != hosted_->program || hosted_->files->handle(body)) return;
   if (auto* chunk = std::get_if<node::Chunk>(&body)) return on_chunk(*chunk);
   if (std::holds_alternative<node::Start>(body)) return on_start();
   if (std::holds_alternative<node::Begin>(body) && hosted_->linked && !hosted_->begun) {
@@ -192,7 +203,7 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
     if (!answer.busy.empty()) say(concat("refused the job of ", ask.who, ": ", answer.busy));
     return reply(peer, std::move(answer), job);
   }
-  auto plan = check_request(ask, answer.problems);
+  auto plan = check_request(ask, *options_.disk, answer);
   if (plan) {
     auto hosted = std::make_unique<HostedJob>();
     hosted->program = peer;
@@ -202,6 +213,11 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
     answer.wants_data = !hosted->data;
     if (answer.wants_data) hosted->arriving.emplace(ask.data);
     hosted->ask = std::move(ask);
+    hosted->checkpoints = answer.checkpoints;
+    hosted->files = std::make_unique<FileExchange>(
+        "the program", *options_.disk,
+        NodeCheckpoints{hosted->ask, hosted->checkpoints, options_.disk}.program_rights(),
+        [this, peer, job](node::Body body) { reply(peer, std::move(body), job); });
     hosted_ = std::move(hosted);
   }
   for (const auto& problem : answer.problems)
@@ -228,13 +244,13 @@ void Agent::on_chunk(node::Chunk& chunk) {
 // ---- the connections of a job ----
 
 void Agent::on_start() {
-  if (node_) return;
-  if (const auto started = start_job(); !started) give_up(started.error().text);
+  if (node_ || hosted_->making.valid()) return;
+  if (!hosted_->data) return give_up("it has no data yet");
+  hosted_->making = std::async(
+      std::launch::async, [this, hosted = hosted_.get()] { return make_node_job(*hosted); });
 }
 
-Status Agent::start_job() {
-  HostedJob& hosted = *hosted_;
-  if (!hosted.data) return Error{"it has no data yet"};
+Expected<std::shared_ptr<const Job>> Agent::make_node_job(const HostedJob& hosted) const {
   const Placement placement = hosted.placement();
   const NodeIndex self = hosted.self();
   JobOptions job_options{.here = [&](Address actor) { return placement.node_of(actor) == self; },
@@ -242,18 +258,32 @@ Status Agent::start_job() {
   const auto model = make_model(hosted.plan, *hosted.data->train);
   if (!model) return model.error();
   job_options.model = *model;
-  if (const Status opened = open_checkpoints(hosted.ask, **model, job_options); !opened)
-    return opened;
-  const auto job = make_job(hosted.plan, *hosted.data, std::move(job_options));
-  if (!job) return job.error();
+  const NodeCheckpoints checkpoints{hosted.ask, hosted.checkpoints, options_.disk};
+  if (const auto opened = checkpoints.open(hosted.files->remote(), **model, job_options); !opened)
+    return opened.error();
+  return make_job(hosted.plan, *hosted.data, std::move(job_options));
+}
+
+void Agent::link_if_made() {
+  auto& making = hosted_->making;
+  if (!making.valid() || making.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return;
+  auto job = making.get();
+  if (!job) return give_up(job.error().text);
+  if (const auto linked = link_job(std::move(*job)); !linked) give_up(linked.error().text);
+}
+
+Status Agent::link_job(std::shared_ptr<const Job> job) {
+  HostedJob& hosted = *hosted_;
   JobNode::Options options{.number = hosted.number,
-                           .placement = placement,
-                           .self = self,
+                           .placement = hosted.placement(),
+                           .self = hosted.self(),
                            .names = hosted.ask.nodes,
                            .silence = options_.mesh.silence,
                            .trace = hosted.ask.trace,
                            .on_event = {}};
-  auto node = std::make_shared<JobNode>(*mesh_, *job, std::vector<Audience*>{}, std::move(options));
+  auto node = std::make_shared<JobNode>(*mesh_, std::move(job), std::vector<Audience*>{},
+                                        std::move(options));
   {
     std::lock_guard lock(node_mutex_);
     node_ = std::move(node);
@@ -261,10 +291,10 @@ Status Agent::start_job() {
   link(kProgramNode, hosted.program, hosted.ask.nodes[0]);
   for (const auto& [index, caller] : std::exchange(hosted.called, {})) {
     link(index, caller.first, caller.second);
-    reply(caller.first, node::Here{self.value(), name()}, hosted.number);
+    reply(caller.first, node::Here{hosted.self().value(), name()}, hosted.number);
   }
   // Of two agents, the one with the larger number calls.
-  for (std::uint32_t other = 1; other < self.value(); ++other) {
+  for (std::uint32_t other = 1; other < hosted.self().value(); ++other) {
     const std::string& to = hosted.ask.nodes[other];
     if (to.empty()) continue;
     const auto address = parse_node(to);
@@ -272,7 +302,7 @@ Status Agent::start_job() {
     const auto peer = mesh_->connect(address->host, address->port, kCallLimit,
                                      "check that its node runs and can be reached from here");
     if (!peer) return Error{concat("cannot reach node ", peer.error().text)};
-    reply(*peer, node::Here{self.value(), name()}, hosted.number);
+    reply(*peer, node::Here{hosted.self().value(), name()}, hosted.number);
   }
   linked_if_complete();
   return {};
@@ -316,6 +346,7 @@ void Agent::give_up(const std::string& why) {
 
 void Agent::end_job(const std::string& why) {
   send_events();
+  hosted_->files->close(why);
   std::shared_ptr<JobNode> node;
   {
     std::lock_guard lock(node_mutex_);
@@ -371,6 +402,7 @@ void Agent::tick() {
     return;
   }
   send_events();
+  link_if_made();
 }
 
 void Agent::send_events() {

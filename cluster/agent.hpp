@@ -18,6 +18,7 @@
 #include "cluster/mesh_events.hpp"
 #include "cluster/mesh_inbox.hpp"
 #include "cluster/shipped.hpp"
+#include "core/copied_files.hpp"
 
 namespace leeway {
 
@@ -31,6 +32,7 @@ struct AgentOptions {
   Duration program_silence = kProgramSilence;
   Duration leave_limit = seconds(10);  // for workers to stop
   OpenMesh open = open_mesh;
+  std::shared_ptr<Files> disk = shared_disk();  // of this machine
 };
 
 class Agent {
@@ -60,7 +62,11 @@ class Agent {
   bool program_in_doubt() const;
   void on_chunk(node::Chunk& chunk);
   void on_start();
-  Status start_job();
+  /// Makes the job of this node. Takes as long as a checkpoint takes to load.
+  Expected<std::shared_ptr<const Job>> make_node_job(const HostedJob& hosted) const;
+  /// Makes the connections of the job if it is made.
+  void link_if_made();
+  Status link_job(std::shared_ptr<const Job> job);
   void link(NodeIndex node, PeerId peer, const std::string& name);
   void on_here(PeerId peer, std::uint64_t job, const node::Here& here);
   void linked_if_complete();

@@ -7,8 +7,7 @@
 #include <thread>
 
 #include "actors/job.hpp"
-#include "checkpoint/store.hpp"
-#include "cluster/node_name.hpp"
+#include "cluster/node_checkpoints.hpp"
 #include "cluster/shipped.hpp"
 #include "core/text.hpp"
 #include "policies/straggler/straggler.hpp"
@@ -26,50 +25,7 @@ std::uint32_t count_gpus() {
   return count;
 }
 
-bool has_shard(const node::Ask& ask) {
-  return std::find(ask.shards.begin(), ask.shards.end(), ask.self) != ask.shards.end();
-}
-
-/// Whether this machine sees the checkpoints as the program does. Only shards use them.
-Status check_checkpoints(const node::Ask& ask) {
-  if (!has_shard(ask)) return {};
-  const auto advice = [](const std::string& folder, const std::string& found) {
-    return Error{concat("it does not see the program's checkpoints in ", folder, " (", found,
-                        "); give --checkpoint-dir DIR, a folder that all nodes share, or "
-                        "--checkpoint-every none")};
-  };
-  if (const auto& [folder, run] = ask.checkpoints; !folder.empty()) {
-    const auto owner = checkpoint::Store(disk(), folder).owner();
-    if (!owner) return advice(folder, owner.error().text);
-    if (*owner != run) return advice(folder, concat("they are of the run ", *owner));
-  }
-  if (const auto& resumed = ask.resumed; !resumed.folder.empty())
-    if (const auto manifest = checkpoint::Store(disk(), resumed.folder).manifest(resumed.number);
-        !manifest)
-      return advice(resumed.folder, manifest.error().text);
-  return {};
-}
-
 }  // namespace
-
-Status open_checkpoints(const node::Ask& ask, const Model& model, JobOptions& options) {
-  if (!ask.checkpoints.folder.empty())
-    options.checkpoints = std::make_shared<const checkpoint::Store>(disk(), ask.checkpoints.folder);
-  options.run = ask.checkpoints.run;
-  if (ask.resumed.folder.empty()) return {};
-  if (!has_shard(ask)) {
-    auto manifest =
-        checkpoint::manifest_from_json(ask.resumed.manifest, "the program's checkpoint");
-    if (!manifest) return manifest.error();
-    options.resumed = std::make_shared<const checkpoint::Checkpoint>(
-        checkpoint::Checkpoint{ask.resumed.folder, std::move(*manifest), {}, {}});
-    return {};
-  }
-  auto loaded = checkpoint::Store(disk(), ask.resumed.folder).load(ask.resumed.number, model);
-  if (!loaded) return loaded.error();
-  options.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
-  return {};
-}
 
 node::Answer about_this_machine() {
   node::Answer answer;
@@ -100,7 +56,8 @@ std::string actors_text(const node::Ask& ask) {
   return actors.empty() ? "no actor yet" : join(actors, ", ");
 }
 
-std::optional<Plan> check_request(const node::Ask& ask, std::vector<std::string>& problems) {
+std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answer& answer) {
+  std::vector<std::string>& problems = answer.problems;
   if (ask.version != leeway_version()) {
     problems.push_back(concat("it has Leeway ", leeway_version(), ", the program has ", ask.version,
                               "; use the same version everywhere"));
@@ -118,7 +75,10 @@ std::optional<Plan> check_request(const node::Ask& ask, std::vector<std::string>
                               " and ", plan->workers, "; use the same version everywhere"));
   if (const auto there = check_files(plan->stragglers); !there)
     problems.push_back(there.error().text);
-  if (const auto seen = check_checkpoints(ask); !seen) problems.push_back(seen.error().text);
+  if (const auto access = check_checkpoints(ask, disk); access)
+    answer.checkpoints = *access;
+  else
+    problems.push_back(access.error().text);
   // The request contains the initial weights.
   plan->init_from.clear();
   if (problems.empty()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cluster/placement.hpp"
+#include "core/files.hpp"
 #include "messages/node.hpp"
 #include "plan/plan.hpp"
 
@@ -18,13 +19,9 @@ Placement placement_of(const node::Ask& ask);
 /// The actors that the request places here: "shard 1, worker 0, worker 2".
 std::string actors_text(const node::Ask& ask);
 
-/// Adds a problem for each reason for which this machine cannot host its part: another version, a
-/// model that cannot be built, missing devices and files. Without problems, returns the plan as an
-/// agent uses it.
-std::optional<Plan> check_request(const node::Ask& ask, std::vector<std::string>& problems);
-
-/// Sets the checkpoints of the request for a node, and loads the one to resume from: its tensors
-/// only where the node has a shard.
-Status open_checkpoints(const node::Ask& ask, const Model& model, JobOptions& options);
+/// Adds a problem to the answer for each reason for which this machine cannot host its part:
+/// another version, a model that cannot be built, missing devices and files. Without problems,
+/// returns the plan as an agent uses it. `disk`: the files of this machine.
+std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answer& answer);
 
 }  // namespace leeway

@@ -75,12 +75,15 @@ Driver::~Driver() {
     for (const Node& node : nodes_)
       if (node.step != Step::none && node.step != Step::gone)
         send(node, node::End{"the program ends"});
+  for (const Node& node : nodes_)
+    if (node.files) node.files->close("the program ends");
   std::shared_ptr<JobNode> node;
   {
     std::lock_guard lock(node_mutex_);
     node.swap(node_);
   }
   node.reset();
+  for (Node& ended : nodes_) ended.files.reset();
   mesh_.reset();
 }
 
@@ -104,7 +107,9 @@ Status Driver::prepare(const Job& job) {
   ask_.data = mark_of(job.data);
   ask_.trace = options_.trace;
   ask_.initial_weights = job.initial_weights;
-  if (job.checkpoints) ask_.checkpoints = {job.checkpoints->folder(), job.run};
+  if (const auto& store = job.checkpoints)
+    ask_.checkpoints = {store->folder(), job.run, store->writer(),
+                        !plan_.checkpoints.directory.empty()};
   if (job.resumed)
     ask_.resumed = {job.resumed->folder, job.resumed->manifest.number,
                     to_json(job.resumed->manifest)};
@@ -156,19 +161,21 @@ void Driver::ask(std::size_t index) {
 }
 
 void Driver::await(const std::set<Step>& steps, Duration limit, const std::string& what) {
-  const std::int64_t until = steady_ns() + limit.ns;
+  const std::int64_t began = steady_ns();
+  // A node that loads a checkpoint from here asks for pieces of its files meanwhile.
+  const auto until = [&] { return std::max(began, last_file_request_ns()) + limit.ns; };
   const auto waiting = [&](const Node& node) {
     return node.problem.empty() && steps.contains(node.step);
   };
   const auto has_problem = [](const Node& node) { return !node.problem.empty(); };
-  std::int64_t hurry = until;  // soon after the first problem, so that no other node is blamed
+  std::optional<std::int64_t> hurry;  // soon after the first problem, so that no other is blamed
   while (std::any_of(nodes_.begin() + 1, nodes_.end(), waiting)) {
     if (options_.interrupted && options_.interrupted()) return;
-    if (steady_ns() > hurry) return;
-    if (steady_ns() > until) break;
+    if (hurry && steady_ns() > *hurry) return;
+    if (steady_ns() > until()) break;
     poll(kPollTime);
-    if (hurry == until && std::any_of(nodes_.begin(), nodes_.end(), has_problem))
-      hurry = std::min(until - 1, steady_ns() + kHurry.ns);
+    if (!hurry && std::any_of(nodes_.begin(), nodes_.end(), has_problem))
+      hurry = std::min(until() - 1, steady_ns() + kHurry.ns);
   }
   for (Node& node : nodes_)
     if (waiting(node))
@@ -246,7 +253,7 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
     if (const auto* left = event.as<event::Left>())
       inbox_.push({MeshInbox::Item::Kind::left, {}, {}, {}, left->worker});
   };
-  auto node = std::make_shared<JobNode>(*mesh_, job, audience, std::move(options));
+  auto node = std::make_shared<JobNode>(*mesh_, with_copies(job), audience, std::move(options));
   {
     std::lock_guard lock(node_mutex_);
     node_ = std::move(node);
@@ -311,16 +318,19 @@ void Driver::handle(MeshInbox::Item& item) {
   if (!known) return;
   if (item.kind == Kind::gone) return on_gone(index, item.text);
   if (item.kind == Kind::silent) nodes_[index].silent_since = steady_ns();
-  if (item.kind == Kind::heard) nodes_[index].silent_since = 0;
+  if (item.kind == Kind::heard || item.kind == Kind::reconnected) nodes_[index].silent_since = 0;
+  if (item.kind == Kind::reconnected && nodes_[index].files) nodes_[index].files->reconnected();
   if (!begun_ || finished_) return;
   if (item.kind == Kind::silent)
     say(concat("node ", nodes_[index].name, ": no sign of life for ",
                options_.mesh.silence.seconds(), " s"));
-  if (item.kind == Kind::heard) say(concat("node ", nodes_[index].name, " is heard again"));
+  if (item.kind == Kind::heard || item.kind == Kind::reconnected)
+    say(concat("node ", nodes_[index].name, " is heard again"));
 }
 
 void Driver::handle(std::size_t index, node::Body& body) {
   Node& node = nodes_[index];
+  if (node.files && node.files->handle(body)) return;
   if (const auto* answer = std::get_if<node::Answer>(&body)) return on_answer(index, *answer);
   if (const auto* pong = std::get_if<node::Pong>(&body)) return on_pong(index, *pong);
   if (const auto* stored = std::get_if<node::Stored>(&body)) {
@@ -342,6 +352,7 @@ void Driver::handle(std::size_t index, node::Body& body) {
   }
   if (std::holds_alternative<node::Done>(body)) {
     node.step = Step::ended;
+    if (node.files) node.files->close("the node has left the job");
     return;
   }
   if (std::holds_alternative<node::Leaving>(body)) return on_leaving(index);
@@ -392,6 +403,8 @@ void Driver::on_answer(std::size_t index, const node::Answer& answer) {
                       size_text(static_cast<double>(answer.memory_bytes)),
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.wants_data = answer.wants_data;
+  node.checkpoints = answer.checkpoints;
+  exchange_files(node);
   if (!options_.trace) return next_step(index);
   node.step = Step::asking_clock;
   send(node, node::Ping{steady_ns()});
@@ -443,6 +456,7 @@ void Driver::on_gone(std::size_t index, const std::string& reason) {
     if (begun_) say(concat("node ", node.name, " is gone: ", reason));
   }
   node.step = Step::gone;
+  if (node.files) node.files->close("the node is gone");
   for (Move& move : moves_) move.unaware.erase(index);
   finish_moves();
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/file_exchange.hpp"
 #include "cluster/job_node.hpp"
 #include "cluster/mesh_events.hpp"
 #include "cluster/mesh_inbox.hpp"
@@ -79,6 +80,8 @@ class Driver {
     int pings = 0;
     std::int64_t round_trip = 0, clock_ahead = 0;
     std::set<WorkerId> leaving, takes;
+    node::Answer::Checkpoints checkpoints{};
+    std::unique_ptr<FileExchange> files;
   };
   struct Move {
     node::Moved moved;
@@ -99,6 +102,12 @@ class Driver {
   /// All problems in one error.
   Status problems();
   void ship(Node& node);
+  /// Opens the files of checkpoints for a node.
+  void exchange_files(Node& node);
+  /// The job with a store that writes copies on the nodes that keep them.
+  std::shared_ptr<const Job> with_copies(const std::shared_ptr<const Job>& job) const;
+  /// Time of the last request for a file on the steady clock.
+  std::int64_t last_file_request_ns() const;
   Status ship_all();
 
   void handle(MeshInbox::Item& item);

@@ -38,7 +38,7 @@ inline MeshEvents events_into(MeshInbox& inbox, std::shared_mutex& mutex,
   };
   events.on_reconnected = [&inbox, with_node](PeerId peer) {
     with_node([&](JobNode& it) { it.on_reconnected(peer); });
-    inbox.push({Kind::heard, peer, {}, {}, {}});
+    inbox.push({Kind::reconnected, peer, {}, {}, {}});
   };
   events.on_gone = [&inbox, with_node](PeerId peer, const std::string& reason) {
     with_node([&](JobNode& it) { it.on_gone(peer, reason); });

@@ -20,6 +20,7 @@ class MeshInbox {
       message,
       silent,
       heard,
+      reconnected,  // heard again, over a new connection
       gone,
       note,
       left,  // a worker has left on request

@@ -5,6 +5,7 @@
 #include "actors/scheduler/scheduler.hpp"
 #include "actors/shard/shard.hpp"
 #include "actors/worker/participant.hpp"
+#include "checkpoint/store.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
@@ -71,6 +72,7 @@ void NodeHost::add_roles(std::vector<Audience*> audience) {
   for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
     if (const Address address = address_of(ShardId(i)); is_here(address))
       host_->add(address, std::make_shared<Shard>(job_, ShardId(i)));
+  if (job_->resumed) job_->resumed->release_tensors();
   if (options_.self != kProgramNode) return;
   host_->add(kMonitor, std::make_shared<Monitor>(job_, std::move(audience)));
   host_->add(kScheduler, std::make_shared<Scheduler>(job_, later));

@@ -1,19 +1,16 @@
 #include "cluster/shipped.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <numeric>
 
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "models/datasets/checksum.hpp"
 
 namespace leeway {
 namespace {
 
 constexpr std::int64_t kSamplesChunkBytes = 1 << 20;
-/// Values that a checksum looks at, in either set: a fraction of a second.
-constexpr std::int64_t kCheckedValues = 4 << 20;
 
 /// Labels or targets of a sample.
 std::int64_t answers_of(const node::DataMark& mark) {
@@ -23,38 +20,6 @@ std::int64_t answers_of(const node::DataMark& mark) {
 /// Numbers of one sample: its values, and its labels or targets.
 std::int64_t values_of(const node::DataMark& mark) {
   return mark.shape.count() + answers_of(mark);
-}
-
-class Checksum {
- public:
-  void add(const void* words, std::int64_t count) {
-    const auto* bytes = static_cast<const std::byte*>(words);
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::uint32_t word = 0;
-      std::memcpy(&word, bytes + 4 * i, 4);
-      sum_ = (std::rotl(sum_, 23) ^ word) * 0x9e3779b97f4a7c15u;
-    }
-  }
-  std::uint64_t sum() const { return sum_; }
-
- private:
-  std::uint64_t sum_ = 1;
-};
-
-void check(const Dataset& data, const node::DataMark& mark, Checksum& checksum) {
-  const std::int64_t most = std::max<std::int64_t>(2, kCheckedValues / values_of(mark));
-  const std::int64_t looked_at = std::min(data.size(), most);
-  std::vector<float> x(static_cast<std::size_t>(mark.shape.count()));
-  std::vector<float> targets(static_cast<std::size_t>(mark.targets));
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(mark.labels));
-  for (std::int64_t i = 0; i < looked_at; ++i) {
-    // Evenly, the first and the last among them.
-    const std::int64_t sample = looked_at == 1 ? 0 : i * (data.size() - 1) / (looked_at - 1);
-    data.gather({&sample, 1}, x.data(), labels.data(), targets.data());
-    checksum.add(x.data(), mark.shape.count());
-    if (mark.classes > 0) checksum.add(labels.data(), mark.labels);
-    checksum.add(targets.data(), mark.targets);
-  }
 }
 
 /// The part that all data sets of a mark share.
@@ -88,10 +53,7 @@ node::DataMark mark_of(const TrainTest& data) {
   mark.targets = data.train->target_count();
   mark.labels = data.train->label_count();
   mark.background = data.train->background();
-  Checksum checksum;
-  check(*data.train, mark, checksum);
-  check(*data.test, mark, checksum);
-  mark.checksum = checksum.sum();
+  mark.checksum = checksum_of(data);
   return mark;
 }
 

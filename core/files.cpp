@@ -155,6 +155,12 @@ Files& disk() {
   return instance;
 }
 
+bool is_there(Files& files, const std::string& path) {
+  const auto names = files.list(folder_of(path));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return names && std::binary_search(names->begin(), names->end(), name);
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";

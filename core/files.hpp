@@ -67,6 +67,9 @@ inline Status write_durably(Files& files, const std::string& path, std::string_v
   return write_durably(files, path, std::span(&bytes, 1));
 }
 
+/// True if the folder of a path can be listed and has its name.
+bool is_there(Files& files, const std::string& path);
+
 /// The folder of a path: "." for a bare name.
 std::string folder_of(const std::string& path);
 

@@ -69,6 +69,12 @@ inline constexpr std::size_t kMaxShardFiles = 8;
 inline constexpr std::size_t kMaxCheckpointFiles = kMaxShardFiles * kMaxShards + 1;
 inline constexpr std::size_t kMaxBlockSlices = 4096;
 inline constexpr std::size_t kMaxReturnedRanges = 1u << 20;
+/// Names in a folder of checkpoints, or of files in one checkpoint.
+inline constexpr std::size_t kMaxFolderNames = 1u << 18;
+/// Bytes of a file in one message between nodes and in all, and requests that wait at one node.
+inline constexpr std::size_t kMaxFilePiece = 4u << 20;
+inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 40;
+inline constexpr std::size_t kMaxFileRequests = 64;
 /// Bytes of a manifest.
 inline constexpr std::size_t kMaxManifestBytes = 256u << 20;
 /// Address space of a process's shared arena; it takes memory only for its blobs.

@@ -56,6 +56,8 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     ping @21 :Ping;
     pong @22 :Pong;
     events @23 :Events;
+    fileRequest @24 :FileRequest;
+    fileAnswer @25 :FileAnswer;
   }
 }
 
@@ -83,14 +85,16 @@ struct Ask $checked $blobs(all = "initial_weights") {
 
   struct Checkpoints {
     # Where the shards write.
-    folder @0 :Text;  # shared by all nodes with a shard; empty: no checkpoints
+    folder @0 :Text;  # of the program; empty: no checkpoints
     run @1 :Text;  # owner of the folder
+    writer @2 :Text;  # name of this start of the run; a node that finds it there shares the folder
+    copies @3 :Bool;  # a node that does not share the folder keeps a copy under the same path
   }
   struct Resumed {
     # The checkpoint from which the job continues.
-    folder @0 :Text;  # of all checkpoints, for nodes with a shard; empty: the job begins
+    folder @0 :Text;  # of all checkpoints; empty: the job begins
     number @1 :UInt64;
-    manifest @2 :Text;  # its JSON, for nodes that join when the checkpoint is removed
+    manifest @2 :Text;  # its JSON, for nodes that do not see the folder
   }
 }
 
@@ -116,6 +120,15 @@ struct Answer {
   busy @4 :Text;  # the present job and its start; empty: free
   problems @5 :List(Text) $limit("kMaxProblems");  # reasons for a refusal, each with its remedy
   wantsData @6 :Bool;  # its data is missing or differs
+  checkpoints @7 :Checkpoints;
+
+  enum Checkpoints {
+    # Where the shards of this node write.
+    none @0;
+    shared @1;  # into the program's folder, which this node sees
+    sent @2;  # to the program
+    copied @3;  # to the program, and into a folder of this node
+  }
 }
 
 struct Chunk $blobs(each = ["x", "y"]) {
@@ -129,6 +142,38 @@ struct Chunk $blobs(each = ["x", "y"]) {
 struct Stored {
   # agent -> program.
   samples @0 :Int64 $count;  # samples received so far, of both sets together
+}
+
+struct FileRequest $blobs(each = ["content"]) {
+  # Any node -> any other. An operation on a file of the receiver, in the folder of the checkpoints.
+  # Requests of one node are executed in order. Answered with FileAnswer.
+  number @0 :UInt64;  # each request of a node has another
+  operation @1 :Operation;
+  path @2 :Text;  # of the file or folder, for all but append, flush and close
+  to @3 :Text;  # the new path, for rename
+  file @4 :UInt64;  # number of the request that created it, for append, flush and close
+  offset @5 :UInt64;  # in bytes, for read; blob 0 is the bytes for append
+
+  enum Operation {
+    # As in core/files.hpp. Creating, appending, flushing and closing are for new files.
+    create @0;
+    append @1;
+    flush @2;
+    close @3;
+    rename @4;
+    makeFolder @5;
+    flushFolder @6;
+    remove @7;
+    list @8;
+    read @9;
+  }
+}
+
+struct FileAnswer $blobs(each = ["content"]) {
+  number @0 :UInt64;  # of the request
+  error @1 :Text;  # empty: done
+  names @2 :List(Text) $limit("kMaxFolderNames");  # for list
+  bytes @3 :UInt64;  # of the whole file, for read; blob 0 is its bytes from the offset on
 }
 
 struct Here {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "actors/job.hpp"
-#include "cluster/node_name.hpp"
-#include "cluster/probe.hpp"
 #include "cluster/this_host.hpp"
+#include "core/copied_files.hpp"
 #include "core/text.hpp"
+#include "models/datasets/checksum.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/scenario.hpp"
 
@@ -53,6 +55,16 @@ std::optional<Plan> plan_of_run(const std::string& folder) {
   auto plan = plan_from_file(file);
   if (!plan) return {};
   return std::move(*plan);
+}
+
+/// The samples trained according to the result in a run folder; nullopt without a result.
+std::optional<std::uint64_t> samples_in_result(const std::string& folder) {
+  std::ifstream in(folder + "/result.json");
+  const auto result = nlohmann::json::parse(in, nullptr, false);
+  if (!result.is_object()) return std::nullopt;
+  const auto samples = result.find("samples_trained");
+  if (samples == result.end() || !samples->is_number_unsigned()) return std::nullopt;
+  return samples->get<std::uint64_t>();
 }
 
 /// Names the checkpoint before `number`, for errors; empty without one.
@@ -135,14 +147,6 @@ Expected<ResumePoint> find_latest(const std::string& name) {
   return std::move(**found);
 }
 
-/// Nodes of other hosts share a folder only if the user says so.
-bool are_on_this_host(const std::vector<std::string>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [](const std::string& name) {
-    const auto node = parse_node(name);
-    return node && cluster::is_loopback(node->host);
-  });
-}
-
 }  // namespace
 
 std::string run_folder_of(const std::string& checkpoints) {
@@ -199,9 +203,7 @@ Expected<std::unique_ptr<RunCheckpoints>> RunCheckpoints::open(const Plan& plan,
     if (const auto there = plan_of_run(options.folder);
         there && is_same_folder(checkpoint_folder(*there, options.folder), out->from_.folder))
       out->from_.run_folder = options.folder;  // with checkpoints elsewhere
-    std::error_code ignored;
-    out->is_complete_ =
-        !out->continues(options.folder) || fs::exists(options.folder + "/result.json", ignored);
+    if (out->continues(options.folder)) out->continued_ = options.folder;
   }
   const auto& settings = plan.checkpoints;
   const bool usual = std::holds_alternative<plan::Usual>(settings.every);
@@ -211,15 +213,16 @@ Expected<std::unique_ptr<RunCheckpoints>> RunCheckpoints::open(const Plan& plan,
   const std::string folder = checkpoint_folder(plan, options.folder);
   if (folder.empty()) return out;
   const bool on_nodes = options.cluster && !options.cluster->nodes.empty();
-  if (on_nodes && usual && !chosen && !are_on_this_host(options.cluster->nodes)) return out;
-  out->store_ = std::make_shared<checkpoint::Store>(disk(), fs::absolute(folder).string());
-  if (const Status claimed = out->claim(chosen || !usual || on_nodes); !claimed)
-    return claimed.error();
+  const bool at_once = chosen || !usual || on_nodes;
+  out->store_ = std::make_shared<checkpoint::Store>(
+      shared_disk(), fs::absolute(folder).lexically_normal().string(),
+      at_once ? random_name() : "");
+  if (const Status locked = out->lock_folder(at_once); !locked) return locked.error();
   return out;
 }
 
 /// A default folder is created with its first checkpoint, so that short runs have none.
-Status RunCheckpoints::claim(bool at_once) {
+Status RunCheckpoints::lock_folder(bool at_once) {
   const std::string& folder = store_->folder();
   std::error_code error;
   if (at_once) fs::create_directories(folder, error);
@@ -245,32 +248,46 @@ Status RunCheckpoints::claim(bool at_once) {
                         "--resume ", folder, ", or give another folder with --checkpoint-dir DIR")};
   }
   next_ = std::max(next_, *next);
-  if (!at_once) return {};
-  return store_->claim(run_);
+  return {};
+}
+
+Status RunCheckpoints::claim() const {
+  return store_ && !store_->writer().empty() ? store_->claim(run_) : Status();
 }
 
 bool RunCheckpoints::continues(const std::string& run_folder) const {
   return source_ && is_same_folder(from_.run_folder, run_folder);
 }
 
-Status RunCheckpoints::prepare(const Plan& plan, const Model& model, std::int64_t data_size,
+Status RunCheckpoints::prepare(const Plan& plan, const Model& model, const TrainTest& data,
                                JobOptions& job) {
   job.checkpoints = store_;
   job.next_checkpoint = next_;
   job.run = run_;
+  if (store_ || source_) job.data_checksum = checksum_of(data);
   if (!source_) return {};
   auto loaded = source_->load(from_.number, model);
   if (!loaded) return Error{loaded.error().text + earlier_text(*source_, from_.number)};
+  // make_job() reports another size.
+  const std::uint64_t checksum = loaded->manifest.data_checksum;
+  if (checksum > 0 && checksum != job.data_checksum &&
+      loaded->manifest.epoch_samples == data.train->size())
+    return Error{concat(from_.path(), ": the data differ from those that the run began with; give "
+                        "the same data")};
   const auto& supply = loaded->manifest.scheduler.supply;
-  const double end = plan.stop.epochs * static_cast<double>(data_size);
-  if (is_complete_ && plan.stop.epochs > 0 && supply.returned.empty() &&
+  const double end = plan.stop.epochs * static_cast<double>(data.train->size());
+  // A run that was killed after its last checkpoint still has to write its result.
+  const bool is_complete =
+      continued_.empty() ||
+      samples_in_result(continued_) == checkpoint::samples_trained(loaded->manifest);
+  if (is_complete && plan.stop.epochs > 0 && supply.returned.empty() &&
       static_cast<double>(supply.fresh) >= end)
     return Error{concat(from_.path(), ": all ", plan.stop.epochs,
                         " epochs are trained; give more with --epochs")};
-  if (is_complete_ && plan.stop.iterations > 0 && supply.iterations >= plan.stop.iterations)
+  if (is_complete && plan.stop.iterations > 0 && supply.iterations >= plan.stop.iterations)
     return Error{concat(from_.path(), ": ", supply.iterations,
                         " iterations are trained; give more with --iterations")};
-  job.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
+  job.resumed = std::make_shared<checkpoint::Checkpoint>(std::move(*loaded));
   return {};
 }
 

@@ -11,6 +11,7 @@ namespace leeway {
 
 struct JobOptions;
 struct RunOptions;
+struct TrainTest;
 class Model;
 
 /// A complete checkpoint of a run.
@@ -39,24 +40,27 @@ Expected<std::string> checkpoints_of(const std::string& where);
 
 class RunCheckpoints {
  public:
-  /// Claims the folder for this run. Errors: it belongs to another run, another process uses it, or
-  /// it cannot be created; or options.resume names no checkpoint.
+  /// Locks the folder for this process. Errors: it belongs to another run, another process uses it,
+  /// or it cannot be created; or options.resume names no checkpoint.
   static Expected<std::unique_ptr<RunCheckpoints>> open(const Plan& plan,
                                                         const RunOptions& options);
 
   /// True if the run continues in the folder of the run that it resumes.
   bool continues(const std::string& run_folder) const;
   /// Loads and verifies the checkpoint to resume from, if any, and sets the options of the job.
-  Status prepare(const Plan& plan, const Model& model, std::int64_t data_size, JobOptions& job);
+  Status prepare(const Plan& plan, const Model& model, const TrainTest& data, JobOptions& job);
+  /// Records in the folder that this start of the run writes there. Call when nothing else can
+  /// refuse the run.
+  Status claim() const;
 
  private:
   RunCheckpoints() = default;
-  Status claim(bool at_once);
+  Status lock_folder(bool at_once);
 
   std::shared_ptr<checkpoint::Store> store_;   // null: the run writes none
   std::shared_ptr<checkpoint::Store> source_;  // null: the run begins
   ResumePoint from_;
-  bool is_complete_ = false;  // the run has a result: it was not killed before the end
+  std::string continued_;                        // the run folder, if the run continues there
   std::string run_;
   std::uint64_t next_ = 1;
   std::unique_ptr<FolderLock> lock_;

@@ -128,6 +128,7 @@ bool Checkpoints::taken(const PushCounts& counts, double evaluated_at, Outbox& o
   manifest.leeway = checkpoint::program_version();
   manifest.run = job_->run;
   manifest.epoch_samples = job_->data.train->size();
+  manifest.data_checksum = job_->data_checksum;
   auto& state = manifest.scheduler;
   for (const auto& [lead, end] : snapshot->ends) state.pipelines.push_back(end);
   state.supply = describe(snapshot->supply);

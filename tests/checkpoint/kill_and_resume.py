@@ -9,12 +9,17 @@ if it runs on one. Half of the kills wait until a checkpoint is incomplete, the 
 random time. After a kill, no checkpoint may be damaged or lost, and the run is resumed on threads
 or on a new cluster.
 
+The nodes of some clusters have disks of their own: a folder mounted over --checkpoint-dir. The
+copies there must be as intact as the checkpoints at the program. (Not where mounting is not
+permitted.)
+
 A run under bsp must end with the weights of an uninterrupted run, bit for bit. Every run must
 train each sample of each epoch once. Two more cases: a run killed before its first checkpoint, and
 Ctrl-C. The first failure prints the seed and the logs, keeps the folder, and exits with code 1.
 `--kills 1 --seed S` repeats a run, except for the timing of processes.
 """
 import argparse
+import functools
 import json
 import os
 import random
@@ -33,6 +38,7 @@ from soak import Failed, Process, comes_true, shared_memory  # noqa: E402
 
 SAMPLES = 10_000  # training samples
 MARK = "kill_and_resume"
+MOUNTED = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"']
 PLAN = """name = "kills"
 model = [{{ linear.outputs = 64 }}, "relu", {{ linear.outputs = 2 }}]
 data.csv.train = "{}/data.csv"
@@ -53,6 +59,11 @@ def manifests(checkpoints):
 
 def has_incomplete(checkpoints):
     return any(not (path / "manifest.json").exists() for path in checkpoints.glob("[0-9]*"))
+
+
+@functools.cache
+def can_mount():
+    return subprocess.run([*MOUNTED, "/mnt", "/mnt", "true"], capture_output=True).returncode == 0
 
 
 def tensors_in(files):
@@ -81,7 +92,7 @@ class Cluster:
         name = f"{len(run.attempts)}"
         listen = ["--listen", "127.0.0.1:0", "--silence", "20s"]
         for node in range(node_count):
-            words = [run.bin / "leeway", "node", *listen]
+            words = [*run.mounted(node), run.bin / "leeway", "node", *listen]
             self.processes.append(Process(f"{name}-node{node + 1}", words, run.folder, MARK, "/"))
         addresses = [node.address() for node in self.processes]
         if None in addresses:
@@ -135,6 +146,11 @@ class Run:
         self.kills = self.incomplete = 0
         write_plan(self.folder)
         self.draw()
+        self.place = []
+        if self.own_disks:
+            self.checkpoints = self.folder / "checkpoints"
+            self.checkpoints.mkdir()
+            self.place = ["--checkpoint-dir", self.checkpoints]
 
     def draw(self):
         pick = self.random
@@ -146,7 +162,19 @@ class Run:
         self.flags += ["--workers", str(pick.choice([2, 4])), "--stages", str(self.stages)]
         self.every = ["--checkpoint-every", f"{pick.randint(1, 5)}it",
                       "--keep", str(pick.randint(1, 3))]
-        self.story = [" ".join(self.flags + self.every)]
+        self.own_disks = pick.random() < 0.3 and can_mount()
+        self.story = [" ".join(self.flags + self.every) + (", own disks" * self.own_disks)]
+
+    def copies(self, node):
+        """The folder that a node with its own disk sees in the place of self.checkpoints."""
+        return self.folder / f"disk{node + 1}"
+
+    def mounted(self, node):
+        """The begin of the command line of a node."""
+        if not self.own_disks:
+            return []
+        self.copies(node).mkdir(exist_ok=True)
+        return [*MOUNTED, self.copies(node), self.checkpoints]
 
     def changes(self):
         """Flags that change a run that need not stay the same bit for bit."""
@@ -157,12 +185,12 @@ class Run:
 
     def start(self, *more):
         """Starts the run, or resumes it if it has a checkpoint."""
-        node_count = self.random.choice([0, 0, 0, 2])
+        node_count = self.random.choice([0, 2] if self.own_disks else [0, 0, 0, 2])
         if manifests(self.checkpoints):
             arguments = ["resume", self.out, *self.changes(), *more]
         else:
             shutil.rmtree(self.out, ignore_errors=True)
-            arguments = ["run", self.folder / "plan.toml", *self.flags, *self.every,
+            arguments = ["run", self.folder / "plan.toml", *self.flags, *self.every, *self.place,
                          "--out", self.out, *more]
         self.story.append(f"{node_count} nodes" if node_count else "threads")
         return Cluster(self, node_count, arguments)
@@ -203,8 +231,26 @@ class Run:
 
     def check_kept(self):
         """All visible checkpoints must be intact."""
-        numbers = manifests(self.checkpoints)
-        done = subprocess.run([self.bin / "leeway", "checkpoints", self.out, "--verify"],
+        self.check_intact(self.out, manifests(self.checkpoints))
+        if self.own_disks:
+            self.check_copies()
+
+    def check_copies(self):
+        """The disks of both nodes together must hold intact checkpoints. A node whose shards have
+        moved away keeps the remains of old ones."""
+        gathered = self.folder / "gathered"
+        shutil.rmtree(gathered, ignore_errors=True)
+        for node in (0, 1):
+            if self.copies(node).exists():
+                shutil.copytree(self.copies(node), gathered, dirs_exist_ok=True)
+        if not gathered.exists():
+            return
+        for number in set(manifests(gathered)) - set(manifests(self.checkpoints)):
+            shutil.rmtree(gathered / f"{number:06}")
+        self.check_intact(gathered, manifests(gathered))
+
+    def check_intact(self, run, numbers):
+        done = subprocess.run([self.bin / "leeway", "checkpoints", run, "--verify"],
                               capture_output=True, text=True)
         if not numbers:
             if done.returncode == 0:
@@ -216,7 +262,7 @@ class Run:
             raise Failed(f"checkpoints {numbers} are not all intact:\n{done.stdout}{done.stderr}")
 
     def has_all(self):
-        """True if the latest checkpoint is of the end: the kill came before the result."""
+        """True if the latest checkpoint is of the end."""
         number = max(manifests(self.checkpoints), default=0)
         if number == 0:
             return False
@@ -225,7 +271,7 @@ class Run:
         return supply["fresh"] == self.epochs * SAMPLES and not supply["returned"]
 
     def check_refused_at_end(self):
-        """The checkpoint of the end cannot be resumed, and has the weights of the end."""
+        """A run with a result cannot be resumed, and its last checkpoint has the weights of the end."""
         refused = subprocess.run([self.bin / "leeway", "resume", self.out], capture_output=True,
                                  text=True)
         if refused.returncode != 2 or f"all {self.epochs} epochs are trained" not in refused.stderr:
@@ -267,7 +313,7 @@ def kill_and_resume(run, kills):
         if ended:
             break
         run.check_kept()
-        if run.has_all():
+        if run.has_all() and (run.out / "result.json").exists():
             run.story.append("at its end")
             return run.check_refused_at_end()
     else:

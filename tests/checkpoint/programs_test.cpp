@@ -253,6 +253,26 @@ TEST_CASE("checkpoints of another format, with unknown contents or of other runs
   CHECK_THAT(runs.refused_resume(run), Contains("/000777/manifest.json: is of checkpoint 0"));
 }
 
+TEST_CASE("data of the same size with other values are refused") {
+  const Runs runs;
+  const std::string run = runs.train("run");
+  replace_in(runs.folder / "data.csv", "0,0,0\n", "0,0,1\n");
+  CHECK_THAT(runs.refused_resume(run),
+             Contains("the data differ from those that the run began with; give the same data"));
+}
+
+TEST_CASE("a run that was interrupted before and is killed at its end completes its result") {
+  const Runs runs;
+  const std::string run = runs.train("run");
+  const Words resume{kBin + "/leeway", "resume", run, "--quiet", "--epochs", "2"};
+  REQUIRE(run_program(resume).code == 0);
+  // As if the process had been killed between the last checkpoint and the result.
+  replace_in(run + "/result.json", "\"samples_trained\": 4000", "\"samples_trained\": 2000");
+  REQUIRE(run_program(resume).code == 0);
+  CHECK_THAT(read_text(run + "/result.json"), Contains("\"samples_trained\": 4000"));
+  CHECK_THAT(runs.refusal(resume), Contains(": all 2 epochs are trained"));
+}
+
 TEST_CASE("a run of another scenario, a trained run and changes of the optimizer are refused") {
   const Runs runs;
   const std::string run = runs.train("run");

@@ -65,7 +65,7 @@ inline std::shared_ptr<const Job> job_with(Plan plan, const Disk& disk, std::uin
     auto loaded = disk.store->load(*from, *fresh->model);
     LW_CHECK(bool(loaded), loaded ? std::string() : loaded.error().text);
     options.next_checkpoint = disk.store->numbers()->back() + 1;  // keeps those of the first run
-    options.resumed = std::make_shared<const checkpoint::Checkpoint>(std::move(*loaded));
+    options.resumed = std::make_shared<checkpoint::Checkpoint>(std::move(*loaded));
   }
   auto data = load_data(plan.data, plan.seed);
   const auto job = make_job(plan, std::move(*data), std::move(options));

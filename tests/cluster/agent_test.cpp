@@ -8,6 +8,8 @@
 #include "cluster/agent.hpp"
 #include "cluster/driver.hpp"
 #include "cluster/node_name.hpp"
+#include "sim/disk.hpp"
+#include "tests/checkpoint/small_checkpoint.hpp"
 #include "tests/support/memory_mesh.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/process.hpp"
@@ -28,8 +30,10 @@ OpenMesh on(const std::shared_ptr<MemoryNet>& net) {
 /// An agent on its own thread.
 class RunningAgent {
  public:
-  explicit RunningAgent(const std::shared_ptr<MemoryNet>& net, const std::string& join = {}) {
+  explicit RunningAgent(const std::shared_ptr<MemoryNet>& net, const std::string& join = {},
+                        std::shared_ptr<Files> its_disk = shared_disk()) {
     AgentOptions options;
+    options.disk = std::move(its_disk);
     options.open = on(net);
     options.join = join;
     options.program_silence = leeway::milliseconds(300);
@@ -296,38 +300,84 @@ TEST_CASE("the refusal of a second job names the owner of the first") {
   CHECK(third.run().end.samples_trained == 120);
 }
 
-TEST_CASE("nodes write checkpoints only into a folder that they share with the program") {
-  const auto net = std::make_shared<MemoryNet>();
-  const RunningAgent agent(net);
-  const TemporaryFolder temporary;
-  const std::string folder = temporary / "checkpoints";
-  const auto store = std::make_shared<const checkpoint::Store>(disk(), folder);
-  Plan plan = tiny_plan();
-  plan.checkpoints.every = plan::EveryIterations{3};
-  const auto job_with = [&](std::optional<std::uint64_t> from) {
+/// A plan, and the jobs of its runs with checkpoints in a folder of the program.
+struct CheckpointJobs {
+  CheckpointJobs() { plan.checkpoints.every = plan::EveryIterations{3}; }
+
+  /// A run, or one that is resumed from a checkpoint.
+  std::shared_ptr<const Job> job(std::optional<std::uint64_t> from = {}) const {
     JobOptions options{.checkpoints = store, .run = "this run"};
     if (from)
       options.resumed =
-          std::make_shared<const checkpoint::Checkpoint>(*store->load(*from, *job_of(plan)->model));
+          std::make_shared<checkpoint::Checkpoint>(*store->load(*from, *job_of(plan)->model));
     return *make_job(plan, *load_data(plan.data, plan.seed), std::move(options));
-  };
-  Program unclaimed(net, {agent.name()}, job_with({}), "shards=1");
-  CHECK_THAT(unclaimed.prepare(),
-             Contains("it does not see the program's checkpoints in " + folder) &&
-                 Contains("give --checkpoint-dir DIR"));
-  REQUIRE(store->claim("another run"));
-  Program foreign(net, {agent.name()}, job_with({}), "shards=1");
-  CHECK_THAT(foreign.prepare(), Contains("they are of the run another run"));
+  }
 
-  REQUIRE(store->claim("this run"));
-  Program program(net, {agent.name()}, job_with({}), "shards=1");
+  TemporaryFolder temporary;
+  const std::string folder = temporary / "checkpoints";
+  std::shared_ptr<const checkpoint::Store> store =
+      std::make_shared<const checkpoint::Store>(shared_disk(), folder, "this start");
+  Plan plan = tiny_plan();
+};
+
+TEST_CASE("nodes that share the folder of the program write checkpoints into it") {
+  const auto net = std::make_shared<MemoryNet>();
+  const RunningAgent agent(net);
+  const CheckpointJobs jobs;
+  REQUIRE(jobs.store->claim("this run"));
+  Program program(net, {agent.name()}, jobs.job(), "shards=1");
   CHECK(program.run().end.samples_trained == 120);
-  const auto numbers = *store->numbers();
+  CHECK_THAT(program.log, !Contains("does not see"));
+  const auto numbers = *jobs.store->numbers();
   REQUIRE(numbers.size() > 1);
-  for (const std::uint64_t number : numbers) CHECK(store->verify(number));
-  Program resumed(net, {agent.name()}, job_with(numbers.front()), "shards=1");
+  for (const std::uint64_t number : numbers) CHECK(jobs.store->verify(number));
+  Program resumed(net, {agent.name()}, jobs.job(numbers.front()), "shards=1");
   CHECK(resumed.run().end.samples_trained == 120);
   CHECK(resumed.trained < 120);
+}
+
+TEST_CASE("a node with its own disk sends its checkpoints to the program, and reads them there") {
+  const auto net = std::make_shared<MemoryNet>();
+  const auto its_disk = std::make_shared<sim::SimulatedDisk>();
+  const RunningAgent agent(net, "", its_disk);
+  CheckpointJobs jobs;
+  const bool copies = GENERATE(false, true);
+  if (copies) jobs.plan.checkpoints.directory = jobs.folder;
+  REQUIRE(jobs.store->claim("this run"));
+  Program program(net, {agent.name()}, jobs.job(), "shards=1");
+  CHECK(program.run().end.samples_trained == 120);
+  CHECK_THAT(program.log, Contains("it sends its files of checkpoints to this program"));
+  CHECK((program.log.find("keeps a copy") != std::string::npos) == copies);
+  const auto numbers = *jobs.store->numbers();
+  REQUIRE(numbers.size() > 1);
+  for (const std::uint64_t number : numbers) CHECK(jobs.store->verify(number));
+  const checkpoint::Store copy(its_disk, jobs.folder);
+  const auto copied = *copy.numbers();
+  CHECK(copied == (copies ? numbers : std::vector<std::uint64_t>()));
+  for (const std::uint64_t number : copied) CHECK(copy.verify(number));
+
+  // The node has lost its disk.
+  REQUIRE(its_disk->remove(folder_of(jobs.folder)));
+  Program resumed(net, {agent.name()}, jobs.job(numbers.front()), "shards=1");
+  CHECK(resumed.run().end.samples_trained == 120);
+  CHECK(resumed.trained < 120);
+}
+
+TEST_CASE("a node does not mix copies of checkpoints with those of another run") {
+  const auto net = std::make_shared<MemoryNet>();
+  const auto its_disk = std::make_shared<sim::SimulatedDisk>();
+  const RunningAgent agent(net, "", its_disk);
+  CheckpointJobs jobs;
+  jobs.plan.checkpoints.directory = jobs.folder;
+  REQUIRE(jobs.store->claim("this run"));
+  const SmallCheckpoint small(1);
+  const checkpoint::Store copy(its_disk, jobs.folder);
+  REQUIRE(copy.claim("another run"));
+  REQUIRE(small.write(copy, 1));
+  Program program(net, {agent.name()}, jobs.job(), "shards=1");
+  CHECK_THAT(program.prepare(), Contains(jobs.folder + ": holds checkpoints of another run") &&
+                                    Contains("--checkpoint-dir DIR"));
+  CHECK(*copy.numbers() == std::vector<std::uint64_t>{1});
 }
 
 TEST_CASE("workers of an agent that leaves stop, and the run continues without them") {

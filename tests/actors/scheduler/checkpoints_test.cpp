@@ -14,7 +14,7 @@ namespace {
 
 std::shared_ptr<const Job> job_with(const Plan& plan,
                                     std::shared_ptr<const checkpoint::Store> store,
-                                    std::shared_ptr<const checkpoint::Checkpoint> resumed = {}) {
+                                    std::shared_ptr<checkpoint::Checkpoint> resumed = {}) {
   auto data = load_data(plan.data, plan.seed);
   JobOptions options;
   options.checkpoints = std::move(store);
@@ -32,7 +32,7 @@ struct Disk {
 /// 60 samples per epoch on two shards. Each lease is one iteration of two samples.
 struct Saved : Disk, SchedulerParts {
   explicit Saved(decltype(plan::Checkpoints::every) every = plan::Never{},
-                 std::shared_ptr<const checkpoint::Checkpoint> resumed = {})
+                 std::shared_ptr<checkpoint::Checkpoint> resumed = {})
       : SchedulerParts(job_with(plan(every), store, std::move(resumed))) {
     set_running({0});
   }
@@ -328,7 +328,7 @@ TEST_CASE("a resumed run continues the numbers and the supply of its checkpoint"
       .fresh = 40, .returned = {{Epoch(0), 4, 6}}, .iterations = 19, .next_lease = 21};
   from.parameters.resize(job_of(workers_plan(2))->model->parameters().size());
   Saved parts(plan::EveryIterations{5},
-              std::make_shared<const checkpoint::Checkpoint>(std::move(from)));
+              std::make_shared<checkpoint::Checkpoint>(std::move(from)));
   parts.next = Iteration(10);
   parts.leases_iterations(1);
   const auto lease = parts.out.take<msg::Lease>().at(0).body;

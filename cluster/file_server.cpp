@@ -1,0 +1,175 @@
+#include "cluster/file_server.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "cluster/this_host.hpp"
+#include "core/limits.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+using Operation = node::FileRequest::Operation;
+
+/// Files that one process may create at the same time.
+constexpr std::size_t kMaxOpenFiles = 16;
+
+bool is_normal(const std::string& path) {
+  return std::filesystem::path(path).lexically_normal().string() == path;
+}
+
+/// True for the folder and everything in it.
+bool is_inside(const std::string& path, const std::string& folder) {
+  return !folder.empty() && is_normal(path) && path.starts_with(folder) &&
+         (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+}  // namespace
+
+FileServer::FileServer(Files& files, FileRights rights,
+                       std::function<void(node::FileAnswer)> reply)
+    : files_(files), rights_(std::move(rights)), reply_(std::move(reply)) {}
+
+FileServer::~FileServer() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void FileServer::submit(node::FileRequest request) {
+  last_request_ns_ = steady_ns();
+  {
+    std::lock_guard lock(mutex_);
+    if (requests_.size() < limits::kMaxFileRequests) {
+      requests_.push_back(std::move(request));
+      if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+      changed_.notify_all();
+      return;
+    }
+  }
+  node::FileAnswer refused{.number = request.number, .content = Blob::allocate(0)};
+  refused.error = "too many requests wait";
+  reply_(std::move(refused));
+}
+
+void FileServer::serve() {
+  while (true) {
+    node::FileRequest request;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return ending_ || !requests_.empty(); });
+      if (ending_) return;
+      request = std::move(requests_.front());
+      requests_.pop_front();
+    }
+    node::FileAnswer answer{.number = request.number, .content = Blob::allocate(0)};
+    if (const Status done = execute(request, answer); !done) answer.error = done.error().text;
+    reply_(std::move(answer));
+  }
+}
+
+Status FileServer::check_rights(const node::FileRequest& request) const {
+  const auto& [write, read] = rights_;
+  bool allowed = false;
+  switch (request.operation) {
+    case Operation::append:
+    case Operation::flush:
+    case Operation::close:
+      return {};
+    case Operation::list:
+    case Operation::read:
+      allowed = is_inside(request.path, write) || is_inside(request.path, read);
+      break;
+    case Operation::flush_folder:
+      allowed = is_inside(request.path, write) ||
+                (!write.empty() && request.path == folder_of(write));
+      break;
+    case Operation::rename:
+      allowed = is_inside(request.path, write) && is_inside(request.to, write);
+      break;
+    case Operation::create:
+    case Operation::make_folder:
+    case Operation::remove:
+      allowed = is_inside(request.path, write);
+      break;
+  }
+  if (allowed) return {};
+  return Error{concat(request.path, ": lies outside of the folder of the checkpoints")};
+}
+
+Status FileServer::execute(node::FileRequest& request, node::FileAnswer& answer) {
+  if (Status allowed = check_rights(request); !allowed) return allowed;
+  switch (request.operation) {
+    case Operation::create:
+      return create(request);
+    case Operation::append:
+    case Operation::flush: {
+      const auto file = open_.find(request.file);
+      if (file == open_.end()) return Error{concat("file ", request.file, ": is not open")};
+      return request.operation == Operation::append ? file->second->append(request.content.bytes())
+                                                    : file->second->flush();
+    }
+    case Operation::close:
+      open_.erase(request.file);
+      return {};
+    case Operation::rename:
+      return files_.rename(request.path, request.to);
+    case Operation::make_folder:
+      return files_.make_folder(request.path);
+    case Operation::flush_folder:
+      return files_.flush_folder(request.path);
+    case Operation::remove:
+      return files_.remove(request.path);
+    case Operation::list: {
+      auto names = files_.list(request.path);
+      if (!names) return names.error();
+      if (names->size() > limits::kMaxFolderNames)
+        return Error{concat(request.path, ": has ", names->size(), " names, more than ",
+                            limits::kMaxFolderNames)};
+      answer.names = std::move(*names);
+      return {};
+    }
+    case Operation::read:
+      return read(request, answer);
+  }
+  return Error{"unknown operation"};
+}
+
+Status FileServer::create(const node::FileRequest& request) {
+  if (open_.size() >= kMaxOpenFiles)
+    return Error{concat(request.path, ": cannot be created: ", open_.size(), " files are open")};
+  auto writer = files_.create(request.path);
+  if (!writer) return writer.error();
+  open_.insert_or_assign(request.number, std::move(*writer));
+  return {};
+}
+
+Status FileServer::read(const node::FileRequest& request, node::FileAnswer& answer) {
+  if (request.offset == 0 || request.path != read_path_) {
+    auto content = files_.read(request.path);
+    if (!content) return content.error();
+    read_path_ = request.path;
+    read_content_ = std::move(*content);
+  }
+  const auto bytes = read_content_->bytes();
+  answer.bytes = bytes.size();
+  if (request.offset > bytes.size())
+    return Error{concat(request.path, ": has only ", bytes.size(), " bytes")};
+  const auto rest = bytes.subspan(request.offset);
+  const auto piece = rest.first(std::min(rest.size(), limits::kMaxFilePiece));
+  answer.content = Blob::allocate(piece.size());
+  if (!piece.empty()) std::memcpy(answer.content.mutable_data(), piece.data(), piece.size());
+  if (piece.size() == rest.size()) {
+    read_path_.clear();
+    read_content_.reset();
+  }
+  return {};
+}
+
+}  // namespace leeway
