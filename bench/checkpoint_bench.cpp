@@ -94,6 +94,7 @@ void write_checkpoint(const checkpoint::Store& store, std::uint64_t number, cons
                                 .leeway = checkpoint::program_version(),
                                 .run = "bench",
                                 .number = number};
+  manifest.epoch_samples = job.data.train->size();
   manifest.scheduler.pipelines.resize(1);
   std::vector<std::vector<msg::StoredFile>> files(shards.size());
   std::vector<std::thread> threads;

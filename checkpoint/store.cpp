@@ -27,6 +27,14 @@ std::optional<std::uint64_t> number_of(const std::string& folder) {
   return folder == folder_name(number) ? std::optional(number) : std::nullopt;
 }
 
+std::vector<std::uint64_t> numbers_in(const std::vector<std::string>& names) {
+  std::vector<std::uint64_t> found;
+  for (const std::string& name : names)
+    if (const auto number = number_of(name)) found.push_back(*number);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 /// Calls `work` with each index below `count`, on several threads. Returns the error with the
 /// lowest index.
 template <class Work>
@@ -99,10 +107,10 @@ Expected<std::vector<msg::StoredFile>> Store::write_tensors(
 }
 
 void Store::remove_incomplete(std::uint64_t end) const {
-  const auto all = folders();
+  const auto all = folders_in_all_places();
   if (!all) return;
   for (const std::uint64_t number : *all)
-    if (number < end && has_manifest(number) == false) (void)files_->remove(path(number));
+    if (number < end && has_manifest(number) == false) (void)remove_remains(number);
 }
 
 void Store::remove_unlisted(const Manifest& manifest) const {
@@ -116,7 +124,21 @@ void Store::remove_unlisted(const Manifest& manifest) const {
 
 Status Store::claim(const std::string& run) const {
   if (Status made = files_->make_folder(folder_); !made) return made;
-  return write_durably(*files_, folder_ + "/" + kRunFile, writer_.empty() ? run : concat(run, '\n', writer_));
+  return write_durably(*files_, folder_ + "/" + kRunFile,
+                       writer_.empty() ? run : concat(run, '\n', writer_));
+}
+
+Status Store::put_mark() const {
+  if (Status made = files_->make_folder(folder_); !made) return made;
+  return write_durably(*files_, mark(), "");
+}
+
+void Store::remove_mark() const {
+  (void)files_->remove(mark());
+}
+
+bool Store::has_mark() const {
+  return !writer_.empty() && files_->read(mark()).has_value();
 }
 
 Expected<Owner> Store::owner() const {
@@ -130,7 +152,7 @@ Expected<Owner> Store::owner() const {
 Status Store::check_claim() const {
   if (writer_.empty()) return {};
   const auto owner = this->owner();
-  if (!owner) return owner.error();
+  if (!owner) return is_there(*files_, folder_ + "/" + kRunFile) == true ? owner.error() : Status();
   if (owner->writer == writer_) return {};
   return Error{concat(folder_, ": another process writes checkpoints of the run ", owner->run,
                       " into this folder; end one of the two")};
@@ -139,6 +161,8 @@ Status Store::check_claim() const {
 Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
   const std::uint64_t number = manifest.number;
   if (Status mine = check_claim(); !mine) return mine;
+  if (!writer_.empty() && !owner())
+    if (Status claimed = claim(manifest.run); !claimed) return claimed;
   if (planted(Mutant::old_removed_first)) remove_old(number - 1, keep - 1);
   if (Status status = complete(std::move(manifest), plan); !status) {
     (void)remove(number);
@@ -185,24 +209,31 @@ Status Store::remove(std::uint64_t number) const {
     if (Status status = files_->remove(folder + "/" + kManifestFile); !status) return status;
     if (Status status = files_->flush_folder(folder); !status) return status;
   }
-  return files_->remove(folder);
+  return remove_remains(number);
+}
+
+Status Store::remove_remains(std::uint64_t number) const {
+  // Another place than the first may have the manifest.
+  if (Status status = files_->remove(path(number) + "/" + kManifestFile); !status) return status;
+  return files_->remove(path(number));
 }
 
 std::optional<bool> Store::has_manifest(std::uint64_t number) const {
   const auto names = files_->list(path(number));
-  if (!names) return std::nullopt;
+  if (!names) return is_there(*files_, path(number)) == false ? std::optional(false) : std::nullopt;
   return std::binary_search(names->begin(), names->end(), std::string(kManifestFile));
 }
 
 Expected<std::vector<std::uint64_t>> Store::folders() const {
-  std::vector<std::uint64_t> found;
   const auto names = files_->list(folder_);
-  if (!names && is_there(*files_, folder_)) return names.error();
-  if (!names) return found;
-  for (const std::string& name : *names)
-    if (const auto number = number_of(name)) found.push_back(*number);
-  std::sort(found.begin(), found.end());
-  return found;
+  if (!names && is_there(*files_, folder_) == true) return names.error();
+  return names ? numbers_in(*names) : std::vector<std::uint64_t>();
+}
+
+Expected<std::vector<std::uint64_t>> Store::folders_in_all_places() const {
+  const auto names = files_->list_all_places(folder_);
+  if (!names) return names.error();
+  return numbers_in(*names);
 }
 
 Expected<std::vector<std::uint64_t>> Store::numbers() const {

@@ -82,7 +82,7 @@ class Store {
   Store(Files& files, std::string folder)
       : Store(std::shared_ptr<Files>(&files, [](Files*) {}), std::move(folder)) {}
 
-  /// A store that writes, renames and removes each file in other places as well.
+  /// A store that changes its files in other places as well.
   Store with_copies(std::vector<std::shared_ptr<Files>> places) const;
 
   const std::string& folder() const { return folder_; }
@@ -90,10 +90,16 @@ class Store {
   std::string path(std::uint64_t number) const { return folder_ + "/" + folder_name(number); }
 
   /// Creates the folder and records in it that this store writes the checkpoints of the run there.
-  /// Another store that has claimed the folder before changes nothing in it any more.
+  /// Stores that claimed the folder earlier then refuse to change it. The first checkpoint in a
+  /// folder without a claim claims it.
   Status claim(const std::string& run) const;
-  /// The last claim. Error: none, as far as this machine can see.
+  /// The last claim. Error: this machine sees no claim.
   Expected<Owner> owner() const;
+  /// Creates the folder with a mark of this writer, by which other machines see that they share it.
+  Status put_mark() const;
+  void remove_mark() const;
+  /// True if the folder has the mark of this store's writer.
+  bool has_mark() const;
 
   /// Writes the tensors of one shard. Returns the files for the manifest. After an error, removes
   /// its own files.
@@ -124,10 +130,13 @@ class Store {
   Status remove(std::uint64_t number) const;
 
  private:
-  /// Nullopt if the folder cannot be listed.
+  /// Nullopt if that cannot be found out.
   std::optional<bool> has_manifest(std::uint64_t number) const;
   /// The numbers of all checkpoints, also of incomplete ones; none without the folder.
   Expected<std::vector<std::uint64_t>> folders() const;
+  /// The same in all places of the files.
+  Expected<std::vector<std::uint64_t>> folders_in_all_places() const;
+  std::string mark() const { return folder_ + "/run-" + writer_; }
   Status complete(Manifest manifest, const Plan& plan) const;
   /// Error: another store has claimed the folder.
   Status check_claim() const;
@@ -135,6 +144,8 @@ class Store {
   void remove_old(std::uint64_t number, std::uint32_t keep) const;
   /// Removes remains of incomplete checkpoints with numbers below `end`, as far as possible.
   void remove_incomplete(std::uint64_t end) const;
+  /// Removes the folder of a checkpoint without a manifest.
+  Status remove_remains(std::uint64_t number) const;
   /// Removes remains of an incomplete checkpoint with the same number, as far as possible.
   void remove_unlisted(const Manifest& manifest) const;
   Expected<Plan> plan_of(const Manifest& manifest) const;

@@ -47,7 +47,7 @@ struct Agent::HostedJob {
   std::int64_t leave_by = 0;      // 0: the node does not leave
   /// The node's job while it is made. Last: its destructor waits for the thread, which uses all of
   /// the above.
-  std::future<Expected<std::shared_ptr<const Job>>> making;
+  std::future<NodeJob> making;
 
   NodeIndex self() const { return NodeIndex(ask.self); }
   Placement placement() const { return placement_of(ask); }
@@ -217,7 +217,9 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
     hosted->files = std::make_unique<FileExchange>(
         "the program", *options_.disk,
         NodeCheckpoints{hosted->ask, hosted->checkpoints, options_.disk}.program_rights(),
-        [this, peer, job](node::Body body) { reply(peer, std::move(body), job); });
+        [this, peer, job](node::Body body) {
+          mesh_->send(peer, kHostFiles, kHostFiles, encode(NodeEnvelope{job, std::move(body)}));
+        });
     hosted_ = std::move(hosted);
   }
   for (const auto& problem : answer.problems)
@@ -246,11 +248,17 @@ void Agent::on_chunk(node::Chunk& chunk) {
 void Agent::on_start() {
   if (node_ || hosted_->making.valid()) return;
   if (!hosted_->data) return give_up("it has no data yet");
-  hosted_->making = std::async(
-      std::launch::async, [this, hosted = hosted_.get()] { return make_node_job(*hosted); });
+  hosted_->making =
+      std::async(std::launch::async, [this, hosted = hosted_.get()]() -> NodeJob {
+        try {
+          return make_node_job(*hosted);
+        } catch (const std::exception& error) {  // no memory
+          return Error{error.what()};
+        }
+      });
 }
 
-Expected<std::shared_ptr<const Job>> Agent::make_node_job(const HostedJob& hosted) const {
+Agent::NodeJob Agent::make_node_job(const HostedJob& hosted) const {
   const Placement placement = hosted.placement();
   const NodeIndex self = hosted.self();
   JobOptions job_options{.here = [&](Address actor) { return placement.node_of(actor) == self; },

@@ -18,7 +18,7 @@
 #include "cluster/mesh_events.hpp"
 #include "cluster/mesh_inbox.hpp"
 #include "cluster/shipped.hpp"
-#include "core/copied_files.hpp"
+#include "core/files.hpp"
 
 namespace leeway {
 
@@ -49,6 +49,7 @@ class Agent {
 
  private:
   struct HostedJob;
+  using NodeJob = Expected<std::shared_ptr<const Job>>;
   explicit Agent(AgentOptions options);
   Status offer();
   void say(const std::string& text) const { options_.say(text); }
@@ -63,7 +64,7 @@ class Agent {
   void on_chunk(node::Chunk& chunk);
   void on_start();
   /// Makes the job of this node. Takes as long as a checkpoint takes to load.
-  Expected<std::shared_ptr<const Job>> make_node_job(const HostedJob& hosted) const;
+  NodeJob make_node_job(const HostedJob& hosted) const;
   /// Makes the connections of the job if it is made.
   void link_if_made();
   Status link_job(std::shared_ptr<const Job> job);

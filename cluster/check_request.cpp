@@ -75,10 +75,8 @@ std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answe
                               " and ", plan->workers, "; use the same version everywhere"));
   if (const auto there = check_files(plan->stragglers); !there)
     problems.push_back(there.error().text);
-  if (const auto access = check_checkpoints(ask, disk); access)
-    answer.checkpoints = *access;
-  else
-    problems.push_back(access.error().text);
+  if (const auto ready = check_checkpoints(ask, disk, answer); !ready)
+    problems.push_back(ready.error().text);
   // The request contains the initial weights.
   plan->init_from.clear();
   if (problems.empty()) {

@@ -403,8 +403,7 @@ void Driver::on_answer(std::size_t index, const node::Answer& answer) {
                       size_text(static_cast<double>(answer.memory_bytes)),
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.wants_data = answer.wants_data;
-  node.checkpoints = answer.checkpoints;
-  exchange_files(node);
+  exchange_files(index, answer);
   if (!options_.trace) return next_step(index);
   node.step = Step::asking_clock;
   send(node, node::Ping{steady_ns()});

@@ -81,6 +81,7 @@ class Driver {
     std::int64_t round_trip = 0, clock_ahead = 0;
     std::set<WorkerId> leaving, takes;
     node::Answer::Checkpoints checkpoints{};
+    std::uint64_t next_checkpoint = 0;
     std::unique_ptr<FileExchange> files;
   };
   struct Move {
@@ -102,8 +103,9 @@ class Driver {
   /// All problems in one error.
   Status problems();
   void ship(Node& node);
+  bool has_shard(std::size_t index) const;
   /// Opens the files of checkpoints for a node.
-  void exchange_files(Node& node);
+  void exchange_files(std::size_t index, const node::Answer& answer);
   /// The job with a store that writes copies on the nodes that keep them.
   std::shared_ptr<const Job> with_copies(const std::shared_ptr<const Job>& job) const;
   /// Time of the last request for a file on the steady clock.

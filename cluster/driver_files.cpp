@@ -7,27 +7,43 @@
 
 namespace leeway {
 
-void Driver::exchange_files(Node& node) {
+bool Driver::has_shard(std::size_t index) const {
+  return std::any_of(placement_.shards.begin(), placement_.shards.end(),
+                     [&](NodeIndex node) { return node.value() == index; });
+}
+
+void Driver::exchange_files(std::size_t index, const node::Answer& answer) {
+  using Checkpoints = node::Answer::Checkpoints;
+  Node& node = nodes_[index];
+  const std::string& folder = ask_.checkpoints.folder;
+  const bool writes = has_shard(index) && !folder.empty();
   node.files = std::make_unique<FileExchange>(
       node.name, disk(),
-      FileRights{.write = ask_.checkpoints.folder, .read = ask_.resumed.folder},
+      FileRights{.write_folder = writes ? folder : "", .read_folder = ask_.resumed.folder},
       [this, peer = node.peer](node::Body body) {
-        mesh_->send(peer, kHost, kHost, encode(NodeEnvelope{number_, std::move(body)}));
+        mesh_->send(peer, kHostFiles, kHostFiles, encode(NodeEnvelope{number_, std::move(body)}));
       });
-  using Checkpoints = node::Answer::Checkpoints;
-  if (node.checkpoints == Checkpoints::sent || node.checkpoints == Checkpoints::copied)
-    say(concat("node ", node.name, " does not see ", ask_.checkpoints.folder,
-               ": it sends its files of checkpoints to this program",
-               node.checkpoints == Checkpoints::copied ? ", and keeps a copy in that folder" : ""));
+  if (!writes || answer.checkpoints == Checkpoints::shared) return;
+  if (ask_.checkpoints.copies) {
+    node.checkpoints = answer.checkpoints;
+    node.next_checkpoint = answer.next_checkpoint;
+  }
+  say(concat("node ", node.name, " does not see ", folder,
+             ": it sends its files of checkpoints to this program",
+             ask_.checkpoints.copies ? ", and keeps copies in its own folder" : ""));
 }
 
 std::shared_ptr<const Job> Driver::with_copies(const std::shared_ptr<const Job>& job) const {
   std::vector<std::shared_ptr<Files>> places;
-  for (const Node& node : nodes_)
+  std::uint64_t next = job->next_checkpoint;
+  for (const Node& node : nodes_) {
+    next = std::max(next, node.next_checkpoint);
     if (node.checkpoints == node::Answer::Checkpoints::copied)
       places.push_back(node.files->remote());
+  }
   if (places.empty()) return job;
   auto copy = std::make_shared<Job>(*job);
+  copy->next_checkpoint = next;
   copy->checkpoints = std::make_shared<const checkpoint::Store>(
       job->checkpoints->with_copies(std::move(places)));
   return copy;

@@ -9,6 +9,10 @@
 
 namespace leeway {
 
+/// Files have an address of their own at each host, so that no other message waits for their
+/// pieces: messages between two addresses stay in order.
+inline constexpr Address kHostFiles{RoleKind::host, 1};
+
 class FileExchange {
  public:
   /// `rights`: of the other process, to `files`. `name`: its name. `send` is called from any

@@ -1,7 +1,9 @@
 #include "cluster/file_server.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <utility>
 
@@ -14,8 +16,8 @@ namespace {
 
 using Operation = node::FileRequest::Operation;
 
-/// Files that one process may create at the same time.
-constexpr std::size_t kMaxOpenFiles = 16;
+/// Bytes of the names in one answer.
+constexpr std::size_t kMaxNameBytes = std::size_t{8} << 20;
 
 bool is_normal(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().string() == path;
@@ -25,6 +27,15 @@ bool is_normal(const std::string& path) {
 bool is_inside(const std::string& path, const std::string& folder) {
   return !folder.empty() && is_normal(path) && path.starts_with(folder) &&
          (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+/// True for what a Store creates, renames and removes: the file that names the run, and folders of
+/// checkpoints with everything in them.
+bool is_of_store(const std::string& path, const std::string& folder) {
+  if (!is_inside(path, folder) || path.size() <= folder.size() + 1) return false;
+  const std::string below = path.substr(folder.size() + 1);
+  const std::string first = below.substr(0, below.find('/'));
+  return first.starts_with("run") || first.find_first_not_of("0123456789") == std::string::npos;
 }
 
 }  // namespace
@@ -68,13 +79,23 @@ void FileServer::serve() {
       request = std::move(requests_.front());
       requests_.pop_front();
     }
-    node::FileAnswer answer{.number = request.number, .content = Blob::allocate(0)};
-    if (const Status done = execute(request, answer); !done) answer.error = done.error().text;
-    reply_(std::move(answer));
+    answer(request);
   }
 }
 
+void FileServer::answer(node::FileRequest& request) {
+  node::FileAnswer answer{.number = request.number, .content = Blob::allocate(0)};
+  try {
+    if (const Status done = execute(request, answer); !done) answer.error = done.error().text;
+  } catch (const std::exception& error) {  // no memory
+    answer = {.number = request.number, .content = Blob::allocate(0)};
+    answer.error = error.what();
+  }
+  reply_(std::move(answer));
+}
+
 Status FileServer::check_rights(const node::FileRequest& request) const {
+  if (std::max(request.path.size(), request.to.size()) > PATH_MAX) return Error{"path is too long"};
   const auto& [write, read] = rights_;
   bool allowed = false;
   switch (request.operation) {
@@ -91,12 +112,14 @@ Status FileServer::check_rights(const node::FileRequest& request) const {
                 (!write.empty() && request.path == folder_of(write));
       break;
     case Operation::rename:
-      allowed = is_inside(request.path, write) && is_inside(request.to, write);
+      allowed = is_of_store(request.path, write) && is_of_store(request.to, write);
+      break;
+    case Operation::make_folder:
+      allowed = request.path == write || is_of_store(request.path, write);
       break;
     case Operation::create:
-    case Operation::make_folder:
     case Operation::remove:
-      allowed = is_inside(request.path, write);
+      allowed = is_of_store(request.path, write);
       break;
   }
   if (allowed) return {};
@@ -129,9 +152,10 @@ Status FileServer::execute(node::FileRequest& request, node::FileAnswer& answer)
     case Operation::list: {
       auto names = files_.list(request.path);
       if (!names) return names.error();
-      if (names->size() > limits::kMaxFolderNames)
-        return Error{concat(request.path, ": has ", names->size(), " names, more than ",
-                            limits::kMaxFolderNames)};
+      std::size_t bytes = 0;
+      for (const std::string& name : *names) bytes += name.size() + 2 * sizeof(std::uint64_t);
+      if (names->size() > limits::kMaxFolderNames || bytes > kMaxNameBytes)
+        return Error{concat(request.path, ": has ", names->size(), " names, too many to list")};
       answer.names = std::move(*names);
       return {};
     }
@@ -142,7 +166,7 @@ Status FileServer::execute(node::FileRequest& request, node::FileAnswer& answer)
 }
 
 Status FileServer::create(const node::FileRequest& request) {
-  if (open_.size() >= kMaxOpenFiles)
+  if (std::ssize(open_) >= limits::kMaxRemoteWriters)
     return Error{concat(request.path, ": cannot be created: ", open_.size(), " files are open")};
   auto writer = files_.create(request.path);
   if (!writer) return writer.error();

@@ -16,15 +16,16 @@
 
 namespace leeway {
 
-/// The folders that another process may use, absolute; empty: none. Other paths are refused.
+/// The folders of checkpoints that another process may use, absolute; empty: none. Other paths are
+/// refused.
 struct FileRights {
-  std::string write;  // also to read
-  std::string read;
+  std::string write_folder;  // also to read
+  std::string read_folder;
 };
 
 class FileServer {
  public:
-  /// `reply` is called on the server's thread.
+  /// `reply` is called on the server's thread, or in submit() if too many requests wait.
   FileServer(Files& files, FileRights rights, std::function<void(node::FileAnswer)> reply);
   /// Completes the operation in progress, and drops the others.
   ~FileServer();
@@ -37,6 +38,7 @@ class FileServer {
 
  private:
   void serve();
+  void answer(node::FileRequest& request);
   /// Sets `answer`, or returns the error.
   Status execute(node::FileRequest& request, node::FileAnswer& answer);
   Status create(const node::FileRequest& request);

@@ -24,7 +24,7 @@ inline MeshEvents events_into(MeshInbox& inbox, std::shared_mutex& mutex,
   };
   MeshEvents events;
   events.on_message = [&inbox, with_node](PeerId peer, Address from, Address to, Message message) {
-    if (to == kHost) return inbox.push_message(peer, message);
+    if (to.kind == RoleKind::host) return inbox.push_message(peer, message);
     with_node([&](JobNode& it) { it.on_message(peer, from, to, std::move(message)); });
   };
   events.on_up = [](PeerId) {};

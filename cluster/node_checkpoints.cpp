@@ -15,60 +15,87 @@ bool has_shard(const node::Ask& ask) {
   return std::find(ask.shards.begin(), ask.shards.end(), ask.self) != ask.shards.end();
 }
 
-Access access_of(const node::Ask& ask, Files& disk) {
-  const auto& checkpoints = ask.checkpoints;
-  if (checkpoints.folder.empty() || !has_shard(ask)) return Access::none;
-  const auto owner = Store(disk, checkpoints.folder).owner();
-  if (owner && !owner->writer.empty() && owner->writer == checkpoints.writer) return Access::shared;
-  return checkpoints.copies ? Access::copied : Access::sent;
+/// Of the nodes that see the same folder, the first one gets the manifests. Removes the marks of
+/// earlier starts.
+Expected<Access> enter_folder_of_copies(const Store& store, Files& disk) {
+  const std::string prefix = "run-copies-";
+  const std::string mark = prefix + store.writer();
+  if (const auto names = disk.list(store.folder()))
+    for (const std::string& name : *names)
+      if (name.starts_with(prefix) && name != mark) (void)disk.remove(store.folder() + "/" + name);
+  const std::string path = store.folder() + "/" + mark;
+  if (disk.create(path)) return Access::copied;
+  if (is_there(disk, path) == true) return Access::joint;
+  return Error{concat(path, ": cannot be created")};
 }
 
 }  // namespace
 
-Expected<Access> check_checkpoints(const node::Ask& ask, Files& disk) {
-  const Access access = access_of(ask, disk);
-  if (access != Access::copied) return access;
+Status check_checkpoints(const node::Ask& ask, Files& disk, node::Answer& answer) {
   const auto& [folder, run, writer, copies] = ask.checkpoints;
-  const Store store(disk, folder);
+  if (folder.empty() || !has_shard(ask)) return {};
+  const Store store(std::shared_ptr<Files>(&disk, [](Files*) {}), folder, writer);
+  answer.checkpoints = store.has_mark() ? Access::shared : Access::sent;
+  if (answer.checkpoints == Access::shared || !copies) return {};
   const auto numbers = store.numbers();
   if (!numbers) return numbers.error();
   if (const auto owner = store.owner(); !numbers->empty() && (!owner || owner->run != run))
-    return Error{concat(folder, ": holds checkpoints of another run; give another folder with "
+    return Error{concat(folder,
+                        ": holds checkpoints of another run; give another folder with "
                         "--checkpoint-dir DIR")};
-  if (const Status claimed = store.claim(run); !claimed)
-    return Error{concat("cannot keep copies of checkpoints: ", claimed.error().text,
+  const auto next = store.next_number();
+  if (!next) return next.error();
+  answer.next_checkpoint = *next;
+  const auto advice = [](const std::string& reason) {
+    return Error{concat("cannot keep copies of checkpoints: ", reason,
                         "; give another folder with --checkpoint-dir DIR")};
-  return access;
+  };
+  if (const Status claimed = Store(disk, folder).claim(run); !claimed)
+    return advice(claimed.error().text);
+  const auto access = enter_folder_of_copies(store, disk);
+  if (!access) return advice(access.error().text);
+  answer.checkpoints = *access;
+  return {};
 }
 
 FileRights NodeCheckpoints::program_rights() const {
-  return {.write = access == Access::copied ? ask.checkpoints.folder : "", .read = ""};
+  return {.write_folder = access_ == Access::copied ? ask_.checkpoints.folder : "",
+          .read_folder = ""};
 }
 
 Status NodeCheckpoints::open(const std::shared_ptr<Files>& program, const Model& model,
                              JobOptions& options) const {
-  const auto& [folder, run, writer, copies] = ask.checkpoints;
+  const auto& [folder, run, writer, copies] = ask_.checkpoints;
   options.run = run;
-  if (access != Access::none) {
-    const Store store(access == Access::shared ? disk : program, folder, writer);
-    options.checkpoints = std::make_shared<const Store>(
-        access == Access::copied ? store.with_copies({disk}) : store);
+  if (access_ != Access::none) {
+    const Store store(access_ == Access::shared ? disk_ : program, folder, writer);
+    const bool copied = access_ == Access::copied || access_ == Access::joint;
+    options.checkpoints =
+        std::make_shared<const Store>(copied ? store.with_copies({disk_}) : store);
   }
-  const auto& resumed = ask.resumed;
+  const auto& resumed = ask_.resumed;
   if (resumed.folder.empty()) return {};
   auto manifest = checkpoint::manifest_from_json(resumed.manifest, "the program's checkpoint");
   if (!manifest) return manifest.error();
-  if (!has_shard(ask)) {
+  if (!has_shard(ask_)) {
     options.resumed = std::make_shared<checkpoint::Checkpoint>(
         checkpoint::Checkpoint{resumed.folder, std::move(*manifest), {}, {}});
     return {};
   }
-  const Store here(disk, resumed.folder);
-  auto loaded = (here.has_files(*manifest) ? here : Store(program, resumed.folder))
-                    .load(resumed.number, model);
+  auto loaded = load_here_or_there(*manifest, program, model);
   if (!loaded) return loaded.error();
   options.resumed = std::make_shared<checkpoint::Checkpoint>(std::move(*loaded));
   return {};
+}
+
+Expected<checkpoint::Checkpoint> NodeCheckpoints::load_here_or_there(
+    const checkpoint::Manifest& manifest, const std::shared_ptr<Files>& program,
+    const Model& model) const {
+  const Store here(disk_, ask_.resumed.folder);
+  const auto copy = here.manifest(manifest.number);
+  if (copy && to_json(*copy) == to_json(manifest) && here.has_files(manifest))
+    if (auto loaded = here.load(manifest.number, model)) return loaded;
+  return Store(program, ask_.resumed.folder).load(manifest.number, model);
 }
 
 }  // namespace leeway

@@ -61,9 +61,13 @@ class RemoteFiles::Pieces {
 
 class RemoteFiles::RemoteWriter final : public Files::Writer {
  public:
+  /// Takes one of files.free_writers_.
   RemoteWriter(RemoteFiles& files, std::uint64_t file)
       : files_(files), file_(file), pieces_(files) {}
-  ~RemoteWriter() override { (void)files_.call({.operation = Operation::close, .file = file_}); }
+  ~RemoteWriter() override {
+    (void)files_.call({.operation = Operation::close, .file = file_});
+    files_.free_writers_.release();
+  }
   RemoteWriter(const RemoteWriter&) = delete;
   RemoteWriter& operator=(const RemoteWriter&) = delete;
 
@@ -152,6 +156,7 @@ void RemoteFiles::close(const std::string& reason) {
 }
 
 Expected<std::unique_ptr<Files::Writer>> RemoteFiles::create(const std::string& path) {
+  free_writers_.acquire();
   const std::uint64_t number = begin({.operation = Operation::create, .path = path});
   auto writer = std::make_unique<RemoteWriter>(*this, number);  // closes the file after an error
   if (const auto created = wait(number); !created) return created.error();

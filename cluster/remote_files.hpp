@@ -9,9 +9,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <string>
 
 #include "core/files.hpp"
+#include "core/limits.hpp"
 #include "messages/node.hpp"
 
 namespace leeway {
@@ -23,13 +25,14 @@ class RemoteFiles final : public Files {
       : name_(std::move(name)), send_(std::move(send)) {}
 
   // Not on the thread that calls on_answer().
+  /// Waits while limits::kMaxRemoteWriters files are being written.
   Expected<std::unique_ptr<Writer>> create(const std::string& path) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status make_folder(const std::string& path) override;
   Status flush_folder(const std::string& path) override;
   Status remove(const std::string& path) override;
   Expected<std::vector<std::string>> list(const std::string& folder) override;
-  /// Into memory.
+  /// Reads the whole file into memory.
   Expected<std::shared_ptr<const Content>> read(const std::string& path) override;
 
   void on_answer(node::FileAnswer answer);
@@ -50,6 +53,8 @@ class RemoteFiles final : public Files {
   Answer call(node::FileRequest request) { return wait(begin(std::move(request))); }
   Status change(node::FileRequest request);
   void fail_pending(const std::string& reason);  // requires the mutex
+
+  std::counting_semaphore<> free_writers_{limits::kMaxRemoteWriters};
 
   const std::string name_;
   const std::function<void(node::FileRequest)> send_;

@@ -1,7 +1,6 @@
 #include "core/copied_files.hpp"
 
-#include <optional>
-#include <set>
+#include <algorithm>
 #include <utility>
 
 #include "core/check.hpp"
@@ -61,7 +60,12 @@ Status CopiedFiles::make_folder(const std::string& path) {
 }
 
 Status CopiedFiles::flush_folder(const std::string& path) {
-  return in_all([&](Files& place) { return place.flush_folder(path); });
+  return in_all([&](Files& place) {
+    Status status = place.flush_folder(path);
+    if (!status && &place != places_.front().get() && is_there(place, path) == false)
+      return Status();
+    return status;
+  });
 }
 
 Status CopiedFiles::remove(const std::string& path) {
@@ -72,30 +76,22 @@ Status CopiedFiles::remove(const std::string& path) {
 }
 
 Expected<std::vector<std::string>> CopiedFiles::list(const std::string& folder) {
-  std::set<std::string> names;
-  std::optional<Error> missing;
-  bool found = false;
-  for (const auto& place : places_) {
-    const auto here = place->list(folder);
-    if (here) {
-      found = true;
-      names.insert(here->begin(), here->end());
-    } else if (is_there(*place, folder)) {
-      return here.error();
-    } else if (!missing) {
-      missing = here.error();
-    }
-  }
-  if (!found) return *missing;
-  return std::vector<std::string>(names.begin(), names.end());
+  return places_.front()->list(folder);
+}
+
+Expected<std::vector<std::string>> CopiedFiles::list_all_places(const std::string& folder) {
+  auto names = places_.front()->list(folder);
+  if (!names) return names;
+  for (auto place = places_.begin() + 1; place != places_.end(); ++place)
+    if (const auto more = (*place)->list(folder))
+      names->insert(names->end(), more->begin(), more->end());
+  std::sort(names->begin(), names->end());
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+  return names;
 }
 
 Expected<std::shared_ptr<const Files::Content>> CopiedFiles::read(const std::string& path) {
   return places_.front()->read(path);
-}
-
-std::shared_ptr<Files> shared_disk() {
-  return {&disk(), [](Files*) {}};
 }
 
 }  // namespace leeway

@@ -155,10 +155,14 @@ Files& disk() {
   return instance;
 }
 
-bool is_there(Files& files, const std::string& path) {
+std::optional<bool> is_there(Files& files, const std::string& path) {
   const auto names = files.list(folder_of(path));
-  const std::string name = path.substr(path.rfind('/') + 1);
-  return names && std::binary_search(names->begin(), names->end(), name);
+  if (!names) return std::nullopt;
+  return std::binary_search(names->begin(), names->end(), path.substr(path.rfind('/') + 1));
+}
+
+std::shared_ptr<Files> shared_disk() {
+  return {&disk(), [](Files*) {}};
 }
 
 std::string folder_of(const std::string& path) {

@@ -5,6 +5,7 @@
 // of these operations can be checked. All errors name the path and the system's reason.
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,11 +49,17 @@ class Files {
   virtual Status remove(const std::string& path) = 0;
   /// The names in a folder, sorted.
   virtual Expected<std::vector<std::string>> list(const std::string& folder) = 0;
+  /// For files in several places: the names in all places that have the folder.
+  virtual Expected<std::vector<std::string>> list_all_places(const std::string& folder) {
+    return list(folder);
+  }
   virtual Expected<std::shared_ptr<const Content>> read(const std::string& path) = 0;
 };
 
 /// The file system of this process.
 Files& disk();
+/// The same, for users that share ownership.
+std::shared_ptr<Files> shared_disk();
 
 /// Writes a file that has all its bytes or does not exist, also after a crash: writes and flushes a
 /// temporary file beside it, renames it, and flushes the folder. Replaces an existing file. After
@@ -67,8 +74,8 @@ inline Status write_durably(Files& files, const std::string& path, std::string_v
   return write_durably(files, path, std::span(&bytes, 1));
 }
 
-/// True if the folder of a path can be listed and has its name.
-bool is_there(Files& files, const std::string& path);
+/// Whether the folder of a path has its name; nullopt if it cannot be listed.
+std::optional<bool> is_there(Files& files, const std::string& path);
 
 /// The folder of a path: "." for a bare name.
 std::string folder_of(const std::string& path);

@@ -75,6 +75,8 @@ inline constexpr std::size_t kMaxFolderNames = 1u << 18;
 inline constexpr std::size_t kMaxFilePiece = 4u << 20;
 inline constexpr std::uint64_t kMaxFileBytes = std::uint64_t{1} << 40;
 inline constexpr std::size_t kMaxFileRequests = 64;
+/// Files that one node writes at another at the same time.
+inline constexpr std::ptrdiff_t kMaxRemoteWriters = 8;
 /// Bytes of a manifest.
 inline constexpr std::size_t kMaxManifestBytes = 256u << 20;
 /// Address space of a process's shared arena; it takes memory only for its blobs.

@@ -87,7 +87,7 @@ struct Ask $checked $blobs(all = "initial_weights") {
     # Where the shards write.
     folder @0 :Text;  # of the program; empty: no checkpoints
     run @1 :Text;  # owner of the folder
-    writer @2 :Text;  # name of this start of the run; a node that finds it there shares the folder
+    writer @2 :Text;  # name of this start of the run; a node with its mark shares the folder
     copies @3 :Bool;  # a node that does not share the folder keeps a copy under the same path
   }
   struct Resumed {
@@ -127,8 +127,10 @@ struct Answer {
     none @0;
     shared @1;  # into the program's folder, which this node sees
     sent @2;  # to the program
-    copied @3;  # to the program, and into a folder of this node
+    copied @3;  # to the program, and into a folder of this node, which gets the manifests too
+    joint @4;  # likewise, into the folder of another node that gets the manifests
   }
+  nextCheckpoint @8 :UInt64;  # above the numbers of all checkpoints in the folder of this node
 }
 
 struct Chunk $blobs(each = ["x", "y"]) {
@@ -147,7 +149,7 @@ struct Stored {
 struct FileRequest $blobs(each = ["content"]) {
   # Any node -> any other. An operation on a file of the receiver, in the folder of the checkpoints.
   # Requests of one node are executed in order. Answered with FileAnswer.
-  number @0 :UInt64;  # each request of a node has another
+  number @0 :UInt64;  # unique among the requests of a node
   operation @1 :Operation;
   path @2 :Text;  # of the file or folder, for all but append, flush and close
   to @3 :Text;  # the new path, for rename

@@ -18,7 +18,7 @@ struct Checkpoints $Cpp.union("every") {
   keep @0 :UInt32 = 3 $range(least = 1, most = 1000000) $flag("--keep")
     $help("number of checkpoints that are kept, the latest ones");
   directory @1 :Text $flag("--checkpoint-dir")
-    $help("folder of the checkpoints; empty: in the run folder; nodes that do not share it keep copies");
+    $help("folder of the checkpoints; empty: in the run folder; other nodes keep copies");
   union {
     usual @2 :Void $help("every 60 seconds, without a simulation and with a run folder");
     seconds @3 :Float64 = 60 $range(Range.checkpointSeconds) $name("EverySeconds")

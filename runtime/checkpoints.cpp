@@ -8,7 +8,7 @@
 
 #include "actors/job.hpp"
 #include "cluster/this_host.hpp"
-#include "core/copied_files.hpp"
+#include "core/files.hpp"
 #include "core/text.hpp"
 #include "models/datasets/checksum.hpp"
 #include "runtime/cluster/options.hpp"
@@ -33,6 +33,10 @@ std::string random_name() {
 std::string trimmed_path(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
+}
+
+std::string absolute_path(const std::string& path) {
+  return trimmed_path(fs::absolute(path).lexically_normal().string());
 }
 
 bool is_same_folder(const std::string& a, const std::string& b) {
@@ -80,7 +84,7 @@ std::string earlier_text(const checkpoint::Store& store, std::uint64_t number) {
 /// The plan names the folder as it is found, because it may have been moved.
 Expected<std::optional<ResumePoint>> find_in(const std::string& folder, std::uint64_t number,
                                              const std::string& run_folder) {
-  const checkpoint::Store store(disk(), fs::absolute(folder).lexically_normal().string());
+  const checkpoint::Store store(disk(), absolute_path(folder));
   if (number == 0) {
     const auto numbers = store.numbers();
     if (!numbers) return numbers.error();
@@ -213,11 +217,10 @@ Expected<std::unique_ptr<RunCheckpoints>> RunCheckpoints::open(const Plan& plan,
   const std::string folder = checkpoint_folder(plan, options.folder);
   if (folder.empty()) return out;
   const bool on_nodes = options.cluster && !options.cluster->nodes.empty();
-  const bool at_once = chosen || !usual || on_nodes;
-  out->store_ = std::make_shared<checkpoint::Store>(
-      shared_disk(), fs::absolute(folder).lexically_normal().string(),
-      at_once ? random_name() : "");
-  if (const Status locked = out->lock_folder(at_once); !locked) return locked.error();
+  out->store_ =
+      std::make_shared<checkpoint::Store>(shared_disk(), absolute_path(folder), random_name());
+  if (const Status locked = out->lock_folder(chosen || !usual || on_nodes); !locked)
+    return locked.error();
   return out;
 }
 
@@ -251,8 +254,23 @@ Status RunCheckpoints::lock_folder(bool at_once) {
   return {};
 }
 
+RunCheckpoints::~RunCheckpoints() {
+  if (lock_) store_->remove_mark();
+}
+
+Status RunCheckpoints::put_mark() const {
+  return lock_ ? store_->put_mark() : Status();
+}
+
 Status RunCheckpoints::claim() const {
-  return store_ && !store_->writer().empty() ? store_->claim(run_) : Status();
+  if (!lock_) return {};
+  store_->remove_mark();
+  const auto next = store_->next_number();
+  if (!next) return next.error();
+  if (*next > next_)
+    return Error{concat(store_->path(*next - 1),
+                        ": was written by another process meanwhile; end one of the two")};
+  return store_->claim(run_);
 }
 
 bool RunCheckpoints::continues(const std::string& run_folder) const {

@@ -40,6 +40,9 @@ Expected<std::string> checkpoints_of(const std::string& where);
 
 class RunCheckpoints {
  public:
+  ~RunCheckpoints();
+  RunCheckpoints(const RunCheckpoints&) = delete;
+  RunCheckpoints& operator=(const RunCheckpoints&) = delete;
   /// Locks the folder for this process. Errors: it belongs to another run, another process uses it,
   /// or it cannot be created; or options.resume names no checkpoint.
   static Expected<std::unique_ptr<RunCheckpoints>> open(const Plan& plan,
@@ -49,8 +52,10 @@ class RunCheckpoints {
   bool continues(const std::string& run_folder) const;
   /// Loads and verifies the checkpoint to resume from, if any, and sets the options of the job.
   Status prepare(const Plan& plan, const Model& model, const TrainTest& data, JobOptions& job);
+  /// Lets nodes see whether they share the folder, until claim() or the end of this object.
+  Status put_mark() const;
   /// Records in the folder that this start of the run writes there. Call when nothing else can
-  /// refuse the run.
+  /// refuse the run. Error: another process has written a checkpoint meanwhile.
   Status claim() const;
 
  private:

@@ -8,6 +8,7 @@
 #include "models/datasets/vocabulary.hpp"
 #include "models/safetensors.hpp"
 #include "monitoring/summary.hpp"
+#include "runtime/cluster/options.hpp"
 
 namespace leeway {
 namespace {
@@ -29,6 +30,16 @@ std::shared_ptr<const NamedTensors> assemble(const Job& job, const std::vector<B
     }
   }
   return std::make_shared<const NamedTensors>(std::move(tensors));
+}
+
+/// The flags of a run on a cluster; empty without nodes.
+std::string cluster_flags(const RunOptions& options) {
+  if (!options.cluster || options.cluster->nodes.empty()) return "";
+  const ClusterOptions& cluster = *options.cluster;
+  std::string flags = concat(" --nodes ", join(cluster.nodes, ","));
+  if (!cluster.tls.empty()) flags += concat(" --tls ", cluster.tls);
+  if (!cluster.place.empty()) flags += concat(" --place ", cluster.place);
+  return flags;
 }
 
 }  // namespace
@@ -95,7 +106,8 @@ std::string resume_text(const Job& job, const Result& result, const RunOptions& 
                              : options.folder.empty() ? job.checkpoints->folder()
                                                       : options.folder;
   const bool by_flag = options.command != kResumeCommand;
-  return concat("\nResume it with: ", options.command, by_flag ? " --resume " : " ", folder, '\n');
+  return concat("\nResume it with: ", options.command, by_flag ? " --resume " : " ", folder,
+                cluster_flags(options), '\n');
 }
 
 }  // namespace leeway

@@ -158,8 +158,8 @@ Status check_determinism(const Plan& plan, const TrainTest& data) {
 
 /// A run that is ready to start.
 struct PreparedRun {
-  std::unique_ptr<ClusterRun> cluster;  // null: in this process
-  std::unique_ptr<RunCheckpoints> checkpoints;
+  std::unique_ptr<RunCheckpoints> checkpoints;  // holds the lock while nodes still write
+  std::unique_ptr<ClusterRun> cluster;          // null: in this process
   std::shared_ptr<const Job> job;
 };
 
@@ -187,7 +187,6 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
     return ready.error();
   auto job = make_job(plan, std::move(*data), std::move(job_options));
   if (!job) return job.error();
-  if (const auto claimed = run.checkpoints->claim(); !claimed) return claimed.error();
   run.job = std::move(*job);
   return run;
 }
@@ -212,13 +211,16 @@ void print_summary(const Job& job, const Result& result, const RunOptions& optio
 Result run(const Plan& plan, const RunOptions& options) {
   const auto prepared = prepare(plan, options);
   if (!prepared) return refused(prepared.error().text);
-  const auto& [cluster, checkpoints, job] = *prepared;
-  if (cluster)
-    if (const auto ready = cluster->prepare(*job); !ready) {
+  const auto& [checkpoints, cluster, job] = *prepared;
+  if (cluster) {
+    auto ready = checkpoints->put_mark();
+    if (ready) ready = cluster->prepare(*job);
+    if (!ready) {
       Result result = refused(ready.error().text);
       if (cluster->interrupted()) result.exit_code = 130;
       return result;
     }
+  }
   if (plan.simulated && options.check_determinism)
     if (const auto same = check_determinism(plan, job->data); !same) {
       Result result = refused(same.error().text);
@@ -233,6 +235,7 @@ Result run(const Plan& plan, const RunOptions& options) {
     if (!opened) return refused(opened.error().text);
     folder = std::move(*opened);
   }
+  if (const auto claimed = checkpoints->claim(); !claimed) return refused(claimed.error().text);
   std::unique_ptr<EventLog> events;
   if (folder && options.trace) events = std::make_unique<EventLog>(folder->path("events.jsonl"));
   RunRecorder recorder;

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-NO_SOURCES = {"build", "runs"}
+OTHER_FOLDERS = {"bench", "cmake", "docs", "tests"}  # beside those that CMakeLists.txt lists
 FILES = ["CMakeLists.txt", "CMakePresets.json", "leeway.hpp"]
 # The product files that an addition may touch.
 MOST = {"optimizer": 5, "consistency_policy": 5, "straggler": 5, "layer": 5, "message": 3}
@@ -33,11 +33,10 @@ def run(command, **options):
 def copy_tree(source, copy):
     """Unchanged files keep their times, so that a second build of the copy is short."""
     copy.mkdir(parents=True, exist_ok=True)
-    for folder in source.iterdir():
-        if not folder.is_dir() or folder.name.startswith(".") or folder.name in NO_SOURCES:
-            continue
-        shutil.rmtree(copy / folder.name, ignore_errors=True)
-        shutil.copytree(folder, copy / folder.name)
+    built = re.search(r"foreach\(folder ([^)]*)\)", (source / "CMakeLists.txt").read_text())[1].split()
+    for name in sorted({folder.split("/")[0] for folder in built} | OTHER_FOLDERS):
+        shutil.rmtree(copy / name, ignore_errors=True)
+        shutil.copytree(source / name, copy / name)
     for name in FILES:
         shutil.copy2(source / name, copy / name)
 

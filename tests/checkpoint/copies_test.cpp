@@ -55,13 +55,15 @@ TEST_CASE("each place has every checkpoint, and the old ones are removed from bo
   }
 }
 
-TEST_CASE("what only the second place still holds is removed with the next checkpoint") {
+TEST_CASE("remains at the second place only are removed with the next checkpoint") {
   const SmallCheckpoint small(2);
   TwoDisks disks;
-  REQUIRE(small.write(disks.on(disks.second), 1));                  // a complete checkpoint
-  REQUIRE(disks.second->make_folder("run/checkpoints/000002"));     // remains of another
-  REQUIRE(small.write(disks.store, 3, 1));
-  CHECK(*disks.second->list("run/checkpoints") == std::vector<std::string>{"000003"});
+  REQUIRE(small.write(disks.on(disks.second), 1));               // a complete checkpoint
+  REQUIRE(disks.second->make_folder("run/checkpoints/000002"));  // remains of another
+  REQUIRE(small.write(disks.on(disks.first), 3));
+  REQUIRE(small.write(disks.store, 4, 2));
+  CHECK(intact(disks.on(disks.first), small) == std::vector<std::uint64_t>{3, 4});
+  CHECK(*disks.second->list("run/checkpoints") == std::vector<std::string>{"000004"});
 }
 
 TEST_CASE("a full second place fails the checkpoint, and leaves the earlier ones in both") {
@@ -123,6 +125,17 @@ TEST_CASE("after a power failure at either place, both hold all earlier checkpoi
         REQUIRE(small.write(disks.store, 4, 2));
         CHECK(intact(disks.on(disks.second), small).back() == 4);
       }
+}
+
+TEST_CASE("the first checkpoint in a folder without a claim claims it") {
+  const SmallCheckpoint small(1);
+  const auto disk = run_disk();
+  const Store store(disk, "run/checkpoints", "a start");
+  CHECK_FALSE(store.owner());
+  REQUIRE(small.write(store, 1));
+  REQUIRE(store.owner());
+  CHECK(store.owner()->run == "small");
+  CHECK(store.owner()->writer == "a start");
 }
 
 TEST_CASE("a store whose folder another start of the run has claimed changes nothing") {

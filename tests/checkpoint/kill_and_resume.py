@@ -186,6 +186,8 @@ class Run:
     def start(self, *more):
         """Starts the run, or resumes it if it has a checkpoint."""
         node_count = self.random.choice([0, 2] if self.own_disks else [0, 0, 0, 2])
+        self.node_count = node_count
+        self.newest_before = max(manifests(self.checkpoints), default=0)
         if manifests(self.checkpoints):
             arguments = ["resume", self.out, *self.changes(), *more]
         else:
@@ -232,7 +234,7 @@ class Run:
     def check_kept(self):
         """All visible checkpoints must be intact."""
         self.check_intact(self.out, manifests(self.checkpoints))
-        if self.own_disks:
+        if self.own_disks and manifests(self.checkpoints):
             self.check_copies()
 
     def check_copies(self):
@@ -243,11 +245,21 @@ class Run:
         for node in (0, 1):
             if self.copies(node).exists():
                 shutil.copytree(self.copies(node), gathered, dirs_exist_ok=True)
-        if not gathered.exists():
-            return
-        for number in set(manifests(gathered)) - set(manifests(self.checkpoints)):
+        here, copied = manifests(self.checkpoints), manifests(gathered)
+        if copied and copied[-1] > here[-1]:
+            raise Failed(f"the nodes have checkpoint {copied[-1]}, the program only {here[-1]}")
+        # The program's manifest comes first.
+        missing = set(self.new_on_nodes(here)) - set(copied) - {here[-1]}
+        if missing:
+            raise Failed(f"the nodes have no copies of the checkpoints {sorted(missing)}")
+        for number in set(copied) - set(here):
             shutil.rmtree(gathered / f"{number:06}")
-        self.check_intact(gathered, manifests(gathered))
+        if set(copied) & set(here):
+            self.check_intact(gathered, manifests(gathered))
+
+    def new_on_nodes(self, numbers):
+        """Those of the checkpoints that the last attempt wrote, if it was on nodes."""
+        return [number for number in numbers if self.node_count and number > self.newest_before]
 
     def check_intact(self, run, numbers):
         done = subprocess.run([self.bin / "leeway", "checkpoints", run, "--verify"],

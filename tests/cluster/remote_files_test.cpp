@@ -18,10 +18,11 @@ using Operation = node::FileRequest::Operation;
 
 /// A process with a folder, and one that uses it. Messages pass unless `lost` is set.
 struct TwoProcesses {
-  std::string path(const std::string& name) const { return folder + "/" + name; }
+  std::string path(const std::string& name) const { return checkpoint + "/" + name; }
 
   TemporaryFolder temporary;
   const std::string folder = temporary / "checkpoints";
+  const std::string checkpoint = folder + "/000001";
   std::atomic<bool> lost = false;
   std::atomic<int> sent = 0;
   std::unique_ptr<FileExchange> user, owner;
@@ -36,7 +37,7 @@ struct TwoProcesses {
         [this](node::Body body) {
           if (!lost) user->handle(body);
         });
-    REQUIRE(files().make_folder(folder));
+    REQUIRE(files().make_folder(checkpoint));
   }
   ~TwoProcesses() {
     user->close("the test ends");
@@ -70,7 +71,7 @@ TEST_CASE("files of several pieces arrive whole, and are read back whole") {
     REQUIRE(here);
     CHECK(std::ranges::equal((*here)->bytes(), bytes));
   }
-  const auto names = both.files().list(both.folder);
+  const auto names = both.files().list(both.checkpoint);
   REQUIRE(names);
   CHECK(names->size() == 6);
 }
@@ -81,10 +82,10 @@ TEST_CASE("errors name the other process, the path and the cause") {
   REQUIRE_FALSE(missing);
   CHECK(missing.error().text ==
         concat("on node: ", both.path("missing"), ": cannot be read: No such file or directory"));
-  REQUIRE(write_durably(both.files(), both.path("file"), "text"));
-  CHECK_THAT(both.files().make_folder(both.path("file/folder")).error().text,
+  REQUIRE(write_durably(both.files(), both.path("1"), "text"));
+  CHECK_THAT(both.files().make_folder(both.path("1/folder")).error().text,
              Contains("Not a directory"));
-  CHECK_THAT(both.files().create(both.path("file")).error().text, Contains("File exists"));
+  CHECK_THAT(both.files().create(both.path("1")).error().text, Contains("File exists"));
 }
 
 TEST_CASE("paths outside of the folder are refused") {
@@ -106,9 +107,16 @@ TEST_CASE("paths outside of the folder are refused") {
     refused(both.files().remove(path));
     refused(both.files().list(path));
     refused(both.files().make_folder(path));
-    refused(both.files().rename(both.path("a"), path));
-    refused(both.files().rename(path, both.path("a")));
+    refused(both.files().rename(both.path("1"), path));
+    refused(both.files().rename(path, both.path("1")));
   }
+  for (const std::string name : {"/plan.toml", "/1a/file"}) {
+    CHECK_FALSE(both.files().create(both.folder + name));
+    CHECK_FALSE(both.files().remove(both.folder + name));
+  }
+  CHECK_FALSE(both.files().remove(both.folder));
+  CHECK_THAT(both.files().remove(both.path(std::string(100'000, '1'))).error().text,
+             Contains("path is too long"));
   CHECK_FALSE(both.files().remove(both.temporary / "source/file"));  // may only be read
   CHECK((*disk().read(both.temporary / "other"))->text() == "secret");
   CHECK(both.files().flush_folder(folder_of(both.folder)));
@@ -116,7 +124,7 @@ TEST_CASE("paths outside of the folder are refused") {
 
 TEST_CASE("operations whose messages are lost fail when the connection is made again") {
   TwoProcesses both;
-  auto writer = both.files().create(both.path("file"));
+  auto writer = both.files().create(both.path("1"));
   REQUIRE(writer);
   both.lost = true;
   const int sent = both.sent;
@@ -132,10 +140,10 @@ TEST_CASE("operations whose messages are lost fail when the connection is made a
 
 TEST_CASE("after the end of the job, all operations fail at once") {
   TwoProcesses both;
-  auto writer = both.files().create(both.path("file"));
+  auto writer = both.files().create(both.path("1"));
   REQUIRE(writer);
   both.lost = true;
-  auto read = std::async(std::launch::async, [&] { return both.files().read(both.path("file")); });
+  auto read = std::async(std::launch::async, [&] { return both.files().read(both.path("1")); });
   both.user->close("the program is gone");
   const auto result = read.get();
   REQUIRE_FALSE(result);
@@ -146,19 +154,34 @@ TEST_CASE("after the end of the job, all operations fail at once") {
   writer->reset();
 }
 
-TEST_CASE("a process cannot keep many files open, nor append to those of no one") {
+TEST_CASE("any number of threads can write files at the same time") {
   const TwoProcesses both;
-  std::vector<std::unique_ptr<Files::Writer>> open;
-  Expected<std::unique_ptr<Files::Writer>> last = Error{};
-  for (int i = 0; i < 100; ++i) {
-    last = both.files().create(both.path(std::to_string(i)));
-    if (!last) break;
-    open.push_back(std::move(*last));
+  const auto bytes = pattern(3 * limits::kMaxFilePiece);
+  std::vector<std::future<Status>> writing;
+  for (int i = 0; i < 24; ++i)
+    writing.push_back(std::async(std::launch::async, [&, i] {
+      const std::span<const std::byte> content = bytes;
+      return write_durably(both.files(), both.path(std::to_string(i)), std::span(&content, 1));
+    }));
+  for (auto& each : writing) {
+    const Status written = each.get();
+    INFO((written ? "" : written.error().text));
+    CHECK(written);
   }
-  REQUIRE_FALSE(last);
-  CHECK_THAT(last.error().text, Contains("files are open"));
-  open.clear();
-  CHECK(both.files().create(both.path("more")));
+  CHECK(std::ssize(*disk().list(both.checkpoint)) == 24);
+}
+
+TEST_CASE("a process cannot append to a file that is not open, nor keep too many open") {
+  const TwoProcesses both;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    node::Body request = node::FileRequest{
+        .number = 1000 + i, .operation = Operation::create, .path = both.path(std::to_string(i))};
+    both.owner->handle(request);
+  }
+  CHECK(comes_true([&] {
+    return std::ssize(*disk().list(both.checkpoint)) >= limits::kMaxRemoteWriters;
+  }));
+  CHECK_THAT(both.files().create(both.path("100")).error().text, Contains("files are open"));
 
   std::promise<node::FileAnswer> answered;
   FileServer server(disk(), {both.folder, ""},
