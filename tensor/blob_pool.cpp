@@ -17,8 +17,8 @@ namespace leeway {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-/// Blocks of at least this size lie on huge pages if the system permits it, because the kernel clears
-/// new memory faster by such pages.
+/// Blocks of at least this size lie on huge pages if the system permits it: the kernel clears new
+/// memory faster by such pages.
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t size) {
