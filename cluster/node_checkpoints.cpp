@@ -24,9 +24,10 @@ Expected<Access> enter_folder_of_copies(const Store& store, Files& disk) {
     for (const std::string& name : *names)
       if (name.starts_with(prefix) && name != mark) (void)disk.remove(store.folder() + "/" + name);
   const std::string path = store.folder() + "/" + mark;
-  if (disk.create(path)) return Access::copied;
+  const auto created = disk.create(path);
+  if (created) return Access::copied;
   if (is_there(disk, path) == true) return Access::joint;
-  return Error{concat(path, ": cannot be created")};
+  return created.error();
 }
 
 }  // namespace
