@@ -176,8 +176,7 @@ double load_checkpoint(const std::string& folder, const Plan& plan) {
   const auto model = must(make_model(plan, *data.train));
   return seconds_of([&] {
     JobOptions options;
-    options.resumed =
-        std::make_shared<checkpoint::Checkpoint>(must(store.load(number, *model)));
+    options.resumed = std::make_shared<checkpoint::Checkpoint>(must(store.load(number, *model)));
     const auto job = must(make_job(plan, data, std::move(options)));
     std::vector<ParameterBucket> buckets;
     for (std::uint32_t shard = 0; shard < plan.shards; ++shard)

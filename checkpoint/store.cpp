@@ -89,7 +89,7 @@ Store Store::with_copies(std::vector<std::shared_ptr<Files>> places) const {
 Expected<std::vector<msg::StoredFile>> Store::write_tensors(
     std::uint64_t number, ShardId shard, const Model& model,
     std::span<const StoredBlock> blocks) const {
-  if (Status mine = check_claim(); !mine) return mine.error();
+  if (const auto mine = is_claimed(); !mine) return mine.error();
   if (Status made = files_->make_folder(path(number)); !made) return made.error();
   std::vector<msg::StoredFile> list;
   const auto write = [&](const std::string& name, std::vector<TensorView> tensors) -> Status {
@@ -149,19 +149,21 @@ Expected<Owner> Store::owner() const {
   return Owner{text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
 }
 
-Status Store::check_claim() const {
-  if (writer_.empty()) return {};
+Expected<bool> Store::is_claimed() const {
+  if (writer_.empty()) return true;
   const auto owner = this->owner();
-  if (!owner) return is_there(*files_, folder_ + "/" + kRunFile) == true ? owner.error() : Status();
-  if (owner->writer == writer_) return {};
+  if (!owner && is_there(*files_, folder_ + "/" + kRunFile) == true) return owner.error();
+  if (!owner) return false;
+  if (owner->writer == writer_) return true;
   return Error{concat(folder_, ": another process writes checkpoints of the run ", owner->run,
                       " into this folder; end one of the two")};
 }
 
 Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) const {
   const std::uint64_t number = manifest.number;
-  if (Status mine = check_claim(); !mine) return mine;
-  if (!writer_.empty() && !owner())
+  const auto mine = is_claimed();
+  if (!mine) return mine.error();
+  if (!*mine)
     if (Status claimed = claim(manifest.run); !claimed) return claimed;
   if (planted(Mutant::old_removed_first)) remove_old(number - 1, keep - 1);
   if (Status status = complete(std::move(manifest), plan); !status) {
@@ -203,7 +205,7 @@ Status Store::complete(Manifest manifest, const Plan& plan) const {
 }
 
 Status Store::remove(std::uint64_t number) const {
-  if (Status mine = check_claim(); !mine) return mine;
+  if (const auto mine = is_claimed(); !mine) return mine.error();
   const std::string folder = path(number);
   if (has_manifest(number) == true) {
     if (Status status = files_->remove(folder + "/" + kManifestFile); !status) return status;
@@ -308,13 +310,6 @@ Expected<Plan> Store::plan_of(const Manifest& manifest) const {
     return plan_from_json(std::string((*content)->text()), path(manifest.number) + "/" + kPlanFile);
   }
   return Error{concat(path(manifest.number), ": its manifest names no ", kPlanFile)};
-}
-
-bool Store::has_files(const Manifest& manifest) const {
-  return std::all_of(manifest.files.begin(), manifest.files.end(),
-                     [&](const msg::StoredFile& file) {
-                       return open(manifest.number, file).has_value();
-                     });
 }
 
 Status Store::verify(std::uint64_t number) const {

@@ -66,10 +66,10 @@ struct Checkpoint {
 /// The name of the folder of a checkpoint.
 std::string folder_name(std::uint64_t number);
 
-/// Who writes into a folder of checkpoints.
+/// The run and the process that write into a folder of checkpoints.
 struct Owner {
   std::string run;
-  std::string writer;  // a start of this run
+  std::string writer;  // name of the start of this run
 };
 
 class Store {
@@ -79,8 +79,8 @@ class Store {
   Store(std::shared_ptr<Files> files, std::string folder, std::string writer = "")
       : files_(std::move(files)), folder_(std::move(folder)), writer_(std::move(writer)) {}
   /// With files that outlive the store.
-  Store(Files& files, std::string folder)
-      : Store(std::shared_ptr<Files>(&files, [](Files*) {}), std::move(folder)) {}
+  Store(Files& files, std::string folder, std::string writer = "")
+      : Store(borrowed(files), std::move(folder), std::move(writer)) {}
 
   /// A store that changes its files in other places as well.
   Store with_copies(std::vector<std::shared_ptr<Files>> places) const;
@@ -119,8 +119,6 @@ class Store {
   Expected<std::uint64_t> next_number() const;
   Expected<Manifest> manifest(std::uint64_t number) const;
   Expected<Plan> plan(std::uint64_t number) const;
-  /// True if all files of this checkpoint are here, with the right sizes.
-  bool has_files(const Manifest& manifest) const;
   /// Checks size and digest of every file. The error names the file and the cause.
   Status verify(std::uint64_t number) const;
   /// Verifies and reads a checkpoint. Error: a file is missing or damaged, or the checkpoint is of
@@ -138,8 +136,8 @@ class Store {
   Expected<std::vector<std::uint64_t>> folders_in_all_places() const;
   std::string mark() const { return folder_ + "/run-" + writer_; }
   Status complete(Manifest manifest, const Plan& plan) const;
-  /// Error: another store has claimed the folder.
-  Status check_claim() const;
+  /// False if the store needs a claim and the folder has none. Error: another store has claimed it.
+  Expected<bool> is_claimed() const;
   /// Removes all but the latest `keep` checkpoints up to `number`, as far as possible.
   void remove_old(std::uint64_t number, std::uint32_t keep) const;
   /// Removes remains of incomplete checkpoints with numbers below `end`, as far as possible.

@@ -40,7 +40,7 @@ struct Agent::HostedJob {
   std::map<NodeIndex, std::pair<PeerId, std::string>> called;  // before the JobNode exists
   std::vector<PeerId> peers;                                   // connections to leave at the end
   std::unique_ptr<FileExchange> files;                         // of the program
-  node::Answer::Checkpoints checkpoints{};
+  std::optional<NodeCheckpoints> checkpoints;
   bool linked = false;
   bool begun = false;
   std::int64_t silent_since = 0;  // since when the program is; 0: it is not
@@ -213,10 +213,9 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
     answer.wants_data = !hosted->data;
     if (answer.wants_data) hosted->arriving.emplace(ask.data);
     hosted->ask = std::move(ask);
-    hosted->checkpoints = answer.checkpoints;
+    hosted->checkpoints.emplace(hosted->ask, answer.checkpoints, options_.disk);
     hosted->files = std::make_unique<FileExchange>(
-        "the program", *options_.disk,
-        NodeCheckpoints{hosted->ask, hosted->checkpoints, options_.disk}.program_rights(),
+        "the program", *options_.disk, hosted->checkpoints->program_rights(),
         [this, peer, job](node::Body body) {
           mesh_->send(peer, kHostFiles, kHostFiles, encode(NodeEnvelope{job, std::move(body)}));
         });
@@ -266,8 +265,9 @@ Agent::NodeJob Agent::make_node_job(const HostedJob& hosted) const {
   const auto model = make_model(hosted.plan, *hosted.data->train);
   if (!model) return model.error();
   job_options.model = *model;
-  const NodeCheckpoints checkpoints{hosted.ask, hosted.checkpoints, options_.disk};
-  if (const auto opened = checkpoints.open(hosted.files->remote(), **model, job_options); !opened)
+  if (const auto opened =
+          hosted.checkpoints->open(hosted.files->remote(), **model, job_options);
+      !opened)
     return opened.error();
   return make_job(hosted.plan, *hosted.data, std::move(job_options));
 }

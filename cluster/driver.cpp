@@ -104,7 +104,7 @@ Status Driver::prepare(const Job& job) {
   ask_.version = leeway_version();
   ask_.who = options_.who;
   ask_.plan = Message(encode(plan_), {});
-  ask_.data = mark_of(job.data);
+  ask_.data = job.data_checksum > 0 ? mark_of(job.data, job.data_checksum) : mark_of(job.data);
   ask_.trace = options_.trace;
   ask_.initial_weights = job.initial_weights;
   if (const auto& store = job.checkpoints)
@@ -317,14 +317,14 @@ void Driver::handle(MeshInbox::Item& item) {
   }
   if (!known) return;
   if (item.kind == Kind::gone) return on_gone(index, item.text);
-  if (item.kind == Kind::silent) nodes_[index].silent_since = steady_ns();
-  if (item.kind == Kind::heard || item.kind == Kind::reconnected) nodes_[index].silent_since = 0;
+  const bool silent = item.kind == Kind::silent;  // otherwise heard again
+  nodes_[index].silent_since = silent ? steady_ns() : 0;
   if (item.kind == Kind::reconnected && nodes_[index].files) nodes_[index].files->reconnected();
   if (!begun_ || finished_) return;
-  if (item.kind == Kind::silent)
+  if (silent)
     say(concat("node ", nodes_[index].name, ": no sign of life for ",
                options_.mesh.silence.seconds(), " s"));
-  if (item.kind == Kind::heard || item.kind == Kind::reconnected)
+  else
     say(concat("node ", nodes_[index].name, " is heard again"));
 }
 

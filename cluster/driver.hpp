@@ -103,7 +103,6 @@ class Driver {
   /// All problems in one error.
   Status problems();
   void ship(Node& node);
-  bool has_shard(std::size_t index) const;
   /// Opens the files of checkpoints for a node.
   void exchange_files(std::size_t index, const node::Answer& answer);
   /// The job with a store that writes copies on the nodes that keep them.

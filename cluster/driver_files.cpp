@@ -7,16 +7,12 @@
 
 namespace leeway {
 
-bool Driver::has_shard(std::size_t index) const {
-  return std::any_of(placement_.shards.begin(), placement_.shards.end(),
-                     [&](NodeIndex node) { return node.value() == index; });
-}
-
 void Driver::exchange_files(std::size_t index, const node::Answer& answer) {
   using Checkpoints = node::Answer::Checkpoints;
   Node& node = nodes_[index];
   const std::string& folder = ask_.checkpoints.folder;
-  const bool writes = has_shard(index) && !folder.empty();
+  const bool writes = !folder.empty() &&
+                      placement_.has_shard(NodeIndex(static_cast<std::uint32_t>(index)));
   node.files = std::make_unique<FileExchange>(
       node.name, disk(),
       FileRights{.write_folder = writes ? folder : "", .read_folder = ask_.resumed.folder},

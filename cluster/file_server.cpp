@@ -19,6 +19,11 @@ using Operation = node::FileRequest::Operation;
 /// Bytes of the names in one answer.
 constexpr std::size_t kMaxNameBytes = std::size_t{8} << 20;
 
+/// An answer without content; `error`: empty if the request succeeds.
+node::FileAnswer answer_with(const node::FileRequest& request, std::string error = {}) {
+  return {.number = request.number, .error = std::move(error), .content = Blob::allocate(0)};
+}
+
 bool is_normal(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().string() == path;
 }
@@ -64,9 +69,7 @@ void FileServer::submit(node::FileRequest request) {
       return;
     }
   }
-  node::FileAnswer refused{.number = request.number, .content = Blob::allocate(0)};
-  refused.error = "too many requests wait";
-  reply_(std::move(refused));
+  reply_(answer_with(request, "too many requests wait"));
 }
 
 void FileServer::serve() {
@@ -84,12 +87,11 @@ void FileServer::serve() {
 }
 
 void FileServer::answer(node::FileRequest& request) {
-  node::FileAnswer answer{.number = request.number, .content = Blob::allocate(0)};
+  node::FileAnswer answer = answer_with(request);
   try {
     if (const Status done = execute(request, answer); !done) answer.error = done.error().text;
   } catch (const std::exception& error) {  // no memory
-    answer = {.number = request.number, .content = Blob::allocate(0)};
-    answer.error = error.what();
+    answer = answer_with(request, error.what());
   }
   reply_(std::move(answer));
 }

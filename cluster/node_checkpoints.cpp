@@ -1,8 +1,6 @@
 #include "cluster/node_checkpoints.hpp"
 
-#include <algorithm>
-
-#include "checkpoint/store.hpp"
+#include "cluster/check_request.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -12,7 +10,7 @@ using Access = node::Answer::Checkpoints;
 using checkpoint::Store;
 
 bool has_shard(const node::Ask& ask) {
-  return std::find(ask.shards.begin(), ask.shards.end(), ask.self) != ask.shards.end();
+  return placement_of(ask).has_shard(NodeIndex(ask.self));
 }
 
 /// Of the nodes that see the same folder, the first one gets the manifests. Removes the marks of
@@ -35,7 +33,7 @@ Expected<Access> enter_folder_of_copies(const Store& store, Files& disk) {
 Status check_checkpoints(const node::Ask& ask, Files& disk, node::Answer& answer) {
   const auto& [folder, run, writer, copies] = ask.checkpoints;
   if (folder.empty() || !has_shard(ask)) return {};
-  const Store store(std::shared_ptr<Files>(&disk, [](Files*) {}), folder, writer);
+  const Store store(disk, folder, writer);
   answer.checkpoints = store.has_mark() ? Access::shared : Access::sent;
   if (answer.checkpoints == Access::shared || !copies) return {};
   const auto numbers = store.numbers();
@@ -76,27 +74,27 @@ Status NodeCheckpoints::open(const std::shared_ptr<Files>& program, const Model&
   }
   const auto& resumed = ask_.resumed;
   if (resumed.folder.empty()) return {};
-  auto manifest = checkpoint::manifest_from_json(resumed.manifest, "the program's checkpoint");
-  if (!manifest) return manifest.error();
   if (!has_shard(ask_)) {
+    auto manifest = checkpoint::manifest_from_json(resumed.manifest, "the program's checkpoint");
+    if (!manifest) return manifest.error();
     options.resumed = std::make_shared<checkpoint::Checkpoint>(
         checkpoint::Checkpoint{resumed.folder, std::move(*manifest), {}, {}});
     return {};
   }
-  auto loaded = load_here_or_there(*manifest, program, model);
+  auto loaded = load_here_or_there(program, model);
   if (!loaded) return loaded.error();
   options.resumed = std::make_shared<checkpoint::Checkpoint>(std::move(*loaded));
   return {};
 }
 
 Expected<checkpoint::Checkpoint> NodeCheckpoints::load_here_or_there(
-    const checkpoint::Manifest& manifest, const std::shared_ptr<Files>& program,
-    const Model& model) const {
-  const Store here(disk_, ask_.resumed.folder);
-  const auto copy = here.manifest(manifest.number);
-  if (copy && to_json(*copy) == to_json(manifest) && here.has_files(manifest))
-    if (auto loaded = here.load(manifest.number, model)) return loaded;
-  return Store(program, ask_.resumed.folder).load(manifest.number, model);
+    const std::shared_ptr<Files>& program, const Model& model) const {
+  const auto& [folder, number, manifest] = ask_.resumed;
+  const Store here(disk_, folder);
+  const auto copy = here.manifest(number);
+  if (copy && to_json(*copy) == manifest)
+    if (auto loaded = here.load(number, model)) return loaded;
+  return Store(program, folder).load(number, model);
 }
 
 }  // namespace leeway

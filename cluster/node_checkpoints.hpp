@@ -23,7 +23,7 @@ class NodeCheckpoints {
                   std::shared_ptr<Files> disk)
       : ask_(ask), access_(access), disk_(std::move(disk)) {}
 
-  /// What the program may do with the files here.
+  /// The program's rights to the files here.
   FileRights program_rights() const;
   /// Sets the checkpoints of this node's job, and loads the one to resume from: its tensors only if
   /// the node has a shard.
@@ -31,8 +31,7 @@ class NodeCheckpoints {
 
  private:
   /// From this machine if it has the same checkpoint intact, otherwise from the program.
-  Expected<checkpoint::Checkpoint> load_here_or_there(const checkpoint::Manifest& manifest,
-                                                      const std::shared_ptr<Files>& program,
+  Expected<checkpoint::Checkpoint> load_here_or_there(const std::shared_ptr<Files>& program,
                                                       const Model& model) const;
 
   const node::Ask& ask_;

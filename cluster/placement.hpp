@@ -1,5 +1,6 @@
 #pragma once
 // Placement: which node of a cluster each actor of a job is on.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 
   NodeIndex node_of(Address actor) const;
+  bool has_shard(NodeIndex node) const {
+    return std::find(shards.begin(), shards.end(), node) != shards.end();
+  }
 };
 
 /// Spreads shards and workers over the nodes 1 to `agents` in turn, except where `place` differs: a

@@ -45,6 +45,10 @@ class Marked : public Dataset {
 }  // namespace
 
 node::DataMark mark_of(const TrainTest& data) {
+  return mark_of(data, checksum_of(data));
+}
+
+node::DataMark mark_of(const TrainTest& data, std::uint64_t checksum) {
   node::DataMark mark;
   mark.train_samples = data.train->size();
   mark.test_samples = data.test->size();
@@ -53,7 +57,7 @@ node::DataMark mark_of(const TrainTest& data) {
   mark.targets = data.train->target_count();
   mark.labels = data.train->label_count();
   mark.background = data.train->background();
-  mark.checksum = checksum_of(data);
+  mark.checksum = checksum;
   return mark;
 }
 

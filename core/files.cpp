@@ -161,8 +161,8 @@ std::optional<bool> is_there(Files& files, const std::string& path) {
   return std::binary_search(names->begin(), names->end(), path.substr(path.rfind('/') + 1));
 }
 
-std::shared_ptr<Files> shared_disk() {
-  return {&disk(), [](Files*) {}};
+std::shared_ptr<Files> borrowed(Files& files) {
+  return {&files, [](Files*) {}};
 }
 
 std::string folder_of(const std::string& path) {

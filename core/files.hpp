@@ -58,8 +58,11 @@ class Files {
 
 /// The file system of this process.
 Files& disk();
-/// The same, for users that share ownership.
-std::shared_ptr<Files> shared_disk();
+/// Files that outlive the pointer, for users that share ownership.
+std::shared_ptr<Files> borrowed(Files& files);
+inline std::shared_ptr<Files> shared_disk() {
+  return borrowed(disk());
+}
 
 /// Writes a file that has all its bytes or does not exist, also after a crash: writes and flushes a
 /// temporary file beside it, renames it, and flushes the folder. Replaces an existing file. After

@@ -32,7 +32,7 @@ std::string run_folder_of(const std::string& checkpoints);
 
 /// A run's latest checkpoint, or the one that `where` names. `where`: the folder of a run, of its
 /// checkpoints or of one checkpoint; or "latest", the run in runs/ that has written a checkpoint
-/// last. It is a run of the scenario `name`; empty: of any. The error says what is missing.
+/// last. Error: there is none, or it is not a run of the scenario `name`, unless this is empty.
 Expected<ResumePoint> find_checkpoint(const std::string& where, const std::string& name);
 
 /// The folder with the checkpoints of a run. `where`: the folder of the run or of its checkpoints.

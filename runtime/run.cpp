@@ -182,8 +182,7 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   if (options.profile) job_options.profile = std::make_shared<Profile>();
   if (run.cluster)
     job_options.here = [on = run.cluster.get()](Address actor) { return on->is_here(actor); };
-  if (const auto ready = run.checkpoints->prepare(plan, **model, *data, job_options);
-      !ready)
+  if (const auto ready = run.checkpoints->prepare(plan, **model, *data, job_options); !ready)
     return ready.error();
   auto job = make_job(plan, std::move(*data), std::move(job_options));
   if (!job) return job.error();

@@ -170,7 +170,7 @@ class Run:
         return self.folder / f"disk{node + 1}"
 
     def mounted(self, node):
-        """The begin of the command line of a node."""
+        """The first words of the command line of a node."""
         if not self.own_disks:
             return []
         self.copies(node).mkdir(exist_ok=True)
@@ -258,7 +258,7 @@ class Run:
             self.check_intact(gathered, manifests(gathered))
 
     def new_on_nodes(self, numbers):
-        """Those of the checkpoints that the last attempt wrote, if it was on nodes."""
+        """The checkpoints that the last attempt wrote, if it ran on nodes."""
         return [number for number in numbers if self.node_count and number > self.newest_before]
 
     def check_intact(self, run, numbers):

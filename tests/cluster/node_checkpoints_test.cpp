@@ -95,7 +95,7 @@ TEST_CASE("two nodes that share a disk with each other keep one copy of each che
   }
 }
 
-TEST_CASE("a node resumes from the program's checkpoint, not from another one of its own") {
+TEST_CASE("a node resumes from the program's checkpoint, not from a different one on its disk") {
   const auto net = std::make_shared<MemoryNet>();
   const auto its_disk = std::make_shared<sim::SimulatedDisk>();
   const RunningAgent agent(net, "", its_disk);
