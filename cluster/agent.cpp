@@ -247,14 +247,13 @@ void Agent::on_chunk(node::Chunk& chunk) {
 void Agent::on_start() {
   if (node_ || hosted_->making.valid()) return;
   if (!hosted_->data) return give_up("it has no data yet");
-  hosted_->making =
-      std::async(std::launch::async, [this, hosted = hosted_.get()]() -> NodeJob {
-        try {
-          return make_node_job(*hosted);
-        } catch (const std::exception& error) {  // no memory
-          return Error{error.what()};
-        }
-      });
+  hosted_->making = std::async(std::launch::async, [this, hosted = hosted_.get()]() -> NodeJob {
+    try {
+      return make_node_job(*hosted);
+    } catch (const std::exception& error) {  // no memory
+      return Error{error.what()};
+    }
+  });
 }
 
 Agent::NodeJob Agent::make_node_job(const HostedJob& hosted) const {
@@ -265,8 +264,7 @@ Agent::NodeJob Agent::make_node_job(const HostedJob& hosted) const {
   const auto model = make_model(hosted.plan, *hosted.data->train);
   if (!model) return model.error();
   job_options.model = *model;
-  if (const auto opened =
-          hosted.checkpoints->open(hosted.files->remote(), **model, job_options);
+  if (const auto opened = hosted.checkpoints->open(hosted.files->remote(), **model, job_options);
       !opened)
     return opened.error();
   return make_job(hosted.plan, *hosted.data, std::move(job_options));

@@ -11,8 +11,8 @@ void Driver::exchange_files(std::size_t index, const node::Answer& answer) {
   using Checkpoints = node::Answer::Checkpoints;
   Node& node = nodes_[index];
   const std::string& folder = ask_.checkpoints.folder;
-  const bool writes = !folder.empty() &&
-                      placement_.has_shard(NodeIndex(static_cast<std::uint32_t>(index)));
+  const bool writes =
+      !folder.empty() && placement_.has_shard(NodeIndex(static_cast<std::uint32_t>(index)));
   node.files = std::make_unique<FileExchange>(
       node.name, disk(),
       FileRights{.write_folder = writes ? folder : "", .read_folder = ask_.resumed.folder},
@@ -40,8 +40,8 @@ std::shared_ptr<const Job> Driver::with_copies(const std::shared_ptr<const Job>&
   if (places.empty()) return job;
   auto copy = std::make_shared<Job>(*job);
   copy->next_checkpoint = next;
-  copy->checkpoints = std::make_shared<const checkpoint::Store>(
-      job->checkpoints->with_copies(std::move(places)));
+  copy->checkpoints =
+      std::make_shared<const checkpoint::Store>(job->checkpoints->with_copies(std::move(places)));
   return copy;
 }
 

@@ -45,8 +45,7 @@ bool is_of_store(const std::string& path, const std::string& folder) {
 
 }  // namespace
 
-FileServer::FileServer(Files& files, FileRights rights,
-                       std::function<void(node::FileAnswer)> reply)
+FileServer::FileServer(Files& files, FileRights rights, std::function<void(node::FileAnswer)> reply)
     : files_(files), rights_(std::move(rights)), reply_(std::move(reply)) {}
 
 FileServer::~FileServer() {
@@ -110,8 +109,8 @@ Status FileServer::check_rights(const node::FileRequest& request) const {
       allowed = is_inside(request.path, write) || is_inside(request.path, read);
       break;
     case Operation::flush_folder:
-      allowed = is_inside(request.path, write) ||
-                (!write.empty() && request.path == folder_of(write));
+      allowed =
+          is_inside(request.path, write) || (!write.empty() && request.path == folder_of(write));
       break;
     case Operation::rename:
       allowed = is_of_store(request.path, write) && is_of_store(request.to, write);

@@ -290,14 +290,14 @@ Status RunCheckpoints::prepare(const Plan& plan, const Model& model, const Train
   const std::uint64_t checksum = loaded->manifest.data_checksum;
   if (checksum > 0 && checksum != job.data_checksum &&
       loaded->manifest.epoch_samples == data.train->size())
-    return Error{concat(from_.path(), ": the data differ from those that the run began with; give "
+    return Error{concat(from_.path(),
+                        ": the data differ from those that the run began with; give "
                         "the same data")};
   const auto& supply = loaded->manifest.scheduler.supply;
   const double end = plan.stop.epochs * static_cast<double>(data.train->size());
   // A run that was killed after its last checkpoint still has to write its result.
-  const bool is_complete =
-      continued_.empty() ||
-      samples_in_result(continued_) == checkpoint::samples_trained(loaded->manifest);
+  const bool is_complete = continued_.empty() || samples_in_result(continued_) ==
+                                                     checkpoint::samples_trained(loaded->manifest);
   if (is_complete && plan.stop.epochs > 0 && supply.returned.empty() &&
       static_cast<double>(supply.fresh) >= end)
     return Error{concat(from_.path(), ": all ", plan.stop.epochs,

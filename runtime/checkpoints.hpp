@@ -65,7 +65,7 @@ class RunCheckpoints {
   std::shared_ptr<checkpoint::Store> store_;   // null: the run writes none
   std::shared_ptr<checkpoint::Store> source_;  // null: the run begins
   ResumePoint from_;
-  std::string continued_;                        // the run folder, if the run continues there
+  std::string continued_;  // the run folder, if the run continues there
   std::string run_;
   std::uint64_t next_ = 1;
   std::unique_ptr<FolderLock> lock_;

@@ -77,8 +77,7 @@ TEST_CASE("a full second place fails the checkpoint, and leaves the earlier ones
   const SmallCheckpoint small(2);
   const auto first = run_disk();
   const auto second = std::make_shared<FullDisk>();
-  const Store store =
-      Store(std::shared_ptr<Files>(first), "run/checkpoints").with_copies({second});
+  const Store store = Store(std::shared_ptr<Files>(first), "run/checkpoints").with_copies({second});
   REQUIRE(second->make_folder("run"));
   REQUIRE(small.write(store, 1));
   second->full = true;

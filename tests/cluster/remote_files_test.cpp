@@ -33,8 +33,7 @@ struct TwoProcesses {
       if (!lost) owner->handle(body);
     });
     owner = std::make_unique<FileExchange>(
-        "program", disk(), FileRights{folder, temporary / "source"},
-        [this](node::Body body) {
+        "program", disk(), FileRights{folder, temporary / "source"}, [this](node::Body body) {
           if (!lost) user->handle(body);
         });
     REQUIRE(files().make_folder(checkpoint));
@@ -178,9 +177,8 @@ TEST_CASE("a process cannot append to a file that is not open, nor keep too many
         .number = 1000 + i, .operation = Operation::create, .path = both.path(std::to_string(i))};
     both.owner->handle(request);
   }
-  CHECK(comes_true([&] {
-    return std::ssize(*disk().list(both.checkpoint)) >= limits::kMaxRemoteWriters;
-  }));
+  CHECK(comes_true(
+      [&] { return std::ssize(*disk().list(both.checkpoint)) >= limits::kMaxRemoteWriters; }));
   CHECK_THAT(both.files().create(both.path("100")).error().text, Contains("files are open"));
 
   std::promise<node::FileAnswer> answered;

@@ -327,8 +327,7 @@ TEST_CASE("a resumed run continues the numbers and the supply of its checkpoint"
   from.manifest.scheduler.supply = {
       .fresh = 40, .returned = {{Epoch(0), 4, 6}}, .iterations = 19, .next_lease = 21};
   from.parameters.resize(job_of(workers_plan(2))->model->parameters().size());
-  Saved parts(plan::EveryIterations{5},
-              std::make_shared<checkpoint::Checkpoint>(std::move(from)));
+  Saved parts(plan::EveryIterations{5}, std::make_shared<checkpoint::Checkpoint>(std::move(from)));
   parts.next = Iteration(10);
   parts.leases_iterations(1);
   const auto lease = parts.out.take<msg::Lease>().at(0).body;
