@@ -12,7 +12,9 @@
 #include "kernels/executors.hpp"
 #include "models/datasets/augment.hpp"
 #include "models/initial_weights.hpp"
+#include "plan/fine_tuning.hpp"
 #include "policies/balance/micro_batches.hpp"
+#include "policies/straggler/straggler.hpp"
 #include "tensor/foreign_blob.hpp"
 
 namespace leeway {
@@ -50,6 +52,16 @@ Expected<std::vector<Blob>> take_weights(std::vector<Blob> weights, const Model&
       return Error{concat("the starting weights of ", parameters[i].name, " have ",
                           weights[i].size(), " bytes, and the model's ", bytes,
                           "; give the file of this model")};
+  }
+  return weights;
+}
+
+/// Draws the weights that are missing, so that all nodes get the same ones.
+std::vector<Blob> filled(std::vector<Blob> weights, const Model& model, std::uint64_t seed) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i]) continue;
+    weights[i] = Blob::floats(model.parameters()[i].spec.shape.count());
+    model.initialize(static_cast<int>(i), seed, weights[i].mutable_floats());
   }
   return weights;
 }
@@ -118,6 +130,17 @@ std::vector<plan::Fault> drawn_faults(const Plan& plan) {
   return faults;
 }
 
+/// The iterations of a worker in the whole run, if all train equally many samples; 0: unlimited.
+double iterations_of_worker(const Plan& plan, const Dataset& data) {
+  double all = static_cast<double>(plan.stop.iterations);
+  if (plan.stop.epochs > 0) {
+    const double in_epochs =
+        plan.stop.epochs * static_cast<double>(data.size()) / static_cast<double>(plan.batch);
+    all = all > 0 ? std::min(all, in_epochs) : in_epochs;
+  }
+  return all * plan.pipeline.stages / plan.workers;
+}
+
 }  // namespace
 
 std::shared_ptr<Executor> Job::executor(Device device) const {
@@ -174,8 +197,10 @@ void Job::initial_values(int parameter, float* out) const {
 }
 
 Expected<std::shared_ptr<const Model>> make_model(const Plan& plan, const Dataset& data) {
+  auto frozen = parse_freeze(plan.fine_tuning.freeze, plan.model.size());
+  if (!frozen) return frozen.error();
   return Model::build(plan.model, plan.loss, data.sample_shape(), data.classes(),
-                      data.target_count(), data.label_count());
+                      data.target_count(), data.label_count(), std::move(*frozen));
 }
 
 Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
@@ -189,6 +214,10 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!model) return model.error();
   if ((*model)->parameter_count() == 0)
     return Error{"the model has no parameters, so there is nothing to train; add a linear layer"};
+  if ((*model)->trained_count() == 0)
+    return Error{
+        "fine_tuning.freeze: all layers with parameters are frozen, so there is nothing to train; "
+        "give --freeze fewer layers"};
   if (const auto fits = check_batch_norm(**model, plan); !fits) return fits.error();
   auto job = std::make_shared<Job>();
   job->plan = plan;
@@ -223,6 +252,9 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   job->profile = std::move(options.profile);
   job->cost_only = plan.simulated && plan.simulated->cost_only;
   job->faults = drawn_faults(plan);
+  job->stragglers = with_starts(plan.stragglers, iterations_of_worker(plan, *job->data.train));
+  job->disturbances = std::make_shared<Disturbances>(plan.stragglers.size(), plan.faults.size());
+  job->unreported = std::make_shared<Unreported>();
   if (job->cost_only) {
     for (const auto& block : job->layout->blocks()) {
       job->no_gradients.push_back(Blob::floats(block.floats));
@@ -237,9 +269,10 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
     if (!weights) return weights.error();
     job->initial_weights = std::move(*weights);
   } else if (!plan.init_from.empty() && !options.resumed) {
-    auto weights = load_initial_weights(plan.init_from, *job->model);
+    auto weights = load_initial_weights(plan.init_from, job->model->parameters(), plan.fine_tuning);
     if (!weights) return weights.error();
-    job->initial_weights = std::move(*weights);
+    job->initial_weights = filled(std::move(weights->values), *job->model, plan.seed);
+    job->notes = std::move(weights->notes);
   }
   job->checkpoints = std::move(options.checkpoints);
   job->data_checksum = options.data_checksum;

@@ -7,6 +7,7 @@
 
 #include "actors/epoch_orders.hpp"
 #include "actors/stages.hpp"
+#include "actors/unreported.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/layout.hpp"
 #include "models/model.hpp"
@@ -17,6 +18,7 @@
 #include "policies/consistency/consistency.hpp"
 #include "policies/lr_schedule/lr_schedule.hpp"
 #include "policies/optimizer/optimizer.hpp"
+#include "policies/straggler/disturbances.hpp"
 
 namespace leeway {
 
@@ -46,10 +48,14 @@ struct Job {
   std::uint64_t next_checkpoint = 1;                     // number of the first new one
   /// Null: the run begins. A process releases the tensors when its shards have copied them.
   std::shared_ptr<checkpoint::Checkpoint> resumed;
-  std::string run;                    // random name of the run, kept in its checkpoints
-  std::uint64_t data_checksum = 0;    // kept there too; 0: unknown
-  std::vector<plan::Fault> faults;    // the plan's, with random times from the seed
-  std::vector<Blob> initial_weights;  // per parameter; empty: drawn from the seed
+  std::string run;                             // random name of the run, kept in its checkpoints
+  std::uint64_t data_checksum = 0;             // kept there too; 0: unknown
+  std::vector<plan::Fault> faults;             // the plan's, with random times from the seed
+  std::vector<plan::Straggler> stragglers;     // the plan's, each beginning at an iteration
+  std::shared_ptr<Disturbances> disturbances;  // what both have done in this process
+  std::shared_ptr<Unreported> unreported;      // of the workers that have ended in this process
+  std::vector<Blob> initial_weights;           // per parameter; empty: drawn from the seed
+  std::vector<std::string> notes;              // about the initial weights, for the user
   /// True: roles count costs without computing, and all gradients are zero (see plan::World).
   bool cost_only = false;
   std::vector<Blob> no_gradients;  // with cost_only: zeros per block

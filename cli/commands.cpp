@@ -125,7 +125,7 @@ int resume(const std::string& folder, const std::vector<std::string>& args) {
   const std::string& name = from->plan.name;
   for (const auto& scenario : find_scenarios(search_places()).scenarios)
     if (scenario.name == name) return run(name, words);
-  if (to_json(from->plan).find("\"custom\"") != std::string::npos) {
+  if (needs_program(from->plan)) {
     std::cerr << "leeway: " << folder << ": the data or layers of " << name
               << " are part of its program; give --resume " << folder << " to that program\n";
     return kBadUsage;

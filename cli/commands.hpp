@@ -37,6 +37,16 @@ struct CheckpointsOptions {
 /// Lists the checkpoints of the run in `folder`, or prunes them. Fails if one is damaged.
 int checkpoints(const std::string& folder, const CheckpointsOptions& options);
 
+struct MessagesOptions {
+  std::string from, to;     // "worker2"; empty: any actor
+  std::string kind;         // "push"; empty: any
+  bool json = false;        // one JSON object per line
+  std::uint64_t limit = 0;  // number of messages; 0: all
+};
+
+/// Prints the messages of the run in `folder`, or in a file.
+int messages(const std::string& folder, const MessagesOptions& options);
+
 /// Continues the run in `folder` with its scenario's program, or from its plan if that has no
 /// program; "latest": the latest run in runs/. `args` are flags of scenario programs.
 int resume(const std::string& folder, const std::vector<std::string>& args);

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/pipeline.hpp"
+#include "cli/trained.hpp"
 #include "core/text.hpp"
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/flags/usage.hpp"
@@ -104,6 +105,18 @@ CLI::App* add_checkpoints(CLI::App& app, std::string& folder, cli::CheckpointsOp
   return checkpoints;
 }
 
+CLI::App* add_messages(CLI::App& app, std::string& folder, cli::MessagesOptions& options) {
+  auto* messages =
+      app.add_subcommand("messages", "Print the messages of a run with --trace-messages");
+  messages->add_option("RUN", folder, "Folder of the run, or its file messages.bin")->required();
+  messages->add_option("--from", options.from, "Only of this sender: worker2, shard0, scheduler");
+  messages->add_option("--to", options.to, "Only to this receiver");
+  messages->add_option("--kind", options.kind, "Only of this kind, such as pull, weights or push");
+  messages->add_option("--limit", options.limit, "Only this number of messages, the first ones");
+  messages->add_flag("--json", options.json, "One JSON object per line");
+  return messages;
+}
+
 /// Adds the commands that parse their arguments themselves; returns their names.
 std::vector<std::string> add_cluster_commands(CLI::App& app) {
   app.add_subcommand("node", "Host workers and shards for programs run with --nodes");
@@ -155,6 +168,14 @@ int parse_and_run(int argc, char** argv) {
   const auto* sample = add_sample(app, run_folder, sampling);
   cli::CheckpointsOptions checkpoints_options;
   const auto* checkpoints = add_checkpoints(app, run_folder, checkpoints_options);
+  cli::MessagesOptions messages_options;
+  const auto* messages = add_messages(app, run_folder, messages_options);
+  cli::EvaluateCommand evaluate_command;
+  const auto* evaluate = cli::add_evaluate(app, evaluate_command);
+  cli::PredictCommand predict_command;
+  const auto* predict = cli::add_predict(app, predict_command);
+  cli::ExportCommand export_command;
+  const auto* exporting = cli::add_export(app, export_command);
   const auto cluster_commands = add_cluster_commands(app);
   auto* run_command = app.add_subcommand("run", "Run a scenario, or a plan file");
   run_command->prefix_command()->set_help_flag();
@@ -168,9 +189,10 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list",      "describe",  "settings",    "run",
-                                    "fuzz",      "calibrate", "cert",        "schedule",
-                                    "partition", "sample",    "checkpoints", "resume"};
+  std::vector<std::string> known = {"list",        "describe", "settings", "run",       "fuzz",
+                                    "calibrate",   "cert",     "schedule", "partition", "sample",
+                                    "checkpoints", "resume",   "evaluate", "predict",   "export",
+                                    "messages"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)
@@ -192,9 +214,13 @@ int parse_and_run(int argc, char** argv) {
   }
   if (calibrate->parsed()) return cli::run(model, {"--calibrate", world});
   if (sample->parsed()) return cli::sample(run_folder, sampling);
+  if (evaluate->parsed()) return cli::evaluate(evaluate_command);
+  if (predict->parsed()) return cli::predict(predict_command);
+  if (exporting->parsed()) return cli::export_model(export_command);
   if (cert->parsed()) return cli::cert(certificates);
   if (schedule->parsed()) return cli::schedule(schedule_options);
   if (checkpoints->parsed()) return cli::checkpoints(run_folder, checkpoints_options);
+  if (messages->parsed()) return cli::messages(run_folder, messages_options);
   if (resume_command->parsed()) return resume(resume_command->remaining());
   if (partition->parsed()) return cli::partition(partition_options);
   return run(run_command->remaining());

@@ -47,7 +47,7 @@ Expected<Plan> find_plan(const std::string& target) {
 
 /// Adds a remedy if the plan has custom layers or data, which only its program knows.
 Error explain_unknown_layers(const Error& error, const Plan& plan) {
-  if (to_json(plan).find("\"custom\"") == std::string::npos) return error;
+  if (!needs_program(plan)) return error;
   return Error{concat(error.text,
                       "; this command knows only built-in layers and data, so give a plan with "
                       "these and the same shapes")};

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cluster/check_request.hpp"
+#include "cluster/effects.hpp"
 #include "cluster/node_checkpoints.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/this_host.hpp"
@@ -287,7 +288,9 @@ Status Agent::link_job(std::shared_ptr<const Job> job) {
                            .names = hosted.ask.nodes,
                            .silence = options_.mesh.silence,
                            .trace = hosted.ask.trace,
-                           .on_event = {}};
+                           .trace_messages = hosted.ask.trace_messages,
+                           .on_event = {},
+                           .on_message = {}};
   auto node = std::make_shared<JobNode>(*mesh_, std::move(job), std::vector<Audience*>{},
                                         std::move(options));
   {
@@ -351,15 +354,17 @@ void Agent::give_up(const std::string& why) {
 }
 
 void Agent::end_job(const std::string& why) {
-  send_events();
+  send_traces();
   hosted_->files->close(why);
   std::shared_ptr<JobNode> node;
   {
     std::lock_guard lock(node_mutex_);
     node.swap(node_);
   }
+  const auto job = node ? node->job() : nullptr;
   node.reset();  // waits for its actors
   const auto hosted = std::move(hosted_);
+  if (job) reply(hosted->program, effects_of(*job), hosted->number);
   reply(hosted->program, node::Done{}, hosted->number);
   // Messages of this job must not reach the peers' next job.
   for (const PeerId peer : hosted->peers) mesh_->leave(peer);
@@ -407,21 +412,27 @@ void Agent::tick() {
     mesh_->leave(program);
     return;
   }
-  send_events();
+  send_traces();
   link_if_made();
 }
 
-void Agent::send_events() {
-  if (!node_ || !hosted_->ask.trace) return;
-  auto events = node_->take_events();
-  for (std::size_t begin = 0; begin < events.size(); begin += limits::kMaxEventBatch) {
-    const auto first = events.begin() + static_cast<std::ptrdiff_t>(begin);
-    const auto count = std::min(limits::kMaxEventBatch, events.size() - begin);
+/// Sends `all` in batches of the allowed size.
+template <class Batch, class Item>
+void Agent::send_batches(std::vector<Item> all) {
+  for (std::size_t begin = 0; begin < all.size(); begin += limits::kMaxEventBatch) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto count = std::min(limits::kMaxEventBatch, all.size() - begin);
     reply(hosted_->program,
-          node::Events{{std::make_move_iterator(first),
-                        std::make_move_iterator(first + static_cast<std::ptrdiff_t>(count))}},
+          Batch{{std::make_move_iterator(first),
+                 std::make_move_iterator(first + static_cast<std::ptrdiff_t>(count))}},
           hosted_->number);
   }
+}
+
+void Agent::send_traces() {
+  if (!node_) return;
+  if (hosted_->ask.trace) send_batches<node::Events>(node_->take_events());
+  if (hosted_->ask.trace_messages) send_batches<node::Messages>(node_->take_messages());
 }
 
 node::Status Agent::status() const {

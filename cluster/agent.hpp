@@ -78,7 +78,9 @@ class Agent {
 
   void tick();
   void leave();
-  void send_events();
+  template <class Batch, class Item>
+  void send_batches(std::vector<Item> all);
+  void send_traces();
 
   AgentOptions options_;
   MeshInbox inbox_;

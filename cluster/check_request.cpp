@@ -73,12 +73,14 @@ std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answe
     problems.push_back(concat("the placement has ", placement.shards.size(), " shards and ",
                               placement.workers.size(), " workers, the plan ", plan->shards,
                               " and ", plan->workers, "; use the same version everywhere"));
-  if (const auto there = check_files(plan->stragglers); !there)
+  if (const auto there = check_sources(plan->stragglers); !there)
     problems.push_back(there.error().text);
   if (const auto ready = check_checkpoints(ask, disk, answer); !ready)
     problems.push_back(ready.error().text);
   // The request contains the initial weights.
   plan->init_from.clear();
+  plan->fine_tuning.init_map.clear();
+  plan->fine_tuning.partial = false;
   if (problems.empty()) {
     const auto job = make_job(
         *plan, described(ask.data),

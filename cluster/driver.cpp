@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <future>
+#include <utility>
 
 #include "checkpoint/store.hpp"
+#include "cluster/effects.hpp"
+#include "cluster/hints.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/probe.hpp"
 #include "cluster/shipped.hpp"
@@ -106,6 +109,7 @@ Status Driver::prepare(const Job& job) {
   ask_.plan = Message(encode(plan_), {});
   ask_.data = job.data_checksum > 0 ? mark_of(job.data, job.data_checksum) : mark_of(job.data);
   ask_.trace = options_.trace;
+  ask_.trace_messages = options_.trace_messages;
   ask_.initial_weights = job.initial_weights;
   if (const auto& store = job.checkpoints)
     ask_.checkpoints = {store->folder(), job.run, store->writer(),
@@ -129,7 +133,8 @@ void Driver::call_all() {
       if (!name) return name.error();
       return mesh_->connect(
           name->host, name->port, options_.call_limit,
-          concat("check the address, and start `leeway node --listen ", nodes_[i].name, "` there"));
+          concat("check the address, and start `",
+                 cluster::node_command(nodes_[i].name, options_.mesh.tls), "` there"));
     }));
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     const auto peer = calls[i - 1].get();
@@ -237,8 +242,8 @@ Status Driver::ship_all() {
 }
 
 Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Audience*>& audience,
-                     std::function<void(Address, Instant, const Event&)> on_event) {
-  on_event_ = std::move(on_event);
+                     ActorObservers observers) {
+  observers_ = std::move(observers);
   std::vector<std::string> names;
   for (const Node& node : nodes_) names.push_back(node.name);
   JobNode::Options options{.number = number_,
@@ -246,10 +251,10 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
                            .self = kProgramNode,
                            .names = std::move(names),
                            .silence = options_.mesh.silence,
-                           .trace = false,
-                           .on_event = {}};
+                           .on_event = {},
+                           .on_message = observers_.on_message};
   options.on_event = [this](Address actor, Instant at, const Event& event) {
-    if (on_event_) on_event_(actor, at, event);
+    if (observers_.on_event) observers_.on_event(actor, at, event);
     if (const auto* left = event.as<event::Left>())
       inbox_.push({MeshInbox::Item::Kind::left, {}, {}, {}, left->worker});
   };
@@ -355,8 +360,15 @@ void Driver::handle(std::size_t index, node::Body& body) {
     if (node.files) node.files->close("the node has left the job");
     return;
   }
+  if (const auto* effects = std::get_if<node::Effects>(&body)) {
+    if (!node_ || std::exchange(node.counted, true)) return;
+    if (const auto added = add_effects(*effects, *node_->job()); !added)
+      say(concat("node ", node.name, " sent ", added.error().text));
+    return;
+  }
   if (std::holds_alternative<node::Leaving>(body)) return on_leaving(index);
   if (const auto* events = std::get_if<node::Events>(&body)) return on_events(node, *events);
+  if (auto* messages = std::get_if<node::Messages>(&body)) return on_messages(node, *messages);
   if (!node_) return;
   if (const auto* ended = std::get_if<node::Ended>(&body)) return node_->ended(*ended);
   if (const auto* moved = std::get_if<node::Moved>(&body)) return on_moved(index, *moved);
@@ -404,7 +416,7 @@ void Driver::on_answer(std::size_t index, const node::Answer& answer) {
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.wants_data = answer.wants_data;
   exchange_files(index, answer);
-  if (!options_.trace) return next_step(index);
+  if (!options_.trace && !options_.trace_messages) return next_step(index);
   node.step = Step::asking_clock;
   send(node, node::Ping{steady_ns()});
 }
@@ -439,10 +451,18 @@ void Driver::next_step(std::size_t index) {
 }
 
 void Driver::on_events(const Node& node, const node::Events& events) {
-  if (!on_event_ || !node_) return;
+  if (!observers_.on_event || !node_) return;
   for (const auto& emitted : events.events) {
     const Instant at{emitted.ns - node.clock_ahead - node_->began_ns()};
-    on_event_(emitted.actor, at, emitted.event);
+    observers_.on_event(emitted.actor, at, emitted.event);
+  }
+}
+
+void Driver::on_messages(const Node& node, node::Messages& messages) {
+  if (!observers_.on_message || !node_) return;
+  for (auto& one : messages.messages) {
+    const Instant at{one.ns - node.clock_ahead - node_->began_ns()};
+    observers_.on_message({at, one.from, one.to, std::move(one.header), one.tensor_bytes});
   }
 }
 

@@ -24,6 +24,7 @@ struct DriverOptions {
   MeshOptions mesh;                             // of this program
   std::string who;                              // name of the program, for people
   bool trace = false;                           // collect the events of all nodes
+  bool trace_messages = false;                  // collect the messages of all nodes
   std::function<void(const std::string&)> say;  // prints one line
   std::function<bool()> interrupted;
   Duration call_limit = seconds(5);     // to connect to a node
@@ -44,10 +45,10 @@ class Driver {
   /// Sends a request to all nodes, and the data to nodes without it.
   Status prepare(const Job& job);
   const Placement& placement() const { return placement_; }
-  /// All nodes connect to each other, and begin. `on_event` is called for the events of all of
-  /// them, on the time axis of this one, from many threads at once.
+  /// All nodes connect to each other, and begin. `observers` receive the events and messages of all
+  /// of them, on the time axis of this one.
   Status start(const std::shared_ptr<const Job>& job, const std::vector<Audience*>& audience,
-               std::function<void(Address, Instant, const Event&)> on_event);
+               ActorObservers observers);
   /// Handles the messages that have arrived; waits for the first up to `limit`.
   void poll(Duration limit);
   NodeHost& host() { return node_->host(); }
@@ -70,10 +71,11 @@ class Driver {
     std::string name;
     PeerId peer;
     Step step = Step::none;
-    std::string problem;  // why it cannot take part, or is gone
-    std::string facts;    // "8 cores, 16 GB"
-    bool joins = false;   // after the start
-    bool leaves = false;  // before the end
+    std::string problem;   // why it cannot take part, or is gone
+    std::string facts;     // "8 cores, 16 GB"
+    bool joins = false;    // after the start
+    bool leaves = false;   // before the end
+    bool counted = false;  // its effects are
     bool wants_data = false;
     std::int64_t sent = 0, stored = 0;  // samples of both data sets
     std::int64_t silent_since = 0;      // 0: it is not
@@ -118,6 +120,7 @@ class Driver {
   void next_step(std::size_t index);
   void on_pong(std::size_t index, const node::Pong& pong);
   void on_events(const Node& node, const node::Events& events);
+  void on_messages(const Node& node, node::Messages& messages);
   void on_gone(std::size_t index, const std::string& reason);
 
   // Nodes that leave and join.
@@ -143,7 +146,7 @@ class Driver {
   std::vector<Node> nodes_;  // by number; node 0 is this program
   std::vector<Move> moves_;
   std::set<WorkerId> left_;  // workers without a life since they left
-  std::function<void(Address, Instant, const Event&)> on_event_;
+  ActorObservers observers_;
   bool begun_ = false;
   bool finished_ = false;
   std::shared_mutex node_mutex_;  // of the pointer, for the mesh's threads

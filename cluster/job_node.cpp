@@ -3,10 +3,19 @@
 #include "cluster/this_host.hpp"
 
 namespace leeway {
+namespace {
+
+Message without_blobs(const Message& message) {
+  const auto header = message.header();
+  return Message({header.begin(), header.end()}, {});
+}
+
+}  // namespace
 
 JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
                  Options options)
-    : mesh_(mesh), job_(std::move(job)), options_(std::move(options)) {
+    : mesh_(mesh), job_(std::move(job)), options_(std::move(options)), progress_(*job_) {
+  audience.push_back(&progress_);
   NodeHostOptions host;
   host.placement = options_.placement;
   host.self = options_.self;
@@ -15,6 +24,10 @@ JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audienc
   host.on_event = [this](Address actor, Instant at, const Event& event) {
     on_event(actor, at, event);
   };
+  if (options_.trace_messages)
+    host.on_message = [this](const ReceivedMessage& one) { keep(one); };
+  else
+    host.on_message = options_.on_message;
   host.send = [this](NodeIndex node, Address from, Address to, Message message) {
     if (const auto peer = peer_of(node)) mesh_.send(*peer, from, to, std::move(message));
   };
@@ -111,13 +124,25 @@ void JobNode::on_event(Address actor, Instant at, const Event& event) {
   book_.on_event(actor, event);
   if (options_.on_event) options_.on_event(actor, at, event);
   if (!options_.trace) return;
-  std::lock_guard lock(events_mutex_);
+  std::lock_guard lock(trace_mutex_);
   events_.push_back({began_ns_ + at.ns, actor, event});
 }
 
 std::vector<node::Events::Emitted> JobNode::take_events() {
-  std::lock_guard lock(events_mutex_);
+  std::lock_guard lock(trace_mutex_);
   return std::exchange(events_, {});
+}
+
+void JobNode::keep(const ReceivedMessage& one) {
+  // Without the tensors, which would stay in memory.
+  std::lock_guard lock(trace_mutex_);
+  messages_.push_back(
+      {began_ns_ + one.at.ns, one.from, one.to, without_blobs(one.message), one.tensor_bytes});
+}
+
+std::vector<node::Messages::Received> JobNode::take_messages() {
+  std::lock_guard lock(trace_mutex_);
+  return std::exchange(messages_, {});
 }
 
 void JobNode::fill(node::Status& status) const {
@@ -126,6 +151,7 @@ void JobNode::fill(node::Status& status) const {
   if (began_ns_ > 0) status.seconds = static_cast<double>(steady_ns() - began_ns_) * 1e-9;
   status.stages = job_->stages->count();
   book_.fill(status);
+  progress_.fill(status);
   std::shared_lock lock(mutex_);
   status.nodes = options_.names;
   const Placement& placement = options_.placement;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/job_progress.hpp"
 #include "cluster/mesh.hpp"
 #include "cluster/node_host.hpp"
 #include "cluster/status_book.hpp"
@@ -26,8 +27,11 @@ class JobNode {
     std::vector<std::string> names;  // of all nodes
     Duration silence = seconds(2);   // of the mesh
     bool trace = false;              // keep events for take_events()
+    bool trace_messages = false;     // keep messages for take_messages()
     /// Called for every event of this node, from many threads at once; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
+    /// Called for every message that reaches an actor of this node, likewise.
+    OnMessage on_message;
   };
   /// The mesh outlives it.
   JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
@@ -56,11 +60,14 @@ class JobNode {
   void broadcast(const node::Body& body);
 
   NodeHost& host() { return *host_; }
+  const std::shared_ptr<const Job>& job() const { return job_; }
   const Placement& placement() const { return options_.placement; }
   /// Time of begin() on the steady clock.
   std::int64_t began_ns() const { return began_ns_; }
   /// Events since the last call, with times of the steady clock.
   std::vector<node::Events::Emitted> take_events();
+  /// Messages since the last call, likewise.
+  std::vector<node::Messages::Received> take_messages();
   void fill(node::Status& status) const;
 
  private:
@@ -70,6 +77,7 @@ class JobNode {
     bool gone = false;
   };
   void on_event(Address actor, Instant at, const Event& event);
+  void keep(const ReceivedMessage& one);
   /// Sets the state of the peer's link. Returns the node if it is one of the job's.
   std::optional<NodeIndex> mark(PeerId peer, const char* state, bool gone);
 
@@ -77,12 +85,14 @@ class JobNode {
   std::shared_ptr<const Job> job_;
   Options options_;
   StatusBook book_;
+  JobProgress progress_;
   std::atomic<std::int64_t> began_ns_ = 0;
 
   mutable std::shared_mutex mutex_;  // guards the links
   std::map<NodeIndex, Link> links_;
-  std::mutex events_mutex_;
+  std::mutex trace_mutex_;  // guards the next two
   std::vector<node::Events::Emitted> events_;
+  std::vector<node::Messages::Received> messages_;
   std::unique_ptr<NodeHost> host_;  // last: its actors use all of the above
 };
 

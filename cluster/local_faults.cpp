@@ -19,11 +19,12 @@ bool is_ours(const plan::Fault& fault) {
 
 }  // namespace
 
-LocalFaults::LocalFaults(const std::vector<plan::Fault>& faults, PendingOrders& orders,
+LocalFaults::LocalFaults(const std::vector<Planned>& faults,
+                         std::shared_ptr<Disturbances> disturbances, PendingOrders& orders,
                          MakeRole make_role)
-    : orders_(orders), make_role_(std::move(make_role)) {
-  for (const auto& fault : faults)
-    if (is_ours(fault)) faults_.emplace_back(fault);
+    : disturbances_(std::move(disturbances)), orders_(orders), make_role_(std::move(make_role)) {
+  for (const auto& planned : faults)
+    if (is_ours(planned.fault)) faults_.emplace_back(planned);
   for (const auto& waiting : faults_)
     if (std::holds_alternative<plan::Joins>(waiting.fault.kind)) lives_[waiting.fault.actor] = 0;
 }
@@ -33,7 +34,7 @@ void LocalFaults::start(LocalHost& host) {
   host_ = &host;
   for (const auto& waiting : faults_)
     if (const auto* seconds = std::get_if<double>(&waiting.fault.at))
-      orders_.after(of_seconds(*seconds), [this, &waiting] { begin(waiting.fault); });
+      orders_.after(of_seconds(*seconds), [this, &waiting] { begin(waiting); });
   orders_.begin();
 }
 
@@ -46,12 +47,16 @@ void LocalFaults::on_event(Address actor, const Event& event) {
     if (!iteration || waiting.fault.actor != actor || started->iteration.value() < *iteration ||
         waiting.begun.exchange(true))
       continue;
-    orders_.after({}, [this, &waiting] { begin(waiting.fault); });
+    orders_.after({}, [this, &waiting] { begin(waiting); });
   }
 }
 
-void LocalFaults::begin(const plan::Fault& fault) {
+void LocalFaults::begin(const Waiting& waiting) {
+  const plan::Fault& fault = waiting.fault;
   const Address worker = fault.actor;
+  // A fault of a worker that has ended, or that has joined before, changes nothing.
+  if (host_->lives(worker) != std::holds_alternative<plan::Joins>(fault.kind))
+    disturbances_->fired(waiting.number);
   if (const auto* crash = std::get_if<plan::Crash>(&fault.kind)) {
     const bool lived = host_->lives(worker);
     host_->kill(worker, plan::reason_of(*crash));

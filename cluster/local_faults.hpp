@@ -17,9 +17,15 @@ class LocalFaults {
   /// Makes the role of a worker's life, counted from 1. Null: the life does not begin here.
   using MakeRole = std::function<std::shared_ptr<Role>(Address, std::uint32_t life)>;
 
+  struct Planned {
+    std::size_t number = 0;  // in the plan
+    plan::Fault fault;
+  };
+
   /// Causes the faults crash, joins, leaves and freeze, on the thread of the orders. The worker
-  /// itself causes throws and killed.
-  LocalFaults(const std::vector<plan::Fault>& faults, PendingOrders& orders, MakeRole make_role);
+  /// itself causes throws and killed. `disturbances` counts those that have begun.
+  LocalFaults(const std::vector<Planned>& faults, std::shared_ptr<Disturbances> disturbances,
+              PendingOrders& orders, MakeRole make_role);
 
   /// Starts the time of the faults. The host outlives the orders' thread.
   void start(LocalHost& host);
@@ -28,13 +34,15 @@ class LocalFaults {
 
  private:
   struct Waiting {
-    explicit Waiting(plan::Fault planned) : fault(std::move(planned)) {}
+    explicit Waiting(Planned planned) : number(planned.number), fault(std::move(planned.fault)) {}
+    std::size_t number;
     plan::Fault fault;
     std::atomic<bool> begun{false};
   };
-  void begin(const plan::Fault& fault);
+  void begin(const Waiting& waiting);
   void begin_life(Address worker);
 
+  std::shared_ptr<Disturbances> disturbances_;
   PendingOrders& orders_;
   MakeRole make_role_;
   std::deque<Waiting> faults_;

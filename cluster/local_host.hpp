@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "actors/outbox.hpp"
+#include "messages/message_log.hpp"
 #include "plan/plan.hpp"
+#include "policies/straggler/disturbances.hpp"
 
 namespace leeway {
 
@@ -20,9 +22,13 @@ class LocalHost {
     unsigned pool_threads = 0;  // 0: one a core
     std::vector<plan::Straggler>
         stragglers;  // slow down the work of these workers by making its results arrive later
-    std::vector<Iteration> first_iterations;  // of each worker; empty: 0
+    std::vector<Iteration> first_iterations;     // of each worker; empty: 0
+    std::shared_ptr<Disturbances> disturbances;  // counts what the stragglers do; may be null
     /// Called for every event, from many threads at once; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;
+
+    /// Called for every message that reaches an actor, likewise.
+    OnMessage on_message;
 
     // For one host of several; empty if there are no others. Actors' threads call them, and they
     // return soon. on_end is called under a lock and must not call a host.

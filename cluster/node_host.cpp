@@ -13,10 +13,12 @@
 namespace leeway {
 namespace {
 
-std::vector<plan::Fault> faults_on(const Job& job, const NodeHostOptions& options) {
-  std::vector<plan::Fault> here;
-  for (const auto& fault : job.faults)
-    if (options.placement.node_of(fault.actor) == options.self) here.push_back(fault);
+std::vector<LocalFaults::Planned> faults_on(const Job& job, const NodeHostOptions& options) {
+  std::vector<LocalFaults::Planned> here;
+  for (std::size_t number = 0; number < job.faults.size(); ++number)
+    if (const plan::Fault& fault = job.faults[number];
+        options.placement.node_of(fault.actor) == options.self)
+      here.push_back({number, fault});
   return here;
 }
 
@@ -29,9 +31,10 @@ NodeHost::NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audien
                options_.placement.workers.size() == job_->plan.workers,
            "a placement of another job");
   LW_CHECK(options_.self.value() < options_.placement.nodes, options_.self);
-  faults_.emplace(faults_on(*job_, options_), orders_, [this](Address worker, std::uint32_t) {
+  const auto make_role = [this](Address worker, std::uint32_t) {
     return node_of(worker) == options_.self ? next_life(WorkerId(worker.index)) : nullptr;
-  });
+  };
+  faults_.emplace(faults_on(*job_, options_), job_->disturbances, orders_, make_role);
   host_ = std::make_unique<LocalHost>(host_options());
   add_roles(std::move(audience));
 }
@@ -43,13 +46,15 @@ NodeHost::~NodeHost() {
 LocalHost::Options NodeHost::host_options() {
   return {.seed = job_->plan.seed,
           .pool_threads = options_.pool_threads,
-          .stragglers = job_->plan.stragglers,
+          .stragglers = job_->stragglers,
           .first_iterations = job_->first_iterations(),
+          .disturbances = job_->disturbances,
           .on_event =
               [this](Address actor, Instant at, const Event& event) {
                 if (options_.on_event) options_.on_event(actor, at, event);
                 faults_->on_event(actor, event);
               },
+          .on_message = options_.on_message,
           .send_out = [this](Address from, Address to,
                              Message message) { send_out(from, to, std::move(message)); },
           .watch_out = [this](Address watcher, Address watched) { watch_out(watcher, watched); },

@@ -35,6 +35,12 @@
 
 namespace leeway {
 
+/// Receivers of what happens at the actors. Many threads call them at once; each may be empty.
+struct ActorObservers {
+  std::function<void(Address, Instant, const Event&)> on_event;
+  OnMessage on_message;
+};
+
 struct NodeHostOptions {
   Placement placement;
   NodeIndex self;
@@ -44,6 +50,8 @@ struct NodeHostOptions {
   unsigned pool_threads = 0;        // 0: one a core
   /// Called for every event of this node, from many threads at once; may be empty.
   std::function<void(Address, Instant, const Event&)> on_event;
+  /// Called for every message that reaches an actor of this node, likewise.
+  OnMessage on_message;
   /// Sends a message to an actor of another node. From many threads at once; never blocks.
   std::function<void(NodeIndex, Address from, Address to, Message)> send;
   /// An actor here has ended: all other nodes must call ended(). May be repeated.

@@ -26,7 +26,8 @@ RoleActor::RoleActor(caf::actor_config& config, std::shared_ptr<HostState> host,
   const auto& options = host_->options;
   const auto& first = options.first_iterations;
   straggler_ = StragglerModel(options.stragglers, address.index, options.seed,
-                              address.index < first.size() ? first[address.index] : Iteration());
+                              address.index < first.size() ? first[address.index] : Iteration(),
+                              options.disturbances);
 }
 
 void RoleActor::on_end_of(const caf::actor_addr& actor) {
@@ -50,6 +51,8 @@ caf::behavior RoleActor::make_behavior() {
   return {
       [this](Begin) { guarded([&] { role_->on_start(*this); }); },
       [this](const Delivery& delivery) {
+        if (const auto& on_message = host_->options.on_message)
+          on_message(received(now(), delivery.from, address_, delivery.message));
         guarded([&] { role_->on_message(delivery.from, delivery.message, *this); });
       },
       [this](const RunPart& job) { run_part(job); },
@@ -152,6 +155,7 @@ void RoleActor::run_part(const RunPart& job) {
   // A straggler is slow without taking the processor from the others.
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   auto delay = std::chrono::duration_cast<std::chrono::nanoseconds>(took * (slow_down_.factor - 1));
+  straggler_.count(nanoseconds(delay.count()), job.part == 0);
   if (job.part == 0) delay += std::chrono::nanoseconds(slow_down_.extra.ns);
   mail_self_after(delay, std::move(finished));
 }

@@ -12,8 +12,8 @@ install(TARGETS ${libraries} leeway EXPORT LeewayTargets ARCHIVE DESTINATION ${C
 
 # Public headers: what scenario programs include, and what tests of a program need to tell stories to the simulator and to
 # check runs. The headers that these include are installed with them.
-set(public_headers leeway.hpp
-  models/datasets/load.hpp models/datasets/vocabulary.hpp models/safetensors.hpp
+set(public_headers leeway.hpp testing.hpp
+  models/datasets/load.hpp models/datasets/preprocessing.hpp models/datasets/vocabulary.hpp models/safetensors.hpp
   sim/checkers/checker.hpp sim/story.hpp)
 install(CODE "
   set(roots ${PROJECT_SOURCE_DIR} ${LEEWAY_GENERATED})

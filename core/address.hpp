@@ -41,6 +41,13 @@ constexpr Address address_of(WorkerId id) {
 constexpr Address address_of(ShardId id) {
   return {RoleKind::shard, id.value()};
 }
+/// Actors of scenarios and tests by their numbers: worker(2), shard(0).
+constexpr Address worker(std::uint32_t number) {
+  return {RoleKind::worker, number};
+}
+constexpr Address shard(std::uint32_t number) {
+  return {RoleKind::shard, number};
+}
 inline constexpr Address kScheduler{RoleKind::scheduler, 0};
 inline constexpr Address kMonitor{RoleKind::monitor, 0};
 /// The host itself, which sends interrupts.

@@ -29,6 +29,20 @@ inline constexpr std::uint32_t kMaxAppliedBuckets = 1u << 20;
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
 /// Distinct characters of a text.
 inline constexpr std::size_t kMaxVocabulary = 1u << 16;
+/// Classes of a data set; a larger label is more likely a mistake.
+inline constexpr std::size_t kMaxClasses = 1u << 20;
+/// Different texts in one column of a table.
+inline constexpr std::size_t kMaxCategories = 1000;
+/// Columns that a plan names as texts.
+inline constexpr std::size_t kMaxTextColumns = 1u << 16;
+/// Numbers of one sample in a description of data that is read from a file.
+inline constexpr std::size_t kMaxSampleValues = 1u << 28;
+/// Width and height of an image in a file.
+inline constexpr std::int64_t kMaxImageSide = 4096;
+/// Entries of one folder of images.
+inline constexpr std::size_t kMaxFolderFiles = 1u << 24;
+/// Bytes of a description of the preprocessing.
+inline constexpr std::size_t kMaxPreprocessingBytes = 128u << 20;
 inline constexpr std::uint32_t kMaxBlocks = 1u << 20;
 inline constexpr std::uint32_t kMaxRank = 8;
 /// Blobs of one message.

@@ -20,6 +20,14 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
+std::string shell_word(const std::string& text) {
+  const bool is_plain = text.find_first_of(" \t\n'\"\\$&|;()<>*?[]#~`!{}") == std::string::npos;
+  if (is_plain && !text.empty()) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::size_t columns = b.size() + 1;
   std::vector<std::size_t> table((a.size() + 1) * columns);

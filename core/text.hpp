@@ -22,6 +22,9 @@ std::string join(const std::vector<std::string>& items, std::string_view separat
 /// `text` without the spaces, tabs and carriage returns at its ends; a view into `text`.
 std::string_view trimmed(std::string_view text);
 
+/// `text` as one word of a shell, in quotes if necessary.
+std::string shell_word(const std::string& text);
+
 /// Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`
 /// (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -8,6 +8,7 @@ using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::node");
 $Cpp.include("core/address.hpp");
 $Cpp.include("core/expected.hpp");
+$Cpp.include("core/time.hpp");
 $Cpp.include("messages/message.hpp");
 $Cpp.support("messages/node_wire.hpp");
 using import "/messages/generator/annotations.capnp".blobs;
@@ -58,6 +59,8 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     events @23 :Events;
     fileRequest @24 :FileRequest;
     fileAnswer @25 :FileAnswer;
+    messages @26 :Messages;
+    effects @27 :Effects;
   }
 }
 
@@ -82,6 +85,7 @@ struct Ask $checked $blobs(all = "initial_weights") {
   trace @8 :Bool;  # the program wants events
   checkpoints @9 :Checkpoints;
   resumed @10 :Resumed;
+  traceMessages @11 :Bool;  # the program wants messages
 
   struct Checkpoints {
     # Where the shards write.
@@ -216,6 +220,31 @@ struct End {
   text @0 :Text;
 }
 
+struct Effects {
+  # agent -> program, before Done. What the hosts of this node have counted: the effects of the
+  # plan's stragglers and faults, and what workers had not reported when they ended.
+  stragglers @0 :List(Straggler) $limit("kMaxWorkers");
+  fired @1 :List(UInt32) $limit("kMaxWorkers");  # numbers of the faults that have begun
+  workers @2 :List(Unreported) $limit("kMaxWorkers");
+
+  struct Straggler {
+    number @0 :UInt32;  # in the plan
+    addedNs @1 :Int64 $type(Common.duration);  # to computations
+    iterations @2 :UInt64;  # that it slowed
+  }
+  struct Unreported {
+    # As in WorkerReport.
+    worker @0 :UInt32 $type(Common.worker);
+    iterations @1 :UInt64;
+    samples @2 :UInt64;
+    computeNs @3 :Int64 $type(Common.duration);
+    waitNs @4 :Int64 $type(Common.duration);
+    waitBeforeNs @5 :Int64 $type(Common.duration);
+    waitAfterNs @6 :Int64 $type(Common.duration);
+    memoryBytes @7 :UInt64;
+  }
+}
+
 struct Offer {
   # agent -> program. The agent can take missing workers. Answered with Ask or Refused.
   name @0 :Text;  # the address on which it listens
@@ -240,6 +269,19 @@ struct Events {
   }
 }
 
+struct Messages {
+  # agent -> program. Messages that reached the actors of this node, in the node's own time.
+  messages @0 :List(Received) $limit("kMaxEventBatch");
+
+  struct Received {
+    ns @0 :Int64;
+    from @1 :Actor;
+    to @2 :Actor;
+    header @3 :Data $type(name = "Message");  # without its tensors
+    tensorBytes @4 :UInt64;
+  }
+}
+
 struct Status {
   # The state of one process and of its part of a job.
   version @0 :Text;
@@ -257,7 +299,21 @@ struct Status {
   # Stages per pipeline; 1: workers train the whole model.
   did @12 :List(Operation) $limit("kMaxWorkers");  # last operation of each stage of this process
   checkpoint @13 :LastCheckpoint;  # at the program
+  progress @14 :Progress;  # at the program
 
+  struct Progress {
+    # The latest figures of the job.
+    epoch @0 :Float64 $finite;  # computed samples / training samples
+    epochs @1 :Float64 $finite;  # at which the job ends; 0: no limit
+    iterations @2 :UInt64;  # of all workers together; 0: none is reported yet
+    samples @3 :UInt64;  # computed
+    samplesPerSecond @4 :Float64 $finite;
+    trainLoss @5 :Float64;  # NaN: unknown
+    testLoss @6 :Float64;  # of the last evaluation; NaN: none
+    testAccuracy @7 :Float64;  # 0 to 1; NaN: none, or no classes
+    bound @8 :Int64 = -1;  # staleness bound; -1: none
+    workers @9 :UInt32;  # live ones
+  }
   struct LastCheckpoint {
     number @0 :UInt64;  # 0: none since the start
     samples @1 :UInt64;  # trained in it

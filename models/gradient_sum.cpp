@@ -63,6 +63,9 @@ void GradientSum::start(std::int64_t total, std::int64_t micro_batches) {
     Blob& sum = sums_[id.value()];
     sum = on_->floats(block.floats);
     added_[id.value()] = 0;
+    // No backward writes the gradients of a frozen layer.
+    if (!model_->has_weights(block.layer))
+      on_->zero(sum.mutable_floats(), static_cast<std::size_t>(block.floats) * sizeof(float));
     // No kernel writes the padding between slices, and it must not carry NaN into an update.
     Blob& target = micro_batches == 1 ? sum : latest_[id.value()];
     LW_CHECK(target, micro_batches);

@@ -6,20 +6,24 @@
 
 #include "core/expected.hpp"
 #include "models/model.hpp"
+#include "plan/values.hpp"
 #include "tensor/blob.hpp"
 
 namespace leeway {
 
-/// Reads the values of `parameters` from a safetensors file: f32, row-major, in their order. F16
-/// and BF16 are converted. PyTorch's batch counters (`num_batches_tracked`) are ignored; all other
-/// names and shapes must be those of the parameters. The error lists all tensors that are missing,
-/// unknown or mismatched.
-Expected<std::vector<Blob>> load_initial_weights(const std::string& path,
-                                                 std::span<const Parameter> parameters);
+struct InitialWeights {
+  std::vector<Blob> values;  // per parameter: f32, row-major; empty: it stays random
+  /// What was converted, left out or stays random, for the user.
+  std::vector<std::string> notes;
+};
 
-inline Expected<std::vector<Blob>> load_initial_weights(const std::string& path,
-                                                        const Model& model) {
-  return load_initial_weights(path, model.parameters());
-}
+/// Reads the values of `parameters` from a safetensors file. F64, F16 and BF16 are converted.
+/// PyTorch's batch counters (`num_batches_tracked`) and integers that no parameter needs are left
+/// out. Names are changed by `tuning.init_map`; then all other names and shapes must be those of
+/// the parameters, unless `tuning.partial` is set. The error lists all tensors that are missing,
+/// unknown or mismatched.
+Expected<InitialWeights> load_initial_weights(const std::string& path,
+                                              std::span<const Parameter> parameters,
+                                              const plan::FineTuning& tuning = {});
 
 }  // namespace leeway

@@ -178,10 +178,12 @@ void LayerRunner::backward_layer(Stash& stash, int index, const PassPlan::Op& op
                                  std::span<const ParameterView> weights,
                                  std::span<const GradientView> all) {
   const Layer& layer = model.layer(index);
-  const bool splits = layer.splits_backward() && model.has_weights(index);
+  const bool trains = model.has_weights(index);
+  const bool splits = layer.splits_backward() && trains;
   // A layer that does not split computes everything in the backward for inputs.
   if (purpose == BackwardFor::weights && !splits) return;
-  const bool wants_weights = purpose != BackwardFor::inputs || !splits;
+  const bool wants_weights =
+      trains ? purpose != BackwardFor::inputs || !splits : !layer.splits_backward();
   float* const dx = purpose == BackwardFor::weights ? nullptr : memory.gradient(stash, op.to);
   if (!wants_weights && !dx) return;
   auto own = views_of(index, all);

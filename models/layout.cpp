@@ -74,6 +74,7 @@ class BlockSplitter {
 
   void add_slice(int parameter, std::int64_t first_row, std::int64_t rows) {
     Block& block = blocks_.back();
+    block.frozen = model_.parameters()[static_cast<std::size_t>(parameter)].frozen;
     const std::int64_t offset = aligned(block.floats);
     block.slices.push_back({parameter, first_row, rows, offset});
     block.floats = offset + rows * shape(parameter).row_count();

@@ -27,7 +27,9 @@ struct Block {
   ShardId shard;
   std::vector<BlockSlice> slices;
   std::int64_t floats = 0;  // with padding between slices
-  double average = 0;       // ParameterSpec::average, the same for all its parameters
+  // The same for all its parameters:
+  double average = 0;   // ParameterSpec::average
+  bool frozen = false;  // Parameter::frozen
 };
 
 /// Zeroes the padding of a block's new memory, so that whole blocks can be updated, summed and

@@ -62,7 +62,8 @@ Status check_loss(plan::Loss loss, const Shape& output, int classes, std::int64_
 /// Expands descriptions into nodes, including the layers inside of residual blocks.
 class Model::Builder {
  public:
-  Builder(Model& model, int classes) : model_(model), classes_(classes) {}
+  Builder(Model& model, int classes, std::vector<bool> frozen)
+      : model_(model), classes_(classes), frozen_(std::move(frozen)) {}
 
   /// Adds `layers` after node `input` and returns the last node. `path` is the prefix of their
   /// names: "" or "3.body.".
@@ -70,6 +71,7 @@ class Model::Builder {
                           const std::string& path) {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       const std::string place = concat(path, i);
+      if (path.empty()) is_frozen_ = i < frozen_.size() && frozen_[i];
       const auto* residual = std::get_if<plan::Residual>(&layers[i]);
       const auto added =
           residual ? add_residual(*residual, input, place) : add_layer(layers[i], input, place);
@@ -129,8 +131,10 @@ class Model::Builder {
     model_.first_parameter_.push_back(static_cast<int>(model_.parameters_.size()));
     for (auto& spec : node.layer->parameters()) {
       std::string parameter = concat(node.path, ".", spec.name);
-      model_.parameters_.push_back({std::move(parameter), index, std::move(spec)});
+      const bool frozen = is_frozen_ && spec.average == 0;
+      model_.parameters_.push_back({std::move(parameter), index, std::move(spec), frozen});
     }
+    node.frozen = is_frozen_;
     model_.nodes_.push_back(std::move(node));
     return index;
   }
@@ -141,13 +145,15 @@ class Model::Builder {
 
   Model& model_;
   const int classes_;
-  int table_ = kNone;  // the weight of the latest embedding
+  const std::vector<bool> frozen_;
+  bool is_frozen_ = false;  // the current layer of the list
+  int table_ = kNone;       // the weight of the latest embedding
 };
 
 Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Layer>& layers,
                                                     plan::Loss loss, const Shape& input,
                                                     int classes, std::int64_t target_count,
-                                                    std::int64_t labels) {
+                                                    std::int64_t labels, std::vector<bool> frozen) {
   LW_CHECK(labels >= 1, labels);
   if (layers.empty()) return Error{"model: it has no layers; add at least one, such as linear"};
   if (input.count() <= 0) return Error{concat("data: samples of shape ", input, " are empty")};
@@ -155,8 +161,8 @@ Expected<std::shared_ptr<const Model>> Model::build(const std::vector<plan::Laye
   model->loss_ = loss;
   model->labels_ = labels;
   model->input_ = input;
-  if (const auto last = Builder(*model, classes).add_chain(layers, kBatch, ""); !last)
-    return last.error();
+  Builder builder(*model, classes, std::move(frozen));
+  if (const auto last = builder.add_chain(layers, kBatch, ""); !last) return last.error();
   model->first_parameter_.push_back(static_cast<int>(model->parameters_.size()));
   if (auto status = check_loss(loss, model->output(), classes, target_count, labels); !status)
     return status.error();
@@ -172,6 +178,23 @@ std::int64_t Model::parameter_count() const {
   for (const auto& parameter : parameters_)
     if (parameter.spec.average == 0) count += parameter.spec.shape.count();
   return count;
+}
+
+std::int64_t Model::trained_count() const {
+  std::int64_t count = 0;
+  for (const auto& parameter : parameters_)
+    if (parameter.spec.average == 0 && !parameter.frozen) count += parameter.spec.shape.count();
+  return count;
+}
+
+bool Model::has_weights(int index) const {
+  const auto trained = [&](int parameter) {
+    return !parameters_[static_cast<std::size_t>(parameter)].frozen;
+  };
+  for (int i = first_parameter(index); i < first_parameter(index + 1); ++i)
+    if (trained(i)) return true;
+  const int borrowed = borrowed_parameter(index);
+  return borrowed != kNone && trained(borrowed);
 }
 
 std::int64_t Model::flops_per_sample() const {

@@ -15,6 +15,7 @@ struct Parameter {
   std::string name;
   int layer = 0;  // index into all layers, including those without parameters
   ParameterSpec spec;
+  bool frozen = false;  // is not trained; never true for a statistic
 };
 
 class Model;
@@ -37,11 +38,13 @@ class Model {
   /// `classes` > 0 and `labels` per sample; the output is (labels, classes) for several labels.
   /// Mean squared error and sigmoid cross entropy require `target_count` numbers per sample; the
   /// latter also accepts two classes with one output. An error names the layer, the shape found and
-  /// the shape needed.
+  /// the shape needed. `frozen`: per layer of the list, whether its parameters are not trained;
+  /// empty: all are.
   static Expected<std::shared_ptr<const Model>> build(const std::vector<plan::Layer>& layers,
                                                       plan::Loss loss, const Shape& input,
                                                       int classes, std::int64_t target_count,
-                                                      std::int64_t labels = 1);
+                                                      std::int64_t labels = 1,
+                                                      std::vector<bool> frozen = {});
 
   const Shape& input() const { return input_; }
   const Shape& output() const { return nodes_.back().output; }
@@ -70,13 +73,14 @@ class Model {
   /// The parameter of another layer that this layer also uses (Layer::borrows_embedding), or kNone.
   static constexpr int kNone = -1;
   int borrowed_parameter(int index) const { return node(index).borrowed; }
-  /// Whether this layer's backward computes the gradient of a parameter, owned or borrowed.
-  bool has_weights(int index) const {
-    return first_parameter(index) < first_parameter(index + 1) ||
-           borrowed_parameter(index) != kNone;
-  }
-  /// The number of trained weights, without statistics.
+  /// Whether this layer's backward computes the gradient of a parameter, owned or borrowed, that is
+  /// not frozen.
+  bool has_weights(int index) const;
+  bool is_frozen(int index) const { return node(index).frozen; }
+  /// The number of weights, without statistics.
   std::int64_t parameter_count() const;
+  /// Of these, the number that are not frozen.
+  std::int64_t trained_count() const;
   std::int64_t flops_per_sample() const;  // forward
 
   /// Writes the initial values of parameter `index`, which depend only on seed, index and spec.
@@ -90,6 +94,7 @@ class Model {
     int input = kBatch;
     int other = kBatch;
     bool is_sum = false;
+    bool frozen = false;
     int borrowed = kNone;  // a parameter
     Shape output;
   };

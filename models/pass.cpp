@@ -1,5 +1,7 @@
 #include "models/pass.hpp"
 
+#include <algorithm>
+
 #include "core/check.hpp"
 
 namespace leeway {
@@ -12,6 +14,12 @@ ModelChunk whole_of(const std::shared_ptr<const Model>& model) {
 }
 
 }  // namespace
+
+std::int64_t evaluation_batch(const Model& model) {
+  constexpr std::int64_t kFlops = 1'000'000'000;
+  const std::int64_t of_one = std::max<std::int64_t>(1, model.flops_per_sample());
+  return std::clamp<std::int64_t>(kFlops / of_one, 16, 256);
+}
 
 Pass::Pass(std::shared_ptr<const Model> model, std::int64_t max_batch, bool backward,
            PassOptions options)

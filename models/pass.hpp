@@ -7,6 +7,9 @@
 
 namespace leeway {
 
+/// Samples of one forward of an evaluation: about 4 ms of work, so that other work gets its turn.
+std::int64_t evaluation_batch(const Model& model);
+
 /// Options of a pass; each has a default.
 struct PassOptions {
   std::shared_ptr<Executor> on;       // null: the CPU

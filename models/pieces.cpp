@@ -13,12 +13,6 @@ std::int64_t output_bytes(const Model& model, int layer, std::int64_t batch) {
   return batch * model.output_of(layer).count() * kFloatBytes;
 }
 
-bool is_trained(const Model& model, int layer) {
-  for (int p = model.first_parameter(layer); p < model.first_parameter(layer + 1); ++p)
-    if (model.parameters()[static_cast<std::size_t>(p)].spec.average == 0) return true;
-  return false;
-}
-
 /// "3" for "layer 3.body.0 (conv2d)".
 std::string top_level_index(const std::string& layer_name) {
   const std::size_t begin = layer_name.find(' ') + 1;
@@ -44,7 +38,7 @@ std::vector<bool> wanted_gradients(const Model& model) {
     return layer != Model::kBatch && wanted[static_cast<std::size_t>(layer)];
   };
   for (int i = 0; i < model.layers(); ++i)
-    wanted.push_back(is_trained(model, i) || is_wanted(model.input_of(i)) ||
+    wanted.push_back(model.has_weights(i) || is_wanted(model.input_of(i)) ||
                      (model.is_sum(i) && is_wanted(model.other_input_of(i))));
   return wanted;
 }

@@ -56,11 +56,40 @@ Expected<SafetensorsHeader> read_header(std::uint64_t size, const ReadAt& read_a
   return header;
 }
 
+/// A tensor of F64, rounded to F32.
+Expected<NamedTensor> read_f64(const SafetensorsHeader::Entry& entry, const ReadAt& read_at) {
+  constexpr std::size_t kAtOnce = 4096;
+  std::array<double, kAtOnce> values{};
+  NamedTensor tensor{entry.name, entry.shape, DType::f32, Blob::floats(entry.shape.count())};
+  float* out = tensor.data.mutable_floats();
+  for (std::uint64_t at = entry.begin; at < entry.end;) {
+    const auto count = std::min<std::size_t>(kAtOnce, (entry.end - at) / sizeof(double));
+    const Status status = read_at(at, std::as_writable_bytes(std::span(values).first(count)));
+    if (!status) return status.error();
+    out = std::transform(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count), out,
+                         [](double value) { return static_cast<float>(value); });
+    at += count * sizeof(double);
+  }
+  return tensor;
+}
+
 Expected<Safetensors> decode(std::uint64_t size, const ReadAt& read_at, const std::string& file) {
   auto header = read_header(size, read_at, file);
   if (!header) return header.error();
-  Safetensors result{{}, std::move(header->metadata)};
+  Safetensors result;
+  result.metadata = std::move(header->metadata);
   for (auto& entry : header->entries) {
+    if (entry.other_type == "F64") {
+      auto rounded = read_f64(entry, read_at);
+      if (!rounded) return rounded.error();
+      result.from_f64.push_back(entry.name);
+      result.tensors.push_back(std::move(*rounded));
+      continue;
+    }
+    if (!entry.other_type.empty()) {
+      result.left_out.emplace_back(std::move(entry.name), entry.other_type);
+      continue;
+    }
     const auto bytes = static_cast<std::size_t>(entry.end - entry.begin);
     NamedTensor tensor{std::move(entry.name), entry.shape, entry.dtype, Blob::allocate(bytes)};
     const Status status = read_at(entry.begin, {tensor.data.mutable_data(), bytes});
@@ -131,10 +160,14 @@ Expected<std::vector<TensorView>> view_safetensors(std::span<const std::byte> fi
   auto header = read_header(file.size(), reader_of(file), name);
   if (!header) return header.error();
   std::vector<TensorView> tensors;
-  for (auto& entry : header->entries)
+  for (auto& entry : header->entries) {
+    if (!entry.other_type.empty())
+      return Error{concat(name, ": tensor ", excerpt(entry.name), " is of type ", entry.other_type,
+                          ", where F32 is needed; save the file again")};
     tensors.push_back({std::move(entry.name), entry.shape, entry.dtype,
                        file.subspan(static_cast<std::size_t>(entry.begin),
                                     static_cast<std::size_t>(entry.end - entry.begin))});
+  }
   return tensors;
 }
 

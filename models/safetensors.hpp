@@ -9,6 +9,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/expected.hpp"
@@ -30,6 +31,9 @@ using Metadata = std::map<std::string, std::string>;
 struct Safetensors {
   std::vector<NamedTensor> tensors;  // in the order of their bytes in the file
   Metadata metadata;
+  std::vector<std::string> from_f64;  // names of tensors that were F64, and are rounded to F32
+  /// Name and type ("I64") of the tensors that are left out: those of other types.
+  std::vector<std::pair<std::string, std::string>> left_out;
 };
 
 /// A tensor in memory that it does not own.
@@ -57,15 +61,16 @@ Expected<SafetensorsBytes> lay_out_safetensors(std::vector<TensorView> tensors,
 Status write_safetensors(const std::string& path, std::span<const NamedTensor> tensors,
                          const Metadata& metadata = {});
 
-/// Reads a file. Errors name the file and the tensor: another format, element types other than F32,
-/// BF16, F16, I8 and I32, shapes and offsets that disagree, overlap or leave gaps, a truncated
-/// file.
+/// Reads a file. Tensors of F32, BF16, F16, I8 and I32 keep their type. Errors name the file and
+/// the tensor: another format, unknown element types, shapes and offsets that disagree, overlap or
+/// leave gaps, a truncated file.
 Expected<Safetensors> read_safetensors(const std::string& path);
 
 /// The same for a file in memory; `name` is for errors.
 Expected<Safetensors> parse_safetensors(std::span<const std::byte> file, const std::string& name);
 
-/// The same without copies: the tensors refer to `file`.
+/// The same without copies: the tensors refer to `file`. A type that would be converted or left out
+/// is an error.
 Expected<std::vector<TensorView>> view_safetensors(std::span<const std::byte> file,
                                                    const std::string& name);
 

@@ -19,13 +19,21 @@ using Entry = SafetensorsHeader::Entry;
 
 constexpr std::string_view kMetadata = "__metadata__";
 
+/// The format's element types.
 struct TypeName {
   std::string_view name;
-  DType type;
+  std::size_t bytes;
+  std::optional<DType> type;
 };
-constexpr std::array kTypes{TypeName{"F32", DType::f32}, TypeName{"BF16", DType::bf16},
-                            TypeName{"F16", DType::f16}, TypeName{"I8", DType::i8},
-                            TypeName{"I32", DType::i32}};
+constexpr std::array kTypes{
+    TypeName{"F32", 4, DType::f32},      TypeName{"BF16", 2, DType::bf16},
+    TypeName{"F16", 2, DType::f16},      TypeName{"I8", 1, DType::i8},
+    TypeName{"I32", 4, DType::i32},      TypeName{"F64", 8, std::nullopt},
+    TypeName{"I64", 8, std::nullopt},    TypeName{"U64", 8, std::nullopt},
+    TypeName{"U32", 4, std::nullopt},    TypeName{"I16", 2, std::nullopt},
+    TypeName{"U16", 2, std::nullopt},    TypeName{"U8", 1, std::nullopt},
+    TypeName{"BOOL", 1, std::nullopt},   TypeName{"F8_E4M3", 1, std::nullopt},
+    TypeName{"F8_E5M2", 1, std::nullopt}};
 
 /// Follows the parser through the header. The first value that the format does not allow stops the
 /// parser, so hostile input is not stored.
@@ -134,9 +142,9 @@ class HeaderReader final : public nlohmann::json_sax<json> {
                                    [&](const TypeName& known) { return known.name == *dtype_; });
     if (type == kTypes.end())
       return refuse(place(), ": dtype ", excerpt(*dtype_),
-                    " is none of F32, BF16, F16, I8 and I32; convert it to one of them");
+                    " is not known; convert the tensor to F32");
 
-    std::uint64_t bytes = size_of(type->type);
+    std::uint64_t bytes = type->bytes;
     bool empty = false;
     for (const std::uint64_t extent : *shape_) empty = empty || extent == 0;
     for (const std::uint64_t extent : *shape_)
@@ -153,8 +161,9 @@ class HeaderReader final : public nlohmann::json_sax<json> {
                     " bytes, but its shape and dtype need ", bytes);
 
     const std::vector<std::int64_t> extents(shape_->begin(), shape_->end());
-    header_.entries.push_back(
-        {name_, Shape(std::span<const std::int64_t>(extents)), type->type, begin, end});
+    header_.entries.push_back({name_, Shape(std::span<const std::int64_t>(extents)),
+                               type->type.value_or(DType::f32),
+                               type->type ? std::string_view() : type->name, begin, end});
     dtype_.reset();
     shape_.reset();
     offsets_.reset();

@@ -16,6 +16,7 @@ struct SafetensorsHeader {
     std::string name;
     Shape shape;
     DType dtype = DType::f32;
+    std::string_view other_type;       // "I64": a type without a DType; empty: dtype
     std::uint64_t begin = 0, end = 0;  // bytes, from the end of the header
   };
   std::vector<Entry> entries;  // by begin; together they cover the data without gap or overlap

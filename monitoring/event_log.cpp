@@ -33,7 +33,13 @@ void EventLog::write(Address actor, Instant at, const Event& event) {
   for_each_field(event, [&](const char* name, const auto& value) { json[name] = json_of(value); });
   const std::string line = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::lock_guard lock(mutex_);
-  out_ << line << '\n';
+  file_.add(line);
+}
+
+const LineFile& EventLog::finish() {
+  std::lock_guard lock(mutex_);
+  file_.flush();
+  return file_;
 }
 
 }  // namespace leeway

@@ -1,21 +1,25 @@
 #pragma once
 // EventLog: writes every event of a run as a JSON line with named fields. Thread-safe.
-#include <fstream>
 #include <mutex>
 #include <string>
 
 #include "actors/outbox.hpp"
+#include "monitoring/line_file.hpp"
 
 namespace leeway {
 
 class EventLog {
  public:
-  explicit EventLog(const std::string& path) : out_(path, std::ios::app) {}
+  explicit EventLog(const std::string& path) : file_(path, kBuffer) {}
   void write(Address actor, Instant at, const Event& event);
+  /// Writes what waits in memory, and returns the file.
+  const LineFile& finish();
 
  private:
+  static constexpr std::size_t kBuffer = 64 << 10;
+
   std::mutex mutex_;
-  std::ofstream out_;
+  LineFile file_;
 };
 
 }  // namespace leeway

@@ -12,7 +12,6 @@ namespace leeway {
 namespace {
 
 constexpr Duration kPlainInterval = seconds(5);  // between lines if `out` is no terminal
-constexpr Duration kRateWindow = seconds(2);
 
 }  // namespace
 
@@ -29,26 +28,15 @@ ProgressLine::ProgressLine(const Job& job, std::ostream& out)
   gap_limit_ = bound == kUnbounded ? "" : concat('/', bound + 1);
 }
 
-double ProgressLine::samples_per_second(const Progress& progress) {
-  recent_.emplace_back(progress.now, progress.samples);
-  while (recent_.size() > 2 && progress.now - recent_.front().first > kRateWindow)
-    recent_.pop_front();
-  const auto& [since, samples] = recent_.front();
-  const double span = (progress.now - since).seconds();
-  return span > 0 ? static_cast<double>(progress.samples - samples) / span : 0;
-}
-
 std::string ProgressLine::text(const Progress& progress) {
-  if (has_losses_ && std::isfinite(progress.train_loss)) {
-    loss_ = loss_known_ ? 0.7 * loss_ + 0.3 * progress.train_loss : progress.train_loss;
-    loss_known_ = true;
-  }
+  recent_.add(progress);
   const double epoch = static_cast<double>(progress.samples) / static_cast<double>(data_size_);
-  const double rate = samples_per_second(progress);
+  const double rate = recent_.samples_per_second();
   std::string line = concat("epoch ", fixed(epoch, 1));
   if (epochs_ > 0) line += concat('/', fixed(epochs_, epochs_ == std::floor(epochs_) ? 0 : 1));
   line += concat("  ", grouped(static_cast<std::uint64_t>(rate)), " samples/s");
-  if (loss_known_) line += concat("  loss ", fixed(loss_, 4));
+  if (const double loss = recent_.train_loss(); has_losses_ && !std::isnan(loss))
+    line += concat("  loss ", fixed(loss, 4));
   line += concat("  clock gap ", progress.clock_gap, gap_limit_, "  parked ", progress.parked_now,
                  stages_->piped() ? "  pipelines " : "  workers ",
                  progress.live_workers / stages_->count());

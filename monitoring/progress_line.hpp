@@ -1,13 +1,13 @@
 #pragma once
 // ProgressLine: shows the progress of a run in one line of the terminal; if standard error is no
 // terminal, prints a line every few seconds.
-#include <deque>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 
 #include "actors/monitor/monitor.hpp"
+#include "actors/monitor/recent_progress.hpp"
 
 namespace leeway {
 
@@ -25,7 +25,6 @@ class ProgressLine final : public Audience {
 
  private:
   std::string text(const Progress& progress);
-  double samples_per_second(const Progress& progress);
   void clear();
   void note(const std::string& text);
 
@@ -37,9 +36,7 @@ class ProgressLine final : public Audience {
   bool has_losses_;
   bool adaptive_;  // the staleness bound moves
   std::string gap_limit_;
-  std::deque<std::pair<Instant, std::uint64_t>> recent_;  // samples computed in the last seconds
-  double loss_ = 0;                                       // smoothed
-  bool loss_known_ = false;
+  RecentProgress recent_;
   std::string evaluation_;
   std::optional<Instant> checkpoint_at_;  // of the last one written
   bool checkpoint_failed_ = false;

@@ -1,14 +1,20 @@
 #include "monitoring/run_folder.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/store.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "models/datasets/preprocessing.hpp"
 #include "models/datasets/vocabulary.hpp"
+#include "models/weights_metadata.hpp"
+#include "monitoring/format.hpp"
 
 namespace leeway {
 namespace {
@@ -18,19 +24,6 @@ Status write_text(const std::string& path, const std::string& text) {
   const auto written = write_durably(disk(), path, text);
   if (written) return {};
   return Error{concat(written.error().text, "; check its permissions and the free disk space")};
-}
-
-/// Removes an incomplete last line, which a kill or a full disk leaves.
-void remove_incomplete_line(const std::string& path) {
-  std::error_code ignored;
-  const auto size = std::filesystem::file_size(path, ignored);
-  if (ignored) return;
-  std::ifstream in(path, std::ios::binary);
-  auto end = static_cast<std::streamoff>(size);
-  for (; end > 0; --end)
-    if (in.seekg(end - 1).get() == '\n') break;
-  if (in && end < static_cast<std::streamoff>(size))
-    std::filesystem::resize_file(path, static_cast<std::uintmax_t>(end), ignored);
 }
 
 /// 0 without the key, and for a value that is not finite, which JSON lacks.
@@ -62,26 +55,16 @@ RunFolder::RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderL
     : folder_(std::move(folder)),
       lock_(std::move(lock)),
       name_(job.plan.name),
+      metadata_(weights_metadata(job.plan, job.data.preprocessing.get())),
       classes_(job.data.train->classes() > 0),
       has_losses_(!job.cost_only),
       adaptive_(job.consistency->has_moving_bound()),
+      metrics_(path("metrics.jsonl")),
       train_{.name = "training"},
       train_accuracy_{.name = "training"},
       test_{.name = "test"},
       test_accuracy_{.name = "test"} {
-  open_metrics();
-}
-
-void RunFolder::open_metrics() {
-  metrics_.close();
-  metrics_.clear();
   remove_incomplete_line(path("metrics.jsonl"));
-  metrics_.open(path("metrics.jsonl"), std::ios::app);
-}
-
-void RunFolder::add_metrics(const std::string& line) {
-  if (!metrics_) open_metrics();
-  metrics_ << line << std::endl;
 }
 
 Expected<std::unique_ptr<RunFolder>> RunFolder::create(const std::string& folder, const Job& job) {
@@ -110,9 +93,9 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::resume(const std::string& folder
   if (!resumed) return resumed;
   const auto& manifest = job.resumed->manifest;
   (*resumed)->read_metrics(checkpoint::samples_trained(manifest));
-  (*resumed)->add_metrics(nlohmann::ordered_json{
+  (*resumed)->metrics_.add(nlohmann::ordered_json{
       {"resumed_from", manifest.number}, {"samples_trained", checkpoint::samples_trained(manifest)}}
-                              .dump());
+                               .dump());
   return resumed;
 }
 
@@ -149,6 +132,10 @@ Expected<std::unique_ptr<RunFolder>> RunFolder::open(const std::string& folder, 
   if (!lock) return lock.error();
   if (const auto written = write_text(folder + "/plan.json", to_json(job.plan)); !written)
     return written.error();
+  if (const auto& preprocessing = job.data.preprocessing)
+    if (const auto written = write_text(folder + "/preprocessing.json", preprocessing->to_json());
+        !written)
+      return written.error();
   if (const auto vocabulary = job.data.train->vocabulary())
     if (const auto written = write_text(folder + "/vocabulary.json", vocabulary->json()); !written)
       return written.error();
@@ -168,7 +155,7 @@ void RunFolder::progress(const Progress& progress) {
     train_.points.emplace_back(seconds_of(progress.now), progress.train_loss);
     train_accuracy_.points.emplace_back(seconds_of(progress.now), 100 * progress.train_accuracy);
   }
-  add_metrics(json.dump());
+  metrics_.add(json.dump());
 }
 
 void RunFolder::evaluated(const EvaluationResult& result) {
@@ -179,7 +166,7 @@ void RunFolder::evaluated(const EvaluationResult& result) {
                               {"samples_trained", result.samples_trained},
                               {"test_loss", result.loss}};
   if (classes_) json["test_accuracy"] = result.accuracy;
-  add_metrics(json.dump());
+  metrics_.add(json.dump());
 }
 
 void RunFolder::checkpointed(const CheckpointResult& result) {
@@ -187,19 +174,19 @@ void RunFolder::checkpointed(const CheckpointResult& result) {
                               {"checkpoint", result.number},
                               {"samples_trained", result.samples_trained}};
   if (!result.error.empty()) json["error"] = result.error;
-  add_metrics(json.dump());
+  metrics_.add(json.dump());
 }
 
 void RunFolder::evicted(WorkerId worker, const msg::Evicted& evicted) {
-  add_metrics(nlohmann::ordered_json{{"evicted_worker", worker.value()},
-                                     {"reason", evicted.reason},
-                                     {"returned_samples", evicted.returned_samples},
-                                     {"partial", evicted.partial}}
-                  .dump());
+  metrics_.add(nlohmann::ordered_json{{"evicted_worker", worker.value()},
+                                      {"reason", evicted.reason},
+                                      {"returned_samples", evicted.returned_samples},
+                                      {"partial", evicted.partial}}
+                   .dump());
 }
 
 void RunFolder::came_back(WorkerId worker) {
-  add_metrics(nlohmann::ordered_json{{"worker_back", worker.value()}}.dump());
+  metrics_.add(nlohmann::ordered_json{{"worker_back", worker.value()}}.dump());
 }
 
 void RunFolder::ended(const RunTotals& totals) {
@@ -207,16 +194,16 @@ void RunFolder::ended(const RunTotals& totals) {
 }
 
 Status RunFolder::keep_last_snapshot(const std::vector<NamedTensor>& weights, Iteration iteration) {
-  return write_safetensors(path("last-snapshot.safetensors"), weights,
-                           {{"format", "pt"}, {"leeway", name_}, {"iteration", concat(iteration)}});
+  Metadata metadata = metadata_;
+  metadata["iteration"] = concat(iteration);
+  return write_safetensors(path("last-snapshot.safetensors"), weights, metadata);
 }
 
-Status RunFolder::finish(const std::string& result_json, const std::vector<NamedTensor>& weights) {
-  if (!weights.empty()) {
-    const auto written = write_safetensors(path("weights.safetensors"), weights,
-                                           {{"format", "pt"}, {"leeway", name_}});
-    if (!written) return written;
-  }
+const std::vector<UnwrittenFile>& RunFolder::finish(const std::string& result_json,
+                                                    const std::vector<NamedTensor>& weights) {
+  const auto note = [&](const char* file, const Status& written) {
+    if (!written) unwritten_.push_back({file, written.error().text});
+  };
   std::vector<Chart> charts;
   charts.push_back({.title = name_ + ": loss",
                     .x_label = "seconds",
@@ -227,8 +214,42 @@ Status RunFolder::finish(const std::string& result_json, const std::vector<Named
                       .x_label = "seconds",
                       .y_label = "accuracy, %",
                       .series = {train_accuracy_, test_accuracy_}});
-  if (const auto written = write_text(path("curves.svg"), svg(charts)); !written) return written;
-  return write_text(path("result.json"), result_json);
+  note("result.json", write_text(path("result.json"), result_json));
+  note("curves.svg", write_text(path("curves.svg"), svg(charts)));
+  if (!weights.empty())
+    note("weights.safetensors", write_safetensors(path("weights.safetensors"), weights, metadata_));
+  return unwritten_;
+}
+
+std::string RunFolder::kept_text(const LineFile* events) const {
+  // In the order in which docs list them.
+  constexpr std::array kFiles = {
+      "plan.json",           "preprocessing.json", "metrics.jsonl",
+      "result.json",         "events.jsonl",       "messages.bin",
+      "weights.safetensors", "vocabulary.json",    "last-snapshot.safetensors",
+      "curves.svg",          "checkpoints"};
+  std::vector<std::string> kept;
+  std::string missing;
+  for (const std::string file : kFiles) {
+    const auto unwritten = std::find_if(unwritten_.begin(), unwritten_.end(),
+                                        [&](const auto& one) { return one.name == file; });
+    const LineFile* lines = file == "metrics.jsonl" ? &metrics_ : nullptr;
+    if (file == "events.jsonl") lines = events;
+    const bool is_empty = lines && lines->written() == 0 && lines->lost() > 0;
+    if (unwritten != unwritten_.end())
+      missing += concat("Not kept: ", unwritten->cause, '\n');
+    else if (std::error_code ignored; !is_empty && std::filesystem::exists(path(file), ignored))
+      kept.push_back(file);
+  }
+  const auto add_lost = [&](const char* file, const LineFile* lines) {
+    if (lines && lines->lost() > 0)
+      missing +=
+          concat("Incomplete: ", path(file), " lacks ", grouped(lines->lost()), " of ",
+                 grouped(lines->lost() + lines->written()), " lines: ", lines->cause(), '\n');
+  };
+  add_lost("metrics.jsonl", &metrics_);
+  add_lost("events.jsonl", events);
+  return concat("Kept in ", folder_, ": ", join(kept, ", "), '\n', missing);
 }
 
 Status make_study_folder(const std::string& folder) {

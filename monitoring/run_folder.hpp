@@ -2,6 +2,7 @@
 // RunFolder: stores the plan, metrics, result, weights and curves of a run.
 //
 //   plan.json                  the plan
+//   preprocessing.json         how raw input becomes the model's input: see Preprocessing
 //   metrics.jsonl              JSON lines: {"seconds", "train_loss", ...} a few times per second,
 //                              {"seconds", "test_loss", ...} at evaluations
 //   result.json                the result
@@ -10,8 +11,8 @@
 //   vocabulary.json            for text: its characters in the order of their tokens
 //   curves.svg                 loss and accuracy over time
 //   events.jsonl               every event, with --trace
+//   messages.bin               every message, with --trace-messages
 //   checkpoints/               states from which the run can be resumed: see checkpoint/store.hpp
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,9 +21,16 @@
 #include "core/expected.hpp"
 #include "core/folder_lock.hpp"
 #include "models/safetensors.hpp"
+#include "monitoring/line_file.hpp"
 #include "monitoring/picture.hpp"
 
 namespace leeway {
+
+/// A file of a run folder that could not be written.
+struct UnwrittenFile {
+  std::string name;
+  std::string cause;
+};
 
 class RunFolder final : public Audience {
  public:
@@ -45,8 +53,13 @@ class RunFolder final : public Audience {
 
   /// Writes the weights that a failed run evaluated last, at `iteration`.
   Status keep_last_snapshot(const std::vector<NamedTensor>& weights, Iteration iteration);
-  /// Writes the result, the weights unless empty, and the curves.
-  Status finish(const std::string& result_json, const std::vector<NamedTensor>& weights);
+  /// Writes the result, the curves, and the weights unless empty: the small files first, so that a
+  /// full disk costs as few of them as possible. Returns those that could not be written.
+  const std::vector<UnwrittenFile>& finish(const std::string& result_json,
+                                           const std::vector<NamedTensor>& weights);
+  /// "Kept in FOLDER: plan.json, ...", and a line for each file that is missing or incomplete.
+  /// `events`: the lines of events.jsonl, or null.
+  std::string kept_text(const LineFile* events) const;
 
  private:
   RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderLock> lock);
@@ -56,17 +69,15 @@ class RunFolder final : public Audience {
   /// Takes the lock of the folder and writes the plan.
   static Expected<std::unique_ptr<RunFolder>> open(const std::string& folder, const Job& job);
 
-  /// Opens the file of the metrics, again after a failure such as a full disk.
-  void open_metrics();
-  void add_metrics(const std::string& line);
-
   std::string folder_;
   std::unique_ptr<FolderLock> lock_;
   std::string name_;
+  Metadata metadata_;  // of files of weights
   bool classes_;
   bool has_losses_;
   bool adaptive_;  // the staleness bound moves
-  std::ofstream metrics_;
+  LineFile metrics_;
+  std::vector<UnwrittenFile> unwritten_;
   double seconds_before_ = 0;  // of a resumed run, up to its checkpoint
   Series train_, train_accuracy_, test_, test_accuracy_;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <iomanip>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -168,14 +167,16 @@ void add_checkpoints(nlohmann::ordered_json& json, const Job& job, const RunRepo
   }
 }
 
-/// The files that the run has left, in the order in which docs list them.
-std::vector<std::string> files_of_run(const std::string& folder) {
-  std::vector<std::string> files;
-  for (const char* file :
-       {"plan.json", "metrics.jsonl", "result.json", "events.jsonl", "weights.safetensors",
-        "vocabulary.json", "last-snapshot.safetensors", "curves.svg", "checkpoints"})
-    if (std::filesystem::exists(concat(folder, '/', file))) files.emplace_back(file);
-  return files;
+void print_warnings(std::ostream& out, const RunReport& totals) {
+  if (totals.warnings.empty()) return;
+  out << "\nWithout effect\n";
+  for (const auto& warning : totals.warnings) out << "  " << warning << '\n';
+}
+
+void add_effects(nlohmann::ordered_json& json, const RunReport& totals) {
+  json["straggler_seconds"] = totals.straggler_seconds;
+  json["faults_fired"] = totals.faults_fired;
+  json["warnings"] = totals.warnings;
 }
 
 }  // namespace
@@ -210,7 +211,7 @@ std::uint64_t samples_of_this_process(const Job& job, const RunReport& totals) {
   return totals.end.samples_trained - std::min(totals.end.samples_trained, before);
 }
 
-std::string summary(const Job& job, const RunReport& totals, const std::string& folder) {
+std::string summary(const Job& job, const RunReport& totals) {
   std::ostringstream out;
   const auto& plan = job.plan;
   const double time = (totals.last.now - Instant{}).seconds();
@@ -257,8 +258,7 @@ std::string summary(const Job& job, const RunReport& totals, const std::string& 
   print_memory(out, job, totals);
   print_waits(out, *job.stages, totals);
   print_lags(out, totals.version_lags);
-  if (!folder.empty())
-    out << "\nKept in " << folder << ": " << join(files_of_run(folder), ", ") << '\n';
+  print_warnings(out, totals);
   return out.str();
 }
 
@@ -324,6 +324,7 @@ std::string result_json(const Job& job, const RunReport& totals) {
                              {"for_worker", wait.for_worker.value()},
                              {"seconds", wait.time.seconds()},
                              {"pulls", wait.count}});
+  add_effects(json, totals);
   add_checkpoints(json, job, totals);
   json["version_lag"] = totals.version_lags;
   json["evaluations"] = nlohmann::ordered_json::array();

@@ -12,8 +12,7 @@ std::string describe_actors(const Plan& plan);
 /// The samples trained since the run began or was resumed.
 std::uint64_t samples_of_this_process(const Job& job, const RunReport& totals);
 
-/// `folder` holds the run; empty if it is not stored.
-std::string summary(const Job& job, const RunReport& totals, const std::string& folder);
+std::string summary(const Job& job, const RunReport& totals);
 
 /// The content of result.json.
 std::string result_json(const Job& job, const RunReport& totals);

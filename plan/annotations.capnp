@@ -1,5 +1,5 @@
 @0xb94e6f02d8a17c35;
-# Annotations of plan.capnp: the help, flag and accepted values of each setting.
+# Annotations of the plan's schemas: the help, flag and accepted values of each setting.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("leeway::plan_schema");
@@ -56,6 +56,10 @@ const jitter :Range = (least = 0, most = 100, give = "a share of the latency, su
 const link :Range = (least = 1e-6, most = 1e9, orZero = true, give = "Gbit/s, or 0 for no limit");
 const shareOfIterations :Range = (least = 0, most = 1,
     give = "0 to 1, or 0% to 100% as in --slow 3:4x@20%");
+const startShare :Range = (least = 0, below = 1,
+    give = "0 to below 1, or 0% to below 100% as in --slow 3:4x@from=50%");
+const phase :Range = (least = -1, below = 8589934592,
+    give = "a number of iterations below on + off, or -1 for a random phase");
 const evaluateEvery :Range = (least = 0,
     give = "a number of epochs, or 0 to evaluate only at the end");
 const gigaflops :Range = (least = 1e-9, most = 1e9, give = "GFLOP/s of a core, above 0");

@@ -10,6 +10,7 @@
 #include "plan/check_ranges.hpp"
 #include "plan/checks.hpp"
 #include "plan/devices.hpp"
+#include "plan/fine_tuning.hpp"
 #include "plan/values.wire.hpp"
 
 namespace leeway {
@@ -23,7 +24,8 @@ Targets targets_of(const plan::DataSource& data) {
   if (std::holds_alternative<plan::CustomData>(data)) return Targets::unknown;
   const auto* csv = std::get_if<plan::Csv>(&data);
   const auto* synthetic = std::get_if<plan::Synthetic>(&data);
-  const bool numbers = (csv && csv->regression) ||
+  const auto* npy = std::get_if<plan::Npy>(&data);
+  const bool numbers = (csv && csv->regression) || (npy && npy->regression) ||
                        (synthetic && std::holds_alternative<plan::Line>(synthetic->kind));
   return numbers ? Targets::numbers : Targets::classes;
 }
@@ -42,6 +44,14 @@ void check_loss(Checks& checks, const Plan& plan) {
   checks.require(!(squared || targets == Targets::numbers) || plan.stop.accuracy == 0,
                  "stop.accuracy: only classes have an accuracy, but this run predicts numbers; "
                  "leave it out");
+}
+
+void check_data(Checks& checks, const plan::DataSource& data) {
+  const auto* npy = std::get_if<plan::Npy>(&data);
+  if (npy)
+    checks.require(npy->test_features.empty() == npy->test_labels.empty(),
+                   "data.npy: test_features and test_labels belong together; give both, or none "
+                   "for a share of the samples");
 }
 
 void check_lr_schedule(Checks& checks, const Plan& plan) {
@@ -148,6 +158,19 @@ void check_pipeline(Checks& checks, const Plan& plan) {
       "--staleness bsp, or --stages 1");
 }
 
+void check_fine_tuning(Checks& checks, const Plan& plan) {
+  const plan::FineTuning& tuning = plan.fine_tuning;
+  const auto map = parse_init_map(tuning.init_map);
+  checks.require(bool(map), map ? "" : map.error().text);
+  checks.require(plan.init_from.size() > 0 || tuning.init_map.empty(),
+                 "fine_tuning.init_map: renames initial weights, but the plan has no file of them; "
+                 "give --init FILE");
+  checks.require(plan.init_from.size() > 0 || !tuning.partial,
+                 "fine_tuning.partial: there is no file of initial weights; give --init FILE");
+  const auto frozen = parse_freeze(tuning.freeze, plan.model.size());
+  checks.require(bool(frozen), frozen ? "" : frozen.error().text);
+}
+
 void check_name(Checks& checks, const std::string& name) {
   checks.require(!name.empty() && name.size() <= 100, "name: has ", name.size(),
                  " characters; give 1 to 100");
@@ -172,8 +195,10 @@ Status validate(const Plan& plan) {
   check_devices(checks, plan);
   check_consistency(checks, plan);
   check_pipeline(checks, plan);
+  check_data(checks, plan.data);
   check_loss(checks, plan);
   check_model(checks, plan);
+  check_fine_tuning(checks, plan);
   check_stop(checks, plan);
   check_lr_schedule(checks, plan);
   check_stragglers(checks, plan);

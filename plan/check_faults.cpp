@@ -106,15 +106,54 @@ void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
 
 }  // namespace
 
+namespace {
+
+void check_workers(Checks& checks, const Plan& plan, const plan::Straggler& it,
+                   const std::string& name) {
+  const auto check = [&](const char* field, std::uint32_t worker) {
+    checks.require(worker < plan.workers, name, field, ": there is no worker ", worker,
+                   "; give --slow a worker from 0 to ", std::int64_t{plan.workers} - 1,
+                   ", or more --workers");
+  };
+  check(".worker", it.worker);
+  checks.require(!it.all || it.worker == 0, name, ".worker: ", it.worker,
+                 " is given, and all = true as well; keep one of the two");
+  for (const std::uint32_t worker : it.together) check(".together", worker);
+  checks.require(it.together.empty() || (it.worker == 0 && !it.all), name,
+                 ".together: another worker or all = true is given as well; keep one of them");
+  const std::set<std::uint32_t> distinct(it.together.begin(), it.together.end());
+  checks.require(distinct.size() == it.together.size(), name,
+                 ".together: names a worker twice; give each once");
+}
+
+void check_factors(Checks& checks, const plan::Straggler& it, const std::string& name) {
+  if (const auto* repeated = std::get_if<plan::Repeated>(&it.kind)) {
+    checks.require(!repeated->factors.empty(), name,
+                   ".repeated.factors: is empty; give factors, as in --slow '3:repeated(4,1)'");
+    for (const double factor : repeated->factors)
+      checks.require(factor >= 1 && factor <= plan::kMaxSlowdown, name,
+                     ".repeated.factors: ", factor,
+                     " is not allowed; give factors from 1 to 1000000");
+  }
+  if (const auto* sharing = std::get_if<plan::Sharing>(&it.kind))
+    checks.require(sharing->phase < std::int64_t{sharing->on} + sharing->off, name,
+                   ".sharing.phase: ", sharing->phase, " is not within the cycle of ",
+                   std::int64_t{sharing->on} + sharing->off,
+                   " iterations; give less, or -1 for a random phase");
+}
+
+}  // namespace
+
 void check_stragglers(Checks& checks, const Plan& plan) {
   for (std::size_t i = 0; i < plan.stragglers.size(); ++i) {
     const plan::Straggler& it = plan.stragglers[i];
     const std::string name = concat("stragglers[", i, "]");
-    checks.require(it.worker < plan.workers, name, ".worker: there is no worker ", it.worker,
-                   "; give --slow a worker from 0 to ", std::int64_t{plan.workers} - 1,
-                   ", or more --workers");
-    checks.require(!it.all || it.worker == 0, name, ".worker: ", it.worker,
-                   " is given, and all = true as well; keep one of the two");
+    check_workers(checks, plan, it, name);
+    check_factors(checks, it, name);
+    const auto* share = std::get_if<double>(&it.from);
+    checks.require(!share || *share == 0 || plan.stop.epochs > 0 || plan.stop.iterations > 0, name,
+                   ".from.share: the run has no limit of epochs or iterations of which to take a "
+                   "share; give --epochs, or an iteration as in --slow 3:4x@from=100");
     const auto* pauses = std::get_if<plan::Pauses>(&it.kind);
     const auto* seconds = pauses ? std::get_if<double>(&pauses->every) : nullptr;
     checks.require(!seconds || pauses->length_ms < *seconds * 1e3, name,

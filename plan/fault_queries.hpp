@@ -1,5 +1,5 @@
 #pragma once
-// Queries on a plan's faults, for the hosts and the scheduler.
+// Queries on a plan's stragglers and faults, for the hosts and the scheduler.
 #include <algorithm>
 #include <vector>
 
@@ -16,6 +16,25 @@ inline bool joins_later(const std::vector<plan::Fault>& faults, Address actor) {
 }
 
 namespace plan {
+
+/// Whether the straggler slows this worker.
+inline bool slows(const Straggler& straggler, std::uint32_t worker) {
+  const auto& together = straggler.together;
+  if (straggler.all) return true;
+  if (together.empty()) return straggler.worker == worker;
+  return std::find(together.begin(), together.end(), worker) != together.end();
+}
+/// Removes these workers from all stragglers but those of every worker, and then stragglers that
+/// slow no worker.
+template <class IsGone>
+void remove_workers(std::vector<Straggler>& stragglers, IsGone is_gone) {
+  std::erase_if(stragglers, [&](Straggler& it) {
+    if (it.all) return false;
+    if (it.together.empty()) return bool(is_gone(it.worker));
+    std::erase_if(it.together, is_gone);
+    return it.together.empty();
+  });
+}
 
 /// The end reason of an actor that this fault crashes.
 inline EndReason reason_of(const Crash& crash) {

@@ -31,6 +31,10 @@ Expected<plan::World> world_from_file(const std::string& path);
 /// The world as TOML, with a comment after each figure.
 std::string to_toml(const plan::World& world);
 
+/// True if the scenario program defines the data, a layer or a straggler: no other program can run
+/// the plan.
+bool needs_program(const Plan& plan);
+
 /// Checks ranges and contradictions before any data is read. The error ends with the remedy:
 /// `workers: 0 is not allowed; give --workers 1 to 65536`.
 Status validate(const Plan& plan);

@@ -115,7 +115,8 @@ std::string settings_page() {
   std::string page =
       "# Settings of a plan\n\n"
       "`leeway settings > docs/settings.md` writes this page from the annotations of\n"
-      "[plan.capnp](../plan/plan.capnp). `[]` means each item of a list.\n\n"
+      "[plan.capnp](../plan/plan.capnp) and the schemas that it imports. `[]` means each item of\n"
+      "a list.\n\n"
       "| setting | default | range | flag | meaning |\n|---|---|---|---|---|\n";
   const auto code = [](const std::string& text) { return text.empty() ? "" : '`' + text + '`'; };
   for (const auto& setting : settings()) {

@@ -1,5 +1,5 @@
 #pragma once
-// Settings: the annotated fields of plan.capnp, for --help and docs/settings.md.
+// Settings: the annotated fields of the plan's schemas, for --help and docs/settings.md.
 #include <string>
 #include <string_view>
 #include <vector>

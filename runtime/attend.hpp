@@ -9,32 +9,36 @@
 
 namespace leeway {
 
-/// Forwards an interrupt to the scheduler, once.
+/// Why a run is to stop before its end, besides Ctrl-C.
+struct StopRequest {
+  std::function<bool()> requested;  // by the program
+  std::function<void()> announce;   // called at Ctrl-C
+};
+
+/// Forwards an interrupt, or the program's request, to the scheduler, once.
 template <class Host>
 class InterruptForwarder {
  public:
-  /// `announce` is called at the interrupt.
-  InterruptForwarder(Host& host, std::function<void()> announce)
-      : host_(host), announce_(std::move(announce)) {}
+  InterruptForwarder(Host& host, StopRequest stop) : host_(host), stop_(std::move(stop)) {}
   void poll() {
-    if (sent_ || !guard_.interrupted()) return;
-    announce_();
+    const bool interrupted = guard_.interrupted();
+    if (sent_ || !(interrupted || stop_.requested())) return;
+    if (interrupted) stop_.announce();
     host_.send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
     sent_ = true;
   }
 
  private:
   Host& host_;
-  const std::function<void()> announce_;
+  const StopRequest stop_;
   const InterruptGuard guard_;
   bool sent_ = false;
 };
 
 /// Calls `ended`, which blocks for a short time, until it returns true. Fails if the monitor, which
-/// reports the end, has ended itself. Calls `announce` at Ctrl-C.
-inline Status wait_for_end(NodeHost& host, const std::function<bool()>& ended,
-                           std::function<void()> announce) {
-  InterruptForwarder interrupts(host, std::move(announce));
+/// reports the end, has ended itself.
+inline Status wait_for_end(NodeHost& host, const std::function<bool()>& ended, StopRequest stop) {
+  InterruptForwarder interrupts(host, std::move(stop));
   while (!ended()) {
     interrupts.poll();
     if (const auto reason = host.end_reason(kMonitor))

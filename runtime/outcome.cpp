@@ -1,12 +1,15 @@
 #include "runtime/outcome.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "models/datasets/vocabulary.hpp"
 #include "models/safetensors.hpp"
+#include "monitoring/effects.hpp"
+#include "monitoring/format.hpp"
 #include "monitoring/summary.hpp"
 #include "runtime/cluster/options.hpp"
 
@@ -52,7 +55,19 @@ std::span<const float> Result::weight(const std::string& name) const {
   LW_CHECK(false, name);
 }
 
+Result empty_result(const Plan& plan) {
+  Result result;
+  result.plan = plan;
+  result.seed = plan.seed;
+  size_tables(result.totals, plan);
+  result.straggler_seconds = result.totals.straggler_seconds;
+  result.faults_fired = result.totals.faults_fired;
+  return result;
+}
+
 void fill(Result& result, const Job& job, RunTotals totals) {
+  add_host_counts(totals, job);
+  find_ineffective(totals, job);
   const auto& last = totals.last;
   result.ran = true;
   result.seconds = (last.now - Instant{}).seconds();
@@ -65,7 +80,11 @@ void fill(Result& result, const Job& job, RunTotals totals) {
   result.partial_pushes = totals.end.partial_pushes;
   result.dropped_pushes = totals.end.dropped_pushes;
   result.seed = job.plan.seed;
+  result.train_samples = static_cast<std::uint64_t>(job.data.train->size());
   result.plan = job.plan;
+  result.straggler_seconds = totals.straggler_seconds;
+  result.faults_fired = totals.faults_fired;
+  result.warnings = totals.warnings;
   result.vocabulary = job.data.train->vocabulary();
   const auto bound = job.consistency->largest_bound();
   if (bound != kUnbounded) result.staleness_bound = bound;
@@ -95,6 +114,36 @@ void keep_last_snapshot(Result& result, RunFolder* folder) {
   }
   result.totals.end.text += text;
   result.error += text;
+}
+
+void keep_result(Result& result, const Job& job, RunFolder& folder) {
+  const auto& unwritten = folder.finish(result_json(job, result.totals),
+                                        result.weights ? *result.weights : NamedTensors());
+  for (const auto& file : unwritten) {
+    if (!result.error.empty() || file.name == "curves.svg") continue;
+    if (result.exit_code == 0) result.exit_code = 1;
+    result.error = concat("training has ended, but ", file.cause);
+  }
+}
+
+std::string space_note(const std::string& folder, const Job& job) {
+  std::error_code error;
+  const auto space = std::filesystem::space(folder, error);
+  std::uint64_t needed = 0;
+  for (const auto& parameter : job.model->parameters())
+    needed += static_cast<std::uint64_t>(parameter.spec.shape.count()) * sizeof(float);
+  if (error || space.available > needed) return "";
+  return concat(folder, ": its disk has ", size_text(static_cast<std::int64_t>(space.available)),
+                " free, and the trained weights need ",
+                size_text(static_cast<std::int64_t>(needed)),
+                "; free space before the run ends, or start it again with --out DIR on another "
+                "disk");
+}
+
+void be_strict(Result& result) {
+  if (result.warnings.empty() || result.exit_code != 0) return;
+  result.exit_code = 1;
+  result.error = concat("strict: ", join(result.warnings, "; "));
 }
 
 std::string resume_text(const Job& job, const Result& result, const RunOptions& options) {

@@ -37,7 +37,15 @@ struct Result {
   std::uint64_t parked_pulls = 0;
   std::uint64_t partial_pushes = 0;
   std::uint64_t dropped_pushes = 0;  // under backup: pushes that arrived after their round closed
+  /// By straggler and by fault of the plan: see RunReport.
+  std::vector<double> straggler_seconds;
+  std::vector<bool> faults_fired;
+  /// Stragglers and faults without an effect; under RunOptions::strict they fail the run.
+  std::vector<std::string> warnings;
   std::uint64_t seed = 0;
+  std::uint64_t train_samples = 0;  // in the training set
+  /// The property that a simulated run has violated, as a checker names it; empty: none.
+  std::string violated;
   double simulated_in_seconds = 0;  // real time of the simulation; 0: not simulated
   std::uint64_t protocol_hash = 0;  // of a simulated run; equal for equal runs
 
@@ -45,7 +53,9 @@ struct Result {
   std::shared_ptr<const NamedTensors> weights;   // in the model's order; null if a shard was lost
   /// The last evaluated weights of a failed run, or null.
   std::shared_ptr<const NamedTensors> last_snapshot;
-  RunReport totals;               // everything else: workers, waits, version lags, evaluations
+  /// Everything else: workers, waits, version lags, evaluations. Also of a run that was refused or
+  /// failed, `workers`, `version_lags`, `straggler_seconds` and `faults_fired` have full length.
+  RunReport totals;
   std::vector<Progress> history;  // progress reports, a few per second
 
   bool ok() const { return ran && exit_code == 0; }

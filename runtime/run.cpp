@@ -1,8 +1,10 @@
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <exception>
 #include <iostream>
 #include <mutex>
 
@@ -10,7 +12,6 @@
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
 #include "models/safetensors.hpp"
-#include "monitoring/event_log.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/profile_table.hpp"
 #include "monitoring/progress_line.hpp"
@@ -23,6 +24,7 @@
 #include "runtime/interrupt.hpp"
 #include "runtime/outcome.hpp"
 #include "runtime/scenario.hpp"
+#include "runtime/traces.hpp"
 #include "sim/determinism.hpp"
 #include "sim/simulation.hpp"
 
@@ -57,8 +59,8 @@ class RunRecorder final : public Audience {
   std::optional<RunTotals> totals_;
 };
 
-Result refused(std::string error) {
-  Result result;
+Result refused(const Plan& plan, std::string error) {
+  Result result = empty_result(plan);
   result.exit_code = 2;
   result.error = std::move(error);
   return result;
@@ -70,12 +72,47 @@ std::optional<kernels::Peak> peak_of(const Job& job) {
   return kernels::measure_peak();
 }
 
+/// Passes events to the program until it throws. Then the run is to stop, and rethrow() throws the
+/// program's exception at the end. Takes events from several threads at once.
+class EventListener {
+ public:
+  using OnEvent = std::function<void(Address, Instant, const Event&)>;
+
+  explicit EventListener(OnEvent on_event) : on_event_(std::move(on_event)) {}
+  void take(Address actor, Instant at, const Event& event) {
+    if (!on_event_ || failed_) return;
+    try {
+      on_event_(actor, at, event);
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (!thrown_) thrown_ = std::current_exception();
+      failed_ = true;
+    }
+  }
+  /// Passes events to this listener; empty if the program takes none.
+  OnEvent on_event() {
+    if (!on_event_) return {};
+    return [this](Address actor, Instant at, const Event& event) { take(actor, at, event); };
+  }
+  bool failed() const { return failed_; }
+  void rethrow() {
+    std::lock_guard lock(mutex_);
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  }
+
+ private:
+  const OnEvent on_event_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::exception_ptr thrown_;
+};
+
 /// Receivers of the reports of a host that runs a job.
 struct Observers {
-  std::function<void(Address, Instant, const Event&)> on_event;
+  ActorObservers actors;
   std::vector<Audience*> audience;
   RunRecorder* recorder;
-  std::function<void()> announce_interrupt;
+  StopRequest stop;
 
   bool wait_for_end() const { return recorder->wait(std::chrono::milliseconds(20)); }
 };
@@ -85,10 +122,12 @@ void run_on_threads(const std::shared_ptr<const Job>& job, const Observers& obse
   auto placement = place_actors(0, job->plan, "");
   LW_CHECK(bool(placement), "all actors have a place in this process");
   NodeHost host(job, observers.audience,
-                {.placement = std::move(*placement), .on_event = observers.on_event});
+                {.placement = std::move(*placement),
+                 .on_event = observers.actors.on_event,
+                 .on_message = observers.actors.on_message});
   host.start();
   const auto ended = wait_for_end(
-      host, [&] { return observers.wait_for_end(); }, observers.announce_interrupt);
+      host, [&] { return observers.wait_for_end(); }, observers.stop);
   if (ended) return;
   result.exit_code = 1;
   result.error = ended.error().text;
@@ -98,8 +137,8 @@ void run_on_threads(const std::shared_ptr<const Job>& job, const Observers& obse
 void run_on_cluster(ClusterRun& cluster, const std::shared_ptr<const Job>& job,
                     const Observers& observers, Result& result) {
   const auto ended = cluster.run(
-      job, observers.audience, observers.on_event, [&] { return observers.wait_for_end(); },
-      observers.announce_interrupt);
+      job, observers.audience, observers.actors, [&] { return observers.wait_for_end(); },
+      observers.stop);
   if (ended) return;
   result.error = ended.error().text;
   result.exit_code = cluster.began() ? 1 : cluster.interrupted() ? 130 : 2;
@@ -116,18 +155,23 @@ Expected<std::unique_ptr<ClusterRun>> open_cluster(const Plan& plan, const RunOp
   if (!options.cluster || options.cluster->nodes.empty()) return std::unique_ptr<ClusterRun>();
   if (options.profile)
     return Error{"--profile measures only this process; leave out --profile or --nodes"};
-  return ClusterRun::open(plan, *options.cluster, options.trace, [&](const std::string& text) {
-    say(options, concat("cluster: ", text));
-  });
+  return ClusterRun::open(
+      plan, options, [&](const std::string& text) { say(options, concat("cluster: ", text)); });
 }
 
 void run_simulated(const std::shared_ptr<const Job>& job, const Observers& observers,
                    Result& result) {
-  sim::Simulation simulation(job, observers.audience, {.on_event = observers.on_event});
+  sim::SimulationOptions options{.on_event = observers.actors.on_event};
+  if (observers.actors.on_message)
+    options.observers.push_back(message_observer(observers.actors.on_message));
+  sim::Simulation simulation(job, observers.audience, std::move(options));
   const auto began = std::chrono::steady_clock::now();
-  InterruptForwarder interrupts(simulation.host(), observers.announce_interrupt);
+  InterruptForwarder interrupts(simulation.host(), observers.stop);
   try {
     result.error = simulation.run([&] { interrupts.poll(); });
+  } catch (const sim::Violation& violation) {
+    result.violated = violation.property();
+    result.error = violation.what();
   } catch (const CheckFailed& failed) {
     result.error = failed.what();
   }
@@ -166,7 +210,7 @@ struct PreparedRun {
 /// Loads the data and makes the job. The error says what to change.
 Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   if (const auto valid = validate(plan); !valid) return valid.error();
-  if (const auto files = check_files(plan.stragglers); !files) return files.error();
+  if (const auto files = check_sources(plan.stragglers); !files) return files.error();
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();
   PreparedRun run;
@@ -190,9 +234,11 @@ Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   return run;
 }
 
-/// Prints the summary, or hands it to options.print.
-void print_summary(const Job& job, const Result& result, const RunOptions& options) {
-  std::string text = summary(job, result.totals, options.folder);
+/// Prints the summary, or hands it to options.print. `kept`: the files of the run.
+void print_summary(const Job& job, const Result& result, const std::string& kept,
+                   const RunOptions& options) {
+  std::string text = summary(job, result.totals);
+  if (!kept.empty()) text += "\n" + kept;
   text += resume_text(job, result, options);
   if (job.plan.simulated)
     text += concat(options.check_determinism ? "\nTwo more runs took the same steps." : "",
@@ -208,21 +254,28 @@ void print_summary(const Job& job, const Result& result, const RunOptions& optio
 }  // namespace
 
 Result run(const Plan& plan, const RunOptions& options) {
+  const InterruptGuard guard;
   const auto prepared = prepare(plan, options);
-  if (!prepared) return refused(prepared.error().text);
+  if (!prepared) return refused(plan, prepared.error().text);
   const auto& [checkpoints, cluster, job] = *prepared;
+  if (guard.interrupted()) {
+    Result result = refused(plan, "interrupted before the start");
+    result.exit_code = 130;
+    return result;
+  }
+  for (const auto& note : job->notes) say(options, note);
   if (cluster) {
     auto ready = checkpoints->put_mark();
     if (ready) ready = cluster->prepare(*job);
     if (!ready) {
-      Result result = refused(ready.error().text);
+      Result result = refused(plan, ready.error().text);
       if (cluster->interrupted()) result.exit_code = 130;
       return result;
     }
   }
   if (plan.simulated && options.check_determinism)
     if (const auto same = check_determinism(plan, job->data); !same) {
-      Result result = refused(same.error().text);
+      Result result = refused(plan, same.error().text);
       result.exit_code = 1;
       return result;
     }
@@ -231,30 +284,30 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (!options.folder.empty()) {
     auto opened = checkpoints->continues(options.folder) ? RunFolder::resume(options.folder, *job)
                                                          : RunFolder::create(options.folder, *job);
-    if (!opened) return refused(opened.error().text);
+    if (!opened) return refused(plan, opened.error().text);
     folder = std::move(*opened);
+    if (const auto note = space_note(options.folder, *job); !note.empty()) say(options, note);
   }
-  if (const auto claimed = checkpoints->claim(); !claimed) return refused(claimed.error().text);
-  std::unique_ptr<EventLog> events;
-  if (folder && options.trace) events = std::make_unique<EventLog>(folder->path("events.jsonl"));
+  if (const auto claimed = checkpoints->claim(); !claimed)
+    return refused(plan, claimed.error().text);
+  EventListener listener(options.on_event);
+  Traces traces(folder.get(), options, listener.on_event());
   RunRecorder recorder;
   ProgressLine progress(*job, std::cerr);
-  Observers observers{options.on_event, {}, &recorder, [&] {
-                        say(options, job->checkpoints
-                                         ? "stops after a checkpoint; Ctrl-C again ends it at once"
-                                         : "stops; Ctrl-C again ends it at once");
-                      }};
+  Observers observers{traces.observers(),
+                      {},
+                      &recorder,
+                      {[&] { return listener.failed(); },
+                       [&] {
+                         say(options, job->checkpoints
+                                          ? "stops after a checkpoint; Ctrl-C again ends it at once"
+                                          : "stops; Ctrl-C again ends it at once");
+                       }}};
   if (!options.quiet) observers.audience.push_back(&progress);
   if (folder) observers.audience.push_back(folder.get());
   observers.audience.push_back(&recorder);
-  if (events)
-    observers.on_event = [&](Address actor, Instant at, const Event& event) {
-      events->write(actor, at, event);
-      if (options.on_event) options.on_event(actor, at, event);
-    };
 
-  Result result;
-  const InterruptGuard guard;
+  Result result = empty_result(plan);
   if (cluster) {
     run_on_cluster(*cluster, job, observers, result);
   } else if (plan.simulated) {
@@ -262,8 +315,10 @@ Result run(const Plan& plan, const RunOptions& options) {
   } else {
     run_on_threads(job, observers, result);
   }
+  if (const auto traced = traces.finish(); !traced) say(options, traced.error().text);
   const std::string pause = cluster ? cluster->pause_text() : "";
   if (!result.error.empty()) {
+    listener.rethrow();
     result.error += pause;
     return result;
   }
@@ -274,16 +329,15 @@ Result run(const Plan& plan, const RunOptions& options) {
     result.totals.end.text += pause;
   }
   keep_last_snapshot(result, folder.get());
+  std::string kept;
   if (folder) {
     result.folder = options.folder;
-    const auto saved = folder->finish(result_json(*job, result.totals),
-                                      result.weights ? *result.weights : NamedTensors());
-    if (!saved && result.exit_code == 0) {
-      result.exit_code = 1;
-      result.error = saved.error().text;
-    }
+    keep_result(result, *job, *folder);
+    kept = folder->kept_text(traces.events());
   }
-  if (!options.quiet) print_summary(*job, result, options);
+  listener.rethrow();
+  if (!options.quiet) print_summary(*job, result, kept, options);
+  if (options.strict) be_strict(result);
   // A signal after the end of this run must still stop a program of several runs.
   if (result.exit_code == 0 && guard.interrupted()) result.exit_code = 130;
   return result;

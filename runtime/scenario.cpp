@@ -111,6 +111,14 @@ Scenario& Scenario::init_from(std::string path) {
   plan_.init_from = std::move(path);
   return *this;
 }
+Scenario& Scenario::fine_tuning(plan::FineTuning settings) {
+  plan_.fine_tuning = std::move(settings);
+  return *this;
+}
+Scenario& Scenario::freeze(std::string layers) {
+  plan_.fine_tuning.freeze = std::move(layers);
+  return *this;
+}
 Scenario& Scenario::lease_size(std::uint32_t samples) {
   plan_.lease_size = samples;
   return *this;
@@ -154,6 +162,10 @@ Scenario& Scenario::checkpoint_folder(std::string path) {
 }
 Scenario& Scenario::simulated(plan::World world) {
   plan_.simulated = world;
+  return *this;
+}
+Scenario& Scenario::strict(bool on) {
+  strict_ = on;
   return *this;
 }
 Scenario& Scenario::decides(std::vector<std::string> flags) {

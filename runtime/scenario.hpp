@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/address.hpp"
+#include "core/rng.hpp"
 #include "core/time.hpp"
 #include "models/datasets/dataset.hpp"
 #include "plan/plan.hpp"
@@ -81,6 +82,11 @@ class Scenario {
   Scenario& device(std::string devices);
   /// Starts from the weights of a safetensors file.
   Scenario& init_from(std::string path);
+  /// How init_from() uses the file. Example: .fine_tuning({.init_map = "net.=", .partial = true,
+  /// .freeze = "0-3"}).
+  Scenario& fine_tuning(plan::FineTuning settings);
+  /// Layers whose parameters stay as they are: "0-3", or a list such as "0-3,5".
+  Scenario& freeze(std::string layers);
   /// Samples of one lease; 0: eight batches.
   Scenario& lease_size(std::uint32_t samples);
   /// Slows a worker down. May be called several times.
@@ -104,6 +110,8 @@ class Scenario {
   /// Simulates the run in this world, even without --simulate.
   Scenario& simulated(plan::World world = {});
 
+  /// Fails the run if a straggler or fault of the plan has no effect, instead of a warning.
+  Scenario& strict(bool on = true);
   /// Flags of settings that the program decides itself. --help hides them, and the command line
   /// refuses them. Example: .decides({"--lr"}).
   Scenario& decides(std::vector<std::string> flags);
@@ -113,6 +121,7 @@ class Scenario {
   const std::string& summary() const { return summary_; }
   const std::string& description() const { return description_; }
   const std::vector<std::string>& decided() const { return decided_; }
+  bool is_strict() const { return strict_; }
 
  private:
   void count_stages();
@@ -122,7 +131,16 @@ class Scenario {
   std::string summary_;
   std::string description_;
   std::vector<std::string> decided_;
+  bool strict_ = false;
 };
+
+/// The slowdown factor, from 1 to a million, of the iteration of a worker that begins `seconds`
+/// after the start of the run. `iteration` counts from 0. `random` is different for each iteration
+/// and worker, and the same for each run with the same seed. Called from several threads.
+using SlowdownFunction = std::function<double(std::int64_t iteration, double seconds, Rng& random)>;
+/// Names a function for slow_by(3, "name") and --slow '3:custom(name)'. Call it before the run, and
+/// in the programs of all nodes.
+void register_straggler(const std::string& name, SlowdownFunction function);
 
 /// Continues any run that needs no code of its program.
 inline constexpr std::string_view kResumeCommand = "leeway resume";
@@ -134,11 +152,14 @@ struct RunOptions {
   std::string command{kResumeCommand};            // starts a program with this scenario
   bool quiet = false;                             // no progress, no summary
   bool trace = false;                             // write every event into the run folder
+  bool trace_messages = false;                    // write every message between actors likewise
   bool check_determinism = false;                 // simulate twice more and compare
   bool profile = false;                           // print the time of each layer
+  bool strict = false;                            // see Scenario::strict
   std::function<void(const std::string&)> print;  // receives the summary instead of the terminal
   std::shared_ptr<const ClusterOptions> cluster;  // the nodes to run on; null: this process
-  /// Called for every event. Outside of simulations, several threads may call it at once.
+  /// Called for every event. Outside of simulations, several threads may call it at once. An
+  /// exception that it throws stops the run, and run() throws it again when the run has ended.
   std::function<void(Address, Instant, const Event&)> on_event;
 };
 

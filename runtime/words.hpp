@@ -1,6 +1,8 @@
 #pragma once
 // The vocabulary of scenarios: functions that make the parts of a plan. models.hpp has complete
 // models.
+#include <chrono>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -23,12 +25,28 @@ inline plan::DataSource idx(std::string train_images, std::string train_labels,
   return plan::Idx{std::move(train_images), std::move(train_labels), std::move(test_images),
                    std::move(test_labels)};
 }
-/// A CSV file with a header line; `label` names the class column.
+/// A CSV file, plain or gzipped, with one column to predict, `label`. Defaults, which the members
+/// of the result change: the first line names the columns (`header`); the label is a class
+/// (`regression`); a fifth of the rows, drawn by the seed, is the test set (`test_share`, or a file
+/// `test`); columns of numbers are scaled to mean 0 and deviation 1 by the training rows
+/// (`normalize`); columns of texts become one input per text; missing values are refused
+/// (`missing`). See docs/data.md.
 inline plan::Csv csv(std::string train, std::string label = "label") {
   plan::Csv source;
   source.train = std::move(train);
   source.label = std::move(label);
   return source;
+}
+/// Files of numpy.save: features (N, ...) and labels (N). A fifth of the samples is the test set,
+/// unless the result's `test_features` and `test_labels` are set.
+inline plan::Npy npy(std::string features, std::string labels) {
+  return {.features = std::move(features), .labels = std::move(labels)};
+}
+/// A folder with a subfolder of PNG and JPEG images of one size for each class. If it has the two
+/// subfolders train and test, these are such folders; otherwise a fifth of the images is the test
+/// set.
+inline plan::ImageFolder image_folder(std::string folder) {
+  return {.train = std::move(folder)};
 }
 /// Characters of a UTF-8 file, each predicted from up to `context` characters before it. Without a
 /// file: the King James Bible of Debian's package bible-kjv.
@@ -202,8 +220,8 @@ inline plan::Consistency adaptive(std::uint32_t low, std::uint32_t high) {
 
 // ---- stragglers and faults ----
 
-/// The target of a straggler: one worker by its number, or `all_workers`, each with independent
-/// random draws.
+/// The target of a straggler: one worker by its number; `all_workers`, each with independent random
+/// draws; or together({2, 3}), with common ones.
 struct Slowed {
   Slowed(std::uint32_t number) : worker(number) {}
   static Slowed every_worker() {
@@ -211,12 +229,36 @@ struct Slowed {
     slowed.all = true;
     return slowed;
   }
-  plan::Straggler by(plan::StragglerKind kind) const { return {worker, all, std::move(kind)}; }
+  plan::Straggler by(plan::StragglerKind kind) const {
+    return {worker, all, std::move(kind), together, 0.0};
+  }
 
   std::uint32_t worker;
   bool all = false;
+  std::vector<std::uint32_t> together;
 };
 inline const Slowed all_workers = Slowed::every_worker();
+/// Workers that are slow in the same iterations, like machines of one rack. Example:
+/// slow_in_bursts(together({2, 3}), 4, 0.2).
+inline Slowed together(std::vector<std::uint32_t> workers) {
+  Slowed slowed(0);
+  slowed.together = std::move(workers);
+  return slowed;
+}
+/// Any straggler of such workers. Example: slow_together({2, 3}, plan::Pareto{.alpha = 1.5}).
+inline plan::Straggler slow_together(std::vector<std::uint32_t> workers, plan::StragglerKind kind) {
+  return together(std::move(workers)).by(std::move(kind));
+}
+/// The same straggler, from a `share` of the run's epochs or iterations on, or from an iteration of
+/// the worker on. Examples: from_share(0.5, slow(3, 4)), from_iteration(100, slow(3, 4)).
+inline plan::Straggler from_share(double share, plan::Straggler straggler) {
+  straggler.from = share;
+  return straggler;
+}
+inline plan::Straggler from_iteration(std::int64_t iteration, plan::Straggler straggler) {
+  straggler.from = iteration;
+  return straggler;
+}
 
 /// Always takes `factor` times as long.
 inline plan::Straggler slow(Slowed who, double factor) {
@@ -245,9 +287,25 @@ inline plan::Straggler slows_down(Slowed who, double factor, std::uint32_t itera
   return who.by(plan::Decay{factor, iterations});
 }
 /// Alternates: `factor` times as long for `on` iterations, then normal for `off` iterations.
+/// `phase`: iterations of this cycle that are over at the start; -1: random.
 inline plan::Straggler shares_machine(Slowed who, double factor, std::uint32_t on,
-                                      std::uint32_t off) {
-  return who.by(plan::Sharing{factor, on, off});
+                                      std::uint32_t off, std::int64_t phase = -1) {
+  return who.by(plan::Sharing{factor, on, off, phase});
+}
+/// Takes these factors for its iterations, again and again. Example: slow_by(3, {4, 4, 1, 1}).
+inline plan::Straggler slow_by(Slowed who, std::initializer_list<double> factors) {
+  return who.by(plan::Repeated{factors});
+}
+inline plan::Straggler slow_by(Slowed who, std::vector<double> factors) {
+  return who.by(plan::Repeated{std::move(factors)});
+}
+/// Takes the factors of a function: see register_straggler().
+inline plan::Straggler slow_by(Slowed who, std::string function) {
+  return who.by(plan::CustomStraggler{std::move(function)});
+}
+/// Takes some time longer for each iteration. Example: delay(3, 5ms).
+inline plan::Straggler delay(Slowed who, std::chrono::duration<double, std::milli> longer) {
+  return who.by(plan::FixedDelay{longer.count()});
 }
 /// Takes the factors of its iterations from a file, one per line, repeated from the first line.
 inline plan::Straggler slow_by_trace(Slowed who, std::string file) {
@@ -268,13 +326,6 @@ inline plan::CheckpointsKind never() {
   return plan::Never{};
 }
 
-/// The target of a fault: worker(2), shard(0) or kScheduler.
-inline Address worker(std::uint32_t number) {
-  return address_of(WorkerId(number));
-}
-inline Address shard(std::uint32_t number) {
-  return address_of(ShardId(number));
-}
 /// The time of a fault: the start of this iteration of the actor, or a time. `.spread` of
 /// plan::Fault adds a random delay.
 inline plan::FaultTime at_iteration(std::int64_t iteration) {

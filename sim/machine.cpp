@@ -14,22 +14,30 @@ constexpr std::uint64_t kComputeStream = 0x636f6d70;
 }  // namespace
 
 ComputeModel::ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
-                           std::vector<Iteration> first, std::uint64_t seed)
+                           std::vector<Iteration> first, std::uint64_t seed,
+                           std::shared_ptr<Disturbances> disturbances)
     : world_(world),
       rng_(Rng::stream(seed, kComputeStream)),
       specs_(stragglers),
       first_(std::move(first)),
-      seed_(seed) {}
+      seed_(seed),
+      disturbances_(std::move(disturbances)) {}
 
 Slowdown ComputeModel::slow_down(Address actor, const Work& work, Instant now) {
   if (actor.kind != RoleKind::worker || specs_.empty()) return {};
   auto found = stragglers_.find(actor.index);
   if (found == stragglers_.end()) {
     const Iteration first = actor.index < first_.size() ? first_[actor.index] : Iteration();
-    StragglerModel model(specs_, actor.index, seed_, first);
+    StragglerModel model(specs_, actor.index, seed_, first, disturbances_);
     found = stragglers_.emplace(actor.index, std::move(model)).first;
   }
   return work.continues_iteration() ? found->second.same() : found->second.next(now);
+}
+
+void ComputeModel::count_delay(Address actor, Duration longer, bool first) const {
+  if (actor.kind != RoleKind::worker) return;
+  const auto found = stragglers_.find(actor.index);
+  if (found != stragglers_.end()) found->second.count(longer, first);
 }
 
 Duration ComputeModel::time(const Cost& cost) {

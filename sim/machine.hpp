@@ -1,6 +1,7 @@
 #pragma once
 // The processors of simulated nodes: free cores, and the duration of computations.
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -46,11 +47,16 @@ class Cores {
 class ComputeModel {
  public:
   /// `first`: the first iteration of each worker; empty: 0.
+  /// `disturbances` counts what the stragglers do; may be null.
   ComputeModel(const World& world, const std::vector<plan::Straggler>& stragglers,
-               std::vector<Iteration> first, std::uint64_t seed);
+               std::vector<Iteration> first, std::uint64_t seed,
+               std::shared_ptr<Disturbances> disturbances);
 
   /// The straggler delay of an actor's work that begins now. Call once for each work.
   Slowdown slow_down(Address actor, const Work& work, Instant now);
+  /// Counts a part of the actor's latest work, which its factor has made `longer`. `first`: the
+  /// first part, with the pauses.
+  void count_delay(Address actor, Duration longer, bool first) const;
   /// The duration of a part on an otherwise idle core.
   Duration time(const Cost& cost);
 
@@ -60,6 +66,7 @@ class ComputeModel {
   std::vector<plan::Straggler> specs_;
   std::vector<Iteration> first_;
   std::uint64_t seed_;
+  std::shared_ptr<Disturbances> disturbances_;
   std::map<std::uint32_t, StragglerModel> stragglers_;  // by worker, created at its first work
 };
 

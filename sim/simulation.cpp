@@ -14,7 +14,7 @@ Simulation::Simulation(std::shared_ptr<const Job> job, std::vector<Audience*> au
     : job_(std::move(job)),
       audience_(std::move(audience)),
       faults_(std::make_shared<Faults>(
-          job_->faults,
+          job_->faults, job_->disturbances,
           [this](Address address, std::uint32_t life) { return make_role(address, life); })),
       host_(simulator_options(std::move(options))) {
   audience_.push_back(&ending_);
@@ -33,8 +33,9 @@ Simulation::~Simulation() = default;
 Simulator::Options Simulation::simulator_options(SimulationOptions options) {
   Simulator::Options out{.seed = job_->plan.seed,
                          .world = job_->plan.simulated ? World(*job_->plan.simulated) : World(),
-                         .stragglers = job_->plan.stragglers,
+                         .stragglers = job_->stragglers,
                          .first_iterations = job_->first_iterations(),
+                         .disturbances = job_->disturbances,
                          .trace = options.trace,
                          .on_event = std::move(options.on_event)};
   if (options.checkers)

@@ -85,7 +85,8 @@ class Simulator::Box final : public Outbox {
 Simulator::Simulator(Options options)
     : options_(std::move(options)),
       network_(options_.world, options_.seed),
-      compute_(options_.world, options_.stragglers, options_.first_iterations, options_.seed),
+      compute_(options_.world, options_.stragglers, options_.first_iterations, options_.seed,
+               options_.disturbances),
       trace_(options_.trace),
       observers_(options_.observers) {
   network_.add_node();
@@ -261,7 +262,9 @@ void Simulator::begin_part(std::uint32_t number) {
   // A slow worker takes longer without taking the core from others, as on the local host.
   schedule(now_ + time, {.kind = Pending::Kind::core_free, .number = node});
   const Duration pause = task.part == 0 ? task.slow_down.extra : Duration{};
-  schedule(now_ + scaled(time, task.slow_down.factor) + pause,
+  const Duration slowed = scaled(time, task.slow_down.factor);
+  compute_.count_delay(actors_[actor].address, slowed - time, task.part == 0);
+  schedule(now_ + slowed + pause,
            {.kind = Pending::Kind::part_done, .actor = actor, .number = number});
 }
 

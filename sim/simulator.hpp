@@ -30,7 +30,8 @@ class Simulator {
     std::uint64_t seed = 1;
     World world;
     std::vector<plan::Straggler> stragglers;
-    std::vector<Iteration> first_iterations;  // of each worker; empty: 0
+    std::vector<Iteration> first_iterations;     // of each worker; empty: 0
+    std::shared_ptr<Disturbances> disturbances;  // counts what the stragglers do; may be null
     Trace::Options trace;
     /// Called for every event; may be empty.
     std::function<void(Address, Instant, const Event&)> on_event;

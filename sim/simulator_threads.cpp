@@ -178,7 +178,9 @@ void Simulator::Threads::part_computed(const ThreadState& thread, std::uint32_t 
   } else {
     // A straggler's delay occupies no core.
     const Duration took = simulator_.now_ - thread.began - world.message;
-    delay = scaled(took, task.slow_down.factor - 1) + world.timer;
+    delay = scaled(took, task.slow_down.factor - 1);
+    simulator_.compute_.count_delay(simulator_.actors_[actor].address, delay, task.part == 0);
+    delay += world.timer;
     if (task.part == 0) delay += task.slow_down.extra;
   }
   simulator_.schedule(

@@ -4,6 +4,8 @@
 
 #include "core/text.hpp"
 #include "messages/event_queries.hpp"
+#include "policies/straggler/straggler.hpp"
+#include "sim/search/trial.hpp"
 #include "sim/words.hpp"
 
 namespace leeway::sim::story {
@@ -22,6 +24,14 @@ bool matches(const EventPattern& wanted, const EventPattern& seen) {
 std::optional<Iteration> iteration_of(std::optional<int> iteration) {
   if (!iteration) return std::nullopt;
   return Iteration(*iteration);
+}
+
+std::shared_ptr<const Job> job_of(const Plan& plan) {
+  if (const auto there = check_sources(plan.stragglers); !there)
+    throw CheckFailed(there.error().text);
+  auto job = load_job(plan);
+  if (!job) throw CheckFailed(job.error().text);
+  return *job;
 }
 
 EventPattern seen(EventPattern::Kind kind, const Letter& letter) {
@@ -119,6 +129,8 @@ class Story::Witness final : public Observer {
 };
 
 Story::Story(std::shared_ptr<const Job> job) : Story(std::move(job), std::make_shared<Witness>()) {}
+
+Story::Story(const Plan& plan) : Story(job_of(plan)) {}
 
 Story::Story(std::shared_ptr<const Job> job, std::shared_ptr<Witness> witness)
     : witness_(witness), simulation_(std::move(job), {}, {.observers = {std::move(witness)}}) {

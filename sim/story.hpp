@@ -8,11 +8,12 @@
 //
 //   #include <leeway/sim/story.hpp>
 //   using namespace leeway::sim::story;
-//   bool waits_for_a_lost_worker(std::shared_ptr<const leeway::Job> job) {
-//     Story story(job);
+//   bool waits_for_a_lost_worker(const leeway::Plan& plan) {
+//     Story story(plan);
 //     story.hold(worker(1), shard(0)).until(parked(worker(0), 2)).crash(worker(1)).to_the_end();
 //     return story.happened(answered(worker(0), 2));
 //   }
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -24,12 +25,9 @@
 
 namespace leeway::sim::story {
 
-constexpr Address worker(std::uint32_t index) {
-  return address_of(WorkerId(index));
-}
-constexpr Address shard(std::uint32_t index) {
-  return address_of(ShardId(index));
-}
+// The same functions, so that a program may use both namespaces.
+using leeway::shard;
+using leeway::worker;
 
 /// Matches events, messages and ends of actors. An empty field matches any value.
 struct EventPattern {
@@ -124,6 +122,14 @@ EventPattern delivered(Address from, Address to, std::optional<int> iteration = 
 class Story {
  public:
   explicit Story(std::shared_ptr<const Job> job);
+  /// Throws CheckFailed if the plan is refused. Uses the default world if the plan has none.
+  explicit Story(const Plan& plan);
+  /// The story of a Scenario.
+  template <class Scenario>
+  requires requires(const Scenario& scenario) {
+    { scenario.plan() } -> std::convertible_to<const Plan&>;
+  }
+  explicit Story(const Scenario& scenario) : Story(scenario.plan()) {}
   ~Story();
 
   // Advance the run. Each call throws CheckFailed if the run ends or deadlocks before its goal.

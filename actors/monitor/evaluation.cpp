@@ -6,23 +6,13 @@
 #include "core/check.hpp"
 
 namespace leeway {
-namespace {
-
-/// Samples of one slice: about 4 ms of work, so that other work gets its turn.
-std::int64_t slice_of(const Model& model) {
-  constexpr std::int64_t kFlops = 1'000'000'000;
-  const std::int64_t of_one = std::max<std::int64_t>(1, model.flops_per_sample());
-  return std::clamp<std::int64_t>(kFlops / of_one, 16, 256);
-}
-
-}  // namespace
 
 Evaluation::Evaluation(std::shared_ptr<const Job> job, std::uint64_t snapshot, Iteration iteration,
                        std::vector<Blob> weights)
     : job_(std::move(job)),
       snapshot_(snapshot),
       iteration_(iteration),
-      slice_(slice_of(*job_->model)),
+      slice_(evaluation_batch(*job_->model)),
       weights_(std::move(weights)) {
   LW_CHECK(weights_.size() == job_->layout->blocks().size(), weights_.size());
 }

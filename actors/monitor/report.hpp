@@ -76,6 +76,14 @@ struct RunReport {
   std::vector<std::uint64_t> version_lags;  // pushes by lag; the last bin counts all larger ones
   std::vector<EvaluationResult> evaluations;
   std::vector<CheckpointResult> checkpoints;
+  /// By straggler of the plan: the time that it added to computations, over all workers that it
+  /// slows, and the number of iterations that it slowed.
+  std::vector<double> straggler_seconds;
+  std::vector<std::uint64_t> slowed_iterations;
+  /// By fault of the plan: whether it has begun, at an actor that it could disturb.
+  std::vector<bool> faults_fired;
+  /// Stragglers and faults that had no effect, each with the reason and what to change.
+  std::vector<std::string> warnings;
   Iteration last_snapshot_iteration;  // of the snapshot that was evaluated last
 };
 

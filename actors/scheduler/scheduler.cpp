@@ -170,7 +170,7 @@ void Scheduler::on_shard(Address from, Envelope& envelope, Outbox& out) {
 
 void Scheduler::join(WorkerId worker, Incarnation incarnation, Outbox& out) {
   if (admission_.join(worker, incarnation, out)) return;
-  evict(worker, "a new life of it has begun", out);
+  evict(worker, std::string(kNewLife), out);
   roster_.stage_of(worker).rejoins = incarnation;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "actors/job.hpp"
 #include "actors/protocol_role.hpp"
@@ -24,6 +25,9 @@
 #include "actors/scheduler/snapshot_proposals.hpp"
 
 namespace leeway {
+
+/// The end of a worker whose next life has joined before its host reported the end of the last.
+inline constexpr std::string_view kNewLife = "a new life of it has begun";
 
 class Scheduler final : public ProtocolRole {
  public:

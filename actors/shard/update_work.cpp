@@ -86,7 +86,7 @@ void UpdateWork::run(int part) {
   for (std::size_t i = 0; i < contributions_.size(); ++i)
     lags_[i] =
         std::max(lags_[i], (*live_)[index].version - contributions_[i].blocks[index].version);
-  if (job_->cost_only) {
+  if (job_->cost_only || (*live_)[index].block->frozen) {
     count((*live_)[index]);
     if (shadow_) count((*shadow_)[index]);
     return;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/check.hpp"
+#include "models/pieces.hpp"
 
 namespace leeway {
 
@@ -68,9 +69,14 @@ void ComputeWork::for_each_block(int layer, Visit visit) const {
 // ---- cost ----
 
 std::int64_t ComputeWork::flops_of(const Operation& op) const {
+  const Model& model = *job_->model;
+  const auto skipped = [&](int layer) {  // the backward of frozen layers before all trained ones
+    if (op.kind == OpKind::forward || !model.is_frozen(layer)) return false;
+    return !wanted_gradients(model)[static_cast<std::size_t>(layer)];
+  };
   std::int64_t flops = 0;
   for (int layer = range_of(op).first; layer < range_of(op).end; ++layer)
-    flops += job_->model->layer(layer).flops();
+    if (!skipped(layer)) flops += model.layer(layer).flops();
   // A backward for inputs costs as much as forward, as do a backward for weights and recompute.
   int passes = op.kind == OpKind::backward ? 2 : 1;
   if (share().recompute && pipeline::gives_input_gradient(op.kind)) ++passes;

@@ -31,6 +31,10 @@ Participant::Participant(std::shared_ptr<const Job> job, WorkerId id, std::uint3
   parameters_.begin(incarnation_);
 }
 
+Participant::~Participant() {
+  job_->unreported->add(id_, report_);
+}
+
 std::shared_ptr<ComputeEngine> Participant::make_engine() const {
   if (job_->cost_only) return nullptr;
   return std::make_shared<ComputeEngine>(job_, id_);

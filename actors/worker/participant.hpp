@@ -32,6 +32,7 @@ std::unique_ptr<ProtocolRole> make_participant(const std::shared_ptr<const Job>&
 
 class Participant : public ProtocolRole {
  public:
+  ~Participant() override;
   void on_start(Outbox& out) override;
   void on_timer(TimerToken token, Outbox& out) override;
   void on_link(Address peer, Outbox& out) override;
@@ -106,15 +107,16 @@ class Participant : public ProtocolRole {
 template <class Kind>
 void Participant::fail_if_planned(Iteration iteration, std::string_view what) const {
   if (life_of(incarnation_) > 1) return;  // a fault happens once
-  const bool planned =
-      std::any_of(job_->faults.begin(), job_->faults.end(), [&](const plan::Fault& fault) {
-        const auto* at = std::get_if<std::int64_t>(&fault.at);
-        return fault.actor == address_of(id_) && std::holds_alternative<Kind>(fault.kind) && at &&
-               iteration.value() >= *at;
-      });
-  if (planned)
+  for (std::size_t i = 0; i < job_->faults.size(); ++i) {
+    const plan::Fault& fault = job_->faults[i];
+    const auto* at = std::get_if<std::int64_t>(&fault.at);
+    if (fault.actor != address_of(id_) || !std::holds_alternative<Kind>(fault.kind) || !at ||
+        iteration.value() < *at)
+      continue;
+    job_->disturbances->fired(i);
     throw PlannedFault(
         concat("fault of the plan: ", address_of(id_), ' ', what, " in iteration ", iteration));
+  }
 }
 
 }  // namespace leeway

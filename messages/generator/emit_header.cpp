@@ -1,4 +1,5 @@
 // The plain structs and enums of a schema file.
+#include <algorithm>
 #include <set>
 
 #include "messages/generator/emit.hpp"
@@ -159,8 +160,9 @@ class HeaderEmitter {
   bool holds_incomplete(const Struct& in) const {
     for (const Field& field : in.fields)
       if (field.list && field.type.structure && field.type.structure->recursive &&
+          std::ranges::count(file_.structs, field.type.structure) > 0 &&
           !complete_.contains(field.type.structure))
-        return true;
+        return true;  // structs of imported files are complete
     return false;
   }
 

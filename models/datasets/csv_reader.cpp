@@ -6,6 +6,7 @@
 
 #include "core/check.hpp"
 #include "models/datasets/file.hpp"
+#include "models/datasets/utf8.hpp"
 
 namespace leeway {
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr double kMaxFloat = std::numeric_limits<float>::max();
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
 
 /// std::from_chars, extended by a leading plus.
 std::from_chars_result read_double(const char* begin, const char* end, double& out) {
@@ -26,7 +23,8 @@ std::from_chars_result read_double(const char* begin, const char* end, double& o
 
 }  // namespace
 
-CsvReader::CsvReader(std::string_view text, const std::string& name) : name_(name) {
+CsvReader::CsvReader(std::string_view text, const std::string& name, char separator)
+    : name_(name), separator_(separator) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   at_ = line_ = text.data();
   end_ = at_ + text.size();
@@ -43,7 +41,7 @@ bool CsvReader::is_line_end(const char* at) const {
 }
 
 bool CsvReader::ends_field(const char* at) const {
-  return at == end_ || *at == ',' || is_line_end(at);
+  return at == end_ || *at == separator_ || is_line_end(at);
 }
 
 bool CsvReader::read_number(double& out) {
@@ -63,11 +61,14 @@ Status CsvReader::read_text(std::string& out) {
   if (begin < end_ && *begin == '"') {
     const Place open{line_, begin, line_number_};
     at_ = begin + 1;
-    return read_quoted(open, out);
+    const Status status = read_quoted(open, out);
+    make_utf8(out);
+    return status;
   }
   const char* stop = at_;
   while (!ends_field(stop)) ++stop;
   out.assign(at_, stop);
+  make_utf8(out);
   at_ = stop;
   return {};
 }
@@ -94,7 +95,7 @@ Status CsvReader::read_quoted(const Place& open, std::string& out) {
 
 CsvReader::Next CsvReader::next() const {
   LW_CHECK(ends_field(at_));
-  if (at_ < end_ && *at_ == ',') return Next::field;
+  if (at_ < end_ && *at_ == separator_) return Next::field;
   return at_end() ? Next::end : Next::row;
 }
 
@@ -125,7 +126,15 @@ std::int64_t CsvReader::column(const Place& place) {
   return column;
 }
 
+bool is_number(std::string_view text) {
+  text = trimmed(text);
+  double value = 0;
+  const auto result = read_double(text.data(), text.data() + text.size(), value);
+  return result.ec != std::errc::invalid_argument && result.ptr == text.data() + text.size();
+}
+
 Expected<double> parse_number(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   if (text.empty()) return Error{"found an empty field; fill in a number, or remove the row"};

@@ -21,10 +21,11 @@ class CsvReader {
     std::int64_t number = 1;  // of its line, from 1
   };
 
-  /// `text` is borrowed; `name` is for errors. A byte order mark is skipped.
-  CsvReader(std::string_view text, const std::string& name);
+  /// `text` and `name`, which is for errors, are borrowed. A byte order mark is skipped.
+  CsvReader(std::string_view text, const std::string& name, char separator = ',');
 
-  /// Reads one field as text, without its quotes. Errors: an unterminated quote.
+  /// Reads one field as text, without its quotes. A field that is not UTF-8 is read as Latin-1.
+  /// Errors: an unterminated quote.
   Status read_text(std::string& out);
 
   /// Reads one field if it is an unquoted finite number within the range of float; otherwise
@@ -40,6 +41,13 @@ class CsvReader {
   /// True if only line ends are left.
   bool at_end() const;
 
+  /// Returns to the position of another reader of the same text.
+  void rewind_to(const CsvReader& other) {
+    at_ = other.at_;
+    line_ = other.line_;
+    line_number_ = other.line_number_;
+  }
+
   Place place() const { return {line_, at_, line_number_}; }
 
   /// "FILE:LINE:COLUMN: values...", columns counted in characters from 1.
@@ -50,6 +58,7 @@ class CsvReader {
 
  private:
   Status read_quoted(const Place& open, std::string& out);
+  bool is_blank(char c) const { return c == ' ' || (c == '\t' && separator_ != '\t'); }
   const char* skip_blanks(const char* at) const;
   bool ends_field(const char* at) const;
   bool is_line_end(const char* at) const;
@@ -60,7 +69,11 @@ class CsvReader {
   const char* end_;
   const char* line_;
   std::int64_t line_number_ = 1;
+  char separator_;
 };
+
+/// True for a number, with optional blanks around it, also for one beyond the range of float.
+bool is_number(std::string_view text);
 
 /// Parses `text` as a number, with optional blanks around it. Errors do not name a place.
 Expected<double> parse_number(std::string_view text);

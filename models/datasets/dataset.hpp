@@ -11,6 +11,7 @@
 
 namespace leeway {
 
+struct Preprocessing;
 class Vocabulary;
 
 /// Interface of the built-in data sets and of those that a scenario program defines. All members
@@ -50,6 +51,9 @@ class Dataset {
 struct TrainTest {
   std::shared_ptr<const Dataset> train;
   std::shared_ptr<const Dataset> test;
+  /// How raw input becomes these samples. Null for data that a program makes, and for data that
+  /// another process sent.
+  std::shared_ptr<const Preprocessing> preprocessing = nullptr;
 };
 
 /// Makes the data set of a program, with the run's seed; called once per run.

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
 
 #include "core/check.hpp"
+#include "core/memory.hpp"
 #include "core/text.hpp"
+#include "models/datasets/byte_images.hpp"
 #include "models/datasets/byte_reader.hpp"
 #include "models/datasets/file.hpp"
 
@@ -61,6 +62,10 @@ class IdxParser {
     }
     const Expected<std::size_t> elements = count(array.extents);
     if (!elements) return elements.error();
+    if (Status fits = check_memory(name_, concat("its ", times(array.extents), " values"),
+                                   *elements, kTooLargeAdvice);
+        !fits)
+      return fits.error();
     array.values.resize(*elements);
     if (Status status = fill(array.values); !status) return status.error();
     if (Status status = check_end(); !status) return status.error();
@@ -124,95 +129,14 @@ class IdxParser {
   std::uint64_t position_ = 0;
 };
 
-/// pixel -> pixel * scale + shift.
-struct PixelScaling {
-  float scale = 1;
-  float shift = 0;
-};
-
-/// Sums over the histogram, so the result does not depend on the order of the pixels.
-PixelScaling pixel_scaling(const std::vector<std::uint8_t>& pixels) {
-  std::array<std::uint64_t, 256> histogram{};
-  for (const auto pixel : pixels) ++histogram[pixel];
-  const auto count = static_cast<double>(pixels.size());
-  double mean = 0;
-  for (std::size_t v = 0; v < 256; ++v)
-    mean += static_cast<double>(v) * static_cast<double>(histogram[v]) / count;
-  double variance = 0;
-  for (std::size_t v = 0; v < 256; ++v) {
-    const double difference = static_cast<double>(v) - mean;
-    variance += difference * difference * static_cast<double>(histogram[v]) / count;
-  }
-  const double deviation =
-      variance > 0 ? std::sqrt(variance) : 255;  // equal pixels keep their scale
-  return {static_cast<float>(1 / deviation), static_cast<float>(-mean / deviation)};
+ByteImages::Content content_of(IdxArray images, const IdxArray& labels, int classes) {
+  auto extents = images.extents;
+  if (extents.size() == 3) extents.insert(extents.begin() + 1, 1);
+  return {Shape(std::span<const std::int64_t>(extents).subspan(1)),
+          std::move(images.values),
+          {labels.values.begin(), labels.values.end()},
+          classes};
 }
-
-/// Reads and writes each cache line once; the compiler vectorises the loop.
-void convert(const std::uint8_t* __restrict pixels, std::size_t count, PixelScaling scaling,
-             float* __restrict x) {
-  for (std::size_t i = 0; i < count; ++i)
-    x[i] = static_cast<float>(pixels[i]) * scaling.scale + scaling.shift;
-}
-
-class IdxDataset final : public Dataset {
- public:
-  IdxDataset(IdxArray images, IdxArray labels, int classes, PixelScaling scaling)
-      : images_(std::move(images.values)),
-        labels_(std::move(labels.values)),
-        classes_(classes),
-        scaling_(scaling) {
-    auto extents = images.extents;
-    if (extents.size() == 3) extents.insert(extents.begin() + 1, 1);
-    shape_ = Shape(std::span<const std::int64_t>(extents).subspan(1));
-  }
-
-  std::int64_t size() const override { return static_cast<std::int64_t>(labels_.size()); }
-  Shape sample_shape() const override { return shape_; }
-  int classes() const override { return classes_; }
-  std::int64_t target_count() const override { return 0; }
-  float background() const override { return scaling_.shift; }
-
-  void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,
-              float*) const override {
-    const auto pixels = static_cast<std::size_t>(shape_.count());
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const std::size_t row = row_of(samples[i]);
-      if (i + kAhead < samples.size()) prefetch(samples[i + kAhead], pixels);
-      convert(images_.data() + row * pixels, pixels, scaling_, x);
-      x += pixels;
-      labels[i] = labels_[row];
-    }
-  }
-  void gather_labels(std::span<const std::int64_t> samples, std::int32_t* labels,
-                     float*) const override {
-    for (const std::int64_t sample : samples) *labels++ = labels_[row_of(sample)];
-  }
-
- private:
-  /// Samples come in random order, which hardware prefetchers cannot predict, so their cache lines
-  /// are prefetched this many samples before use.
-  static constexpr std::size_t kAhead = 5;
-  static constexpr std::size_t kCacheLine = 64;
-
-  std::size_t row_of(std::int64_t sample) const {
-    LW_CHECK(sample >= 0 && sample < size(), sample, size());
-    return static_cast<std::size_t>(sample);
-  }
-
-  void prefetch(std::int64_t sample, std::size_t pixels) const {
-    if (sample < 0 || sample >= size()) return;  // row_of() rejects it later
-    const std::uint8_t* const begin = images_.data() + static_cast<std::size_t>(sample) * pixels;
-    for (std::size_t offset = 0; offset < pixels; offset += kCacheLine)
-      __builtin_prefetch(begin + offset);
-  }
-
-  std::vector<std::uint8_t> images_;  // (N, C, H, W)
-  std::vector<std::uint8_t> labels_;  // (N)
-  Shape shape_;
-  int classes_;
-  PixelScaling scaling_;
-};
 
 Status check_counts(const IdxArray& images, const IdxArray& labels) {
   if (images.extents[0] == labels.extents[0]) return {};
@@ -236,6 +160,22 @@ Status check_test(const IdxArrays& arrays, int classes) {
                       kMagicBytes + 4 + (wrong - labels.begin()), ": found label ", int{*wrong},
                       ", but the training labels are 0 to ", classes - 1,
                       "; give test labels of the same classes")};
+}
+
+/// The digits of MNIST come in files of the same names and sizes, but with other labels.
+bool is_fashion_mnist(const std::vector<std::uint8_t>& labels) {
+  constexpr std::array<std::uint8_t, 10> kFirst{9, 0, 0, 3, 0, 2, 7, 2, 5, 5};
+  return labels.size() == 60000 && std::equal(kFirst.begin(), kFirst.end(), labels.begin());
+}
+
+/// IDX files have no names of classes.
+std::vector<std::string> class_names(const std::vector<std::uint8_t>& labels, int classes) {
+  if (is_fashion_mnist(labels) && classes == 10)
+    return {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+            "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
+  std::vector<std::string> names;
+  for (int label = 0; label < classes; ++label) names.push_back(std::to_string(label));
+  return names;
 }
 
 Expected<IdxArray> read_idx(const std::string& path, IdxKind kind, const std::string& advice) {
@@ -276,11 +216,12 @@ Expected<TrainTest> make_idx(IdxArrays arrays) {
   if (status) status = check_test(arrays, classes);
   if (!status) return status.error();
 
-  const PixelScaling scaling = pixel_scaling(arrays.train_images.values);
-  return TrainTest{std::make_shared<IdxDataset>(std::move(arrays.train_images),
-                                                std::move(arrays.train_labels), classes, scaling),
-                   std::make_shared<IdxDataset>(std::move(arrays.test_images),
-                                                std::move(arrays.test_labels), classes, scaling)};
+  Preprocessing how;
+  how.split.test_file = arrays.test_images.name;
+  how.classes = class_names(labels, classes);
+  return make_byte_images(content_of(std::move(arrays.train_images), arrays.train_labels, classes),
+                          content_of(std::move(arrays.test_images), arrays.test_labels, classes),
+                          std::move(how));
 }
 
 Expected<TrainTest> load_idx(const plan::Idx& files) {

@@ -8,6 +8,8 @@
 #include "core/text.hpp"
 #include "models/datasets/csv.hpp"
 #include "models/datasets/idx.hpp"
+#include "models/datasets/image_folder.hpp"
+#include "models/datasets/npy.hpp"
 #include "models/datasets/synthetic.hpp"
 #include "models/datasets/text.hpp"
 
@@ -87,6 +89,10 @@ struct Loader {
   Expected<TrainTest> operator()(const plan::TextCorpus& source) const { return load_text(source); }
   Expected<TrainTest> operator()(const plan::CustomData& source) const {
     return make_custom(source, seed);
+  }
+  Expected<TrainTest> operator()(const plan::Npy& source) const { return load_npy(source, seed); }
+  Expected<TrainTest> operator()(const plan::ImageFolder& source) const {
+    return load_image_folder(source, seed);
   }
 };
 

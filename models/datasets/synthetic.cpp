@@ -6,6 +6,7 @@
 
 #include "core/rng.hpp"
 #include "core/text.hpp"
+#include "models/datasets/preprocessing.hpp"
 #include "models/datasets/streams.hpp"
 #include "models/datasets/table.hpp"
 
@@ -115,6 +116,20 @@ TrainTest draw_both(const plan::Synthetic& source, const plan::Clusters& kind, s
           draw(kind, centers, source.test_samples, Rng::stream(seed, streams::kTestSamples))};
 }
 
+/// Columns are numbered, and not scaled.
+std::shared_ptr<const Preprocessing> describe_generated(const Dataset& data, std::uint64_t seed) {
+  auto out = std::make_shared<Preprocessing>();
+  out->shape = data.sample_shape();
+  out->split.seed = seed;
+  out->label = "label";
+  out->header = false;
+  for (int label = 0; label < data.classes(); ++label)
+    out->classes.push_back(std::to_string(label));
+  for (std::int64_t column = 1; column <= out->shape.count(); ++column)
+    out->columns.push_back({std::to_string(column), {}, 0, 1, std::nullopt});
+  return out;
+}
+
 }  // namespace
 
 Expected<TrainTest> make_synthetic(const plan::Synthetic& source, std::uint64_t seed) {
@@ -123,7 +138,10 @@ Expected<TrainTest> make_synthetic(const plan::Synthetic& source, std::uint64_t 
   if (status)
     status = std::visit([&](const auto& kind) { return check(source, kind); }, source.kind);
   if (!status) return status.error();
-  return std::visit([&](const auto& kind) { return draw_both(source, kind, seed); }, source.kind);
+  TrainTest data =
+      std::visit([&](const auto& kind) { return draw_both(source, kind, seed); }, source.kind);
+  data.preprocessing = describe_generated(*data.train, seed);
+  return data;
 }
 
 }  // namespace leeway

@@ -15,6 +15,8 @@ Table::Table(Content content) : content_(std::move(content)) {
            content_.x.size(), samples, content_.features);
   for (const std::int32_t label : content_.labels)
     LW_CHECK(label >= 0 && label < content_.classes, label, content_.classes);
+  if (content_.shape.rank() == 0) content_.shape = {content_.features};
+  LW_CHECK(content_.shape.count() == content_.features, content_.shape, content_.features);
   size_ = static_cast<std::int64_t>(samples);
 }
 

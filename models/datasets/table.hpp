@@ -16,11 +16,12 @@ class Table final : public Dataset {
     int classes = 0;
     std::vector<std::int32_t> labels;  // (samples), or empty
     std::vector<float> targets;        // (samples), or empty
+    Shape shape = {};                  // of a sample, with F elements; scalar: (F)
   };
   explicit Table(Content content);
 
   std::int64_t size() const override { return size_; }
-  Shape sample_shape() const override { return {content_.features}; }
+  Shape sample_shape() const override { return content_.shape; }
   int classes() const override { return content_.classes; }
   std::int64_t target_count() const override { return content_.classes > 0 ? 0 : 1; }
   void gather(std::span<const std::int64_t> samples, float* x, std::int32_t* labels,

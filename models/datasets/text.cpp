@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/check.hpp"
+#include "core/memory.hpp"
 #include "core/text.hpp"
 #include "models/datasets/file.hpp"
+#include "models/datasets/preprocessing.hpp"
 #include "models/datasets/program_output.hpp"
 
 namespace leeway {
@@ -55,6 +57,10 @@ void TextWindows::gather_labels(std::span<const std::int64_t> samples, std::int3
 
 Expected<TrainTest> windows_of(std::string_view text, const plan::TextCorpus& source,
                                const std::string& name) {
+  if (Status fits =
+          check_memory(name, "its characters", text.size() * sizeof(std::int32_t), kTooLargeAdvice);
+      !fits)
+    return fits.error();
   const auto vocabulary = Vocabulary::of(text, name);
   if (!vocabulary) return vocabulary.error();
   auto numbers = (*vocabulary)->numbers(text, name);
@@ -69,7 +75,13 @@ Expected<TrainTest> windows_of(std::string_view text, const plan::TextCorpus& so
     return Error{concat(name, ": has ", border, " characters for training and ", test_count,
                         " for tests, but a sample needs ", context + 1,
                         "; give a longer text, or a smaller data.text.context")};
-  return TrainTest{train, test};
+  auto preprocessing = std::make_shared<Preprocessing>();
+  preprocessing->kind = Preprocessing::Kind::text;
+  preprocessing->shape = {context};
+  preprocessing->split.test_share = source.test_share;
+  for (int i = 0; i < (*vocabulary)->size(); ++i)
+    preprocessing->characters.push_back((*vocabulary)->character(i));
+  return TrainTest{train, test, preprocessing};
 }
 
 Expected<TrainTest> load_text(const plan::TextCorpus& source) {

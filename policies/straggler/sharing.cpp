@@ -3,7 +3,9 @@
 namespace leeway {
 
 SharingStraggler::SharingStraggler(const plan::Sharing& spec, Rng rng)
-    : spec_(spec), position_(rng.below(std::uint64_t{spec.on} + spec.off)) {}
+    : spec_(spec),
+      position_(spec.phase < 0 ? rng.below(std::uint64_t{spec.on} + spec.off)
+                               : static_cast<std::uint64_t>(spec.phase)) {}
 
 Slowdown SharingStraggler::next(Instant) {
   const bool slow = position_ < spec_.on;

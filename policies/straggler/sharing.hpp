@@ -5,7 +5,8 @@
 namespace leeway {
 
 /// Repeats a cycle of `on` iterations at `factor` and `off` at full speed. The start within the
-/// cycle is drawn at random, so that workers with equal settings are not slow together.
+/// cycle is its phase, or is drawn at random, so that workers with equal settings are not slow
+/// together.
 class SharingStraggler final : public Straggler {
  public:
   SharingStraggler(const plan::Sharing& spec, Rng rng);

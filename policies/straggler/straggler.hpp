@@ -10,6 +10,7 @@
 #include "core/rng.hpp"
 #include "core/time.hpp"
 #include "plan/plan.hpp"
+#include "policies/straggler/disturbances.hpp"
 
 namespace leeway {
 
@@ -42,23 +43,41 @@ class StragglerModel {
  public:
   /// No slow-down.
   StragglerModel() = default;
-  /// Selects the stragglers of `worker` from a plan's. Each has a separate random stream, from the
-  /// seed, the worker and its index among the stragglers of that worker. The model begins at
-  /// iteration `first`, so that the slow-downs of a resumed run continue.
+  /// Selects the stragglers of `worker` from a plan's, whose starts are iterations: see
+  /// with_starts(). Each has a separate random stream, from the seed, the worker and its index
+  /// among the stragglers of that worker; one for workers `together` has the same stream for all of
+  /// them. The model begins at iteration `first`, so that the slow-downs of a resumed run continue.
+  /// Counts into `disturbances` unless it is null.
   StragglerModel(const std::vector<plan::Straggler>& stragglers, std::uint32_t worker,
-                 std::uint64_t seed, Iteration first = {});
+                 std::uint64_t seed, Iteration first = {},
+                 std::shared_ptr<Disturbances> disturbances = nullptr);
   /// As Straggler::next().
   Slowdown next(Instant now);
   /// For more work of the latest iteration: the same factor, no extra.
   Slowdown same() const { return {factor_, {}}; }
+  /// Counts a part of the latest work: its factor has made it `longer`, and `first` says whether
+  /// the pauses were added to it.
+  void count(Duration longer, bool first) const;
 
  private:
+  struct One {
+    std::size_t number = 0;  // in the plan
+    std::unique_ptr<Straggler> straggler;
+    Slowdown latest;
+  };
+
   double factor_ = 1;
-  std::vector<std::unique_ptr<Straggler>> stragglers_;
+  std::vector<One> stragglers_;
+  std::shared_ptr<Disturbances> disturbances_;
 };
 
-/// Checks the files that stragglers read. Call it before a run: the constructor of a model throws
-/// if a file is missing or invalid.
-Status check_files(const std::vector<plan::Straggler>& stragglers);
+/// Checks the files and functions that factors come from. Call it before a run: the constructor of
+/// a model throws if one is missing or invalid.
+Status check_sources(const std::vector<plan::Straggler>& stragglers);
+
+/// The plan's stragglers with each start as an iteration. `iterations`: of one worker in the whole
+/// run, if all train equally many samples.
+std::vector<plan::Straggler> with_starts(std::vector<plan::Straggler> stragglers,
+                                         double iterations);
 
 }  // namespace leeway

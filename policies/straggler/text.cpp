@@ -11,9 +11,12 @@ namespace {
 
 using Kind = plan::StragglerKind;
 
+/// Before the start of a straggler, after any kind.
+constexpr std::string_view kFrom = "@from=";
+
 Kind read_factor(TextReader& in) {
   const double factor = in.factor();
-  if (!in.skip("@")) return plan::ConstantFactor{factor};
+  if (in.rest().starts_with(kFrom) || !in.skip("@")) return plan::ConstantFactor{factor};
   plan::Bursts bursts{.factor = factor};
   bursts.share = in.number<double>("share") / 100;
   in.expect("%");
@@ -53,10 +56,28 @@ Kind read_sharing(TextReader& in) {
   sharing.on = in.iterations();
   in.expect("/");
   sharing.off = in.iterations();
+  if (in.skip(",")) sharing.phase = in.iterations();
   return sharing;
 }
 
-Kind read_trace(TextReader& in) {
+Kind read_repeated(TextReader& in) {
+  plan::Repeated repeated;
+  do {
+    repeated.factors.push_back(in.number<double>("factor"));
+    in.skip("x");
+  } while (in.problem().empty() && in.skip(","));
+  return repeated;
+}
+
+Kind read_delay(TextReader& in) {
+  return plan::FixedDelay{in.time() * 1e3};
+}
+
+Kind read_custom(TextReader& in) {
+  return plan::CustomStraggler{in.up_to_last(')')};
+}
+
+Kind read_trace_file(TextReader& in) {
   return plan::Trace{in.up_to_last(')')};
 }
 
@@ -75,7 +96,10 @@ constexpr Form kNamed[] = {
      "seconds"},
     {"decay", read_decay, "3:decay(8x/1000) for a rise to 8x over 1000 iterations"},
     {"sharing", read_sharing, "3:sharing(3x,100/300) for 100 iterations at 3x, then 300 without"},
-    {"trace", read_trace, "3:trace(factors.txt) for a file with one factor per line"},
+    {"repeated", read_repeated, "3:repeated(4,4,1,1) for these factors, again and again"},
+    {"delay", read_delay, "3:delay(5ms) for 5 ms more in each iteration"},
+    {"custom", read_custom, "3:custom(name) for a function of the program"},
+    {"trace", read_trace_file, "3:trace(factors.txt) for a file with one factor per line"},
 };
 
 std::vector<std::string> names() {
@@ -91,13 +115,36 @@ const Form* find_form(const std::string& name) {
   return nullptr;
 }
 
+/// "3", "2+3" or "all".
+void read_workers(TextReader& in, plan::Straggler& straggler) {
+  straggler.all = in.skip("all");
+  if (straggler.all) return;
+  const auto worker = in.number<std::uint32_t>("worker's number or \"all\"");
+  straggler.worker = worker;
+  while (in.problem().empty() && in.skip("+")) {
+    if (straggler.together.empty()) straggler.together = {worker};
+    straggler.worker = 0;
+    straggler.together.push_back(in.number<std::uint32_t>("worker's number"));
+  }
+}
+
+/// "50%" of the run, or an iteration of the worker.
+plan::StragglerStart read_start(TextReader& in) {
+  TextReader ahead = in;
+  const auto share = ahead.number<double>("start");
+  if (ahead.problem().empty() && ahead.skip("%")) {
+    in = ahead;
+    return share / 100;
+  }
+  return std::int64_t{in.iterations()};
+}
+
 }  // namespace
 
 Expected<plan::Straggler> parse_straggler(const std::string& text) {
   TextReader in(text);
   plan::Straggler straggler;
-  straggler.all = in.skip("all");
-  if (!straggler.all) straggler.worker = in.number<std::uint32_t>("worker's number or \"all\"");
+  read_workers(in, straggler);
   in.expect(":");
   const std::string name = in.problem().empty() ? in.word() : "";
   const Form* form = find_form(name);
@@ -107,6 +154,7 @@ Expected<plan::Straggler> parse_straggler(const std::string& text) {
   if (!name.empty()) in.expect("(");
   straggler.kind = form->read(in);
   if (!name.empty()) in.expect(")");
+  if (in.skip(kFrom)) straggler.from = read_start(in);
   in.expect_end();
   if (!in.problem().empty())
     return Error{concat("--slow: \"", text, "\" ", in.problem(), "; write ", form->how_to_write)};

@@ -44,6 +44,12 @@ std::optional<double> factor_of(std::string_view line) {
   return value;
 }
 
+std::vector<double> factors_of(const std::string& path) {
+  auto factors = read_trace(path);
+  LW_CHECK(factors.has_value(), factors.error().text);
+  return std::move(*factors);
+}
+
 }  // namespace
 
 Expected<std::vector<double>> read_trace(const std::string& path) {
@@ -67,20 +73,7 @@ Expected<std::vector<double>> read_trace(const std::string& path) {
   return factors;
 }
 
-TraceStraggler::TraceStraggler(const plan::Trace& spec) {
-  auto factors = read_trace(spec.file);
-  LW_CHECK(factors.has_value(), factors.error().text);
-  factors_ = std::move(*factors);
-}
-
-Slowdown TraceStraggler::next(Instant) {
-  const double factor = factors_[at_];
-  at_ = (at_ + 1) % factors_.size();
-  return {.factor = factor};
-}
-
-void TraceStraggler::skip(std::uint64_t iterations) {
-  at_ = (at_ + iterations % factors_.size()) % factors_.size();
-}
+TraceStraggler::TraceStraggler(const plan::Trace& spec)
+    : RepeatedStraggler(factors_of(spec.file)) {}
 
 }  // namespace leeway

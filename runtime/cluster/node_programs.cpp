@@ -63,7 +63,7 @@ int up(const NodeFlags& flags) {
   pass_on("--transport", flags.links.transport);
   pass_on("--tls", flags.links.tls);
   pass_on("--silence", flags.links.silence);
-  return run_up(flags.count, arguments);
+  return run_up(flags.count, arguments, flags.links.tls.value_or(""));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ bool is_node_program(const std::string& word);
 int run_node_program(int argc, char** argv);
 
 /// Starts `count` agents on this host with these arguments, prints how to use them, and stops them
-/// on Ctrl-C.
-int run_up(unsigned count, const std::vector<std::string>& arguments);
+/// on Ctrl-C. `tls`: the TLS folder among the arguments; empty: none.
+int run_up(unsigned count, const std::vector<std::string>& arguments, const std::string& tls);
 
 }  // namespace leeway

@@ -11,6 +11,7 @@
 #include <iostream>
 #include <utility>
 
+#include "cluster/hints.hpp"
 #include "core/text.hpp"
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/interrupt.hpp"
@@ -122,7 +123,7 @@ void signal_all(const std::vector<Child>& children, int signal) {
 
 }  // namespace
 
-int run_up(unsigned count, const std::vector<std::string>& arguments) {
+int run_up(unsigned count, const std::vector<std::string>& arguments, const std::string& tls) {
   const InterruptGuard guard;
   std::vector<Child> children;
   for (unsigned i = 0; i < count; ++i) children.push_back(start(arguments));
@@ -138,7 +139,8 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
   const bool started = listening();
   if (started)
     std::cout << "In another terminal, run a scenario on these nodes with\n\n  --nodes "
-              << nodes_of(children) << "\n\nCtrl-C stops them." << std::endl;
+              << nodes_of(children) << cluster::tls_flag(tls) << "\n\nCtrl-C stops them."
+              << std::endl;
   else if (!guard.interrupted())
     std::cerr << "leeway: not all nodes started; see their output above\n";
   std::size_t running = count;
@@ -146,7 +148,8 @@ int run_up(unsigned count, const std::vector<std::string>& arguments) {
     const std::size_t before = std::exchange(running, relay_all(children));
     if (running == before || guard.interrupted()) continue;
     if (running > 0)
-      std::cerr << "leeway: the other nodes continue: --nodes " << nodes_of(children) << std::endl;
+      std::cerr << "leeway: the other nodes continue: --nodes " << nodes_of(children)
+                << cluster::tls_flag(tls) << std::endl;
     else
       std::cerr << "leeway: all nodes have ended" << std::endl;
   }

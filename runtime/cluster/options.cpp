@@ -76,10 +76,13 @@ Status check_nodes(const ClusterOptions& options) {
     if (!node) return node.error();
     if (!names.insert(name).second)
       return Error{concat("node ", name, " is named twice; name each once")};
-    if (options.tls.empty() && !cluster::is_loopback(node->host))
-      return Error{concat("node ", name,
-                          " is not at a loopback address, and other addresses require TLS; give "
-                          "--tls DIR, a folder of `leeway cert`, to this program and to the node")};
+    if (!options.tls.empty() || cluster::is_loopback(node->host)) continue;
+    if (const std::string why = cluster::unresolved(node->host); !why.empty())
+      return Error{
+          concat("node ", name, ": ", node->host, " has no address: ", why, "; check the name")};
+    return Error{concat("node ", name,
+                        " is not at a loopback address, and other addresses require TLS; give "
+                        "--tls DIR, a folder of `leeway cert`, to this program and to the node")};
   }
   return {};
 }

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "cluster/agent.hpp"
+#include "cluster/hints.hpp"
 #include "cluster/this_host.hpp"
 #include "core/text.hpp"
 #include "runtime/attend.hpp"
+#include "runtime/scenario.hpp"
 
 namespace leeway {
 namespace {
@@ -21,25 +23,28 @@ std::string this_program(const Plan& plan) {
 }  // namespace
 
 Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
-    const Plan& plan, const ClusterOptions& options, bool trace,
-    std::function<void(const std::string&)> say) {
+    const Plan& plan, const RunOptions& options, std::function<void(const std::string&)> say) {
+  const ClusterOptions& nodes = *options.cluster;
   if (plan.simulated)
     return Error{"--nodes: a simulation runs in one process; leave out --nodes, or --simulate"};
-  if (const Status nodes = check_nodes(options); !nodes) return nodes.error();
+  if (const Status checked = check_nodes(nodes); !checked) return checked.error();
   std::unique_ptr<ClusterRun> run(new ClusterRun);
   auto driver =
-      Driver::open({.nodes = options.nodes,
-                    .place = options.place,
-                    .mesh = mesh_options(options),
+      Driver::open({.nodes = nodes.nodes,
+                    .place = nodes.place,
+                    .mesh = mesh_options(nodes),
                     .who = this_program(plan),
-                    .trace = trace,
+                    .trace = options.trace,
+                    .trace_messages = options.trace_messages,
                     .say = say,
                     .interrupted = [guard = &run->guard_] { return guard->interrupted(); }},
                    plan);
   if (!driver) return driver.error();
   run->driver_ = std::move(*driver);
-  say(concat("listening on ", run->driver_->name(), ": nodes can join with `leeway join ",
-             run->driver_->name(), "`"));
+  const std::string name = run->driver_->name();
+  const std::string program = needs_program(plan) ? options.command : "leeway";
+  say(concat("listening on ", name, ": nodes can join with `",
+             cluster::join_command(program, name, nodes.tls), "`"));
   return run;
 }
 
@@ -52,10 +57,9 @@ Status ClusterRun::prepare(const Job& job) {
 }
 
 Status ClusterRun::run(const std::shared_ptr<const Job>& job,
-                       const std::vector<Audience*>& audience,
-                       std::function<void(Address, Instant, const Event&)> on_event,
-                       const std::function<bool()>& ended, std::function<void()> announce) {
-  if (const auto started = driver_->start(job, audience, std::move(on_event)); !started)
+                       const std::vector<Audience*>& audience, ActorObservers observers,
+                       const std::function<bool()>& ended, StopRequest stop) {
+  if (const auto started = driver_->start(job, audience, std::move(observers)); !started)
     return started;
   began_ = true;
   std::int64_t polled_at = steady_ns();
@@ -66,7 +70,7 @@ Status ClusterRun::run(const std::shared_ptr<const Job>& job,
     longest_pause_ = std::max(longest_pause_, Duration{now - std::exchange(polled_at, now)});
     return over;
   };
-  const Status outcome = wait_for_end(driver_->host(), has_ended, std::move(announce));
+  const Status outcome = wait_for_end(driver_->host(), has_ended, std::move(stop));
   driver_->finish();
   return outcome;
 }

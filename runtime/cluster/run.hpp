@@ -8,27 +8,28 @@
 
 #include "actors/job.hpp"
 #include "cluster/driver.hpp"
+#include "runtime/attend.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/interrupt.hpp"
 
 namespace leeway {
 
+struct RunOptions;
+
 class ClusterRun {
  public:
   /// Connects to the nodes. Calls `say` with progress for the user. The error says what to change.
-  static Expected<std::unique_ptr<ClusterRun>> open(const Plan& plan, const ClusterOptions& options,
-                                                    bool trace,
+  static Expected<std::unique_ptr<ClusterRun>> open(const Plan& plan, const RunOptions& options,
                                                     std::function<void(const std::string&)> say);
 
   /// Whether an actor is in this process.
   bool is_here(Address actor) const;
   /// Checks that the nodes can host the job, and sends missing data; see Driver::prepare.
   Status prepare(const Job& job);
-  /// Runs until `ended`, which blocks for a short time, returns true. Calls `announce` at Ctrl-C.
+  /// Runs until `ended`, which blocks for a short time, returns true, or until `stop`.
   /// The error says why the run could not start or why it failed.
   Status run(const std::shared_ptr<const Job>& job, const std::vector<Audience*>& audience,
-             std::function<void(Address, Instant, const Event&)> on_event,
-             const std::function<bool()>& ended, std::function<void()> announce);
+             ActorObservers observers, const std::function<bool()>& ended, StopRequest stop);
   bool began() const { return began_; }
   bool interrupted() const { return guard_.interrupted(); }
   /// The end of an error text, if this program was suspended for so long that nodes gave it up;

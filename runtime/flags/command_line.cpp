@@ -11,6 +11,7 @@
 #include "runtime/flags/flags.hpp"
 #include "runtime/flags/plan_file.hpp"
 #include "runtime/flags/usage.hpp"
+#include "runtime/outcome.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/tools/calibrate.hpp"
 #include "runtime/tools/fuzz.hpp"
@@ -99,19 +100,18 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
   if (!flags.fuzz && flags.threads)
     return refuse("--threads applies only to --fuzz; add --fuzz 1..2000, or leave it out");
-  if (flags.fuzz && (flags.trace || flags.profile || flags.check_determinism))
+  if (flags.fuzz &&
+      (flags.trace || flags.trace_messages || flags.profile || flags.check_determinism))
     return refuse(
         "--fuzz writes only failing plans, and always checks determinism; leave out --trace, "
-        "--profile and --check-determinism");
+        "--trace-messages, --profile and --check-determinism");
   if (flags.fuzz && flags.threads && *flags.threads > kMaxFuzzThreads)
     return refuse(
         concat("--threads: ", *flags.threads, " are too many; give at most ", kMaxFuzzThreads));
   if (flags.fuzz) {
     FuzzOptions options{.threads = flags.threads.value_or(0),
                         .folder = flags.out.empty() ? "." : flags.out};
-    // Only this program knows its custom data and layers.
-    const bool is_custom = to_json(line.plan).find("\"custom\"") != std::string::npos;
-    options.command = is_custom ? concat(argv[0], " --from") : "leeway run";
+    options.command = needs_program(line.plan) ? concat(argv[0], " --from") : "leeway run";
     if (const auto read = parse_seeds(*flags.fuzz, options); !read)
       return refuse(concat("--fuzz: ", read.error().text));
     line.exit_code = fuzz(line.plan, options);
@@ -126,8 +126,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.exit_code = 0;
     return line;
   }
-  if (flags.trace && flags.no_out)
-    return refuse("--trace writes into the run folder; leave out --no-out");
+  if ((flags.trace || flags.trace_messages) && flags.no_out)
+    return refuse(concat(flags.trace ? "--trace" : "--trace-messages",
+                         " writes into the run folder; leave out --no-out"));
   if (!flags.out.empty() && flags.no_out)
     return refuse("--out and --no-out contradict each other; give one");
   if (flags.no_out && flags.checkpoint_every && *flags.checkpoint_every != "none" &&
@@ -142,7 +143,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   line.options.cluster = std::make_shared<const ClusterOptions>(std::move(*cluster));
   line.options.quiet = flags.quiet;
   line.options.trace = flags.trace;
+  line.options.trace_messages = flags.trace_messages;
   line.options.profile = flags.profile;
+  line.options.strict = flags.strict || scenario.is_strict();
   line.options.check_determinism = flags.check_determinism;
   if (flags.check_determinism && flags.resume)
     return refuse("--check-determinism compares whole runs; leave out --resume");
@@ -161,13 +164,13 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
 
 Result run(const Scenario& scenario, int argc, char** argv) {
   if (argc > 1 && is_node_program(argv[1])) {
-    Result result;
+    Result result = empty_result(scenario.plan());
     result.exit_code = run_node_program(argc, argv);
     return result;
   }
   const CommandLine line = parse(scenario, argc, argv);
   if (line.exit_code) {
-    Result result;
+    Result result = empty_result(line.plan);
     result.exit_code = *line.exit_code;
     return result;
   }

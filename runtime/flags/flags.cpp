@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/text.hpp"
+#include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
 #include "runtime/flags/values.hpp"
 #include "sim/world.hpp"
@@ -43,14 +44,6 @@ class Group {
   std::string name_;
 };
 
-/// The path that --data replaces; empty for data without a path.
-std::string data_path(const plan::DataSource& data) {
-  if (const auto* fashion = std::get_if<plan::FashionMnist>(&data)) return fashion->directory;
-  if (const auto* table = std::get_if<plan::Csv>(&data)) return table->train;
-  if (const auto* writing = std::get_if<plan::TextCorpus>(&data)) return writing->file;
-  return "";
-}
-
 void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   Group training(app, "Training");
   training.setting("stop.epochs", flags.epochs, plan.stop.epochs);
@@ -64,10 +57,26 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   training.setting("stop.iterations", flags.iterations, plan.stop.iterations);
   training.setting("stop.seconds", flags.seconds, plan.stop.seconds);
   training.setting("stop.accuracy", flags.accuracy, plan.stop.accuracy);
-  training.setting("data", flags.data, data_path(plan.data));
   training.setting("augment", flags.augment, text_of(plan.augment));
   training.setting("init_from", flags.init, plan.init_from);
+  training.list_setting("fine_tuning.init_map", flags.init_map);
+  training.add_flag("--init-partial", flags.init_partial,
+                    plan::help_of_flag(plan::setting("fine_tuning.partial")));
+  training.setting("fine_tuning.freeze", flags.freeze, plan.fine_tuning.freeze);
   training.setting("seed", flags.seed, plan.seed);
+}
+
+void add_data_flags(CLI::App& app, DataFlags& flags, const Plan& plan) {
+  Group data(app, "Data");
+  const auto* const planned = std::get_if<plan::Csv>(&plan.data);
+  const plan::Csv csv = planned ? *planned : plan::Csv{};
+  data.setting("data", flags.path, data_path(plan.data));
+  data.setting("data.csv.label", flags.label, csv.label);
+  data.add_flag("--no-header", flags.no_header,
+                "A CSV file has no header line; its columns are numbered from 1");
+  data.setting("data.csv.separator", flags.separator, csv.separator);
+  data.setting("data.csv.missing", flags.missing, name_of(csv.missing));
+  data.setting("data.csv.text_columns", flags.text_columns, join(csv.text_columns, ","));
 }
 
 void add_actor_flags(CLI::App& app, Flags& flags, const Plan& plan) {
@@ -127,7 +136,11 @@ void add_output_flags(CLI::App& app, Flags& flags) {
   output.add("--out", flags.out, "Run folder", "runs/NAME-DATE-TIME");
   output.add_flag("--no-out", flags.no_out, "Write no run folder");
   output.add_flag("--trace", flags.trace, "Write every event into the run folder");
+  output.add_flag("--trace-messages", flags.trace_messages,
+                  "Write every message between actors into the run folder, for `leeway messages`");
   output.add_flag("--profile", flags.profile, "Show the time of each layer");
+  output.add_flag("--strict", flags.strict,
+                  "Fail if a straggler or fault of the plan has no effect");
   output.add_flag("--quiet", flags.quiet, "No progress, no summary");
   output.add_flag("--plan", flags.print_plan, "Print the plan as JSON, and run nothing");
   output.add_flag("--describe-json", flags.describe_json,
@@ -161,9 +174,8 @@ Status apply_stragglers_and_faults(const Flags& flags, bool new_workers, Plan& p
   if (new_workers) {
     std::erase_if(plan.faults,
                   [&](const auto& fault) { return names_missing_worker(fault, plan); });
-    std::erase_if(plan.stragglers, [&](const auto& straggler) {
-      return !straggler.all && straggler.worker >= plan.workers;
-    });
+    plan::remove_workers(plan.stragglers,
+                         [&](std::uint32_t worker) { return worker >= plan.workers; });
   }
   if (auto status = apply_slow(flags.slow, plan.stragglers); !status) return status;
   for (const auto& text : flags.faults) {
@@ -211,17 +223,11 @@ Status apply_training(const Flags& flags, Plan& plan) {
   if (flags.init && flags.init->empty())
     return Error{"--init: the path is empty; give a safetensors file, or leave the flag out"};
   take(plan.init_from, flags.init);
-  if (!flags.data) return {};
-  if (auto* fashion = std::get_if<plan::FashionMnist>(&plan.data)) {
-    fashion->directory = *flags.data;
-  } else if (auto* table = std::get_if<plan::Csv>(&plan.data)) {
-    table->train = *flags.data;
-  } else if (auto* writing = std::get_if<plan::TextCorpus>(&plan.data)) {
-    writing->file = *flags.data;
-  } else {
-    return Error{"--data: this scenario generates its data; leave the flag out"};
-  }
-  return {};
+  if (!flags.init_map.empty()) plan.fine_tuning.init_map = join(flags.init_map, ",");
+  if (flags.init_partial) plan.fine_tuning.partial = true;
+  take(plan.fine_tuning.freeze, flags.freeze);
+  if (plan.fine_tuning.freeze == "none") plan.fine_tuning.freeze.clear();
+  return apply_data(flags.data, plan.data);
 }
 
 Status apply_policies(const Flags& flags, Plan& plan) {
@@ -246,6 +252,7 @@ Status apply_policies(const Flags& flags, Plan& plan) {
 
 void add_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   add_training_flags(app, flags, plan);
+  add_data_flags(app, flags.data, plan);
   add_actor_flags(app, flags, plan);
   add_simulation_flags(app, flags, plan);
   add_pipeline_flags(app, flags.pipeline, plan);

@@ -9,6 +9,7 @@
 #include "core/expected.hpp"
 #include "plan/plan.hpp"
 #include "runtime/flags/cluster.hpp"
+#include "runtime/flags/data.hpp"
 #include "runtime/flags/pipeline.hpp"
 
 namespace leeway {
@@ -19,10 +20,11 @@ struct Flags {
   std::optional<std::uint64_t> seed, iterations;
   std::optional<double> epochs, seconds, accuracy, learning_rate, weight_decay, warmup,
       evaluate_every;
-  std::optional<std::string> staleness, balance, optimizer, data, augment, init, device;
+  std::optional<std::string> staleness, balance, optimizer, augment, init, freeze, device;
   std::optional<std::string> checkpoint_every, checkpoint_dir, resume;
   std::optional<std::uint32_t> keep;
-  std::vector<std::string> slow, faults;
+  std::vector<std::string> slow, faults, init_map;
+  bool init_partial = false;
   bool prefetch = false;
   bool no_prefetch = false;
   bool print_plan = false;
@@ -31,11 +33,14 @@ struct Flags {
   bool no_out = false;
   bool quiet = false;
   bool trace = false;
+  bool trace_messages = false;
   bool profile = false;
+  bool strict = false;
   bool simulate = false;
   std::optional<std::string> world, gradients, fuzz, from, calibrate;
   std::optional<unsigned> threads;
   bool check_determinism = false;
+  DataFlags data;
   PipelineFlags pipeline;
   ClusterFlags cluster;
 };

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "core/text.hpp"
+#include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
 #include "policies/optimizer/optimizer.hpp"
 #include "runtime/words.hpp"
@@ -175,9 +176,9 @@ Status apply_slow(const std::vector<std::string>& given, std::vector<plan::Strag
       }
       auto straggler = parse_straggler(item);
       if (!straggler) return straggler.error();
-      std::erase_if(stragglers, [&](const plan::Straggler& before) {
-        return straggler->all || (!before.all && before.worker == straggler->worker);
-      });
+      if (straggler->all) stragglers.clear();
+      plan::remove_workers(stragglers,
+                           [&](std::uint32_t worker) { return plan::slows(*straggler, worker); });
       added.push_back(std::move(*straggler));
     }
   }

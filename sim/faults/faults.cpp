@@ -4,13 +4,15 @@
 
 namespace leeway::sim {
 
-Faults::Faults(std::vector<plan::Fault> faults, MakeRole make_role)
-    : make_role_(std::move(make_role)) {
+Faults::Faults(const std::vector<plan::Fault>& faults, std::shared_ptr<Disturbances> disturbances,
+               MakeRole make_role)
+    : disturbances_(std::move(disturbances)), make_role_(std::move(make_role)) {
   const StartAgain again = [this](Simulator&, Address actor) { start_again(actor); };
-  for (auto& spec : faults) {
+  for (std::size_t number = 0; number < faults.size(); ++number) {
+    const plan::Fault& spec = faults[number];
     if (std::holds_alternative<plan::Joins>(spec.kind)) lives_[spec.actor] = 0;
     if (auto fault = make_fault(spec, again))
-      faults_.push_back({std::move(spec), std::move(fault), false});
+      faults_.push_back({number, spec, std::move(fault), false});
   }
 }
 
@@ -42,6 +44,10 @@ void Faults::on_event(Instant at, Address actor, const Event& event) {
 
 void Faults::begin(Waiting& waiting) {
   waiting.begun = true;
+  // A fault of an actor that has ended, or that has joined before, changes nothing.
+  const bool joins = std::holds_alternative<plan::Joins>(waiting.spec.kind);
+  if (disturbances_ && host_->lives(waiting.spec.actor) != joins)
+    disturbances_->fired(waiting.number);
   waiting.fault->begin(*host_);
   const Duration lasts = waiting.fault->lasts();
   if (lasts > Duration{})

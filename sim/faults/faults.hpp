@@ -14,7 +14,9 @@ using MakeRole = std::function<std::shared_ptr<Role>(Address, std::uint32_t life
 /// An observer of the simulator, so that faults can begin at iterations.
 class Faults final : public Observer {
  public:
-  Faults(std::vector<plan::Fault> faults, MakeRole make_role);
+  /// `disturbances` counts the faults that have begun; may be null.
+  Faults(const std::vector<plan::Fault>& faults, std::shared_ptr<Disturbances> disturbances,
+         MakeRole make_role);
 
   /// Whether some fault begins at an iteration. Otherwise it need not observe.
   bool wait_for_iterations() const;
@@ -27,6 +29,7 @@ class Faults final : public Observer {
 
  private:
   struct Waiting {
+    std::size_t number = 0;  // in the plan
     plan::Fault spec;
     std::unique_ptr<Fault> fault;
     bool begun = false;
@@ -34,6 +37,7 @@ class Faults final : public Observer {
   void begin(Waiting& waiting);
 
   Simulator* host_ = nullptr;
+  std::shared_ptr<Disturbances> disturbances_;
   MakeRole make_role_;
   std::vector<Waiting> faults_;
   /// The latest life of actors that join late or were restarted.

@@ -164,7 +164,7 @@ class Draw {
   void stragglers() {
     plan_.stragglers.clear();
     for (std::uint32_t i = between(0, 3); i > 0; --i) {
-      const std::array<plan::StragglerKind, 6> kinds = {
+      const std::vector<plan::StragglerKind> kinds = {
           plan::ConstantFactor{uniform(1, 8)},
           plan::Bursts{uniform(2, 20), uniform(0.05, 0.5), between(1, 20)},
           plan::Pareto{uniform(1, 3), 50},

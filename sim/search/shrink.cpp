@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/fault_queries.hpp"
+
 namespace leeway::sim {
 
 namespace {
@@ -26,8 +28,8 @@ bool drop_last(Plan& plan, std::uint32_t& count, RoleKind kind, std::uint32_t le
   const Address last{kind, --count};
   std::erase_if(plan.faults, [&](const plan::Fault& fault) { return concerns(fault, last); });
   if (kind == RoleKind::worker)
-    std::erase_if(plan.stragglers,
-                  [&](const plan::Straggler& it) { return !it.all && it.worker == last.index; });
+    plan::remove_workers(plan.stragglers,
+                         [&](std::uint32_t worker) { return worker == last.index; });
   return true;
 }
 
@@ -49,16 +51,17 @@ bool drop_stage(Plan& plan) {
     std::erase_if(plan.faults, [&](const plan::Fault& fault) {
       return concerns(fault, address_of(WorkerId(worker)));
     });
-  std::erase_if(plan.stragglers,
-                [&](const plan::Straggler& it) { return !it.all && of_last(it.worker); });
+  plan::remove_workers(plan.stragglers, of_last);
   const auto renamed = [&](std::uint32_t worker) {
     return worker / stages * last + worker % stages;
   };
   const auto rename = [&](Address& actor) {
     if (actor.kind == RoleKind::worker) actor.index = renamed(actor.index);
   };
-  for (plan::Straggler& straggler : plan.stragglers)
-    if (!straggler.all) straggler.worker = renamed(straggler.worker);
+  for (plan::Straggler& straggler : plan.stragglers) {
+    if (!straggler.all && straggler.together.empty()) straggler.worker = renamed(straggler.worker);
+    for (std::uint32_t& worker : straggler.together) worker = renamed(worker);
+  }
   for (plan::Fault& fault : plan.faults) {
     rename(fault.actor);
     if (auto* breaks = std::get_if<plan::Breaks>(&fault.kind)) rename(breaks->peer);

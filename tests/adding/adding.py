@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 OTHER_FOLDERS = {"bench", "cmake", "docs", "tests"}  # beside those that CMakeLists.txt lists
-FILES = ["CMakeLists.txt", "CMakePresets.json", "leeway.hpp"]
+FILES = ["CMakeLists.txt", "CMakePresets.json", "leeway.hpp", "testing.hpp"]
 # The product files that an addition may touch.
 MOST = {"optimizer": 5, "consistency_policy": 5, "straggler": 5, "layer": 5, "message": 3}
 

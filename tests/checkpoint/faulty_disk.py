@@ -8,10 +8,10 @@ usage: faulty_disk.py FOLDER_OF_PROGRAMS --calls LIBRARY [--cases N] [--seed S]
 stores less than the program writes, or something else. Without --cases, tries all calls of the
 first checkpoints.
 
---mounts: a disk that is full from some moment on, one that is full for a while, and a folder that
-becomes read-only. Exit code 77: skipped, because mounting is not permitted.
+--mounts: a disk that is full from some moment on, one that is full for a while, a folder that
+becomes read-only, and run folders on small disks. Exit code 77: skipped, because mounting is not permitted.
 
-Every run must end with code 0 and the weights of a run on a good disk, and name the file and the
+Every other run must end with code 0 and the weights of a run on a good disk, and name the file and the
 cause of each failure. Every checkpoint that is listed as intact can be resumed, bit for bit.
 """
 import argparse
@@ -308,8 +308,59 @@ def read_only(disk):
         return f"{len(errors)} failed, {len(intact)} intact"
 
 
+def full_run_folder(disk):
+    """The disk of the run folder has room for some of the files only. The run must train all of its
+    samples, keep what fits, and name the rest with the cause."""
+    place = disk.folder / "small"
+    place.mkdir()
+    least, found = None, set()
+    for pages, trace in [*((pages, []) for pages in range(1, 30)), (8, ["--trace"])]:
+        with Mount(place, "-t", "tmpfs", "-o", f"size={4 * pages}k", "tmpfs"):
+            out = place / "run"
+            done = subprocess.run(
+                disk.command("run", disk.folder / "plan.toml", *FLAGS[:-1], "--epochs", EPOCHS,
+                             "--checkpoint-every", "none", "--out", out, *trace),
+                capture_output=True, text=True)
+            text = done.stdout + done.stderr
+            if done.returncode == 2:  # there was no room for the plan
+                if "No space left on device" not in text or least is not None:
+                    raise Failed(f"{pages} pages: refused for another reason: {text}")
+                continue
+            least = least or pages
+            if f"samples trained {EPOCHS * 10_000:,}" not in text:
+                raise Failed(f"{pages} pages: the run did not train all samples: {text}")
+            kept = re.search(rf"^Kept in {out}: (.*)$", text, re.MULTILINE)
+            there = {entry.name for entry in out.iterdir() if entry.stat().st_size > 0}
+            if kept is None or not set(kept[1].split(", ")) == there:
+                raise Failed(f"{pages} pages: the folder holds {sorted(there)}: {text}")
+            missing = set(re.findall(rf"^Not kept: {out}/(\S+): .*No space left", text,
+                                     re.MULTILINE))
+            files = {"plan.json", "result.json", "curves.svg", "weights.safetensors"}
+            if missing & there or not missing | there >= files:
+                raise Failed(f"{pages} pages: names {sorted(missing)} as missing: {text}")
+            found.add(len(missing))
+            is_lost = bool(missing & {"result.json", "weights.safetensors"})
+            if done.returncode != (1 if is_lost else 0):
+                raise Failed(f"{pages} pages: code {done.returncode}: {text}")
+            if is_lost and "training has ended, but" not in text:
+                raise Failed(f"{pages} pages: no error: {text}")
+            if "weights.safetensors" in there:
+                disk.must_equal(out)
+            if "result.json" in there:
+                json.loads((out / "result.json").read_text())
+            elif "weights.safetensors" in there:
+                raise Failed(f"{pages} pages: the weights are there, but not the result: {text}")
+            for name in {"metrics.jsonl", "events.jsonl"} & there:
+                written = (out / name).read_text().split("\n")
+                if written.pop() != "" or any(not json.loads(line) for line in written):
+                    raise Failed(f"{pages} pages: {name} ends inside of a line")
+    if found != {0, 1, 2, 3}:
+        raise Failed(f"the numbers of missing files are {found}")
+    return f"starts with {least} pages"
+
+
 def check_mounts(disk):
-    for case in (full_for_good, full_for_a_while, read_only):
+    for case in (full_for_good, full_for_a_while, read_only, full_run_folder):
         try:
             print(case.__name__, case(disk), flush=True)
         except Failed as failure:

@@ -1,6 +1,7 @@
 // Agents and a driver in one process, on in-memory meshes.
 #include <catch2/catch.hpp>
 
+#include "cluster/effects.hpp"
 #include "cluster/node_name.hpp"
 #include "tests/cluster/agents.hpp"
 
@@ -90,6 +91,38 @@ TEST_CASE("a job on two agents trains every sample, and the agents are free for 
   }
   CHECK_THAT(one.log(), Contains("began the job of the test: shard 0, worker 0, worker 2") &&
                             Contains("ended the job of the test: the run has ended; free"));
+}
+
+TEST_CASE("agents send the effects of stragglers and faults, and last counts of workers") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent one(net), two(net);
+  Plan plan = tiny_plan();
+  plan.stragglers = {{.all = true, .kind = plan::FixedDelay{1}},
+                     {.worker = 1, .kind = plan::ConstantFactor{2}}};
+  plan.faults = {{address_of(WorkerId(2)), std::int64_t{9999}, 0, plan::Crash{}},
+                 {address_of(WorkerId(1)), std::int64_t{3}, 0, plan::Killed{}}};
+  Program program(net, {one.name(), two.name()}, plan);
+  const auto& totals = program.run();
+  CHECK(totals.end.samples_trained == 120);
+  const Job& job = program.job();
+  CHECK(job.disturbances->faults() == std::vector<bool>{false, true});
+  const auto stragglers = job.disturbances->stragglers();
+  CHECK(stragglers[0].iterations == static_cast<std::uint64_t>(program.steps) + 1);  // the killed
+  CHECK(stragglers[0].added == leeway::milliseconds(program.steps + 1));
+  CHECK(stragglers[1].iterations == 4);
+  CHECK(stragglers[1].added > Duration{});
+  const auto unreported = job.unreported->workers();
+  REQUIRE(unreported.contains(WorkerId(1)));
+  CHECK(totals.workers[1].iterations + unreported.at(WorkerId(1)).iterations == 3);
+}
+
+TEST_CASE("effects that do not fit the plan are not added") {
+  const auto job = job_of(tiny_plan());
+  CHECK_FALSE(add_effects({.fired = {0}}, *job));
+  CHECK_FALSE(add_effects({.stragglers = {{}}}, *job));
+  CHECK_FALSE(add_effects({.workers = {{.worker = WorkerId(3), .iterations = 5}}}, *job));
+  CHECK(add_effects({.workers = {{.worker = WorkerId(2), .iterations = 5}}}, *job));
+  CHECK(job->unreported->workers().at(WorkerId(2)).iterations == 5);
 }
 
 TEST_CASE("data that an agent cannot load is sent to it once") {

@@ -112,11 +112,13 @@ class Program {
     return prepared ? "" : prepared.error().text;
   }
   std::string start() {
-    const auto started =
-        driver_->start(job_, {&end_}, [this](Address, Instant, const Event& event) {
-          if (const auto* range = event.as<event::Trained>()) trained += range->end - range->begin;
-          if (event.as<event::StepFinished>()) ++steps;
-        });
+    const auto started = driver_->start(job_, {&end_},
+                                        {[this](Address, Instant, const Event& event) {
+                                           if (const auto* range = event.as<event::Trained>())
+                                             trained += range->end - range->begin;
+                                           if (event.as<event::StepFinished>()) ++steps;
+                                         },
+                                         {}});
     return started ? "" : started.error().text;
   }
   bool poll_until(const std::function<bool()>& condition) {
@@ -136,6 +138,7 @@ class Program {
     return run_to_end();
   }
   Driver& driver() { return *driver_; }
+  const Job& job() const { return *job_; }
   void vanish() { driver_.reset(); }
 
   std::atomic<std::int64_t> trained = 0;

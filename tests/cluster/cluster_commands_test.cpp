@@ -63,6 +63,15 @@ TEST_CASE("every node's status shows actors, clocks and links") {
     CHECK(json["workers"].size() == 3);
     CHECK(json["workers"][0]["clock"] > 0);
     CHECK(json["links"].size() == 6);
+    const auto& progress = json["progress"];
+    CHECK(json["seconds"] > 0);
+    CHECK(progress["samples"] > 2000);
+    CHECK(progress["epoch"].get<double>() * 10000 == Approx(progress["samples"]));
+    CHECK(progress["samples_per_second"] > 0);
+    CHECK(progress["train_loss"] > 0);
+    CHECK(progress["test_accuracy"].is_null());
+    CHECK(progress["staleness_bound"] == 2);
+    CHECK(progress["workers"] == 3);
     CHECK(json["links"][0]["state"] == "up");
   }
   CHECK_THAT(run_program({kBin + "/leeway", "status", program.name()}).out,
@@ -75,6 +84,25 @@ TEST_CASE("every node's status shows actors, clocks and links") {
   CHECK_THAT(error, Contains("leeway: " + nodes[1].name() + ": ") && Contains("stopped?"));
   program.process().signal(SIGINT);
   check_ends(program.process(), 130);
+}
+
+TEST_CASE("messages of all nodes are kept, in the program's time") {
+  TemporaryFolder folder;
+  Nodes nodes(2);
+  const auto ran = run_program({kBin + "/linear-regression", "--nodes", nodes.text(),
+                                "--trace-messages", "--epochs", "1", "--out", folder / "run"});
+  INFO(ran.err);
+  REQUIRE(ran.code == 0);
+  const auto count = [&](const std::string& from, const std::string& to, const std::string& kind) {
+    const auto printed = run_program(
+        {kBin + "/leeway", "messages", folder / "run", "--from", from, "--to", to, "--kind", kind});
+    CHECK(printed.code == 0);
+    return std::count(printed.out.begin(), printed.out.end(), '\n');
+  };
+  for (const std::string worker : {"worker0", "worker1"}) {
+    CHECK(count(worker, "shard0", "push") > 10);
+    CHECK(count(worker, "shard0", "push") == count("shard0", worker, "pushed"));
+  }
 }
 
 TEST_CASE("wrong addresses are refused with a remedy") {
@@ -133,6 +161,38 @@ TEST_CASE("leeway up starts nodes, prints how to use them, and ends them") {
   check_ends(up, 0);
   CHECK_THAT(up.err(), Contains("node 1 (127.0.0.1:") && Contains("node 2 (127.0.0.1:") &&
                            Contains(") has ended\n"));
+}
+
+TEST_CASE("with TLS, the printed commands work as they are") {
+  TemporaryFolder folder;
+  REQUIRE(run_program({kBin + "/leeway", "cert", folder / "keys", "--node", "127.0.0.1"}).code ==
+          0);
+  const std::string keys = folder / "keys/127.0.0.1";
+  Process up({kBin + "/leeway", "up", "1", "--tls", keys});
+  REQUIRE(comes_true([&] { return up.out().find("Ctrl-C") != std::string::npos; }));
+  const auto words_after = [](const std::string& text, const std::string& mark, char end) {
+    const auto begin = text.find(mark);
+    REQUIRE(begin != std::string::npos);
+    std::istringstream line(text.substr(begin, text.find(end, begin) - begin));
+    return std::vector<std::string>(std::istream_iterator<std::string>(line), {});
+  };
+  const auto flags = words_after(up.out(), "--nodes ", '\n');
+  Process program(std::vector{kBin + "/linear-regression", "--no-out"s, "--workers"s, "2"s,
+                              "--place"s, "worker1=later"s, "--epochs"s, kEndless} +
+                  flags);
+  REQUIRE(comes_true([&] { return program.err().find("can join with") != std::string::npos; }));
+  auto join = words_after(program.err(), "leeway join", '`');
+  join[0] = kBin + "/leeway";
+  Listener joined(join);
+  CHECK(joined.prints("worker 1"));
+  program.signal(SIGINT);
+  check_ends(program, 130);
+  check_ends(joined.process(), 0);
+  const auto missing =
+      run_program({kBin + "/linear-regression", "--nodes", "127.0.0.1:1", "--tls", keys});
+  CHECK_THAT(missing.err, Contains("`leeway node --listen 127.0.0.1:1 --tls " + keys + "`"));
+  up.signal(SIGINT);
+  check_ends(up, 0);
 }
 
 TEST_CASE("leeway up names a killed node, and the others continue") {

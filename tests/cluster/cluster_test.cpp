@@ -53,11 +53,14 @@ TEST_CASE("data that a node cannot find is sent to it") {
   TemporaryFolder folder;
   {
     std::ofstream csv(folder / "data.csv");
-    csv << "x,y,label\n";
-    for (int i = 0; i < 500; ++i) csv << i % 7 << ',' << i % 5 << ',' << (i % 7 > 3) << '\n';
+    csv << "x,kind,label\n";
+    for (int i = 0; i < 500; ++i)
+      csv << (i % 9 ? std::to_string(i % 7) : "?") << ',' << (i % 5 ? "red" : "blue") << ','
+          << (i % 7 > 3 ? "high" : "low") << '\n';
     std::ofstream plan(folder / "plan.toml");
     plan << "name = \"sent\"\nworkers = 2\nshards = 1\nbatch = 10\nstop.epochs = 2\n"
-            "model = [{ linear.outputs = 2 }]\ndata.csv.train = \"data.csv\"\n";
+            "model = [{ linear.outputs = 2 }]\ndata.csv.train = \"data.csv\"\n"
+            "data.csv.missing = \"mean\"\n";
   }
   Nodes nodes(1);
   // The path does not exist in the node's folder.

@@ -3,9 +3,12 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "cluster/data_cache.hpp"
 #include "models/datasets/load.hpp"
 #include "models/datasets/text.hpp"
+#include "tests/models/datasets/image_files.hpp"
 #include "tests/models/datasets/labels.hpp"
+#include "tests/models/datasets/npy_files.hpp"
 
 using namespace leeway;
 using Catch::Contains;
@@ -42,7 +45,52 @@ std::vector<float> all_of(const Dataset& data) {
   return x;
 }
 
+/// Tables with texts, arrays and images: all kinds of files.
+std::vector<plan::DataSource> sources(const test::TemporaryFolder& folder) {
+  plan::Csv table;
+  table.train = folder.write("x.csv", "color,a,label\nred,1,no\nblue,2,yes\n");
+  table.test = table.train;
+  plan::Npy arrays;
+  arrays.features = arrays.test_features =
+      folder.write("x.npy", test::npy<std::uint8_t>("(2, 2, 1)", {1, 2, 3, 4}));
+  arrays.labels = arrays.test_labels =
+      folder.write("y.npy", test::npy<std::int64_t>("(2,)", {0, 1}));
+  std::vector<plan::DataSource> out{table, arrays};
+#ifdef LEEWAY_PNG
+  for (const char* kind : {"images/cat", "images/dog"}) {
+    std::filesystem::create_directories(folder.path(kind));
+    folder.write(std::string(kind) + "/1.png", test::png(2, 1, 1, {7, 9}));
+  }
+  out.push_back(plan::ImageFolder{folder.path("images"), folder.path("images"), 0.2});
+#endif
+  return out;
+}
+
 }  // namespace
+
+TEST_CASE("a node loads any kind of file itself, or receives its samples") {
+  const test::TemporaryFolder folder;
+  for (const auto& source : sources(folder)) {
+    Plan plan;
+    plan.data = source;
+    const auto data = load_data(plan.data, plan.seed);
+    REQUIRE(data);
+    const auto mark = mark_of(*data);
+    const auto found = DataCache().find(plan, mark);
+    REQUIRE(found);
+    CHECK(all_of(*found->train) == all_of(*data->train));
+
+    Plan elsewhere;
+    elsewhere.data = plan::Csv{.train = folder.path("nothing.csv")};
+    CHECK_FALSE(DataCache().find(elsewhere, mark));
+    ShippedData shipped(mark);
+    ship(*data, mark, shipped);
+    const auto arrived = shipped.take();
+    REQUIRE(arrived);
+    CHECK(all_of(*arrived->train) == all_of(*data->train));
+    CHECK(all_of(*arrived->test) == all_of(*data->test));
+  }
+}
 
 TEST_CASE("data that is shipped in pieces arrives unchanged") {
   for (const auto& data :

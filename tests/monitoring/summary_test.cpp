@@ -64,7 +64,7 @@ TEST_CASE("actors are described as workers, or as pipelines of stages") {
 
 TEST_CASE("a summary without pipelines lists workers by number") {
   const auto job = job_of(tiny_plan());
-  const std::string text = summary(*job, totals_of(*job), "");
+  const std::string text = summary(*job, totals_of(*job));
   CHECK_THAT(text, Contains("\n  worker  iterations     samples   computing     waiting\n") &&
                        Contains("\n       2           0 ") && Contains("ended: was killed\n") &&
                        Contains("\n  worker 1 for worker 2: ") && !Contains("  actors  "));
@@ -74,7 +74,7 @@ TEST_CASE("a summary without pipelines lists workers by number") {
 
 TEST_CASE("a summary with pipelines names the pipeline and stage of each worker") {
   const auto job = job_of(piped_plan());
-  const std::string text = summary(*job, totals_of(*job), "");
+  const std::string text = summary(*job, totals_of(*job));
   CHECK_THAT(
       text,
       Contains("\n  actors          2 pipelines of 2 stages (1f1b, 2 micro-batches), 2 shards\n") &&
@@ -129,9 +129,9 @@ TEST_CASE("without gradients, losses and memory are not reported") {
   const auto job = job_of(plan);
   RunTotals totals = totals_of(*job);
   totals.evaluations = {{Instant{}, 24, 0, 0, true}};
-  CHECK_THAT(summary(*job, totals, ""), Contains("samples trained") && !Contains("test loss") &&
-                                            !Contains("test accuracy") &&
-                                            !Contains("Memory of a stage"));
+  CHECK_THAT(summary(*job, totals), Contains("samples trained") && !Contains("test loss") &&
+                                        !Contains("test accuracy") &&
+                                        !Contains("Memory of a stage"));
   const auto json = nlohmann::json::parse(result_json(*job, totals));
   CHECK_FALSE(json.contains("test_loss"));
   CHECK(json["evaluations"].empty());

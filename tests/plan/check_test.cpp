@@ -356,6 +356,12 @@ TEST_CASE("stragglers and faults name workers that exist") {
   CHECK_THAT(slow({{}, {3, true}}),
              Contains("stragglers[1].worker: 3 is given, and all = true as well; keep one"));
   CHECK(slow({{0}, {3}, {3}, {0, true}}) == "");
+  CHECK(slow({{.together = {0, 3}}}) == "");
+  CHECK_THAT(slow({{.together = {0, 4}}}),
+             Contains("stragglers[0].together: there is no worker 4"));
+  CHECK_THAT(slow({{.together = {3, 3}}}), Contains("together: names a worker twice"));
+  CHECK_THAT(slow({{.worker = 1, .together = {0, 3}}}), Contains("together: another worker"));
+  CHECK_THAT(slow({{.all = true, .together = {0, 3}}}), Contains("together: another worker"));
   CHECK_THAT(fault({address_of(WorkerId(4)), std::int64_t{0}, 0, plan::Throws{}}),
              Contains("faults[0].actor: there is no worker 4; give worker0 to worker3, shard0"));
   CHECK_THAT(fault({address_of(WorkerId(0)), std::int64_t{-1}, 0, plan::Throws{}}),
@@ -393,15 +399,40 @@ TEST_CASE("settings of stragglers out of range are refused") {
       {plan::Sharing{2, 0}, "sharing.on: 0"},
       {plan::Sharing{2, 1, 0}, "sharing.off: 0"},
       {plan::Trace{}, "trace.file: is empty; give the path"},
+      {plan::Sharing{2, 3, 4, -2}, "sharing.phase: -2"},
+      {plan::Sharing{2, 3, 4, 7}, "sharing.phase: 7 is not within the cycle of 7 iterations"},
+      {plan::Repeated{}, "repeated.factors: is empty"},
+      {plan::Repeated{{2, 0.5}}, "repeated.factors: 0.5"},
+      {plan::Repeated{{kNan}}, "repeated.factors: nan"},
+      {plan::FixedDelay{0}, "fixed_delay.delay_ms: 0"},
+      {plan::CustomStraggler{}, "custom.function: is empty; give the name"},
   }));
   CHECK_THAT(slow(kind), Contains("stragglers[1]." + expected) && Contains("; give "));
+}
+
+TEST_CASE("a straggler begins at a valid iteration, or after a share of a limited run") {
+  const auto from = [](plan::StragglerStart start, plan::Stop stop) {
+    return after([&](Plan& p) {
+      p.stragglers = {{.from = start}};
+      p.stop = stop;
+    });
+  };
+  const plan::Stop epochs{2}, iterations{0, 50}, time{0, 0, 5};
+  CHECK(from(0.5, epochs) == "");
+  CHECK(from(0.5, iterations) == "");
+  CHECK(from(std::int64_t{100}, time) == "");
+  CHECK(from(0.0, time) == "");
+  CHECK_THAT(from(0.5, time), Contains("stragglers[0].from.share: the run has no limit"));
+  CHECK_THAT(from(1.0, epochs), Contains("stragglers[0].from.share: 1 is not allowed; give 0 to"));
+  CHECK_THAT(from(std::int64_t{-1}, epochs), Contains("stragglers[0].from.iteration: -1"));
 }
 
 TEST_CASE("stragglers of every kind are allowed up to their limits") {
   for (const plan::StragglerKind& kind : std::vector<plan::StragglerKind>{
            plan::ConstantFactor{1e6}, plan::Bursts{1, 0, 1}, plan::Bursts{1, 1, 1},
            plan::Pareto{0.1, 1}, plan::Pauses{3.6e6}, plan::Pauses{499, 0.5}, plan::Decay{1, 1},
-           plan::Sharing{1, 1, 1}, plan::Trace{"x"}})
+           plan::Sharing{1, 1, 1}, plan::Sharing{1, 1, 1, 1}, plan::Trace{"x"},
+           plan::Repeated{{1, 1e6}}, plan::FixedDelay{3.6e6}, plan::CustomStraggler{"x"}})
     CHECK(after([&](Plan& p) { p.stragglers = {{0, true, kind}}; }) == "");
 }
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <set>
 
-#include "policies/straggler/text.hpp"
+#include "policies/straggler/custom.hpp"
 #include "policies/straggler/trace.hpp"
 
 using namespace leeway;
@@ -76,15 +76,10 @@ class TemporaryFile {
 
 std::string trace_error(const std::string& text) {
   const TemporaryFile file(text);
-  const Status status = check_files({{}, {0, true, plan::Trace{file.path()}}});
+  const Status status = check_sources({{}, {0, true, plan::Trace{file.path()}}});
   if (status) return "";
   REQUIRE(status.error().text.starts_with(file.path()));
   return status.error().text.substr(file.path().size());
-}
-
-std::string error_of(const std::string& text) {
-  const auto parsed = parse_straggler(text);
-  return parsed ? "" : parsed.error().text;
 }
 
 }  // namespace
@@ -199,7 +194,7 @@ TEST_CASE("sharing repeats its cycle, from a random position", "[straggler]") {
 
 TEST_CASE("a trace repeats, without its comments and empty lines", "[straggler]") {
   const TemporaryFile file("# measured\n1.5\n\n 2\t\r\n1e1");
-  REQUIRE(check_files({{0, false, plan::Trace{file.path()}}}));
+  REQUIRE(check_sources({{0, false, plan::Trace{file.path()}}}));
   const std::vector<double> expected = {1.5, 2, 10, 1.5, 2, 10, 1.5};
   REQUIRE(factors_of(plan::Trace{file.path()}, 7) == expected);
 }
@@ -217,6 +212,54 @@ TEST_CASE("the error of an invalid trace has file, line and a valid example", "[
           "/nonexistent/x: cannot be read: No such file or directory; check the path");
   REQUIRE(refused("/") == "/: is a folder; give a file with one factor per line");
   REQUIRE_THROWS_AS(made(plan::Trace{"/nonexistent/x"}), CheckFailed);
+}
+
+TEST_CASE("sharing with a phase begins at that position of its cycle", "[straggler]") {
+  const std::vector<double> begin = {3, 3, 1, 1, 1, 3}, later = {3, 1, 1, 1, 3, 3};
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    REQUIRE(factors_of(plan::Sharing{3, 2, 3, 0}, 6, seed) == begin);
+    REQUIRE(factors_of(plan::Sharing{3, 2, 3, 1}, 6, seed) == later);
+  }
+}
+
+TEST_CASE("a list of factors repeats", "[straggler]") {
+  const std::vector<double> expected = {4, 4, 1, 1, 4, 4, 1};
+  REQUIRE(factors_of(plan::Repeated{{4, 4, 1, 1}}, 7) == expected);
+}
+
+TEST_CASE("a fixed delay is added to each iteration", "[straggler]") {
+  const auto straggler = made(plan::FixedDelay{2.5});
+  for (int i = 0; i < 5; ++i) REQUIRE(straggler->next({}) == Slowdown{1, microseconds(2500)});
+}
+
+TEST_CASE("a function of the program gets the iteration, the time and random numbers",
+          "[straggler]") {
+  std::vector<std::int64_t> iterations;
+  std::vector<double> times;
+  register_straggler("seen", [&](std::int64_t iteration, double now, Rng& random) {
+    iterations.push_back(iteration);
+    times.push_back(now);
+    return 1 + random.uniform();
+  });
+  const auto straggler = made(plan::CustomStraggler{"seen"});
+  const double first = straggler->next({seconds(3).ns}).factor;
+  straggler->skip(4);
+  const double sixth = straggler->next({seconds(7).ns}).factor;
+  REQUIRE(iterations == std::vector<std::int64_t>{0, 5});
+  REQUIRE(times == std::vector<double>{3, 7});
+  REQUIRE(first != sixth);
+  REQUIRE(made(plan::CustomStraggler{"seen"})->next({}).factor == first);
+  REQUIRE(made(plan::CustomStraggler{"seen"}, 8)->next({}).factor != first);
+}
+
+TEST_CASE("a function that is missing or returns an invalid factor is an error", "[straggler]") {
+  register_straggler("known", [](std::int64_t, double, Rng&) { return 0.5; });
+  const Status missing = check_sources({{0, false, plan::CustomStraggler{"knwon"}}});
+  REQUIRE_FALSE(missing);
+  REQUIRE(missing.error().text == "straggler \"knwon\" is not registered; did you mean \"known\"?");
+  REQUIRE_THROWS_AS(made(plan::CustomStraggler{"knwon"}), CheckFailed);
+  REQUIRE(check_sources({{0, false, plan::CustomStraggler{"known"}}}));
+  REQUIRE_THROWS_AS(made(plan::CustomStraggler{"known"})->next({}), CheckFailed);
 }
 
 TEST_CASE("a straggler depends only on its spec and its random numbers", "[straggler]") {
@@ -289,15 +332,21 @@ TEST_CASE("a model that begins at iteration k continues as one that has counted 
           "[straggler]") {
   const TemporaryFile trace("1\n2\n5\n3\n");
   const std::vector<plan::StragglerKind> kinds = {
-      plan::ConstantFactor{3},           plan::Bursts{4, 0.4, 3}, plan::Pareto{1.1, 50},
-      plan::Pauses{2, std::uint32_t{7}}, plan::Decay{9, 30},      plan::Sharing{3, 4, 5},
-      plan::Trace{trace.path()}};
+      plan::ConstantFactor{3},           plan::Bursts{4, 0.4, 3},   plan::Pareto{1.1, 50},
+      plan::Pauses{2, std::uint32_t{7}}, plan::Decay{9, 30},        plan::Sharing{3, 4, 5},
+      plan::Trace{trace.path()},         plan::Repeated{{4, 4, 1}}, plan::FixedDelay{3},
+      plan::CustomStraggler{"drawing"}};
+  register_straggler("drawing", [](std::int64_t iteration, double, Rng& random) {
+    return 1 + random.uniform() + static_cast<double>(iteration % 3);
+  });
   REQUIRE(kinds.size() == std::variant_size_v<plan::StragglerKind>);
   std::vector<plan::Straggler> all;
   for (const auto& kind : kinds) all.push_back({2, false, kind});
+  for (const auto& kind : kinds) all.push_back({2, false, kind, {}, std::int64_t{17}});
   for (const auto& kind : kinds) {
     const std::vector<plan::Straggler> one = {{2, false, kind}};
-    for (const auto& stragglers : {one, all}) {
+    const std::vector<plan::Straggler> late = {{2, false, kind, {}, std::int64_t{25}}};
+    for (const auto& stragglers : {one, late, all}) {
       for (std::int64_t k = 0; k < 60; ++k) {
         INFO("kind " << kind.index() << ", " << stragglers.size() << " stragglers, k " << k);
         StragglerModel continued(stragglers, 2, 1, Iteration(k)), whole(stragglers, 2, 1);
@@ -306,6 +355,55 @@ TEST_CASE("a model that begins at iteration k continues as one that has counted 
       }
     }
   }
+}
+
+TEST_CASE("workers together are slow in the same iterations", "[straggler]") {
+  const std::vector<plan::Straggler> rack = {{0, false, plan::Bursts{4, 0.3, 5}, {2, 3}}};
+  REQUIRE(draws(rack, 2) == draws(rack, 3));
+  REQUIRE(draws(rack, 2) != draws(rack, 2, 7));
+  REQUIRE(draws(rack, 0) == std::vector<Slowdown>(200));
+  const std::vector<plan::Straggler> two = {rack[0], rack[0]};
+  int once = 0;
+  for (const Slowdown& slow : draws(two, 2)) once += slow.factor == 4;
+  REQUIRE(once > 20);  // each straggler has its own random numbers
+}
+
+TEST_CASE("a straggler begins at its iteration, or after a share of the run", "[straggler]") {
+  const auto begin = [](plan::StragglerStart start) {
+    const std::vector<plan::Straggler> late =
+        with_starts({{1, false, plan::Decay{5, 4}, {}, start}}, 20);
+    const auto all = draws(late, 1);
+    const auto first =
+        std::find_if(all.begin(), all.end(), [](const Slowdown& one) { return one.factor > 1; });
+    REQUIRE(first->factor == 2);  // the rise begins there, too
+    return first - all.begin() - 1;
+  };
+  REQUIRE(begin(0.0) == 0);
+  REQUIRE(begin(0.5) == 10);
+  REQUIRE(begin(std::int64_t{7}) == 7);
+  REQUIRE_THROWS_AS(StragglerModel({{1, false, plan::Decay{}, {}, 0.5}}, 1, 1), CheckFailed);
+}
+
+TEST_CASE("a model counts the time that each straggler adds", "[straggler]") {
+  const auto counts = std::make_shared<Disturbances>(4, 0);
+  StragglerModel model({{0, false, plan::ConstantFactor{3}},
+                        {1, false, plan::ConstantFactor{3}},
+                        {0, false, plan::ConstantFactor{2}},
+                        {0, false, plan::Pauses{2, std::uint32_t{2}}}},
+                       0, 1, {}, counts);
+  for (int i = 0; i < 10; ++i) {
+    model.next({});
+    model.count(milliseconds(30), true);
+    model.count(milliseconds(60), false);
+  }
+  const auto all = counts->stragglers();
+  REQUIRE(all[0].added == milliseconds(600));  // two thirds of the excess
+  REQUIRE(all[2].added == milliseconds(300));
+  REQUIRE(all[3].added == milliseconds(10));
+  REQUIRE(all[1].added == Duration{});
+  REQUIRE(all[0].iterations == 10);
+  REQUIRE(all[3].iterations == 5);
+  REQUIRE(all[1].iterations == 0);
 }
 
 TEST_CASE("pauses by the clock do not depend on the first iteration", "[straggler]") {
@@ -318,100 +416,4 @@ TEST_CASE("pauses by the clock do not depend on the first iteration", "[straggle
     paused += slow.extra.ns > 0;
   }
   REQUIRE(paused > 10);
-}
-
-// --- text ---
-
-TEST_CASE("a straggler of each kind is read from text", "[straggler]") {
-  const auto [text, expected] = GENERATE(table<std::string, plan::Straggler>({
-      {"3:4x", {3, false, plan::ConstantFactor{4}}},
-      {"all:1.5x", {0, true, plan::ConstantFactor{1.5}}},
-      {"0:1.5x@20%", {0, false, plan::Bursts{1.5, 0.2, 50}}},
-      {"12:4x@2.5%/7", {12, false, plan::Bursts{4, 0.025, 7}}},
-      {"all:pareto(1.5)", {0, true, plan::Pareto{1.5, 100}}},
-      {"1:pareto(2,20x)", {1, false, plan::Pareto{2, 20}}},
-      {"3:pauses(200ms/50)", {3, false, plan::Pauses{200, std::uint32_t{50}}}},
-      {"3:pauses(2s/0.5s)", {3, false, plan::Pauses{2000, 0.5}}},
-      {"3:pauses(1.5ms/250ms)", {3, false, plan::Pauses{1.5, 0.25}}},
-      {"2:decay(8x/1000)", {2, false, plan::Decay{8, 1000}}},
-      {"1:sharing(3x,100/300)", {1, false, plan::Sharing{3, 100, 300}}},
-      {"0:trace(a (1).txt)", {0, false, plan::Trace{"a (1).txt"}}},
-  }));
-  INFO(text << ' ' << error_of(text));
-  REQUIRE(*parse_straggler(text) == expected);
-}
-
-TEST_CASE("the error of an invalid straggler names the missing element and the correct form",
-          "[straggler]") {
-  REQUIRE(error_of("3:4") ==
-          "--slow: \"3:4\" is missing the 'x' after \"3:4\"; write 3:4x, or 3:4x@20%/50 for bursts "
-          "of 50 "
-          "iterations that cover 20% of all");
-  REQUIRE(error_of("1:decay(8x)") ==
-          "--slow: \"1:decay(8x)\" is missing the '/' after \"1:decay(8x\"; write 3:decay(8x/1000) "
-          "for a "
-          "rise to 8x over 1000 iterations");
-  REQUIRE(error_of("slow") ==
-          "--slow: \"slow\" does not begin with a worker's number or \"all\"; write 3:4x, or "
-          "3:4x@20%/50 for bursts of 50 iterations that cover 20% of all");
-  for (const std::string text : {"",
-                                 ":",
-                                 "3",
-                                 "3:",
-                                 "-1:4x",
-                                 "a:4x",
-                                 "3:4x@",
-                                 "3:4x@20",
-                                 "3:4x@20%/",
-                                 "3:4x ",
-                                 "3:4x@20%/5 ",
-                                 "3:4x@20%/-1",
-                                 "99999999999:4x",
-                                 "all4x",
-                                 "all",
-                                 "all:",
-                                 "1:pareto",
-                                 "1:pareto()",
-                                 "1:pareto(1.5",
-                                 "1:pareto(1.5,)",
-                                 "1:pareto(1.5,20)",
-                                 "1:pareto(1.5)x",
-                                 "1:pauses(200/50)",
-                                 "1:pauses(200ms)",
-                                 "1:pauses(200ms/)",
-                                 "1:pauses(200ms/5.5)",
-                                 "1:decay(8/10)",
-                                 "1:decay(8x/-1)",
-                                 "1:sharing(3x)",
-                                 "1:sharing(3x,100)",
-                                 "1:sharing(3x/100/300)",
-                                 "1:trace()",
-                                 "1:trace",
-                                 "1:trace(x",
-                                 "1:trace(x) "}) {
-    INFO(text);
-    REQUIRE(error_of(text).find("; write 3:") != std::string::npos);
-  }
-}
-
-TEST_CASE("the error of an unknown kind of straggler suggests the nearest one", "[straggler]") {
-  REQUIRE(error_of("3:paretto(2)") ==
-          "--slow: \"3:paretto(2)\": there is no kind of straggler named \"paretto\"; did you mean "
-          "\"pareto\"?");
-  REQUIRE(
-      error_of("3:zzzzzzzzzz(2)").ends_with("; known are pareto, pauses, decay, sharing, trace"));
-}
-
-TEST_CASE("any text is read as a straggler or refused with a remedy", "[straggler]") {
-  const auto answered = [](const std::string& text) {
-    const auto parsed = parse_straggler(text);
-    return parsed ? true : parsed.error().text.find("; ") != std::string::npos;
-  };
-  rc::prop("any text", [&](const std::string& text) { RC_ASSERT(answered(text)); });
-  rc::prop("a prefix of a valid text", [&] {
-    const std::string valid = *rc::gen::element<std::string>(
-        "3:4x@20%/50", "all:pareto(1.5,20x)", "3:pauses(200ms/50)", "3:pauses(200ms/2s)",
-        "3:decay(8x/1000)", "3:sharing(3x,100/300)", "3:trace(f.txt)");
-    RC_ASSERT(answered(valid.substr(0, *rc::gen::inRange<std::size_t>(0, valid.size()))));
-  });
 }

@@ -10,6 +10,8 @@ namespace leeway::test {
 namespace {
 
 using Catch::Contains;
+using Catch::EndsWith;
+using Catch::StartsWith;
 using namespace std::string_literals;
 using Names = std::vector<std::string>;
 
@@ -48,6 +50,9 @@ TEST_CASE("nodes must be listed once, and without TLS have loopback addresses") 
   CHECK(problem({"10.0.0.2:1", "gpu-1:1"}, "keys") == "");
   CHECK_THAT(problem({"127.0.0.1:1", "10.0.0.2:1"}, ""),
              Contains("node 10.0.0.2:1 is not at a loopback address") && Contains("--tls DIR"));
+  CHECK_THAT(problem({"nosuch.invalid:4242"}, ""),
+             StartsWith("node nosuch.invalid:4242: nosuch.invalid has no address: ") &&
+                 EndsWith("; check the name") && !Contains("loopback"));
   CHECK_THAT(problem({"a:1", "b:1", "a:1"}, "keys"), Contains("node a:1 is named twice"));
 }
 

@@ -86,6 +86,22 @@ TEST_CASE("one signal interrupts all concurrent runs") {
   }
 }
 
+TEST_CASE("a signal while the data are loaded ends the run before it starts") {
+  const IgnoredInterrupt ignored;
+  Plan plan = tiny_plan();
+  const plan::DataSource source = plan.data;
+  register_data("interrupting", [source](std::uint64_t seed) {
+    std::raise(SIGINT);
+    return load_data(source, seed);
+  });
+  plan.data = plan::CustomData{"interrupting"};
+  const Result result = run(plan, {.quiet = true});
+  CHECK(result.exit_code == 130);
+  CHECK(result.error == "interrupted before the start");
+  CHECK_FALSE(result.ran);
+  CHECK(ignored.is_installed());
+}
+
 TEST_CASE("a signal after the end of a run sets the exit code, and the result is complete") {
   const IgnoredInterrupt ignored;
   const Result result = run(tiny_plan(), {.print = [](const std::string&) { std::raise(SIGINT); }});

@@ -111,7 +111,7 @@ TEST_CASE("flags of settings that a program decides are refused and hidden") {
   CHECK(parsed(scenario, {"--trace"}).exit_code == 2);
   CHECK_FALSE(parsed(scenario, {"--no-out", "--workers", "3"}).exit_code);
   CHECK_THAT(parsed(scenario, {"--help"}).out,
-             !Contains("--staleness ") && !Contains("--trace") && Contains("--workers"));
+             !Contains("--staleness ") && !Contains("--trace ") && Contains("--workers"));
 }
 
 }  // namespace leeway::test

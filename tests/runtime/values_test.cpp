@@ -113,6 +113,12 @@ TEST_CASE("--slow replaces the stragglers of the workers that it names") {
   CHECK(after({"1:4x", "1:4x"}) == List{planned_all, slow, slow});
   CHECK(after({"1:4x,2:sharing(3x,100/300)", "all:2x"}) == List{slow, shared, all});
   CHECK(after({"none,1:4x"}) == List{slow});
+  List rack = {{0, false, plan::Decay{}, {1, 2, 3}}, {2, false, plan::Decay{}}};
+  CHECK(apply_slow({"2:4x"}, rack));
+  CHECK(rack == List{{0, false, plan::Decay{}, {1, 3}}, {2, false, plan::ConstantFactor{4}}});
+  CHECK(apply_slow({"1+3:4x"}, rack));
+  CHECK(rack.size() == 2);
+  CHECK(rack[1] == plan::Straggler{0, false, plan::ConstantFactor{4}, {1, 3}});
 }
 
 TEST_CASE("--slow refuses an invalid straggler anywhere in the list") {

@@ -53,6 +53,22 @@ TEST_CASE("words for consistency and balance set the plan") {
   CHECK(scenario.plan().balance == plan::Balance::by_speed);
 }
 
+TEST_CASE("words for stragglers set their arguments") {
+  using namespace std::chrono_literals;
+  CHECK(slow_by(3, {4, 4, 1, 1}) == plan::Straggler{3, false, plan::Repeated{{4, 4, 1, 1}}});
+  CHECK(slow_by(3, std::vector<double>{2, 1}) == plan::Straggler{3, false, plan::Repeated{{2, 1}}});
+  CHECK(slow_by(3, "warms-up") == plan::Straggler{3, false, plan::CustomStraggler{"warms-up"}});
+  CHECK(delay(3, 5ms) == plan::Straggler{3, false, plan::FixedDelay{5}});
+  CHECK(delay(all_workers, 250us) == plan::Straggler{0, true, plan::FixedDelay{0.25}});
+  CHECK(shares_machine(1, 3, 100, 300).kind == plan::StragglerKind(plan::Sharing{3, 100, 300, -1}));
+  CHECK(shares_machine(1, 3, 100, 300, 50).kind ==
+        plan::StragglerKind(plan::Sharing{3, 100, 300, 50}));
+  CHECK(slow(together({2, 3}), 4) == plan::Straggler{0, false, plan::ConstantFactor{4}, {2, 3}});
+  CHECK(slow_together({2, 3}, plan::Pareto{}) == plan::Straggler{0, false, plan::Pareto{}, {2, 3}});
+  CHECK(from_share(0.5, slow(3, 4)).from == plan::StragglerStart(0.5));
+  CHECK(from_iteration(100, slow(3, 4)).from == plan::StragglerStart(std::int64_t{100}));
+}
+
 TEST_CASE("residual takes a body and an optional shortcut") {
   const plan::Layer plain = residual({linear(4), relu()});
   CHECK(std::get<plan::Residual>(plain).body == Layers{linear(4), relu()});

@@ -50,10 +50,11 @@ const std::map<std::string, Folders>& arrows() {
         {"sim", hosts},
         {"monitoring", hosts},
         {"runtime", runtime},
+        {"testing", programs},
         {"scenarios", programs},
         {"cli", programs},
         {"bench", programs},
-        {"tests", programs + Folders{"cli", "messages/generator"}},
+        {"tests", programs + Folders{"testing", "cli", "messages/generator"}},
     };
   }();
   return table;

@@ -1,6 +1,5 @@
 // A user's test of a run that loses a worker, in the simulator.
 #include <leeway/leeway.hpp>
-#include <leeway/models/datasets/load.hpp>
 #include <leeway/sim/story.hpp>
 
 int main() {
@@ -15,10 +14,7 @@ int main() {
       .shards(1)
       .batch(4)
       .epochs(2);
-  const Plan& plan = scenario.plan();
-  const auto data = load_data(plan.data, plan.seed);
-  const auto job = make_job(plan, *data);
-  Story story(*job);
-  story.until(begun(sim::story::worker(1), 2)).crash(sim::story::worker(1)).to_the_end();
-  return story.happened(evicted(sim::story::worker(1))) ? 0 : 1;
+  Story story(scenario);
+  story.until(begun(worker(1), 2)).crash(worker(1)).to_the_end();
+  return story.happened(evicted(worker(1))) ? 0 : 1;
 }

@@ -7,7 +7,9 @@
 #include <limits>
 #include <set>
 
+#include "models/datasets/utf8.hpp"
 #include "tests/models/datasets/files.hpp"
+#include "tests/models/datasets/gathered.hpp"
 
 namespace leeway {
 namespace {
@@ -59,17 +61,20 @@ TEST_CASE("a field that is not a number is named with line and column") {
   CHECK(
       error_of("age,label\n1,0\n\xc3\xa4,1\n") ==
       "x.csv:3:1: column \"age\": found \"\\xc3\\xa4\", which is not a number; write a number, or "
-      "remove the column");
-  CHECK_THAT(error_of("a,b,label\n1,  x ,0\n"), Contains("x.csv:2:3: column \"b\": found \"x\""));
-  CHECK(error_of("a,b,label\n1,,0\n") ==
-        "x.csv:2:3: column \"b\": found an empty field; fill in a number, or remove the row");
-  CHECK(error_of("a,label\nnan,0\n") ==
-        "x.csv:2:1: column \"a\": found \"nan\"; fill in a number, or remove the row");
+      "remove the column; for a column of texts give --text-columns");
+  CHECK_THAT(error_of("a,b,label\n1,2,0\n1,  x ,0\n"),
+             Contains("x.csv:3:3: column \"b\": found \"x\""));
+  CHECK(
+      error_of("a,b,label\n1,,0\n") ==
+      "x.csv:2:3: column \"b\": found an empty field, a missing value; fill it in, remove the row, "
+      "or give --missing mean");
+  CHECK_THAT(error_of("a,label\nnan,0\n"),
+             Contains("x.csv:2:1: column \"a\": found \"nan\", a missing value; fill it in"));
   CHECK_THAT(error_of("a,label\n-inf,0\n"), Contains("found \"-inf\", which is beyond the range"));
   CHECK_THAT(error_of("a,label\n1e39,0\n"), Contains("found \"1e39\", which is beyond the range"));
   CHECK_THAT(error_of("a,label\n1e999,0\n"), Contains("beyond the range"));
   for (const char* bad : {"1.5x", "0x10", "+-5", "1 2", "--1", "1;2", "+"})
-    CHECK_THAT(error_of("a,label\n" + std::string(bad) + ",0\n"), Contains("is not a number"));
+    CHECK_THAT(error_of("a,label\n7,0\n" + std::string(bad) + ",0\n"), Contains("is not a number"));
 }
 
 TEST_CASE("columns are counted in characters") {
@@ -87,17 +92,21 @@ TEST_CASE("rows with too few or too many fields are named") {
 }
 
 TEST_CASE("an invalid header is refused") {
-  CHECK(error_of("") == "x.csv: the file is empty; give a header line and rows of numbers");
+  CHECK(error_of("") == "x.csv: the file is empty; give a header line and rows");
   CHECK_THAT(error_of("\n\n"), Contains("the file is empty"));
-  CHECK(error_of("a,label\n") == "x.csv: found a header line and no rows; add rows of numbers");
-  CHECK(error_of("a,lable\n1,0\n") ==
-        "x.csv:1:1: found no column \"label\" for the label; set data.csv.label; did you mean "
-        "\"lable\"?");
+  CHECK(
+      error_of("a,label\n") ==
+      "x.csv: found a header line and no rows; add rows, or give --no-header (data.csv.header) if "
+      "the line is a row");
+  CHECK(
+      error_of("a,lable\n1,0\n") ==
+      "x.csv:1:1: found no column \"label\" for the label; give --label (data.csv.label); did you "
+      "mean \"lable\"?");
   CHECK_THAT(error_of("a,a,label\n1,2,0\n"), Contains("x.csv:1:3: found a second column \"a\""));
   CHECK(error_of(",a,label\n1,2,0\n") ==
         "x.csv:1:1: column 1 has no name; name it in the header line, or remove it");
-  CHECK_THAT(error_of("1,2\n3,4\n"), Contains("add a header line"));
-  CHECK_THAT(error_of("a;label\n1;0\n"), Contains("separate columns with commas"));
+  CHECK_THAT(error_of("1,2\n3,4\n"), Contains("add a header line") && Contains("--no-header"));
+  CHECK_THAT(error_of("a;label\n1;0\n"), Contains("give --separator \";\""));
   CHECK_THAT(error_of("label\n1\n"), Contains("add columns to predict it from"));
   CHECK_THAT(error_of("\"a,label\n1,0\n"),
              Contains("x.csv:1:1: found a quote that is never closed"));
@@ -128,20 +137,7 @@ TEST_CASE("test data is matched by name and must keep to the training classes") 
   CHECK_THAT(error_of("a,b\n1,2\n", format), Contains("found no column \"label\" for the label"));
 }
 
-struct Gathered {
-  std::vector<float> x, targets;
-  std::vector<std::int32_t> labels;
-};
-Gathered gather_all(const Dataset& set) {
-  const auto size = static_cast<std::size_t>(set.size());
-  std::vector<std::int64_t> samples(size);
-  for (std::size_t i = 0; i < size; ++i) samples[i] = static_cast<std::int64_t>(i);
-  Gathered out{std::vector<float>(size * static_cast<std::size_t>(set.sample_shape().count())),
-               std::vector<float>(set.classes() ? 0 : size),
-               std::vector<std::int32_t>(set.classes() ? size : 0)};
-  set.gather(samples, out.x.data(), out.labels.data(), out.targets.data());
-  return out;
-}
+using test::gather_all;
 
 TEST_CASE("features are normalised by the training rows, and constant columns become 0") {
   const test::TemporaryFolder folder;
@@ -218,8 +214,10 @@ TEST_CASE("numbers and names written as CSV are read back bit for bit") {
     const auto extra =
         *rc::gen::container<std::vector<std::string>>(rc::gen::arbitrary<std::string>());
     std::vector<std::string> names;
-    for (std::size_t i = 0; i < extra.size(); ++i)
+    for (std::size_t i = 0; i < extra.size(); ++i) {
       names.push_back(std::to_string(i) + "n" + extra[i]);
+      make_utf8(names.back());
+    }
     names.push_back("f");
     const auto rows = static_cast<std::size_t>(*rc::gen::inRange(1, 6));
     const auto values =

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "models/datasets/file.hpp"
+#include "models/datasets/preprocessing.hpp"
 #include "tests/models/datasets/files.hpp"
 #include "tests/models/datasets/labels.hpp"
 
@@ -238,6 +239,8 @@ TEST_CASE("Fashion-MNIST as Debian installs it") {
   };
   check(*data->train, 60'000, 0, 1);
   check(*data->test, 10'000, 0.0023, 0.9984);
+  CHECK(data->preprocessing->classes[7] == "Sneaker");
+  CHECK(data->preprocessing->pixel_mean == Approx(72.94).margin(0.01));
 }
 
 TEST_CASE("the error for a missing Fashion-MNIST names its package") {

@@ -1,0 +1,186 @@
+#include "messages/message_log.hpp"
+
+#include <capnp/compat/json.h>
+#include <capnp/dynamic.h>
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "core/text.hpp"
+#include "messages/generator/names.hpp"
+#include "messages/trace.capnp.h"
+
+namespace leeway {
+namespace {
+
+/// A file's content in memory, mapped: traces may be large.
+class MappedFile {
+ public:
+  static Expected<MappedFile> open(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (file < 0 || fstat(file, &status) != 0) {
+      const Error error{concat(path, ": ", std::strerror(errno),
+                               "; give the folder of a run with --trace-messages")};
+      if (file >= 0) close(file);
+      return error;
+    }
+    const auto bytes = static_cast<std::size_t>(status.st_size);
+    void* const start =
+        bytes == 0 ? nullptr : mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    if (start == MAP_FAILED) return Error{concat(path, ": ", std::strerror(errno))};
+    return MappedFile(static_cast<const capnp::word*>(start), bytes);
+  }
+  MappedFile(MappedFile&& other) noexcept
+      : start_(std::exchange(other.start_, nullptr)), bytes_(other.bytes_) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile() {
+    if (start_) munmap(const_cast<capnp::word*>(start_), bytes_);
+  }
+  kj::ArrayPtr<const capnp::word> words() const {
+    return kj::arrayPtr(start_, bytes_ / sizeof(capnp::word));
+  }
+
+ private:
+  MappedFile(const capnp::word* start, std::size_t bytes) : start_(start), bytes_(bytes) {}
+  const capnp::word* start_;
+  std::size_t bytes_;
+};
+
+/// Records are read from a trusted file; a weights message may be long.
+capnp::ReaderOptions reader_options() {
+  capnp::ReaderOptions options;
+  options.traversalLimitInWords = std::uint64_t{1} << 40;
+  return options;
+}
+
+using BodyReader = capnp::DynamicStruct::Reader;
+
+std::string kind_of(const BodyReader& body) {
+  KJ_IF_MAYBE (field, body.which()) {
+    return generator::snake_case(field->getProto().getName().cStr());
+  }
+  return "unknown";
+}
+
+std::string text_of(const BodyReader& body, bool json) {
+  KJ_IF_MAYBE (field, body.which()) {
+    const auto value = body.get(*field);
+    if (!json) return kj::str(value).cStr();
+    const capnp::JsonCodec codec;
+    return codec.encode(value, field->getType()).cStr();
+  }
+  return json ? "null" : "()";
+}
+
+/// The record at the beginning of `words`, which begin after it on return; nullopt if they end
+/// inside it.
+template <class Read>
+bool read_record(kj::ArrayPtr<const capnp::word>& words, Read read) {
+  if (words.size() == 0 || capnp::expectedSizeInWordsFromPrefix(words) > words.size()) return false;
+  capnp::FlatArrayMessageReader message(words, reader_options());
+  read(message.getRoot<schema::MessageRecord>());
+  words = kj::arrayPtr(message.getEnd(), words.end());
+  return true;
+}
+
+bool passes(const MessageFilter& filter, const schema::MessageRecord::Reader& record) {
+  const auto is = [](const std::string& wanted, const char* found) {
+    return wanted.empty() || wanted == found;
+  };
+  return is(filter.from, record.getFrom().cStr()) && is(filter.to, record.getTo().cStr()) &&
+         (filter.kind.empty() || kind_of(record.getEnvelope().getBody()) == filter.kind);
+}
+
+}  // namespace
+
+ReceivedMessage received(Instant at, Address from, Address to, const Message& message) {
+  std::uint64_t bytes = 0;
+  for (const Blob& blob : message.blobs()) bytes += blob.size();
+  return {at, from, to, message, bytes};
+}
+
+MessageLog::MessageLog(std::string path)
+    : path_(std::move(path)), out_(path_, std::ios::app | std::ios::binary) {}
+
+void MessageLog::write(const ReceivedMessage& received) {
+  const auto header = received.message.header();
+  const auto words =
+      kj::arrayPtr(reinterpret_cast<const capnp::word*>(header.data()), header.size());
+  capnp::MallocMessageBuilder builder;
+  auto record = builder.initRoot<schema::MessageRecord>();
+  record.setNs(received.at.ns);
+  record.setFrom(spelled(received.from));
+  record.setTo(spelled(received.to));
+  record.setTensorBytes(received.tensor_bytes);
+  capnp::FlatArrayMessageReader envelope(words, reader_options());
+  record.setEnvelope(envelope.getRoot<schema::Envelope>());
+  const auto flat = capnp::messageToFlatArray(builder);
+  const auto bytes = flat.asChars();
+  std::lock_guard lock(mutex_);
+  if (out_) out_.write(bytes.begin(), static_cast<std::streamsize>(bytes.size()));
+}
+
+Status MessageLog::finish() {
+  std::lock_guard lock(mutex_);
+  errno = 0;
+  out_.flush();
+  if (out_) return {};
+  return Error{concat(path_, ": cannot be written", errno ? ": " : "",
+                      errno ? std::strerror(errno) : "", "; messages are missing")};
+}
+
+std::vector<std::string> message_kinds() {
+  std::vector<std::string> kinds;
+  for (const auto field : capnp::Schema::from<schema::Envelope::Body>().getUnionFields())
+    kinds.push_back(generator::snake_case(field.getProto().getName().cStr()));
+  return kinds;
+}
+
+Expected<std::string> read_messages(const std::string& path, const MessageFilter& filter,
+                                    const std::function<bool(const RecordedMessage&)>& show) {
+  const auto file = MappedFile::open(path);
+  if (!file) return file.error();
+  struct Found {
+    std::int64_t ns;
+    const capnp::word* record;
+  };
+  std::vector<Found> found;
+  auto words = file->words();
+  const capnp::word* at = words.begin();
+  while (read_record(words, [&](const schema::MessageRecord::Reader& record) {
+    if (passes(filter, record)) found.push_back({record.getNs(), at});
+  }))
+    at = words.begin();
+  const bool is_cut = words.size() > 0;
+  // Nodes send their messages in batches.
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.ns < b.ns; });
+  bool goes_on = true;
+  for (const auto& one : found) {
+    auto rest = kj::arrayPtr(one.record, file->words().end());
+    read_record(rest, [&](const schema::MessageRecord::Reader& record) {
+      const BodyReader body = record.getEnvelope().getBody();
+      goes_on = show({{record.getNs()},
+                      record.getFrom().cStr(),
+                      record.getTo().cStr(),
+                      kind_of(body),
+                      record.getTensorBytes(),
+                      text_of(body, filter.json)});
+    });
+    if (!goes_on) break;
+  }
+  return is_cut ? concat(path, ": ends inside a record; the run was killed, or its disk was full")
+                : std::string();
+}
+
+}  // namespace leeway

@@ -1,0 +1,93 @@
+@0xc47e0b93d8f2a516;
+# How gradients change the weights, and how far workers may be apart.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::plan_schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::plan");
+$Cpp.flat;
+$Cpp.stem("training");
+$Cpp.include("core/expected.hpp");
+$Cpp.support("plan/wire.hpp");
+using Range = import "/plan/annotations.capnp";
+using import "/plan/annotations.capnp".flag;
+using import "/plan/annotations.capnp".help;
+using import "/plan/annotations.capnp".range;
+using import "/plan/annotations.capnp".values;
+using import "/messages/generator/annotations.capnp".name;
+
+struct Optimizer {
+  learningRate @0 :Float64 = 0.1 $range(Range.learningRate) $flag("--lr") $help("learning rate");
+  weightDecay @1 :Float64 $range(Range.weightDecay) $flag("--weight-decay")
+    $help("L2 coefficient; decoupled from the gradient for adamw");
+  union {
+    sgd @2 :Void $help("plain gradient descent");
+    momentum @3 :Momentum $help("gradient descent with a velocity");
+    nesterov @4 :Momentum $name("Nesterov") $help("momentum that looks one step ahead");
+    adam @5 :Adam $help("steps scaled by running moments of the gradient");
+    adamw @6 :Adam $name("AdamW") $help("adam with decoupled weight decay");
+    adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
+  }
+  struct Momentum {
+    factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
+  }
+  struct Adam {
+    beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
+    beta2 @1 :Float64 = 0.999 $range(Range.belowOne) $help("decay of the second moment");
+    epsilon @2 :Float64 = 1e-8 $range(Range.aboveZero) $help("added to the second moment's root");
+  }
+  struct AdaGrad {
+    epsilon @0 :Float64 = 1e-10 $range(Range.aboveZero) $help("added to the root of the sum");
+  }
+}
+
+struct LrSchedule {
+  warmup @0 :Float64 $range(least = 0, give = "0 or more epochs") $flag("--warmup")
+    $help("epochs over which the learning rate rises linearly to its full value");
+  union {
+    constant @1 :Void $help("the full learning rate throughout");
+    step :group $help("drops by a factor at regular intervals") {
+      every @2 :Float64 = 10 $range(above = 0, give = "more than 0 epochs")
+        $help("epochs from one drop to the next");
+      factor @3 :Float64 = 0.1 $range(Range.aboveZero) $help("factor of each drop");
+    }
+    cosine :group $help("half a cosine from the full rate down to a floor at the last epoch") {
+      floor @4 :Float64 $range(Range.share) $help("share of the full rate at the end");
+    }
+  }
+}
+
+struct Consistency {
+  union {
+    bsp @0 :Void $help("a barrier at each iteration; equals one worker with all batches together");
+    ssp :group $help("workers run ahead of the slowest by at most the staleness bound") {
+      staleness @1 :UInt32 = 3 $help("staleness bound");
+    }
+    asp @2 :Void $help("no worker ever waits");
+    backup :group
+        $help("a barrier that does not wait for the last few workers, and drops their pushes") {
+      spare @3 :UInt32 = 1 $help("workers that a round does not wait for");
+    }
+    adaptive :group $help("ssp with a bound that follows the waiting times of the workers") {
+      low @4 :UInt32 = 1 $help("smallest bound");
+      high @5 :UInt32 = 8 $help("largest bound");
+    }
+  }
+}
+
+enum Balance {
+  equal @0 $help("the batch for every worker");
+  bySpeed @1 $help("in proportion to the worker's measured speed, with an unchanged total");
+}
+
+struct FineTuning {
+  initMap @0 :Text $flag("--init-map")
+    $help("replaces prefixes of the names in the file of the initial weights")
+    $values("net.= (removes net.), or encoder.=0. (replaces encoder. by 0.); can be repeated");
+  partial @1 :Bool $flag("--init-partial")
+    $help("parameters that the file of the initial weights lacks, or has in another shape, stay "
+        "random");
+  freeze @2 :Text $flag("--freeze")
+    $help("layers whose parameters stay as they are; statistics of batch_norm continue")
+    $values("0-3, or a list such as 0-3,5, or none");
+}

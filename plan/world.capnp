@@ -1,0 +1,59 @@
+@0xb16f8d3a25c9e704;
+# Where the actors run: threads, or a simulated world of machines and links.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("leeway::plan_schema");
+using Cpp = import "/messages/generator/annotations.capnp";
+$Cpp.namespace("leeway::plan");
+$Cpp.flat;
+$Cpp.stem("world");
+$Cpp.include("core/expected.hpp");
+$Cpp.support("plan/wire.hpp");
+using Range = import "/plan/annotations.capnp";
+using import "/plan/annotations.capnp".flag;
+using import "/plan/annotations.capnp".help;
+using import "/plan/annotations.capnp".range;
+using import "/plan/annotations.capnp".values;
+
+struct Host $Cpp.optional {
+  union {
+    local @0 :Void $help("threads of this process, or nodes of a cluster");
+    simulated @1 :World $flag("--simulate") $help("virtual time, in a world of machines and links");
+  }
+}
+
+struct World {
+  nodes @0 :Nodes $help("which actors share a node");
+  cores @1 :UInt32 = 1 $range(least = 1, most = 4096)
+    $help("cores per node; excess computations wait");
+  speed @2 :Float64 = 50 $range(Range.gigaflops)
+    $help("GFLOP/s per core, counting multiplications and additions");
+  memory @3 :Float64 = 20 $range(Range.gigabytes) $help("GB/s between a core and memory");
+  noise @4 :Float64 = 0.05 $range(Range.noise) $help("relative variation of a computation's time");
+  latencyUs @5 :Float64 = 50 $range(Range.microseconds)
+    $help("one-way latency between two nodes, in microseconds");
+  localLatencyUs @6 :Float64 = 5 $range(Range.microseconds)
+    $help("latency within a node, in microseconds");
+  jitter @7 :Float64 = 0.2 $range(Range.jitter) $help("maximum extra latency, as a share of it");
+  link @8 :Float64 = 10 $range(Range.link) $help("Gbit/s of a node's link, each way; 0: no limit");
+  detectionMs @9 :Float64 = 200 $range(Range.detection)
+    $help("milliseconds until watchers are notified of the end of an actor");
+  costOnly @10 :Bool $flag("--gradients") $values("real or none")
+    $help("compute no gradients, to study only protocol and time");
+  # Threads of the nodes. With 0, only computations take time.
+  messageUs @11 :Float64 $range(Range.microseconds)
+    $help("core time per message, in microseconds; 0: threads are not simulated");
+  timerUs @12 :Float64 $range(Range.microseconds) $help("delay of timers, in microseconds");
+  sliceUs @13 :Float64 $range(Range.microseconds)
+    $help("time slice of a thread while others wait for a core, in microseconds; 0: until it "
+        "finishes");
+  contention @14 :Float64 $range(Range.contention)
+    $help("relative slowdown when all cores of the node are busy");
+  cold @15 :Float64 $range(Range.cold)
+    $help("relative slowdown after the thread has been idle for long");
+
+  enum Nodes {
+    each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
+    one @1 $help("all actors share one node, as in one process");
+  }
+}
