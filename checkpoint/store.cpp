@@ -165,7 +165,8 @@ Status Store::commit(Manifest manifest, const Plan& plan, std::uint32_t keep) co
   if (!mine) return mine.error();
   if (!*mine)
     if (Status claimed = claim(manifest.run); !claimed) return claimed;
-  if (planted(Mutant::old_removed_first)) remove_old(number - 1, keep - 1);
+  // Each crash may have left one more than `keep`.
+  remove_old(number - 1, planted(Mutant::old_removed_first) ? keep - 1 : keep);
   if (Status status = complete(std::move(manifest), plan); !status) {
     (void)remove(number);
     return status;

@@ -66,6 +66,25 @@ TEST_CASE("remains at the second place only are removed with the next checkpoint
   CHECK(*disks.second->list("run/checkpoints") == std::vector<std::string>{"000004"});
 }
 
+TEST_CASE("checkpoints that crashes have left are removed before the next one is complete") {
+  struct NoRename final : sim::SimulatedDisk {
+    Status rename(const std::string& from, const std::string& to) override {
+      if (fails && to.ends_with(checkpoint::kManifestFile))
+        return Error{to + ": cannot be created"};
+      return SimulatedDisk::rename(from, to);
+    }
+    bool fails = false;
+  };
+  const SmallCheckpoint small(2);
+  const auto disk = std::make_shared<NoRename>();
+  const Store store(std::shared_ptr<Files>(disk), "run/checkpoints");
+  REQUIRE(disk->make_folder("run"));
+  for (const std::uint64_t number : {1, 2, 3, 4}) REQUIRE(small.write(store, number, 10));
+  disk->fails = true;
+  CHECK_FALSE(small.write(store, 5, 2));
+  CHECK(*store.numbers() == std::vector<std::uint64_t>{3, 4});
+}
+
 TEST_CASE("a full second place fails the checkpoint, and leaves the earlier ones in both") {
   struct FullDisk final : sim::SimulatedDisk {
     Expected<std::unique_ptr<Writer>> create(const std::string& path) override {
