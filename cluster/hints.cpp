@@ -14,7 +14,7 @@ bool is_on_this_host(const std::string& name) {
   return !node || is_loopback(node->host);
 }
 
-/// Each host has a folder of its own.
+/// Each host has its own folder.
 std::string tls_flag_of(const std::string& name, const std::string& folder) {
   if (folder.empty() || is_on_this_host(name)) return tls_flag(folder);
   return " --tls DIR` with its folder of `leeway cert";

@@ -158,7 +158,7 @@ class Matching {
   bool is_parameter(const std::string& name) const {
     return std::ranges::any_of(parameters_, [&](const auto& one) { return one.name == name; });
   }
-  /// The type of a tensor that was not read; empty if there is none of this name.
+  /// The type of a tensor that was not read; empty without a tensor of this name.
   std::string type_left_out(const std::string& name) const {
     for (const auto& [other, type] : file_.left_out)
       if (other == name) return type;

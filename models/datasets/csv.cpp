@@ -68,7 +68,8 @@ std::shared_ptr<const Preprocessing> describe(const CsvTable& train,
       out->classes.push_back(std::to_string(label));
   out->separator = format.separator;
   out->header = format.header;
-  const FeatureStatistics measured = measure_features(train, rows);
+  FeatureStatistics measured;
+  if (source.normalize || format.allow_missing) measured = measure_features(train, rows);
   std::int64_t width = 0;
   for (std::size_t f = 0; f < train.features.size(); ++f) {
     Preprocessing::Column column{train.features[f], train.values[f], 0, 1, std::nullopt};

@@ -133,7 +133,7 @@ def probabilities(row, classes):
 
 
 def check_weights(run_folder, rows, predictions):
-    """The file of weights alone: raw numbers in, Leeway's probabilities out."""
+    """Only the file of weights: raw numbers in, Leeway's probabilities out."""
     tensors, metadata = read_weights(run_folder / "weights.safetensors")
     text = (run_folder / "preprocessing.json").read_text()
     check(metadata["leeway.preprocessing"] == text, "the metadata has another preprocessing")

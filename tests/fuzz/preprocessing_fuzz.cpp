@@ -1,4 +1,4 @@
-// Any text is a description of preprocessing or an error; what was read is written and read again.
+// Any text is a description of preprocessing or an error; a description survives a round trip.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
