@@ -35,13 +35,10 @@ std::optional<std::int64_t> take_thousandths(std::string_view& text) {
 template <class Read>
 Expected<std::vector<std::int64_t>> parse_list(const std::string& text, Read read) {
   std::vector<std::int64_t> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto item = std::string_view(text).substr(begin, end - begin);
+  for (const std::string& item : comma_separated(text)) {
     const std::optional<std::int64_t> value = read(item);
     if (!value) return Error{concat('"', item, '"')};
     out.push_back(*value);
-    begin = end + 1;
   }
   return out;
 }

@@ -14,9 +14,9 @@ node::Effects effects_of(const Job& job) {
   const auto faults = job.disturbances->faults();
   for (std::uint32_t i = 0; i < faults.size(); ++i)
     if (faults[i]) out.fired.push_back(i);
-  for (const auto& [worker, report] : job.unreported->workers())
-    out.workers.push_back({worker, report.iterations, report.samples, report.compute, report.wait,
-                           report.wait_before, report.wait_after, report.memory_bytes});
+  for (const auto& [worker, totals] : job.unreported->workers())
+    out.workers.push_back({worker, totals.iterations, totals.samples, totals.compute, totals.wait,
+                           totals.wait_before, totals.wait_after, totals.memory_bytes});
   return out;
 }
 
@@ -35,14 +35,7 @@ Status add_effects(const node::Effects& effects, const Job& job) {
     job.disturbances->slowed_iteration(one.number, one.iterations);
   }
   for (const std::uint32_t fault : effects.fired) job.disturbances->fired(fault);
-  for (const auto& one : effects.workers)
-    job.unreported->add(one.worker, {.iterations = one.iterations,
-                                     .samples = one.samples,
-                                     .compute = one.compute,
-                                     .wait = one.wait,
-                                     .wait_before = one.wait_before,
-                                     .wait_after = one.wait_after,
-                                     .memory_bytes = one.memory_bytes});
+  for (const auto& one : effects.workers) job.unreported->add(one.worker, one);
   return {};
 }
 

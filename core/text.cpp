@@ -20,6 +20,16 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
+std::vector<std::string> comma_separated(std::string_view text) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    items.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
 std::string shell_word(const std::string& text) {
   const bool is_plain = text.find_first_of(" \t\n'\"\\$&|;()<>*?[]#~`!{}") == std::string::npos;
   if (is_plain && !text.empty()) return text;

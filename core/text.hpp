@@ -19,6 +19,9 @@ std::string concat(const Values&... values) {
 
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 
+/// The items between the commas of a list, which may be empty: "a,,b" has three, "" has one.
+std::vector<std::string> comma_separated(std::string_view text);
+
 /// `text` without the spaces, tabs and carriage returns at its ends; a view into `text`.
 std::string_view trimmed(std::string_view text);
 

@@ -118,14 +118,7 @@ void add_host_counts(RunReport& report, const Job& job) {
   report.faults_fired = job.disturbances->faults();
   name_crashes(report, job);
   for (const auto& [worker, unreported] : job.unreported->workers()) {
-    auto& row = report.workers.at(worker.value());
-    row.iterations += unreported.iterations;
-    row.samples += unreported.samples;
-    row.compute += unreported.compute;
-    row.wait += unreported.wait;
-    row.wait_before += unreported.wait_before;
-    row.wait_after += unreported.wait_after;
-    row.memory_bytes = std::max(row.memory_bytes, unreported.memory_bytes);
+    add_work(report.workers.at(worker.value()), unreported);
     // All stages of a pipeline report the same iteration: the last stage counts.
     if (job.stages->stage_of(worker) + 1 != job.stages->count()) continue;
     report.last.iterations += unreported.iterations;

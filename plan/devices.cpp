@@ -24,11 +24,8 @@ class DevicesParser {
       if (Status status = assign_all(); !status) return status.error();
       return placement_;
     }
-    for (std::size_t begin = 0; begin <= text_.size();) {
-      const std::size_t end = std::min(text_.find(',', begin), text_.size());
-      if (Status status = assign(text_.substr(begin, end - begin)); !status) return status.error();
-      begin = end + 1;
-    }
+    for (const std::string& entry : comma_separated(text_))
+      if (Status status = assign(entry); !status) return status.error();
     return placement_;
   }
 

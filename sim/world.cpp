@@ -154,16 +154,15 @@ std::vector<std::string> world_settings() {
 }
 
 Expected<plan::World> parse_world(const std::string& text, plan::World world) {
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto setting = std::string_view(text).substr(begin, end - begin);
-    if (begin == 0 && setting.starts_with('@')) {
-      auto read = world_from_file(std::string(setting.substr(1)));
+  const auto settings = comma_separated(text);
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    if (i == 0 && settings[i].starts_with('@')) {
+      auto read = world_from_file(settings[i].substr(1));
       if (!read) return Error{concat("world: ", read.error().text)};
       world = *read;
-    } else if (const Status status = read_setting(setting, world); !status)
+    } else if (const Status status = read_setting(settings[i], world); !status) {
       return status.error();
-    begin = end + 1;
+    }
   }
   return world;
 }

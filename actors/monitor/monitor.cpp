@@ -95,14 +95,7 @@ void Monitor::on_envelope(Address from, Envelope& envelope, Outbox& out) {
 }
 
 void Monitor::handle(WorkerId worker, const msg::WorkerReport& report) {
-  auto& totals = workers_[worker.value()];
-  totals.iterations += report.iterations;
-  totals.samples += report.samples;
-  totals.compute += report.compute;
-  totals.wait += report.wait;
-  totals.memory_bytes = std::max(totals.memory_bytes, report.memory_bytes);
-  totals.wait_before += report.wait_before;
-  totals.wait_after += report.wait_after;
+  add_work(workers_[worker.value()], report);
   loss_sum_ += report.loss_sum;
   loss_samples_ += report.samples;
   correct_ += report.correct;

@@ -1,5 +1,6 @@
 #pragma once
 // RunReport: the result of a run: its workers, waits, version lags and evaluations.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,18 @@ struct WorkerTotals {
   std::string end;                   // the reason of the last eviction; empty without one
   bool back = false;                 // has rejoined since
 };
+
+/// Adds a report of the worker, or other totals of it.
+template <class Part>
+void add_work(WorkerTotals& totals, const Part& part) {
+  totals.iterations += part.iterations;
+  totals.samples += part.samples;
+  totals.compute += part.compute;
+  totals.wait += part.wait;
+  totals.wait_before += part.wait_before;
+  totals.wait_after += part.wait_after;
+  totals.memory_bytes = std::max(totals.memory_bytes, part.memory_bytes);
+}
 
 /// `worker` waited for `for_worker`, over all shards.
 struct WaitTotals {

@@ -14,12 +14,10 @@ namespace leeway {
 
 Expected<std::vector<std::string>> parse_nodes(const std::string& text) {
   std::vector<std::string> nodes;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string name(trimmed(std::string_view(text).substr(begin, end - begin)));
+  for (const std::string& item : comma_separated(text)) {
+    const std::string name(trimmed(item));
     if (const auto node = parse_node(name); !node) return node.error();
     nodes.push_back(name);
-    begin = end + 1;
   }
   return nodes;
 }

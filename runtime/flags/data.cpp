@@ -66,15 +66,10 @@ Expected<plan::Missing> parse_missing(const std::string& text) {
 }
 
 Expected<std::vector<std::string>> parse_columns(const std::string& text) {
-  std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    if (out.back().empty())
-      return Error{"--text-columns: a name is empty; give names separated by commas"};
-    begin = end + 1;
-  }
-  return out;
+  auto names = comma_separated(text);
+  if (std::ranges::count(names, "") > 0)
+    return Error{"--text-columns: a name is empty; give names separated by commas"};
+  return names;
 }
 
 Status apply_csv(const DataFlags& flags, plan::DataSource& data) {

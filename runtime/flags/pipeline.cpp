@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iostream>
-#include <sstream>
 
 #include "core/limits.hpp"
 #include "core/text.hpp"
@@ -25,8 +24,7 @@ Expected<std::vector<std::uint32_t>> parse_recompute(const std::string& text,
   if (text == "none") return std::vector<std::uint32_t>();
   if (text == "all") return all_stages(stages);
   std::vector<std::uint32_t> out;
-  std::istringstream items(text + ',');
-  for (std::string item; std::getline(items, item, ',');) {
+  for (const std::string& item : comma_separated(text)) {
     std::uint32_t stage = 0;
     const char* const end = item.data() + item.size();
     const auto [read, error] = std::from_chars(item.data(), end, stage);

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <optional>
-#include <sstream>
 
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
@@ -83,8 +82,7 @@ Expected<plan::Augment> parse_augment(const std::string& text) {
   if (text == "none") return plan::Augment{};
   constexpr std::string_view kShift = "shift=";
   plan::Augment augment;
-  std::istringstream items(text + ',');
-  for (std::string item; std::getline(items, item, ',');) {
+  for (const std::string& item : comma_separated(text)) {
     const auto shift = item.starts_with(kShift)
                            ? number<std::uint32_t>(std::string_view(item).substr(kShift.size()))
                            : std::nullopt;

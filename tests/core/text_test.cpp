@@ -34,6 +34,21 @@ TEST_CASE("trimmed removes spaces at both ends and keeps those inside") {
   CHECK(trimmed("\t a b\r") == "a b");
 }
 
+TEST_CASE("the items of a list lie between its commas, and may be empty") {
+  using Items = std::vector<std::string>;
+  CHECK(comma_separated("") == Items{""});
+  CHECK(comma_separated("a") == Items{"a"});
+  CHECK(comma_separated("a, b") == Items{"a", " b"});
+  CHECK(comma_separated(",a,,b,") == Items{"", "a", "", "b", ""});
+}
+
+TEST_CASE("shell words are quoted if a shell would change them") {
+  CHECK(shell_word("/keys/a-1.pem") == "/keys/a-1.pem");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("two words") == "'two words'");
+  CHECK(shell_word("it's $5") == "'it'\\''s $5'");
+}
+
 TEST_CASE("the edit distance counts changed letters") {
   CHECK(edit_distance("", "") == 0);
   CHECK(edit_distance("adam", "adam") == 0);
