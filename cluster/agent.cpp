@@ -16,7 +16,7 @@ namespace leeway {
 namespace {
 
 constexpr Duration kCallLimit = seconds(5);
-constexpr Duration kOfferLimit = seconds(10);
+constexpr Duration kOfferLimit = seconds(60);
 constexpr Duration kTick = milliseconds(50);
 
 std::string clock_time(std::time_t time) {
@@ -394,9 +394,9 @@ void Agent::leave() {
 void Agent::tick() {
   const std::int64_t now = steady_ns();
   if (!hosted_ && offered_to_ && !finished_ && now - offered_at_ > kOfferLimit.ns) {
-    outcome_ = Error{concat(options_.join, " has not answered within ", kOfferLimit.seconds(),
-                            " s; give the address that a program with --nodes prints at its start, "
-                            "not that of a node")};
+    outcome_ =
+        Error{concat(options_.join, " has not accepted this node within ", kOfferLimit.seconds(),
+                     " s; join when its job has started, or look at its terminal")};
     finished_ = true;
   }
   if (!waiting_.empty() && !program_in_doubt())

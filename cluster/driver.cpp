@@ -273,6 +273,7 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
   node_->begin();
   begun_ = true;
   for (std::size_t i = 1; i < nodes_.size(); ++i) send(nodes_[i], node::Begin{});
+  for (const auto& [peer, offer] : std::exchange(early_offers_, {})) on_offer(peer, offer);
   return {};
 }
 
@@ -320,6 +321,8 @@ void Driver::handle(MeshInbox::Item& item) {
     if (known && item.message->job == number_) return handle(index, item.message->body);
     return on_unknown_peer(item.peer, item.message->job, item.message->body);
   }
+  if (item.kind == Kind::gone)
+    std::erase_if(early_offers_, [&](const auto& early) { return early.first == item.peer; });
   if (!known) return;
   if (item.kind == Kind::gone) return on_gone(index, item.text);
   const bool silent = item.kind == Kind::silent;  // otherwise heard again

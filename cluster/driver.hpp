@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/file_exchange.hpp"
@@ -143,7 +144,8 @@ class Driver {
   Plan plan_;
   TrainTest data_;
   node::Ask ask_;
-  std::vector<Node> nodes_;  // by number; node 0 is this program
+  std::vector<Node> nodes_;                                   // by number; node 0 is this program
+  std::vector<std::pair<PeerId, node::Offer>> early_offers_;  // wait for the start
   std::vector<Move> moves_;
   std::set<WorkerId> left_;  // workers without a life since they left
   ActorObservers observers_;

@@ -47,9 +47,15 @@ void Driver::on_offer(PeerId peer, const node::Offer& offer) {
   const auto refuse = [&](const std::string& text) {
     mesh_->send(peer, kHost, kHost, encode(NodeEnvelope{0, node::Refused{text}}));
   };
-  if (!begun_ || finished_)
-    return refuse(concat("the job of ", options_.who, finished_ ? " has ended" : " has not begun",
-                         "; join one that is running"));
+  if (finished_)
+    return refuse(concat("the job of ", options_.who, " has ended; join one that is running"));
+  if (!begun_) {
+    if (early_offers_.size() >= limits::kMaxNodes)
+      return refuse(concat("the job of ", options_.who, " has not begun, and ", limits::kMaxNodes,
+                           " nodes wait for it already"));
+    early_offers_.emplace_back(peer, offer);
+    return;
+  }
   auto workers = missing();
   if (workers.empty())
     return refuse(concat("the job of ", options_.who, " has all its ", plan_.workers,

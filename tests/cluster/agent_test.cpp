@@ -221,6 +221,27 @@ TEST_CASE("workers of an agent that leaves stop, and the run continues without t
   CHECK(comes_true([&] { return one.has_ended(); }));  // with the job
 }
 
+TEST_CASE("an agent that joins before the start of the job waits for it") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent one(net);
+  Program program(net, {one.name()}, long_plan(), "worker2=later");
+  RunningAgent two(net, program.driver().name());
+  auto gone = std::make_unique<RunningAgent>(net, program.driver().name());
+  REQUIRE(program.prepare() == "");
+  gone->interrupt();
+  REQUIRE(comes_true([&] { return gone->has_ended(); }));
+  const std::string its_name = gone->name();
+  gone.reset();
+  REQUIRE(program.start() == "");
+  CHECK(program.poll_until([&] {
+    return program.log.find("worker 2 continues at node " + two.name()) != std::string::npos;
+  }));
+  CHECK_THAT(program.log, !Contains(its_name));
+  program.driver().host().send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
+  program.run_to_end();
+  CHECK(comes_true([&] { return two.has_ended(); }));
+}
+
 TEST_CASE("an agent ends the job of a program that is silent for too long") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);
