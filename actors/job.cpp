@@ -3,6 +3,7 @@
 #include "core/rng.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "checkpoint/store.hpp"
@@ -14,6 +15,7 @@
 #include "models/initial_weights.hpp"
 #include "plan/fine_tuning.hpp"
 #include "policies/balance/micro_batches.hpp"
+#include "policies/optimizer/clip.hpp"
 #include "policies/straggler/straggler.hpp"
 #include "tensor/foreign_blob.hpp"
 
@@ -183,6 +185,14 @@ std::vector<Iteration> Job::first_iterations() const {
   return first;
 }
 
+bool Job::clips_pushes() const {
+  return plan.optimizer.clip_norm > 0 && !consistency->by_rounds();
+}
+
+float Job::clip_scale_of(double squares) const {
+  return clip_scale(std::sqrt(squares), plan.optimizer.clip_norm);
+}
+
 std::int64_t Job::first_bound() const {
   const std::int64_t least = consistency->bound();
   if (!resumed || !consistency->has_moving_bound()) return least;
@@ -240,6 +250,9 @@ Expected<std::shared_ptr<const Job>> make_job(const Plan& plan, TrainTest data,
   if (!stages) return stages.error();
   job->stages = std::move(*stages);
   job->optimizer = make_optimizer(plan.optimizer);
+  auto ranges = make_update_ranges(plan.optimizer, *job->model, *job->layout);
+  if (!ranges) return ranges.error();
+  job->update_ranges = std::move(*ranges);
   job->lr_schedule = make_lr_schedule(plan.lr_schedule);
   job->orders = std::make_shared<EpochOrders>(job->data.train->size(), plan.seed);
   auto devices = parse_devices(plan.device, plan.workers, plan.shards);

@@ -8,6 +8,7 @@
 #include "actors/epoch_orders.hpp"
 #include "actors/stages.hpp"
 #include "actors/unreported.hpp"
+#include "actors/update_ranges.hpp"
 #include "models/datasets/dataset.hpp"
 #include "models/layout.hpp"
 #include "models/model.hpp"
@@ -38,6 +39,7 @@ struct Job {
   std::shared_ptr<const Consistency> consistency;
   std::shared_ptr<const Stages> stages;
   std::shared_ptr<const Optimizer> optimizer;
+  std::vector<std::vector<UpdateRange>> update_ranges;  // by block
   std::shared_ptr<const LrSchedule> lr_schedule;
   std::shared_ptr<EpochOrders> orders;
   DevicePlacement devices{0, 0};
@@ -73,6 +75,10 @@ struct Job {
   Iteration first_iteration() const;
   /// The first iteration of each worker; empty: 0.
   std::vector<Iteration> first_iterations() const;
+  /// Whether the norm of each push is limited. Under policies with rounds, that of the round is.
+  bool clips_pushes() const;
+  /// The factor that limits a gradient with this sum of squares.
+  float clip_scale_of(double squares) const;
   /// The staleness bound that the run begins with.
   std::int64_t first_bound() const;
   /// Writes the initial weights of the run. out: the parameter's shape, row-major.

@@ -76,6 +76,8 @@ int prune(const checkpoint::Store& store, const std::vector<std::uint64_t>& numb
 }  // namespace
 
 int checkpoints(const std::string& run, const CheckpointsOptions& options) {
+  if (options.keep && (*options.keep < 1 || *options.keep > kMaxKept))
+    return refuse(concat("--prune: ", *options.keep, " is not allowed; give 1 to ", kMaxKept));
   const auto folder = checkpoints_of(run);
   if (!folder) return refuse(folder.error().text);
   const checkpoint::Store store(disk(), *folder);

@@ -29,6 +29,9 @@ int run(const std::string& target, const std::vector<std::string>& args);
 /// Searches runs of a scenario or plan file for violations.
 int fuzz(const std::string& target, const std::string& seeds, const std::vector<std::string>& args);
 
+/// Most checkpoints of `leeway checkpoints --prune`.
+inline constexpr std::uint32_t kMaxKept = 1'000'000;
+
 struct CheckpointsOptions {
   bool verify = false;                // check the digests of all files
   std::optional<std::uint32_t> keep;  // remove all but the latest ones

@@ -9,9 +9,13 @@
 #include "cli/trained.hpp"
 #include "core/text.hpp"
 #include "runtime/cluster/node_programs.hpp"
+#include "runtime/flags/option.hpp"
 #include "runtime/flags/usage.hpp"
 
 namespace cli = leeway::cli;
+using leeway::add_switch;
+using leeway::add_value;
+using leeway::concat;
 
 namespace {
 
@@ -63,44 +67,42 @@ int run(const std::vector<std::string>& words) {
 
 CLI::App* add_cert(CLI::App& app, leeway::CertificateOptions& options) {
   auto* cert = app.add_subcommand("cert", "Make a cluster's certificates, for --tls");
-  cert->add_option("DIR", options.folder,
-                   "Folder of the cluster's certificate authority (CA); created if it is missing")
+  add_value(*cert, "DIR", options.folder,
+            "Folder of the cluster's certificate authority (CA); created if it is missing")
       ->required();
-  cert->add_option("--node", options.nodes,
-                   "Name of a node (host name or address), which gets the folder DIR/NAME; can be "
-                   "repeated")
+  add_value(*cert, "--node", options.nodes,
+            "Name of a node (host name or address), which gets the folder DIR/NAME; can be "
+            "repeated")
       ->allow_extra_args(false)
       ->capture_default_str();
-  cert->add_option("--days", options.days, "Days for which the nodes' certificates are valid")
+  add_value(*cert, "--days", options.days, "Days for which the nodes' certificates are valid")
       ->capture_default_str();
   return cert;
 }
 
 CLI::App* add_sample(CLI::App& app, std::string& folder, leeway::SampleOptions& options) {
   auto* sample = app.add_subcommand("sample", "Continue a prompt with a trained model");
-  sample->add_option("RUN", folder, "Folder of a run on text, such as runs/char-gpt-...")
+  add_value(*sample, "RUN", folder, "Folder of a run on text, such as runs/char-gpt-...")
       ->required();
-  sample->add_option("--prompt", options.prompt, "Text to continue [the beginning of a line]");
-  sample->add_option("--characters", options.characters, "Characters to write")
+  add_value(*sample, "--prompt", options.prompt, "Text to continue [the beginning of a line]");
+  add_value(*sample, "--characters", options.characters, "Characters to write")
       ->capture_default_str();
-  sample
-      ->add_option(
-          "--temperature", options.temperature,
-          "1 draws from the model's distribution, less prefers likely characters, 0 always "
-          "takes the most likely one")
+  add_value(*sample, "--temperature", options.temperature,
+            "1 draws from the model's distribution, less prefers likely characters, 0 always "
+            "takes the most likely one")
       ->capture_default_str();
-  sample->add_option("--seed", options.seed, "Seed of the draws")->capture_default_str();
+  add_value(*sample, "--seed", options.seed, "Seed of the draws")->capture_default_str();
   return sample;
 }
 
 CLI::App* add_checkpoints(CLI::App& app, std::string& folder, cli::CheckpointsOptions& options) {
   auto* checkpoints =
       app.add_subcommand("checkpoints", "List, verify or prune the checkpoints of a run");
-  checkpoints->add_option("RUN", folder, "Folder of the run, or of its checkpoints")->required();
+  add_value(*checkpoints, "RUN", folder, "Folder of the run, or of its checkpoints")->required();
   auto* verify =
-      checkpoints->add_flag("--verify", options.verify, "Check the digests of all files");
-  checkpoints->add_option("--prune", options.keep, "Remove all but this number, the latest ones")
-      ->check(CLI::Range(1, 1'000'000))
+      add_switch(*checkpoints, "--verify", options.verify, "Check the digests of all files");
+  add_value(*checkpoints, "--prune", options.keep, "Remove all but this number, the latest ones",
+            concat("1 to ", cli::kMaxKept))
       ->excludes(verify);
   return checkpoints;
 }
@@ -137,25 +139,25 @@ int parse_and_run(int argc, char** argv) {
   std::string name;
   bool plan_only = false;
   auto* describe = app.add_subcommand("describe", "Describe a scenario and show its plan");
-  describe->add_option("NAME", name, "Name of the scenario, as `leeway list` prints it")
+  add_value(*describe, "NAME", name, "Name of the scenario, as `leeway list` prints it")
       ->required();
-  describe->add_flag("--plan", plan_only, "Print only the default plan, as a plan file");
+  add_switch(*describe, "--plan", plan_only, "Print only the default plan, as a plan file");
   const auto* settings = app.add_subcommand("settings", "List the settings of a plan");
   auto* fuzz = app.add_subcommand(
       "fuzz", "Simulate runs drawn from seeds, with faults, and search for violations");
   std::string target, seeds = "1..2000", out;
   unsigned threads = 0;
-  fuzz->add_option("SCENARIO", target, "Name of the scenario, or a plan file")->required();
-  fuzz->add_option("--seeds", seeds, "First and last seed, or one seed")->capture_default_str();
-  fuzz->add_option("--threads", threads, "Concurrent runs; 0 is one per core")
+  add_value(*fuzz, "SCENARIO", target, "Name of the scenario, or a plan file")->required();
+  add_value(*fuzz, "--seeds", seeds, "First and last seed, or one seed")->capture_default_str();
+  add_value(*fuzz, "--threads", threads, "Concurrent runs; 0 is one per core")
       ->capture_default_str();
-  fuzz->add_option("--out", out, "Folder for the plans that fail [current folder]");
+  add_value(*fuzz, "--out", out, "Folder for the plans that fail [current folder]");
   auto* calibrate = app.add_subcommand(
       "calibrate", "Measure this machine with a scenario's model, for simulations");
   std::string model = "fashion-mlp", world = "world.toml";
-  calibrate->add_option("SCENARIO", model, "Name of the scenario, or a plan file")
+  add_value(*calibrate, "SCENARIO", model, "Name of the scenario, or a plan file")
       ->capture_default_str();
-  calibrate->add_option("--out", world, "File for the measured world, for --world @FILE")
+  add_value(*calibrate, "--out", world, "File for the measured world, for --world @FILE")
       ->capture_default_str();
   leeway::CertificateOptions certificates;
   const auto* cert = add_cert(app, certificates);
@@ -200,7 +202,11 @@ int parse_and_run(int argc, char** argv) {
     return cli::kBadUsage;
   }
   try {
-    app.parse(argc, argv);
+    // The programs of `run` and `resume` check their words themselves.
+    if (first == "run" || first == "resume")
+      app.parse(argc, argv);
+    else
+      leeway::parse_words(app, argc, argv);
   } catch (const CLI::ParseError& error) {
     return leeway::answer(app, error, "leeway");
   }

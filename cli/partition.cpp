@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 #include "policies/balance/micro_batches.hpp"
+#include "runtime/flags/option.hpp"
 #include "sim/world.hpp"
 
 namespace leeway::cli {
@@ -269,31 +270,31 @@ void print_verdict(const PartitionProblem& problem, const Partition& partition) 
 CLI::App* add_partition(CLI::App& app, PartitionOptions& options) {
   auto* command =
       app.add_subcommand("partition", "Show the best split of a model into pipeline stages");
-  command
-      ->add_option("MODEL", options.target,
-                   "Plan file, scenario, or a model for images of 1x28x28: mlp, lenet5, vgg_like, "
-                   "small_resnet or logistic_regression")
+  add_value(*command, "MODEL", options.target,
+            "Plan file, scenario, or a model for images of 1x28x28: mlp, lenet5, vgg_like, "
+            "small_resnet or logistic_regression")
       ->required();
-  command->add_option("--stages", options.stages,
-                      "Stages [from the plan; else one per value of --speeds; else 2]");
-  command->add_option("--schedule", options.schedule,
-                      "A schedule of `leeway schedule` [from the plan; else 1f1b]");
-  command->add_option("--micro-batches", options.micro_batches,
-                      "Micro-batches per update [from a plan with stages; else 8]");
-  command->add_option("--chunks", options.chunks,
-                      "Chunks of the model per stage, for interleaved [from the plan; else 2]");
-  command->add_option("--batch", options.batch, "Samples of all micro-batches [from the plan]");
-  command->add_option("--speeds", options.speeds,
-                      "Speeds of the stages' devices, in order: 1,2,0.5");
-  command->add_option("--memory", options.memory,
-                      "Memory of a stage, one value for all or one per stage: 512MB,2GiB");
-  command->add_option("--world", options.world,
-                      "Speed, memory bandwidth and link of a device of speed 1, as for scenarios: "
-                      "speed=100,memory=20,link=1 or @world.toml");
-  command->add_flag("--measure", options.measure,
-                    "Measure each layer on this machine instead of estimating it from its shape");
-  command->add_option(
-      "--split", options.split,
+  add_value(*command, "--stages", options.stages,
+            "Stages [from the plan; else one per value of --speeds; else 2]",
+            concat("1 to ", kMaxStages));
+  add_value(*command, "--schedule", options.schedule,
+            "A schedule of `leeway schedule` [from the plan; else 1f1b]");
+  add_value(*command, "--micro-batches", options.micro_batches,
+            "Micro-batches per update [from a plan with stages; else 8]");
+  add_value(*command, "--chunks", options.chunks,
+            "Chunks of the model per stage, for interleaved [from the plan; else 2]");
+  add_value(*command, "--batch", options.batch, "Samples of all micro-batches [from the plan]");
+  add_value(*command, "--speeds", options.speeds,
+            "Speeds of the stages' devices, in order: 1,2,0.5");
+  add_value(*command, "--memory", options.memory,
+            "Memory of a stage, one value for all or one per stage: 512MB,2GiB");
+  add_value(*command, "--world", options.world,
+            "Speed, memory bandwidth and link of a device of speed 1, as for scenarios: "
+            "speed=100,memory=20,link=1 or @world.toml");
+  add_switch(*command, "--measure", options.measure,
+             "Measure each layer on this machine instead of estimating it from its shape");
+  add_value(
+      *command, "--split", options.split,
       "Use this split instead of the best: 0-3,4-7, or layers by kind; none searches the best "
       "[from the plan]");
   return command;

@@ -15,6 +15,7 @@
 #include "monitoring/format.hpp"
 #include "monitoring/pipeline_picture.hpp"
 #include "policies/pipeline/check.hpp"
+#include "runtime/flags/option.hpp"
 
 namespace leeway::cli {
 namespace {
@@ -129,31 +130,30 @@ int write_svg(const std::string& path, const Table& table, const Timeline& timel
 CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
   auto* command = app.add_subcommand(
       "schedule", "Show the operations of pipeline stages over time, and their costs");
-  command->add_option("NAME", options.name, "Name of the schedule; without it, lists them");
-  command->add_option("--stages", options.stages, "Stages of the pipeline")->capture_default_str();
-  command->add_option("--micro-batches", options.micro_batches, "Micro-batches per update")
+  add_value(*command, "NAME", options.name, "Name of the schedule; without it, lists them");
+  add_value(*command, "--stages", options.stages, "Stages of the pipeline",
+            concat("1 to ", kMaxStages))
       ->capture_default_str();
-  command->add_option("--chunks", options.chunks,
-                      "Chunks of the model per stage, for interleaved [2]");
-  command->add_option("--updates", options.updates,
-                      "Updates to show [1; 3 for schedules without flushes]");
-  command
-      ->add_option("--forward", options.costs.forward,
-                   "Time of the forward of a micro-batch through one chunk")
+  add_value(*command, "--micro-batches", options.micro_batches, "Micro-batches per update")
       ->capture_default_str();
-  command
-      ->add_option("--backward-input", options.costs.backward_input,
-                   "Time of the gradient of a chunk's inputs")
+  add_value(*command, "--chunks", options.chunks,
+            "Chunks of the model per stage, for interleaved [2]");
+  add_value(*command, "--updates", options.updates,
+            "Updates to show [1; 3 for schedules without flushes]");
+  add_value(*command, "--forward", options.costs.forward,
+            "Time of the forward of a micro-batch through one chunk")
       ->capture_default_str();
-  command
-      ->add_option("--backward-weight", options.costs.backward_weights,
-                   "Time of the gradients of a chunk's weights")
+  add_value(*command, "--backward-input", options.costs.backward_input,
+            "Time of the gradient of a chunk's inputs")
       ->capture_default_str();
-  command->add_option("--update", options.costs.update, "Time of an update")->capture_default_str();
-  command
-      ->add_option("--communication", options.communication, "Time of a message between two stages")
+  add_value(*command, "--backward-weight", options.costs.backward_weights,
+            "Time of the gradients of a chunk's weights")
       ->capture_default_str();
-  command->add_option("--svg", options.svg, "File for the picture");
+  add_value(*command, "--update", options.costs.update, "Time of an update")->capture_default_str();
+  add_value(*command, "--communication", options.communication,
+            "Time of a message between two stages")
+      ->capture_default_str();
+  add_value(*command, "--svg", options.svg, "File for the picture");
   command->parse_complete_callback([command, &options] {
     for (const auto* option : command->get_options())
       if (option->count() > 0 && !option->get_positional())

@@ -247,8 +247,8 @@ Status check(const CertificateOptions& options) {
   if (options.folder.empty()) return Error{"the folder has no name; give one for the CA"};
   if (options.nodes.empty()) return Error{"no node is named; give one with --node"};
   if (options.days < 1 || options.days > limits::kMaxCertificateDays)
-    return Error{
-        concat(options.days, " days are no valid period; give 1 to ", limits::kMaxCertificateDays)};
+    return Error{concat("--days: ", options.days, " is not allowed; give 1 to ",
+                        limits::kMaxCertificateDays)};
   std::set<std::string> seen;
   for (const auto& name : options.nodes) {
     if (auto good = check_name(name); !good) return good;

@@ -27,6 +27,8 @@ inline constexpr std::size_t kMaxEarlyMessages = 65536;
 inline constexpr std::uint32_t kMaxAppliedBuckets = 1u << 20;
 /// Nested residual layers.
 inline constexpr std::uint32_t kMaxLayerDepth = 8;
+/// Groups of parameters with learning rates of their own.
+inline constexpr std::uint32_t kMaxParameterGroups = 1024;
 /// Distinct characters of a text.
 inline constexpr std::size_t kMaxVocabulary = 1u << 16;
 /// Classes of a data set; a larger label is more likely a mistake.

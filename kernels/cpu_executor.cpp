@@ -6,6 +6,7 @@
 #include "kernels/mean_squared_error.hpp"
 #include "kernels/relu.hpp"
 #include "kernels/sigmoid_cross_entropy.hpp"
+#include "kernels/squares.hpp"
 #include "kernels/threads.hpp"
 
 namespace leeway {
@@ -187,6 +188,9 @@ class CpuExecutor final : public Executor {
   }
   std::int64_t find_non_finite(const float* x, std::int64_t count) override {
     return kernels::find_non_finite(x, count);
+  }
+  double sum_of_squares(const float* x, std::int64_t count) override {
+    return kernels::sum_of_squares(x, count);
   }
 };
 

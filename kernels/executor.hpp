@@ -169,6 +169,8 @@ class Executor {
                       const kernels::UpdateFormula& formula) = 0;
   /// Waits for the queue.
   virtual std::int64_t find_non_finite(const float* x, std::int64_t count) = 0;
+  /// Waits for the queue.
+  virtual double sum_of_squares(const float* x, std::int64_t count) = 0;
 };
 
 /// A CPU executor for the calling thread (see threads.hpp).

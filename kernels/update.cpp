@@ -8,31 +8,42 @@ namespace {
 
 /// The loop of every update. `omp simd` states that iterations are independent, also in place,
 /// where the compiler's overlap check would fall back to scalar code.
-template <class Formula>
+template <bool kClips, class Formula>
 LW_INLINE void stream(const UpdateBuffers& buffers, Formula formula) {
   float* const w_out = buffers.w_out;
   float* const a_out = buffers.state_out[0];
   float* const b_out = buffers.state_out[1];
+  float* const c_out = buffers.state_out[2];
   const float* const w_in = buffers.w;
   const float* const a_in = buffers.state[0];
   const float* const b_in = buffers.state[1];
-  const float* const g = buffers.g;
+  const float* const c_in = buffers.state[2];
+  const float* const g_in = buffers.g;
   const std::int64_t count = buffers.count;
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) {
     float w = w_in[i];
+    const float g = kClips ? buffers.clipped(g_in[i]) : g_in[i];
     if constexpr (Formula::kSlots == 0) {
-      formula(w, g[i]);
+      formula(w, g);
     } else if constexpr (Formula::kSlots == 1) {
       float a = a_in[i];
-      formula(w, a, g[i]);
+      formula(w, a, g);
       a_out[i] = a;
+    } else if constexpr (Formula::kSlots == 2) {
+      float a = a_in[i];
+      float b = b_in[i];
+      formula(w, a, b, g);
+      a_out[i] = a;
+      b_out[i] = b;
     } else {
       float a = a_in[i];
       float b = b_in[i];
-      formula(w, a, b, g[i]);
+      float c = c_in[i];
+      formula(w, a, b, c, g);
       a_out[i] = a;
       b_out[i] = b;
+      c_out[i] = c;
     }
     w_out[i] = w;
   }
@@ -44,7 +55,8 @@ template <std::size_t... Indices>
 LW_INLINE void dispatch(const UpdateBuffers& buffers, const UpdateFormula& formula,
                         std::index_sequence<Indices...>) {
   const auto run_if_held = [&](const auto* held) LW_INLINE_LAMBDA {
-    if (held) stream(buffers, *held);
+    if (held && buffers.clips()) stream<true>(buffers, *held);
+    if (held && !buffers.clips()) stream<false>(buffers, *held);
   };
   (run_if_held(std::get_if<Indices>(&formula)), ...);
 }

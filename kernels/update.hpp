@@ -7,6 +7,7 @@
 // new weights in the cache.
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <variant>
 
 #include "kernels/simd.hpp"
@@ -15,13 +16,23 @@ namespace leeway::kernels {
 
 /// Arrays of `count` floats. Each output is its own input or overlaps no input.
 struct UpdateBuffers {
-  static constexpr int kMaxSlots = 2;
+  static constexpr int kMaxSlots = 3;
+  static constexpr float kNoLimit = std::numeric_limits<float>::infinity();
   std::int64_t count = 0;
   float* w_out = nullptr;
   const float* w = nullptr;
   float* state_out[kMaxSlots] = {};
   const float* state[kMaxSlots] = {};
   const float* g = nullptr;
+  // Clipping: formulas take each element of g times `scale`, limited to -limit..limit.
+  float scale = 1;
+  float limit = kNoLimit;
+
+  LW_INLINE bool clips() const { return scale != 1 || limit != kNoLimit; }
+  LW_INLINE float clipped(float element) const {
+    const float scaled = scale * element;
+    return scaled > limit ? limit : scaled < -limit ? -limit : scaled;
+  }
 };
 
 /// w -= rate * (g + decay * w)
@@ -65,6 +76,20 @@ struct AdamFormula {
   }
 };
 
+/// Adam's step, divided by the largest v so far: u = max(u, v); w = shrink * w - rate * m / (scale
+/// * sqrt(u) + epsilon)
+struct AmsGradFormula {
+  static constexpr int kSlots = 3;
+  float rate, decay, shrink, keep1, gain1, keep2, gain2, scale, epsilon;
+  LW_INLINE void operator()(float& w, float& m, float& v, float& u, float g) const {
+    const float full = g + decay * w;
+    m = keep1 * m + gain1 * full;
+    v = keep2 * v + gain2 * (full * full);
+    u = v > u ? v : u;
+    w = shrink * w - rate * m / (scale * std::sqrt(u) + epsilon);
+  }
+};
+
 /// s += weight * g'^2; w -= rate * g' / (sqrt(s) + epsilon); with g' = g + decay * w
 struct AdaGradFormula {
   static constexpr int kSlots = 1;
@@ -84,7 +109,7 @@ struct AverageFormula {
 };
 
 using UpdateFormula = std::variant<SgdFormula, MomentumFormula, NesterovFormula, AdamFormula,
-                                   AdaGradFormula, AverageFormula>;
+                                   AmsGradFormula, AdaGradFormula, AverageFormula>;
 
 void update(const UpdateBuffers& buffers, const UpdateFormula& formula);
 

@@ -17,6 +17,7 @@ using Work = import "worker_scheduler.capnp";
 using Control = import "scheduler_shard.capnp";
 using Watch = import "monitor.capnp";
 using Along = import "stage_stage.capnp";
+using Between = import "shard_shard.capnp";
 
 struct Envelope $root(decode = "decode") {
   protocol @0 :UInt16 $constant("kProtocolVersion");
@@ -71,5 +72,7 @@ struct Envelope $root(decode = "decode") {
     snapshotTaken @46 :Control.SnapshotTaken;
     stored @47 :Control.Stored;
     checkpointed @48 :Watch.Checkpointed;
+    roundNorm @49 :Between.RoundNorm;
+    gradientNorm @50 :Along.GradientNorm;
   }
 }

@@ -61,6 +61,14 @@ struct OutputGradient {
   # The shards have acknowledged all iterations below it to the sender and to all later stages.
 }
 
+struct GradientNorm {
+  # To the stage before: the sum of the squares of the gradients of the sender and all later stages.
+  # To the next stage: of all stages.
+  start @0 :UInt64;
+  iteration @1 :Int64 $type(Common.iteration);
+  squares @2 :Float64;
+}
+
 struct GivenUp {
   # stage -> stage before. The loss of `iteration` is not finite. The pipeline pushes neither this
   # nor a later iteration.

@@ -6,6 +6,7 @@ $Cxx.namespace("leeway::schema");
 using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
 using import "/messages/generator/annotations.capnp".checked;
+using import "/messages/generator/annotations.capnp".initially;
 using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".range;
 using import "/messages/generator/annotations.capnp".type;
@@ -41,6 +42,8 @@ struct Push $checked {
   samples @5 :UInt32;
   blocks @6 :List(Common.BlockRef) $limit("kMaxBlocks");
   rows @7 :List(UInt32);  # row set of a sparse push; empty: all rows
+  scale @8 :Float32 $initially("1");
+  # Factor of the gradients, which limits the norm of the push. 1 under policies with rounds.
 
   enum Kind { gradient @0; delta @1; empty @2; }
 }

@@ -31,12 +31,19 @@ const maxSlowdown :Float64 = 1e6;
 
 const workers :Range = (least = 1, most = .maxWorkers);
 const maxPixels :Float64 = 1024; # bound of kernels and strides
-const aboveZero :Range = (above = 0);
-const aboveZeroFloat :Range = (above = 0, most = 3.4028234e38, float = true); # a finite float
+const mostNumber :Float64 = 1e9;     # of samples: far below what a counter or a float holds
+const aboveZero :Range = (above = 0, most = .mostNumber);
+const aboveZeroFloat :Range = (above = 0, most = .mostNumber, float = true); # above 0 as a float
+const number :Range = (least = -1e9, most = 1e9);
 const atLeastOne :Range = (least = 1);
-const notNegative :Range = (least = 0);
+const notNegative :Range = (least = 0, most = .mostNumber);
 const share :Range = (least = 0, most = 1);
 const belowOne :Range = (least = 0, below = 1);
+const clip :Range = (least = 1e-30, most = 1e9, orZero = true, float = true,
+    give = "more than 0, up to 1e9, or 0 for no limit");
+const factor :Range = (least = 0, most = 1e6);
+const growth :Range = (least = 1, most = 1000);
+const divisor :Range = (least = 1, most = 1e9);
 const testShare :Range = (above = 0, below = 1, give = "more than 0 and less than 1");
 const pixels :Range = (least = 1, most = .maxPixels);
 const slowdown :Range = (least = 1, most = .maxSlowdown,
@@ -60,16 +67,24 @@ const startShare :Range = (least = 0, below = 1,
     give = "0 to below 1, or 0% to below 100% as in --slow 3:4x@from=50%");
 const phase :Range = (least = -1, below = 8589934592,
     give = "a number of iterations below on + off, or -1 for a random phase");
-const evaluateEvery :Range = (least = 0,
-    give = "a number of epochs, or 0 to evaluate only at the end");
+const evaluateEvery :Range = (least = 1e-6, most = .mostNumber, orZero = true,
+    give = "1e-6 to 1e9 epochs, or 0 to evaluate only at the end");
 const gigaflops :Range = (least = 1e-9, most = 1e9, give = "GFLOP/s of a core, above 0");
 const gigabytes :Range = (least = 1e-9, most = 1e9, give = "GB/s of a core, above 0");
 const noise :Range = (least = 0, below = 1, give = "a share below 1, such as 0.05");
 const detection :Range = (least = 0, most = 1e5, give = "milliseconds, 0 or more");
 const contention :Range = (least = 0, most = 100, give = "a share of the time, such as 0.1");
 const cold :Range = (least = 0, most = 100, give = "a share of the time, such as 0.3");
-const learningRate :Range = (above = 0, give = "--lr above 0, such as 0.1");
-const weightDecay :Range = (least = 0, give = "0 or more, such as 0.0001");
+const learningRate :Range = (above = 0, most = 1e18, float = true,
+    give = "--lr above 0, up to 1e18, such as 0.1");
+const weightDecay :Range = (least = 0, most = 1e6, give = "0 to 1e6, such as 0.0001");
 const iteration :Range = (least = 0, below = 1099511627776, give = "0 to 1099511627775"); # 2^40
 const restart :Range = (least = 0, most = 86400, give = "seconds up to a day, or 0 for never");
-const epochs :Range = (least = 0, give = "--epochs above 0, or 0 for no limit");
+const epochs :Range = (least = 1e-9, most = .mostNumber, orZero = true,
+    give = "--epochs above 0, up to 1e9, or 0 for no limit");
+const seconds :Range = (least = 1e-6, most = 3.15576e9, orZero = true,
+    give = "--seconds 1e-6 to 3.15576e9 (a century), or 0 for no limit");
+const counted :Range = (least = 0, most = 1152921504606846976); # 2^60
+const checkpointEpochs :Range = (least = 1e-6, most = .mostNumber, give = "1e-6 to 1e9 epochs");
+const checkpointIterations :Range = (least = 1, most = 1152921504606846976,
+    give = "1 iteration or more");

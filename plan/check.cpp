@@ -54,15 +54,34 @@ void check_data(Checks& checks, const plan::DataSource& data) {
                    "for a share of the samples");
 }
 
+/// The name of a schedule that ends with the last epoch; null for others.
+const char* name_of_ending(const plan::LrSchedule& schedule) {
+  const auto* cosine = std::get_if<plan::Cosine>(&schedule.kind);
+  if (cosine && cosine->period == 0) return "cosine";
+  if (std::holds_alternative<plan::LinearLr>(schedule.kind)) return "linear";
+  return std::holds_alternative<plan::OneCycle>(schedule.kind) ? "one_cycle" : nullptr;
+}
+
 void check_lr_schedule(Checks& checks, const Plan& plan) {
-  if (!std::holds_alternative<plan::Cosine>(plan.lr_schedule.kind)) return;
-  checks.require(plan.stop.epochs > 0,
-                 "lr_schedule.cosine: ends with the last epoch, but the plan does not limit the "
-                 "epochs; give --epochs");
-  checks.require(plan.lr_schedule.warmup < plan.stop.epochs,
-                 "lr_schedule.warmup: ", plan.lr_schedule.warmup,
-                 " epochs leave nothing of the run's ", plan.stop.epochs,
-                 " for the cosine; give a shorter warm-up or more --epochs");
+  const plan::LrSchedule& schedule = plan.lr_schedule;
+  checks.require(schedule.warmup > 0 || schedule.warmup_start == 0,
+                 "lr_schedule.warmup_start: there is no warm-up; give --warmup, or leave out "
+                 "--warmup-start");
+  const char* const name = name_of_ending(schedule);
+  if (!name) return;
+  checks.require(plan.stop.epochs > 0, "lr_schedule.", name,
+                 ": ends with the last epoch, but the plan does not limit the epochs; give "
+                 "--epochs");
+  checks.require(schedule.warmup < plan.stop.epochs, "lr_schedule.warmup: ", schedule.warmup,
+                 " epochs leave nothing of the run's ", plan.stop.epochs, " for the ", name,
+                 "; give a shorter warm-up or more --epochs");
+}
+
+void check_optimizer(Checks& checks, const Plan& plan) {
+  const auto* nesterov = std::get_if<plan::Nesterov>(&plan.optimizer.kind);
+  checks.require(!nesterov || nesterov->dampening == 0,
+                 "optimizer.nesterov.dampening: Nesterov's momentum is not dampened; give 0, or "
+                 "momentum");
 }
 
 void check_stop(Checks& checks, const Plan& plan) {
@@ -201,6 +220,7 @@ Status validate(const Plan& plan) {
   check_fine_tuning(checks, plan);
   check_stop(checks, plan);
   check_lr_schedule(checks, plan);
+  check_optimizer(checks, plan);
   check_stragglers(checks, plan);
   check_faults(checks, plan);
   return checks.result();

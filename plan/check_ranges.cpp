@@ -1,6 +1,8 @@
 #include "plan/check_ranges.hpp"
 
+#include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "core/limits.hpp"
@@ -40,9 +42,12 @@ bool contains(const Range::Reader& range, double value) {
 }
 
 std::string number(double value) {
-  constexpr double kExact = 9007199254740992;  // 2^53: doubles below it hold every integer
-  const bool whole = std::abs(value) < kExact && value == std::trunc(value);
-  return whole ? concat(static_cast<std::int64_t>(value)) : concat(value);
+  constexpr double kReadable = 1e15;  // without an exponent
+  const bool whole = std::abs(value) < kReadable && value == std::trunc(value);
+  if (whole) return concat(static_cast<std::int64_t>(value));
+  char digits[32];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  return std::string(digits, end);
 }
 
 std::string words_of(const Range::Reader& range) {
@@ -62,13 +67,13 @@ std::string words_of(const Range::Reader& range) {
 std::string shown(const DynamicValue::Reader& in) {
   if (in.getType() == DynamicValue::INT) return concat(in.as<std::int64_t>());
   if (in.getType() == DynamicValue::UINT) return concat(in.as<std::uint64_t>());
-  return concat(in.as<double>());
+  return number(in.as<double>());
 }
 
 std::string remedy(Field field, const Range::Reader& range) {
-  if (range.getGive().size() > 0) return range.getGive().cStr();
   const std::string flag = annotations::text_of(field, annotations::kFlag);
-  return concat(flag, flag.empty() ? "" : " ", words_of(range));
+  const std::string give = range.getGive().size() > 0 ? range.getGive().cStr() : words_of(range);
+  return flag.empty() || give.starts_with(flag) ? give : concat(flag, ' ', give);
 }
 
 /// Visits the fields of a plan in order.

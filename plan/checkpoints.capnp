@@ -23,9 +23,10 @@ struct Checkpoints $Cpp.union("every") {
     usual @2 :Void $help("every 60 seconds, without a simulation and with a run folder");
     seconds @3 :Float64 = 60 $range(Range.checkpointSeconds) $name("EverySeconds")
       $help("seconds between checkpoints");
-    epochs @4 :Float64 = 1 $range(Range.aboveZero) $name("EveryEpochs")
+    epochs @4 :Float64 = 1 $range(Range.checkpointEpochs) $name("EveryEpochs")
       $help("epochs between checkpoints");
-    iterations @5 :UInt64 = 1000 $range(Range.atLeastOne) $name("EveryIterations")
+    iterations @5 :UInt64 = 1000 $range(Range.checkpointIterations)
+      $name("EveryIterations")
       $help("iterations between checkpoints, of all workers together");
     never @6 :Void $help("no checkpoints");
   }

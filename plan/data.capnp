@@ -82,8 +82,8 @@ struct DataSource {
     testSamples @1 :UInt32 = 1000 $range(Range.atLeastOne) $help("test samples");
     union {
       line :group $help("y = slope * x + intercept + noise * N(0, 1), x uniform in [-1, 1)") {
-        slope @2 :Float64 = 3 $help("slope of the line");
-        intercept @3 :Float64 = 2 $help("y at x = 0");
+        slope @2 :Float64 = 3 $range(Range.number) $help("slope of the line");
+        intercept @3 :Float64 = 2 $range(Range.number) $help("y at x = 0");
         noise @4 :Float64 = 0.1 $range(Range.notNegative) $help("standard deviation of the noise");
       }
       clusters :group $help("one Gaussian cluster for each class, its center on a sphere") {

@@ -42,7 +42,8 @@ struct Plan $Cpp.namespace("leeway")
   model @3 :List(Model.Layer) $limit("kMaxBuckets") $help("layers, in order");
   loss @4 :Model.Loss $help("function that training minimises");
   optimizer @5 :Training.Optimizer $flag("--optimizer") $help("how a gradient changes the weights");
-  lrSchedule @6 :Training.LrSchedule $help("learning rate as a function of the epoch");
+  lrSchedule @6 :Training.LrSchedule $flag("--lr-schedule")
+    $help("learning rate as a function of the epoch");
   consistency @7 :Training.Consistency $flag("--staleness")
     $help("how far a worker may be ahead of the slowest worker")
     $values("0, 1, 2, ... iterations, bsp (a barrier), asp (no bound), \"adaptive(1,8)\" (a bound "
@@ -112,9 +113,9 @@ struct StagesOfModel $name("Pipeline") {
 struct Stop {
   epochs @0 :Float64 = 10 $range(Range.epochs) $flag("--epochs")
     $help("passes over the training data, may be a fraction; 0: no limit");
-  iterations @1 :UInt64 $flag("--iterations")
+  iterations @1 :UInt64 $range(Range.counted) $flag("--iterations")
     $help("iterations of all workers together, or of all pipelines; 0: no limit");
-  seconds @2 :Float64 $range(Range.notNegative) $flag("--seconds") $help("seconds; 0: no limit");
+  seconds @2 :Float64 $range(Range.seconds) $flag("--seconds") $help("seconds; 0: no limit");
   accuracy @3 :Float64 $range(Range.share) $flag("--until-accuracy")
     $help("test accuracy, 0 to 1; 0 disables it");
 }

@@ -12,7 +12,9 @@ $Cpp.support("plan/wire.hpp");
 using Range = import "/plan/annotations.capnp";
 using import "/plan/annotations.capnp".flag;
 using import "/plan/annotations.capnp".help;
+using import "/plan/annotations.capnp".notEmpty;
 using import "/plan/annotations.capnp".range;
+using import "/messages/generator/annotations.capnp".limit;
 using import "/plan/annotations.capnp".values;
 using import "/messages/generator/annotations.capnp".name;
 
@@ -28,33 +30,72 @@ struct Optimizer {
     adamw @6 :Adam $name("AdamW") $help("adam with decoupled weight decay");
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
   }
+  noDecayOnBiases @8 :Bool $flag("--no-decay-on-biases")
+    $help("no weight decay for biases and for the scales and shifts of norms");
+  clipValue @9 :Float64 $range(Range.clip) $flag("--clip-value")
+    $help("largest absolute value of an element of a gradient; 0: no limit");
+  clipNorm @10 :Float64 $range(Range.clip) $flag("--clip-norm")
+    $help("largest norm of a gradient over all parameters: under bsp and backup of the round, else "
+        "of each push; 0: no limit");
+  groups @11 :List(ParameterGroup) $limit("kMaxParameterGroups")
+    $help("parameters with another learning rate or weight decay; the first match counts");
   struct Momentum {
     factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
+    dampening @1 :Float64 $range(Range.share)
+      $help("share of each gradient but the first that does not enter the velocity");
   }
   struct Adam {
     beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
     beta2 @1 :Float64 = 0.999 $range(Range.belowOne) $help("decay of the second moment");
     epsilon @2 :Float64 = 1e-8 $range(Range.aboveZero) $help("added to the second moment's root");
+    amsgrad @3 :Bool $help("divide by the largest second moment so far (Reddi et al. 2018)");
   }
   struct AdaGrad {
     epsilon @0 :Float64 = 1e-10 $range(Range.aboveZero) $help("added to the root of the sum");
+    initial @1 :Float64 $range(Range.notNegative) $help("the sum at the start");
   }
 }
 
+struct ParameterGroup {
+  names @0 :Text $notEmpty("names such as 0.*,*.bias")
+    $help("names of parameters, with * for any letters and ? for one, separated by commas");
+  rate @1 :Float64 = 1 $range(Range.factor) $help("factor of the learning rate; 0: not trained");
+  decay @2 :Float64 = 1 $range(Range.factor) $help("factor of the weight decay");
+}
+
 struct LrSchedule {
-  warmup @0 :Float64 $range(least = 0, give = "0 or more epochs") $flag("--warmup")
+  warmup @0 :Float64 $range(Range.notNegative) $flag("--warmup")
     $help("epochs over which the learning rate rises linearly to its full value");
   union {
     constant @1 :Void $help("the full learning rate throughout");
     step :group $help("drops by a factor at regular intervals") {
-      every @2 :Float64 = 10 $range(above = 0, give = "more than 0 epochs")
+      every @2 :Float64 = 10 $range(Range.aboveZero)
         $help("epochs from one drop to the next");
       factor @3 :Float64 = 0.1 $range(Range.aboveZero) $help("factor of each drop");
     }
     cosine :group $help("half a cosine from the full rate down to a floor at the last epoch") {
       floor @4 :Float64 $range(Range.share) $help("share of the full rate at the end");
+      period @5 :Float64 $range(Range.notNegative)
+        $help("epochs until it first restarts at the full rate; 0: no restarts");
+      growth @6 :Float64 = 1 $range(Range.growth)
+        $help("length of each period as a multiple of the one before");
+    }
+    linear :group $name("LinearLr") $help("a line from the full rate to a floor at the last epoch") {
+      floor @7 :Float64 $range(Range.share) $help("share of the full rate at the end");
+    }
+    exponential :group $name("ExponentialLr") $help("falls by a factor in each epoch") {
+      factor @8 :Float64 = 0.95 $range(above = 0, most = 1) $help("factor of an epoch");
+    }
+    oneCycle :group $help("rises to the full rate and falls below the start, along cosines") {
+      rise @9 :Float64 = 0.3 $range(Range.testShare) $help("share of the run in which it rises");
+      startDivisor @10 :Float64 = 25 $range(Range.divisor)
+        $help("full rate / rate at the start");
+      endDivisor @11 :Float64 = 10000 $range(Range.divisor)
+        $help("rate at the start / rate at the end");
     }
   }
+  warmupStart @12 :Float64 $range(Range.share) $flag("--warmup-start")
+    $help("share of the full rate at which the warm-up starts");
 }
 
 struct Consistency {

@@ -35,7 +35,32 @@ Scenario& Scenario::loss(plan::Loss loss) {
   return *this;
 }
 Scenario& Scenario::optimizer(plan::Optimizer optimizer) {
-  plan_.optimizer = optimizer;
+  plan::Optimizer& planned = plan_.optimizer;
+  optimizer.no_decay_on_biases |= planned.no_decay_on_biases;
+  if (optimizer.clip_value == 0) optimizer.clip_value = planned.clip_value;
+  if (optimizer.clip_norm == 0) optimizer.clip_norm = planned.clip_norm;
+  if (optimizer.groups.empty()) optimizer.groups = std::move(planned.groups);
+  planned = std::move(optimizer);
+  return *this;
+}
+
+Scenario& Scenario::clip_norm(double most) {
+  plan_.optimizer.clip_norm = most;
+  return *this;
+}
+
+Scenario& Scenario::clip_value(double most) {
+  plan_.optimizer.clip_value = most;
+  return *this;
+}
+
+Scenario& Scenario::no_decay_on_biases(bool on) {
+  plan_.optimizer.no_decay_on_biases = on;
+  return *this;
+}
+
+Scenario& Scenario::parameter_group(std::string names, double rate, double decay) {
+  plan_.optimizer.groups.push_back({std::move(names), rate, decay});
   return *this;
 }
 Scenario& Scenario::lr_schedule(plan::LrSchedule schedule) {

@@ -47,7 +47,18 @@ class Scenario {
   /// defines: register_layer("name", factory), then custom("name").
   Scenario& model(std::vector<plan::Layer> layers);
   Scenario& loss(plan::Loss loss);
+  /// Keeps what the next four methods have set.
   Scenario& optimizer(plan::Optimizer optimizer);
+  /// Limits the norm of a gradient over all parameters: under bsp and backup of each round's, else
+  /// of each push.
+  Scenario& clip_norm(double most);
+  /// Limits each element of a gradient to -most..most.
+  Scenario& clip_value(double most);
+  /// No weight decay for biases and for the scales and shifts of norms.
+  Scenario& no_decay_on_biases(bool on = true);
+  /// Factors of the learning rate and the weight decay of the parameters with these names, such as
+  /// "0.*,*.bias". May be called several times; the first group that matches a parameter counts.
+  Scenario& parameter_group(std::string names, double rate, double decay = 1);
   Scenario& lr_schedule(plan::LrSchedule schedule);
   Scenario& consistency(plan::Consistency policy);
   /// The number of samples in each worker's iterations: plan::Balance::equal, or by_speed.

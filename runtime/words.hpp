@@ -157,20 +157,24 @@ inline plan::Loss sigmoid_cross_entropy() {
 inline plan::Optimizer sgd(double learning_rate) {
   return {learning_rate, 0, plan::Sgd{}};
 }
-inline plan::Optimizer momentum(double learning_rate, double factor = 0.9) {
-  return {learning_rate, 0, plan::Momentum{factor}};
+/// `dampening`: the share of each gradient but the first that does not enter the velocity.
+inline plan::Optimizer momentum(double learning_rate, double factor = 0.9, double dampening = 0) {
+  return {learning_rate, 0, plan::Momentum{factor, dampening}};
 }
 inline plan::Optimizer nesterov(double learning_rate, double factor = 0.9) {
   return {learning_rate, 0, plan::Nesterov{factor}};
 }
-inline plan::Optimizer adam(double learning_rate = 1e-3) {
-  return {learning_rate, 0, plan::Adam{}};
+/// `amsgrad`: divides by the largest second moment so far.
+inline plan::Optimizer adam(double learning_rate = 1e-3, bool amsgrad = false) {
+  return {learning_rate, 0, plan::Adam{.amsgrad = amsgrad}};
 }
-inline plan::Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01) {
-  return {learning_rate, weight_decay, plan::AdamW{}};
+inline plan::Optimizer adamw(double learning_rate = 1e-3, double weight_decay = 0.01,
+                             bool amsgrad = false) {
+  return {learning_rate, weight_decay, plan::AdamW{.amsgrad = amsgrad}};
 }
-inline plan::Optimizer adagrad(double learning_rate = 0.01) {
-  return {learning_rate, 0, plan::AdaGrad{}};
+/// `initial`: the sum of squares at the start.
+inline plan::Optimizer adagrad(double learning_rate = 0.01, double initial = 0) {
+  return {learning_rate, 0, plan::AdaGrad{.initial = initial}};
 }
 
 /// The optimizers of `--optimizer`, with their usual learning rates.
@@ -192,6 +196,31 @@ inline plan::LrSchedule step(double every_epochs, double factor, double warmup_e
 }
 inline plan::LrSchedule cosine(double warmup_epochs = 0, double floor = 0) {
   return {warmup_epochs, plan::Cosine{floor}};
+}
+/// Restarts at the full rate after `period` epochs; each period is `growth` times as long as the
+/// one before.
+inline plan::LrSchedule cosine_restarts(double period, double growth = 1, double warmup_epochs = 0,
+                                        double floor = 0) {
+  return {warmup_epochs, plan::Cosine{floor, period, growth}};
+}
+/// A line from the full rate to `floor` at the last epoch. (linear() is a layer.)
+inline plan::LrSchedule linear_decay(double warmup_epochs = 0, double floor = 0) {
+  return {warmup_epochs, plan::LinearLr{floor}};
+}
+/// Falls by `factor` in each epoch.
+inline plan::LrSchedule exponential(double factor = 0.95, double warmup_epochs = 0) {
+  return {warmup_epochs, plan::ExponentialLr{factor}};
+}
+/// Rises from 1 / start_divisor in the first `rise` of the run, and falls to that / end_divisor.
+inline plan::LrSchedule one_cycle(double rise = 0.3, double start_divisor = 25,
+                                  double end_divisor = 1e4) {
+  return {0, plan::OneCycle{rise, start_divisor, end_divisor}};
+}
+/// Any schedule after a linear warm-up that starts at a share of the full rate.
+inline plan::LrSchedule warm_up(double epochs, double start, plan::LrSchedule then) {
+  then.warmup = epochs;
+  then.warmup_start = start;
+  return then;
 }
 
 // ---- consistency ----

@@ -81,7 +81,7 @@ std::optional<WorkerId> ApplyFirstPushes::apply_closed(Outbox& out) {
       sink_.drop(push, out);
     }
   }
-  apply_round(std::move(applied), sink_, out);
+  apply_round(closed.round, std::move(applied), sink_, out);
   return last;
 }
 

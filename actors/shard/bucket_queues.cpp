@@ -25,12 +25,28 @@ void BucketQueues::run(std::uint32_t bucket, Outbox& out) {
   if (entry.running) out.compute(entry.running);
 }
 
-BucketQueues::Finished BucketQueues::finish(const Work& work) {
+void BucketQueues::run_scaled(std::uint32_t bucket, float scale, Outbox& out) {
+  Entry& entry = buckets_[bucket];
+  LW_CHECK(!entry.running, bucket);
+  entry.running = entry.parameters->scaled(scale);
+  out.compute(entry.running);
+}
+
+std::uint32_t BucketQueues::take(const Work& work) {
   const auto entry = std::find_if(buckets_.begin(), buckets_.end(),
                                   [&](const Entry& other) { return other.running.get() == &work; });
   LW_CHECK(entry != buckets_.end(), "finished work of no bucket");
   entry->running.reset();
-  return {static_cast<std::uint32_t>(entry - buckets_.begin()), entry->parameters->finish()};
+  return static_cast<std::uint32_t>(entry - buckets_.begin());
+}
+
+std::uint32_t BucketQueues::measured(const Work& work) {
+  return take(work);
+}
+
+BucketQueues::Finished BucketQueues::finish(const Work& work) {
+  const std::uint32_t bucket = take(work);
+  return {bucket, buckets_[bucket].parameters->finish()};
 }
 
 }  // namespace leeway

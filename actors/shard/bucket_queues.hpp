@@ -22,6 +22,11 @@ class BucketQueues {
   /// the bucket is under way.
   void run(std::uint32_t bucket, Outbox& out);
 
+  /// The update that a MeasureWork has measured runs with this scale.
+  void run_scaled(std::uint32_t bucket, float scale, Outbox& out);
+  /// The host has computed a MeasureWork: its bucket, which waits for its scale.
+  std::uint32_t measured(const Work& work);
+
   struct Finished {
     std::uint32_t bucket;
     AppliedUpdate applied;
@@ -34,6 +39,9 @@ class BucketQueues {
     std::unique_ptr<ParameterBucket> parameters;
     std::shared_ptr<Work> running;
   };
+  /// The bucket whose work the host has computed.
+  std::uint32_t take(const Work& work);
+
   std::vector<Entry> buckets_;
 };
 

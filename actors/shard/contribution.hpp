@@ -16,6 +16,7 @@ struct Contribution {
   std::uint32_t shard_bucket = 0;  // index among the shard's buckets
   double weight = 0;               // samples / samples of one round
   std::uint32_t samples = 0;
+  float scale = 1;  // factor of its gradients
   /// The samples of tied gradients count once: with the gradient of the first owner.
   bool first_owner = true;
   std::uint32_t owners = 1;            // stages of a pipeline that push these blocks

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actors/shard/measure_work.hpp"
 #include "actors/shard/update_work.hpp"
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
@@ -16,6 +17,14 @@ Blob zeros(Executor& on, std::int64_t floats) {
   on.zero(blob.mutable_data(), blob.size());
   on.end_write(blob);
   return blob;
+}
+
+/// An array of the optimizer's initial state.
+Blob filled(Executor& on, std::int64_t floats, float value) {
+  if (value == 0) return zeros(on, floats);
+  Blob blob = Blob::floats(floats);
+  std::fill_n(blob.mutable_floats(), floats, value);
+  return on.fetch(blob);
 }
 
 /// The block's rows of its parameters. `whole_of` returns all values of a parameter.
@@ -44,7 +53,8 @@ void begin_state(const Job& job, Executor& on, int slots, BlockState& state) {
     job.initial_values(static_cast<int>(parameter), floats);
     return checkpoint::Values{{floats, static_cast<std::size_t>(count)}, whole};
   }));
-  for (int slot = 0; slot < slots; ++slot) state.slots.push_back(zeros(on, state.block->floats));
+  for (int slot = 0; slot < slots; ++slot)
+    state.slots.push_back(filled(on, state.block->floats, job.optimizer->initial_state(slot)));
 }
 
 /// Continues from the checkpoint. If the rows of the block were in several blocks, its version and
@@ -103,6 +113,7 @@ std::shared_ptr<Work> ParameterBucket::advance() {
       auto* shadow = update->also_shadow && !shadow_.empty() ? &shadow_ : nullptr;
       busy_ =
           std::make_shared<UpdateWork>(job_, on_, &live_, shadow, std::move(update->contributions));
+      if (update->measured) return std::make_shared<MeasureWork>(busy_);
       return busy_;
     }
     if (auto* capture = std::get_if<Capture>(&item)) {
@@ -117,6 +128,12 @@ std::shared_ptr<Work> ParameterBucket::advance() {
     }
   }
   return nullptr;
+}
+
+std::shared_ptr<Work> ParameterBucket::scaled(float scale) {
+  LW_CHECK(busy_ != nullptr);
+  busy_->set_scale(scale);
+  return busy_;
 }
 
 AppliedUpdate ParameterBucket::finish() {

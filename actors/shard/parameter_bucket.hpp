@@ -28,10 +28,12 @@ class ParameterBucket {
 
   /// An update by the mean gradient over the pipelines of `contributions`. These are in ascending
   /// order of their workers, and each has data. A pipeline's gradient is the sum over its stages.
-  /// `also_shadow`: the update belongs to the fork too.
+  /// `also_shadow`: the update belongs to the fork too. `measured`: the update runs in two works,
+  /// a MeasureWork and, with the scale of its gradients, the update itself.
   struct Update {
     std::vector<Contribution> contributions;
     bool also_shadow = false;
+    bool measured = false;
   };
   /// Hands references to the present state to `take`.
   struct Capture {
@@ -53,6 +55,8 @@ class ParameterBucket {
   /// computes once and then ends with finish(). Null if the queue is empty or an update is under
   /// way.
   std::shared_ptr<Work> advance();
+  /// The second work of an update that has been measured.
+  std::shared_ptr<Work> scaled(float scale);
   /// Ends the update under way.
   AppliedUpdate finish();
 

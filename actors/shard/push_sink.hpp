@@ -13,6 +13,8 @@ class PushSink {
   /// Applies contributions to one bucket, in ascending order of their workers, as one update. An
   /// empty push is acknowledged at once, any other push when the update has been computed.
   virtual void apply(std::vector<Contribution> contributions, Outbox& out) = 0;
+  /// All updates of a round have been handed to apply().
+  virtual void end_round(Iteration /*round*/, Outbox&) {}
   /// Acknowledges a push that is not applied, so that its worker can discard it.
   virtual void drop(const Contribution& contribution, Outbox& out) = 0;
   /// Discards the push of a worker that no longer waits for an acknowledgement.

@@ -11,8 +11,10 @@ std::vector<Contribution> RoundBuffer::take(Iteration round) {
 }
 
 void RoundBuffer::apply_below(Clock clock, PushSink& sink, Outbox& out) {
-  while (!rounds_.empty() && rounds_.begin()->first.value() < clock.value())
-    apply_round(take(rounds_.begin()->first), sink, out);
+  while (!rounds_.empty() && rounds_.begin()->first.value() < clock.value()) {
+    const Iteration round = rounds_.begin()->first;
+    apply_round(round, take(round), sink, out);
+  }
 }
 
 void RoundBuffer::forget(WorkerId worker, Iteration round, PushSink& sink) {
@@ -25,13 +27,14 @@ void RoundBuffer::forget(WorkerId worker, Iteration round, PushSink& sink) {
   });
 }
 
-void apply_round(std::vector<Contribution> pushes, PushSink& sink, Outbox& out) {
+void apply_round(Iteration round, std::vector<Contribution> pushes, PushSink& sink, Outbox& out) {
   std::stable_sort(pushes.begin(), pushes.end(), [](const Contribution& a, const Contribution& b) {
     return a.worker < b.worker;
   });
   std::map<std::uint32_t, std::vector<Contribution>> by_bucket;
   for (auto& push : pushes) by_bucket[push.shard_bucket].push_back(std::move(push));
   for (auto& [bucket, update] : by_bucket) sink.apply(std::move(update), out);
+  sink.end_round(round, out);
 }
 
 }  // namespace leeway

@@ -22,6 +22,6 @@ class RoundBuffer {
 };
 
 /// Applies the pushes of one round: to each bucket one update, which sums them in worker order.
-void apply_round(std::vector<Contribution> pushes, PushSink& sink, Outbox& out);
+void apply_round(Iteration round, std::vector<Contribution> pushes, PushSink& sink, Outbox& out);
 
 }  // namespace leeway

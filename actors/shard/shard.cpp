@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/shard/measure_work.hpp"
 #include "actors/shard/push_check.hpp"
 #include "actors/shard/store_work.hpp"
 #include "core/limits.hpp"
@@ -13,6 +14,12 @@ namespace leeway {
 namespace {
 
 constexpr Duration kShardReportInterval = milliseconds(200);
+
+std::unique_ptr<RoundNorms> make_norms(const Job& job, ShardId id) {
+  const double most = job.plan.optimizer.clip_norm;
+  if (most == 0 || !job.consistency->by_rounds()) return nullptr;
+  return std::make_unique<RoundNorms>(id, job.plan.shards, most);
+}
 
 }  // namespace
 
@@ -25,7 +32,8 @@ Shard::Shard(std::shared_ptr<const Job> job, ShardId id)
       answers_(buckets_, clocks_),
       snapshots_(job_, id_, buckets_, clocks_),
       acknowledgements_(clocks_),
-      updates_(buckets_, snapshots_, acknowledgements_),
+      norms_(make_norms(*job_, id_)),
+      updates_(buckets_, snapshots_, acknowledgements_, norms_.get()),
       apply_(make_apply_policy(*job_->consistency, id_, clocks_, tied_, updates_)) {
   report_.lags.assign(limits::kLagBins, 0);
   if (!job_->resumed) return;
@@ -42,6 +50,7 @@ void Shard::on_start(Outbox& out) {
 void Shard::on_timer(TimerToken, Outbox& out) {
   if (finished_) return;
   report(out);
+  if (norms_) norms_->ask(out);
   out.after(kShardReportInterval, 0);
 }
 
@@ -49,6 +58,11 @@ void Shard::on_part(Work& work, int part, Outbox& out) {
   if (part + 1 < work.parts()) return;
   if (auto* stored = dynamic_cast<StoreWork*>(&work))
     return out.send(kScheduler, encode({.body = stored->take_answer()}));
+  if (const auto* measured = dynamic_cast<const MeasureWork*>(&work)) {
+    const UpdateWork& update = measured->update();
+    norms_->measured(update.round(), buckets_.measured(work), update.squares(), out);
+    return run_scaled(out);
+  }
   const auto [bucket, applied] = buckets_.finish(work);
   for (const auto lag : applied.version_lags)
     ++report_.lags[std::min(static_cast<std::size_t>(lag), limits::kLagBins - 1)];
@@ -63,6 +77,8 @@ void Shard::on_envelope(Address from, Envelope& envelope, Outbox& out) {
     handle(from, envelope, *pull, out);
   } else if (auto* push = std::get_if<msg::Push>(&envelope.body)) {
     handle(from, envelope, *push, out);
+  } else if (const auto* part = std::get_if<msg::RoundNorm>(&envelope.body)) {
+    handle(from, *part, out);
   } else if (from == kScheduler) {
     on_order(envelope.body, out);
   } else {
@@ -147,6 +163,8 @@ void Shard::release_pulls(std::optional<WorkerId> mover, Outbox& out) {
 
 Status Shard::validate(WorkerId worker, const msg::Push& push) const {
   if (auto valid = validate_push(push, share_of(worker), *job_->layout); !valid) return valid;
+  if (push.scale != 1 && !job_->clips_pushes())
+    return Error{concat("scale is ", push.scale, ", but the norm of pushes has no limit")};
   const Clock clock = clocks_.find(worker)->clock;
   if (push.iteration.value() != clock.value() || gate_.is_allowed(worker, push.iteration, clock))
     return {};
@@ -173,6 +191,7 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
                             .shard_bucket = shard_bucket,
                             .weight = push.weight,
                             .samples = push.samples,
+                            .scale = push.scale,
                             .first_owner = owners.front() == job_->stages->stage_of(worker),
                             .owners = static_cast<std::uint32_t>(owners.size()),
                             .blocks = std::move(push.blocks)};
@@ -196,10 +215,26 @@ void Shard::handle(Address from, const Envelope& envelope, msg::Push& push, Outb
 
 void Shard::clocks_changed(WorkerId mover, Outbox& out) {
   apply_->apply_complete(out);
+  if (norms_) norms_->passed(Iteration(clocks_.min_clock().value()), out);
+  run_scaled(out);
   gate_.forget_passed_bounds();
   release_pulls(mover, out);
   snapshots_.collect_complete(out);
   apply_->propose(out);
+}
+
+void Shard::handle(Address from, const msg::RoundNorm& part, Outbox& out) {
+  if (!norms_ || from.kind != RoleKind::shard || from.index >= job_->plan.shards ||
+      from.index == id_.value())
+    return refuse_malformed(
+        from, part.round, concat(address_of(id_), ": no norm of a round is due from ", from), out);
+  norms_->received(ShardId(from.index), part, out);
+  run_scaled(out);
+}
+
+void Shard::run_scaled(Outbox& out) {
+  if (!norms_) return;
+  for (const auto& [bucket, scale] : norms_->take_ready()) buckets_.run_scaled(bucket, scale, out);
 }
 
 }  // namespace leeway

@@ -20,6 +20,7 @@
 #include "actors/shard/clock_table.hpp"
 #include "actors/shard/pull_answers.hpp"
 #include "actors/shard/pull_gate.hpp"
+#include "actors/shard/round_norms.hpp"
 #include "actors/shard/snapshots.hpp"
 #include "actors/shard/tied_blocks.hpp"
 #include "actors/shard/updates.hpp"
@@ -50,6 +51,7 @@ class Shard final : public ProtocolRole {
   void handle(const msg::Bound& bound, Outbox& out);
   void handle(const msg::CloseRound& order, Outbox& out);
   void handle(const msg::Finish& finish, Outbox& out);
+  void handle(Address from, const msg::RoundNorm& part, Outbox& out);
 
   /// A worker's buckets at this shard; empty if it has no blocks here.
   const StageShare::AtShard& share_of(WorkerId worker) const {
@@ -63,6 +65,8 @@ class Shard final : public ProtocolRole {
   void release_pulls(std::optional<WorkerId> mover, Outbox& out);
   /// Call when `mover` may have moved clocks.
   void clocks_changed(WorkerId mover, Outbox& out);
+  /// Runs the updates whose scale is known.
+  void run_scaled(Outbox& out);
   void finish_if_drained(Outbox& out);
 
   bool is_stale(View view, Outbox& out);
@@ -79,6 +83,7 @@ class Shard final : public ProtocolRole {
   PullAnswers answers_;
   Snapshots snapshots_;
   Acknowledgements acknowledgements_;
+  std::unique_ptr<RoundNorms> norms_;  // null: no limit
   Updates updates_;
   std::unique_ptr<ApplyPolicy> apply_;
   bool finishing_ = false;

@@ -1,4 +1,5 @@
 // The scheduler's orders to a shard, and its reports.
+#include <limits>
 #include <utility>
 
 #include "actors/shard/shard.hpp"
@@ -90,6 +91,8 @@ void Shard::handle(const msg::Finish&, Outbox& out) {
   if (finishing_) return;
   finishing_ = true;
   apply_->finish(out);
+  if (norms_) norms_->passed(Iteration(std::numeric_limits<std::int64_t>::max()), out);
+  run_scaled(out);
   finish_if_drained(out);
 }
 

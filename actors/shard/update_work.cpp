@@ -44,6 +44,20 @@ class Rewrite {
   bool in_place_;
 };
 
+/// The floats of a range.
+kernels::UpdateBuffers part_of(kernels::UpdateBuffers buffers, const UpdateRange& range) {
+  buffers.count = range.end - range.begin;
+  buffers.w += range.begin;
+  buffers.w_out += range.begin;
+  buffers.g += range.begin;
+  for (int slot = 0; slot < kernels::UpdateBuffers::kMaxSlots; ++slot) {
+    if (!buffers.state[slot]) break;
+    buffers.state[slot] += range.begin;
+    buffers.state_out[slot] += range.begin;
+  }
+  return buffers;
+}
+
 }  // namespace
 
 UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor> on,
@@ -55,6 +69,7 @@ UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor>
       shadow_(shadow),
       contributions_(std::move(contributions)) {
   const std::int64_t round = round_samples(contributions_.front());
+  scale_ = contributions_.front().scale;  // stages of one pipeline have the same scale
   for (std::size_t i = 0; i < contributions_.size(); ++i) {
     const auto& contribution = contributions_[i];
     const WorkerId lead = job_->stages->lead_of(contribution.worker);
@@ -91,12 +106,28 @@ void UpdateWork::run(int part) {
     if (shadow_) count((*shadow_)[index]);
     return;
   }
-  const Blob gradient = mean_gradient(index);
+  const Blob gradient = measured_.empty() ? mean_gradient(index) : std::move(measured_[index]);
   apply((*live_)[index], gradient.as_floats());
   if (shadow_) apply((*shadow_)[index], gradient.as_floats());
   on_->end_read(gradient);
   const Cost done = cost(part);
   timer.end("shards", "update", static_cast<double>(done.flops), static_cast<double>(done.bytes));
+}
+
+Cost UpdateWork::measuring_cost(int part) const {
+  const std::int64_t floats = (*live_)[static_cast<std::size_t>(part)].block->floats;
+  const auto streams = static_cast<std::int64_t>(contributions_.size()) + 1;
+  return {floats * streams, floats * streams * 4};
+}
+
+void UpdateWork::measure(int part) {
+  if (job_->cost_only) return;
+  const auto index = static_cast<std::size_t>(part);
+  const Block& block = *(*live_)[index].block;
+  measured_.resize(live_->size());
+  measured_[index] = mean_gradient(index);
+  if (block.average > 0) return;
+  squares_ += on_->sum_of_squares(measured_[index].as_floats(), block.floats);
 }
 
 /// The gradient of one pipeline, on this bucket's executor: the sum over its stages, to the bit as
@@ -159,9 +190,15 @@ void UpdateWork::apply(BlockState& state, const float* gradient) const {
     const auto gain = static_cast<float>(1 - std::pow(1 - average, weight_));
     on_->update(buffers, kernels::AverageFormula{gain});
   } else {
-    const double rate = job_->plan.optimizer.learning_rate *
-                        job_->lr_schedule->factor(epochs, job_->plan.stop.epochs);
-    job_->optimizer->update(*on_, buffers, {weight_, rate, state.progress});
+    const plan::Optimizer& settings = job_->plan.optimizer;
+    const double rate =
+        settings.learning_rate * job_->lr_schedule->factor(epochs, job_->plan.stop.epochs);
+    buffers.scale = scale_;
+    if (settings.clip_value > 0) buffers.limit = static_cast<float>(settings.clip_value);
+    for (const UpdateRange& range : job_->update_ranges[state.block->id.value()])
+      job_->optimizer->update(
+          *on_, part_of(buffers, range),
+          {weight_, rate * range.factors.rate, state.progress, range.factors.decay});
   }
   weights.done();
   for (auto& slot : slots) slot.done();

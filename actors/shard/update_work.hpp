@@ -31,6 +31,16 @@ class UpdateWork final : public Work {
   Cost cost(int part) const override;
   void run(int part) override;
 
+  // Under a limit of the round's norm, measure() comes before run(), for each part.
+  Cost measuring_cost(int part) const;
+  /// Computes the mean gradient of a block, and keeps it for run().
+  void measure(int part);
+  Iteration round() const { return contributions_.front().iteration; }
+  /// After measure(): the sum of the squares of the gradients. Statistics have none.
+  double squares() const { return squares_; }
+  /// Factor of the gradients in run(). Without a round's norm, it is that of the push.
+  void set_scale(float scale) { scale_ = scale; }
+
   AppliedUpdate release() { return {std::move(contributions_), std::move(lags_)}; }
 
  private:
@@ -57,6 +67,9 @@ class UpdateWork final : public Work {
   std::int64_t counted_ = 0;  // of these, the samples that count as trained
   double portion_ = 1;        // of a single pipeline: owners that have pushed / all owners
   double weight_ = 0;
+  std::vector<Blob> measured_;  // by part: mean gradients
+  double squares_ = 0;
+  float scale_ = 1;
 };
 
 }  // namespace leeway

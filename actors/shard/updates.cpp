@@ -6,7 +6,9 @@ namespace leeway {
 
 void Updates::apply(std::vector<Contribution> contributions, Outbox& out) {
   const std::uint32_t bucket = contributions.front().shard_bucket;
+  const Iteration round = contributions.front().iteration;
   ParameterBucket::Update update;
+  update.measured = norms_ != nullptr;
   update.also_shadow = snapshots_.fork_before(contributions.front());
   for (auto& contribution : contributions) {
     if (contribution.is_empty()) {
@@ -15,8 +17,15 @@ void Updates::apply(std::vector<Contribution> contributions, Outbox& out) {
       update.contributions.push_back(std::move(contribution));
     }
   }
-  if (!update.contributions.empty()) buckets_.enqueue(bucket, std::move(update));
+  if (!update.contributions.empty()) {
+    if (norms_) norms_->expect(round);
+    buckets_.enqueue(bucket, std::move(update));
+  }
   buckets_.run(bucket, out);
+}
+
+void Updates::end_round(Iteration round, Outbox& out) {
+  if (norms_) norms_->close(round, out);
 }
 
 void Updates::drop(const Contribution& push, Outbox& out) {

@@ -18,7 +18,8 @@ Stage::Stage(std::shared_ptr<const Job> job, WorkerId id, std::uint32_t life)
       sender_(position_),
       progress_(job_->stages->spec(), position_.stage()),
       inputs_(position_),
-      weights_(job_, parameters_) {}
+      weights_(job_, parameters_),
+      norms_(position_, sender_, job_->stages->share_of(id).chunks.size()) {}
 
 Stage::~Stage() {
   if (!engine_) return;
@@ -33,6 +34,7 @@ void Stage::started(Iteration iteration, Outbox& out) {
   progress_.start(iteration);
   inputs_.clear();
   weights_.clear();
+  norms_.clear();
   iterations_.clear();
   given_up_ = false;
   behind_ = Clock(iteration.value());
@@ -107,6 +109,7 @@ bool Stage::take(Address from, Envelope& envelope, Outbox& out) {
          take_as(static_cast<msg::NoMore*>(nullptr)) ||
          take_as(static_cast<msg::Activation*>(nullptr)) ||
          take_as(static_cast<msg::OutputGradient*>(nullptr)) ||
+         take_as(static_cast<msg::GradientNorm*>(nullptr)) ||
          take_as(static_cast<msg::GivenUp*>(nullptr));
 }
 
@@ -167,6 +170,13 @@ void Stage::handle(Address from, msg::OutputGradient& gradient, Outbox& out) {
   if (!error.empty()) return refuse_malformed(from, gradient.iteration, error, out);
   // With several chunks, the first stage sends to the last one, and knows nothing of later stages.
   if (!position_.is_last()) behind_ = std::max(behind_, gradient.clock);
+  advance(out);
+}
+
+void Stage::handle(Address from, const msg::GradientNorm& norm, Outbox& out) {
+  if (!job_->clips_pushes() || !iterations_.contains(norm.iteration) ||
+      !norms_.receive(from, norm, out))
+    return refuse_malformed(from, norm.iteration, "gradient norm: not expected", out);
   advance(out);
 }
 

@@ -12,7 +12,7 @@
 // stages, ends the pipeline's Start: all stages join again and ignore messages of earlier Starts.
 //
 // Its components, each with a separate test: StagePosition, StageProgress, StageInputs,
-// StageSender, WeightVersions, MicroBatchesInFlight, StageIteration and StageWaits.
+// StageSender, StageNorms, WeightVersions, MicroBatchesInFlight, StageIteration and StageWaits.
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +22,7 @@
 #include "actors/stage/micro_batches_in_flight.hpp"
 #include "actors/stage/stage_inputs.hpp"
 #include "actors/stage/stage_iteration.hpp"
+#include "actors/stage/stage_norms.hpp"
 #include "actors/stage/stage_position.hpp"
 #include "actors/stage/stage_progress.hpp"
 #include "actors/stage/stage_sender.hpp"
@@ -59,6 +60,7 @@ class Stage final : public Participant {
   void handle(Address from, msg::Activation& activation, Outbox& out);
   void handle(Address from, msg::OutputGradient& gradient, Outbox& out);
   void handle(Address from, const msg::GivenUp& given_up, Outbox& out);
+  void handle(Address from, const msg::GradientNorm& norm, Outbox& out);
   /// First stage: announces the iterations that it has leased.
   void announce(Outbox& out);
   void announce_iteration(Iteration iteration, LeasedIteration leased, Outbox& out);
@@ -78,6 +80,8 @@ class Stage final : public Participant {
   void begin(Iteration iteration, StageIteration& of, Outbox& out);
   void compute(const Op& op, ComputeWork::Task task, Outbox& out);
   void push_layers(int part, Outbox& out);
+  /// Pushes the gradients that have waited for the norm of the pipeline.
+  void push_held(Iteration iteration, StageIteration& of, Outbox& out);
   void finish_operation(Outbox& out);
   void finish_iteration(Iteration iteration, const StageIteration& of, Outbox& out);
 
@@ -96,6 +100,7 @@ class Stage final : public Participant {
   StageInputs inputs_;
   WeightVersions weights_;
   MicroBatchesInFlight in_flight_;
+  StageNorms norms_;
   std::map<Iteration, StageIteration> iterations_;  // announced, and not finished
   bool may_pull_ = false;                           // a version may have become readable
   bool given_up_ = false;

@@ -1,9 +1,11 @@
 #pragma once
 // StageIteration: an iteration whose samples a stage knows, until the stage has pushed it.
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "actors/worker/lease_queue.hpp"
+#include "actors/worker/parameter_client.hpp"
 #include "core/ids.hpp"
 #include "models/chunk_pass.hpp"
 #include "policies/balance/micro_batches.hpp"
@@ -28,6 +30,10 @@ class StageIteration {
   bool count_summed(int chunk) {
     return ++summed_[static_cast<std::size_t>(chunk)] == micro_batches;
   }
+  PushedIteration pushed(Iteration iteration, float scale = 1) const {
+    return {iteration, leased.weight(), static_cast<std::uint32_t>(leased.samples()),
+            leased.applied, scale};
+  }
   /// Adds the result of a micro-batch in the model's last chunk.
   void add(const PassResult& result, std::int64_t samples) {
     loss_sum += result.loss * static_cast<double>(samples);
@@ -40,6 +46,9 @@ class StageIteration {
   std::vector<Version> versions;  // of the weights that its first forward read
   double loss_sum = 0;            // over samples
   std::int64_t correct = 0;
+  // Complete gradients that wait for the norm of the pipeline:
+  std::vector<int> held_layers;  // in the order of completion
+  std::map<BlockId, Blob> held;
 
  private:
   std::vector<std::int64_t> backward_, summed_;  // per chunk: micro-batches so far

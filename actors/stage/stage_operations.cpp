@@ -39,8 +39,13 @@ bool Stage::step(Outbox& out) {
     // An iteration without samples also begins only when the staleness rule allows.
     if (of.leased.samples() == 0 && !weights_.find(op.version - 1, out.now()))
       return wait_for(StageWait::weights, out);
+    const bool pushes =
+        job_->clips_pushes() && of.leased.samples() > 0 && progress_.update_completes(op.chunk);
+    if (pushes && !norms_.total(iteration))
+      return wait_for(position_.is_first() ? StageWait::next : StageWait::previous, out);
     progress_.advance();
     begin(iteration, of, out);
+    if (pushes) push_held(iteration, of, out);
     update(op, of, out);
     return true;
   }
@@ -144,12 +149,29 @@ void Stage::on_part(Work& work, int part, Outbox& out) {
 void Stage::push_layers(int part, Outbox& out) {
   if (!work_->task().ends) return;
   const Iteration iteration = progress_.iteration_of(working_on_);
-  const StageIteration& of = iterations_.at(iteration);
-  const PushedIteration pushed{iteration, of.leased.weight(),
-                               static_cast<std::uint32_t>(of.leased.samples()), of.leased.applied};
+  StageIteration& of = iterations_.at(iteration);
+  const auto gradient = [&](BlockId id) { return work_->take_gradient(id); };
+  if (job_->clips_pushes()) {
+    for (const int layer : work_->layers_of(part)) {
+      of.held_layers.push_back(layer);
+      for (const auto& at : job_->stages->share_of(id_).at)
+        for (const Bucket& bucket : at.buckets)
+          if (bucket.layer == layer)
+            for (const BlockId block : bucket.blocks) of.held[block] = gradient(block);
+    }
+    return norms_.add(iteration, work_->squares(), out);
+  }
+  const PushedIteration pushed = of.pushed(iteration);
   for (const int layer : work_->layers_of(part))
+    parameters_.push_layer(pushed, layer, of.versions, gradient, out);
+  fail_if_planned<plan::Killed>(iteration, "is killed");
+}
+
+void Stage::push_held(Iteration iteration, StageIteration& of, Outbox& out) {
+  const auto pushed = of.pushed(iteration, job_->clip_scale_of(*norms_.total(iteration)));
+  for (const int layer : of.held_layers)
     parameters_.push_layer(
-        pushed, layer, of.versions, [&](BlockId id) { return work_->take_gradient(id); }, out);
+        pushed, layer, of.versions, [&](BlockId id) { return std::move(of.held.at(id)); }, out);
   fail_if_planned<plan::Killed>(iteration, "is killed");
 }
 
@@ -218,6 +240,7 @@ void Stage::finish_iteration(Iteration iteration, const StageIteration& of, Outb
   }
   iteration_since_ = out.now();
   inputs_.forget_below(iteration + 1);
+  norms_.forget(iteration);
   weights_.forget_below(progress_.next_version());
   iterations_.erase(iteration);
   report(false, out);

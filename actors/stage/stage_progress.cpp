@@ -20,6 +20,13 @@ std::vector<StageProgress::Reading> StageProgress::readings() const {
   return found;
 }
 
+bool StageProgress::update_completes(int chunk) const {
+  for (int other = 0; other < static_cast<int>(updates_.size()); ++other)
+    if (updates_[static_cast<std::size_t>(other)] + (other == chunk ? 1 : 0) == finished_)
+      return false;
+  return true;
+}
+
 bool StageProgress::count_update(int chunk) {
   ++updates_[static_cast<std::size_t>(chunk)];
   const auto all = *std::min_element(updates_.begin(), updates_.end());

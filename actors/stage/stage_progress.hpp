@@ -44,6 +44,8 @@ class StageProgress {
   /// The first iteration that is not announced yet.
   Iteration announced() const { return announced_; }
   void announce(Iteration iteration) { announced_ = iteration + 1; }
+  /// Whether an update of this chunk completes the iteration in all chunks.
+  bool update_completes(int chunk) const;
   /// Counts an update of one chunk; true if it completes the iteration in all chunks.
   bool count_update(int chunk);
   /// The first iteration without all of its updates.

@@ -36,6 +36,10 @@ class StageSender {
   /// iterations that this stage and all later ones have trained.
   void send_gradient(const MicroBatchKey& of, std::int64_t samples, Blob data, Clock trained,
                      Outbox& out) const;
+  /// Sends a GradientNorm to a neighbour.
+  void send_norm(Address to, Iteration iteration, double squares, Outbox& out) const {
+    send(to, msg::GradientNorm{start_, iteration, squares}, out);
+  }
 
  private:
   void send(Address to, Body body, Outbox& out) const;

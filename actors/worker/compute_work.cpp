@@ -38,7 +38,7 @@ ComputeWork::ComputeWork(std::shared_ptr<const Job> job, WorkerId worker,
   }
   if (!task_.ends) return;
   gradients_.resize(job_->layout->blocks().size());
-  if (last().kind == OpKind::backward) layers_ = completed_layers();
+  if (last().kind == OpKind::backward && !job_->clips_pushes()) layers_ = completed_layers();
 }
 
 /// Layers of the last operation's chunk that have buckets, from the last to the first.
@@ -183,6 +183,7 @@ void ComputeWork::backward(Operation& op, int part, int parts) {
       hand_over_gradients(layer);
       if (task_.releases) release_weights(layer);
     }
+  if (task_.ends && &op == &task_.operations.back() && job_->clips_pushes()) add_squares();
   if (!is_last_part) return;
   output_ = pass.finish_backward(*of.stash);
   if (purpose == BackwardFor::inputs) return note_held(of);
@@ -215,6 +216,12 @@ void ComputeWork::hand_over_gradients(int layer) {
 
 void ComputeWork::release_weights(int layer) {
   for_each_block(layer, [&](BlockId block) { last().micro_batch->weights->release(block); });
+}
+
+void ComputeWork::add_squares() {
+  for (const Block& block : job_->layout->blocks())
+    if (const Blob& gradient = gradients_[block.id.value()]; gradient && block.average == 0)
+      squares_ += engine_->on_->sum_of_squares(gradient.as_floats(), block.floats);
 }
 
 Blob ComputeWork::take_gradient(BlockId block) {

@@ -4,7 +4,7 @@
 //
 // Its parts end where gradients are ready to push. If the last operation is the backward that
 // completes an iteration, each part ends with a layer whose gradients are complete; all earlier
-// operations belong to the first part.
+// operations belong to the first part. If the norm of a push is limited, there is one part.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -59,6 +59,9 @@ class ComputeWork final : public Work {
   /// Moves out the gradient of a block of these layers.
   Blob take_gradient(BlockId block);
 
+  /// After the last part, if the job clips pushes: the sum of the squares of the completed
+  /// gradients. Statistics of batch norm have none.
+  double squares() const { return squares_; }
   /// After the last part: the tensor for the neighbour; empty without one.
   Blob take_output() { return std::move(output_); }
 
@@ -79,6 +82,7 @@ class ComputeWork final : public Work {
   void read_loss(const Operation& op);
   void hand_over_gradients(int layer);
   void release_weights(int layer);
+  void add_squares();
   template <class Visit>
   void for_each_block(int layer, Visit visit) const;
   /// Records the number of bytes held now, minus `excluded`.
@@ -95,6 +99,7 @@ class ComputeWork final : public Work {
   PassResult result_;
   std::string diverged_layer_;
   std::vector<Blob> gradients_;  // by block: complete ones
+  double squares_ = 0;
 };
 
 }  // namespace leeway

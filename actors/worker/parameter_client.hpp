@@ -25,6 +25,7 @@ struct PushedIteration {
   std::uint32_t samples = 0;
   /// Buckets that have these samples already, and get an empty push (see msg::Lease).
   std::vector<msg::AppliedBucket> applied;
+  float scale = 1;  // factor of its gradients
 };
 
 class ParameterClient {
@@ -110,6 +111,7 @@ void ParameterClient::push_layer(const PushedIteration& of, int layer,
       } else {
         message.weight = of.weight;
         message.samples = of.samples;
+        message.scale = of.scale;
         for (const BlockId id : bucket.blocks)
           message.blocks.push_back({id, versions[id.value()], DType::f32,
                                     Shape{job_->layout->block(id).floats}, gradient(id)});

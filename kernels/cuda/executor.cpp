@@ -260,6 +260,9 @@ class CudaExecutor final : public Executor {
     return cuda::find_non_finite(on(), reinterpret_cast<std::int64_t*>(found_.mutable_data()), x,
                                  count);
   }
+  double sum_of_squares(const float* x, std::int64_t count) override {
+    return cuda::sum_of_squares(on(), reinterpret_cast<double*>(found_.mutable_data()), x, count);
+  }
 
  private:
   static int used(int index) {

@@ -129,10 +129,12 @@ void sigmoid_cross_entropy(On on, ClassLoss* result, float* dy, const float* y, 
 void mean_squared_error(On on, ClassLoss* result, float* dy, const float* y, const float* t,
                         std::int64_t count);
 
-// ---- update.cu, finite.cu ----
+// ---- update.cu, finite.cu, squares.cu ----
 
 void update(On on, const UpdateBuffers& buffers, const UpdateFormula& formula);
 /// Waits for the queue. `found`: host memory for the result that the device can write.
 std::int64_t find_non_finite(On on, std::int64_t* found, const float* x, std::int64_t count);
+/// The same.
+double sum_of_squares(On on, double* found, const float* x, std::int64_t count);
 
 }  // namespace leeway::kernels::cuda

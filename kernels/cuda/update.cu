@@ -9,10 +9,11 @@ namespace {
 
 /// Applies the formula to the weight and state of one element.
 template <class Formula>
-__device__ void apply(const Formula& formula, float& w, float& a, float& b, float g) {
+__device__ void apply(const Formula& formula, float& w, float& a, float& b, float& c, float g) {
   if constexpr (Formula::kSlots == 0) formula(w, g);
   if constexpr (Formula::kSlots == 1) formula(w, a, g);
   if constexpr (Formula::kSlots == 2) formula(w, a, b, g);
+  if constexpr (Formula::kSlots == 3) formula(w, a, b, c, g);
 }
 
 /// Updates elements [begin, count), one per thread and step.
@@ -20,13 +21,15 @@ template <class Formula>
 __global__ void __launch_bounds__(kThreads)
     update_kernel(UpdateBuffers at, std::int64_t begin, Formula formula) {
   for (std::int64_t i = begin + first_index(); i < at.count; i += index_step()) {
-    float w = at.w[i], a = 0, b = 0;
+    float w = at.w[i], a = 0, b = 0, c = 0;
     if constexpr (Formula::kSlots > 0) a = at.state[0][i];
     if constexpr (Formula::kSlots > 1) b = at.state[1][i];
-    apply(formula, w, a, b, at.g[i]);
+    if constexpr (Formula::kSlots > 2) c = at.state[2][i];
+    apply(formula, w, a, b, c, at.clipped(at.g[i]));
     at.w_out[i] = w;
     if constexpr (Formula::kSlots > 0) at.state_out[0][i] = a;
     if constexpr (Formula::kSlots > 1) at.state_out[1][i] = b;
+    if constexpr (Formula::kSlots > 2) at.state_out[2][i] = c;
   }
 }
 
@@ -42,24 +45,26 @@ template <class Formula>
 __global__ void __launch_bounds__(kThreads)
     update4_kernel(UpdateBuffers at, std::int64_t fours, Formula formula) {
   for (std::int64_t i = first_index(); i < fours; i += index_step()) {
-    float4 w = load4(at.w, i), a{}, b{};
+    float4 w = load4(at.w, i), a{}, b{}, c{};
     const float4 g = load4(at.g, i);
     if constexpr (Formula::kSlots > 0) a = load4(at.state[0], i);
     if constexpr (Formula::kSlots > 1) b = load4(at.state[1], i);
-    apply(formula, w.x, a.x, b.x, g.x);
-    apply(formula, w.y, a.y, b.y, g.y);
-    apply(formula, w.z, a.z, b.z, g.z);
-    apply(formula, w.w, a.w, b.w, g.w);
+    if constexpr (Formula::kSlots > 2) c = load4(at.state[2], i);
+    apply(formula, w.x, a.x, b.x, c.x, at.clipped(g.x));
+    apply(formula, w.y, a.y, b.y, c.y, at.clipped(g.y));
+    apply(formula, w.z, a.z, b.z, c.z, at.clipped(g.z));
+    apply(formula, w.w, a.w, b.w, c.w, at.clipped(g.w));
     store4(at.w_out, i, w);
     if constexpr (Formula::kSlots > 0) store4(at.state_out[0], i, a);
     if constexpr (Formula::kSlots > 1) store4(at.state_out[1], i, b);
+    if constexpr (Formula::kSlots > 2) store4(at.state_out[2], i, c);
   }
 }
 
 template <class Formula>
 void run(On on, const UpdateBuffers& at, const Formula& formula) {
-  const bool aligned = aligned16(at.w_out, at.w, at.g, at.state[0], at.state[1], at.state_out[0],
-                                 at.state_out[1]);  // null is
+  const bool aligned = aligned16(at.w_out, at.w, at.g, at.state[0], at.state[1], at.state[2],
+                                 at.state_out[0], at.state_out[1], at.state_out[2]);  // null is
   const std::int64_t fours = aligned ? at.count / 4 : 0;
   if (fours > 0)
     launch(on, blocks_for(fours), kThreads, update4_kernel<Formula>, at, fours, formula);

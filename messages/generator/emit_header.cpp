@@ -93,8 +93,7 @@ class HeaderEmitter {
     structure(in, "");
     complete_.insert(&in);
     if (in.recursive) {
-      for (const std::string& name : not_comparable_)
-        code_.line("inline bool ", name, "::operator==(const ", name, "&) const = default;");
+      for (const Struct* one : not_comparable_) compare(*one);
       not_comparable_.clear();
     }
     functions(in);
@@ -123,7 +122,7 @@ class HeaderEmitter {
     for (const std::string& method : in.methods) code_.line(indent, "  ", method);
     if (in.ordered) code_.line(indent, "  auto operator<=>(const ", name, "&) const = default;");
     const bool later = holds_incomplete(in);
-    if (later) not_comparable_.push_back(within(space_, in.name));
+    if (later) not_comparable_.push_back(&in);
     code_.line(indent, "  bool operator==(const ", name, "&) const", later ? ";" : " = default;");
     code_.line(indent, "};");
   }
@@ -164,6 +163,22 @@ class HeaderEmitter {
           !complete_.contains(field.type.structure))
         return true;  // structs of imported files are complete
     return false;
+  }
+
+  /// Defines operator== outside of the struct. Clang 14 crashes on `= default` there.
+  void compare(const Struct& in) {
+    std::vector<std::string> equal;
+    const auto add = [&](const std::string& name) {
+      equal.push_back(concat(name, " == other.", name));
+    };
+    for (const Field& field : in.fields)
+      if (field.constant.empty()) add(field.name);
+    for (const std::string& blob : in.blob_members) add(blob);
+    if (!in.all_blobs.empty()) add(in.all_blobs);
+    const std::string name = within(space_, in.name);
+    code_.line("inline bool ", name, "::operator==(const ", name, "& other) const {");
+    code_.line("  return ", join(equal, " && "), ';');
+    code_.line("}");
   }
 
   void visit_fields(const Struct& in, const std::string& name) {
@@ -211,7 +226,7 @@ class HeaderEmitter {
   Code code_;
   std::string space_;
   std::set<const Struct*> complete_;
-  std::vector<std::string> not_comparable_;  // structs whose operator== follows later
+  std::vector<const Struct*> not_comparable_;  // their operator== follows later
 };
 
 }  // namespace

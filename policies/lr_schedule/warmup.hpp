@@ -4,17 +4,19 @@
 
 namespace leeway {
 
-/// Rises from 0 to the full rate over `epochs`, then follows `then`. The time of `then` starts at
-/// the end of the rise, and its planned length is the rest of the run.
+/// Rises from `start`, a share of the full rate, to the full rate over `epochs`, then follows
+/// `then`. The time of `then` starts at the end of the rise, and its planned length is the rest of
+/// the run.
 class WarmupLr final : public LrSchedule {
  public:
   /// Requires epochs > 0.
-  WarmupLr(double epochs, std::unique_ptr<LrSchedule> then)
-      : warmup_(epochs), then_(std::move(then)) {}
+  WarmupLr(double epochs, double start, std::unique_ptr<LrSchedule> then)
+      : warmup_(epochs), start_(start), then_(std::move(then)) {}
   double factor(double epochs, double total_epochs) const override;
 
  private:
   double warmup_;
+  double start_;
   std::unique_ptr<LrSchedule> then_;
 };
 

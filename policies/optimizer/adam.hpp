@@ -9,15 +9,17 @@ namespace leeway {
 /// with g' = g + lambda p, m^ = m / (1 - b1^P), v^ = v / (1 - b2^P) and P the progress (sum of the
 /// weights so far).
 ///
+/// With amsgrad, v^ takes the largest v so far (Reddi, Kale, Kumar, ICLR 2018).
+///
 /// With w = 1, P counts steps and this is PyTorch's Adam. Under a constant gradient, m^ = g and
 /// v^ = g^2 from the first push on, for any weights of the pushes.
 class Adam final : public Optimizer {
  public:
   Adam(const plan::Adam& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adam"; }
-  int slots() const override { return 2; }  // m, v
+  int slots() const override { return spec_.amsgrad ? 3 : 2; }  // m, v, the largest v
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
-    return adam_formula(spec_, size, decay_, 1);
+    return adam_formula(spec_, size, decay_ * size.decay, 1);
   }
 
  private:

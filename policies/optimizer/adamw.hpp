@@ -10,9 +10,10 @@ class AdamW final : public Optimizer {
  public:
   AdamW(const plan::AdamW& spec, double weight_decay) : spec_(spec), decay_(weight_decay) {}
   std::string_view name() const override { return "adamw"; }
-  int slots() const override { return 2; }  // m, v
+  int slots() const override { return spec_.amsgrad ? 3 : 2; }  // m, v, the largest v
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
-    return adam_formula(spec_, size, 0, 1 - size.learning_rate * size.weight * decay_);
+    const double shrink = size.learning_rate * size.weight * decay_ * size.decay;
+    return adam_formula(spec_, size, 0, 1 - shrink);
   }
 
  private:

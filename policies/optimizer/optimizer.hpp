@@ -19,6 +19,7 @@ struct UpdateSize {
   double weight = 1;         // w of the push, in (0, 1] usually
   double learning_rate = 0;  // from the lr schedule, not multiplied by `weight`
   double progress = 0;       // sum of the weights of all updates of these floats, this one included
+  double decay = 1;          // factor of the weight decay
 };
 
 class Optimizer {
@@ -29,8 +30,9 @@ class Optimizer {
   virtual int slots() const = 0;
   /// Arrays that an in-place update reads, plus those that it writes; for cost models.
   int streams() const { return 3 + 2 * slots(); }
-  /// The formula that an update of this size applies to each weight and its state. The state starts
-  /// as zeros.
+  /// What each array of the state starts with.
+  virtual float initial_state(int /*slot*/) const { return 0; }
+  /// The formula that an update of this size applies to each weight and its state.
   virtual kernels::UpdateFormula formula(const UpdateSize& size) const = 0;
   /// Applies formula() on `on`. Requires all arrays of `buffers`, with slots() state arrays;
   /// checked.

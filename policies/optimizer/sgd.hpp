@@ -13,7 +13,7 @@ class Sgd final : public Optimizer {
   kernels::UpdateFormula formula(const UpdateSize& size) const override {
     return kernels::SgdFormula{
         .rate = static_cast<float>(size.learning_rate * size.weight),
-        .decay = static_cast<float>(decay_),
+        .decay = static_cast<float>(decay_ * size.decay),
     };
   }
 

@@ -31,12 +31,12 @@ inline double bias_correction(double beta, double progress) {
 /// Adam's step under an update of this size. `decay`: weight decay as part of the gradient;
 /// `shrink`: factor on the weights for decoupled decay. Spec: plan::Adam or plan::AdamW.
 template <class Spec>
-kernels::AdamFormula adam_formula(const Spec& spec, const UpdateSize& size, double decay,
-                                  double shrink) {
+kernels::UpdateFormula adam_formula(const Spec& spec, const UpdateSize& size, double decay,
+                                    double shrink) {
   const Decay first(spec.beta1, size.weight);
   const Decay second(spec.beta2, size.weight);
   const double rate = size.learning_rate * size.weight / bias_correction(spec.beta1, size.progress);
-  return {
+  const kernels::AdamFormula adam{
       .rate = static_cast<float>(rate),
       .decay = static_cast<float>(decay),
       .shrink = static_cast<float>(shrink),
@@ -47,6 +47,9 @@ kernels::AdamFormula adam_formula(const Spec& spec, const UpdateSize& size, doub
       .scale = static_cast<float>(1 / std::sqrt(bias_correction(spec.beta2, size.progress))),
       .epsilon = static_cast<float>(spec.epsilon),
   };
+  if (!spec.amsgrad) return adam;
+  return kernels::AmsGradFormula{adam.rate,  adam.decay, adam.shrink, adam.keep1,  adam.gain1,
+                                 adam.keep2, adam.gain2, adam.scale,  adam.epsilon};
 }
 
 }  // namespace leeway

@@ -8,18 +8,31 @@ namespace leeway::pipeline {
 
 namespace {
 
+/// Groups of an update, and whether they are equal.
+int groups_of(const Spec& spec) {
+  return std::max(1, spec.micro_batches / spec.stages);
+}
+bool divides(Spec spec, int micro_batches) {
+  spec.micro_batches = micro_batches;
+  return micro_batches % groups_of(spec) == 0;
+}
+/// Micro-batches of a group.
+int group_size(const Spec& spec) {
+  return spec.micro_batches / groups_of(spec);
+}
+
 /// Forwards before a stage's first backward.
 int forwards_ahead(const Spec& spec, int stage) {
   const int behind = spec.stages - stage - 1;
-  const int ahead = spec.chunks == 1 ? behind : 2 * behind + (spec.chunks - 1) * spec.stages;
+  const int ahead = spec.chunks == 1 ? behind : 2 * behind + (spec.chunks - 1) * group_size(spec);
   return std::min(ahead, spec.micro_batches * spec.chunks);
 }
 
 /// The k-th forward of an update: a group of micro-batches through chunk 0, then through chunk 1,
 /// ..., then the next group.
 Op forward_at(const Spec& spec, int k) {
-  const int group = spec.stages * spec.chunks;
-  return {OpKind::forward, k / group * spec.stages + k % spec.stages, k % group / spec.stages, 0};
+  const int size = group_size(spec), group = size * spec.chunks;
+  return {OpKind::forward, k / group * size + k % size, k % group / size, 0};
 }
 
 /// The k-th backward: the same order, from the last chunk to the first.
@@ -33,13 +46,13 @@ Op backward_at(const Spec& spec, int k) {
 }  // namespace
 
 Status Interleaved::allows(const Spec& spec) const {
-  const int over = spec.micro_batches % spec.stages;
-  if (over == 0) return {};
-  const int below = spec.micro_batches - over, above = below + spec.stages;
-  return Error{concat("interleaved: ", spec.micro_batches,
-                      spec.micro_batches == 1 ? " micro-batch is" : " micro-batches are",
-                      " no multiple of ", spec.stages, " stages; give --micro-batches ",
-                      below > 0 ? concat(below, " or ") : "", above)};
+  if (divides(spec, spec.micro_batches)) return {};
+  int below = spec.micro_batches - 1, above = spec.micro_batches + 1;
+  while (!divides(spec, below)) --below;
+  while (!divides(spec, above)) ++above;
+  return Error{concat("interleaved: ", spec.micro_batches, " micro-batches on ", spec.stages,
+                      " stages do not make ", groups_of(spec),
+                      " equal groups; give --micro-batches ", below, " or ", above)};
 }
 
 std::vector<Op> Interleaved::stage(const Spec& spec, int stage) const {
@@ -63,6 +76,7 @@ std::vector<Op> Interleaved::stage(const Spec& spec, int stage) const {
 }
 
 std::optional<Share> Interleaved::bubble(const Spec& spec, const OpCosts&) const {
+  if (spec.chunks > 1 && spec.micro_batches % spec.stages != 0) return std::nullopt;
   return Share{spec.stages - 1, std::int64_t{spec.chunks} * spec.micro_batches + spec.stages - 1};
 }
 

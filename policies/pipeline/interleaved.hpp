@@ -1,6 +1,6 @@
 #pragma once
 // Interleaved 1F1B: each stage has several chunks of the model. Micro-batches go through all stages
-// once per chunk, in groups of as many micro-batches as there are stages.
+// once per chunk, in groups of about as many micro-batches as there are stages.
 //
 // Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 // Megatron-LM", SC 2021, section 2.2 and figure 4.
@@ -8,9 +8,13 @@
 
 namespace leeway::pipeline {
 
-/// With V chunks per stage: bubble (S - 1) / (V * M + S - 1); stage s keeps
-/// min(V * M, (V - 1) * S + 2 * (S - s - 1) + 1) activations of a chunk. M must be a multiple of S.
-/// With one chunk the table is that of 1f1b.
+/// An update has max(1, M / S) groups, rounded down, which must be equal: G micro-batches each. The
+/// groups and the tables are those of PyTorch's ScheduleInterleaved1F1B, except that with one chunk
+/// the table is that of 1f1b. With V chunks per stage, stage s keeps min(V * M, (V - 1) * G + 2 *
+/// (S
+/// - s - 1) + 1) activations of a chunk. If M is a multiple of S, the bubble is (S - 1) / (V * M +
+/// S
+/// - 1); otherwise it has no closed form.
 class Interleaved final : public Schedule {
  public:
   std::string_view name() const override { return "interleaved"; }

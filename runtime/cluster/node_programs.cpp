@@ -9,6 +9,7 @@
 #include "core/text.hpp"
 #include "runtime/cluster/node_status.hpp"
 #include "runtime/flags/cluster.hpp"
+#include "runtime/flags/option.hpp"
 #include "runtime/flags/usage.hpp"
 #include "runtime/interrupt.hpp"
 
@@ -94,18 +95,18 @@ int run_node_program(int argc, char** argv) {
   if (word == "status")
     app.description("Shows a job: its nodes, actors, clocks, waiting workers and connections.");
   if (word == "node" || word == "join")
-    app.add_option("--listen", flags.listen,
-                   "HOST:PORT, the address at which other nodes reach this node; "
-                   "port 0: any free port");
+    add_value(app, "--listen", flags.listen,
+              "HOST:PORT, the address at which other nodes reach this node; "
+              "port 0: any free port");
   if (word == "node") app.get_option("--listen")->required();
   if (word == "join") app.get_option("--listen")->capture_default_str();
   if (word == "join")
-    app.add_option("PROGRAM", flags.target, "HOST:PORT that the program prints")->required();
+    add_value(app, "PROGRAM", flags.target, "HOST:PORT that the program prints")->required();
   if (word == "status") {
-    app.add_option("NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
-    app.add_flag("--json", flags.json, "As JSON");
+    add_value(app, "NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
+    add_switch(app, "--json", flags.json, "As JSON");
   }
-  if (word == "up") app.add_option("N", flags.count, "Number of agents")->required();
+  if (word == "up") add_value(app, "N", flags.count, "Number of agents")->required();
   add_link_flags(app, flags.links, "Options");
   app.footer(word == "status" ? "Exit codes: 0 ok, 1 no answer, 2 bad usage."
              : word == "up"
@@ -114,7 +115,7 @@ int run_node_program(int argc, char** argv) {
              : word == "join" ? "Exit codes: 0 the job ended or Ctrl-C, 2 bad usage or refused."
                               : "Exit codes: 0 stopped by Ctrl-C, 2 bad usage or cannot listen.");
   try {
-    app.parse(argc - 1, argv + 1);
+    parse_words(app, argc - 1, argv + 1);
   } catch (const CLI::ParseError& error) {
     return answer(app, error, flags.program);
   }

@@ -3,42 +3,43 @@
 #include <cstdlib>
 
 #include "core/text.hpp"
+#include "runtime/flags/option.hpp"
 
 namespace leeway {
 
 void add_link_flags(CLI::App& app, ClusterFlags& flags, const std::string& group) {
-  app.add_option("--transport", flags.transport,
-                 "Transport of tensors: auto (shared memory within a host, TCP between hosts), tcp "
-                 "or shm")
+  add_value(app, "--transport", flags.transport,
+            "Transport of tensors: auto (shared memory within a host, TCP between hosts), tcp "
+            "or shm")
       ->group(group)
       ->default_str("auto");
-  app.add_option("--tls", flags.tls,
-                 "Folder of `leeway cert`: encrypt, and accept only nodes of the same authority; "
-                 "without it all nodes are on this host")
+  add_value(app, "--tls", flags.tls,
+            "Folder of `leeway cert`: encrypt, and accept only nodes of the same authority; "
+            "without it all nodes are on this host")
       ->group(group);
-  app.add_option("--silence", flags.silence,
-                 "Time without a sign of life after which a node is suspected")
+  add_value(app, "--silence", flags.silence,
+            "Time without a sign of life after which a node is suspected")
       ->group(group)
       ->default_str("2s");
 }
 
 void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
   const std::string cluster = "Cluster";
-  app.add_option("--nodes", flags.nodes,
-                 "Run on these node agents, a:4242,b:4242 (see `leeway node` and `leeway up`); "
-                 "default: the variable LEEWAY_NODES, or only this process")
+  add_value(app, "--nodes", flags.nodes,
+            "Run on these node agents, a:4242,b:4242 (see `leeway node` and `leeway up`); "
+            "default: the variable LEEWAY_NODES, or only this process")
       ->group(cluster);
-  app.add_option("--hosts", flags.hosts,
-                 "Read the nodes from a file, one per line, # begins a comment")
+  add_value(app, "--hosts", flags.hosts,
+            "Read the nodes from a file, one per line, # begins a comment")
       ->group(cluster);
-  app.add_option("--place", flags.place,
-                 "Node of each actor, comma-separated: shard0=1, shards=1+2 (in turn; stages of "
-                 "pipelines in rows), worker2=3, workers=2, worker5=later (for a node that joins); "
-                 "0 is this program; default: spread over the agents")
+  add_value(app, "--place", flags.place,
+            "Node of each actor, comma-separated: shard0=1, shards=1+2 (in turn; stages of "
+            "pipelines in rows), worker2=3, workers=2, worker5=later (for a node that joins); "
+            "0 is this program; default: spread over the agents")
       ->group(cluster);
-  app.add_option("--port", flags.port,
-                 "Port on which this program listens for nodes that join, 0 to 65535; 0: any free "
-                 "port")
+  add_value(app, "--port", flags.port,
+            "Port on which this program listens for nodes that join, 0 to 65535; 0: any free "
+            "port")
       ->group(cluster)
       ->default_str("0");
   add_link_flags(app, flags, cluster);
@@ -56,8 +57,6 @@ Expected<ClusterOptions> read_links(const ClusterFlags& flags) {
     if (!silence) return silence.error();
     options.silence = *silence;
   }
-  if (flags.tls && flags.tls->empty())
-    return Error{"--tls: the path is empty; give the folder of `leeway cert`, or leave it out"};
   options.tls = flags.tls.value_or("");
   return options;
 }

@@ -9,6 +9,7 @@
 #include "runtime/checkpoints.hpp"
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/flags/flags.hpp"
+#include "runtime/flags/option.hpp"
 #include "runtime/flags/plan_file.hpp"
 #include "runtime/flags/usage.hpp"
 #include "runtime/outcome.hpp"
@@ -64,7 +65,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
   std::vector<const char*> words;
   for (const auto& argument : arguments) words.push_back(argument.c_str());
   try {
-    app.parse(argc, words.data());
+    parse_words(app, argc, words.data());
   } catch (const CLI::ParseError& error) {
     line.exit_code = answer(app, error, scenario.plan().name);
     return line;

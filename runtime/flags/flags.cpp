@@ -5,6 +5,7 @@
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
 #include "plan/settings.hpp"
+#include "runtime/flags/option.hpp"
 #include "runtime/flags/values.hpp"
 #include "sim/world.hpp"
 
@@ -17,26 +18,28 @@ class Group {
   Group(CLI::App& app, std::string name) : app_(app), name_(std::move(name)) {}
 
   template <class Target>
-  CLI::Option* add(const std::string& flag, Target& target, const std::string& help) {
-    return app_.add_option(flag, target, help)->group(name_);
+  CLI::Option* add(const std::string& flag, Target& target, const std::string& help,
+                   const std::string& allowed = "") {
+    return add_value(app_, flag, target, help, allowed)->group(name_);
   }
   /// Help shows `planned`, the value without the flag.
-  template <class Target, class Value>
-  void add(const std::string& flag, Target& target, const std::string& help, const Value& planned) {
-    add(flag, target, help)->default_str(concat(planned));
+  template <class Target>
+  void add_with_default(const std::string& flag, Target& target, const std::string& help,
+                        const std::string& planned) {
+    add(flag, target, help)->default_str(planned);
   }
   template <class Target, class Value>
   void setting(std::string_view key, Target& target, const Value& planned) {
     const plan::Setting& found = plan::setting(key);
-    add(found.flag, target, plan::help_of_flag(found), planned);
+    add(found.flag, target, plan::help_of_flag(found), found.range)->default_str(concat(planned));
   }
   /// For a flag that may be given several times.
   void list_setting(std::string_view key, std::vector<std::string>& target) {
     const plan::Setting& found = plan::setting(key);
-    add(found.flag, target, plan::help_of_flag(found))->allow_extra_args(false);
+    add(found.flag, target, plan::help_of_flag(found));
   }
   void add_flag(const std::string& flag, bool& target, const std::string& help) {
-    app_.add_flag(flag, target, help)->group(name_);
+    add_switch(app_, flag, target, help)->group(name_);
   }
 
  private:
@@ -52,7 +55,13 @@ void add_training_flags(CLI::App& app, Flags& flags, const Plan& plan) {
   training.setting("optimizer", flags.optimizer, text_of(plan.optimizer));
   training.setting("optimizer.learning_rate", flags.learning_rate, plan.optimizer.learning_rate);
   training.setting("optimizer.weight_decay", flags.weight_decay, plan.optimizer.weight_decay);
+  training.add_flag("--no-decay-on-biases", flags.no_decay_on_biases,
+                    plan::help_of_flag(plan::setting("optimizer.no_decay_on_biases")));
+  training.setting("optimizer.clip_norm", flags.clip_norm, plan.optimizer.clip_norm);
+  training.setting("optimizer.clip_value", flags.clip_value, plan.optimizer.clip_value);
+  training.setting("lr_schedule", flags.lr_schedule, text_of(plan.lr_schedule));
   training.setting("lr_schedule.warmup", flags.warmup, plan.lr_schedule.warmup);
+  training.setting("lr_schedule.warmup_start", flags.warmup_start, plan.lr_schedule.warmup_start);
   training.setting("evaluate_every", flags.evaluate_every, plan.evaluate_every);
   training.setting("stop.iterations", flags.iterations, plan.stop.iterations);
   training.setting("stop.seconds", flags.seconds, plan.stop.seconds);
@@ -116,7 +125,7 @@ void add_search_flags(CLI::App& app, Flags& flags) {
   search.add("--fuzz", flags.fuzz,
              "Simulate random runs of these seeds, such as 1..2000, with faults and all checkers; "
              "a failing run is minimised and written as a plan file to --out");
-  search.add("--threads", flags.threads, "Threads of --fuzz; 0: one per core", 0);
+  search.add_with_default("--threads", flags.threads, "Threads of --fuzz; 0: one per core", "0");
   search.add("--from", flags.from, "Start from the plan of this file instead of the scenario's");
 }
 
@@ -133,7 +142,7 @@ void add_checkpoint_flags(CLI::App& app, Flags& flags, const Plan& plan) {
 
 void add_output_flags(CLI::App& app, Flags& flags) {
   Group output(app, "Output");
-  output.add("--out", flags.out, "Run folder", "runs/NAME-DATE-TIME");
+  output.add_with_default("--out", flags.out, "Run folder", "runs/NAME-DATE-TIME");
   output.add_flag("--no-out", flags.no_out, "Write no run folder");
   output.add_flag("--trace", flags.trace, "Write every event into the run folder");
   output.add_flag("--trace-messages", flags.trace_messages,
@@ -211,8 +220,18 @@ Status apply_training(const Flags& flags, Plan& plan) {
   if (flags.optimizer) {
     auto optimizer = parse_optimizer(*flags.optimizer);
     if (!optimizer) return optimizer.error();
-    plan.optimizer = *optimizer;
+    plan.optimizer.learning_rate = optimizer->learning_rate;
+    plan.optimizer.weight_decay = optimizer->weight_decay;
+    plan.optimizer.kind = optimizer->kind;
   }
+  if (flags.lr_schedule) {
+    auto kind = parse_lr_schedule(*flags.lr_schedule);
+    if (!kind) return kind.error();
+    if (kind->index() != plan.lr_schedule.kind.index()) plan.lr_schedule.kind = *kind;
+  }
+  if (flags.no_decay_on_biases) plan.optimizer.no_decay_on_biases = true;
+  take(plan.optimizer.clip_norm, flags.clip_norm);
+  take(plan.optimizer.clip_value, flags.clip_value);
   take(plan.optimizer.learning_rate, flags.learning_rate);
   take(plan.optimizer.weight_decay, flags.weight_decay);
   if (flags.augment) {
@@ -220,8 +239,6 @@ Status apply_training(const Flags& flags, Plan& plan) {
     if (!augment) return augment.error();
     plan.augment = *augment;
   }
-  if (flags.init && flags.init->empty())
-    return Error{"--init: the path is empty; give a safetensors file, or leave the flag out"};
   take(plan.init_from, flags.init);
   if (!flags.init_map.empty()) plan.fine_tuning.init_map = join(flags.init_map, ",");
   if (flags.init_partial) plan.fine_tuning.partial = true;
@@ -276,6 +293,8 @@ Status apply(const Flags& flags, Plan& plan) {
   take(plan.stop.accuracy, flags.accuracy);
   take(plan.evaluate_every, flags.evaluate_every);
   take(plan.lr_schedule.warmup, flags.warmup);
+  take(plan.lr_schedule.warmup_start, flags.warmup_start);
+  if (plan.lr_schedule.warmup == 0 && !flags.warmup_start) plan.lr_schedule.warmup_start = 0;
   take(plan.device, flags.device);
   take(plan.checkpoints.keep, flags.keep);
   take(plan.checkpoints.directory, flags.checkpoint_dir);

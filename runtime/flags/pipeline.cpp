@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "plan/settings.hpp"
 #include "policies/pipeline/schedule.hpp"
+#include "runtime/flags/option.hpp"
 
 namespace leeway {
 namespace {
@@ -82,12 +83,12 @@ Expected<std::uint32_t> count_workers(const PipelineFlags& flags,
 void add_pipeline_flags(CLI::App& app, PipelineFlags& flags, const Plan& plan) {
   const plan::Pipeline& planned = plan.pipeline;
   const auto add = [&](const std::string& flag, auto& target, const std::string& help,
-                       const auto& value) {
-    app.add_option(flag, target, help)->group("Pipeline")->default_str(concat(value));
+                       const auto& value, const std::string& allowed = "") {
+    add_value(app, flag, target, help, allowed)->group("Pipeline")->default_str(concat(value));
   };
   const auto setting = [&](std::string_view key, auto& target, const auto& value) {
     const plan::Setting& found = plan::setting(key);
-    add(found.flag, target, plan::help_of_flag(found), value);
+    add(found.flag, target, plan::help_of_flag(found), value, found.range);
   };
   setting("pipeline.stages", flags.stages, planned.stages);
   add("--pipelines", flags.pipelines, "Number of pipelines, of --stages workers each",

@@ -37,18 +37,17 @@ const CLI::Option* option_of_error(const CLI::App& app, const std::string& text)
       std::string_view(text).substr(text.starts_with(kPrefix) ? kPrefix.size() : 0);
   const CLI::Option* found = nullptr;
   for (const auto* option : app.get_options()) {
-    const bool longer = !found || option->get_name().size() > found->get_name().size();
-    if (begin.starts_with(option->get_name()) && longer) found = option;
+    const std::string name = option->get_name();
+    const bool longer = !found || name.size() > found->get_name().size();
+    // Errors about the value of a flag without one omit the hyphens.
+    const bool named = begin.starts_with(name) ||
+                       begin.starts_with(name.substr(name.find_first_not_of('-')) + ' ');
+    if (named && longer) found = option;
   }
   return found;
 }
 
-std::string number_text(const std::string& type) {
-  if (type == "UINT") return "a whole number, 0 or more";
-  return type == "INT" ? "a whole number" : "a number";
-}
-
-/// The error of an option that was given too often, without a value, or with an invalid number.
+/// The error of an option that was given too often, without a value, or with one that it lacks.
 std::string value_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto* option = option_of_error(app, error.what());
   if (!option) return "";
@@ -59,7 +58,7 @@ std::string value_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto max_values = static_cast<std::size_t>(option->get_expected_max());
   if (values.size() > max_values)
     return concat(name, ": is given ", values.size(), " times; give it once");
-  return concat(name, ": \"", join(values, ","), "\" is not allowed; give ", number_text(type));
+  return "";
 }
 
 /// Suggests the flag that is nearest to an unknown word.
@@ -90,6 +89,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const std::string text = value_error(command, error);
     if (!text.empty()) return text;
   }
+  if (dynamic_cast<const CLI::ValidationError*>(&error)) return error.what();  // from add_value()
   return concat(error.what(), "; --help lists all flags");
 }
 

@@ -1,7 +1,9 @@
 #include "runtime/flags/values.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
@@ -34,6 +36,12 @@ std::vector<std::string> split_list(const std::string& list) {
       items.back() += c;
   }
   return items;
+}
+
+/// The alternative of this index, with defaults.
+template <std::size_t... Indices>
+void emplace_kind(plan::LrScheduleKind& kind, std::size_t index, std::index_sequence<Indices...>) {
+  (void)((index == Indices && (kind.emplace<Indices>(), true)) || ...);
 }
 
 }  // namespace
@@ -78,6 +86,17 @@ Expected<plan::Optimizer> parse_optimizer(const std::string& text) {
       concat("--optimizer: unknown \"", text, '"', suggest(text, plan::choices("optimizer")))};
 }
 
+Expected<plan::LrScheduleKind> parse_lr_schedule(const std::string& text) {
+  const auto& names = plan::choices("lr_schedule");
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end())
+    return Error{concat("--lr-schedule: unknown \"", text, '"', suggest(text, names))};
+  plan::LrScheduleKind kind;
+  const auto index = static_cast<std::size_t>(found - names.begin());
+  emplace_kind(kind, index, std::make_index_sequence<std::variant_size_v<plan::LrScheduleKind>>());
+  return kind;
+}
+
 Expected<plan::Augment> parse_augment(const std::string& text) {
   if (text == "none") return plan::Augment{};
   constexpr std::string_view kShift = "shift=";
@@ -119,6 +138,10 @@ std::string text_of(plan::Balance balance) {
 
 std::string text_of(const plan::Optimizer& optimizer) {
   return std::string(make_optimizer(optimizer)->name());
+}
+
+std::string text_of(const plan::LrSchedule& schedule) {
+  return plan::choices("lr_schedule")[schedule.kind.index()];
 }
 
 std::string text_of(const plan::Augment& augment) {

@@ -16,10 +16,13 @@ Expected<plan::Consistency> parse_staleness(const std::string& text);
 Expected<plan::Balance> parse_balance(const std::string& text);
 /// The name of an optimizer, with its usual learning rate and parameters.
 Expected<plan::Optimizer> parse_optimizer(const std::string& text);
+/// The name of an lr schedule, with its default parameters.
+Expected<plan::LrScheduleKind> parse_lr_schedule(const std::string& text);
 /// A setting of the plan in the syntax of its flag: "3" or "bsp", "speed", "adam", "flip,shift=2".
 std::string text_of(const plan::Consistency& policy);
 std::string text_of(plan::Balance balance);
 std::string text_of(const plan::Optimizer& optimizer);
+std::string text_of(const plan::LrSchedule& schedule);
 std::string text_of(const plan::Augment& augment);
 std::string text_of(const plan::CheckpointsKind& every);
 /// "30s", "10min", "2h", "2ep", "500it" or "none".

@@ -17,7 +17,9 @@ SnapshotChecker::SnapshotChecker(std::shared_ptr<const Job> job,
       piped_(job_->stages->piped()) {
   const auto& plan = job_->plan;
   adds_ = !job_->cost_only && std::holds_alternative<plan::Sgd>(plan.optimizer.kind) &&
-          plan.optimizer.weight_decay == 0 && plan.lr_schedule == plan::LrSchedule{};
+          plan.optimizer.weight_decay == 0 && plan.optimizer.clip_value == 0 &&
+          plan.optimizer.clip_norm == 0 && plan.optimizer.groups.empty() &&
+          plan.lr_schedule == plan::LrSchedule{};
 }
 
 SnapshotChecker::State SnapshotChecker::initial(ShardId shard) const {

@@ -13,8 +13,9 @@ namespace leeway::sim {
 namespace {
 
 constexpr std::uint64_t kDrawStream = 0x64726177;
-/// A separate stream, so that drawn pipelines do not change the rest of a plan.
+// Separate streams, so that these draws do not change the rest of a plan.
 constexpr std::uint64_t kPipelineStream = 0x70697065;
+constexpr std::uint64_t kNormStream = 0x6e6f726d;
 
 class Draw {
  public:
@@ -32,6 +33,7 @@ class Draw {
     counts();
     consistency();
     pipelines();
+    limit_norm();
     data();
     world();
     stragglers();
@@ -94,6 +96,11 @@ class Draw {
     model_ = std::move(model);
     const auto blocks = Layout(*model_, 1, limits::kMaxBlockBytes).blocks().size();
     plan_.shards = between(1, std::min(limits_.most_shards, static_cast<std::uint32_t>(blocks)));
+  }
+  void limit_norm() {
+    Rng rng = Rng::stream(plan_.seed, kNormStream);
+    if (plan_.optimizer.clip_norm == 0 && rng.one_in(5))
+      plan_.optimizer.clip_norm = sim::uniform(rng, 0.01, 1);
   }
   bool piped() const { return plan_.pipeline.stages > 1; }
   /// Number of workers or pipelines that lease samples.

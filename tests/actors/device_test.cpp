@@ -160,7 +160,7 @@ TEST_CASE("under ssp a run with prefetch on GPUs finishes with finite weights") 
 
 TEST_CASE("a loss that is not finite is detected on a GPU too") {
   Plan plan = tiny_plan();
-  plan.optimizer.learning_rate = 1e30;
+  plan.optimizer.learning_rate = 1e18;
   plan.device = "cuda:90";
   Devices devices;
   const auto job = job_on(plan, devices);

@@ -264,7 +264,7 @@ TEST_CASE("a run fails when no worker is left, and keeps its weights") {
 
 TEST_CASE("a loss that is not finite ends the run; the error names worker, iteration and layer") {
   Plan plan = tiny_plan();
-  plan.optimizer.learning_rate = 1e20;
+  plan.optimizer.learning_rate = 1e6;
   const auto totals = run_plan(plan, 1);
   CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
   CHECK(totals.end.text.find("worker ") != std::string::npos);

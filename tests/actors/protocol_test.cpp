@@ -36,6 +36,7 @@ Plan random_plan(std::uint64_t seed) {
     plan.stop.epochs = 6;  // until speeds are measured
   }
   plan.evaluate_every = rng.one_in(2) ? 0 : 0.3;
+  if (rng.one_in(4)) plan.optimizer.clip_norm = 0.1;
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include "actors/stage/micro_batches_in_flight.hpp"
 #include "actors/stage/stage_inputs.hpp"
 #include "actors/stage/stage_iteration.hpp"
+#include "actors/stage/stage_norms.hpp"
 #include "actors/stage/stage_progress.hpp"
 #include "actors/stage/stage_sender.hpp"
 #include "actors/stage/stage_waits.hpp"
@@ -361,6 +362,58 @@ TEST_CASE("waits add to the report by neighbour") {
   waits.wait_for(StageWait::none, at(11), report);
   CHECK(report.wait_before == seconds(2));
   CHECK(report.wait_after == seconds(3));
+}
+
+TEST_CASE("the norm of a pipeline passes from the last stage to the first, and back") {
+  const auto job = pipeline_job(2);
+  RecordingOutbox out;
+  const auto last_sent = [&] {
+    REQUIRE_FALSE(out.sent.empty());
+    const auto [to, envelope] = std::move(out.sent.back());
+    out.sent.pop_back();
+    CHECK(out.sent.empty());
+    return std::pair(to, std::get<msg::GradientNorm>(envelope.body));
+  };
+  struct One {
+    One(const std::shared_ptr<const Job>& job, std::uint32_t stage)
+        : position(job, WorkerId(stage)), sender(position), norms(position, sender, 2) {}
+    StagePosition position;
+    StageSender sender;
+    StageNorms norms;
+  };
+  One first(job, 0), middle(job, 1), last(job, 2);
+  const Iteration at(4);
+  first.norms.add(at, 1, out);
+  first.norms.add(at, 2, out);
+  middle.norms.add(at, 10, out);
+  last.norms.add(at, 100, out);
+  CHECK(out.sent.empty());  // each waits for its second chunk, or for later stages
+  last.norms.add(at, 200, out);
+  auto [to, norm] = last_sent();
+  CHECK(to == worker(1));
+  CHECK(norm.squares == 300);
+  CHECK(middle.norms.receive(worker(2), norm, out));
+  CHECK(middle.norms.receive(worker(2), norm, out));  // a repeat
+  CHECK(out.sent.empty());
+  middle.norms.add(at, 20, out);
+  std::tie(to, norm) = last_sent();
+  CHECK(to == worker(0));
+  CHECK(norm.squares == 330);
+  CHECK_FALSE(first.norms.total(at));
+  CHECK_FALSE(first.norms.receive(worker(2), norm, out));  // a neighbour, but not the next stage
+  CHECK(first.norms.receive(worker(1), norm, out));
+  CHECK(first.norms.total(at) == 333);
+  for (One* stage : {&middle, &last}) {
+    std::tie(to, norm) = last_sent();
+    CHECK(to == worker(stage == &middle ? 1 : 2));
+    CHECK(norm.squares == 333);
+    CHECK_FALSE(stage->norms.total(at));
+    CHECK(stage->norms.receive(worker(stage == &middle ? 0 : 1), norm, out));
+    CHECK(stage->norms.total(at) == 333);
+  }
+  CHECK(out.sent.empty());
+  middle.norms.forget(at);
+  CHECK_FALSE(middle.norms.total(at));
 }
 
 }  // namespace leeway::test

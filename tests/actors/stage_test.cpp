@@ -1,4 +1,5 @@
 // A pipeline trains the same weights as workers with the whole model.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -62,6 +63,13 @@ Plan with(Plan plan, const Form& form) {
   return plan;
 }
 
+float largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  float largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
 }  // namespace
 
 TEST_CASE("a flushed pipeline trains the same weights as one worker, bit for bit") {
@@ -111,13 +119,29 @@ TEST_CASE("tied weights get the sum of the gradients of the first and the last s
   }
 }
 
+TEST_CASE("the norm of a push includes all stages of its pipeline") {
+  for (const Form& form : kFlushed) {
+    INFO(form.schedule << ", " << form.stages << " stages, " << form.micro_batches);
+    Plan plan = with(deep_plan(1, form.stages), form);
+    const auto unlimited = trained(plan);
+    plan.optimizer.clip_norm = 0.1;
+    const auto single = trained(without_stages(plan));
+    REQUIRE(largest_difference(unlimited, single) > 0.01f);
+    plan.consistency = plan::Ssp{0};
+    for (std::uint64_t interleaving = 1; interleaving < 4; ++interleaving)
+      CHECK(largest_difference(trained(plan, interleaving), single) < 1e-5f);
+  }
+}
+
 TEST_CASE("an asynchronous pipeline learns within the staleness bound that it requires") {
+  const bool limited = GENERATE(false, true);
   for (const char* schedule : {"weight_stashing", "2bw"}) {
-    INFO(schedule);
+    INFO(schedule << (limited ? ", limited norm" : ""));
     Plan plan = with(deep_plan(2, 3), {schedule, 3, 1, 2});
     plan.consistency = plan::Ssp{3};
     plan.optimizer = {0.1, 0, plan::Sgd{}};
     plan.stop.epochs = 100;
+    if (limited) plan.optimizer.clip_norm = 1;
     for (std::uint64_t interleaving = 1; interleaving < 6; ++interleaving)
       CHECK(run_plan(plan, interleaving).evaluations.back().accuracy > 0.85);
   }
@@ -130,6 +154,7 @@ TEST_CASE("pipelines continue when stages die, and train each sample once") {
     const Form& form = kFlushed[seed % kFlushed.size()];
     Plan plan = with(deep_plan(3, form.stages), form);
     if (seed % 2) plan.consistency = plan::Ssp{2};
+    if (seed % 4 == 1) plan.optimizer.clip_norm = 0.1;
     const auto totals =
         run_plan(plan, seed, {.kill_one_in = 600, .suspect_one_in = 300, .break_link_one_in = 200});
     for (const auto& worker : totals.workers) died += worker.end.empty() ? 0 : 1;
@@ -139,7 +164,7 @@ TEST_CASE("pipelines continue when stages die, and train each sample once") {
 
 TEST_CASE("a loss that is not finite ends the run of a pipeline") {
   Plan plan = with(deep_plan(1, 3), {"1f1b", 3, 1, 4});
-  plan.optimizer = {1e30, 0, plan::Sgd{}};
+  plan.optimizer = {1e18, 0, plan::Sgd{}};
   const auto totals = run_plan(plan, 1);
   CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
   CHECK(totals.end.text.find("loss became") != std::string::npos);

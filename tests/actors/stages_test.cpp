@@ -312,8 +312,8 @@ TEST_CASE("an unknown or unsuitable schedule is refused with a valid setting") {
   setup.plan.pipeline.chunks = 2;
   setup.plan.micro_batches = 7;
   CHECK(setup.refusal() ==
-        "pipeline.schedule: interleaved: 7 micro-batches are no multiple of 2 stages; give "
-        "--micro-batches 6 or 8");
+        "pipeline.schedule: interleaved: 7 micro-batches on 2 stages do not make 3 equal groups; "
+        "give --micro-batches 6 or 8");
   // Without a pipeline, the number of micro-batches has no limit.
   Setup whole = perceptron(1);
   whole.plan.batch = whole.plan.micro_batches = 100'000;

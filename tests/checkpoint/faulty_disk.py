@@ -107,7 +107,7 @@ class Disk:
         out = self.new_folder()
         manifest = json.loads((self.checkpoints / f"{number:06}/manifest.json").read_text())
         arguments = ["resume", self.checkpoints / f"{number:06}", "--checkpoint-every", "none",
-                     "--checkpoint-dir", "", "--out", out, "--quiet"]
+                     "--checkpoint-dir", f"{out}/checkpoints", "--out", out, "--quiet"]
         supply = manifest["scheduler"]["supply"]
         if supply["fresh"] == EPOCHS * 10_000 and not supply["returned"]:  # the end of the run
             if "epochs are trained" not in self.must(2, *arguments):
@@ -303,8 +303,9 @@ def read_only(disk):
             raise Failed(f"a read-only folder is refused for another reason: {refused}")
         # A read-only checkpoint can be resumed in another folder.
         epochs = json.loads((out / "result.json").read_text())["samples_trained"] / 10_000 + 1
-        disk.must(0, "resume", disk.checkpoints, "--epochs", epochs, "--checkpoint-dir", "",
-                  "--out", disk.new_folder(), "--quiet")
+        out = disk.new_folder()
+        disk.must(0, "resume", disk.checkpoints, "--epochs", epochs, "--checkpoint-dir",
+                  f"{out}/checkpoints", "--out", out, "--quiet")
         return f"{len(errors)} failed, {len(intact)} intact"
 
 

@@ -113,7 +113,7 @@ TEST_CASE("a run whose workers have all ended stores the state that they left") 
 
 TEST_CASE("a run that diverges stores nothing at its end") {
   Plan plan = slow_plan(plan::Bsp{});
-  plan.optimizer.learning_rate = 1e30;
+  plan.optimizer.learning_rate = 1e18;
   const Disk disk;
   const RunTotals totals = run_to_end(job_with(plan, disk, kNoInterval));
   REQUIRE(totals.end.reason == msg::RunEnded::Reason::failed);

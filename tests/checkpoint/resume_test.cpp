@@ -47,6 +47,29 @@ TEST_CASE("under bsp, a run resumed from any checkpoint equals the uninterrupted
   }
 }
 
+TEST_CASE("under bsp, every optimizer resumes exactly, with its variants, groups and limits") {
+  const std::vector<plan::OptimizerKind> kinds = {
+      plan::Momentum{.dampening = 0.4}, plan::Nesterov{}, plan::Adam{.amsgrad = true},
+      plan::AdamW{.amsgrad = true}, plan::AdaGrad{.initial = 0.5}};
+  for (const auto& kind : kinds) {
+    Plan plan = plan_with(plan::Bsp{}, kind);
+    plan.optimizer.weight_decay = 0.01;
+    plan.optimizer.no_decay_on_biases = true;
+    plan.optimizer.clip_norm = 0.2;
+    plan.optimizer.clip_value = 0.1;
+    plan.optimizer.groups = {{"0.*", 0.5, 2}};
+    plan.lr_schedule = {0.5, plan::Cosine{0.1, 0.5, 2}, 0.2};
+    const Disk disk;
+    const RunTotals whole = run(plan, disk, 6);
+    const auto numbers = *disk.store->numbers();
+    REQUIRE(numbers.size() > 3);
+    for (const std::uint64_t number : numbers) {
+      INFO("optimizer " << kind.index() << ", checkpoint " << number);
+      CHECK(floats_of(run(plan, disk, 1'000'000, number).weights) == floats_of(whole.weights));
+    }
+  }
+}
+
 TEST_CASE("under any policy, a resumed run trains every sample once") {
   for (const plan::Consistency& policy :
        {plan::Consistency(plan::Ssp{2}), plan::Consistency(plan::Asp{}),

@@ -3,9 +3,11 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "cli/describe.hpp"
 #include "cli/manifest.hpp"
+#include "core/text.hpp"
 #include "plan/plan.hpp"
 #include "tests/cli/support.hpp"
 
@@ -235,4 +237,40 @@ TEST_CASE("bad usage exits with 2, help and version with 0") {
   }
   CHECK_THAT(leeway_command(prefix, "lst").output, Contains("did you mean \"list\"?"));
   CHECK(leeway_command(prefix, "--version").output == "leeway 0.1.0\n");
+}
+
+TEST_CASE("every option of every command takes its value exactly or refuses it") {
+  Prefix prefix;
+  int options = 0;
+  for (const char* command :
+       {"describe x", "fuzz x", "calibrate", "cert x", "schedule 1f1b", "partition mlp", "sample x",
+        "checkpoints x", "node", "join x:1", "up 1", "status x:1"}) {
+    const std::string name = std::string(command).substr(0, std::string(command).find(' '));
+    std::istringstream help(leeway_command(prefix, name + " --help").output);
+    for (std::string line; std::getline(help, line);) {
+      std::istringstream words(line);
+      std::string flag, type;
+      words >> flag >> type;
+      if (!flag.starts_with("--") ||
+          (type != "INT" && type != "UINT" && type != "FLOAT" && type != "TEXT"))
+        continue;
+      ++options;
+      const auto refused = [&](const std::string& argument, const std::string& value) {
+        const Result result = leeway_command(prefix, concat(command, ' ', argument));
+        INFO(command << ' ' << argument << ": " << result.output);
+        CHECK(result.code == 2);
+        CHECK_THAT(result.output, Contains(flag + ": \"" + value + "\" is not allowed; give "));
+      };
+      refused(flag + " ''", "");
+      refused(flag + "=", "");
+      if (type == "TEXT") continue;
+      for (const char* value : {"nan", "inf", "3x", "1e400", "0x10"})
+        refused(concat(flag, ' ', value), value);
+      if (type == "FLOAT") continue;
+      for (const char* value : {"1e30", "18446744073709551617", "0.5"})
+        refused(concat(flag, ' ', value), value);
+      if (type == "UINT") refused(flag + " -1", "-1");
+    }
+  }
+  CHECK(options > 35);
 }

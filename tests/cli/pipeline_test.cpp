@@ -120,11 +120,11 @@ TEST_CASE("leeway schedule refuses invalid options and suggests valid ones") {
   const auto refused = [](const std::string& arguments, const std::string& text) {
     check_refused(schedule(arguments), text);
   };
-  refused("interleaved --micro-batches 6", "give --micro-batches 4 or 8");
+  refused("interleaved --micro-batches 9", "give --micro-batches 8 or 10");
   refused("wavefront", "there is no schedule \"wavefront\"; known are gpipe");
   refused("1f1b --chunks 2", "give --chunks 1, or the schedule interleaved");
   refused("1f1b --stages 0", "give --stages 1 to 1024");
-  refused("1f1b --stages many", "leeway: --stages: \"many\" is not allowed; give a whole number\n");
+  refused("1f1b --stages many", "leeway: --stages: \"many\" is not allowed; give 1 to 1024\n");
   refused("--svg x.svg", "--svg needs a schedule; give its name");
   refused("--stages 3", "--stages needs a schedule; give its name");
   refused("2bw --stages 4 --micro-batches 1", "2bw: 1 micro-batch per update is");

@@ -138,6 +138,7 @@ Floats elementwise(Executor& executor, Rng rng) {
   append(all, y.read());
   for (const float* numbers : {x, dy})
     all.push_back(static_cast<float>(executor.find_non_finite(numbers, count)));
+  all.push_back(static_cast<float>(executor.sum_of_squares(dy, count)));
   return all;
 }
 
@@ -183,6 +184,7 @@ Floats updates(Executor& executor, Rng rng) {
       kernels::MomentumFormula{0.1f, 0.01f, 0.9f, 0.8f},
       kernels::NesterovFormula{0.1f, 0.01f, 0.9f, 0.8f},
       kernels::AdamFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
+      kernels::AmsGradFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
       kernels::AdaGradFormula{0.1f, 0.01f, 0.5f, 1e-3f},
       kernels::AverageFormula{0.2f}};
   Floats all;
@@ -190,18 +192,20 @@ Floats updates(Executor& executor, Rng rng) {
     Floats state = random_floats(rng, skip + count);
     for (float& value : state) value = std::abs(value);
     Array<float> w(executor, random_floats(rng, skip + count)), a(executor, state),
-        b(executor, state);
+        b(executor, state), c(executor, state);
     const Array<float> g(executor, random_floats(rng, skip + count));
     auto apart = Array<float>::poisoned(executor, skip + count);
-    const bool in_place = rng.one_in(2);
+    const bool in_place = rng.one_in(2), clips = rng.one_in(2);
     executor.update({.count = count,
                      .w_out = (in_place ? w : apart).data() + skip,
                      .w = w.data() + skip,
-                     .state_out = {a.data() + skip, b.data() + skip},
-                     .state = {a.data() + skip, b.data() + skip},
-                     .g = g.data() + skip},
+                     .state_out = {a.data() + skip, b.data() + skip, c.data() + skip},
+                     .state = {a.data() + skip, b.data() + skip, c.data() + skip},
+                     .g = g.data() + skip,
+                     .scale = clips ? 0.5f : 1,
+                     .limit = clips ? 0.3f : kernels::UpdateBuffers::kNoLimit},
                     formula);
-    for (const auto* array : {&w, &apart, &a, &b}) append(all, array->read());
+    for (const auto* array : {&w, &apart, &a, &b, &c}) append(all, array->read());
   }
   return all;
 }

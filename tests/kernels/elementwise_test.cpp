@@ -5,6 +5,7 @@
 #include "kernels/accumulate.hpp"
 #include "kernels/finite.hpp"
 #include "kernels/relu.hpp"
+#include "kernels/squares.hpp"
 #include "tests/kernels/support.hpp"
 
 using namespace leeway;
@@ -70,6 +71,17 @@ TEST_CASE("accumulate gives the same bits however the array is divided into call
       i += size;
     }
     RC_ASSERT(whole == pieces);
+  });
+}
+
+TEST_CASE("sum_of_squares adds in double", "[squares]") {
+  rc::prop("sum_of_squares is the sum", [] {
+    Rng rng(*rc::gen::arbitrary<std::uint64_t>());
+    const std::int64_t count = *rc::gen::inRange(0, 3000);
+    const Floats x = random_floats(rng, count, 1e20);
+    double sum = 0;
+    for (const float element : x) sum += static_cast<double>(element) * element;
+    RC_ASSERT(std::abs(kernels::sum_of_squares(x.data(), count) - sum) <= 1e-12 * sum);
   });
 }
 

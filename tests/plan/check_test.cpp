@@ -214,7 +214,7 @@ TEST_CASE("the settings of layers are checked") {
 
 TEST_CASE("a value beyond the largest float is refused with the bound") {
   CHECK_THAT(with_layer(plan::BatchNorm{1e300}), Contains("epsilon: 1e+300 is not allowed") &&
-                                                     Contains("above 0, at most 3.40282e+38"));
+                                                     Contains("above 0, at most 1000000000"));
 }
 
 TEST_CASE("integers are checked and shown exactly") {
@@ -377,7 +377,7 @@ TEST_CASE("settings of stragglers out of range are refused") {
         "3:4x");
   const auto [kind, expected] = GENERATE(table<plan::StragglerKind, std::string>({
       {plan::ConstantFactor{kInf}, "factor: inf"},
-      {plan::ConstantFactor{2e6}, "factor: 2e+06"},
+      {plan::ConstantFactor{2e6}, "factor: 2000000"},
       {plan::Bursts{kNan}, "bursts.factor: nan"},
       {plan::Bursts{4, 1.1}, "bursts.share: 1.1"},
       {plan::Bursts{4, kNan}, "bursts.share: nan"},
@@ -386,9 +386,9 @@ TEST_CASE("settings of stragglers out of range are refused") {
       {plan::Pareto{kNan}, "pareto.alpha: nan"},
       {plan::Pareto{101}, "pareto.alpha: 101"},
       {plan::Pareto{1, 0.9}, "pareto.cap: 0.9"},
-      {plan::Pareto{1, 1e7}, "pareto.cap: 1e+07"},
+      {plan::Pareto{1, 1e7}, "pareto.cap: 10000000"},
       {plan::Pauses{0}, "pauses.length_ms: 0"},
-      {plan::Pauses{4e6}, "pauses.length_ms: 4e+06"},
+      {plan::Pauses{4e6}, "pauses.length_ms: 4000000"},
       {plan::Pauses{1, 0u}, "pauses.iterations: 0"},
       {plan::Pauses{1, kNan}, "pauses.seconds: nan"},
       {plan::Pauses{1, 1e5}, "pauses.seconds: 100000"},

@@ -31,7 +31,9 @@ TEST_CASE("a setting has the default and the flag of the schema") {
 }
 
 TEST_CASE("choices are the arms of a union or the values of an enum") {
-  CHECK(plan::choices("lr_schedule") == std::vector<std::string>{"constant", "step", "cosine"});
+  CHECK(plan::choices("lr_schedule") == std::vector<std::string>{"constant", "step", "cosine",
+                                                                 "linear", "exponential",
+                                                                 "one_cycle"});
   CHECK(plan::choices("balance") == std::vector<std::string>{"equal", "by_speed"});
 }
 

@@ -17,7 +17,10 @@ constexpr double kRate = 0.1;
 class Scalar {
  public:
   explicit Scalar(const plan::Optimizer& spec, float start = 1)
-      : optimizer_(make_optimizer(spec)), w_(start) {}
+      : optimizer_(make_optimizer(spec)), w_(start) {
+    for (int slot = 0; slot < optimizer_->slots(); ++slot)
+      state_[slot] = optimizer_->initial_state(slot);
+  }
 
   float push(float g, double weight = 1) {
     progress_ += weight;
@@ -35,7 +38,7 @@ class Scalar {
   std::unique_ptr<Executor> on_ = make_cpu_executor();
   std::unique_ptr<Optimizer> optimizer_;
   float w_;
-  float state_[2] = {0, 0};
+  float state_[3] = {0, 0, 0};
   double progress_ = 0;
 };
 
@@ -48,6 +51,11 @@ const std::vector<plan::Optimizer> kAll = {spec(plan::Sgd{}),      spec(plan::Mo
                                            spec(plan::Nesterov{}), spec(plan::Adam{}),
                                            spec(plan::AdamW{}),    spec(plan::AdaGrad{})};
 
+/// The settings that change formulas or add state.
+const std::vector<plan::Optimizer> kVariants = {
+    spec(plan::Momentum{.dampening = 0.4}), spec(plan::Adam{.amsgrad = true}),
+    spec(plan::AdamW{.amsgrad = true}), spec(plan::AdaGrad{.initial = 0.5})};
+
 /// The distance that the weight moves in `rounds` rounds of `pushes` equal pushes, under a constant
 /// gradient.
 double moved(const plan::Optimizer& optimizer, int rounds, int pushes, float g) {
@@ -58,7 +66,7 @@ double moved(const plan::Optimizer& optimizer, int rounds, int pushes, float g) 
 
 /// The textbook formulas of PyTorch's documentation, in double, for pushes of weight 1.
 struct Textbook {
-  double p = 1, m = 0, v = 0;
+  double p = 1, m = 0, v = 0, most = 0;
   int t = 0;
   void push(const plan::Optimizer& optimizer, double g) {
     ++t;
@@ -73,7 +81,7 @@ struct Textbook {
  private:
   void step(const plan::Sgd&, double g) { p -= kRate * g; }
   void step(const plan::Momentum& k, double g) {
-    m = k.factor * m + g;
+    m = t == 1 ? g : k.factor * m + (1 - k.dampening) * g;
     p -= kRate * m;
   }
   void step(const plan::Nesterov& k, double g) {
@@ -81,16 +89,18 @@ struct Textbook {
     p -= kRate * (g + k.factor * m);
   }
   void step(const plan::AdaGrad& k, double g) {
-    v += g * g;
+    v += g * g + (t == 1 ? k.initial : 0);
     p -= kRate * g / (std::sqrt(v) + k.epsilon);
   }
-  void step(const plan::Adam& k, double g) { adam(k.beta1, k.beta2, k.epsilon, g); }
-  void step(const plan::AdamW& k, double g) { adam(k.beta1, k.beta2, k.epsilon, g); }
-  void adam(double beta1, double beta2, double epsilon, double g) {
-    m = beta1 * m + (1 - beta1) * g;
-    v = beta2 * v + (1 - beta2) * g * g;
-    p -= kRate * (m / (1 - std::pow(beta1, t))) /
-         (std::sqrt(v / (1 - std::pow(beta2, t))) + epsilon);
+  void step(const plan::Adam& k, double g) { adam(k, g); }
+  void step(const plan::AdamW& k, double g) { adam(k, g); }
+  template <class Kind>
+  void adam(const Kind& k, double g) {
+    m = k.beta1 * m + (1 - k.beta1) * g;
+    v = k.beta2 * v + (1 - k.beta2) * g * g;
+    most = std::max(most, v);
+    p -= kRate * (m / (1 - std::pow(k.beta1, t))) /
+         (std::sqrt((k.amsgrad ? most : v) / (1 - std::pow(k.beta2, t))) + k.epsilon);
   }
 };
 
@@ -98,7 +108,7 @@ struct Textbook {
 
 TEST_CASE("under pushes of weight 1 each optimizer follows its textbook formula", "[optimizer]") {
   rc::prop("textbook", [] {
-    plan::Optimizer optimizer = *rc::gen::elementOf(kAll);
+    plan::Optimizer optimizer = *rc::gen::elementOf(*rc::gen::element(kAll, kVariants));
     optimizer.weight_decay = *rc::gen::element(0.0, 0.01, 0.3);
     const auto gradients = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-1000, 1000));
     Scalar scalar(optimizer);
@@ -111,6 +121,39 @@ TEST_CASE("under pushes of weight 1 each optimizer follows its textbook formula"
     RC_ASSERT(std::abs(static_cast<double>(scalar.value()) - textbook.p) <
               2e-4 * (1 + std::abs(textbook.p)));
   });
+}
+
+TEST_CASE("the state of a variant after a round does not depend on the number of pushes",
+          "[optimizer]") {
+  for (const auto& optimizer : kVariants) {
+    Scalar whole(optimizer), parts(optimizer);
+    for (int round = 0; round < 4; ++round) {
+      whole.push(2);
+      for (int push = 0; push < 5; ++push) parts.push(2, 0.2);
+    }
+    for (int slot = 0; slot < make_optimizer(optimizer)->slots(); ++slot)
+      REQUIRE(std::abs(whole.state(std::size_t(slot)) - parts.state(std::size_t(slot))) < 1e-5f);
+  }
+}
+
+TEST_CASE("a factor of the weight decay scales it, and nothing else", "[optimizer]") {
+  const auto on = make_cpu_executor();
+  for (const auto& kinds : {kAll, kVariants})
+    for (auto kind : kinds) {
+      const auto updated = [&](double decay, double factor) {
+        kind.weight_decay = decay;
+        const auto optimizer = make_optimizer(kind);
+        float w = 2, g = 0.5f, state[3] = {0.1f, 0.2f, 0.3f};
+        kernels::UpdateBuffers buffers{.count = 1, .w_out = &w, .w = &w, .g = &g};
+        for (int slot = 0; slot < optimizer->slots(); ++slot)
+          buffers.state[slot] = buffers.state_out[slot] = &state[slot];
+        optimizer->update(*on, buffers, {1, kRate, 2, factor});
+        return w;
+      };
+      CHECK(updated(0.3, 0) == updated(0, 1));
+      CHECK(updated(0.25, 2) == updated(0.5, 1));
+      CHECK(updated(0.3, 1) != updated(0, 1));
+    }
 }
 
 TEST_CASE("under sgd a push of weight w is w of a step", "[optimizer]") {

@@ -331,8 +331,8 @@ TEST_CASE("too many stages or chunks are refused with the nearest number that wo
   problem.spec = {"interleaved", 2, 4, 2};
   CHECK_THAT(refusal(problem),
              Contains("chunks: 2 on each of 2 stages") && Contains("give --chunks 1"));
-  problem.spec.micro_batches = 3;
-  CHECK_THAT(refusal(problem), Contains("give --micro-batches 2 or 4"));
+  problem.spec.micro_batches = 5;
+  CHECK_THAT(refusal(problem), Contains("give --micro-batches 4 or 6"));
 }
 
 TEST_CASE("an error names the stage that does not fit, and settings that fit") {

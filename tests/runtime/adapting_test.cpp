@@ -50,7 +50,7 @@ TEST_CASE("without stragglers, adaptive stays at its smallest bound") {
   Plan plan = plan_of(adaptive(1, 8));
   const auto result = simulated(plan);
   CHECK(result.totals.last.staleness == 1);
-  CHECK(result.max_clock_gap == 2);
+  CHECK(result.max_clock_gap <= 2);
   CHECK(result.staleness_bound == 8);
 }
 

@@ -127,10 +127,10 @@ TEST_CASE("bubble-study measures the bubbles of the formulas, and larger ones on
   for (const char* schedule : {"gpipe", "1f1b", "interleaved", "zb_h1", "weight_stashing", "2bw"})
     CHECK(contains(table, schedule));
   CHECK(contains(table, "42.86% (42.86%)"));
-  // Only eight stages with four micro-batches have no formula.
+  // Only eight stages with four micro-batches have no formula: interleaved and zb_h1.
   const std::string row = table.substr(table.find("zb_h1            8"));
   CHECK(contains(row.substr(0, row.find('\n')), "%*) "));
-  CHECK(std::count(table.begin(), table.end(), '*') == 2);
+  CHECK(std::count(table.begin(), table.end(), '*') == 3);
   CHECK(contains(table, "* No formula for these sizes"));
   CHECK(contains(table, "Measured and expected differ by at most 0.0000 percentage points."));
   const auto slow = run_program({kBin + "/bubble-study", "--world", "latency=1ms", "--no-out"});
@@ -353,7 +353,7 @@ TEST_CASE("Ctrl-C stops a program of several runs, which names the interrupted r
 }
 
 TEST_CASE("a loss that is not finite stops the run and names worker, iteration and layer") {
-  const auto ran = run_program({kBin + "/fashion-mlp", "--lr", "1e20", "--no-out"});
+  const auto ran = run_program({kBin + "/fashion-mlp", "--lr", "1e18", "--no-out"});
   INFO(ran.out << ran.err);
   CHECK(ran.code == 1);
   CHECK(contains(ran.err, "the loss became"));

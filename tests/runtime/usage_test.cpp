@@ -53,10 +53,10 @@ std::string refusal(const std::vector<std::string>& words) {
 
 TEST_CASE("the error for an invalid number names the flag and the allowed values") {
   CHECK(refusal({"--stages", "two"}) ==
-        "small: --stages: \"two\" is not allowed; give a whole number, 0 or more\n");
+        "small: --stages: \"two\" is not allowed; give 1 to 1024\n");
   CHECK_THAT(refusal({"--stages", "-1"}), Contains("--stages: \"-1\" is not allowed"));
   CHECK_THAT(refusal({"--lr", "small"}),
-             Contains("--lr: \"small\" is not allowed; give a number\n"));
+             Contains("--lr: \"small\" is not allowed; give a number above 0, at most 1e+18\n"));
   // The error names the given flag, not another with the same prefix.
   CHECK_THAT(refusal({"--batch=--lr"}), Contains("small: --batch: \"--lr\" is not allowed"));
   CHECK_THAT(refusal({"--chunks", "x"}), Contains("small: --chunks: "));
@@ -71,9 +71,9 @@ TEST_CASE("an old flag is accepted with a note that names the new one") {
     CHECK(parsed(small(), {flag + "=640", "--plan"}).error == note);
     CHECK(parsed(small(), {flag, "640", "--plan"}).out ==
           parsed(small(), {std::string(name), "640", "--plan"}).out);
-    CHECK(
-        refusal({flag, "x"}) ==
-        concat(note, "small: ", name, ": \"x\" is not allowed; give a whole number, 0 or more\n"));
+    CHECK(refusal({flag, "x"}) ==
+          concat(note, "small: ", name,
+                 ": \"x\" is not allowed; give a whole number from 0 to 4294967295\n"));
   }
 }
 

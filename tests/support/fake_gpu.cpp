@@ -388,6 +388,12 @@ class QueuedGpu final : public FakeGpu {
     synchronize();
     return found;
   }
+  double sum_of_squares(const float* x, std::int64_t count) override {
+    double sum = 0;
+    queue_.add([&](Executor& cpu) { sum = cpu.sum_of_squares(x, count); });
+    synchronize();
+    return sum;
+  }
 
  private:
   /// Forms and scratch bytes of a convolution on the CPU, computed once per shape by the queue's

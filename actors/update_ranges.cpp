@@ -1,0 +1,49 @@
+#include "actors/update_ranges.hpp"
+
+#include <algorithm>
+
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+/// Whether each pattern matches a trained parameter.
+Status check_groups(const plan::Optimizer& optimizer, const Model& model) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : model.parameters())
+    if (parameter.spec.average == 0) names.push_back(parameter.name);
+  for (std::size_t i = 0; i < optimizer.groups.size(); ++i)
+    for (const std::string& pattern : patterns_of(optimizer.groups[i])) {
+      const plan::ParameterGroup one{.names = pattern};
+      if (std::ranges::any_of(names, [&](const auto& name) { return matches(one, name); }))
+        continue;
+      return Error{concat("optimizer.groups[", i, "].names: \"", pattern,
+                          "\" matches no parameter; the model has ", join(names, ", "))};
+    }
+  return {};
+}
+
+}  // namespace
+
+Expected<std::vector<std::vector<UpdateRange>>> make_update_ranges(const plan::Optimizer& optimizer,
+                                                                   const Model& model,
+                                                                   const Layout& layout) {
+  if (const Status valid = check_groups(optimizer, model); !valid) return valid.error();
+  std::vector<std::vector<UpdateRange>> all;
+  for (const Block& block : layout.blocks()) {
+    auto& ranges = all.emplace_back();
+    for (const BlockSlice& slice : block.slices) {
+      const Parameter& parameter = model.parameters()[static_cast<std::size_t>(slice.parameter)];
+      const bool is_vector = parameter.spec.shape.rank() <= 1;
+      const auto factors = factors_of(optimizer, parameter.name, is_vector);
+      if (!ranges.empty() && ranges.back().factors == factors) continue;
+      const std::int64_t begin = ranges.empty() ? 0 : slice.offset;
+      if (!ranges.empty()) ranges.back().end = begin;
+      ranges.push_back({begin, 0, factors});
+    }
+    ranges.back().end = block.floats;
+  }
+  return all;
+}
+
+}  // namespace leeway

@@ -1,0 +1,40 @@
+#include "policies/optimizer/parameter_groups.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "core/text.hpp"
+
+namespace leeway {
+
+std::vector<std::string> patterns_of(const plan::ParameterGroup& group) {
+  std::vector<std::string> patterns;
+  const std::string_view names = group.names;
+  for (std::size_t begin = 0; begin <= names.size();) {
+    const std::size_t end = std::min(names.find(',', begin), names.size());
+    patterns.emplace_back(trimmed(names.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return patterns;
+}
+
+bool matches(const plan::ParameterGroup& group, const std::string& name) {
+  return std::ranges::any_of(patterns_of(group), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  });
+}
+
+ParameterFactors factors_of(const plan::Optimizer& optimizer, const std::string& name,
+                            bool is_vector) {
+  ParameterFactors factors;
+  if (optimizer.no_decay_on_biases && is_vector) factors.decay = 0;
+  const auto group = std::ranges::find_if(
+      optimizer.groups, [&](const plan::ParameterGroup& one) { return matches(one, name); });
+  if (group == optimizer.groups.end()) return factors;
+  factors.rate = group->rate;
+  factors.decay *= group->decay;
+  return factors;
+}
+
+}  // namespace leeway
