@@ -7,6 +7,11 @@
 #include "policies/optimizer/clip.hpp"
 
 namespace leeway {
+namespace {
+
+constexpr std::int64_t kLastIteration = (std::int64_t{1} << 62) - 1;  // of a message
+
+}  // namespace
 
 RoundNorms::RoundNorms(ShardId self, std::uint32_t shards, double most)
     : self_(self), most_(most), needed_(shards) {}
@@ -50,6 +55,10 @@ void RoundNorms::passed(Iteration below, Outbox& out) {
     if (!round.closed) close(number, out);
   }
   discard();
+}
+
+void RoundNorms::end(Outbox& out) {
+  passed(Iteration(kLastIteration), out);
 }
 
 /// Sends this shard's part of the round once it is known.

@@ -37,6 +37,8 @@ class RoundNorms {
   void received(ShardId from, const msg::RoundNorm& part, Outbox& out);
   /// All rounds below this one that have a push here are closed.
   void passed(Iteration below, Outbox& out);
+  /// No round gets another push: all that have a push here are closed.
+  void end(Outbox& out);
   /// Asks for the parts that updates here wait for.
   void ask(Outbox& out) const;
   /// Number of rounds whose parts are kept.

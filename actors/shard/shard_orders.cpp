@@ -1,5 +1,4 @@
 // The scheduler's orders to a shard, and its reports.
-#include <limits>
 #include <utility>
 
 #include "actors/shard/shard.hpp"
@@ -91,7 +90,7 @@ void Shard::handle(const msg::Finish&, Outbox& out) {
   if (finishing_) return;
   finishing_ = true;
   apply_->finish(out);
-  if (norms_) norms_->passed(Iteration(std::numeric_limits<std::int64_t>::max()), out);
+  if (norms_) norms_->end(out);
   run_scaled(out);
   finish_if_drained(out);
 }

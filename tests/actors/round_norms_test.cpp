@@ -111,6 +111,14 @@ TEST_CASE("a shard that a round has passed without pushes has the part 0") {
   CHECK(shards[0].take_ready().size() == 1);
 }
 
+TEST_CASE("a shard without further pushes still sends its parts to the others") {
+  Shards shards(2, 1);
+  shards[1].end(shards.out(1));
+  shards.measure(0, 8, 4);
+  shards.deliver();
+  CHECK(shards[0].take_ready().size() == 1);
+}
+
 TEST_CASE("lost parts are asked for, and repeats change nothing") {
   Shards shards(3, 1);
   for (std::uint32_t shard = 0; shard < 3; ++shard) shards.measure(shard, 0, 3);
