@@ -38,8 +38,9 @@ void Stage::started(Iteration iteration, Outbox& out) {
   iterations_.clear();
   given_up_ = false;
   behind_ = Clock(iteration.value());
-  idle_since_ = iteration_since_ = out.now();
-  waits_.start(out.now());
+  iteration_since_ = out.now();
+  waits_.end(out.now(), report_);
+  waits_.begin(out.now());
   for (auto& [from, envelope] : std::exchange(early_, {})) take(from, envelope, out);
 }
 

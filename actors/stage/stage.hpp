@@ -112,7 +112,7 @@ class Stage final : public Participant {
   std::vector<std::pair<Address, Envelope>> early_;  // of a later Start
 
   StageWaits waits_;
-  Instant idle_since_, work_since_, iteration_since_;
+  Instant work_since_, iteration_since_;
 };
 
 }  // namespace leeway

@@ -121,8 +121,7 @@ void Stage::compute(const Op& op, ComputeWork::Task task, Outbox& out) {
   progress_.advance();
   working_on_ = op;
   work_since_ = out.now();
-  report_.wait += work_since_ - idle_since_;
-  wait_for(StageWait::none, out);
+  waits_.end(work_since_, report_);
   work_ = std::make_shared<ComputeWork>(job_, id_, engine_, std::move(task));
   out.compute(work_);
 }
@@ -183,8 +182,8 @@ void Stage::finish_operation(Outbox& out) {
   const std::int64_t samples = done.micro_batch->size();
   const bool forward = done.kind == OpKind::forward;
   const bool inputs = pipeline::gives_input_gradient(done.kind);
-  idle_since_ = out.now();
-  report_.compute += idle_since_ - work_since_;
+  waits_.begin(out.now());
+  report_.compute += out.now() - work_since_;
   using Operation = event::StageComputed::Operation;
   event::StageComputed computed{.worker = id_,
                                 .operation = Operation::forward,

@@ -13,11 +13,13 @@ enum class StageWait : std::uint8_t { none, previous, next, weights };
 
 class StageWaits {
  public:
-  void start(Instant now) {
+  /// The stage does not compute from now on.
+  void begin(Instant now) {
+    waits_ = true;
     waits_for_ = StageWait::none;
-    since_ = now;
+    begun_ = since_ = now;
   }
-  /// Starts a wait for `what`. Adds the time of the previous wait to the report.
+  /// The next operation waits for `what`. Adds the time of the previous reason to the report.
   void wait_for(StageWait what, Instant now, msg::WorkerReport& report) {
     const Duration time = now - since_;
     if (waits_for_ == StageWait::previous) report.wait_before += time;
@@ -25,10 +27,19 @@ class StageWaits {
     waits_for_ = what;
     since_ = now;
   }
+  /// The stage computes, or starts again. Adds the whole wait to the report; without effect while
+  /// the stage computes.
+  void end(Instant now, msg::WorkerReport& report) {
+    if (!waits_) return;
+    wait_for(StageWait::none, now, report);
+    report.wait += now - begun_;
+    waits_ = false;
+  }
 
  private:
+  bool waits_ = false;
   StageWait waits_for_ = StageWait::none;
-  Instant since_;
+  Instant begun_, since_;
 };
 
 }  // namespace leeway

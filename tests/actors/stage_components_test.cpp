@@ -352,16 +352,22 @@ TEST_CASE("an iteration divides its samples, and knows its first and last backwa
   CHECK(iteration.correct == 3);
 }
 
-TEST_CASE("waits add to the report by neighbour") {
+TEST_CASE("waits add to the report by neighbour, and together") {
   StageWaits waits;
   msg::WorkerReport report;
-  waits.start(at(1));
+  waits.begin(at(1));
   waits.wait_for(StageWait::previous, at(2), report);
   waits.wait_for(StageWait::next, at(4), report);
   waits.wait_for(StageWait::weights, at(7), report);
   waits.wait_for(StageWait::none, at(11), report);
   CHECK(report.wait_before == seconds(2));
   CHECK(report.wait_after == seconds(3));
+  waits.wait_for(StageWait::next, at(12), report);
+  waits.end(at(14), report);  // for another Start
+  CHECK(report.wait_after == seconds(5));
+  CHECK(report.wait == seconds(13));
+  waits.end(at(20), report);  // the stage computes already
+  CHECK(report.wait == seconds(13));
 }
 
 TEST_CASE("the norm of a pipeline passes from the last stage to the first, and back") {

@@ -157,7 +157,10 @@ TEST_CASE("pipelines continue when stages die, and train each sample once") {
     if (seed % 4 == 1) plan.optimizer.clip_norm = 0.1;
     const auto totals =
         run_plan(plan, seed, {.kill_one_in = 600, .suspect_one_in = 300, .break_link_one_in = 200});
-    for (const auto& worker : totals.workers) died += worker.end.empty() ? 0 : 1;
+    for (const auto& worker : totals.workers) {
+      died += worker.end.empty() ? 0 : 1;
+      CHECK(worker.wait_before + worker.wait_after <= worker.wait);
+    }
   }
   CHECK(died > 30);
 }
