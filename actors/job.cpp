@@ -3,7 +3,6 @@
 #include "core/rng.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "checkpoint/store.hpp"
@@ -189,8 +188,12 @@ bool Job::clips_pushes() const {
   return plan.optimizer.clip_norm > 0 && !consistency->by_rounds();
 }
 
+bool Job::clips_rounds() const {
+  return plan.optimizer.clip_norm > 0 && consistency->by_rounds();
+}
+
 float Job::clip_scale_of(double squares) const {
-  return clip_scale(std::sqrt(squares), plan.optimizer.clip_norm);
+  return clip_scale(squares, plan.optimizer.clip_norm);
 }
 
 std::int64_t Job::first_bound() const {

@@ -75,8 +75,10 @@ struct Job {
   Iteration first_iteration() const;
   /// The first iteration of each worker; empty: 0.
   std::vector<Iteration> first_iterations() const;
-  /// Whether the norm of each push is limited. Under policies with rounds, that of the round is.
+  /// Whether the norm of each push is limited.
   bool clips_pushes() const;
+  /// Whether the norm of each round is limited, under policies with rounds.
+  bool clips_rounds() const;
   /// The factor that limits a gradient with this sum of squares.
   float clip_scale_of(double squares) const;
   /// The staleness bound that the run begins with.

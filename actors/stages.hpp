@@ -32,6 +32,15 @@ struct StageShare {
   bool recompute = false;
   std::vector<AtShard> at;      // by shard
   std::vector<ShardId> shards;  // those with blocks of the stage, in order
+
+  /// Calls visit(BlockId) for the blocks of a layer.
+  template <class Visit>
+  void for_each_block(int layer, Visit&& visit) const {
+    for (const AtShard& shard : at)
+      for (const Bucket& bucket : shard.buckets)
+        if (bucket.layer == layer)
+          for (const BlockId block : bucket.blocks) visit(block);
+  }
 };
 
 class Stages {

@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/pipeline.hpp"
 #include "cli/trained.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/flags/option.hpp"
@@ -75,7 +76,8 @@ CLI::App* add_cert(CLI::App& app, leeway::CertificateOptions& options) {
             "repeated")
       ->allow_extra_args(false)
       ->capture_default_str();
-  add_value(*cert, "--days", options.days, "Days for which the nodes' certificates are valid")
+  add_value(*cert, "--days", options.days, "Days for which the nodes' certificates are valid",
+            concat("1 to ", leeway::limits::kMaxCertificateDays))
       ->capture_default_str();
   return cert;
 }
@@ -85,7 +87,7 @@ CLI::App* add_sample(CLI::App& app, std::string& folder, leeway::SampleOptions& 
   add_value(*sample, "RUN", folder, "Folder of a run on text, such as runs/char-gpt-...")
       ->required();
   add_value(*sample, "--prompt", options.prompt, "Text to continue [the beginning of a line]");
-  add_value(*sample, "--characters", options.characters, "Characters to write")
+  add_value(*sample, "--characters", options.characters, "Characters to write", "1 or more")
       ->capture_default_str();
   add_value(*sample, "--temperature", options.temperature,
             "1 draws from the model's distribution, less prefers likely characters, 0 always "
@@ -110,12 +112,13 @@ CLI::App* add_checkpoints(CLI::App& app, std::string& folder, cli::CheckpointsOp
 CLI::App* add_messages(CLI::App& app, std::string& folder, cli::MessagesOptions& options) {
   auto* messages =
       app.add_subcommand("messages", "Print the messages of a run with --trace-messages");
-  messages->add_option("RUN", folder, "Folder of the run, or its file messages.bin")->required();
-  messages->add_option("--from", options.from, "Only of this sender: worker2, shard0, scheduler");
-  messages->add_option("--to", options.to, "Only to this receiver");
-  messages->add_option("--kind", options.kind, "Only of this kind, such as pull, weights or push");
-  messages->add_option("--limit", options.limit, "Only this number of messages, the first ones");
-  messages->add_flag("--json", options.json, "One JSON object per line");
+  add_value(*messages, "RUN", folder, "Folder of the run, or its file messages.bin")->required();
+  add_value(*messages, "--from", options.from, "Only of this sender: worker2, shard0, scheduler");
+  add_value(*messages, "--to", options.to, "Only to this receiver");
+  add_value(*messages, "--kind", options.kind, "Only of this kind, such as pull, weights or push");
+  add_value(*messages, "--limit", options.limit, "Only this number of messages, the first ones",
+            "1 or more, or 0 for all");
+  add_switch(*messages, "--json", options.json, "One JSON object per line");
   return messages;
 }
 
@@ -191,10 +194,10 @@ int parse_and_run(int argc, char** argv) {
   const std::string first = argv[1];
   if (std::find(cluster_commands.begin(), cluster_commands.end(), first) != cluster_commands.end())
     return leeway::run_node_program(argc, argv);
-  std::vector<std::string> known = {"list",        "describe", "settings", "run",       "fuzz",
-                                    "calibrate",   "cert",     "schedule", "partition", "sample",
-                                    "checkpoints", "resume",   "evaluate", "predict",   "export",
-                                    "messages"};
+  std::vector<std::string> known = {"list",      "describe",  "settings",    "run",
+                                    "fuzz",      "calibrate", "cert",        "schedule",
+                                    "partition", "sample",    "checkpoints", "resume",
+                                    "evaluate",  "predict",   "export",      "messages"};
   known.insert(known.end(), cluster_commands.begin(), cluster_commands.end());
   if (!first.starts_with('-') && std::find(known.begin(), known.end(), first) == known.end()) {
     std::cerr << "leeway: unknown command \"" << first << '"' << leeway::suggest(first, known)

@@ -95,7 +95,14 @@ class LayerNodes {
                             std::string x) {
     for (std::size_t i = 0; i < layers.size(); ++i) {
       place_ = concat(path, i);
-      auto y = std::visit([&](const auto& layer) { return layer_node(layer, x); }, layers[i]);
+      auto y = std::visit(
+          [&](const auto& layer) -> Value {
+            if constexpr (requires { this->layer_node(layer, x); })
+              return this->layer_node(layer, x);
+            else
+              return refuse("layers of this kind");
+          },
+          layers[i]);
       if (!y) return y;
       x = *y;
     }

@@ -10,6 +10,7 @@
 #include "cli/lists.hpp"
 #include "cli/partition_model.hpp"
 #include "cli/pipeline.hpp"
+#include "core/limits.hpp"
 #include "core/rng.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
@@ -280,10 +281,12 @@ CLI::App* add_partition(CLI::App& app, PartitionOptions& options) {
   add_value(*command, "--schedule", options.schedule,
             "A schedule of `leeway schedule` [from the plan; else 1f1b]");
   add_value(*command, "--micro-batches", options.micro_batches,
-            "Micro-batches per update [from a plan with stages; else 8]");
+            "Micro-batches per update [from a plan with stages; else 8]", "1 or more");
   add_value(*command, "--chunks", options.chunks,
-            "Chunks of the model per stage, for interleaved [from the plan; else 2]");
-  add_value(*command, "--batch", options.batch, "Samples of all micro-batches [from the plan]");
+            "Chunks of the model per stage, for interleaved [from the plan; else 2]",
+            concat("1 to ", limits::kMaxChunks));
+  add_value(*command, "--batch", options.batch, "Samples of all micro-batches [from the plan]",
+            "1 or more");
   add_value(*command, "--speeds", options.speeds,
             "Speeds of the stages' devices, in order: 1,2,0.5");
   add_value(*command, "--memory", options.memory,

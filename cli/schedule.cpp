@@ -11,6 +11,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/pipeline.hpp"
+#include "core/limits.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
 #include "monitoring/pipeline_picture.hpp"
@@ -134,12 +135,14 @@ CLI::App* add_schedule(CLI::App& app, ScheduleOptions& options) {
   add_value(*command, "--stages", options.stages, "Stages of the pipeline",
             concat("1 to ", kMaxStages))
       ->capture_default_str();
-  add_value(*command, "--micro-batches", options.micro_batches, "Micro-batches per update")
+  add_value(*command, "--micro-batches", options.micro_batches, "Micro-batches per update",
+            "1 or more")
       ->capture_default_str();
   add_value(*command, "--chunks", options.chunks,
-            "Chunks of the model per stage, for interleaved [2]");
+            "Chunks of the model per stage, for interleaved [2]",
+            concat("1 to ", limits::kMaxChunks));
   add_value(*command, "--updates", options.updates,
-            "Updates to show [1; 3 for schedules without flushes]");
+            "Updates to show [1; 3 for schedules without flushes]", "1 or more");
   add_value(*command, "--forward", options.costs.forward,
             "Time of the forward of a micro-batch through one chunk")
       ->capture_default_str();

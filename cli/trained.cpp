@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "runtime/flags/option.hpp"
 #include "runtime/trained/export.hpp"
 #include "runtime/trained/predict.hpp"
 #ifdef LEEWAY_ONNX
@@ -53,12 +54,12 @@ Expected<std::vector<std::string>> export_onnx([[maybe_unused]] const TrainedMod
 CLI::App* add_evaluate(CLI::App& app, EvaluateCommand& command) {
   auto* evaluate = app.add_subcommand(
       "evaluate", "Loss, accuracy, confusion and calibration of a trained model");
-  evaluate->add_option("RUN", command.run, kRunHelp)->required();
-  evaluate->add_option("--data", command.from.data,
-                       "CSV file with the label column, or IDX file of images [the run's test "
-                       "data]");
-  evaluate->add_option("--labels", command.from.labels, "IDX file with the labels of the images");
-  evaluate->add_option("--picture", command.picture, "SVG file for a picture of the tables");
+  add_value(*evaluate, "RUN", command.run, kRunHelp)->required();
+  add_value(*evaluate, "--data", command.from.data,
+            "CSV file with the label column, or IDX file of images [the run's test "
+            "data]");
+  add_value(*evaluate, "--labels", command.from.labels, "IDX file with the labels of the images");
+  add_value(*evaluate, "--picture", command.picture, "SVG file for a picture of the tables");
   return evaluate;
 }
 
@@ -78,12 +79,11 @@ int evaluate(const EvaluateCommand& command) {
 CLI::App* add_predict(CLI::App& app, PredictCommand& command) {
   auto* predict =
       app.add_subcommand("predict", "Predict the labels of a file with a trained model, as CSV");
-  predict->add_option("RUN", command.run, kRunHelp)->required();
-  predict
-      ->add_option("FILE", command.file,
-                   "CSV file with the columns of the training data, or IDX file of images")
+  add_value(*predict, "RUN", command.run, kRunHelp)->required();
+  add_value(*predict, "FILE", command.file,
+            "CSV file with the columns of the training data, or IDX file of images")
       ->required();
-  predict->add_option("--out", command.out, "File for the predictions [the terminal]");
+  add_value(*predict, "--out", command.out, "File for the predictions [the terminal]");
   return predict;
 }
 
@@ -109,12 +109,12 @@ int predict(const PredictCommand& command) {
 CLI::App* add_export(CLI::App& app, ExportCommand& command) {
   auto* exporting =
       app.add_subcommand("export", "Write a trained model for PyTorch, or as an ONNX file");
-  exporting->add_option("RUN", command.run, kRunHelp)->required();
-  auto* torch = exporting->add_flag("--torch", command.torch,
-                                    "A program model.py that needs only PyTorch, and the weights");
-  exporting->add_flag("--onnx", command.onnx, "A file model.onnx, preprocessing included")
+  add_value(*exporting, "RUN", command.run, kRunHelp)->required();
+  auto* torch = add_switch(*exporting, "--torch", command.torch,
+                           "A program model.py that needs only PyTorch, and the weights");
+  add_switch(*exporting, "--onnx", command.onnx, "A file model.onnx, preprocessing included")
       ->excludes(torch);
-  exporting->add_option("--out", command.out, "Folder for the files [torch or onnx in RUN]");
+  add_value(*exporting, "--out", command.out, "Folder for the files [torch or onnx in RUN]");
   return exporting;
 }
 

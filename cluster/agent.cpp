@@ -16,7 +16,7 @@ namespace leeway {
 namespace {
 
 constexpr Duration kCallLimit = seconds(5);
-constexpr Duration kOfferLimit = seconds(60);
+constexpr Duration kOfferLimit = seconds(10);
 constexpr Duration kTick = milliseconds(50);
 
 std::string clock_time(std::time_t time) {
@@ -147,10 +147,16 @@ void Agent::handle(PeerId peer, std::uint64_t job, node::Body& body) {
     return reply(peer, node::Pong{ping->ns, steady_ns()}, job);
   if (std::holds_alternative<node::StatusRequest>(body)) return reply(peer, status());
   if (std::holds_alternative<node::Offer>(body)) return on_offer(peer);
-  if (const auto* refused = std::get_if<node::Refused>(&body); refused && offered_to_ == peer) {
-    outcome_ = Error{refused->text};
-    finished_ = true;
-    return;
+  if (offered_to_ == peer && !hosted_) {
+    if (const auto* refused = std::get_if<node::Refused>(&body)) {
+      outcome_ = Error{refused->text};
+      finished_ = true;
+      return;
+    }
+    if (std::holds_alternative<node::Held>(body)) {
+      held_ = true;
+      return say(concat("waits for the start of the job at ", options_.join));
+    }
   }
   if (!hosted_ || hosted_->number != job) return;  // the job is over
   if (const auto* here = std::get_if<node::Here>(&body)) return on_here(peer, job, *here);
@@ -393,10 +399,10 @@ void Agent::leave() {
 
 void Agent::tick() {
   const std::int64_t now = steady_ns();
-  if (!hosted_ && offered_to_ && !finished_ && now - offered_at_ > kOfferLimit.ns) {
-    outcome_ =
-        Error{concat(options_.join, " has not accepted this node within ", kOfferLimit.seconds(),
-                     " s; join when its job has started, or look at its terminal")};
+  if (!hosted_ && offered_to_ && !held_ && !finished_ && now - offered_at_ > kOfferLimit.ns) {
+    outcome_ = Error{concat(options_.join, " has not answered within ", kOfferLimit.seconds(),
+                            " s; give the address that a program with --nodes prints at its start, "
+                            "not that of a node")};
     finished_ = true;
   }
   if (!waiting_.empty() && !program_in_doubt())

@@ -92,6 +92,7 @@ class Agent {
   std::map<PeerId, std::pair<std::uint64_t, node::Ask>> waiting_;
   std::optional<PeerId> offered_to_;
   std::int64_t offered_at_ = 0;
+  bool held_ = false;  // the program keeps the offer until its job begins
   bool leaving_ = false;
   bool finished_ = false;
   Status outcome_;

@@ -49,12 +49,18 @@ void Driver::on_offer(PeerId peer, const node::Offer& offer) {
   };
   if (finished_)
     return refuse(concat("the job of ", options_.who, " has ended; join one that is running"));
+  const bool takes_part = std::ranges::any_of(nodes_, [&](const Node& node) {
+    return node.peer == peer && node.step != Step::none && node.step != Step::gone &&
+           node.step != Step::ended;
+  });
+  if (takes_part)
+    return refuse(concat("this node takes part in the job of ", options_.who, " already"));
   if (!begun_) {
     if (early_offers_.size() >= limits::kMaxNodes)
       return refuse(concat("the job of ", options_.who, " has not begun, and ", limits::kMaxNodes,
-                           " nodes wait for it already"));
+                           " nodes wait for it, which is the limit; join later"));
     early_offers_.emplace_back(peer, offer);
-    return;
+    return mesh_->send(peer, kHost, kHost, encode(NodeEnvelope{0, node::Held{}}));
   }
   auto workers = missing();
   if (workers.empty())

@@ -5,6 +5,8 @@
 
 namespace leeway::limits {
 
+/// Counts in messages, such as iterations and clocks, are below this number.
+inline constexpr std::int64_t kCountEnd = std::int64_t{1} << 62;
 inline constexpr std::uint32_t kMaxWorkers = 65536;
 inline constexpr std::uint32_t kMaxShards = 4096;
 /// Stages of one pipeline.

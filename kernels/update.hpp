@@ -69,24 +69,27 @@ struct AdamFormula {
   static constexpr int kSlots = 2;
   float rate, decay, shrink, keep1, gain1, keep2, gain2, scale, epsilon;
   LW_INLINE void operator()(float& w, float& m, float& v, float g) const {
+    move_moments(w, m, v, g);
+    step(w, m, v);
+  }
+  LW_INLINE void move_moments(float w, float& m, float& v, float g) const {
     const float full = g + decay * w;
     m = keep1 * m + gain1 * full;
     v = keep2 * v + gain2 * (full * full);
+  }
+  LW_INLINE void step(float& w, float m, float v) const {
     w = shrink * w - rate * m / (scale * std::sqrt(v) + epsilon);
   }
 };
 
 /// Adam's step, divided by the largest v so far: u = max(u, v); w = shrink * w - rate * m / (scale
 /// * sqrt(u) + epsilon)
-struct AmsGradFormula {
+struct AmsGradFormula : AdamFormula {
   static constexpr int kSlots = 3;
-  float rate, decay, shrink, keep1, gain1, keep2, gain2, scale, epsilon;
   LW_INLINE void operator()(float& w, float& m, float& v, float& u, float g) const {
-    const float full = g + decay * w;
-    m = keep1 * m + gain1 * full;
-    v = keep2 * v + gain2 * (full * full);
+    move_moments(w, m, v, g);
     u = v > u ? v : u;
-    w = shrink * w - rate * m / (scale * std::sqrt(u) + epsilon);
+    step(w, m, u);
   }
 };
 

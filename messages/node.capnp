@@ -61,6 +61,7 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     fileAnswer @25 :FileAnswer;
     messages @26 :Messages;
     effects @27 :Effects;
+    held @28 :Held;
   }
 }
 
@@ -246,8 +247,13 @@ struct Effects {
 }
 
 struct Offer {
-  # agent -> program. The agent can take missing workers. Answered with Ask or Refused.
+  # agent -> program. The agent can take missing workers. Answered with Ask or Refused,
+  # perhaps after Held.
   name @0 :Text;  # the address on which it listens
+}
+
+struct Held {
+  # program -> agent. The job has not begun; the program answers the Offer when it has.
 }
 
 struct Ping {

@@ -6,7 +6,6 @@ $Cxx.namespace("leeway::schema");
 using Cpp = import "/messages/generator/annotations.capnp";
 $Cpp.namespace("leeway::msg");
 using import "/messages/generator/annotations.capnp".checked;
-using import "/messages/generator/annotations.capnp".initially;
 using import "/messages/generator/annotations.capnp".limit;
 using import "/messages/generator/annotations.capnp".range;
 using import "/messages/generator/annotations.capnp".type;
@@ -42,8 +41,9 @@ struct Push $checked {
   samples @5 :UInt32;
   blocks @6 :List(Common.BlockRef) $limit("kMaxBlocks");
   rows @7 :List(UInt32);  # row set of a sparse push; empty: all rows
-  scale @8 :Float32 $initially("1");
-  # Factor of the gradients, which limits the norm of the push. 1 under policies with rounds.
+  scale @8 :Float32 = 1;
+  # Factor of the gradients, from 0 to 1, which limits the norm of the push. 1 under policies with
+  # rounds. NaN if the norm is.
 
   enum Kind { gradient @0; delta @1; empty @2; }
 }

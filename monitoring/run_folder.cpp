@@ -37,6 +37,14 @@ double samples_in(const nlohmann::json& line) {
   return number_in(line, line.contains("samples") ? "samples" : "samples_trained");
 }
 
+/// Whether the folder holds folders; false if it does not exist.
+bool has_folders(const std::string& folder) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+    if (entry.is_directory(failed)) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string default_run_folder(const std::string& name) {
@@ -221,7 +229,7 @@ const std::vector<UnwrittenFile>& RunFolder::finish(const std::string& result_js
   return unwritten_;
 }
 
-std::string RunFolder::kept_text(const LineFile* events) const {
+std::string RunFolder::kept_text(const LineFile* events, const Status& messages) const {
   // In the order in which docs list them.
   constexpr std::array kFiles = {
       "plan.json",           "preprocessing.json", "metrics.jsonl",
@@ -235,6 +243,8 @@ std::string RunFolder::kept_text(const LineFile* events) const {
                                         [&](const auto& one) { return one.name == file; });
     const LineFile* lines = file == "metrics.jsonl" ? &metrics_ : nullptr;
     if (file == "events.jsonl") lines = events;
+    if (file == "messages.bin" && !messages) continue;
+    if (file == "checkpoints" && !has_folders(path(file))) continue;
     const bool is_empty = lines && lines->written() == 0 && lines->lost() > 0;
     if (unwritten != unwritten_.end())
       missing += concat("Not kept: ", unwritten->cause, '\n');
@@ -249,6 +259,7 @@ std::string RunFolder::kept_text(const LineFile* events) const {
   };
   add_lost("metrics.jsonl", &metrics_);
   add_lost("events.jsonl", events);
+  if (!messages) missing += concat("Incomplete: ", messages.error().text, '\n');
   return concat("Kept in ", folder_, ": ", join(kept, ", "), '\n', missing);
 }
 

@@ -58,8 +58,8 @@ class RunFolder final : public Audience {
   const std::vector<UnwrittenFile>& finish(const std::string& result_json,
                                            const std::vector<NamedTensor>& weights);
   /// "Kept in FOLDER: plan.json, ...", and a line for each file that is missing or incomplete.
-  /// `events`: the lines of events.jsonl, or null.
-  std::string kept_text(const LineFile* events) const;
+  /// `events`: the lines of events.jsonl, or null. `messages`: whether messages.bin is complete.
+  std::string kept_text(const LineFile* events, const Status& messages) const;
 
  private:
   RunFolder(std::string folder, const Job& job, std::unique_ptr<FolderLock> lock);

@@ -40,7 +40,7 @@ const notNegative :Range = (least = 0, most = .mostNumber);
 const share :Range = (least = 0, most = 1);
 const belowOne :Range = (least = 0, below = 1);
 const clip :Range = (least = 1e-30, most = 1e9, orZero = true, float = true,
-    give = "more than 0, up to 1e9, or 0 for no limit");
+    give = "1e-30 to 1e9, or 0 for no limit");
 const factor :Range = (least = 0, most = 1e6);
 const growth :Range = (least = 1, most = 1000);
 const divisor :Range = (least = 1, most = 1e9);
@@ -52,7 +52,7 @@ const iterations :Range = (least = 1, give = "1 or more iterations");
 const checkpointSeconds :Range = (least = 0.1, most = 31536000, give = "0.1 seconds to a year");
 const lasting :Range = (above = 0, most = 86400, give = "seconds above 0, up to a day");
 const delay :Range = (above = 0, most = 3.6e6, give = "more than 0, up to an hour");
-const microseconds :Range = (least = 0, most = 1e8, give = "microseconds, 0 or more");
+const microseconds :Range = (least = 0, most = 1e8, give = "0 to 1e8 microseconds");
 const tail :Range = (least = 0.1, most = 100,
     give = "0.1 (very heavy) to 100 (hardly any tail), as in --slow 3:pareto(1.5)");
 const pause :Range = (above = 0, most = 3.6e6,
@@ -69,19 +69,19 @@ const phase :Range = (least = -1, below = 8589934592,
     give = "a number of iterations below on + off, or -1 for a random phase");
 const evaluateEvery :Range = (least = 1e-6, most = .mostNumber, orZero = true,
     give = "1e-6 to 1e9 epochs, or 0 to evaluate only at the end");
-const gigaflops :Range = (least = 1e-9, most = 1e9, give = "GFLOP/s of a core, above 0");
-const gigabytes :Range = (least = 1e-9, most = 1e9, give = "GB/s of a core, above 0");
+const gigaflops :Range = (least = 1e-9, most = 1e9, give = "1e-9 to 1e9 GFLOP/s of a core");
+const gigabytes :Range = (least = 1e-9, most = 1e9, give = "1e-9 to 1e9 GB/s of a core");
 const noise :Range = (least = 0, below = 1, give = "a share below 1, such as 0.05");
-const detection :Range = (least = 0, most = 1e5, give = "milliseconds, 0 or more");
+const detection :Range = (least = 0, most = 1e5, give = "0 to 100000 milliseconds");
 const contention :Range = (least = 0, most = 100, give = "a share of the time, such as 0.1");
 const cold :Range = (least = 0, most = 100, give = "a share of the time, such as 0.3");
-const learningRate :Range = (above = 0, most = 1e18, float = true,
-    give = "--lr above 0, up to 1e18, such as 0.1");
+const learningRate :Range = (least = 1e-30, most = 1e18, float = true,
+    give = "--lr 1e-30 to 1e18, such as 0.1");
 const weightDecay :Range = (least = 0, most = 1e6, give = "0 to 1e6, such as 0.0001");
 const iteration :Range = (least = 0, below = 1099511627776, give = "0 to 1099511627775"); # 2^40
 const restart :Range = (least = 0, most = 86400, give = "seconds up to a day, or 0 for never");
 const epochs :Range = (least = 1e-9, most = .mostNumber, orZero = true,
-    give = "--epochs above 0, up to 1e9, or 0 for no limit");
+    give = "--epochs 1e-9 to 1e9, or 0 for no limit");
 const seconds :Range = (least = 1e-6, most = 3.15576e9, orZero = true,
     give = "--seconds 1e-6 to 3.15576e9 (a century), or 0 for no limit");
 const counted :Range = (least = 0, most = 1152921504606846976); # 2^60

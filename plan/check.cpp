@@ -67,6 +67,10 @@ void check_lr_schedule(Checks& checks, const Plan& plan) {
   checks.require(schedule.warmup > 0 || schedule.warmup_start == 0,
                  "lr_schedule.warmup_start: there is no warm-up; give --warmup, or leave out "
                  "--warmup-start");
+  const auto* cosine = std::get_if<plan::Cosine>(&schedule.kind);
+  checks.require(!cosine || cosine->period > 0 || cosine->growth == 1,
+                 "lr_schedule.cosine.growth: there is no restart; give a period, or leave out the "
+                 "growth");
   const char* const name = name_of_ending(schedule);
   if (!name) return;
   checks.require(plan.stop.epochs > 0, "lr_schedule.", name,
@@ -75,13 +79,6 @@ void check_lr_schedule(Checks& checks, const Plan& plan) {
   checks.require(schedule.warmup < plan.stop.epochs, "lr_schedule.warmup: ", schedule.warmup,
                  " epochs leave nothing of the run's ", plan.stop.epochs, " for the ", name,
                  "; give a shorter warm-up or more --epochs");
-}
-
-void check_optimizer(Checks& checks, const Plan& plan) {
-  const auto* nesterov = std::get_if<plan::Nesterov>(&plan.optimizer.kind);
-  checks.require(!nesterov || nesterov->dampening == 0,
-                 "optimizer.nesterov.dampening: Nesterov's momentum is not dampened; give 0, or "
-                 "momentum");
 }
 
 void check_stop(Checks& checks, const Plan& plan) {
@@ -220,7 +217,6 @@ Status validate(const Plan& plan) {
   check_fine_tuning(checks, plan);
   check_stop(checks, plan);
   check_lr_schedule(checks, plan);
-  check_optimizer(checks, plan);
   check_stragglers(checks, plan);
   check_faults(checks, plan);
   return checks.result();

@@ -25,7 +25,7 @@ struct Optimizer {
   union {
     sgd @2 :Void $help("plain gradient descent");
     momentum @3 :Momentum $help("gradient descent with a velocity");
-    nesterov @4 :Momentum $name("Nesterov") $help("momentum that looks one step ahead");
+    nesterov @4 :Nesterov $help("momentum that looks one step ahead");
     adam @5 :Adam $help("steps scaled by running moments of the gradient");
     adamw @6 :Adam $name("AdamW") $help("adam with decoupled weight decay");
     adagrad @7 :AdaGrad $help("steps scaled by the sum of all squared gradients");
@@ -35,14 +35,17 @@ struct Optimizer {
   clipValue @9 :Float64 $range(Range.clip) $flag("--clip-value")
     $help("largest absolute value of an element of a gradient; 0: no limit");
   clipNorm @10 :Float64 $range(Range.clip) $flag("--clip-norm")
-    $help("largest norm of a gradient over all parameters: under bsp and backup of the round, else "
-        "of each push; 0: no limit");
+    $help("largest norm of a gradient over all parameters: that of a round under bsp and backup, "
+        "otherwise that of each push; 0: no limit");
   groups @11 :List(ParameterGroup) $limit("kMaxParameterGroups")
     $help("parameters with another learning rate or weight decay; the first match counts");
   struct Momentum {
     factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
     dampening @1 :Float64 $range(Range.share)
-      $help("share of each gradient but the first that does not enter the velocity");
+      $help("share of a gradient that does not enter the velocity; the first enters whole");
+  }
+  struct Nesterov {
+    factor @0 :Float64 = 0.9 $range(Range.belowOne) $help("share of the velocity that is kept");
   }
   struct Adam {
     beta1 @0 :Float64 = 0.9 $range(Range.belowOne) $help("decay of the first moment");
@@ -69,13 +72,13 @@ struct LrSchedule {
   union {
     constant @1 :Void $help("the full learning rate throughout");
     step :group $help("drops by a factor at regular intervals") {
-      every @2 :Float64 = 10 $range(Range.aboveZero)
+      every @2 :Float64 = 10 $range(least = 1e-6, most = 1e9)
         $help("epochs from one drop to the next");
-      factor @3 :Float64 = 0.1 $range(Range.aboveZero) $help("factor of each drop");
+      factor @3 :Float64 = 0.1 $range(above = 0, most = 1) $help("factor of each drop");
     }
     cosine :group $help("half a cosine from the full rate down to a floor at the last epoch") {
       floor @4 :Float64 $range(Range.share) $help("share of the full rate at the end");
-      period @5 :Float64 $range(Range.notNegative)
+      period @5 :Float64 $range(least = 1e-6, most = 1e9, orZero = true)
         $help("epochs until it first restarts at the full rate; 0: no restarts");
       growth @6 :Float64 = 1 $range(Range.growth)
         $help("length of each period as a multiple of the one before");

@@ -315,7 +315,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   } else {
     run_on_threads(job, observers, result);
   }
-  if (const auto traced = traces.finish(); !traced) say(options, traced.error().text);
+  const Status messages = traces.finish();
   const std::string pause = cluster ? cluster->pause_text() : "";
   if (!result.error.empty()) {
     listener.rethrow();
@@ -333,7 +333,7 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (folder) {
     result.folder = options.folder;
     keep_result(result, *job, *folder);
-    kept = folder->kept_text(traces.events());
+    kept = folder->kept_text(traces.events(), messages);
   }
   listener.rethrow();
   if (!options.quiet) print_summary(*job, result, kept, options);

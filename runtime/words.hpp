@@ -157,7 +157,7 @@ inline plan::Loss sigmoid_cross_entropy() {
 inline plan::Optimizer sgd(double learning_rate) {
   return {learning_rate, 0, plan::Sgd{}};
 }
-/// `dampening`: the share of each gradient but the first that does not enter the velocity.
+/// `dampening`: the share of a gradient that does not enter the velocity; the first enters whole.
 inline plan::Optimizer momentum(double learning_rate, double factor = 0.9, double dampening = 0) {
   return {learning_rate, 0, plan::Momentum{factor, dampening}};
 }
@@ -203,7 +203,7 @@ inline plan::LrSchedule cosine_restarts(double period, double growth = 1, double
                                         double floor = 0) {
   return {warmup_epochs, plan::Cosine{floor, period, growth}};
 }
-/// A line from the full rate to `floor` at the last epoch. (linear() is a layer.)
+/// A line from the full rate to `floor` at the last epoch. Not linear(), which is a layer.
 inline plan::LrSchedule linear_decay(double warmup_epochs = 0, double floor = 0) {
   return {warmup_epochs, plan::LinearLr{floor}};
 }

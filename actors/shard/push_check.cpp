@@ -32,6 +32,8 @@ Status validate_push(const msg::Push& push, const StageShare::AtShard& share,
   }
   if (push.samples == 0 || push.weight <= 0)
     return Error{"a gradient needs samples and a weight above 0"};
+  if (push.scale < 0 || push.scale > 1)
+    return Error{concat("scale is ", push.scale, ", must be 0 to 1")};
   // The shard recovers the samples of a round from the weight.
   if (push.weight > 1 || push.samples / push.weight > std::numeric_limits<std::uint32_t>::max())
     return Error{concat("weight ", push.weight, " is not the share of ", push.samples,

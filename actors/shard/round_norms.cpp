@@ -1,18 +1,12 @@
 #include "actors/shard/round_norms.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/limits.hpp"
 #include "messages/envelope.hpp"
 #include "policies/optimizer/clip.hpp"
 
 namespace leeway {
-namespace {
-
-constexpr std::int64_t kLastIteration = (std::int64_t{1} << 62) - 1;  // of a message
-
-}  // namespace
-
 RoundNorms::RoundNorms(ShardId self, std::uint32_t shards, double most)
     : self_(self), most_(most), needed_(shards) {}
 
@@ -58,7 +52,7 @@ void RoundNorms::passed(Iteration below, Outbox& out) {
 }
 
 void RoundNorms::end(Outbox& out) {
-  passed(Iteration(kLastIteration), out);
+  passed(Iteration(limits::kCountEnd - 1), out);
 }
 
 /// Sends this shard's part of the round once it is known.
@@ -80,7 +74,7 @@ void RoundNorms::release(Round& round) {
     if (!part) return;
     squares += *part;
   }
-  const float scale = clip_scale(std::sqrt(squares), most_);
+  const float scale = clip_scale(squares, most_);
   for (const auto& [bucket, unused] : std::exchange(round.waiting, {}))
     ready_.push_back({bucket, scale});
 }

@@ -16,9 +16,8 @@ namespace {
 constexpr Duration kShardReportInterval = milliseconds(200);
 
 std::unique_ptr<RoundNorms> make_norms(const Job& job, ShardId id) {
-  const double most = job.plan.optimizer.clip_norm;
-  if (most == 0 || !job.consistency->by_rounds()) return nullptr;
-  return std::make_unique<RoundNorms>(id, job.plan.shards, most);
+  if (!job.clips_rounds()) return nullptr;
+  return std::make_unique<RoundNorms>(id, job.plan.shards, job.plan.optimizer.clip_norm);
 }
 
 }  // namespace

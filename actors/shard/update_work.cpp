@@ -90,8 +90,9 @@ UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor>
 
 Cost UpdateWork::cost(int part) const {
   const std::int64_t floats = (*live_)[static_cast<std::size_t>(part)].block->floats;
-  const auto streams = static_cast<std::int64_t>(contributions_.size()) +
-                       job_->optimizer->streams() * (shadow_ ? 2 : 1);
+  // measure() has read the contributions.
+  const auto inputs = measured_.empty() ? static_cast<std::int64_t>(contributions_.size()) : 1;
+  const auto streams = inputs + job_->optimizer->streams() * (shadow_ ? 2 : 1);
   return {floats * streams, floats * streams * 4};
 }
 
@@ -121,13 +122,16 @@ Cost UpdateWork::measuring_cost(int part) const {
 }
 
 void UpdateWork::measure(int part) {
+  measured_.resize(live_->size());
   if (job_->cost_only) return;
   const auto index = static_cast<std::size_t>(part);
   const Block& block = *(*live_)[index].block;
-  measured_.resize(live_->size());
+  Profile::Timer timer(job_->profile.get(), *on_);
   measured_[index] = mean_gradient(index);
-  if (block.average > 0) return;
-  squares_ += on_->sum_of_squares(measured_[index].as_floats(), block.floats);
+  if (block.average == 0)
+    squares_ += on_->sum_of_squares(measured_[index].as_floats(), block.floats);
+  const Cost done = measuring_cost(part);
+  timer.end("shards", "measure", static_cast<double>(done.flops), static_cast<double>(done.bytes));
 }
 
 /// The gradient of one pipeline, on this bucket's executor: the sum over its stages, to the bit as

@@ -38,7 +38,7 @@ class UpdateWork final : public Work {
   Iteration round() const { return contributions_.front().iteration; }
   /// After measure(): the sum of the squares of the gradients. Statistics have none.
   double squares() const { return squares_; }
-  /// Factor of the gradients in run(). Without a round's norm, it is that of the push.
+  /// Sets the factor of the gradients in run(). Until then, the factor of the push holds.
   void set_scale(float scale) { scale_ = scale; }
 
   AppliedUpdate release() { return {std::move(contributions_), std::move(lags_)}; }

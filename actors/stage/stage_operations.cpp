@@ -153,25 +153,25 @@ void Stage::push_layers(int part, Outbox& out) {
   if (job_->clips_pushes()) {
     for (const int layer : work_->layers_of(part)) {
       of.held_layers.push_back(layer);
-      for (const auto& at : job_->stages->share_of(id_).at)
-        for (const Bucket& bucket : at.buckets)
-          if (bucket.layer == layer)
-            for (const BlockId block : bucket.blocks) of.held[block] = gradient(block);
+      job_->stages->share_of(id_).for_each_block(
+          layer, [&](BlockId block) { of.held[block] = gradient(block); });
     }
     return norms_.add(iteration, work_->squares(), out);
   }
   const PushedIteration pushed = of.pushed(iteration);
-  for (const int layer : work_->layers_of(part))
+  for (const int layer : work_->layers_of(part)) {
     parameters_.push_layer(pushed, layer, of.versions, gradient, out);
-  fail_if_planned<plan::Killed>(iteration, "is killed");
+    fail_if_planned<plan::Killed>(iteration, "is killed");
+  }
 }
 
 void Stage::push_held(Iteration iteration, StageIteration& of, Outbox& out) {
   const auto pushed = of.pushed(iteration, job_->clip_scale_of(*norms_.total(iteration)));
-  for (const int layer : of.held_layers)
+  for (const int layer : of.held_layers) {
     parameters_.push_layer(
         pushed, layer, of.versions, [&](BlockId id) { return std::move(of.held.at(id)); }, out);
-  fail_if_planned<plan::Killed>(iteration, "is killed");
+    fail_if_planned<plan::Killed>(iteration, "is killed");
+  }
 }
 
 void Stage::finish_operation(Outbox& out) {

@@ -58,14 +58,6 @@ std::vector<int> ComputeWork::layers_of(int part) const {
   return completed_layers();
 }
 
-template <class Visit>
-void ComputeWork::for_each_block(int layer, Visit visit) const {
-  for (const auto& at : share().at)
-    for (const Bucket& bucket : at.buckets)
-      if (bucket.layer == layer)
-        for (const BlockId block : bucket.blocks) visit(block);
-}
-
 // ---- cost ----
 
 std::int64_t ComputeWork::flops_of(const Operation& op) const {
@@ -207,7 +199,7 @@ void ComputeWork::read_loss(const Operation& op) {
 }
 
 void ComputeWork::hand_over_gradients(int layer) {
-  for_each_block(layer, [&](BlockId block) {
+  share().for_each_block(layer, [&](BlockId block) {
     Blob& gradient = gradients_[block.value()];
     gradient = engine_->chunk(last().chunk).sum.take(block);
     engine_->on_->end_write(gradient);
@@ -215,7 +207,8 @@ void ComputeWork::hand_over_gradients(int layer) {
 }
 
 void ComputeWork::release_weights(int layer) {
-  for_each_block(layer, [&](BlockId block) { last().micro_batch->weights->release(block); });
+  share().for_each_block(layer,
+                         [&](BlockId block) { last().micro_batch->weights->release(block); });
 }
 
 void ComputeWork::add_squares() {

@@ -83,8 +83,6 @@ class ComputeWork final : public Work {
   void hand_over_gradients(int layer);
   void release_weights(int layer);
   void add_squares();
-  template <class Visit>
-  void for_each_block(int layer, Visit visit) const;
   /// Records the number of bytes held now, minus `excluded`.
   void note_held(MicroBatch& micro_batch, std::size_t excluded = 0);
 

@@ -148,10 +148,11 @@ void Worker::on_part(Work& work, int part, Outbox& out) {
 void Worker::push_layers(int part, Outbox& out) {
   const auto& versions = work_->last().micro_batch->weights->versions();
   if (job_->clips_pushes()) pushed_.scale = job_->clip_scale_of(work_->squares());
-  for (const int layer : work_->layers_of(part))
+  for (const int layer : work_->layers_of(part)) {
     parameters_.push_layer(
         pushed_, layer, versions, [&](BlockId id) { return work_->take_gradient(id); }, out);
-  fail_if_planned<plan::Killed>(pushed_.iteration, "is killed");
+    fail_if_planned<plan::Killed>(pushed_.iteration, "is killed");
+  }
 }
 
 void Worker::finish_iteration(Iteration iteration, std::int64_t samples, Outbox& out) {

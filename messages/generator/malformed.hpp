@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/limits.hpp"
 #include "core/text.hpp"
 
 namespace leeway::wire {
@@ -71,7 +72,7 @@ inline void require_finite(double value, const char* field) {
 
 /// A count is 0 or more and below 2^62.
 inline void require_count(std::int64_t value, const char* field) {
-  require(value >= 0 && value < (std::int64_t{1} << 62), field, " is ", value,
+  require(value >= 0 && value < limits::kCountEnd, field, " is ", value,
           ", must be 0 or more");
 }
 

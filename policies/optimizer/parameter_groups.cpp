@@ -9,13 +9,8 @@
 namespace leeway {
 
 std::vector<std::string> patterns_of(const plan::ParameterGroup& group) {
-  std::vector<std::string> patterns;
-  const std::string_view names = group.names;
-  for (std::size_t begin = 0; begin <= names.size();) {
-    const std::size_t end = std::min(names.find(',', begin), names.size());
-    patterns.emplace_back(trimmed(names.substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  std::vector<std::string> patterns = comma_separated(group.names);
+  for (std::string& pattern : patterns) pattern = std::string(trimmed(pattern));
   return patterns;
 }
 

@@ -48,8 +48,7 @@ kernels::UpdateFormula adam_formula(const Spec& spec, const UpdateSize& size, do
       .epsilon = static_cast<float>(spec.epsilon),
   };
   if (!spec.amsgrad) return adam;
-  return kernels::AmsGradFormula{adam.rate,  adam.decay, adam.shrink, adam.keep1,  adam.gain1,
-                                 adam.keep2, adam.gain2, adam.scale,  adam.epsilon};
+  return kernels::AmsGradFormula{adam};
 }
 
 }  // namespace leeway

@@ -8,11 +8,12 @@ namespace leeway::pipeline {
 
 namespace {
 
-/// Groups of an update, and whether they are equal.
+/// Groups of an update.
 int groups_of(const Spec& spec) {
   return std::max(1, spec.micro_batches / spec.stages);
 }
-bool divides(Spec spec, int micro_batches) {
+/// Whether an update of this number of micro-batches has equal groups.
+bool has_equal_groups(Spec spec, int micro_batches) {
   spec.micro_batches = micro_batches;
   return micro_batches % groups_of(spec) == 0;
 }
@@ -46,10 +47,10 @@ Op backward_at(const Spec& spec, int k) {
 }  // namespace
 
 Status Interleaved::allows(const Spec& spec) const {
-  if (divides(spec, spec.micro_batches)) return {};
+  if (has_equal_groups(spec, spec.micro_batches)) return {};
   int below = spec.micro_batches - 1, above = spec.micro_batches + 1;
-  while (!divides(spec, below)) --below;
-  while (!divides(spec, above)) ++above;
+  while (!has_equal_groups(spec, below)) --below;
+  while (!has_equal_groups(spec, above)) ++above;
   return Error{concat("interleaved: ", spec.micro_batches, " micro-batches on ", spec.stages,
                       " stages do not make ", groups_of(spec),
                       " equal groups; give --micro-batches ", below, " or ", above)};

@@ -10,11 +10,11 @@ namespace leeway::pipeline {
 
 /// An update has max(1, M / S) groups, rounded down, which must be equal: G micro-batches each. The
 /// groups and the tables are those of PyTorch's ScheduleInterleaved1F1B, except that with one chunk
-/// the table is that of 1f1b. With V chunks per stage, stage s keeps min(V * M, (V - 1) * G + 2 *
-/// (S
-/// - s - 1) + 1) activations of a chunk. If M is a multiple of S, the bubble is (S - 1) / (V * M +
-/// S
-/// - 1); otherwise it has no closed form.
+/// the table is that of 1f1b. With V chunks per stage:
+///
+/// - Stage s keeps min(V M, (V - 1) G + 2 (S - s - 1) + 1) activations of a chunk.
+/// - The bubble is (S - 1) / (V M + S - 1) if M is a multiple of S. Otherwise it has no closed
+/// form.
 class Interleaved final : public Schedule {
  public:
   std::string_view name() const override { return "interleaved"; }

@@ -103,8 +103,8 @@ int usual_chunks(std::string_view schedule);
 /// By present or old name; the error suggests the nearest present one.
 Expected<const Schedule*> find_schedule(std::string_view name);
 
-/// Checks the spec. The error ends with a remedy: `interleaved: 6 micro-batches are no multiple of
-/// 4 stages; give --micro-batches 4 or 8`.
+/// Checks the spec. The error ends with a remedy: `interleaved: 9 micro-batches on
+/// 4 stages do not make 2 equal groups; give --micro-batches 8 or 10`.
 Status validate(const Spec& spec);
 
 /// The table of all stages. Fails as validate() does.

@@ -106,7 +106,9 @@ int run_node_program(int argc, char** argv) {
     add_value(app, "NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
     add_switch(app, "--json", flags.json, "As JSON");
   }
-  if (word == "up") add_value(app, "N", flags.count, "Number of agents")->required();
+  if (word == "up")
+    add_value(app, "N", flags.count, "Number of agents", concat("1 to ", kMaxLocalNodes))
+        ->required();
   add_link_flags(app, flags.links, "Options");
   app.footer(word == "status" ? "Exit codes: 0 ok, 1 no answer, 2 bad usage."
              : word == "up"

@@ -294,7 +294,7 @@ Status apply(const Flags& flags, Plan& plan) {
   take(plan.evaluate_every, flags.evaluate_every);
   take(plan.lr_schedule.warmup, flags.warmup);
   take(plan.lr_schedule.warmup_start, flags.warmup_start);
-  if (plan.lr_schedule.warmup == 0 && !flags.warmup_start) plan.lr_schedule.warmup_start = 0;
+  if (flags.warmup == 0.0 && !flags.warmup_start) plan.lr_schedule.warmup_start = 0;
   take(plan.device, flags.device);
   take(plan.checkpoints.keep, flags.keep);
   take(plan.checkpoints.directory, flags.checkpoint_dir);

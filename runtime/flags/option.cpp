@@ -11,8 +11,15 @@
 namespace leeway {
 namespace {
 
-constexpr const char* kEmpty =
-    "\"\" is not allowed; give a value that is not empty, or leave it out";
+constexpr const char* kEmpty = "\"\" is not allowed; give a value that is not empty";
+
+/// The option of the program or of one of its commands; null if none has this name.
+const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!option) option = find_option(*command, name);
+  return option;
+}
 
 }  // namespace
 
@@ -59,8 +66,11 @@ void parse_words(CLI::App& app, int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     const auto equals = word.find('=');
-    if (word.starts_with("--") && equals != word.npos && equals + 1 == word.size())
-      throw CLI::ValidationError(std::string(word.substr(0, equals)), kEmpty);
+    const std::string name(word.substr(0, equals));
+    if (!word.starts_with("--") || equals + 1 != word.size()) continue;
+    if (const auto* option = find_option(app, name))
+      throw CLI::ValidationError(
+          name, option->get_expected_max() > 0 ? kEmpty : "takes no value; leave the value out");
   }
   app.parse(argc, argv);
 }

@@ -47,7 +47,8 @@ const CLI::Option* option_of_error(const CLI::App& app, const std::string& text)
   return found;
 }
 
-/// The error of an option that was given too often, without a value, or with one that it lacks.
+/// The error of an option that was given too often or without its value, or of a switch that was
+/// given a value.
 std::string value_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto* option = option_of_error(app, error.what());
   if (!option) return "";

@@ -34,8 +34,18 @@ class Modules {
         return Error{concat("layer ", place, " (custom \"", custom->name,
                             "\") is part of the scenario program, and PyTorch lacks it; export a "
                             "model without custom layers")};
-      out_ << std::visit([&](const auto& layer) { return module(layer, place); }, layers[i])
-           << ",  # " << place << '\n';
+      const auto made = std::visit(
+          [&](const auto& layer) -> Expected<std::string> {
+            if constexpr (requires { this->module(layer, place); })
+              return this->module(layer, place);
+            else
+              return Error{concat("layer ", place,
+                                  ": its kind cannot be exported to PyTorch; use "
+                                  "its weights in weights.safetensors")};
+          },
+          layers[i]);
+      if (!made) return made.error();
+      out_ << *made << ",  # " << place << '\n';
     }
     return {};
   }
@@ -108,8 +118,6 @@ class Modules {
   std::string module(const plan::Tanh&, const std::string&) const { return "nn.Tanh()"; }
   std::string module(const plan::Sigmoid&, const std::string&) const { return "nn.Sigmoid()"; }
   std::string module(const plan::Flatten&, const std::string&) const { return "nn.Flatten()"; }
-  std::string module(const plan::Residual&, const std::string&) const { return ""; }
-  std::string module(const plan::CustomLayer&, const std::string&) const { return ""; }
 
   ModuleTree tree_;
   std::ostringstream out_;

@@ -171,7 +171,7 @@ Expected<InputSamples> read_samples(const TrainedModel& trained, const std::stri
   if (!bytes) return bytes.error();
   if (pre->kind == Preprocessing::Kind::image) {
     if (labels == Labels::required)
-      return Error{concat(path, ": a file of images has no labels; leave out --data")};
+      return Error{concat(path, ": a file of images has no labels; add --labels FILE")};
     return read_images(*pre, *bytes, path);
   }
   const std::string_view text{reinterpret_cast<const char*>(bytes->data()), bytes->size()};

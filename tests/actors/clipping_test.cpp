@@ -94,6 +94,16 @@ TEST_CASE("without a staleness of rounds, each push is scaled by its norm") {
   }
 }
 
+TEST_CASE("the limit holds for each push under asp, and for the sum of a round under bsp") {
+  // Pushes in different directions: their sum is shorter than the sum of their norms.
+  Plan plan = one_step(tiny_plan(), 2);
+  plan.shards = 2;
+  plan.optimizer.clip_norm = 0.01;
+  CHECK(norm_of(step_of(plan)) == Approx(0.01).epsilon(1e-3));
+  plan.consistency = plan::Asp{};
+  CHECK(norm_of(step_of(plan)) < 0.0099);
+}
+
 TEST_CASE("clipped bsp with N workers equals one worker with N micro-batches, bit for bit") {
   const auto plan_of = [](std::uint32_t workers, std::uint32_t batch) {
     Plan plan = tiny_plan();

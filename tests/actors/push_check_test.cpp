@@ -32,6 +32,8 @@ TEST_CASE("an invalid push is refused with the value found") {
         "a gradient needs samples and a weight above 0");
   CHECK(error([](msg::Push& push) { push.weight = 1.5; }) ==
         "weight 1.5 is not the share of 2 samples in a round");
+  CHECK(error([](msg::Push& push) { push.scale = -0.5f; }) == "scale is -0.5, must be 0 to 1");
+  CHECK(error([](msg::Push& push) { push.scale = 1.5f; }) == "scale is 1.5, must be 0 to 1");
   CHECK(error([](msg::Push& push) { push.blocks.clear(); }) == "bucket 0 has 1 blocks, not 0");
   CHECK(error([](msg::Push& push) {
           push.blocks[0].block = BlockId(77);

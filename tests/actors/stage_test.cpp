@@ -52,9 +52,10 @@ struct Form {
 };
 
 const std::vector<Form> kFlushed = {
-    {"gpipe", 2, 1, 1},       {"gpipe", 3, 1, 4}, {"1f1b", 2, 1, 2},
-    {"1f1b", 3, 1, 6},        {"1f1b", 5, 1, 3},  {"interleaved", 2, 2, 4},
-    {"interleaved", 3, 2, 3}, {"zb_h1", 2, 1, 4}, {"zb_h1", 4, 1, 6}};
+    {"gpipe", 2, 1, 1},       {"gpipe", 3, 1, 4},       {"1f1b", 2, 1, 2},
+    {"1f1b", 3, 1, 6},        {"1f1b", 5, 1, 3},        {"interleaved", 2, 2, 4},
+    {"interleaved", 3, 2, 3}, {"interleaved", 3, 2, 4}, {"interleaved", 3, 2, 2},
+    {"zb_h1", 2, 1, 4},       {"zb_h1", 4, 1, 6}};
 
 Plan with(Plan plan, const Form& form) {
   plan.pipeline.schedule = form.schedule;
@@ -154,7 +155,7 @@ TEST_CASE("pipelines continue when stages die, and train each sample once") {
     const Form& form = kFlushed[seed % kFlushed.size()];
     Plan plan = with(deep_plan(3, form.stages), form);
     if (seed % 2) plan.consistency = plan::Ssp{2};
-    if (seed % 4 == 1) plan.optimizer.clip_norm = 0.1;
+    if (seed % 5 < 2) plan.optimizer.clip_norm = 0.1;
     const auto totals =
         run_plan(plan, seed, {.kill_one_in = 600, .suspect_one_in = 300, .break_link_one_in = 200});
     for (const auto& worker : totals.workers) {

@@ -244,7 +244,8 @@ TEST_CASE("every option of every command takes its value exactly or refuses it")
   int options = 0;
   for (const char* command :
        {"describe x", "fuzz x", "calibrate", "cert x", "schedule 1f1b", "partition mlp", "sample x",
-        "checkpoints x", "node", "join x:1", "up 1", "status x:1"}) {
+        "checkpoints x", "messages x", "evaluate x", "predict x y", "export x", "node", "join x:1",
+        "up 1", "status x:1"}) {
     const std::string name = std::string(command).substr(0, std::string(command).find(' '));
     std::istringstream help(leeway_command(prefix, name + " --help").output);
     for (std::string line; std::getline(help, line);) {

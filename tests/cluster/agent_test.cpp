@@ -242,6 +242,30 @@ TEST_CASE("an agent that joins before the start of the job waits for it") {
   CHECK(comes_true([&] { return two.has_ended(); }));
 }
 
+TEST_CASE("an agent that waits for the job of one program can host that of another") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent one(net);
+  Program program(net, {one.name()}, long_plan(), "worker2=later");
+  RunningAgent two(net, program.driver().name());
+  REQUIRE(program.poll_until(
+      [&] { return two.log().find("waits for the start") != std::string::npos; }));
+  Program other(net, {two.name()}, long_plan());
+  REQUIRE(other.prepare() == "");
+  REQUIRE(other.start() == "");
+  REQUIRE(program.prepare() == "");
+  REQUIRE(program.start() == "");
+  REQUIRE(program.poll_until([&] {
+    return program.log.find("node " + two.name() + " cannot join: is busy") != std::string::npos;
+  }));
+  const int before = other.steps;
+  CHECK(other.poll_until([&] { return other.steps > before + 20; }));
+  for (Program* each : {&other, &program}) {
+    each->driver().host().send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
+    each->run_to_end();
+  }
+  CHECK(comes_true([&] { return two.has_ended(); }));
+}
+
 TEST_CASE("an agent ends the job of a program that is silent for too long") {
   const auto net = std::make_shared<MemoryNet>();
   RunningAgent agent(net);

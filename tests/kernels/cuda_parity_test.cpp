@@ -184,7 +184,7 @@ Floats updates(Executor& executor, Rng rng) {
       kernels::MomentumFormula{0.1f, 0.01f, 0.9f, 0.8f},
       kernels::NesterovFormula{0.1f, 0.01f, 0.9f, 0.8f},
       kernels::AdamFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
-      kernels::AmsGradFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f},
+      kernels::AmsGradFormula{{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}},
       kernels::AdaGradFormula{0.1f, 0.01f, 0.5f, 1e-3f},
       kernels::AverageFormula{0.2f}};
   Floats all;

@@ -74,7 +74,7 @@ TEST_CASE("an update gives the same result in place, out of place and element by
         kernels::AdamFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}, count,
         rng);
     require_streams_right(
-        kernels::AmsGradFormula{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}, count,
+        kernels::AmsGradFormula{{0.1f, 0.01f, 0.99f, 0.9f, 0.1f, 0.99f, 0.01f, 1.5f, 1e-3f}}, count,
         rng);
     require_streams_right(kernels::AdaGradFormula{0.1f, 0.01f, 0.5f, 1e-3f}, count, rng);
   });

@@ -306,7 +306,7 @@ TEST_CASE("data sources are checked field by field") {
 TEST_CASE("optimizer settings are checked") {
   for (const double rate : {0.0, -1.0, kInf, kNan})
     CHECK_THAT(after([&](Plan& p) { p.optimizer.learning_rate = rate; }),
-               Contains("optimizer.learning_rate: ") && Contains("give --lr above 0"));
+               Contains("optimizer.learning_rate: ") && Contains("give --lr 1e-30 to"));
   CHECK_THAT(after([](Plan& p) { p.optimizer.weight_decay = -1; }), Contains("weight_decay: -1"));
   CHECK_THAT(with_optimizer(plan::Momentum{1}), Contains("optimizer.momentum.factor: 1"));
   CHECK_THAT(with_optimizer(plan::Nesterov{-0.1}), Contains("optimizer.nesterov.factor: -0.1"));

@@ -65,8 +65,8 @@ TEST_CASE("interleaved accepts the micro-batches and has the tables of PyTorch")
       }
 }
 
-TEST_CASE("recorded tables of PyTorch's interleaved schedule, where S does not divide M") {
-  // By hand from its rules: 5 micro-batches on 4 ranks make one round of 5.
+TEST_CASE("tables by the rules of PyTorch's interleaved schedule, where S does not divide M") {
+  // 5 micro-batches on 4 ranks make one round of 5.
   const auto table = table_of({"interleaved", 4, 5, 2});
   CHECK(text_of(table.ops[3]) ==
         "F0a F1a F2a F3a F4a F0b B0b F1b B1b F2b B2b F3b B3b F4b B4b B0a B1a B2a B3a B4a");

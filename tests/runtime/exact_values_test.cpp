@@ -179,7 +179,9 @@ TEST_CASE("a flag for a text refuses an empty one, and keeps or refuses any othe
 
 TEST_CASE("a flag without a value refuses one") {
   CHECK(parsed({"--quiet=false"}).line.exit_code == 2);
-  CHECK(parsed({"--quiet="}).line.exit_code == 2);
+  const auto empty = parsed({"--quiet="});
+  CHECK(empty.line.exit_code == 2);
+  CHECK_THAT(empty.error, Contains("--quiet: takes no value; leave the value out"));
   CHECK(parsed({"--prefetch=0"}).line.exit_code == 2);
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("the error for an invalid number names the flag and the allowed values
         "small: --stages: \"two\" is not allowed; give 1 to 1024\n");
   CHECK_THAT(refusal({"--stages", "-1"}), Contains("--stages: \"-1\" is not allowed"));
   CHECK_THAT(refusal({"--lr", "small"}),
-             Contains("--lr: \"small\" is not allowed; give a number above 0, at most 1e+18\n"));
+             Contains("--lr: \"small\" is not allowed; give 1e-30 to 1e+18\n"));
   // The error names the given flag, not another with the same prefix.
   CHECK_THAT(refusal({"--batch=--lr"}), Contains("small: --batch: \"--lr\" is not allowed"));
   CHECK_THAT(refusal({"--chunks", "x"}), Contains("small: --chunks: "));

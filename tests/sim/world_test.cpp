@@ -114,7 +114,7 @@ TEST_CASE("an invalid world file is refused with the line and the valid values")
   CHECK_THAT(refused("cores = 2\nspeed = \"fast\"\n"),
              Contains("leeway-world-test.toml:2") && Contains("speed") && Contains("number"));
   CHECK_THAT(refused("message_us = -1\n"),
-             Contains("message_us: -1 is not allowed; give microseconds, 0 or more"));
+             Contains("message_us: -1 is not allowed; give 0 to 1e8 microseconds"));
   CHECK_THAT(refused("contention = -0.5\n"), Contains("contention: -0.5 is not allowed"));
   CHECK_THAT(refused("cores = 0\n"), Contains("cores: 0 is not allowed; give 1 to 4096"));
   CHECK_THAT(refused("mesage_us = 1\n"), Contains("mesage_us") && Contains("message_us"));
