@@ -239,7 +239,7 @@ SampleRange LeaseBook::give_back(WorkerId worker, const msg::Lease& lease, std::
 }
 
 void LeaseBook::follow_snapshot(std::map<WorkerId, Iteration> ends) {
-  snapshot_.emplace(std::move(ends), supply_);
+  snapshot_ = FollowedSnapshot{std::move(ends), supply_};
 }
 
 void LeaseBook::admitted(WorkerId worker, Iteration iteration) {

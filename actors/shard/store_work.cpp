@@ -19,7 +19,8 @@ StoreWork::StoreWork(std::shared_ptr<const Job> job, ShardId shard, std::uint64_
 void StoreWork::run(int) {
   std::vector<checkpoint::StoredBlock> blocks;
   for (const BlockState& state : states_) {
-    auto& stored = blocks.emplace_back(state.block, state.weights.on_host());
+    auto& stored = blocks.emplace_back(
+        checkpoint::StoredBlock{.block = state.block, .weights = state.weights.on_host()});
     for (const Blob& slot : state.slots) stored.slots.push_back(slot.on_host());
     answer_.blocks.push_back({state.block->id, state.version, state.progress, state.samples});
   }

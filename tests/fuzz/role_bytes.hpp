@@ -1,5 +1,6 @@
 #pragma once
 // Helpers for fuzz programs of roles: messages from bytes, and an outbox.
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,9 +46,10 @@ class Bytes {
   template <class T>
   requires std::is_enum_v<T>
   void read(T& out) { out = static_cast<T>(byte() % 6); }
-  void read(double& out) {
+  template <std::floating_point T>
+  void read(T& out) {
     constexpr double kValues[] = {1, 1.0 / 3, 0.5, 0, 1e-300, 1e300, 4, -1};
-    out = kValues[byte() % std::size(kValues)];
+    out = static_cast<T>(kValues[byte() % std::size(kValues)]);
   }
   void read(std::string& out) { out.assign(byte() % 8, static_cast<char>(byte())); }
   void read(Duration& out) { read(out.ns); }
