@@ -155,8 +155,7 @@ void Driver::call_all() {
 void Driver::ask(std::size_t index) {
   node::Ask ask = ask_;
   ask.self = static_cast<std::uint32_t>(index);
-  for (const Node& node : nodes_)
-    ask.nodes.push_back(node.step == Step::gone || node.step == Step::ended ? "" : node.name);
+  for (const Node& node : nodes_) ask.nodes.push_back(node.has_left() ? "" : node.name);
   const auto lost = missing();
   for (const NodeIndex node : placement_.shards) ask.shards.push_back(node.value());
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i)
@@ -279,21 +278,18 @@ Status Driver::start(const std::shared_ptr<const Job>& job, const std::vector<Au
 
 void Driver::finish() {
   finished_ = true;
-  const auto ending = [](const Node& node) {
-    return node.step != Step::none && node.step != Step::gone && node.step != Step::ended;
-  };
   for (const Node& node : nodes_)
-    if (ending(node)) send(node, node::End{"the run has ended"});
+    if (node.takes_part()) send(node, node::End{"the run has ended"});
   const std::int64_t began = steady_ns();
   // A silent node gets less time than a node that answers.
   const auto awaited = [&](const Node& node) {
     const std::int64_t now = steady_ns();
     const bool silent = node.silent_since != 0 && now - began > kSilentEnd.ns;
-    return ending(node) && !silent && now - began < options_.end_limit.ns;
+    return node.takes_part() && !silent && now - began < options_.end_limit.ns;
   };
   while (std::any_of(nodes_.begin(), nodes_.end(), awaited)) poll(kPollTime);
   for (const Node& node : nodes_) {
-    if (!ending(node)) continue;
+    if (!node.takes_part()) continue;
     say(concat("node ", node.name,
                node.silent_since != 0
                    ? std::string(" is silent; its actors end when it continues")

@@ -86,6 +86,9 @@ class Driver {
     node::Answer::Checkpoints checkpoints{};
     std::uint64_t next_checkpoint = 0;
     std::unique_ptr<FileExchange> files;
+
+    bool has_left() const { return step == Step::gone || step == Step::ended; }
+    bool takes_part() const { return step != Step::none && !has_left(); }
   };
   struct Move {
     node::Moved moved;

@@ -33,12 +33,10 @@ std::set<WorkerId> Driver::missing() const {
   std::set<WorkerId> workers;
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
     const NodeIndex node = placement_.workers[i];
-    if (node == kNowhere || nodes_[node.value()].step == Step::gone ||
-        nodes_[node.value()].step == Step::ended)
-      workers.insert(WorkerId(i));
+    if (node == kNowhere || nodes_[node.value()].has_left()) workers.insert(WorkerId(i));
   }
   for (const Node& node : nodes_)
-    if (node.step != Step::gone && node.step != Step::ended)
+    if (!node.has_left())
       for (const WorkerId worker : node.takes) workers.erase(worker);
   return workers;
 }
@@ -49,11 +47,8 @@ void Driver::on_offer(PeerId peer, const node::Offer& offer) {
   };
   if (finished_)
     return refuse(concat("the job of ", options_.who, " has ended; join one that is running"));
-  const bool takes_part = std::ranges::any_of(nodes_, [&](const Node& node) {
-    return node.peer == peer && node.step != Step::none && node.step != Step::gone &&
-           node.step != Step::ended;
-  });
-  if (takes_part)
+  if (std::ranges::any_of(nodes_,
+                          [&](const Node& node) { return node.peer == peer && node.takes_part(); }))
     return refuse(concat("this node takes part in the job of ", options_.who, " already"));
   if (!begun_) {
     if (early_offers_.size() >= limits::kMaxNodes)

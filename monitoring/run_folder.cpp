@@ -37,12 +37,9 @@ double samples_in(const nlohmann::json& line) {
   return number_in(line, line.contains("samples") ? "samples" : "samples_trained");
 }
 
-/// Whether the folder holds folders; false if it does not exist.
-bool has_folders(const std::string& folder) {
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
-    if (entry.is_directory(failed)) return true;
-  return false;
+bool has_checkpoints(const std::string& folder) {
+  const auto numbers = checkpoint::Store(disk(), folder).numbers();
+  return numbers && !numbers->empty();
 }
 
 }  // namespace
@@ -244,7 +241,7 @@ std::string RunFolder::kept_text(const LineFile* events, const Status& messages)
     const LineFile* lines = file == "metrics.jsonl" ? &metrics_ : nullptr;
     if (file == "events.jsonl") lines = events;
     if (file == "messages.bin" && !messages) continue;
-    if (file == "checkpoints" && !has_folders(path(file))) continue;
+    if (file == "checkpoints" && !has_checkpoints(path(file))) continue;
     const bool is_empty = lines && lines->written() == 0 && lines->lost() > 0;
     if (unwritten != unwritten_.end())
       missing += concat("Not kept: ", unwritten->cause, '\n');

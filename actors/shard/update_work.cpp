@@ -88,12 +88,15 @@ UpdateWork::UpdateWork(std::shared_ptr<const Job> job, std::shared_ptr<Executor>
   weight_ = portion_ * static_cast<double>(samples_) / static_cast<double>(round);
 }
 
-Cost UpdateWork::cost(int part) const {
+Cost UpdateWork::cost_of(int part, std::int64_t arrays) const {
   const std::int64_t floats = (*live_)[static_cast<std::size_t>(part)].block->floats;
+  return {floats * arrays, floats * arrays * 4};
+}
+
+Cost UpdateWork::cost(int part) const {
   // measure() has read the contributions.
   const auto inputs = measured_.empty() ? static_cast<std::int64_t>(contributions_.size()) : 1;
-  const auto streams = inputs + job_->optimizer->streams() * (shadow_ ? 2 : 1);
-  return {floats * streams, floats * streams * 4};
+  return cost_of(part, inputs + job_->optimizer->streams() * (shadow_ ? 2 : 1));
 }
 
 void UpdateWork::run(int part) {
@@ -116,9 +119,7 @@ void UpdateWork::run(int part) {
 }
 
 Cost UpdateWork::measuring_cost(int part) const {
-  const std::int64_t floats = (*live_)[static_cast<std::size_t>(part)].block->floats;
-  const auto streams = static_cast<std::int64_t>(contributions_.size()) + 1;
-  return {floats * streams, floats * streams * 4};
+  return cost_of(part, static_cast<std::int64_t>(contributions_.size()) + 1);
 }
 
 void UpdateWork::measure(int part) {

@@ -53,6 +53,8 @@ class UpdateWork final : public Work {
   Blob sum(const Share& share, std::size_t index) const;
   Blob mean_gradient(std::size_t index) const;
   void add(Blob& to, const Blob& gradient, float scale, bool first, std::size_t index) const;
+  /// The cost of reading or writing this number of arrays of a block's size.
+  Cost cost_of(int part, std::int64_t arrays) const;
   void count(BlockState& state) const;
   void apply(BlockState& state, const float* gradient) const;
 

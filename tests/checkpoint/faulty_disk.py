@@ -333,7 +333,7 @@ def full_run_folder(disk):
                 raise Failed(f"{pages} pages: the run did not train all samples: {text}")
             kept = re.search(rf"^Kept in {out}: (.*)$", text, re.MULTILINE)
             there = {entry.name for entry in out.iterdir() if entry.stat().st_size > 0}
-            # The messages that were written cannot be told from a damaged file.
+            # An incomplete messages.bin counts as lost.
             lost = {"messages.bin"} & there
             if lost and f"Incomplete: {out}/messages.bin: cannot be written" not in text:
                 raise Failed(f"{pages} pages: lost messages are not named: {text}")
