@@ -228,9 +228,13 @@ std::optional<bool> Store::has_manifest(std::uint64_t number) const {
 }
 
 Expected<std::vector<std::uint64_t>> Store::folders() const {
-  const auto names = files_->list(folder_);
-  if (!names && is_there(*files_, folder_) == true) return names.error();
-  return names ? numbers_in(*names) : std::vector<std::uint64_t>();
+  auto names = files_->list(folder_);
+  if (!names) {
+    if (is_there(*files_, folder_) != true) return std::vector<std::uint64_t>();
+    names = files_->list(folder_);  // another process may have made the folder meanwhile
+    if (!names) return names.error();
+  }
+  return numbers_in(*names);
 }
 
 Expected<std::vector<std::uint64_t>> Store::folders_in_all_places() const {

@@ -1,19 +1,10 @@
 #include <iostream>
 
 #include "cli/commands.hpp"
+#include "core/text.hpp"
 
 namespace leeway::cli {
 namespace {
-
-/// Quotes a word for the shell if necessary.
-std::string quote_for_shell(const std::string& word) {
-  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                             "./_-+=,@%") == std::string::npos)
-    return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + '\'';
-}
 
 void print(const MadeCertificates& made, const std::filesystem::path& folder) {
   std::cout << (made.authority_is_new ? "Created " : "Used ") << "the CA in " << folder.string()
@@ -26,7 +17,7 @@ void print(const MadeCertificates& made, const std::filesystem::path& folder) {
   const auto& first = made.nodes.front().folder;
   std::cout << (made.nodes.size() == 1 ? "\nCopy it to its machine"
                                        : "\nCopy each to its machine, for example the first")
-            << ", and start its processes with it:\n\n  scp -rp " << quote_for_shell(first.string())
+            << ", and start its processes with it:\n\n  scp -rp " << shell_path(first.string())
             << ' ' << (first.filename() == "node" ? "MACHINE" : first.filename().string())
             << ":leeway-tls\n  --tls leeway-tls\n";
 }

@@ -92,7 +92,7 @@ int run(const std::string& target, const std::vector<std::string>& args) {
   std::vector<std::string> words{target};
   words.insert(words.end(), args.begin(), args.end());
   if (is_plan_file(target)) {
-    words[0] = concat("leeway run ", target);  // how to start it again
+    words[0] = concat("leeway run ", shell_path(target));  // how to start it again
     auto argv = argument_vector(words);
     return run_plan_file(target, static_cast<int>(words.size()), argv.data());
   }

@@ -12,6 +12,7 @@
 #include "runtime/cluster/node_programs.hpp"
 #include "runtime/flags/option.hpp"
 #include "runtime/flags/usage.hpp"
+#include "runtime/outcome.hpp"
 
 namespace cli = leeway::cli;
 using leeway::add_switch;
@@ -239,7 +240,11 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return parse_and_run(argc, argv);
+    const int code = parse_and_run(argc, argv);
+    std::cout.flush();
+    if (std::cout) return code;
+    std::cerr << "leeway: " << leeway::kUnwritten << '\n';
+    return code == cli::kOk ? cli::kRunFailed : code;
   } catch (const std::exception& error) {
     std::cerr << "leeway: " << error.what() << '\n';
     return cli::kRunFailed;

@@ -26,15 +26,6 @@ int refuse(const Error& error, int code = kBadUsage) {
   return code;
 }
 
-/// Output to the terminal or a pipe can fail, too.
-int flushed() {
-  std::cout.flush();
-  if (std::cout) return kOk;
-  return refuse(Error{"the output could not be written; check the disk or the program that reads "
-                      "it"},
-                kRunFailed);
-}
-
 Expected<std::vector<std::string>> export_onnx([[maybe_unused]] const TrainedModel& trained,
                                                [[maybe_unused]] const std::string& folder) {
 #ifdef LEEWAY_ONNX
@@ -73,7 +64,7 @@ int evaluate(const EvaluateCommand& command) {
     if (const Status written = write_durably(disk(), command.picture, picture_of(*result));
         !written)
       return refuse(written.error(), kRunFailed);
-  return flushed();
+  return kOk;
 }
 
 CLI::App* add_predict(CLI::App& app, PredictCommand& command) {
@@ -101,7 +92,7 @@ int predict(const PredictCommand& command) {
     return Status();
   });
   if (!done) return refuse(done.error());
-  if (command.out.empty()) return flushed();
+  if (command.out.empty()) return kOk;
   const Status written = write_durably(disk(), command.out, lines);
   return written ? kOk : refuse(written.error(), kRunFailed);
 }
@@ -133,7 +124,7 @@ int export_model(const ExportCommand& command) {
       command.torch ? export_torch(*trained, folder) : export_onnx(*trained, folder);
   if (!written) return refuse(written.error());
   for (const auto& path : *written) std::cout << "wrote " << path << '\n';
-  return flushed();
+  return kOk;
 }
 
 }  // namespace leeway::cli

@@ -31,7 +31,7 @@ void JobProgress::progress(const Progress& progress) {
 }
 
 void JobProgress::evaluated(const EvaluationResult& result) {
-  if (!has_losses_) return;
+  if (!has_losses_ || !result.error.empty()) return;
   std::lock_guard lock(mutex_);
   latest_.test_loss = result.loss;
   if (has_classes_) latest_.test_accuracy = result.accuracy;

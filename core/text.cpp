@@ -38,6 +38,10 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
+std::string shell_path(const std::string& path) {
+  return shell_word(path.starts_with('-') ? "./" + path : path);
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::size_t columns = b.size() + 1;
   std::vector<std::size_t> table((a.size() + 1) * columns);

@@ -27,6 +27,8 @@ std::string_view trimmed(std::string_view text);
 
 /// `text` as one word of a shell, in quotes if necessary.
 std::string shell_word(const std::string& text);
+/// The same for a path, which no program takes for a flag: "./-x".
+std::string shell_path(const std::string& path);
 
 /// Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`
 /// (optimal string alignment).

@@ -72,6 +72,7 @@ void ProgressLine::note(const std::string& text) {
 
 void ProgressLine::evaluated(const EvaluationResult& result) {
   if (!has_losses_) return;
+  if (!result.error.empty()) return note(concat(result.error, "; the run continues without it"));
   evaluation_ = result.accuracy > 0 ? percent(result.accuracy) : fixed(result.loss, 4);
 }
 

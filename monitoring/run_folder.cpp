@@ -165,6 +165,12 @@ void RunFolder::progress(const Progress& progress) {
 
 void RunFolder::evaluated(const EvaluationResult& result) {
   if (!has_losses_) return;
+  if (!result.error.empty())
+    return metrics_.add(nlohmann::ordered_json{
+        {"seconds", seconds_of(result.now)},
+        {"samples_trained", result.samples_trained},
+        {"error",
+         result.error}}.dump());
   test_.points.emplace_back(seconds_of(result.now), result.loss);
   test_accuracy_.points.emplace_back(seconds_of(result.now), 100 * result.accuracy);
   nlohmann::ordered_json json{{"seconds", seconds_of(result.now)},

@@ -1,7 +1,11 @@
 #include "runtime/checkpoints.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -50,15 +54,35 @@ std::string own_checkpoints(const std::string& run_folder) {
   return concat(trimmed_path(run_folder), '/', kCheckpoints);
 }
 
-/// The plan in a run folder; nullopt if the folder is no run folder.
+/// A checkpoint has a plan as well.
+bool is_checkpoint(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(folder + "/" + kManifestFile, ignored);
+}
+
+/// The plan in a run folder; nullopt if the folder is no run folder, or its plan is damaged.
 std::optional<Plan> plan_of_run(const std::string& folder) {
   std::error_code ignored;
   const std::string file = folder + "/plan.json";
-  // A checkpoint has a plan as well.
-  if (!fs::exists(file, ignored) || fs::exists(folder + "/" + kManifestFile, ignored)) return {};
+  if (!fs::exists(file, ignored) || is_checkpoint(folder)) return {};
   auto plan = plan_from_file(file);
   if (!plan) return {};
   return std::move(*plan);
+}
+
+/// The folder of a run's checkpoints. A run whose plan is missing or damaged has those in its own
+/// folder. nullopt if the folder is no run folder. Error: its plan is damaged, and only the plan
+/// could name the checkpoints.
+Expected<std::optional<std::string>> checkpoints_of_run(const std::string& folder) {
+  if (is_checkpoint(folder)) return std::optional<std::string>();
+  if (const auto plan = plan_of_run(folder)) return std::optional(checkpoint_folder(*plan, folder));
+  std::error_code ignored;
+  std::string own = own_checkpoints(folder);
+  if (fs::is_directory(own, ignored)) return std::optional(std::move(own));
+  const std::string file = folder + "/plan.json";
+  if (!fs::exists(file, ignored)) return std::optional<std::string>();
+  const auto plan = plan_from_file(file);
+  return plan ? Error{file + ": changes meanwhile"} : plan.error();
 }
 
 /// The samples trained according to the result in a run folder; nullopt without a result.
@@ -100,8 +124,7 @@ Expected<std::optional<ResumePoint>> find_in(const std::string& folder, std::uin
 }
 
 Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
-  std::error_code ignored;
-  if (fs::exists(where + "/" + kManifestFile, ignored)) {
+  if (is_checkpoint(where)) {
     const fs::path path(where);
     const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
     std::uint64_t number = 0;
@@ -113,8 +136,10 @@ Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
                           checkpoint::folder_name(12))};
     return find_in(folder, number, run_folder_of(folder));
   }
-  if (const auto plan = plan_of_run(where)) {
-    auto found = find_in(checkpoint_folder(*plan, where), 0, where);
+  const auto checkpoints = checkpoints_of_run(where);
+  if (!checkpoints) return checkpoints.error();
+  if (*checkpoints) {
+    auto found = find_in(**checkpoints, 0, where);
     // Before the first checkpoint in a new folder, those in the run's own folder count.
     if (found && !*found) return find_in(own_checkpoints(where), 0, where);
     return found;
@@ -122,33 +147,22 @@ Expected<std::optional<ResumePoint>> find_at(const std::string& where) {
   return find_in(where, 0, run_folder_of(where));
 }
 
-/// When the latest checkpoint of a run was written; nullopt without one.
-std::optional<fs::file_time_type> last_checkpoint_time(const Plan& plan, const std::string& run) {
-  const checkpoint::Store store(disk(), checkpoint_folder(plan, run));
-  const auto numbers = store.numbers();
-  if (!numbers || numbers->empty()) return std::nullopt;
-  std::error_code error;
-  const auto time = fs::last_write_time(store.path(numbers->back()) + "/" + kManifestFile, error);
-  return error ? std::nullopt : std::optional(time);
-}
-
 Expected<ResumePoint> find_latest(const std::string& name) {
   std::error_code ignored;
-  std::optional<std::pair<fs::file_time_type, std::string>> latest;
+  std::optional<ResumePoint> latest;
+  fs::file_time_type latest_time;
   for (const auto& entry : fs::directory_iterator(kRuns, ignored)) {
-    const std::string run = entry.path().string();
-    const auto plan = plan_of_run(run);
-    if (!plan || (!name.empty() && plan->name != name)) continue;
-    if (const auto time = last_checkpoint_time(*plan, run);
-        time && (!latest || *time > latest->first))
-      latest = {*time, run};
+    auto found = find_at(entry.path().string());
+    if (!found || !*found || (!name.empty() && (*found)->plan.name != name)) continue;
+    std::error_code error;
+    const auto time = fs::last_write_time((*found)->path() + "/" + kManifestFile, error);
+    if (error || (latest && time <= latest_time)) continue;
+    latest = std::move(**found);
+    latest_time = time;
   }
-  if (!latest)
-    return Error{concat("no run", name.empty() ? "" : " of ", name, " in the folder ", kRuns,
-                        " has a checkpoint; give the folder of a run")};
-  auto found = find_at(latest->second);
-  if (!found) return found.error();
-  return std::move(**found);
+  if (latest) return std::move(*latest);
+  return Error{concat("no run", name.empty() ? "" : " of ", name, " in the folder ", kRuns,
+                      " has a checkpoint; give the folder of a run")};
 }
 
 }  // namespace
@@ -157,7 +171,11 @@ std::string run_folder_of(const std::string& checkpoints) {
   const fs::path path(checkpoints);
   if (path.filename() != kCheckpoints) return "";
   const std::string above = path.has_parent_path() ? path.parent_path().string() : ".";
-  return plan_of_run(above) ? above : "";
+  std::error_code ignored;
+  // Any of them may be missing or damaged.
+  const bool is_run =
+      fs::exists(above + "/plan.json", ignored) || fs::exists(above + "/metrics.jsonl", ignored);
+  return is_run ? above : "";
 }
 
 std::string ResumePoint::path() const {
@@ -190,8 +208,10 @@ Expected<std::string> checkpoints_of(const std::string& where) {
   std::error_code ignored;
   if (!fs::is_directory(where, ignored))
     return Error{concat(where, ": is not a folder; give the folder of a run")};
-  const auto plan = plan_of_run(where);
-  return plan ? checkpoint_folder(*plan, where) : trimmed_path(where);
+  if (is_checkpoint(where)) return fs::path(absolute_path(where)).parent_path().string();
+  auto folder = checkpoints_of_run(trimmed_path(where));
+  if (!folder) return folder.error();
+  return *folder ? std::move(**folder) : trimmed_path(where);
 }
 
 Expected<std::unique_ptr<RunCheckpoints>> RunCheckpoints::open(const Plan& plan,
@@ -234,6 +254,10 @@ Status RunCheckpoints::lock_folder(bool at_once) {
                         "; give another folder with --checkpoint-dir DIR, or --checkpoint-every "
                         "none")};
   if (!fs::is_directory(folder, error)) return {};
+  if (access(folder.c_str(), W_OK) != 0)
+    return Error{concat(folder, ": cannot be written: ", std::strerror(errno),
+                        "; give another folder with --checkpoint-dir DIR, or --checkpoint-every "
+                        "none")};
   auto lock = FolderLock::take(
       folder, "wait for it to end, or give another folder with --checkpoint-dir DIR");
   if (!lock) return lock.error();
@@ -287,17 +311,18 @@ Status RunCheckpoints::prepare(const Plan& plan, const Model& model, const Train
   auto loaded = source_->load(from_.number, model);
   if (!loaded) return Error{loaded.error().text + earlier_text(*source_, from_.number)};
   // make_job() reports another size.
+  const bool same_size = loaded->manifest.epoch_samples == data.train->size();
   const std::uint64_t checksum = loaded->manifest.data_checksum;
-  if (checksum > 0 && checksum != job.data_checksum &&
-      loaded->manifest.epoch_samples == data.train->size())
+  if (checksum > 0 && checksum != job.data_checksum && same_size)
     return Error{concat(from_.path(),
                         ": the data differ from those that the run began with; give "
                         "the same data")};
   const auto& supply = loaded->manifest.scheduler.supply;
   const double end = plan.stop.epochs * static_cast<double>(data.train->size());
   // A run that was killed after its last checkpoint still has to write its result.
-  const bool is_complete = continued_.empty() || samples_in_result(continued_) ==
-                                                     checkpoint::samples_trained(loaded->manifest);
+  const bool is_complete =
+      same_size && (continued_.empty() ||
+                    samples_in_result(continued_) == checkpoint::samples_trained(loaded->manifest));
   if (is_complete && plan.stop.epochs > 0 && supply.returned.empty() &&
       static_cast<double>(supply.fresh) >= end)
     return Error{concat(from_.path(), ": all ", plan.stop.epochs,

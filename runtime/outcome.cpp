@@ -40,9 +40,15 @@ std::string cluster_flags(const RunOptions& options) {
   if (!options.cluster || options.cluster->nodes.empty()) return "";
   const ClusterOptions& cluster = *options.cluster;
   std::string flags = concat(" --nodes ", join(cluster.nodes, ","));
-  if (!cluster.tls.empty()) flags += concat(" --tls ", cluster.tls);
+  if (!cluster.tls.empty()) flags += concat(" --tls ", shell_path(cluster.tls));
   if (!cluster.place.empty()) flags += concat(" --place ", cluster.place);
   return flags;
+}
+
+std::string resume_from(const std::string& folder, const RunOptions& options) {
+  const bool by_flag = options.command != kResumeCommand;
+  return concat(options.command, by_flag ? " --resume " : " ", shell_path(folder),
+                cluster_flags(options));
 }
 
 }  // namespace
@@ -151,12 +157,13 @@ std::string resume_text(const Job& job, const Result& result, const RunOptions& 
   const bool has_written = std::any_of(written.begin(), written.end(),
                                        [](const auto& one) { return one.error.empty(); });
   if (result.exit_code == 0 || !(has_written || job.resumed)) return "";
-  const std::string folder = !has_written             ? job.resumed->path()
-                             : options.folder.empty() ? job.checkpoints->folder()
-                                                      : options.folder;
-  const bool by_flag = options.command != kResumeCommand;
-  return concat("\nResume it with: ", options.command, by_flag ? " --resume " : " ", folder,
-                cluster_flags(options), '\n');
+  return concat(
+      "\nResume it with: ",
+      has_written ? resume_command(job, options) : resume_from(job.resumed->path(), options), '\n');
+}
+
+std::string resume_command(const Job& job, const RunOptions& options) {
+  return resume_from(options.folder.empty() ? job.checkpoints->folder() : options.folder, options);
 }
 
 }  // namespace leeway

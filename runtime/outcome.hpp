@@ -27,6 +27,13 @@ std::string space_note(const std::string& folder, const Job& job);
 /// Fails the run if a straggler or fault had no effect.
 void be_strict(Result& result);
 
+/// The standard output is on a full disk, or its reader has ended.
+inline constexpr const char* kUnwritten =
+    "the output could not be written; check the disk or the program that reads it";
+
+/// The command that continues the run from its last checkpoint.
+std::string resume_command(const Job& job, const RunOptions& options);
+
 /// How to resume a run that did not end well; empty if it cannot be, or is done.
 std::string resume_text(const Job& job, const Result& result, const RunOptions& options);
 

@@ -107,6 +107,15 @@ class EventListener {
   std::exception_ptr thrown_;
 };
 
+/// Notes the number of each checkpoint that the run writes, in `last`.
+EventListener::OnEvent noting_checkpoints(EventListener::OnEvent on_event,
+                                          std::atomic<std::uint64_t>& last) {
+  return [on_event = std::move(on_event), &last](Address actor, Instant at, const Event& event) {
+    if (const auto* written = event.as<event::CheckpointWritten>()) last = written->number;
+    if (on_event) on_event(actor, at, event);
+  };
+}
+
 /// Receivers of the reports of a host that runs a job.
 struct Observers {
   ActorObservers actors;
@@ -303,6 +312,12 @@ Result run(const Plan& plan, const RunOptions& options) {
                                           ? "stops after a checkpoint; Ctrl-C again ends it at once"
                                           : "stops; Ctrl-C again ends it at once");
                        }}};
+  std::atomic<std::uint64_t> last_checkpoint{0};
+  if (job->checkpoints && !plan.simulated) {
+    auto& on_event = observers.actors.on_event;
+    on_event = noting_checkpoints(std::move(on_event), last_checkpoint);
+    observers.stop.last_checkpoint = [&] { return last_checkpoint.load(); };
+  }
   if (!options.quiet) observers.audience.push_back(&progress);
   if (folder) observers.audience.push_back(folder.get());
   observers.audience.push_back(&recorder);
@@ -320,6 +335,8 @@ Result run(const Plan& plan, const RunOptions& options) {
   if (!result.error.empty()) {
     listener.rethrow();
     result.error += pause;
+    if (last_checkpoint > 0)
+      result.error += concat("; continue with: ", resume_command(*job, options));
     return result;
   }
   fill(result, *job, recorder.take_totals());
@@ -337,6 +354,10 @@ Result run(const Plan& plan, const RunOptions& options) {
   }
   listener.rethrow();
   if (!options.quiet) print_summary(*job, result, kept, options);
+  if (!std::cout) {
+    std::cerr << plan.name << ": " << kUnwritten << std::endl;
+    if (result.exit_code == 0) result.exit_code = 1;
+  }
   if (options.strict) be_strict(result);
   // A signal after the end of this run must still stop a program of several runs.
   if (result.exit_code == 0 && guard.interrupted()) result.exit_code = 130;

@@ -1,9 +1,11 @@
 #include "actors/monitor/evaluation.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <numeric>
 
 #include "core/check.hpp"
+#include "core/text.hpp"
 
 namespace leeway {
 
@@ -26,7 +28,16 @@ Cost Evaluation::cost(int) const {
 }
 
 void Evaluation::run(int part) {
-  if (job_->cost_only) return;  // gradients are zero: the weights never change
+  // With costs only, gradients are zero and the weights never change.
+  if (job_->cost_only || !error_.empty()) return;
+  try {
+    evaluate(part);
+  } catch (const std::exception& error) {
+    error_ = concat("evaluation: ", error.what());
+  }
+}
+
+void Evaluation::evaluate(int part) {
   if (!pass_) {
     pass_ = std::make_unique<Pass>(job_->model, slice_, false);
     for (auto& blob : weights_) blob = blob.on_host();

@@ -2,6 +2,7 @@
 // Evaluation: a model's loss and accuracy on the test set. It is computed in slices, so that other
 // work runs in between.
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/job.hpp"
@@ -18,12 +19,15 @@ class Evaluation final : public Work {
 
   int parts() const override;
   Cost cost(int part) const override;
+  /// Throws nothing: an evaluation that fails must not end the run.
   void run(int part) override;
 
   std::uint64_t snapshot() const { return snapshot_; }
   Iteration iteration() const { return iteration_; }
   const std::vector<Blob>& weights() const { return weights_; }
   // Valid after the last part:
+  /// Why the evaluation has failed; empty if it has not.
+  const std::string& error() const { return error_; }
   double loss() const { return loss_sum_ / static_cast<double>(job_->data.test->size()); }
   /// Share of labels that the largest output predicts; 0 without classes.
   double accuracy() const {
@@ -32,6 +36,8 @@ class Evaluation final : public Work {
   }
 
  private:
+  void evaluate(int part);
+
   std::shared_ptr<const Job> job_;
   std::uint64_t snapshot_;
   Iteration iteration_;
@@ -41,6 +47,7 @@ class Evaluation final : public Work {
   std::vector<std::uint64_t> versions_;
   double loss_sum_ = 0;
   std::int64_t correct_ = 0;
+  std::string error_;
 };
 
 }  // namespace leeway

@@ -196,9 +196,13 @@ void Monitor::on_part(Work& work, int part, Outbox& out) {
   const auto evaluation = evaluations_.front();
   evaluations_.pop_front();
   const bool final = evaluation->snapshot() == kFinalState;
-  EvaluationResult result{out.now(), scheduler_.samples_trained, evaluation->loss(),
-                          evaluation->accuracy(), final};
-  results_.push_back(result);
+  EvaluationResult result{
+      out.now(), scheduler_.samples_trained, evaluation->loss(), evaluation->accuracy(),
+      final,     evaluation->error()};
+  if (result.error.empty())
+    results_.push_back(result);
+  else
+    result.loss = result.accuracy = std::numeric_limits<double>::quiet_NaN();
   for (auto* listener : audience_) listener->evaluated(result);
   if (!final) {
     out.send(
@@ -213,19 +217,25 @@ void Monitor::on_part(Work& work, int part, Outbox& out) {
 }
 
 void Monitor::on_down(Address actor, const EndReason& reason, Outbox& out) {
-  if (actor.kind == RoleKind::shard) shard_lost_ = true;
-  if (actor == kScheduler && !end_)
+  if (actor == kScheduler && !end_) {
     end_ =
         msg::RunEnded{msg::RunEnded::Reason::failed, concat("the scheduler ended: ", reason.text),
                       scheduler_.samples_trained, scheduler_.partial_pushes};
-  if (actor == kScheduler) ended_at_ = out.now();
-  if (actor == kScheduler) shard_lost_ = true;  // no final state: only the scheduler asks for it
+    ended_at_ = out.now();
+  }
+  // Only the scheduler asks for the final state.
+  if (lost_.empty()) lost_ = concat(actor, " ended: ", reason.text);
   end_if_complete(out);
 }
 
 void Monitor::end_if_complete(Outbox& out) {
-  if (ended_ || !end_ || !(final_evaluated_ || shard_lost_)) return;
+  const bool no_weights = final_weights_.empty();
+  if (ended_ || !end_ || !(final_evaluated_ || (no_weights && !lost_.empty()))) return;
   ended_ = true;
+  if (no_weights && end_->reason != msg::RunEnded::Reason::failed) {
+    end_->reason = msg::RunEnded::Reason::failed;
+    end_->text = concat("the final weights are lost, because ", lost_);
+  }
   RunTotals totals;
   scheduler_.samples_trained = end_->samples_trained;
   scheduler_.partial_pushes = end_->partial_pushes;

@@ -16,7 +16,7 @@ namespace leeway {
 
 /// The run after its end, with its weights.
 struct RunTotals : RunReport {
-  std::vector<Blob> weights;        // by block; empty when a shard was lost
+  std::vector<Blob> weights;        // by block; empty when a shard was lost, and the run has failed
   std::vector<Blob> last_snapshot;  // evaluated last, by block; empty without one
 };
 
@@ -83,7 +83,7 @@ class Monitor final : public ProtocolRole {
   std::vector<Blob> last_snapshot_;
   Iteration last_snapshot_iteration_;
   bool final_evaluated_ = false;
-  bool shard_lost_ = false;
+  std::string lost_;  // the first loss after which no final state can come; empty: none
   bool ended_ = false;
 
   // Since the last progress.

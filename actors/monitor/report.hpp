@@ -69,6 +69,7 @@ struct EvaluationResult {
   double loss = 0;
   double accuracy = 0;
   bool final = false;
+  std::string error;  // empty: evaluated
 };
 
 /// A checkpoint that was written, or could not be.

@@ -40,7 +40,8 @@ std::optional<msg::Lease> LeaseBook::lease_on_request(WorkerId worker, Iteration
   const std::uint32_t batch = batches(live).at(static_cast<std::size_t>(place));
   auto portion = supply_.take(lease_size(batch, static_cast<std::int64_t>(live.size())));
   if (portion.samples.count() == 0) return std::nullopt;
-  return supply_.lease(std::move(portion), {next, batch, round_samples(live.size(), 0)});
+  const std::uint32_t largest = std::max(batch, portion.batch);
+  return supply_.lease(std::move(portion), {next, batch, round_samples(live.size(), largest)});
 }
 
 std::int64_t LeaseBook::lease_size(std::int64_t batch, std::int64_t live) const {
@@ -83,12 +84,17 @@ bool LeaseBook::open_round(Iteration round, const std::vector<WorkerId>& live) {
   if (limits_.spare > 0)
     data_.round_contributors[round] = round_contributors(live.size(), limits_.spare);
   const Epoch epoch = portion.samples.epoch;
-  const auto samples = round_samples(live.size(), *std::max_element(sizes.begin(), sizes.end()));
+  std::vector<msg::Lease> shares;
+  std::uint32_t largest = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const std::uint32_t batch = sizes[order[i]];
     if (i > 0) portion = supply_.take(i < with_samples ? batch : 0, epoch);
-    data_.shares[live[order[i]]].push_back(
-        supply_.lease(std::move(portion), {round, batch, samples}));
+    shares.push_back(supply_.lease(std::move(portion), {round, batch, 0}));
+    largest = std::max(largest, shares.back().batch);
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    shares[i].round_samples = round_samples(live.size(), largest);
+    data_.shares[live[order[i]]].push_back(std::move(shares[i]));
   }
   return true;
 }

@@ -2,6 +2,8 @@
 // SampleSupply: the samples that are not leased, and the counts of leased samples and iterations.
 //
 // Returned samples are leased first, then fresh ones in the order of each epoch's permutation.
+// Partial samples are leased before all others, and with a limit of iterations they take no more of
+// these than before. So a run does not end with samples that only some buckets have.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -35,6 +37,9 @@ class SampleSupply {
   struct Portion {
     SampleRange samples;
     AppliedBuckets applied;
+    std::uint32_t batch = 0;  // least batch of its lease: of partial samples, with such a limit
+
+    bool is_partial() const { return !applied.empty(); }
   };
   /// The other terms of a lease.
   struct Terms {
@@ -55,10 +60,10 @@ class SampleSupply {
   /// Continues with the samples that are left in a state.
   SampleSupply(const Limits& limits, State state) : limits_(limits), data_(std::move(state)) {}
 
-  /// Up to `count` consecutive samples. Empty without samples, or if the next ones are not of the
-  /// epoch `only`.
+  /// Up to `count` consecutive samples; of partial ones, up to their batch if that is larger. Empty
+  /// without samples, or if the next ones are not of the epoch `only`.
   Portion take(std::int64_t count, std::optional<Epoch> only = std::nullopt);
-  /// Makes and counts the lease of a portion.
+  /// Makes and counts the lease of a portion. Its batch is at least that of the portion.
   msg::Lease lease(Portion portion, const Terms& terms);
   /// Takes back positions [begin, end) of a lease; the buckets of the list have their gradients.
   SampleRange give_back(const msg::Lease& lease, std::int64_t begin, std::int64_t end,

@@ -17,29 +17,29 @@ class StageWaits {
   void begin(Instant now) {
     waits_ = true;
     waits_for_ = StageWait::none;
-    begun_ = since_ = now;
+    since_ = now;
   }
-  /// The next operation waits for `what`. Adds the time of the previous reason to the report.
+  /// The next operation waits for `what`. Adds the time since the last call to the report; without
+  /// effect while the stage computes.
   void wait_for(StageWait what, Instant now, msg::WorkerReport& report) {
+    if (!waits_) return;
     const Duration time = now - since_;
+    report.wait += time;
     if (waits_for_ == StageWait::previous) report.wait_before += time;
     if (waits_for_ == StageWait::next) report.wait_after += time;
     waits_for_ = what;
     since_ = now;
   }
-  /// The stage computes, or starts again. Adds the whole wait to the report; without effect while
-  /// the stage computes.
+  /// The stage computes, or starts again.
   void end(Instant now, msg::WorkerReport& report) {
-    if (!waits_) return;
     wait_for(StageWait::none, now, report);
-    report.wait += now - begun_;
     waits_ = false;
   }
 
  private:
   bool waits_ = false;
   StageWait waits_for_ = StageWait::none;
-  Instant begun_, since_;
+  Instant since_;
 };
 
 }  // namespace leeway

@@ -261,6 +261,60 @@ TEST_CASE("data of the same size with other values are refused") {
              Contains("the data differ from those that the run began with; give the same data"));
 }
 
+TEST_CASE("data of another size are refused, also if all epochs of the smaller ones are trained") {
+  const Runs runs;
+  const std::string run = runs.train("run");
+  write_text(runs.folder / "small.csv", "x,y,label\n1,2,0\n3,1,1\n2,2,0\n1,4,1\n0,3,1\n2,1,0\n");
+  CHECK_THAT(runs.refused_resume(run, {"--data", runs.folder / "small.csv"}),
+             Contains("the checkpoint has 2000 training samples per epoch, the data "));
+}
+
+TEST_CASE("a run whose plan is missing or damaged is resumed with the plan of its checkpoint") {
+  const Runs runs;
+  const bool damaged = GENERATE(true, false);
+  const std::string run = runs.train("run");
+  if (damaged)
+    write_text(run + "/plan.json", "{");
+  else
+    fs::remove(run + "/plan.json");
+  CHECK(run_program({kBin + "/leeway", "checkpoints", run, "--verify"}).code == 0);
+  const auto ran = run_program({kBin + "/leeway", "resume", run, "--epochs", "2", "--quiet"});
+  INFO(ran.err);
+  REQUIRE(ran.code == 0);
+  CHECK_THAT(read_text(run + "/result.json"), Contains("\"samples_trained\": 4000"));
+  CHECK_THAT(read_text(run + "/plan.json"), Contains("\"small\""));
+}
+
+TEST_CASE("a damaged plan that would name the folder of the checkpoints is refused by its name") {
+  const Runs runs;
+  const std::string run = runs.folder / "run";
+  const auto ran = run_program(
+      runs.command("run", "1", "20it", {"--checkpoint-dir", runs.folder / "elsewhere"}));
+  REQUIRE(ran.code == 0);
+  write_text(run + "/plan.json", "{");
+  CHECK_THAT(runs.refused_resume(run), Contains(run + "/plan.json:"));
+}
+
+TEST_CASE("the printed command resumes a run in a folder with any name") {
+  const Runs runs;
+  const std::string name = "it's a run";
+  Words words = runs.command(name, "1000000", "20it");
+  std::erase(words, "--quiet");
+  Process process(words);
+  CHECK(comes_true([&] { return fs::exists(runs.folder / name + "/checkpoints/000001"); }));
+  process.signal(SIGINT);
+  CHECK(process.wait() == 130);
+  const std::string mark = "Resume it with: ", text = process.out();
+  const auto at = text.find(mark);
+  REQUIRE(at != std::string::npos);
+  const std::string command = text.substr(at + mark.size(), text.find('\n', at) - at - mark.size());
+  const auto resumed =
+      run_program({"/bin/sh", "-c", concat("PATH=", kBin, ":$PATH; ", command, " --plan")});
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK_THAT(resumed.out, Contains("\"small\""));
+}
+
 TEST_CASE("a run that was interrupted before and is killed at its end completes its result") {
   const Runs runs;
   const std::string run = runs.train("run");
@@ -321,7 +375,7 @@ TEST_CASE("a folder in which a run trains is refused to a second run, and to res
     const std::string checkpoints = elsewhere ? shared : runs.folder / "run/checkpoints";
     {
       const Training training(runs, name, more);
-      CHECK(comes_true([&] { return fs::exists(checkpoints + "/000001"); }));
+      CHECK(comes_true([&] { return fs::exists(checkpoints + "/000001/manifest.json"); }));
       const auto second = run_there(elsewhere ? "second" : "run", more);
       CHECK(second.code == 2);
       CHECK_THAT(second.err, Contains(checkpoints + ": another run writes into this folder"));

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/text.hpp"
+#include "sim/disk.hpp"
 #include "tests/checkpoint/small_checkpoint.hpp"
 #include "tests/support/process.hpp"
 
@@ -64,6 +65,20 @@ TEST_CASE("only the latest checkpoints are kept, and remains of incomplete ones 
 TEST_CASE("without a folder there are no checkpoints") {
   const OnDisk on;
   CHECK(on.store.numbers()->empty());
+}
+
+TEST_CASE("a folder that another process makes meanwhile holds no checkpoints") {
+  /// Another process makes the folder after the first look at it.
+  struct Shared final : sim::SimulatedDisk {
+    Expected<std::vector<std::string>> list(const std::string& folder) override {
+      auto names = SimulatedDisk::list(folder);
+      if (folder == "checkpoints" && !names) REQUIRE(make_folder(folder));
+      return names;
+    }
+  } shared;
+  const auto numbers = Store(shared, "checkpoints").numbers();
+  REQUIRE(numbers);
+  CHECK(numbers->empty());
 }
 
 TEST_CASE("a damaged, shortened or missing file is named with the cause") {

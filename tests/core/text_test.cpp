@@ -47,6 +47,8 @@ TEST_CASE("shell words are quoted if a shell would change them") {
   CHECK(shell_word("") == "''");
   CHECK(shell_word("two words") == "'two words'");
   CHECK(shell_word("it's $5") == "'it'\\''s $5'");
+  CHECK(shell_path("-x y") == "'./-x y'");
+  CHECK(shell_path("runs/a") == "runs/a");
 }
 
 TEST_CASE("the edit distance counts changed letters") {

@@ -34,6 +34,14 @@ TEST_CASE("linear-regression finds 3 and 2") {
   CHECK(read_json(folder / "run/result.json")["samples_trained"] == 30000);
 }
 
+TEST_CASE("an output that cannot be written is a failure") {
+  for (const std::string command : {"leeway settings", "linear-regression --no-out"}) {
+    const auto ran = run_program({"/bin/sh", "-c", concat(kBin, '/', command, " > /dev/full")});
+    CHECK(ran.code == 1);
+    CHECK(contains(ran.err, "the output could not be written; check the disk"));
+  }
+}
+
 TEST_CASE("fashion-mlp learns on real data, with a worker that is slow in bursts") {
   const TemporaryFolder folder;
   const auto ran = run_program({kBin + "/fashion-mlp", "--epochs", "1", "--out", folder / "run"});
