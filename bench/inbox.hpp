@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "cluster/mesh.hpp"
+#include "transport/mesh.hpp"
 
 namespace leeway::bench {
 

@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/loans.hpp"
+#include "transport/loans.hpp"
 #include "core/text.hpp"
 #include "tensor/shared_arena.hpp"
 

@@ -23,8 +23,8 @@
 #include "bench/child.hpp"
 #include "bench/inbox.hpp"
 #include "bench/plain_tcp.hpp"
-#include "cluster/certificates.hpp"
-#include "cluster/mesh.hpp"
+#include "transport/certificates.hpp"
+#include "transport/mesh.hpp"
 
 namespace {
 

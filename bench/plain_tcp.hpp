@@ -8,19 +8,19 @@
 #include <memory>
 
 #include "bench/child.hpp"
-#include "cluster/socket.hpp"
+#include "transport/socket.hpp"
 
 namespace leeway::bench {
 
 /// A connection. Its functions call fail() if it breaks, except take().
 class PlainTcp {
  public:
-  explicit PlainTcp(cluster::Socket socket) : socket_(std::move(socket)) {
+  explicit PlainTcp(transport::Socket socket) : socket_(std::move(socket)) {
     const int yes = 1;
     setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   }
   static PlainTcp call(std::uint16_t port) {
-    cluster::Socket made(socket(AF_INET, SOCK_STREAM, 0));
+    transport::Socket made(socket(AF_INET, SOCK_STREAM, 0));
     const sockaddr_in address = loopback(port);
     if (connect(made.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
       fail("cannot open a plain connection");
@@ -52,7 +52,7 @@ class PlainTcp {
   }
 
  private:
-  cluster::Socket socket_;
+  transport::Socket socket_;
 };
 
 class PlainListener {
@@ -68,11 +68,11 @@ class PlainListener {
   }
   std::uint16_t port() const { return port_; }
   PlainTcp accept() {
-    return PlainTcp(cluster::Socket(::accept(socket_.number(), nullptr, nullptr)));
+    return PlainTcp(transport::Socket(::accept(socket_.number(), nullptr, nullptr)));
   }
 
  private:
-  cluster::Socket socket_;
+  transport::Socket socket_;
   std::uint16_t port_ = 0;
 };
 

@@ -20,7 +20,7 @@
 #include "bench/child.hpp"
 #include "bench/inbox.hpp"
 #include "bench/plain_tcp.hpp"
-#include "cluster/mesh.hpp"
+#include "transport/mesh.hpp"
 
 namespace {
 

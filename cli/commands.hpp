@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/certificates.hpp"
+#include "transport/certificates.hpp"
 #include "runtime/sample.hpp"
 
 namespace leeway::cli {

@@ -9,8 +9,8 @@
 #include "cluster/effects.hpp"
 #include "cluster/node_checkpoints.hpp"
 #include "cluster/node_name.hpp"
-#include "cluster/this_host.hpp"
 #include "core/text.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {
@@ -122,10 +122,6 @@ void Agent::handle(MeshInbox::Item& item) {
     case Kind::heard:
       if (program) hosted_->silent_since = 0;
       return;
-    case Kind::reconnected:
-      if (!program) return;
-      hosted_->silent_since = 0;
-      return hosted_->files->reconnected();
     case Kind::gone:
       waiting_.erase(item.peer);
       if (program) end_job(concat("the program is gone: ", item.text));

@@ -14,11 +14,11 @@
 
 #include "cluster/data_cache.hpp"
 #include "cluster/job_node.hpp"
-#include "cluster/mesh.hpp"
 #include "cluster/mesh_events.hpp"
 #include "cluster/mesh_inbox.hpp"
 #include "cluster/shipped.hpp"
 #include "core/files.hpp"
+#include "transport/mesh.hpp"
 
 namespace leeway {
 

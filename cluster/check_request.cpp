@@ -8,6 +8,7 @@
 
 #include "actors/job.hpp"
 #include "cluster/node_checkpoints.hpp"
+#include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
 #include "core/text.hpp"
 #include "policies/straggler/straggler.hpp"

@@ -2,14 +2,9 @@
 // The only header that includes CAF. Leeway was built and tested with CAF 0.17.6 and 1.1.0. This
 // file has both versions of differing code, under the same names. Other files of this folder use
 // these names, and only those names of CAF that both versions have.
-#include <caf/actor_companion.hpp>
 #include <caf/all.hpp>
-#include <caf/io/all.hpp>
-#include <caf/io/basp_broker.hpp>
-#include <caf/openssl/all.hpp>
 #if CAF_MAJOR_VERSION >= 1
 #include <caf/anon_mail.hpp>
-#include <caf/byte_span.hpp>
 #include <caf/init_global_meta_objects.hpp>
 #include <caf/send.hpp>
 #endif
@@ -20,7 +15,6 @@
 #include <utility>
 
 #include "actors/outbox.hpp"
-#include "cluster/frame.hpp"
 #include "core/address.hpp"
 #include "core/text.hpp"
 #include "messages/message.hpp"
@@ -79,80 +73,6 @@ struct Down {
   Address ended;
   EndReason reason;
 };
-/// The link to an actor of another host was lost and made again.
-struct Linked {
-  Address peer;
-};
-
-// Between processes, only frames travel.
-
-/// The address of an actor in this process or another, for frames.
-using Route = caf::strong_actor_ptr;
-
-#if CAF_MAJOR_VERSION >= 1
-/// The actor at a watched route has ended. Stays inside the process.
-struct RouteLost {
-  const caf::actor_control_block* route = nullptr;
-};
-/// Loads and saves frames. Malformed input is loaded with `broken` set.
-template <class Inspector>
-bool inspect(Inspector& inspector, Frame& frame) {
-  if constexpr (!Inspector::is_loading) {
-    struct To final : Sink {
-      explicit To(Inspector& inspector) : out(inspector) {}
-      bool put(const void* bytes, std::size_t count) override {
-        return count == 0 ||
-               out.value(caf::const_byte_span(static_cast<const std::byte*>(bytes), count));
-      }
-      Inspector& out;
-    } sink(inspector);
-    return save(frame, sink);
-  } else if constexpr (requires { inspector.remaining(); }) {
-    struct From final : Source {
-      explicit From(Inspector& inspector) : in(inspector) {}
-      bool take(void* bytes, std::size_t count) override {
-        return count == 0 || in.value(caf::byte_span(static_cast<std::byte*>(bytes), count));
-      }
-      std::size_t remaining() const override { return in.remaining(); }
-      Inspector& in;
-    } source(inspector);
-    frame.broken = !load(frame, source);
-    return true;
-  } else {
-    return false;  // of JSON and the like
-  }
-}
-#else
-/// Loads and saves frames. Malformed input is loaded with `broken` set.
-inline caf::error inspect(caf::serializer& serializer, Frame& frame) {
-  struct To final : Sink {
-    explicit To(caf::serializer& serializer) : out(serializer) {}
-    bool put(const void* bytes, std::size_t count) override {
-      return count == 0 || !out.apply_raw(count, const_cast<void*>(bytes));
-    }
-    caf::serializer& out;
-  } sink(serializer);
-  return save(frame, sink) ? caf::error() : caf::make_error(caf::sec::invalid_argument);
-}
-inline caf::error inspect(caf::deserializer& deserializer, Frame& frame) {
-  struct From final : Source {
-    explicit From(caf::binary_deserializer& deserializer) : in(deserializer) {}
-    bool take(void* bytes, std::size_t count) override {
-      return count == 0 || !in.apply_raw(count, bytes);
-    }
-    std::size_t remaining() const override { return in.remaining(); }
-    caf::binary_deserializer& in;
-  };
-  auto* const binary = dynamic_cast<caf::binary_deserializer*>(&deserializer);
-  if (!binary) return caf::make_error(caf::sec::invalid_argument);
-  From source(*binary);
-  frame.broken = !load(frame, source);
-  return caf::none;
-}
-#endif
-inline std::string to_string(const Frame& frame) {
-  return concat("frame ", static_cast<int>(frame.kind));
-}
 
 }  // namespace leeway::cluster
 
@@ -164,12 +84,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::PartFailed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Freeze)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Down)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::Linked)
 #if CAF_MAJOR_VERSION >= 1
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(leeway::cluster::RouteLost)
 
 CAF_BEGIN_TYPE_ID_BLOCK(leeway, caf::first_custom_type_id)
-CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Frame))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Delivery))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Begin))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::RunPart))
@@ -178,8 +95,6 @@ CAF_ADD_TYPE_ID(leeway, (leeway::cluster::PartFailed))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Tick))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Freeze))
 CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Down))
-CAF_ADD_TYPE_ID(leeway, (leeway::cluster::Linked))
-CAF_ADD_TYPE_ID(leeway, (leeway::cluster::RouteLost))
 CAF_END_TYPE_ID_BLOCK(leeway)
 #endif
 
@@ -192,8 +107,6 @@ inline void init_caf_types() {
   [[maybe_unused]] static const bool once = [] {
     caf::init_global_meta_objects<caf::id_block::leeway>();
     caf::core::init_global_meta_objects();
-    caf::io::middleman::init_global_meta_objects();
-    caf::openssl::manager::init_global_meta_objects();
     return true;
   }();
 }
@@ -203,50 +116,12 @@ inline constexpr const char* kCafOptions = "caf.";
 inline std::string caf_word(const char* word) {
   return word;
 }
-inline void add_frames(caf::actor_system_config&) {}
-/// Requires the loaded module.
-inline void set_tls(caf::actor_system_config& config, const std::string& certificate_path,
-                    const std::string& key_path, const std::string& authority_path) {
-  config.set("caf.openssl.certificate", certificate_path);
-  config.set("caf.openssl.key", key_path);
-  config.set("caf.openssl.cafile", authority_path);
-}
 
 /// Sends one of the messages above, from any thread.
 template <class T>
 void mail(const caf::actor& to, T&& message) {
   handing_over(caf::actor_cast<caf::abstract_actor*>(to));
   caf::anon_mail(std::forward<T>(message)).send(to);
-}
-inline void deliver(const Route& to, const Route& from, Frame frame) {
-  to->enqueue(caf::make_mailbox_element(from, caf::make_message_id(), std::move(frame)), nullptr);
-}
-template <class T>
-T* content_as(caf::mailbox_element& element) {
-  auto& content = element.payload;
-  return content.match_elements<T>() ? &content.get_mutable_as<T>(0) : nullptr;
-}
-/// The companion `gate` receives a message when the actor at `route` ends; see lost_route().
-inline void watch_route(const caf::actor& gate, const Route& route) {
-  route->get()->attach_functor([gate = gate.address(), ended = route.get()] {
-    if (const auto to = caf::actor_cast<Route>(gate))
-      to->enqueue(caf::make_mailbox_element(nullptr, caf::make_message_id(), RouteLost{ended}),
-                  nullptr);
-  });
-}
-/// The ended route; null if `element` is another message.
-inline const caf::actor_control_block* lost_route(caf::mailbox_element& element) {
-  const auto* const lost = content_as<RouteLost>(element);
-  return lost ? lost->route : nullptr;
-}
-/// Gets the actor that is published there from a middleman. Blocks.
-template <class OnRoute, class OnError>
-void connect_by(caf::scoped_actor& self, const caf::io::middleman_actor& middleman,
-                const std::string& host, std::uint16_t port, std::chrono::nanoseconds limit,
-                OnRoute on_route, OnError on_error) {
-  self->mail(caf::connect_atom_v, host, port)
-      .request(middleman, limit)
-      .receive(std::move(on_route), std::move(on_error));
 }
 
 /// An actor that watches others and sends itself messages.
@@ -280,47 +155,12 @@ inline constexpr const char* kCafOptions = "";
 inline caf::atom_value caf_word(const char* word) {
   return caf::atom_from_string(word);
 }
-inline void add_frames(caf::actor_system_config& config) {
-  config.add_message_type<Frame>("leeway::Frame");
-}
-inline void set_tls(caf::actor_system_config& config, const std::string& certificate_path,
-                    const std::string& key_path, const std::string& authority_path) {
-  config.openssl_certificate = certificate_path;
-  config.openssl_key = key_path;
-  config.openssl_cafile = authority_path;
-}
 
 /// Sends one of the messages above, from any thread.
 template <class T>
 void mail(const caf::actor& to, T&& message) {
   handing_over(caf::actor_cast<caf::abstract_actor*>(to));
   caf::anon_send(to, std::forward<T>(message));
-}
-inline void deliver(const Route& to, const Route& from, Frame frame) {
-  to->enqueue(from, caf::make_message_id(), caf::make_message(std::move(frame)), nullptr);
-}
-template <class T>
-T* content_as(caf::mailbox_element& element) {
-  auto& content = element.content();
-  return content.match_elements<T>() ? &content.get_mutable_as<T>(0) : nullptr;
-}
-/// The companion `gate` receives a message when the actor at `route` ends; see lost_route().
-inline void watch_route(const caf::actor& gate, const Route& route) {
-  static_cast<caf::actor_companion*>(caf::actor_cast<caf::abstract_actor*>(gate))
-      ->monitor(caf::actor_cast<caf::actor_addr>(route));
-}
-/// The ended route; null if `element` is another message.
-inline const caf::actor_control_block* lost_route(caf::mailbox_element& element) {
-  const auto* const down = content_as<caf::down_msg>(element);
-  return down ? down->source.get() : nullptr;
-}
-/// Gets the actor that is published there from a middleman. Blocks.
-template <class OnRoute, class OnError>
-void connect_by(caf::scoped_actor& self, const caf::io::middleman_actor& middleman,
-                const std::string& host, std::uint16_t port, std::chrono::nanoseconds limit,
-                OnRoute on_route, OnError on_error) {
-  self->request(middleman, limit, caf::connect_atom::value, host, port)
-      .receive(std::move(on_route), std::move(on_error));
 }
 
 /// An actor that watches others and sends itself messages.

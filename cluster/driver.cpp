@@ -8,11 +8,11 @@
 #include "cluster/effects.hpp"
 #include "cluster/hints.hpp"
 #include "cluster/node_name.hpp"
-#include "cluster/probe.hpp"
 #include "cluster/shipped.hpp"
-#include "cluster/this_host.hpp"
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "transport/probe.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {
@@ -37,13 +37,13 @@ std::string size_text(double bytes) {
 /// A program that listens on all addresses names the one from which it reaches the nodes: other
 /// machines may not know the host's name.
 std::string reachable_at(const std::string& address, const std::vector<std::string>& nodes) {
-  if (!cluster::is_any(address)) return address;
+  if (!transport::is_any(address)) return address;
   std::string host;
   for (const auto& text : nodes) {
     const auto node = parse_node(text);
-    const std::string own = node ? cluster::local_host_towards(node->host, node->port) : "";
+    const std::string own = node ? transport::local_host_towards(node->host, node->port) : "";
     if (!own.empty()) host = own;
-    if (!host.empty() && !cluster::is_loopback(host)) break;
+    if (!host.empty() && !transport::is_loopback(host)) break;
   }
   if (host.empty()) {
     char name[256] = "localhost";
@@ -323,7 +323,6 @@ void Driver::handle(MeshInbox::Item& item) {
   if (item.kind == Kind::gone) return on_gone(index, item.text);
   const bool silent = item.kind == Kind::silent;  // otherwise heard again
   nodes_[index].silent_since = silent ? steady_ns() : 0;
-  if (item.kind == Kind::reconnected && nodes_[index].files) nodes_[index].files->reconnected();
   if (!begun_ || finished_) return;
   if (silent)
     say(concat("node ", nodes_[index].name, ": no sign of life for ",

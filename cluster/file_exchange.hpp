@@ -37,8 +37,6 @@ class FileExchange {
       return false;
     return true;
   }
-  /// The connection was lost with the messages in flight, and has been made again.
-  void reconnected() { remote_->interrupt("the connection was lost"); }
   /// No answer will follow.
   void close(const std::string& reason) { remote_->close(reason); }
   std::int64_t last_request_ns() const { return server_.last_request_ns(); }

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "cluster/this_host.hpp"
 #include "core/limits.hpp"
 #include "core/text.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {

@@ -3,15 +3,15 @@
 #include <filesystem>
 
 #include "cluster/node_name.hpp"
-#include "cluster/probe.hpp"
 #include "core/text.hpp"
+#include "transport/probe.hpp"
 
 namespace leeway::cluster {
 namespace {
 
 bool is_on_this_host(const std::string& name) {
   const auto node = parse_node(name);
-  return !node || is_loopback(node->host);
+  return !node || transport::is_loopback(node->host);
 }
 
 /// Each host has its own folder.

@@ -1,6 +1,6 @@
 #include "cluster/job_node.hpp"
 
-#include "cluster/this_host.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {
@@ -93,9 +93,6 @@ void JobNode::on_silent(PeerId peer) {
 }
 void JobNode::on_heard(PeerId peer) {
   if (const auto node = mark(peer, "up", false)) host_->heard(*node);
-}
-void JobNode::on_reconnected(PeerId peer) {
-  if (const auto node = mark(peer, "up", false)) host_->reconnected(*node);
 }
 void JobNode::on_gone(PeerId peer, const std::string& reason) {
   if (const auto node = mark(peer, "gone", true)) host_->gone(*node, reason);

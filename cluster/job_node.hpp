@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cluster/job_progress.hpp"
-#include "cluster/mesh.hpp"
 #include "cluster/node_host.hpp"
 #include "cluster/status_book.hpp"
 #include "messages/node.hpp"
+#include "transport/mesh.hpp"
 
 namespace leeway {
 
@@ -49,7 +49,6 @@ class JobNode {
   void on_message(PeerId peer, Address from, Address to, Message message);
   void on_silent(PeerId peer);
   void on_heard(PeerId peer);
-  void on_reconnected(PeerId peer);
   void on_gone(PeerId peer, const std::string& reason);
 
   void ended(const node::Ended& ended) {

@@ -96,10 +96,6 @@ void LocalHost::report_down(Address watcher, Address ended, const EndReason& rea
   state_->host->mail_to(watcher, cluster::Down{ended, reason});
 }
 
-void LocalHost::report_link(Address actor, Address peer) {
-  state_->host->mail_to(actor, cluster::Linked{peer});
-}
-
 void LocalHost::kill(Address worker, const EndReason& reason) {
   auto& host = *state_->host;
   std::lock_guard lock(host.mutex);

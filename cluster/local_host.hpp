@@ -54,9 +54,8 @@ class LocalHost {
   void send(Address to, Message message);
   /// Delivers a message from an actor of another host.
   void deliver(Address from, Address to, Message message);
-  /// Reports to an actor that one of another host has ended, or that the link to it was broken.
+  /// Reports to an actor that one of another host has ended.
   void report_down(Address watcher, Address ended, const EndReason& reason);
-  void report_link(Address actor, Address peer);
   /// Ends a worker, as if its process had died. Its computation is finished, and the result lost.
   void kill(Address worker, const EndReason& reason);
   /// Begins the next life of a worker that has ended.

@@ -36,10 +36,6 @@ inline MeshEvents events_into(MeshInbox& inbox, std::shared_mutex& mutex,
     with_node([&](JobNode& it) { it.on_heard(peer); });
     inbox.push({Kind::heard, peer, {}, {}, {}});
   };
-  events.on_reconnected = [&inbox, with_node](PeerId peer) {
-    with_node([&](JobNode& it) { it.on_reconnected(peer); });
-    inbox.push({Kind::reconnected, peer, {}, {}, {}});
-  };
   events.on_gone = [&inbox, with_node](PeerId peer, const std::string& reason) {
     with_node([&](JobNode& it) { it.on_gone(peer, reason); });
     inbox.push({Kind::gone, peer, {}, reason, {}});

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "cluster/mesh.hpp"
 #include "messages/node.hpp"
+#include "transport/mesh.hpp"
 
 namespace leeway {
 
@@ -20,7 +20,6 @@ class MeshInbox {
       message,
       silent,
       heard,
-      reconnected,  // heard again, over a new connection
       gone,
       note,
       left,  // a worker has left on request

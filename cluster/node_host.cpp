@@ -249,57 +249,11 @@ void NodeHost::gone(NodeIndex node, const std::string& reason) {
 
 void NodeHost::heard(NodeIndex node) {
   std::lock_guard lock(mutex_);
-  come_back(node);
-}
-
-void NodeHost::come_back(NodeIndex node) {
   auto& there = nodes_.at(node.value());
   if (there.state != Node::State::silent) return;
   there.state = Node::State::up;
   there.absence = 0;
   orders_.after({}, [this] { go_on_waiting(); });
-}
-
-void NodeHost::reconnected(NodeIndex node) {
-  std::vector<DownReport> reports;
-  std::vector<std::pair<Address, Address>> links;
-  {
-    std::lock_guard lock(mutex_);
-    if (nodes_.at(node.value()).state == Node::State::gone) return;
-    come_back(node);
-    std::vector<Address> workers, others = {kScheduler};
-    for (std::uint32_t i = 0; i < job_->plan.workers; ++i)
-      workers.push_back(address_of(WorkerId(i)));
-    for (std::uint32_t i = 0; i < job_->plan.shards; ++i) others.push_back(address_of(ShardId(i)));
-    const auto is_there = [&](Address one) { return options_.placement.node_of(one) == node; };
-    for (const Address worker : workers) {
-      for (const Address other : others) {
-        if (is_here(worker) && is_there(other)) links.emplace_back(worker, other);
-        if (is_here(other) && is_there(worker)) links.emplace_back(other, worker);
-      }
-      if (is_here(worker))
-        for (const WorkerId other : job_->stages->neighbours(WorkerId(worker.index)))
-          if (is_there(address_of(other))) links.emplace_back(worker, address_of(other));
-    }
-    reports =
-        down_reports([&](Address one) { return one.kind == RoleKind::shard && is_there(one); },
-                     {EndReason::Kind::unreachable,
-                      concat("the connection to ", name_of(node),
-                             " was lost and made again, and messages were lost with it")});
-  }
-  for (const auto& [actor, peer] : links) host_->report_link(actor, peer);
-  report(reports);
-  orders_.after({}, [this] { repeat_ends(); });
-}
-
-void NodeHost::repeat_ends() {
-  std::map<Address, std::pair<std::uint32_t, EndReason>> ends;
-  {
-    std::shared_lock lock(mutex_);
-    ends = ended_here_;
-  }
-  if (!options_.on_end) return;
-  for (const auto& [actor, end] : ends) options_.on_end(actor, end.first, end.second);
 }
 
 // ---- workers that would wait for ever ----

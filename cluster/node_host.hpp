@@ -2,15 +2,11 @@
 // NodeHost: one node's part of a job. It runs the actors that are placed here, on threads of this
 // process, and exchanges messages with the actors of other nodes.
 //
-// It knows no network. Its owner sends its messages, delivers arriving ones, and reports the state
-// of each connection. As in the simulator, roles learn of a connection by on_down and on_link:
+// It knows no network. Its owner sends its messages, delivers arriving ones, each once and in
+// order, and reports the state of each connection. Roles learn of it by on_down:
 //
 // - An actor has ended, or its node is silent or gone: its watchers here get on_down. An actor on a
 //   silent node may live on; the scheduler has evicted it then, and it comes back by itself.
-// - The connection to a node was made again, and messages in flight are lost: workers and the
-// actors
-//   that they talk with get on_link and repeat them; stages of one pipeline start again together.
-//   Scheduler and shard repeat nothing: the shard counts as lost, and the run ends.
 // - A node with shards is away, but the scheduler's node is not: workers here would wait for ever,
 //   as would stages for silent stages of their pipeline. After `patience` they are ended, and begin
 //   their next life when all such nodes are heard again.
@@ -84,8 +80,6 @@ class NodeHost {
   // The state of the connection to a node.
   void silent(NodeIndex node);
   void heard(NodeIndex node);
-  /// Also after silence.
-  void reconnected(NodeIndex node);
   /// For good.
   void gone(NodeIndex node, const std::string& reason);
 
@@ -143,8 +137,6 @@ class NodeHost {
   /// Both on the thread of the orders.
   void give_up_waiting(NodeIndex node, std::uint64_t absence);
   void go_on_waiting();
-  void come_back(NodeIndex node);
-  void repeat_ends();
   void begin_life(WorkerId worker);
   std::shared_ptr<Role> next_life(WorkerId worker);
 

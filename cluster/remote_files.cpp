@@ -128,7 +128,7 @@ void RemoteFiles::on_answer(node::FileAnswer answer) {
   {
     std::lock_guard lock(mutex_);
     const auto found = pending_.find(answer.number);
-    if (found == pending_.end() || found->second) return;  // interrupted
+    if (found == pending_.end() || found->second) return;
     if (answer.error.empty()) {
       found->second = std::move(answer);
     } else {
@@ -138,21 +138,12 @@ void RemoteFiles::on_answer(node::FileAnswer answer) {
   answered_.notify_all();
 }
 
-void RemoteFiles::fail_pending(const std::string& reason) {
-  for (auto& [number, answer] : pending_)
-    if (!answer) answer = Error{reason};
-  answered_.notify_all();
-}
-
-void RemoteFiles::interrupt(const std::string& reason) {
-  std::lock_guard lock(mutex_);
-  fail_pending(concat("on ", name_, ": ", reason));
-}
-
 void RemoteFiles::close(const std::string& reason) {
   std::lock_guard lock(mutex_);
   if (closed_.empty()) closed_ = concat("on ", name_, ": ", reason);
-  fail_pending(closed_);
+  for (auto& [number, answer] : pending_)
+    if (!answer) answer = Error{closed_};
+  answered_.notify_all();
 }
 
 Expected<std::unique_ptr<Files::Writer>> RemoteFiles::create(const std::string& path) {

@@ -36,8 +36,6 @@ class RemoteFiles final : public Files {
   Expected<std::shared_ptr<const Content>> read(const std::string& path) override;
 
   void on_answer(node::FileAnswer answer);
-  /// Fails all operations in progress: the connection was lost with their messages.
-  void interrupt(const std::string& reason);
   /// Fails all operations in progress, and all later ones.
   void close(const std::string& reason);
 
@@ -52,7 +50,6 @@ class RemoteFiles final : public Files {
   Answer wait(std::uint64_t number);
   Answer call(node::FileRequest request) { return wait(begin(std::move(request))); }
   Status change(node::FileRequest request);
-  void fail_pending(const std::string& reason);  // requires the mutex
 
   std::counting_semaphore<> free_writers_{limits::kMaxRemoteWriters};
 

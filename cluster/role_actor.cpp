@@ -63,7 +63,6 @@ caf::behavior RoleActor::make_behavior() {
       [this](const Down& down) {
         guarded([&] { role_->on_down(down.ended, down.reason, *this); });
       },
-      [this](Linked linked) { guarded([&] { role_->on_link(linked.peer, *this); }); },
   };
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cluster/this_host.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/job.hpp"
-#include "cluster/this_host.hpp"
+#include "transport/this_host.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "models/datasets/checksum.hpp"

@@ -15,7 +15,7 @@
 
 #include "cluster/job_node.hpp"
 #include "cluster/node_name.hpp"
-#include "cluster/this_host.hpp"
+#include "transport/this_host.hpp"
 #include "core/text.hpp"
 #include "messages/node.hpp"
 #include "monitoring/format.hpp"

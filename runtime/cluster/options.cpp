@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cluster/node_name.hpp"
-#include "cluster/probe.hpp"
+#include "transport/probe.hpp"
 #include "core/text.hpp"
 #include "core/text_reader.hpp"
 
@@ -74,8 +74,8 @@ Status check_nodes(const ClusterOptions& options) {
     if (!node) return node.error();
     if (!names.insert(name).second)
       return Error{concat("node ", name, " is named twice; name each once")};
-    if (!options.tls.empty() || cluster::is_loopback(node->host)) continue;
-    if (const std::string why = cluster::unresolved(node->host); !why.empty())
+    if (!options.tls.empty() || transport::is_loopback(node->host)) continue;
+    if (const std::string why = transport::unresolved(node->host); !why.empty())
       return Error{
           concat("node ", name, ": ", node->host, " has no address: ", why, "; check the name")};
     return Error{concat("node ", name,

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/mesh.hpp"
+#include "transport/mesh.hpp"
 #include "core/expected.hpp"
 
 namespace leeway {

@@ -7,7 +7,7 @@
 
 #include "cluster/agent.hpp"
 #include "cluster/hints.hpp"
-#include "cluster/this_host.hpp"
+#include "transport/this_host.hpp"
 #include "core/text.hpp"
 #include "runtime/attend.hpp"
 #include "runtime/scenario.hpp"

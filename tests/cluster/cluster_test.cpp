@@ -1,5 +1,6 @@
 // Runs on clusters of real processes: actions of users, and faults of processes.
 #include "tests/cluster/cluster_processes.hpp"
+#include "tests/transport/tcp_proxy.hpp"
 
 namespace leeway::test {
 namespace {
@@ -29,6 +30,39 @@ TEST_CASE("consecutive runs on three nodes give the weights of a run in one proc
     CHECK(read_text(folder / "there/weights.safetensors") == weights);
     CHECK(nodes.all_free());
   }
+}
+
+TEST_CASE("connections that are cut again and again do not change the result") {
+  TemporaryFolder folder;
+  Nodes nodes(3);
+  std::vector<std::unique_ptr<TcpProxy>> proxies;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string name = nodes[i].name();
+    const int port = std::stoi(name.substr(name.rfind(':') + 1));
+    proxies.push_back(std::make_unique<TcpProxy>(static_cast<std::uint16_t>(port)));
+    names.push_back(concat("127.0.0.1:", proxies.back()->port()));
+  }
+  const std::vector<std::string> flags = {"--staleness", "bsp", "--workers", "3",
+                                          "--batch",     "16",  "--epochs",  "8"};
+  const auto here = run_program(
+      std::vector{kBin + "/linear-regression", "--out"s, folder / "here", "--slow"s, "none"s} +
+      flags);
+  REQUIRE(here.code == 0);
+  Process program(std::vector{kBin + "/linear-regression", "--out"s, folder / "there", "--nodes"s,
+                              join(names, ","), "--place"s, "shards=1,workers=1+2+3"s, "--slow"s,
+                              "all:pauses(4ms/1)"s} +
+                  flags);
+  REQUIRE(gets_going(folder / "there"));
+  for (int times = 0; times < 12; ++times) {
+    proxies[static_cast<std::size_t>(times % 3)]->cut();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  check_ends(program, 0);
+  CHECK_THAT(program.err(), !Contains("evicted"));
+  CHECK(read_text(folder / "there/weights.safetensors") ==
+        read_text(folder / "here/weights.safetensors"));
+  CHECK(nodes.all_free());
 }
 
 TEST_CASE("the refusal of a second program names the first, and an error names a missing node") {

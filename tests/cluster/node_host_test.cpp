@@ -120,41 +120,6 @@ TEST_CASE("workers of a silent node are evicted, and rejoin when it is heard aga
   CHECK(cluster.host(2).life_of(kWorker1) == 1);
 }
 
-TEST_CASE("messages that were lost with a connection are repeated") {
-  Plan plan = slow_plan();
-  plan.prefetch = GENERATE(false, true);
-  Cluster cluster(plan, {.place = "shards=1,workers=1+2"});
-  cluster.start();
-  for (int times = 1; times <= 8; ++times) {
-    REQUIRE(has_begun(cluster, kWorker1, 5 * times));
-    const std::uint64_t lost = cluster.lost();
-    for (const std::uint32_t other : {0u, 1u}) cluster.lose(2, other);
-    REQUIRE(comes_true([&] { return cluster.lost() >= lost + 4; }));
-    // Messages on the new connection follow a gap until the actors learn of the loss.
-    for (const std::uint32_t other : {0u, 1u}) cluster.release(2, other);
-    std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    for (const std::uint32_t other : {0u, 1u}) {
-      cluster.host(other).reconnected(NodeIndex(2));
-      cluster.host(2).reconnected(NodeIndex(other));
-    }
-  }
-  const auto totals = cluster.wait_for_end();
-  check_all_trained(totals);
-  CHECK(totals.end.partial_pushes == 0);
-  for (const WorkerId worker : {kWorker0, kWorker1, kWorker2, kWorker3})
-    CHECK(cluster.evicted_for(worker).empty());
-}
-
-TEST_CASE("a connection that was lost between the scheduler and a shard ends the run") {
-  Cluster cluster(slow_plan(1000), {.place = "shards=1,workers=2"});
-  cluster.start();
-  REQUIRE(has_begun(cluster, kWorker1));
-  cluster.host(0).reconnected(NodeIndex(1));
-  const auto totals = cluster.wait_for_end();
-  CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
-  CHECK_THAT(totals.end.text, Contains("the connection to node a:4242 was lost and made again"));
-}
-
 TEST_CASE("the loss of a shard's node ends the run with its name and the last snapshot") {
   Plan plan = slow_plan(1000);
   plan.evaluate_every = 1;

@@ -180,22 +180,6 @@ TEST_CASE("a pipeline starts again when its lost stage continues on another node
   check_all_trained(cluster.wait_for_end());
 }
 
-TEST_CASE("stages restart together after their connection was made again") {
-  Cluster cluster(slow_plan(), {.place = kAcross});
-  cluster.start();
-  for (int times = 1; times <= 5; ++times) {
-    REQUIRE(has_finished(cluster, kWorker1, 4 * times));
-    const std::uint64_t lost = cluster.lost();
-    cluster.lose(1, 2);
-    // Both pipelines have lost a message and wait.
-    REQUIRE(comes_true([&] { return cluster.lost() >= lost + 2; }));
-    cluster.release(1, 2);
-    cluster.host(1).reconnected(NodeIndex(2));
-    cluster.host(2).reconnected(NodeIndex(1));
-  }
-  check_all_trained(cluster.wait_for_end());
-}
-
 TEST_CASE("stages that lose contact are ended, and begin their next lives when it is restored") {
   Cluster cluster(slow_plan(), {.agents = 3,
                                 .place = "shards=0,workers=3,worker2=1,worker3=2",

@@ -121,22 +121,6 @@ TEST_CASE("paths outside of the folder are refused") {
   CHECK(both.files().flush_folder(folder_of(both.folder)));
 }
 
-TEST_CASE("operations whose messages are lost fail when the connection is made again") {
-  TwoProcesses both;
-  auto writer = both.files().create(both.path("1"));
-  REQUIRE(writer);
-  both.lost = true;
-  const int sent = both.sent;
-  auto flushed = std::async(std::launch::async, [&] { return (*writer)->flush(); });
-  REQUIRE(comes_true([&] { return both.sent > sent; }));
-  both.lost = false;
-  both.user->reconnected();
-  const Status status = flushed.get();
-  REQUIRE_FALSE(status);
-  CHECK(status.error().text == "on node: the connection was lost");
-  CHECK((*writer)->flush());  // the file is still open there
-}
-
 TEST_CASE("after the end of the job, all operations fail at once") {
   TwoProcesses both;
   auto writer = both.files().create(both.path("1"));
@@ -179,7 +163,11 @@ TEST_CASE("a process cannot append to a file that is not open, nor keep too many
   }
   CHECK(comes_true(
       [&] { return std::ssize(*disk().list(both.checkpoint)) >= limits::kMaxRemoteWriters; }));
-  CHECK_THAT(both.files().create(both.path("100")).error().text, Contains("files are open"));
+  // The rest of the requests above may still wait.
+  CHECK(comes_true([&] {
+    const auto refused = both.files().create(both.path("100"));
+    return !refused && refused.error().text.find("files are open") != std::string::npos;
+  }));
 
   std::promise<node::FileAnswer> answered;
   FileServer server(disk(), {both.folder, ""},

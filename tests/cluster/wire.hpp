@@ -1,5 +1,5 @@
 #pragma once
-// A cluster in one process: nodes with simulated wires that can hold and lose messages. Tests
+// A cluster in one process: nodes with simulated wires that can hold messages. Tests
 // report the state of the wires to the nodes.
 #include <array>
 #include <atomic>
@@ -52,11 +52,8 @@ class Cluster : public Audience {
   // ---- faults ----
 
   /// Messages between the two wait.
-  void hold(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::held); }
-  void release(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::open); }
-  /// Messages between the two are lost.
-  void lose(std::uint32_t a, std::uint32_t b) { set(a, b, Wire::State::losing); }
-  std::uint64_t lost() const { return lost_; }
+  void hold(std::uint32_t a, std::uint32_t b) { set(a, b, true); }
+  void release(std::uint32_t a, std::uint32_t b) { set(a, b, false); }
   /// Kills the node's process; all other nodes detect it.
   void kill_node(std::uint32_t node) {
     end_process(node);
@@ -119,8 +116,7 @@ class Cluster : public Audience {
     Message message;
   };
   struct Wire {
-    enum class State : std::uint8_t { open, held, losing };
-    State state = State::open;
+    bool held = false;
     std::vector<Letter> kept;
   };
 
@@ -150,31 +146,26 @@ class Cluster : public Audience {
   void to_others(std::uint32_t node, Tell tell) {
     std::lock_guard lock(wires_mutex_);
     for (std::uint32_t other = 0; other < hosts_.size(); ++other)
-      if (other != node && hosts_[other] && wire(node, other).state != Wire::State::losing)
-        tell(*hosts_[other]);
+      if (other != node && hosts_[other]) tell(*hosts_[other]);
   }
 
   Wire& wire(std::uint32_t from, std::uint32_t to) { return wires_[from * hosts_.size() + to]; }
   void send(std::uint32_t from, std::uint32_t to, Letter letter) {
     std::lock_guard lock(wires_mutex_);
     auto& between = wire(from, to);
-    if (between.state == Wire::State::held) return between.kept.push_back(std::move(letter));
-    if (between.state == Wire::State::losing) {
-      ++lost_;
-      return;
-    }
+    if (between.held) return between.kept.push_back(std::move(letter));
     hand_over(from, to, std::move(letter));
   }
   void hand_over(std::uint32_t from, std::uint32_t to, Letter letter) {
     if (hosts_[to])
       hosts_[to]->deliver(NodeIndex(from), letter.from, letter.to, std::move(letter.message));
   }
-  void set(std::uint32_t a, std::uint32_t b, Wire::State state) {
+  void set(std::uint32_t a, std::uint32_t b, bool held) {
     std::lock_guard lock(wires_mutex_);
     for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
       auto& between = wire(from, to);
-      between.state = state;
-      if (state != Wire::State::open) continue;
+      between.held = held;
+      if (held) continue;
       for (auto& letter : std::exchange(between.kept, {})) hand_over(from, to, std::move(letter));
     }
   }
@@ -210,7 +201,6 @@ class Cluster : public Audience {
   std::mutex wires_mutex_;
   std::mutex ending_mutex_;
   std::vector<Wire> wires_;
-  std::atomic<std::uint64_t> lost_{0};
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "cluster/mesh.hpp"
 #include "core/text.hpp"
+#include "transport/mesh.hpp"
 
 namespace leeway::test {
 

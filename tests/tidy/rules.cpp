@@ -32,9 +32,10 @@ const std::map<std::string, Folders>& arrows() {
     const Folders tensor = core + Folders{"tensor"};
     const Folders kernels = tensor + Folders{"kernels"};
     const Folders learning = kernels + Folders{"plan"};
-    const Folders actors = learning + Folders{"messages", "models", "policies"};
+    const Folders checkpoint = learning + Folders{"messages", "models"};
+    const Folders actors = checkpoint + Folders{"checkpoint", "policies"};
     const Folders hosts = actors + Folders{"actors"};
-    const Folders runtime = hosts + Folders{"cluster", "sim", "monitoring"};
+    const Folders runtime = hosts + Folders{"cluster", "sim", "monitoring", "transport"};
     const Folders programs = runtime + Folders{"runtime"};
     return std::map<std::string, Folders>{
         {"core", {}},
@@ -45,8 +46,10 @@ const std::map<std::string, Folders>& arrows() {
         {"plan", tensor + Folders{"messages/generator"}},
         {"models", learning},
         {"policies", learning},
+        {"checkpoint", checkpoint},
         {"actors", actors},
-        {"cluster", hosts},
+        {"transport", tensor + Folders{"messages"}},
+        {"cluster", hosts + Folders{"transport"}},
         {"sim", hosts},
         {"monitoring", hosts},
         {"runtime", runtime},
@@ -64,14 +67,14 @@ const std::map<std::string, Folders>& arrows() {
 struct Confined {
   std::string_view prefix;
   std::string_view suffix;
-  std::string_view homes;  // "messages/ and plan/"
+  std::string_view homes;  // "messages/, plan/ and checkpoint/"
 };
 constexpr std::array<Confined, 7> kConfined = {{
     {"caf/", "", "cluster/"},
-    {"openssl/", "", "cluster/"},
-    {"capnp/", "", "messages/ and plan/"},
-    {"kj/", "", "messages/ and plan/"},
-    {"", ".capnp.h", "messages/ and plan/"},
+    {"openssl/", "", "transport/"},
+    {"capnp/", "", "messages/, plan/ and checkpoint/"},
+    {"kj/", "", "messages/, plan/ and checkpoint/"},
+    {"", ".capnp.h", "messages/, plan/ and checkpoint/"},
     {"dnnl", "", "kernels/"},
     {"oneapi/", "", "kernels/"},
 }};
