@@ -86,7 +86,7 @@ class Mesh {
   /// False if the connection is lost, whether or not it will be made again, or the peer is gone.
   virtual bool is_connected(PeerId peer) const = 0;
   virtual PeerCounts counts(PeerId peer) const = 0;
-  /// "10.0.0.2:4242": where the peer listens.
+  /// "10.0.0.2:4242": where the peer listens. Nothing is known of a peer that is gone.
   virtual std::string name(PeerId peer) const = 0;
 };
 

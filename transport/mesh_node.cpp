@@ -106,23 +106,26 @@ MeshNode::~MeshNode() {
 // ---- the interface of Mesh ----
 
 void MeshNode::send(PeerId to_peer, Address from, Address to, Message message) {
-  find(to_peer)->send(from, to, std::move(message));
+  if (const auto link = find(to_peer)) link->send(from, to, std::move(message));
 }
 
 void MeshNode::leave(PeerId peer) {
-  find(peer)->leave();
+  if (const auto link = find(peer)) link->leave();
 }
 
 bool MeshNode::is_connected(PeerId peer) const {
-  return find(peer)->state() == Link::State::up;
+  const auto link = find(peer);
+  return link && link->state() == Link::State::up;
 }
 
 PeerCounts MeshNode::counts(PeerId peer) const {
-  return find(peer)->counts();
+  const auto link = find(peer);
+  return link ? link->counts() : PeerCounts{};
 }
 
 std::string MeshNode::name(PeerId peer) const {
-  return find(peer)->name();
+  const auto link = find(peer);
+  return link ? link->name() : concat("peer ", peer);
 }
 
 // ---- callers ----
@@ -239,8 +242,9 @@ bool MeshNode::take_bulk(const Hello& hello, std::unique_ptr<Stream> stream) {
 
 MeshNode::LinkPointer MeshNode::find(PeerId peer) const {
   std::shared_lock lock(mutex_);
-  LW_CHECK(peer.value() < peers_.size(), peer);
-  return peers_[peer.value()];
+  LW_CHECK(peer.value() < next_peer_, peer);
+  const auto found = peers_.find(peer);
+  return found == peers_.end() ? nullptr : found->second;
 }
 
 MeshNode::LinkPointer MeshNode::find(MeshId mesh) const {
@@ -258,7 +262,10 @@ MeshNode::LinkPointer MeshNode::find_token(Token token) const {
 
 std::vector<MeshNode::LinkPointer> MeshNode::all_links() const {
   std::shared_lock lock(mutex_);
-  return peers_;
+  std::vector<LinkPointer> links;
+  links.reserve(peers_.size());
+  for (const auto& [peer, link] : peers_) links.push_back(link);
+  return links;
 }
 
 /// A peer that is gone gets a new link.
@@ -266,10 +273,10 @@ MeshNode::LinkPointer MeshNode::link_for(MeshId mesh) {
   std::lock_guard lock(mutex_);
   LinkPointer& link = by_mesh_[mesh];
   if (!link || link->state() == Link::State::ended) {
-    link =
-        std::make_shared<Link>(PeerId(peers_.size()), mesh,
-                               LinkContext{id_, poller_, events_, options_, on_lost_, open_bulk_});
-    peers_.push_back(link);
+    const PeerId peer(next_peer_++);
+    link = std::make_shared<Link>(
+        peer, mesh, LinkContext{id_, poller_, events_, options_, on_lost_, open_bulk_});
+    peers_[peer] = link;
   }
   return link;
 }
@@ -284,8 +291,11 @@ void MeshNode::tick() {
   if (reception_) reception_->tick();
   for (const auto& link : all_links()) link->tick(now, fresh);
   std::lock_guard lock(mutex_);
-  std::erase_if(by_mesh_,
-                [](const auto& entry) { return entry.second->state() == Link::State::ended; });
+  const auto has_ended = [](const auto& entry) {
+    return entry.second->state() == Link::State::ended;
+  };
+  std::erase_if(by_mesh_, has_ended);
+  std::erase_if(peers_, has_ended);
 }
 
 }  // namespace leeway::transport

@@ -95,6 +95,7 @@ class MeshNode final : public Mesh {
   LinkDetails details(const std::string& host) const;
   std::string too_far(const LinkDetails& other) const;
   std::string mismatch(const std::string& their_version, std::uint32_t their_protocol) const;
+  /// Null if the peer is gone.
   LinkPointer find(PeerId peer) const;
   /// Null if the mesh is no peer, or is gone.
   LinkPointer find(MeshId mesh) const;
@@ -114,8 +115,9 @@ class MeshNode final : public Mesh {
   const std::function<void(const LinkPointer&)> on_lost_, open_bulk_;
   std::int64_t ticked_at_;
 
-  mutable std::shared_mutex mutex_;  // guards the links
-  std::vector<LinkPointer> peers_;   // by id
+  mutable std::shared_mutex mutex_;      // guards the links
+  std::map<PeerId, LinkPointer> peers_;  // that have not ended
+  std::uint32_t next_peer_ = 0;
   std::map<MeshId, LinkPointer> by_mesh_;
 
   std::mutex call_mutex_;
