@@ -27,9 +27,9 @@
 #include <string>
 #include <vector>
 
-#include "transport/loans.hpp"
 #include "core/text.hpp"
 #include "tensor/shared_arena.hpp"
+#include "transport/loans.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/certificates.hpp"
 #include "runtime/sample.hpp"
+#include "transport/certificates.hpp"
 
 namespace leeway::cli {
 

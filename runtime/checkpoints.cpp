@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/job.hpp"
-#include "transport/this_host.hpp"
 #include "core/files.hpp"
 #include "core/text.hpp"
 #include "models/datasets/checksum.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/scenario.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {

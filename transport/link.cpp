@@ -16,6 +16,7 @@ constexpr std::size_t kReportBacklog = 4u << 20;
 constexpr std::uint32_t kUnansweredMax = 1000;
 /// Time for a leaving link to send its queue and receive the farewell.
 constexpr std::int64_t kLeaveNs = 2'000'000'000;
+
 Message on_host(Message message) {
   const auto is_elsewhere = [](const Blob& blob) { return blob.device() != Device{}; };
   if (std::ranges::none_of(message.blobs(), is_elsewhere)) return message;

@@ -15,10 +15,10 @@
 
 #include "cluster/job_node.hpp"
 #include "cluster/node_name.hpp"
-#include "transport/this_host.hpp"
 #include "core/text.hpp"
 #include "messages/node.hpp"
 #include "monitoring/format.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {

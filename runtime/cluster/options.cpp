@@ -6,9 +6,9 @@
 #include <set>
 
 #include "cluster/node_name.hpp"
-#include "transport/probe.hpp"
 #include "core/text.hpp"
 #include "core/text_reader.hpp"
+#include "transport/probe.hpp"
 
 namespace leeway {
 

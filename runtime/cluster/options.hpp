@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "transport/mesh.hpp"
 #include "core/expected.hpp"
+#include "transport/mesh.hpp"
 
 namespace leeway {
 

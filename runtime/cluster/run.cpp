@@ -7,10 +7,10 @@
 
 #include "cluster/agent.hpp"
 #include "cluster/hints.hpp"
-#include "transport/this_host.hpp"
 #include "core/text.hpp"
 #include "runtime/attend.hpp"
 #include "runtime/scenario.hpp"
+#include "transport/this_host.hpp"
 
 namespace leeway {
 namespace {

@@ -107,7 +107,7 @@ TEST_CASE("the small lane keeps its window, and the bulk lane passes it") {
   CHECK_FALSE(queue.next_small());
 }
 
-TEST_CASE("a peer that acknowledges what was not sent is refused") {
+TEST_CASE("a peer that acknowledges an unsent message is refused") {
   SendQueue queue(10'000);
   queue.put(kWorker0, kShard0, message_of(0));
   CHECK_FALSE(queue.acknowledge({1, 0}));

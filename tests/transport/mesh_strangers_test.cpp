@@ -87,7 +87,7 @@ TEST_CASE("changed confirmations are refused") {
   for (const auto& line : a.log()) CHECK(line.find('\n') == std::string::npos);
 }
 
-TEST_CASE("a process that does not know the user's token is refused, and told why") {
+TEST_CASE("a process that does not know the user's token is refused with the reason") {
   Station a;
   const Secret other{std::byte{1}};
   RawPeer stranger(a.mesh().port(), &other);
