@@ -63,12 +63,9 @@ std::variant<std::unique_ptr<Stream>, MeshNode::Failure> MeshNode::open_stream(C
   call.hello.expected = call.expected;
   call.hello.nonce = {random_word(), random_word()};
   auto stream = std::make_unique<Stream>(std::move(reached.socket), Stream::Side::caller, tls_);
-  while (true) {
-    const auto progress = stream->shake_hands();
-    if (progress == Stream::Progress::done) return stream;
-    if (progress == Stream::Progress::ended) return Failure{kClosed};
-    if (!stream->wait(progress, call.until)) return Failure{kNoAnswer};
-  }
+  const auto progress = stream->complete([&] { return stream->shake_hands(); }, call.until);
+  if (progress == Stream::Progress::done) return stream;
+  return Failure{progress == Stream::Progress::ended ? kClosed : kNoAnswer};
 }
 
 /// Sends a packet and reads the answer. False: the connection has ended, or no answer in time.
@@ -76,12 +73,8 @@ bool MeshNode::exchange(Stream& stream, const Bytes& packet, PacketReader& answe
                         std::int64_t until) const {
   answer.clear();
   std::span<const std::byte> left(packet);
-  if (stream.write_some(left) != Stream::Progress::done) return false;
-  while (true) {
-    const auto progress = answer.read_from(stream);
-    if (progress == Stream::Progress::done) return true;
-    if (progress == Stream::Progress::ended || !stream.wait(progress, until)) return false;
-  }
+  return stream.write_some(left) == Stream::Progress::done &&
+         stream.complete([&] { return answer.read_from(stream); }, until) == Stream::Progress::done;
 }
 
 std::variant<MeshNode::LinkPointer, MeshNode::Failure> MeshNode::call(Call& call) {
@@ -251,11 +244,8 @@ bool MeshNode::is_confirmed(Stream& stream) {
   const std::int64_t until = steady_ns() + kBulkLimit.ns;
   std::uint64_t confirm = 0;
   std::span missing = std::as_writable_bytes(std::span(&confirm, 1));
-  while (true) {
-    const auto progress = stream.read_some(missing);
-    if (progress == Stream::Progress::done) return confirm == kLaneConfirm;
-    if (progress == Stream::Progress::ended || !stream.wait(progress, until)) return false;
-  }
+  const auto progress = stream.complete([&] { return stream.read_some(missing); }, until);
+  return progress == Stream::Progress::done && confirm == kLaneConfirm;
 }
 
 void MeshNode::run_bulk(const LinkPointer& link, Token token, bool sends, bool called,

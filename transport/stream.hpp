@@ -61,6 +61,15 @@ class Stream {
   Progress write_some(std::span<const std::byte>& left);
   /// Waits until the socket is ready for the last operation. False: not by `until` (steady clock).
   bool wait(Progress wants, std::int64_t until_ns) const;
+  /// Repeats one of the calls above until it is done or the connection has ended, and waits in
+  /// between. Returns its last result, which is neither of both if the time is over.
+  template <class Step>
+  Progress complete(Step step, std::int64_t until_ns) const {
+    Progress progress = step();
+    while (progress != Progress::done && progress != Progress::ended && wait(progress, until_ns))
+      progress = step();
+    return progress;
+  }
 
   /// From now on, the calls below may be used. They block.
   void block();

@@ -27,11 +27,7 @@ class RawPeer {
     else
       secret_ = secret ? *secret : *user_secret();
     stream_ = std::make_unique<Stream>(std::move(reached.socket), Stream::Side::caller, tls);
-    while (true) {
-      const auto progress = stream_->shake_hands();
-      if (progress == Stream::Progress::done) break;
-      if (progress == Stream::Progress::ended || !stream_->wait(progress, until_)) return;
-    }
+    if (!is_done([&] { return stream_->shake_hands(); })) return;
     hello.version = "raw";
     hello.mesh = {random_word(), random_word()};
     hello.nonce = {random_word(), random_word()};
@@ -64,13 +60,7 @@ class RawPeer {
 
   bool send(const transport::Bytes& bytes) {
     std::span<const std::byte> left(bytes);
-    while (!left.empty()) {
-      const auto progress = stream_->write_some(left);
-      if (progress == transport::Stream::Progress::done) return true;
-      if (progress == transport::Stream::Progress::ended || !stream_->wait(progress, until_))
-        return false;
-    }
-    return true;
+    return is_done([&] { return stream_->write_some(left); });
   }
   /// A frame of the small lane. `claimed`: the size in its head, if it is another.
   bool send_frame(std::uint32_t kind, const transport::Bytes& body,
@@ -101,12 +91,11 @@ class RawPeer {
 
  private:
   bool receive(transport::PacketReader& answer) {
-    while (true) {
-      const auto progress = answer.read_from(*stream_);
-      if (progress == transport::Stream::Progress::done) return true;
-      if (progress == transport::Stream::Progress::ended || !stream_->wait(progress, until_))
-        return false;
-    }
+    return is_done([&] { return answer.read_from(*stream_); });
+  }
+  template <class Step>
+  bool is_done(Step step) const {
+    return stream_->complete(step, until_) == transport::Stream::Progress::done;
   }
 
   const std::int64_t until_;
