@@ -72,8 +72,7 @@ inline void require_finite(double value, const char* field) {
 
 /// A count is 0 or more and below 2^62.
 inline void require_count(std::int64_t value, const char* field) {
-  require(value >= 0 && value < limits::kCountEnd, field, " is ", value,
-          ", must be 0 or more");
+  require(value >= 0 && value < limits::kCountEnd, field, " is ", value, ", must be 0 or more");
 }
 
 // ---- lists ----

@@ -213,8 +213,8 @@ TEST_CASE("the settings of layers are checked") {
 }
 
 TEST_CASE("a value beyond the largest float is refused with the bound") {
-  CHECK_THAT(with_layer(plan::BatchNorm{1e300}), Contains("epsilon: 1e+300 is not allowed") &&
-                                                     Contains("above 0, at most 1000000000"));
+  CHECK_THAT(with_layer(plan::BatchNorm{1e300}),
+             Contains("epsilon: 1e+300 is not allowed") && Contains("above 0, at most 1000000000"));
 }
 
 TEST_CASE("integers are checked and shown exactly") {
