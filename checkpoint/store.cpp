@@ -69,6 +69,23 @@ Status write_listed(Files& files, const std::string& folder, const std::string& 
   return {};
 }
 
+/// The run, the writer, and a digest of both.
+std::string claim_text(const std::string& run, const std::string& writer) {
+  const std::string lines = concat(run, '\n', writer);
+  return concat(lines, '\n', digest_of(std::as_bytes(std::span(lines))));
+}
+
+/// None if the claim is damaged.
+std::optional<Owner> owner_in(std::string_view text) {
+  const std::size_t first = text.find('\n');
+  const std::size_t second = first == text.npos ? text.npos : text.find('\n', first + 1);
+  if (second == text.npos) return std::nullopt;
+  Owner owner{std::string(text.substr(0, first)),
+              std::string(text.substr(first + 1, second - first - 1))};
+  if (text != claim_text(owner.run, owner.writer)) return std::nullopt;
+  return owner;
+}
+
 }  // namespace
 
 std::string folder_name(std::uint64_t number) {
@@ -124,8 +141,7 @@ void Store::remove_unlisted(const Manifest& manifest) const {
 
 Status Store::claim(const std::string& run) const {
   if (Status made = files_->make_folder(folder_); !made) return made;
-  return write_durably(*files_, folder_ + "/" + kRunFile,
-                       writer_.empty() ? run : concat(run, '\n', writer_));
+  return write_durably(*files_, folder_ + "/" + kRunFile, claim_text(run, writer_));
 }
 
 Status Store::put_mark() const {
@@ -144,16 +160,19 @@ bool Store::has_mark() const {
 Expected<Owner> Store::owner() const {
   const auto content = files_->read(folder_ + "/" + kRunFile);
   if (!content) return content.error();
-  const std::string text((*content)->text());
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  return Owner{text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+  auto owner = owner_in((*content)->text());
+  if (!owner)
+    return Error{concat(folder_, "/", kRunFile, ": is damaged; the next checkpoint replaces it")};
+  return *owner;
 }
 
 Expected<bool> Store::is_claimed() const {
   if (writer_.empty()) return true;
-  const auto owner = this->owner();
-  if (!owner && is_there(*files_, folder_ + "/" + kRunFile) == true) return owner.error();
-  if (!owner) return false;
+  const std::string path = folder_ + "/" + kRunFile;
+  const auto content = files_->read(path);
+  if (!content && is_there(*files_, path) == true) return content.error();
+  const auto owner = content ? owner_in((*content)->text()) : std::nullopt;
+  if (!owner) return false;  // there is none, or it is damaged
   if (owner->writer == writer_) return true;
   return Error{concat(folder_, ": another process writes checkpoints of the run ", owner->run,
                       " into this folder; end one of the two")};

@@ -91,9 +91,9 @@ class Store {
 
   /// Creates the folder and records in it that this store writes the checkpoints of the run there.
   /// Stores that claimed the folder earlier then refuse to change it. The first checkpoint in a
-  /// folder without a claim claims it.
+  /// folder without a claim, or with a damaged one, claims it.
   Status claim(const std::string& run) const;
-  /// The last claim. Error: this machine sees no claim.
+  /// The last claim. Error: this machine sees none, or it is damaged.
   Expected<Owner> owner() const;
   /// Creates the folder with a mark of this writer, by which other machines see that they share it.
   Status put_mark() const;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "actors/cluster/agent.hpp"
 #include "actors/job.hpp"
 #include "cluster/node_checkpoints.hpp"
 #include "cluster/node_name.hpp"
@@ -28,33 +29,12 @@ std::uint32_t count_gpus() {
 
 }  // namespace
 
-node::Answer about_this_machine() {
-  node::Answer answer;
+void about_this_machine(node::Answer& answer) {
   answer.version = leeway_version();
   answer.cores = std::max(1u, std::thread::hardware_concurrency());
   answer.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   answer.gpus = count_gpus();
-  return answer;
-}
-
-Placement placement_of(const node::Ask& ask) {
-  Placement placement;
-  placement.nodes = static_cast<std::uint32_t>(ask.nodes.size());
-  for (const std::uint32_t node : ask.shards) placement.shards.emplace_back(node);
-  for (const std::uint32_t node : ask.workers) placement.workers.emplace_back(node);
-  return placement;
-}
-
-std::string actors_text(const node::Ask& ask) {
-  std::vector<std::string> actors;
-  const auto add = [&](const std::vector<std::uint32_t>& nodes, RoleKind kind) {
-    for (std::uint32_t i = 0; i < nodes.size(); ++i)
-      if (nodes[i] == ask.self) actors.push_back(concat(Address{kind, i}));
-  };
-  add(ask.shards, RoleKind::shard);
-  add(ask.workers, RoleKind::worker);
-  return actors.empty() ? "no actor yet" : join(actors, ", ");
 }
 
 std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answer& answer) {

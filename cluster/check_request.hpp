@@ -1,23 +1,15 @@
 #pragma once
 // How a node agent checks a request to host a part of a job.
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "cluster/placement.hpp"
 #include "core/files.hpp"
 #include "messages/node.hpp"
 #include "plan/plan.hpp"
 
 namespace leeway {
 
-/// An answer with this machine's version, cores, memory and GPUs.
-node::Answer about_this_machine();
-
-Placement placement_of(const node::Ask& ask);
-
-/// The actors that the request places here: "shard 1, worker 0, worker 2".
-std::string actors_text(const node::Ask& ask);
+/// Adds this machine's version, cores, memory and GPUs to an answer.
+void about_this_machine(node::Answer& answer);
 
 /// Adds a problem to the answer for each reason for which this machine cannot host its part:
 /// another version, a model that cannot be built, missing devices and files. Without problems,

@@ -16,28 +16,29 @@ JobNode::JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audienc
                  Options options)
     : mesh_(mesh), job_(std::move(job)), options_(std::move(options)), progress_(*job_) {
   audience.push_back(&progress_);
-  NodeHostOptions host;
-  host.placement = options_.placement;
-  host.self = options_.self;
-  host.names = options_.names;
-  host.silence = options_.silence;
-  host.on_event = [this](Address actor, Instant at, const Event& event) {
+  LocalNode::Options host;
+  host.observers.on_event = [this](Address actor, Instant at, const Event& event) {
     on_event(actor, at, event);
   };
   if (options_.trace_messages)
-    host.on_message = [this](const ReceivedMessage& one) { keep(one); };
+    host.observers.on_message = [this](const ReceivedMessage& one) { keep(one); };
   else
-    host.on_message = options_.on_message;
-  host.send = [this](NodeIndex node, Address from, Address to, Message message) {
+    host.observers.on_message = options_.on_message;
+  host.on_return = options_.on_return;
+  host.node.placement = options_.placement;
+  host.node.self = options_.self;
+  host.node.names = options_.names;
+  host.node.silence = options_.silence;
+  host.node.send = [this](NodeIndex node, Address from, Address to, Message message) {
     if (const auto peer = peer_of(node)) mesh_.send(*peer, from, to, std::move(message));
   };
-  host.on_end = [this](Address actor, std::uint32_t life, const EndReason& reason) {
+  host.node.on_end = [this](Address actor, std::uint32_t life, const EndReason& reason) {
     broadcast(node::Ended{actor, life, reason.text, static_cast<node::Ended::Kind>(reason.kind)});
   };
-  host.on_life = [this](WorkerId worker, std::uint32_t life) {
+  host.node.on_life = [this](WorkerId worker, std::uint32_t life) {
     broadcast(node::Moved{worker, options_.self.value(), life});
   };
-  host_ = std::make_unique<NodeHost>(job_, std::move(audience), std::move(host));
+  host_ = std::make_unique<LocalNode>(job_, std::move(audience), std::move(host));
 }
 
 void JobNode::link(NodeIndex node, PeerId peer, const std::string& name) {
@@ -46,7 +47,7 @@ void JobNode::link(NodeIndex node, PeerId peer, const std::string& name) {
   auto& names = options_.names;
   if (names.size() <= node.value()) names.resize(node.value() + 1);
   names[node.value()] = name;
-  host_->add_node(node, name);
+  host_->node().add_node(node, name);
 }
 
 bool JobNode::is_linked(NodeIndex node) const {
@@ -74,7 +75,7 @@ void JobNode::begin() {
 }
 
 void JobNode::on_message(PeerId peer, Address from, Address to, Message message) {
-  if (const auto node = node_of(peer)) host_->deliver(*node, from, to, std::move(message));
+  if (const auto node = node_of(peer)) host_->node().deliver(*node, from, to, std::move(message));
 }
 
 std::optional<NodeIndex> JobNode::mark(PeerId peer, const char* state, bool gone) {
@@ -89,25 +90,35 @@ std::optional<NodeIndex> JobNode::mark(PeerId peer, const char* state, bool gone
 }
 
 void JobNode::on_silent(PeerId peer) {
-  if (const auto node = mark(peer, "silent", false)) host_->silent(*node);
+  if (const auto node = mark(peer, "silent", false)) host_->node().silent(*node);
 }
 void JobNode::on_heard(PeerId peer) {
-  if (const auto node = mark(peer, "up", false)) host_->heard(*node);
+  if (const auto node = mark(peer, "up", false)) host_->node().heard(*node);
 }
 void JobNode::on_gone(PeerId peer, const std::string& reason) {
-  if (const auto node = mark(peer, "gone", true)) host_->gone(*node, reason);
+  if (const auto node = mark(peer, "gone", true)) host_->node().gone(*node, reason);
 }
 
-void JobNode::moved(const node::Moved& moved) {
+bool JobNode::on_notice(PeerId peer, const NodeEnvelope& envelope) {
+  const auto* ended = std::get_if<node::Ended>(&envelope.body);
+  const auto* begun = std::get_if<node::Moved>(&envelope.body);
+  if ((!ended && !begun) || envelope.job != options_.number) return false;
+  const auto sender = node_of(peer);
+  if (ended && sender)
+    node().ended(ended->actor, ended->life,
+                 {static_cast<EndReason::Kind>(ended->kind), ended->reason});
+  // A node that has just been called may send this before the link is noted.
+  if (begun && (!sender || sender->value() == begun->node))
+    moved(begun->worker, NodeIndex(begun->node), begun->life);
+  return true;
+}
+
+void JobNode::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
   {
-    std::lock_guard lock(mutex_);
-    if (moved.worker.value() >= options_.placement.workers.size() || moved.life == 0 ||
-        moved.node >= options_.names.size())
-      return;
-    options_.placement.workers[moved.worker.value()] = NodeIndex(moved.node);
-    options_.placement.nodes = std::max(options_.placement.nodes, moved.node + 1);
+    std::shared_lock lock(mutex_);
+    if (worker.value() >= job_->plan.workers || node.value() >= options_.names.size()) return;
   }
-  host_->moved(moved.worker, NodeIndex(moved.node), moved.life);
+  host_->node().moved(worker, node, life);
 }
 
 void JobNode::broadcast(const node::Body& body) {
@@ -151,12 +162,12 @@ void JobNode::fill(node::Status& status) const {
   progress_.fill(status);
   std::shared_lock lock(mutex_);
   status.nodes = options_.names;
-  const Placement& placement = options_.placement;
   if (options_.self == kProgramNode) status.actors = {kScheduler, kMonitor};
-  for (std::uint32_t i = 0; i < placement.shards.size(); ++i)
-    if (placement.shards[i] == options_.self) status.actors.push_back({RoleKind::shard, i});
-  for (std::uint32_t i = 0; i < placement.workers.size(); ++i)
-    if (placement.workers[i] == options_.self) status.actors.push_back({RoleKind::worker, i});
+  const auto add = [&](Address actor) {
+    if (host_->node().node_of(actor) == options_.self) status.actors.push_back(actor);
+  };
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i) add(address_of(ShardId(i)));
+  for (std::uint32_t i = 0; i < job_->plan.workers; ++i) add(address_of(WorkerId(i)));
   for (const auto& [node, link] : links_) {
     node::Status::Link out{node.value(), link.state};
     if (!link.gone) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cluster/job_progress.hpp"
-#include "cluster/node_host.hpp"
+#include "cluster/local_node.hpp"
 #include "cluster/status_book.hpp"
 #include "messages/node.hpp"
 #include "transport/mesh.hpp"
@@ -32,12 +32,14 @@ class JobNode {
     std::function<void(Address, Instant, const Event&)> on_event;
     /// Called for every message that reaches an actor of this node, likewise.
     OnMessage on_message;
+    /// A fault of the plan starts a worker of this node again.
+    std::function<void(WorkerId)> on_return;
   };
   /// The mesh outlives it.
   JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
           Options options);
 
-  /// Adds the connection to a node, which may have joined after the start.
+  /// Adds the connection to a node, which may have joined after the start, or lost an earlier one.
   void link(NodeIndex node, PeerId peer, const std::string& name);
   bool is_linked(NodeIndex node) const;
   /// The node's peer, if the node is linked and not gone.
@@ -47,20 +49,21 @@ class JobNode {
 
   // Called by the mesh's threads.
   void on_message(PeerId peer, Address from, Address to, Message message);
+  /// Takes what another node sends about its actors, in the order of their messages. False for
+  /// other messages.
+  bool on_notice(PeerId peer, const NodeEnvelope& envelope);
   void on_silent(PeerId peer);
   void on_heard(PeerId peer);
   void on_gone(PeerId peer, const std::string& reason);
 
-  void ended(const node::Ended& ended) {
-    host_->ended(ended.actor, ended.life, {static_cast<EndReason::Kind>(ended.kind), ended.reason});
-  }
-  void moved(const node::Moved& moved);
+  /// Ignores a worker or node that the job does not have.
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t life);
   /// Sends to all linked nodes.
   void broadcast(const node::Body& body);
 
-  NodeHost& host() { return *host_; }
+  LocalNode& host() { return *host_; }
+  NodeHost& node() { return host_->node(); }
   const std::shared_ptr<const Job>& job() const { return job_; }
-  const Placement& placement() const { return options_.placement; }
   /// Time of begin() on the steady clock.
   std::int64_t began_ns() const { return began_ns_; }
   /// Events since the last call, with times of the steady clock.
@@ -92,7 +95,7 @@ class JobNode {
   std::mutex trace_mutex_;  // guards the next two
   std::vector<node::Events::Emitted> events_;
   std::vector<node::Messages::Received> messages_;
-  std::unique_ptr<NodeHost> host_;  // last: its actors use all of the above
+  std::unique_ptr<LocalNode> host_;  // last: its actors use all of the above
 };
 
 }  // namespace leeway

@@ -21,12 +21,10 @@ bool is_ours(const plan::Fault& fault) {
 
 LocalFaults::LocalFaults(const std::vector<Planned>& faults,
                          std::shared_ptr<Disturbances> disturbances, PendingOrders& orders,
-                         MakeRole make_role)
-    : disturbances_(std::move(disturbances)), orders_(orders), make_role_(std::move(make_role)) {
+                         OnReturn on_return)
+    : disturbances_(std::move(disturbances)), orders_(orders), on_return_(std::move(on_return)) {
   for (const auto& planned : faults)
     if (is_ours(planned.fault)) faults_.emplace_back(planned);
-  for (const auto& waiting : faults_)
-    if (std::holds_alternative<plan::Joins>(waiting.fault.kind)) lives_[waiting.fault.actor] = 0;
 }
 
 void LocalFaults::start(LocalHost& host) {
@@ -61,20 +59,18 @@ void LocalFaults::begin(const Waiting& waiting) {
     const bool lived = host_->lives(worker);
     host_->kill(worker, plan::reason_of(*crash));
     if (lived && crash->back > 0)
-      orders_.after(of_seconds(crash->back), [this, worker] { begin_life(worker); });
+      orders_.after(of_seconds(crash->back), [this, worker] { return_worker(worker); });
   } else if (const auto* freeze = std::get_if<plan::Freeze>(&fault.kind)) {
     host_->freeze(worker, of_seconds(freeze->seconds));
   } else if (std::holds_alternative<plan::Leaves>(fault.kind)) {
     host_->send(kScheduler, encode({.body = msg::Leave{WorkerId(worker.index)}}));
   } else {
-    begin_life(worker);
+    return_worker(worker);
   }
 }
 
-void LocalFaults::begin_life(Address worker) {
-  if (host_->lives(worker)) return;
-  const auto life = lives_.try_emplace(worker, 1).first;
-  if (auto role = make_role_(worker, ++life->second)) host_->restart(worker, std::move(role));
+void LocalFaults::return_worker(Address worker) {
+  if (!host_->lives(worker)) on_return_(WorkerId(worker.index));
 }
 
 }  // namespace leeway

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <deque>
 #include <functional>
-#include <map>
 #include <vector>
 
 #include "cluster/local_host.hpp"
@@ -14,8 +13,8 @@ namespace leeway {
 
 class LocalFaults {
  public:
-  /// Makes the role of a worker's life, counted from 1. Null: the life does not begin here.
-  using MakeRole = std::function<std::shared_ptr<Role>(Address, std::uint32_t life)>;
+  /// A worker's next life is to begin.
+  using OnReturn = std::function<void(WorkerId)>;
 
   struct Planned {
     std::size_t number = 0;  // in the plan
@@ -25,7 +24,7 @@ class LocalFaults {
   /// Causes the faults crash, joins, leaves and freeze, on the thread of the orders. The worker
   /// itself causes throws and killed. `disturbances` counts those that have begun.
   LocalFaults(const std::vector<Planned>& faults, std::shared_ptr<Disturbances> disturbances,
-              PendingOrders& orders, MakeRole make_role);
+              PendingOrders& orders, OnReturn on_return);
 
   /// Starts the time of the faults. The host outlives the orders' thread.
   void start(LocalHost& host);
@@ -40,14 +39,13 @@ class LocalFaults {
     std::atomic<bool> begun{false};
   };
   void begin(const Waiting& waiting);
-  void begin_life(Address worker);
+  void return_worker(Address worker);
 
   std::shared_ptr<Disturbances> disturbances_;
   PendingOrders& orders_;
-  MakeRole make_role_;
+  OnReturn on_return_;
   std::deque<Waiting> faults_;
   LocalHost* host_ = nullptr;
-  std::map<Address, std::uint32_t> lives_;  // of only on the thread of the orders
 };
 
 }  // namespace leeway

@@ -84,10 +84,6 @@ void LocalHost::start() {
   for (const auto& [address, actor] : state_->host->actors) cluster::mail(actor, cluster::Begin{});
 }
 
-void LocalHost::send(Address to, Message message) {
-  deliver(kHost, to, std::move(message));
-}
-
 void LocalHost::deliver(Address from, Address to, Message message) {
   state_->host->send(from, to, std::move(message));
 }

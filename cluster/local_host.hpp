@@ -8,14 +8,14 @@
 #include <memory>
 #include <optional>
 
-#include "actors/outbox.hpp"
+#include "actors/cluster/actor_host.hpp"
 #include "messages/message_log.hpp"
 #include "plan/plan.hpp"
 #include "policies/straggler/disturbances.hpp"
 
 namespace leeway {
 
-class LocalHost {
+class LocalHost final : public ActorHost {
  public:
   struct Options {
     std::uint64_t seed = 1;
@@ -30,41 +30,28 @@ class LocalHost {
     /// Called for every message that reaches an actor, likewise.
     OnMessage on_message;
 
-    // For one host of several; empty if there are no others. Actors' threads call them, and they
-    // return soon. on_end is called under a lock and must not call a host.
-    /// Sends a message to an actor of another host.
-    std::function<void(Address from, Address to, Message)> send_out;
-    /// An actor here watches one of another host: see report_down.
-    std::function<void(Address watcher, Address watched)> watch_out;
-    /// An actor has ended, by itself or by kill().
-    std::function<void(Address, const EndReason& reason)> on_end;
+    ActorHostEvents* events = nullptr;  // for one host of several
   };
 
   explicit LocalHost(Options options);
   /// Ends all actors and waits for them.
-  ~LocalHost();
+  ~LocalHost() override;
   LocalHost(const LocalHost&) = delete;
   LocalHost& operator=(const LocalHost&) = delete;
 
-  /// Before start(): puts a role under its address. With null, restart() begins the first life.
-  void add(Address address, std::shared_ptr<Role> role);
-  /// Starts all roles.
-  void start();
+  /// With null, restart() begins the first life.
+  void add(Address address, std::shared_ptr<Role> role) override;
+  void start() override;
   /// Sends as the host itself.
-  void send(Address to, Message message);
-  /// Delivers a message from an actor of another host.
-  void deliver(Address from, Address to, Message message);
-  /// Reports to an actor that one of another host has ended.
-  void report_down(Address watcher, Address ended, const EndReason& reason);
-  /// Ends a worker, as if its process had died. Its computation is finished, and the result lost.
-  void kill(Address worker, const EndReason& reason);
-  /// Begins the next life of a worker that has ended.
-  void restart(Address worker, std::shared_ptr<Role> role);
-  /// From now on the worker is on another host: ends it here, and sends its messages out.
-  void forget(Address worker, const EndReason& reason);
+  void send(Address to, Message message) { deliver(kHost, to, std::move(message)); }
+  void deliver(Address from, Address to, Message message) override;
+  void report_down(Address watcher, Address ended, const EndReason& reason) override;
+  void kill(Address worker, const EndReason& reason) override;
+  void restart(Address worker, std::shared_ptr<Role> role) override;
+  void forget(Address worker, const EndReason& reason) override;
   /// Stops a worker for `time`, as if its process had been stopped.
   void freeze(Address worker, Duration time);
-  bool lives(Address actor) const;
+  bool lives(Address actor) const override;
   Instant now() const;
   /// Why an actor has ended; none while it runs.
   std::optional<EndReason> end_reason(Address address) const;

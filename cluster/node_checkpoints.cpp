@@ -1,6 +1,6 @@
 #include "cluster/node_checkpoints.hpp"
 
-#include "cluster/check_request.hpp"
+#include "actors/cluster/agent.hpp"
 #include "core/text.hpp"
 
 namespace leeway {

@@ -114,7 +114,7 @@ void RoleActor::watch(Address actor) {
       return;
     }
   }
-  if (host_->options.watch_out) host_->options.watch_out(address_, actor);
+  if (host_->options.events) host_->options.events->watch_out(address_, actor);
 }
 
 void RoleActor::freeze(Duration time) {

@@ -40,13 +40,13 @@ struct HostState {
   }
   void send(Address from, Address to, Message message) const {
     Delivery delivery{from, std::move(message)};
-    if (!mail_to(to, std::move(delivery)) && options.send_out)
-      options.send_out(from, to, std::move(delivery.message));
+    if (!mail_to(to, std::move(delivery)) && options.events)
+      options.events->send_out(from, to, std::move(delivery.message));
   }
   /// Requires the lock of `mutex`.
   void note_end(Address address, const EndReason& reason) {
     end_reasons[address] = reason;
-    if (options.on_end) options.on_end(address, reason);
+    if (options.events) options.events->on_end(address, reason);
   }
 
   Instant now() const {

@@ -51,6 +51,8 @@ using WorkerId = Id<struct WorkerTag>;
 using ShardId = Id<struct ShardTag>;
 using BlockId = Id<struct BlockTag>;
 using LeaseId = Id<struct LeaseTag, std::uint64_t>;
+/// Another process that is connected to this one; never reused.
+using PeerId = Id<struct PeerTag>;
 /// Distinguishes restarts of an actor: each restart has a higher incarnation.
 using Incarnation = Id<struct IncarnationTag>;
 

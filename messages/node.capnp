@@ -62,6 +62,11 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     messages @26 :Messages;
     effects @27 :Effects;
     held @28 :Held;
+    beginLife @29 :BeginLife;
+    endLife @30 :EndLife;
+    returned @31 :Returned;
+    linkState @32 :LinkState;
+    relink @33 :Relink;
   }
 }
 
@@ -187,6 +192,49 @@ struct Here {
   # agent -> agent. The caller's name. The called agent answers with its own.
   node @0 :UInt32 $range(below = "kMaxNodes");
   name @1 :Text;  # the address on which it listens
+  hosted @2 :List(Life) $limit("kMaxWorkers");  # the workers that live on the sender
+}
+
+struct Life {
+  worker @0 :UInt32 $type(Common.worker);
+  life @1 :UInt32;
+}
+
+struct BeginLife {
+  # program -> agent. The agent begins this life of a worker, and tells all nodes (Moved).
+  worker @0 :UInt32 $type(Common.worker);
+  life @1 :UInt32;
+}
+
+struct Returned {
+  # agent -> program. A fault of the plan starts this worker of the sender again. Answered with
+  # BeginLife.
+  worker @0 :UInt32 $type(Common.worker);
+}
+
+struct EndLife {
+  # program -> agent. Unless the worker has begun a later life, it ends.
+  worker @0 :UInt32 $type(Common.worker);
+  life @1 :UInt32;
+  reason @2 :Text;
+}
+
+struct LinkState {
+  # agent -> program. The sender's connection to another agent.
+  node @0 :UInt32 $range(below = "kMaxNodes");
+  state @1 :State;
+
+  enum State {
+    heard @0;  # again, or over a new connection
+    silent @1;
+    gone @2;  # and the messages in flight are lost
+  }
+}
+
+struct Relink {
+  # program -> agent. The workers that needed the lost connection to that agent have ended: make a
+  # new one.
+  node @0 :UInt32 $range(below = "kMaxNodes");
 }
 
 struct Refused {
@@ -210,7 +258,7 @@ struct Ended {
 }
 
 struct Moved {
-  # program -> all agents. The worker's next life runs on `node`.
+  # Any node -> all others, before messages of the worker. Its life has begun on `node`, the sender.
   worker @0 :UInt32 $type(Common.worker);
   node @1 :UInt32 $range(below = "kMaxNodes");
   life @2 :UInt32;
@@ -250,10 +298,12 @@ struct Offer {
   # agent -> program. The agent can take missing workers. Answered with Ask or Refused,
   # perhaps after Held.
   name @0 :Text;  # the address on which it listens
+  waitNs @1 :Int64 $type(Common.duration);  # for a worker that is missing
 }
 
 struct Held {
-  # program -> agent. The job has not begun; the program answers the Offer when it has.
+  # program -> agent. The offer waits. The program answers it again later.
+  text @0 :Text;  # what it waits for
 }
 
 struct Ping {

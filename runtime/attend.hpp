@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "cluster/node_host.hpp"
+#include "cluster/local_node.hpp"
 #include "core/text.hpp"
 #include "messages/envelope.hpp"
 #include "runtime/interrupt.hpp"
@@ -41,7 +41,7 @@ class InterruptForwarder {
 
 /// Stops a run that has lost its monitor, with a checkpoint. Returns the end of an error text:
 /// "; its state is saved in checkpoint 4".
-inline std::string save_without_monitor(NodeHost& host, const std::function<bool()>& ended,
+inline std::string save_without_monitor(LocalNode& host, const std::function<bool()>& ended,
                                         const StopRequest& stop) {
   constexpr std::chrono::seconds kLimit(30);
   if (!stop.last_checkpoint) return "";
@@ -57,7 +57,7 @@ inline std::string save_without_monitor(NodeHost& host, const std::function<bool
 
 /// Calls `ended`, which blocks for a short time, until it returns true. Fails if the monitor, which
 /// reports the end, has ended itself; the run then stops with a checkpoint.
-inline Status wait_for_end(NodeHost& host, const std::function<bool()>& ended, StopRequest stop) {
+inline Status wait_for_end(LocalNode& host, const std::function<bool()>& ended, StopRequest stop) {
   InterruptForwarder interrupts(host, stop);
   while (!ended()) {
     interrupts.poll();

@@ -130,10 +130,8 @@ void run_on_threads(const std::shared_ptr<const Job>& job, const Observers& obse
                     Result& result) {
   auto placement = place_actors(0, job->plan, "");
   LW_CHECK(bool(placement), "all actors have a place in this process");
-  NodeHost host(job, observers.audience,
-                {.placement = std::move(*placement),
-                 .on_event = observers.actors.on_event,
-                 .on_message = observers.actors.on_message});
+  LocalNode host(job, observers.audience,
+                 {.node = {.placement = std::move(*placement)}, .observers = observers.actors});
   host.start();
   const auto ended = wait_for_end(
       host, [&] { return observers.wait_for_end(); }, observers.stop);

@@ -16,9 +16,6 @@
 
 namespace leeway {
 
-/// Identifies a peer in this process; never reused.
-using PeerId = Id<struct PeerTag>;
-
 /// How blobs travel to a peer.
 enum class Transport : std::uint8_t {
   automatic,      // through shared memory to processes of the same host, over TCP to others

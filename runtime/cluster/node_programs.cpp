@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <iostream>
 
-#include "cluster/agent.hpp"
+#include "cluster/agent_process.hpp"
 #include "cluster/node_name.hpp"
 #include "core/text.hpp"
 #include "runtime/cluster/node_status.hpp"
+#include "runtime/cluster/options.hpp"
 #include "runtime/flags/cluster.hpp"
 #include "runtime/flags/option.hpp"
 #include "runtime/flags/usage.hpp"
@@ -22,6 +23,7 @@ struct NodeFlags {
   std::string program;  // prefix of errors
   std::string listen = "127.0.0.1:0";
   std::string target;
+  std::string wait = "30s";
   unsigned count = 0;
   bool json = false;
   ClusterFlags links;
@@ -39,14 +41,17 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   if (!links) return refuse(flags, links.error().text);
   if (const auto program = parse_node(join); !join.empty() && !program)
     return refuse(flags, concat("PROGRAM: ", program.error().text));
+  const auto wait = parse_wait(flags.wait);
+  if (!wait) return refuse(flags, wait.error().text);
   const InterruptGuard guard;
-  AgentOptions options;
+  AgentProcessOptions options;
   options.mesh = mesh_options(*links);
   options.mesh.address = where->host;
   options.mesh.port = where->port;
-  options.join = join;
+  options.agent.join = join;
+  options.agent.join_wait = *wait;
   options.say = [](const std::string& text) { std::cerr << "node: " << text << std::endl; };
-  auto agent = Agent::open(std::move(options));
+  auto agent = AgentProcess::open(std::move(options));
   if (!agent) return refuse(flags, agent.error().text);
   const auto ended = (*agent)->run([&] { return guard.interrupted(); });
   return ended ? 0 : refuse(flags, ended.error().text);
@@ -100,8 +105,11 @@ int run_node_program(int argc, char** argv) {
               "port 0: any free port");
   if (word == "node") app.get_option("--listen")->required();
   if (word == "join") app.get_option("--listen")->capture_default_str();
-  if (word == "join")
+  if (word == "join") {
     add_value(app, "PROGRAM", flags.target, "HOST:PORT that the program prints")->required();
+    add_value(app, "--wait", flags.wait, "For a worker that is missing, 0s to 24h")
+        ->capture_default_str();
+  }
   if (word == "status") {
     add_value(app, "NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
     add_switch(app, "--json", flags.json, "As JSON");

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "cluster/node_name.hpp"
@@ -11,6 +12,18 @@
 #include "transport/probe.hpp"
 
 namespace leeway {
+namespace {
+
+/// None if the text is no time from `least` to `most` seconds.
+std::optional<Duration> time_between(const std::string& text, double least, double most) {
+  TextReader in(text);
+  const double time = in.time();
+  in.expect_end();
+  if (!in.problem().empty() || !(time >= least && time <= most)) return std::nullopt;
+  return nanoseconds(static_cast<std::int64_t>(time * 1e9));
+}
+
+}  // namespace
 
 Expected<std::vector<std::string>> parse_nodes(const std::string& text) {
   std::vector<std::string> nodes;
@@ -49,12 +62,16 @@ Expected<Transport> parse_transport(const std::string& text) {
 }
 
 Expected<Duration> parse_silence(const std::string& text) {
-  TextReader in(text);
-  const double time = in.time();
-  in.expect_end();
-  if (!in.problem().empty() || !(time >= 0.05 && time <= 600))
-    return Error{concat("--silence: \"", text, "\" is not allowed; give 50ms to 600s, as in 2s")};
-  return nanoseconds(static_cast<std::int64_t>(time * 1e9));
+  const auto time = time_between(text, 0.05, 600);
+  if (time) return *time;
+  return Error{concat("--silence: \"", text, "\" is not allowed; give 50ms to 600s, as in 2s")};
+}
+
+Expected<Duration> parse_wait(const std::string& text) {
+  constexpr double kDay = 86400;
+  const auto time = time_between(text, 0, kDay);
+  if (time) return *time;
+  return Error{concat("--wait: \"", text, "\" is not allowed; give 0s to 24h, as in 30s")};
 }
 
 Expected<std::uint16_t> parse_port(const std::string& text) {

@@ -26,6 +26,8 @@ Expected<std::vector<std::string>> nodes_from_file(const std::string& path);
 Expected<Transport> parse_transport(const std::string& text);
 /// "2s", "500ms".
 Expected<Duration> parse_silence(const std::string& text);
+/// "30s", "10min".
+Expected<Duration> parse_wait(const std::string& text);
 /// "4242"; 0 is any free port.
 Expected<std::uint16_t> parse_port(const std::string& text);
 /// Checks that each node is listed once, and without TLS has a loopback address.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cluster/agent.hpp"
+#include "actors/cluster/agent.hpp"
 #include "cluster/hints.hpp"
 #include "core/text.hpp"
 #include "runtime/attend.hpp"

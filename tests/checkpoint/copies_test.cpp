@@ -156,6 +156,29 @@ TEST_CASE("the first checkpoint in a folder without a claim claims it") {
   CHECK(store.owner()->writer == "a start");
 }
 
+TEST_CASE("a damaged claim hides no checkpoint, and the next checkpoint replaces it") {
+  const SmallCheckpoint small(1);
+  const auto disk = run_disk();
+  const Store store(disk, "run/checkpoints", "a start");
+  REQUIRE(small.write(store, 1));
+  const std::string path = "run/checkpoints/run";
+  const auto claim = disk->read(path);
+  REQUIRE(claim);
+  const std::string whole((*claim)->text());
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    REQUIRE(write_durably(*disk, path, damaged));
+    INFO(at);
+    const auto owner = store.owner();
+    REQUIRE_FALSE(owner);
+    CHECK_THAT(owner.error().text, Contains(path + ": is damaged"));
+    CHECK(intact(store, small) == std::vector<std::uint64_t>{1});
+  }
+  REQUIRE(small.write(store, 2));
+  CHECK(store.owner()->run == "small");
+}
+
 TEST_CASE("a store whose folder another start of the run has claimed changes nothing") {
   const SmallCheckpoint small(1);
   const auto disk = run_disk();

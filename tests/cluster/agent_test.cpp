@@ -248,7 +248,7 @@ TEST_CASE("an agent that waits for the job of one program can host that of anoth
   Program program(net, {one.name()}, long_plan(), "worker2=later");
   RunningAgent two(net, program.driver().name());
   REQUIRE(program.poll_until(
-      [&] { return two.log().find("waits for the start") != std::string::npos; }));
+      [&] { return two.log().find("for the start of the job") != std::string::npos; }));
   Program other(net, {two.name()}, long_plan());
   REQUIRE(other.prepare() == "");
   REQUIRE(other.start() == "");
@@ -264,6 +264,32 @@ TEST_CASE("an agent that waits for the job of one program can host that of anoth
     each->run_to_end();
   }
   CHECK(comes_true([&] { return two.has_ended(); }));
+}
+
+TEST_CASE("a pipeline whose agents lose their connection goes on over another") {
+  const auto net = std::make_shared<MemoryNet>();
+  RunningAgent one(net), two(net);
+  Plan plan = long_plan();
+  plan.workers = 4;
+  plan.pipeline.stages = 2;
+  Program program(net, {one.name(), two.name()}, plan, "shards=0,workers=1,worker3=2");
+  REQUIRE(program.prepare() == "");
+  REQUIRE(program.start() == "");
+  REQUIRE(program.poll_until([&] { return program.steps > 20; }));
+  const auto mesh_of = [&](const RunningAgent& agent) {
+    std::lock_guard lock(net->mutex);
+    return net->meshes.at(parse_node(agent.name())->port);
+  };
+  mesh_of(one)->cut(*mesh_of(two));
+  const auto two_logs = [&](const std::string& text) {
+    return program.poll_until([&] { return two.log().find(text) != std::string::npos; });
+  };
+  REQUIRE(two_logs("worker 3 of the job of the test ends"));
+  REQUIRE(two_logs("worker 3 of the job of the test continues here"));
+  const int before = program.steps_of[3];
+  CHECK(program.poll_until([&] { return program.steps_of[3] > before + 10; }));
+  program.driver().host().send(kScheduler, encode(Envelope{.body = msg::Interrupt{}}));
+  CHECK(program.run_to_end().end.reason == msg::RunEnded::Reason::interrupted);
 }
 
 TEST_CASE("an agent ends the job of a program that is silent for too long") {

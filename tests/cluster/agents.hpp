@@ -1,11 +1,12 @@
 #pragma once
 // Agents and a program with a job for them, in one process, on in-memory meshes.
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
 #include <thread>
 
-#include "cluster/agent.hpp"
+#include "cluster/agent_process.hpp"
 #include "cluster/driver.hpp"
 #include "tests/support/memory_mesh.hpp"
 #include "tests/support/patience.hpp"
@@ -24,17 +25,18 @@ class RunningAgent {
  public:
   explicit RunningAgent(const std::shared_ptr<MemoryNet>& net, const std::string& join = {},
                         std::shared_ptr<Files> its_disk = shared_disk()) {
-    AgentOptions options;
+    AgentProcessOptions options;
     options.disk = std::move(its_disk);
     options.open = on(net);
-    options.join = join;
-    options.program_silence = leeway::milliseconds(300);
-    options.leave_limit = seconds(60);
+    options.agent.join = join;
+    options.agent.join_wait = leeway::milliseconds(100);
+    options.agent.program_silence = leeway::milliseconds(300);
+    options.agent.leave_limit = seconds(60);
     options.say = [this](const std::string& line) {
       std::lock_guard lock(mutex_);
       log_ += line + '\n';
     };
-    auto agent = Agent::open(std::move(options));
+    auto agent = AgentProcess::open(std::move(options));
     REQUIRE(agent);
     name_ = (*agent)->name();
     ended_ = std::async(std::launch::async, [this, agent = std::move(*agent)] {
@@ -113,10 +115,12 @@ class Program {
   }
   std::string start() {
     const auto started = driver_->start(job_, {&end_},
-                                        {[this](Address, Instant, const Event& event) {
+                                        {[this](Address actor, Instant, const Event& event) {
                                            if (const auto* range = event.as<event::Trained>())
                                              trained += range->end - range->begin;
-                                           if (event.as<event::StepFinished>()) ++steps;
+                                           if (!event.as<event::StepFinished>()) return;
+                                           ++steps;
+                                           ++steps_of.at(actor.index);
                                          },
                                          {}});
     return started ? "" : started.error().text;
@@ -143,6 +147,7 @@ class Program {
 
   std::atomic<std::int64_t> trained = 0;
   std::atomic<int> steps = 0;
+  std::array<std::atomic<int>, 8> steps_of{};  // by worker
   std::string log;
 
  private:

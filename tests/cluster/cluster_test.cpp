@@ -138,6 +138,23 @@ TEST_CASE("workers of a stopped node return when it continues, and every sample 
   CHECK(nodes.all_free());
 }
 
+TEST_CASE(
+    "a node that joins at once replaces one that was killed, or that is silent for too long") {
+  const bool killed = GENERATE(true, false);
+  TemporaryFolder folder;
+  Nodes nodes(3);
+  Listener program(slow_run(nodes, folder / "run", kEndless, "500ms"));
+  REQUIRE(gets_going(folder / "run"));
+  nodes[2].process().signal(killed ? SIGKILL : SIGSTOP);  // or as if it had lost power
+  Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
+  CHECK(program.prints("worker 2 continues at node " + joined.name()));
+  if (!killed) nodes[2].process().signal(SIGCONT);
+  interrupt_later(program.process(), folder / "run", kSamples);
+  check_ends(joined.process(), 0);
+  if (!killed) CHECK(nodes[2].prints("free"));
+  check_trained_once(folder / "run", kSamples);
+}
+
 TEST_CASE("Ctrl-C at a node lets its workers leave, and another node can take them over") {
   TemporaryFolder folder;
   Nodes nodes(3);
@@ -151,7 +168,7 @@ TEST_CASE("Ctrl-C at a node lets its workers leave, and another node can take th
   CHECK(nodes[0].prints("ending now would lose the job"));
   Listener joined({kBin + "/leeway", "join", program.name(), "--listen", "127.0.0.1:0"});
   CHECK(program.prints("worker 2 continues at node " + joined.name()));
-  const auto late = run_program({kBin + "/leeway", "join", program.name()});
+  const auto late = run_program({kBin + "/leeway", "join", program.name(), "--wait", "0s"});
   CHECK(late.code == 2);
   CHECK_THAT(late.err, Contains("has all its 3 workers"));
   interrupt_later(program.process(), folder / "run", kSamples);

@@ -1,5 +1,5 @@
 // One job on several nodes that are lost, fall silent and return.
-#include "cluster/node_host.hpp"
+#include "actors/cluster/node_host.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -75,11 +75,11 @@ TEST_CASE("workers of a lost node continue on another node in their next lives")
   REQUIRE(has_begun(cluster, kWorker1));
   cluster.kill_node(2);
   REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1));
-  for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
+  cluster.node(1).begin_life(kWorker1, 2);
   const int before = cluster.count<event::StepFinished>(address_of(kWorker1), kWorker1);
   REQUIRE(cluster.wait_for<event::StepFinished>(address_of(kWorker1), kWorker1, before + 10));
   CHECK(cluster.host(1).lives(address_of(kWorker1)));
-  CHECK(cluster.host(0).life_of(kWorker1) == 2);
+  CHECK(cluster.node(0).life_of(kWorker1) == 2);
   check_all_trained(cluster.wait_for_end());
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("the run starts before a worker whose node joins later, and the worker
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1,worker3=later"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0));
-  for (const std::uint32_t node : {0u, 1u, 2u}) cluster.host(node).moved(kWorker3, NodeIndex(2), 1);
+  cluster.node(2).begin_life(kWorker3, 1);
   CHECK(has_begun(cluster, kWorker3, 10));
   check_all_trained(cluster.wait_for_end());
   CHECK(cluster.evicted_for(kWorker3).empty());
@@ -101,8 +101,8 @@ TEST_CASE("workers of a silent node are evicted, and rejoin when it is heard aga
   REQUIRE(has_begun(cluster, kWorker1));
   for (const std::uint32_t other : {0u, 1u}) {
     cluster.hold(2, other);
-    cluster.host(other).silent(NodeIndex(2));
-    cluster.host(2).silent(NodeIndex(other));
+    cluster.node(other).silent(NodeIndex(2));
+    cluster.node(2).silent(NodeIndex(other));
   }
   REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1));
   REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker3));
@@ -110,14 +110,14 @@ TEST_CASE("workers of a silent node are evicted, and rejoin when it is heard aga
   const int so_far = cluster.count<event::StepFinished>(address_of(kWorker0), kWorker0);
   REQUIRE(cluster.wait_for<event::StepFinished>(address_of(kWorker0), kWorker0, so_far + 10));
   for (const std::uint32_t other : {0u, 1u}) {
-    cluster.host(other).heard(NodeIndex(2));
-    cluster.host(2).heard(NodeIndex(other));
+    cluster.node(other).heard(NodeIndex(2));
+    cluster.node(2).heard(NodeIndex(other));
     cluster.release(2, other);
   }
   REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
   check_all_trained(cluster.wait_for_end(), 100);
   CHECK(cluster.evicted_for(kWorker1) == "no sign of life of node b:4242 for 2 s");
-  CHECK(cluster.host(2).life_of(kWorker1) == 1);
+  CHECK(cluster.node(2).life_of(kWorker1) == 1);
 }
 
 TEST_CASE("the loss of a shard's node ends the run with its name and the last snapshot") {
@@ -145,45 +145,6 @@ TEST_CASE("a run that fails before its first evaluation has no snapshot") {
   const auto totals = cluster.wait_for_end();
   CHECK(totals.end.reason == msg::RunEnded::Reason::failed);
   CHECK(totals.last_snapshot.empty());
-}
-
-TEST_CASE(
-    "workers that wait for a silent shard's node are ended, and begin their next lives when it is "
-    "back") {
-  Cluster cluster(slow_plan(100),
-                  {.agents = 3, .place = "shards=1+3,workers=3+2", .patience = milliseconds(20)});
-  cluster.start();
-  REQUIRE(has_begun(cluster, kWorker1));
-  // The program's node still receives from both.
-  cluster.hold(1, 2);
-  cluster.host(2).silent(NodeIndex(1));
-  cluster.host(1).silent(NodeIndex(2));
-  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1));
-  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker3));
-  CHECK_FALSE(cluster.host(2).lives(address_of(kWorker1)));
-  CHECK(cluster.host(3).lives(address_of(kWorker0)));
-  cluster.host(2).heard(NodeIndex(1));
-  cluster.host(1).heard(NodeIndex(2));
-  cluster.release(1, 2);
-  REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
-  check_all_trained(cluster.wait_for_end(), 100);
-  CHECK_THAT(cluster.evicted_for(kWorker1),
-             Contains("shard 0 on node a:4242 has not been heard for 2.02 s"));
-  CHECK(cluster.host(0).life_of(kWorker1) == 2);
-  CHECK(cluster.host(0).life_of(kWorker0) == 1);
-}
-
-TEST_CASE("workers wait for a shard's node whose silence is below the limit") {
-  Cluster cluster(slow_plan(), {.place = "shards=1,workers=2", .patience = seconds(100)});
-  cluster.start();
-  REQUIRE(has_begun(cluster, kWorker1));
-  cluster.hold(1, 2);
-  cluster.host(2).silent(NodeIndex(1));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  cluster.host(2).heard(NodeIndex(1));
-  cluster.release(1, 2);
-  check_all_trained(cluster.wait_for_end());
-  CHECK(cluster.evicted_for(kWorker1).empty());
 }
 
 TEST_CASE("a worker leaves on request without a partial push, and the run continues") {
@@ -216,7 +177,7 @@ TEST_CASE("a worker that has left may return in its next life") {
   cluster.host(2).send(kScheduler, leave_of(kWorker1));
   REQUIRE(cluster.wait_for<event::Left>(kScheduler, kWorker1));
   const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
-  for (const std::uint32_t node : {0u, 2u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
+  cluster.node(1).begin_life(kWorker1, 2);
   CHECK(has_begun(cluster, kWorker1, steps + 10));
   check_all_trained(cluster.wait_for_end());
 }
@@ -247,7 +208,7 @@ TEST_CASE("a plan's faults happen on the nodes of their workers") {
   CHECK_THAT(cluster.evicted_for(kWorker0), Contains("worker 0 throws in iteration 10"));
   CHECK(cluster.evicted_for(kWorker1) == "fault of the plan: crash");
   CHECK(cluster.count<event::Admitted>(kShard0, kWorker1) >= 2);
-  CHECK(cluster.host(0).life_of(kWorker1) == 2);
+  CHECK(cluster.node(0).life_of(kWorker1) == 2);
   CHECK(cluster.count<event::Admitted>(kShard0, kWorker2) == 1);
   CHECK(cluster.count<event::Left>(kScheduler, kWorker3) == 1);
 }
@@ -256,7 +217,7 @@ TEST_CASE("a message from a node that does not host its sender is refused and co
   Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker0, 5));
-  auto& host = cluster.host(0);
+  auto& host = cluster.node(0);
   const Message join = encode({.body = msg::Diverged{}});
   host.deliver(NodeIndex(2), address_of(kWorker0), kScheduler, join);  // the sender is on node 1
   host.deliver(NodeIndex(1), address_of(kWorker0), kShard0, join);     // the receiver is on node 1
@@ -271,14 +232,43 @@ TEST_CASE("the end of an earlier life is ignored") {
   cluster.start();
   REQUIRE(has_begun(cluster, kWorker1));
   cluster.kill_node(2);
-  for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker1, NodeIndex(1), 2);
+  cluster.node(1).begin_life(kWorker1, 2);
   REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
   const int evicted = cluster.count<event::Evicted>(kScheduler, kWorker1);
-  cluster.host(0).ended(address_of(kWorker1), 1, "long ago");
+  cluster.node(0).ended(address_of(kWorker1), 1, "long ago");
   const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
   REQUIRE(has_begun(cluster, kWorker1, steps + 10));
   CHECK(cluster.count<event::Evicted>(kScheduler, kWorker1) == evicted);
   check_all_trained(cluster.wait_for_end());
+}
+
+TEST_CASE("an order to end an earlier life of a worker does not end its present life") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.node(2).begin_life(kWorker1, 2);
+  REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
+  const int steps = cluster.count<event::StepStarted>(address_of(kWorker1), kWorker1);
+  cluster.node(2).end_life(kWorker1, 1, "it comes late");
+  REQUIRE(has_begun(cluster, kWorker1, steps + 10));
+  CHECK(cluster.host(2).lives(address_of(kWorker1)));
+  cluster.node(2).end_life(kWorker1, 2, "it is cut off");
+  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker1, 2));
+  check_all_trained(cluster.wait_for_end());
+  CHECK(cluster.evicted_for(kWorker1) == "it is cut off");
+}
+
+TEST_CASE("an order to begin a life that is not later than the present one is ignored") {
+  Cluster cluster(slow_plan(), {.place = "shards=1,workers=1+2"});
+  cluster.start();
+  REQUIRE(has_begun(cluster, kWorker1));
+  cluster.node(1).begin_life(kWorker1, 3);
+  REQUIRE(cluster.wait_for<event::Admitted>(kShard0, kWorker1, 2));
+  cluster.node(2).begin_life(kWorker1, 2);
+  CHECK_FALSE(cluster.host(2).lives(address_of(kWorker1)));
+  CHECK(cluster.node(2).node_of(address_of(kWorker1)) == NodeIndex(1));
+  check_all_trained(cluster.wait_for_end());
+  CHECK(cluster.host(1).lives(address_of(kWorker1)));
 }
 
 }  // namespace leeway::test

@@ -173,38 +173,15 @@ TEST_CASE("a pipeline starts again when its lost stage continues on another node
   cluster.kill_node(2);
   REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker2));
   const int before = finished(cluster, kWorker3), before2 = finished(cluster, kWorker2);
-  for (const std::uint32_t node : {0u, 1u}) cluster.host(node).moved(kWorker3, NodeIndex(1), 2);
+  cluster.node(1).begin_life(kWorker3, 2);
   REQUIRE(has_finished(cluster, kWorker3, before + 10));
   REQUIRE(has_finished(cluster, kWorker2, before2 + 10));
-  CHECK(cluster.host(0).life_of(kWorker2) == 1);  // has never ended
+  CHECK(cluster.node(0).life_of(kWorker2) == 1);  // has never ended
   check_all_trained(cluster.wait_for_end());
-}
-
-TEST_CASE("stages that lose contact are ended, and begin their next lives when it is restored") {
-  Cluster cluster(slow_plan(), {.agents = 3,
-                                .place = "shards=0,workers=3,worker2=1,worker3=2",
-                                .patience = milliseconds(20)});
-  cluster.start();
-  REQUIRE(has_finished(cluster, kWorker3, 5));
-  // The program's node still receives from both.
-  cluster.hold(1, 2);
-  cluster.host(1).silent(NodeIndex(2));
-  cluster.host(2).silent(NodeIndex(1));
-  REQUIRE(cluster.wait_for<event::Evicted>(kScheduler, kWorker2));
-  // The other pipeline continues.
-  REQUIRE(has_finished(cluster, kWorker1, finished(cluster, kWorker1) + 10));
-  CHECK(cluster.host(0).life_of(kWorker0) == 1);
-  const int before = finished(cluster, kWorker3);
-  cluster.host(1).heard(NodeIndex(2));
-  cluster.host(2).heard(NodeIndex(1));
-  cluster.release(1, 2);
-  CHECK(has_finished(cluster, kWorker3, before + 5));
-  check_all_trained(cluster.wait_for_end());
-  CHECK_THAT(cluster.evicted_for(kWorker2), Contains("has not been heard for 2.02 s"));
 }
 
 TEST_CASE("a stage that waits for a stage of a lost node is not ended") {
-  Cluster cluster(slow_plan(), {.place = kOneApart, .patience = milliseconds(5)});
+  Cluster cluster(slow_plan(), {.place = kOneApart});
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker3, 5));
   cluster.kill_node(2);
@@ -222,8 +199,7 @@ TEST_CASE("a pipeline leaves without a partial push, and all of its stages may r
   for (const WorkerId worker : {kWorker2, kWorker3})
     REQUIRE(cluster.wait_for<event::Left>(kScheduler, worker));
   const int before = finished(cluster, kWorker3);
-  for (const WorkerId worker : {kWorker2, kWorker3})
-    for (const std::uint32_t node : {0u, 2u, 1u}) cluster.host(node).moved(worker, NodeIndex(1), 2);
+  for (const WorkerId worker : {kWorker2, kWorker3}) cluster.node(1).begin_life(worker, 2);
   CHECK(has_finished(cluster, kWorker3, before + 5));
   const auto totals = cluster.wait_for_end();
   check_all_trained(totals);
@@ -235,7 +211,7 @@ TEST_CASE("only the pipeline of a stage waits for the stage's node to join") {
   cluster.start();
   REQUIRE(has_finished(cluster, kWorker0, 5));
   CHECK(finished(cluster, kWorker2) == 0);
-  for (const std::uint32_t node : {0u, 1u, 2u}) cluster.host(node).moved(kWorker3, NodeIndex(2), 1);
+  cluster.node(2).begin_life(kWorker3, 1);
   CHECK(has_finished(cluster, kWorker2, 5));
   check_all_trained(cluster.wait_for_end());
   CHECK(cluster.evicted_for(kWorker2).empty());

@@ -1,5 +1,5 @@
 // The placement of a job's actors on nodes.
-#include "cluster/placement.hpp"
+#include "actors/cluster/placement.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/node_host.hpp"
+#include "cluster/local_node.hpp"
 #include "messages/envelope.hpp"
 #include "messages/event_queries.hpp"
 #include "tests/cluster/sample_counts.hpp"
@@ -25,7 +25,6 @@ class Cluster : public Audience {
   struct Options {
     std::uint32_t agents = 2;
     std::string place;
-    Duration patience = seconds(100);
   };
 
   /// Each node has its own Job, as in separate processes.
@@ -35,9 +34,9 @@ class Cluster : public Audience {
     const std::uint32_t nodes = options.agents + 1;
     wires_.resize(nodes * nodes);
     for (std::uint32_t node = 0; node < nodes; ++node)
-      hosts_.push_back(std::make_unique<NodeHost>(
+      hosts_.push_back(std::make_unique<LocalNode>(
           job_of(plan), node == 0 ? std::vector<Audience*>{this} : std::vector<Audience*>{},
-          options_of(node, *placement, options)));
+          options_of(node, *placement)));
   }
   ~Cluster() override {
     for (std::uint32_t node = 0; node < hosts_.size(); ++node) end_process(node);
@@ -47,7 +46,8 @@ class Cluster : public Audience {
     // Agents start first, so that messages reach the program's node before it has started.
     for (std::size_t node = hosts_.size(); node-- > 0;) hosts_[node]->start();
   }
-  NodeHost& host(std::uint32_t node) { return *hosts_[node]; }
+  LocalNode& host(std::uint32_t node) { return *hosts_[node]; }
+  NodeHost& node(std::uint32_t node) { return hosts_[node]->node(); }
 
   // ---- faults ----
 
@@ -58,7 +58,7 @@ class Cluster : public Audience {
   void kill_node(std::uint32_t node) {
     end_process(node);
     for (std::uint32_t other = 0; other < hosts_.size(); ++other)
-      if (hosts_[other]) hosts_[other]->gone(NodeIndex(node), "its process ended");
+      if (hosts_[other]) hosts_[other]->node().gone(NodeIndex(node), "its process ended");
   }
 
   // ---- events ----
@@ -120,23 +120,21 @@ class Cluster : public Audience {
     std::vector<Letter> kept;
   };
 
-  NodeHostOptions options_of(std::uint32_t node, const Placement& placement,
-                             const Options& options) {
-    NodeHostOptions made;
-    made.placement = placement;
-    made.self = NodeIndex(node);
-    made.names = {"program:1", "a:4242", "b:4242", "c:4242"};
-    made.patience = options.patience;
-    made.on_event = [this](Address actor, Instant at, const Event& event) {
+  LocalNode::Options options_of(std::uint32_t node, const Placement& placement) {
+    LocalNode::Options made;
+    made.node.placement = placement;
+    made.node.self = NodeIndex(node);
+    made.node.names = {"program:1", "a:4242", "b:4242", "c:4242"};
+    made.observers.on_event = [this](Address actor, Instant at, const Event& event) {
       happened(actor, at, event);
     };
-    made.send = [this, node](NodeIndex to_node, Address from, Address to, Message message) {
+    made.node.send = [this, node](NodeIndex to_node, Address from, Address to, Message message) {
       send(node, to_node.value(), {from, to, std::move(message)});
     };
-    made.on_end = [this, node](Address actor, std::uint32_t life, const EndReason& reason) {
+    made.node.on_end = [this, node](Address actor, std::uint32_t life, const EndReason& reason) {
       to_others(node, [&](NodeHost& other) { other.ended(actor, life, reason); });
     };
-    made.on_life = [this, node](WorkerId worker, std::uint32_t life) {
+    made.node.on_life = [this, node](WorkerId worker, std::uint32_t life) {
       to_others(node, [&](NodeHost& other) { other.moved(worker, NodeIndex(node), life); });
     };
     return made;
@@ -146,7 +144,7 @@ class Cluster : public Audience {
   void to_others(std::uint32_t node, Tell tell) {
     std::lock_guard lock(wires_mutex_);
     for (std::uint32_t other = 0; other < hosts_.size(); ++other)
-      if (other != node && hosts_[other]) tell(*hosts_[other]);
+      if (other != node && hosts_[other]) tell(hosts_[other]->node());
   }
 
   Wire& wire(std::uint32_t from, std::uint32_t to) { return wires_[from * hosts_.size() + to]; }
@@ -158,7 +156,8 @@ class Cluster : public Audience {
   }
   void hand_over(std::uint32_t from, std::uint32_t to, Letter letter) {
     if (hosts_[to])
-      hosts_[to]->deliver(NodeIndex(from), letter.from, letter.to, std::move(letter.message));
+      hosts_[to]->node().deliver(NodeIndex(from), letter.from, letter.to,
+                                 std::move(letter.message));
   }
   void set(std::uint32_t a, std::uint32_t b, bool held) {
     std::lock_guard lock(wires_mutex_);
@@ -170,7 +169,7 @@ class Cluster : public Audience {
     }
   }
   void end_process(std::uint32_t node) {
-    std::unique_ptr<NodeHost> ending;
+    std::unique_ptr<LocalNode> ending;
     std::lock_guard one_at_a_time(ending_mutex_);
     {
       std::lock_guard lock(wires_mutex_);
@@ -211,7 +210,7 @@ class Cluster : public Audience {
   int evaluations_ = 0;
   std::optional<RunTotals> totals_;
 
-  std::vector<std::unique_ptr<NodeHost>> hosts_;
+  std::vector<std::unique_ptr<LocalNode>> hosts_;
 };
 
 }  // namespace leeway::test

@@ -31,12 +31,12 @@ TEST_CASE("a run that loses its monitor stops with a checkpoint") {
   const auto job = saves ? job_with(plan, disk, 1'000'000'000) : job_of(plan);
   std::atomic<std::uint64_t> last{0};
   FullTerminal terminal;
-  NodeHostOptions options;
-  options.placement = *place_actors(0, plan, "");
-  options.on_event = [&](Address, Instant, const Event& event) {
+  LocalNode::Options options;
+  options.node.placement = *place_actors(0, plan, "");
+  options.observers.on_event = [&](Address, Instant, const Event& event) {
     if (const auto* written = event.as<event::CheckpointWritten>()) last = written->number;
   };
-  NodeHost host(job, {&terminal}, std::move(options));
+  LocalNode host(job, {&terminal}, std::move(options));
   host.start();
   StopRequest stop{[] { return false; }, [] {}, {}};
   if (saves) stop.last_checkpoint = [&] { return last.load(); };

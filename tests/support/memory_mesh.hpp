@@ -88,6 +88,16 @@ class MemoryMesh final : public Mesh {
     mesh->push([mesh, id] { mesh->events_.on_silent(id); });
   }
 
+  /// Both sides give up their connection, as after a long outage.
+  void cut(MemoryMesh& other) {
+    std::lock_guard lock(net_->mutex);
+    for (const auto& [peer, known] : std::map(peers_)) {
+      if (known.mesh != &other) continue;
+      other.lose(known.id, "it could not be reached in time");
+      lose(peer, "it could not be reached in time");
+    }
+  }
+
   /// Makes is_connected() false on this side, although messages still arrive.
   void hold_connection(PeerId peer, bool lost) {
     std::lock_guard lock(net_->mutex);

@@ -1,4 +1,4 @@
-#include "cluster/placement.hpp"
+#include "actors/cluster/placement.hpp"
 
 #include <algorithm>
 #include <set>
@@ -99,6 +99,17 @@ NodeIndex Placement::node_of(Address actor) const {
       break;
   }
   return kNowhere;
+}
+
+std::string Placement::actors_text(NodeIndex node) const {
+  std::vector<std::string> actors;
+  const auto add = [&](const std::vector<NodeIndex>& places, RoleKind kind) {
+    for (std::uint32_t i = 0; i < places.size(); ++i)
+      if (places[i] == node) actors.push_back(concat(Address{kind, i}));
+  };
+  add(shards, RoleKind::shard);
+  add(workers, RoleKind::worker);
+  return actors.empty() ? "no actor yet" : join(actors, ", ");
 }
 
 Expected<Placement> place_actors(std::uint32_t agents, const Plan& plan, const std::string& place) {

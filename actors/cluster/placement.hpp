@@ -29,6 +29,8 @@ struct Placement {
   bool has_shard(NodeIndex node) const {
     return std::find(shards.begin(), shards.end(), node) != shards.end();
   }
+  /// "shard 0, worker 2".
+  std::string actors_text(NodeIndex node) const;
 };
 
 /// Spreads shards and workers over the nodes 1 to `agents` in turn, except where `place` differs: a

@@ -1,0 +1,288 @@
+#include "actors/cluster/agent.hpp"
+
+#include <utility>
+
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kOfferLimit = seconds(10);
+
+}  // namespace
+
+Placement placement_of(const node::Ask& ask) {
+  Placement placement;
+  placement.nodes = static_cast<std::uint32_t>(ask.nodes.size());
+  for (const std::uint32_t node : ask.shards) placement.shards.emplace_back(node);
+  for (const std::uint32_t node : ask.workers) placement.workers.emplace_back(node);
+  return placement;
+}
+
+// ---- inputs ----
+
+void Agent::offer(PeerId program) {
+  offered_to_ = program;
+  offered_at_ = site_.now_ns();
+  reply(program, node::Offer{site_.name(), options_.join_wait});
+}
+
+void Agent::received(PeerId peer, std::uint64_t job, node::Body& body) {
+  if (auto* ask = std::get_if<node::Ask>(&body)) return on_ask(peer, job, *ask);
+  if (const auto* ping = std::get_if<node::Ping>(&body))
+    return reply(peer, node::Pong{ping->ns, site_.now_ns()}, job);
+  if (std::holds_alternative<node::Offer>(body)) return on_offer(peer);
+  if (offered_to_ == peer && !hosted_) {
+    if (const auto* refused = std::get_if<node::Refused>(&body)) {
+      outcome_ = Error{refused->text};
+      finished_ = true;
+    } else if (const auto* held = std::get_if<node::Held>(&body)) {
+      held_ = true;
+      site_.say(concat("waits at ", options_.join, " for ", held->text));
+    }
+    return;
+  }
+  if (!hosted_ || hosted_->number != job) return;  // the job is over
+  if (const auto* here = std::get_if<node::Here>(&body)) return on_here(peer, *here);
+  if (is_program(peer)) on_order(body);
+}
+
+void Agent::silent(PeerId peer) {
+  if (is_program(peer)) hosted_->silent_since = site_.now_ns();
+  report_link(peer, node::LinkState::State::silent);
+}
+
+void Agent::heard(PeerId peer) {
+  if (is_program(peer)) hosted_->silent_since = 0;
+  report_link(peer, node::LinkState::State::heard);
+}
+
+void Agent::gone(PeerId peer, const std::string& reason) {
+  waiting_.erase(peer);
+  report_link(peer, node::LinkState::State::gone);
+  if (const auto node = node_of(peer)) hosted_->links.erase(*node);
+  if (is_program(peer)) end_job(concat("the program is gone: ", reason));
+  if (offered_to_ != peer || hosted_) return;
+  if (outcome_) outcome_ = Error{concat(options_.join, " is gone: ", reason)};
+  finished_ = true;
+}
+
+void Agent::report_link(PeerId peer, node::LinkState::State state) {
+  if (const auto node = node_of(peer)) to_program(node::LinkState{node->value(), state});
+}
+
+void Agent::returned(WorkerId worker) {
+  if (hosted_ && hosted_->step == Step::running) to_program(node::Returned{worker});
+}
+
+void Agent::tick() {
+  const std::int64_t now = site_.now_ns();
+  if (!hosted_ && offered_to_ && !held_ && !finished_ && now - offered_at_ > kOfferLimit.ns) {
+    outcome_ = Error{concat(options_.join, " has not answered within ", kOfferLimit.seconds(),
+                            " s; give the address that a program with --nodes prints at its start, "
+                            "not that of a node")};
+    finished_ = true;
+  }
+  if (!waiting_.empty() && !program_in_doubt())
+    for (auto& [peer, asked] : std::exchange(waiting_, {})) on_ask(peer, asked.job, asked.ask);
+  if (!hosted_) return;
+  if (hosted_->leave_by > 0 && now > hosted_->leave_by)
+    return end_job(concat("its workers did not stop within ", options_.leave_limit.seconds(),
+                          " s and were ended"));
+  if (hosted_->silent_since == 0 || now - hosted_->silent_since <= options_.program_silence.ns)
+    return;
+  const PeerId program = hosted_->program;
+  end_job(
+      concat("no sign of life from the program for ", options_.program_silence.seconds(), " s"));
+  site_.leave(program);
+}
+
+// ---- requests ----
+
+void Agent::on_offer(PeerId peer) {
+  std::string text = concat(site_.name(),
+                            " is a node, not a program; give the address that the program "
+                            "prints at its start");
+  if (hosted_) text += concat("; the program of its job is at ", hosted_->names[0]);
+  reply(peer, node::Refused{std::move(text)});
+}
+
+void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
+  if (!leaving_ && program_in_doubt()) {
+    waiting_.insert_or_assign(peer, WaitingAsk{job, std::move(ask)});
+    return;
+  }
+  node::Answer answer;
+  if (leaving_) {
+    answer.busy = "it is shutting down";
+  } else if (hosted_) {
+    if (is_program(peer) && hosted_->number == job) return;  // its first request is answered
+    answer.busy = concat("it has been hosting ", hosted_->text(), " since ", hosted_->since);
+  }
+  if (!answer.busy.empty()) {
+    site_.say(concat("refused the job of ", ask.who, ": ", answer.busy));
+    return reply(peer, std::move(answer), job);
+  }
+  if (site_.reserve(peer, job, ask, answer)) {
+    const Placement placement = placement_of(ask);
+    const NodeIndex self(ask.self);
+    hosted_ = HostedJob{.program = peer,
+                        .number = job,
+                        .who = ask.who,
+                        .self = self,
+                        .names = ask.nodes,
+                        .has_shard = placement.has_shard(self),
+                        .actors = placement.actors_text(self),
+                        .has_data = !answer.wants_data,
+                        .since = site_.time_of_day()};
+  }
+  for (const auto& problem : answer.problems)
+    site_.say(concat("cannot take the job of ", ask.who, ": ", problem));
+  reply(peer, std::move(answer), job);
+}
+
+void Agent::on_order(const node::Body& body) {
+  HostedJob& hosted = *hosted_;
+  if (const auto* chunk = std::get_if<node::Chunk>(&body)) return on_chunk(*chunk);
+  if (std::holds_alternative<node::Start>(body)) {
+    if (hosted.step != Step::reserved) return;
+    if (!hosted.has_data) return give_up("it has no data yet");
+    hosted.step = Step::making;
+    return site_.make_actors();
+  }
+  if (const auto* end = std::get_if<node::End>(&body)) return end_job(end->text);
+  if (std::holds_alternative<node::Begin>(body)) {
+    if (hosted.step != Step::linked) return;
+    hosted.step = Step::running;
+    site_.begin();
+    return site_.say(concat("began ", hosted.text(), ": ", hosted.actors));
+  }
+  if (hosted.step != Step::running) return;
+  if (const auto* begin = std::get_if<node::BeginLife>(&body)) {
+    site_.begin_life(begin->worker, begin->life);
+    site_.say(concat(address_of(begin->worker), " of ", hosted.text(), " continues here"));
+  } else if (const auto* over = std::get_if<node::EndLife>(&body)) {
+    site_.end_life(over->worker, over->life, over->reason);
+    site_.say(concat(address_of(over->worker), " of ", hosted.text(), " ends: ", over->reason));
+  } else if (const auto* relink = std::get_if<node::Relink>(&body)) {
+    const NodeIndex node(relink->node);
+    if (node != kProgramNode && node < hosted.self && !hosted.links.contains(node))
+      site_.call(node, hosted.names[node.value()]);
+  } else if (std::holds_alternative<node::Left>(body) && hosted.leave_by > 0) {
+    end_job("the workers here have left it");
+  }
+}
+
+void Agent::on_chunk(const node::Chunk& chunk) {
+  if (hosted_->has_data) return;
+  const auto samples = site_.store(chunk, hosted_->has_data);
+  if (!samples) return give_up(samples.error().text);
+  if (hosted_->has_data)
+    site_.say(concat("received the data of ", hosted_->text(), ": ", *samples, " samples"));
+  to_program(node::Stored{*samples});
+}
+
+// ---- the connections of a job ----
+
+void Agent::made(const Status& outcome) {
+  if (!hosted_ || hosted_->step != Step::making) return;
+  if (!outcome) return give_up(outcome.error().text);
+  HostedJob& hosted = *hosted_;
+  hosted.step = Step::linking;
+  site_.link(kProgramNode, hosted.program, hosted.names[0]);
+  for (const auto& [node, caller] : std::exchange(hosted.called, {}))
+    on_here(caller.first, caller.second);
+  // Of two agents, the one with the larger number calls.
+  for (std::uint32_t other = 1; other < hosted.self.value(); ++other)
+    if (!hosted.names[other].empty()) site_.call(NodeIndex(other), hosted.names[other]);
+  linked_if_complete();
+}
+
+void Agent::called(NodeIndex node, const Expected<PeerId>& peer) {
+  if (!hosted_ || hosted_->step < Step::linking || node >= hosted_->self) return;
+  if (peer) return reply(*peer, here(), hosted_->number);
+  if (hosted_->step == Step::linking) give_up(concat("cannot reach node ", peer.error().text));
+}
+
+node::Here Agent::here() const {
+  node::Here here{hosted_->self.value(), site_.name(), {}};
+  for (const auto& [worker, life] : site_.hosted()) here.hosted.push_back({worker, life});
+  return here;
+}
+
+void Agent::on_here(PeerId peer, const node::Here& there) {
+  const NodeIndex node(there.node);
+  if (node == kProgramNode || node == hosted_->self) return;
+  if (hosted_->step < Step::linking) {
+    hosted_->called[node] = {peer, there};
+    return;
+  }
+  if (hosted_->links.contains(node)) return;
+  hosted_->links[node] = peer;
+  site_.link(node, peer, there.name);
+  for (const auto& hosted : there.hosted) site_.moved(hosted.worker, node, hosted.life);
+  if (hosted_->step == Step::running) report_link(peer, node::LinkState::State::heard);
+  // Only a call is answered, not an answer.
+  if (node > hosted_->self) reply(peer, here(), hosted_->number);
+  linked_if_complete();
+}
+
+void Agent::linked_if_complete() {
+  if (hosted_->step != Step::linking) return;
+  const auto& names = hosted_->names;
+  for (std::uint32_t other = 1; other < names.size(); ++other)
+    if (NodeIndex(other) != hosted_->self && !names[other].empty() &&
+        !hosted_->links.contains(NodeIndex(other)))
+      return;
+  hosted_->step = Step::linked;
+  to_program(node::Linked{});
+}
+
+std::optional<NodeIndex> Agent::node_of(PeerId peer) const {
+  if (hosted_)
+    for (const auto& [node, linked] : hosted_->links)
+      if (linked == peer) return node;
+  return std::nullopt;
+}
+
+// ---- the end ----
+
+void Agent::give_up(const std::string& why) {
+  to_program(node::Refused{why});
+  end_job(why);
+}
+
+void Agent::end_job(const std::string& why) {
+  site_.end_job(why);
+  const HostedJob hosted = std::move(*hosted_);
+  hosted_.reset();
+  reply(hosted.program, node::Done{}, hosted.number);
+  // Messages of this job must not reach the peers' next job.
+  for (const auto& [node, peer] : hosted.links) site_.leave(peer);
+  site_.say(concat(hosted.step == Step::running ? "ended " : "gave back ", hosted.text(), ": ", why,
+                   leaving_ ? "" : "; free"));
+  if (leaving_ || offered_to_) finished_ = true;
+}
+
+void Agent::leave() {
+  leaving_ = true;
+  if (!hosted_) {
+    finished_ = true;
+    return;
+  }
+  const bool running = hosted_->step == Step::running;
+  if (running && hosted_->has_shard)
+    return site_.say(concat("this node has a shard of ", hosted_->text(),
+                            " and ends with it; ending now would lose the job. Press Ctrl-C again "
+                            "to end at once"));
+  if (!running) return give_up("this node is shutting down");
+  site_.say(concat("leaving ", hosted_->text()));
+  hosted_->leave_by = site_.now_ns() + options_.leave_limit.ns;
+  to_program(node::Leaving{});
+}
+
+void Agent::close() {
+  if (hosted_) end_job("this node ends");
+}
+
+}  // namespace leeway

@@ -1,0 +1,257 @@
+#pragma once
+// Coordinator: the role of a program's process in a cluster. It decides which nodes take part in
+// the job, on which node each worker lives, and when the job begins and ends on all of them.
+//
+//   idle -- prepare() --> calling --> asking --> shipping --> ready (or failed)
+//   ready -- start() --> linking --> running (or failed)
+//   running -- finish() --> ending --> ended
+//
+// A node that hosts no shard can leave the job, or be replaced when it is gone or has been silent
+// for the coordinator's patience. A node that offers to take missing workers waits until there are
+// some. Two nodes that hear the program but not each other lose the workers that need both; these
+// workers begin their next lives when the two hear each other again, or have a new connection.
+//
+// It knows no network, thread or clock. Its process calls the inputs, one at a time, and does what
+// it asks of its Site.
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/cluster/placement.hpp"
+#include "actors/job.hpp"
+#include "messages/node.hpp"
+
+namespace leeway {
+
+struct CoordinatorOptions {
+  Placement placement;
+  std::vector<std::string> names;       // addresses of all nodes, this program's first
+  std::string who;                      // name of the program, for people
+  bool measure_clocks = false;          // of the nodes
+  Duration answer_limit = seconds(20);  // for an answer of a node; it may load data first
+  Duration end_limit = seconds(10);     // for the end of a node's actors
+  Duration silence = seconds(2);        // after which a node counts as silent
+  Duration patience = seconds(10);      // for a silent node, or connection between two nodes
+};
+
+class Coordinator {
+ public:
+  /// The process of the coordinator. Its functions must not call the coordinator.
+  class Site {
+   public:
+    virtual ~Site() = default;
+    /// Of the steady clock.
+    virtual std::int64_t now_ns() const = 0;
+    virtual void say(const std::string& text) = 0;
+    /// Begins to connect; the outcome is an input.
+    virtual void call(NodeIndex node, const std::string& name) = 0;
+    virtual void send(PeerId peer, std::uint64_t job, node::Body body) = 0;
+    /// Ends a connection.
+    virtual void leave(PeerId peer) = 0;
+    /// The samples from `first` on, of training and test data together.
+    virtual node::Chunk chunk(const node::DataMark& mark, std::int64_t first) = 0;
+    /// Time of a node's last request for a file of this machine; 0: none.
+    virtual std::int64_t last_file_request_ns() const = 0;
+    /// A node can take part.
+    virtual void accepted(NodeIndex node, PeerId peer, const std::string& name,
+                          const node::Answer& answer) = 0;
+    /// A node that was accepted takes part no more.
+    virtual void has_left(NodeIndex node, const std::string& reason) = 0;
+
+    // The program's own part of the job.
+    virtual void link(NodeIndex node, PeerId peer, const std::string& name) = 0;
+    /// A node is lost for good, although its connection may live.
+    virtual void unlink(NodeIndex node, const std::string& reason) = 0;
+    virtual void begin() = 0;
+    virtual void begin_life(WorkerId worker, std::uint32_t life) = 0;
+    virtual void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) = 0;
+    /// Asks the scheduler to let a worker leave; its event is an input.
+    virtual void ask_to_leave(WorkerId worker) = 0;
+    /// Reports to the scheduler that a shard cannot be reached.
+    virtual void report_lost(ShardId shard, const std::string& reason) = 0;
+  };
+
+  Coordinator(CoordinatorOptions options, std::uint64_t number, Site& site);
+
+  // ---- commands of the program ----
+
+  /// Calls all nodes, asks them, and sends them missing data. `ask` lacks what differs between
+  /// nodes.
+  void prepare(std::shared_ptr<const Stages> stages, const std::vector<plan::Fault>& faults,
+               node::Ask ask);
+  /// All nodes connect to each other, and begin. `norms`: the shards exchange those of rounds.
+  void start(bool norms);
+  /// Ends the job on all nodes, and waits for them.
+  void finish();
+  /// Ends the job on all nodes, and waits for none.
+  void abandon(const std::string& reason);
+
+  // ---- inputs ----
+
+  void called(NodeIndex node, const Expected<PeerId>& peer);
+  void received(PeerId peer, std::uint64_t job, const node::Body& body);
+  void silent(PeerId peer);
+  void heard(PeerId peer);
+  void gone(PeerId peer, const std::string& reason);
+  /// A worker has left the job on request.
+  void left(WorkerId worker);
+  /// A fault of the plan starts a worker of the program's node again.
+  void returned(WorkerId worker) { worker_returned(kProgramNode, worker); }
+  /// To be called every kTick.
+  void tick();
+  static constexpr Duration kTick = milliseconds(50);
+
+  // ---- state ----
+
+  enum class Phase : std::uint8_t {
+    idle,
+    calling,
+    asking,
+    shipping,
+    ready,
+    linking,
+    running,
+    failed,
+    ending,
+    ended
+  };
+  Phase phase() const { return phase_; }
+  /// The problems of all nodes, in one error.
+  Status problems() const;
+  const Placement& placement() const { return placement_; }
+  std::uint64_t number() const { return number_; }
+  /// The node of a peer that has been accepted, or was.
+  std::optional<NodeIndex> node_of(PeerId peer) const;
+  std::vector<std::string> names() const;
+  const std::string& name_of(NodeIndex node) const { return nodes_[node.value()].name; }
+  /// The clock of a node, minus that of this one; 0 unless clocks were measured.
+  std::int64_t clock_ahead(NodeIndex node) const { return nodes_[node.value()].clock_ahead; }
+
+ private:
+  enum class Step : std::uint8_t {
+    none,
+    calling,
+    called,
+    asked,
+    asking_clock,
+    shipping,
+    ready,
+    linking,
+    running,
+    ended,
+    gone
+  };
+  struct Node {
+    std::string name;
+    PeerId peer;
+    Step step = Step::none;
+    std::int64_t since = 0;  // of the step, or of its last progress
+    std::string problem;     // why it cannot take part, or is gone
+    std::string facts;       // "8 cores, 16 GB"
+    bool joins = false;      // after the start
+    bool leaves = false;     // before the end
+    bool wants_data = false;
+    std::int64_t sent = 0, stored = 0;  // samples of both data sets
+    std::int64_t chunk = 1;             // samples of a chunk
+    std::int64_t silent_since = 0;      // 0: it is not
+    int pings = 0;
+    std::int64_t round_trip = 0, clock_ahead = 0;
+    std::set<WorkerId> leaving, takes;
+
+    bool has_left() const { return step == Step::gone || step == Step::ended; }
+    bool takes_part() const { return step >= Step::asked && !has_left(); }
+  };
+  struct Offer {
+    PeerId peer;
+    std::string name;
+    std::int64_t until = 0;
+    bool held = false;  // the node knows that it waits
+  };
+  /// Two nodes that do not hear each other.
+  struct Outage {
+    std::int64_t since = 0;
+    bool gone = false;
+    bool handled = false;                     // the workers that need both have ended
+    std::optional<std::int64_t> relinked_at;  // last order to make a new connection
+  };
+  using Pair = std::pair<NodeIndex, NodeIndex>;  // the node that has reported it, and the other
+
+  static NodeIndex index_of(std::size_t node) {
+    return NodeIndex(static_cast<std::uint32_t>(node));
+  }
+  void send(const Node& node, node::Body body) { site_.send(node.peer, number_, std::move(body)); }
+  void enter(Node& node, Step step);
+  std::int64_t samples() const { return ask_.data.train_samples + ask_.data.test_samples; }
+
+  // Before the start.
+  /// Whether a node is at a step that the phase waits for.
+  bool is_awaited(const Node& node) const;
+  /// Enters the next phase if no node is awaited, or after a problem and some time.
+  void advance();
+  void enter(Phase phase);
+  void ask(std::size_t index);
+  void after_answer(std::size_t index);
+  void ship(Node& node);
+  void show_shipping();
+  /// Gives nodes that have not answered in time a problem.
+  void check_limits();
+  void has_problem(std::size_t index, std::string problem);
+
+  // Messages.
+  void handle(std::size_t index, const node::Body& body);
+  void on_stranger(PeerId peer, std::uint64_t job, const node::Body& body);
+  void on_answer(std::size_t index, const node::Answer& answer);
+  void on_pong(std::size_t index, const node::Pong& pong);
+  void on_stored(std::size_t index, const node::Stored& stored);
+  void on_leaving(std::size_t index);
+  void on_offer(PeerId peer, const node::Offer& offer);
+  void on_link_state(std::size_t index, const node::LinkState& state);
+  void on_linked(std::size_t index);
+  void node_gone(std::size_t index, const std::string& reason);
+  void worker_returned(NodeIndex node, WorkerId worker);
+
+  // Nodes that join.
+  void answer_offers();
+  /// True if the offer is answered for good.
+  bool answer(Offer& offer);
+  void hold(Offer& offer, const std::string& text);
+  void refuse(PeerId peer, const std::string& text) { site_.send(peer, 0, node::Refused{text}); }
+  void take_in(const Offer& offer, std::set<WorkerId> workers);
+  /// Takes nodes out whose workers others can have: silent ones without shards.
+  void drop_silent_nodes();
+  /// Workers without a node: their node has left, or they were placed `later`.
+  std::set<WorkerId> missing() const;
+  /// Stages on other nodes whose pipeline has a worker in `taken`, and which left with that worker:
+  /// they have stopped, and take part again only in their next lives.
+  std::set<WorkerId> stopped_with(const std::set<WorkerId>& taken) const;
+  void begin_next_life(WorkerId worker, NodeIndex node);
+
+  // Nodes that do not hear each other.
+  void check_outages();
+  void handle_outage(const Pair& nodes);
+  void resume_cut_off();
+  /// An actor on that node without which the worker cannot go on.
+  std::optional<Address> needs(WorkerId worker, NodeIndex node) const;
+
+  const CoordinatorOptions options_;
+  const std::uint64_t number_;
+  Site& site_;
+  Phase phase_ = Phase::idle;
+  std::int64_t phase_since_ = 0, shown_ = 0;
+  std::optional<std::int64_t> hurry_;  // soon after the first problem, so that no other is blamed
+  Placement placement_;
+  std::vector<std::uint32_t> lives_;  // the last of each worker
+  std::shared_ptr<const Stages> stages_;
+  bool norms_ = false;
+  node::Ask ask_;
+  std::vector<Node> nodes_;  // by number; node 0 is this program
+  std::vector<Offer> offers_;
+  std::set<WorkerId> left_;     // workers without a life since they left
+  std::set<WorkerId> cut_off_;  // workers that were ended because of an outage
+  std::map<Pair, Outage> outages_;
+};
+
+}  // namespace leeway

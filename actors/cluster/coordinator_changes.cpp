@@ -1,0 +1,212 @@
+// Coordinator: nodes that join a running job, and nodes that do not hear each other.
+#include <algorithm>
+#include <utility>
+
+#include "actors/cluster/coordinator.hpp"
+#include "core/limits.hpp"
+#include "core/text.hpp"
+
+namespace leeway {
+namespace {
+
+/// Between two attempts to connect two nodes again.
+constexpr Duration kRelinkEvery = seconds(5);
+
+}  // namespace
+
+// ---- nodes that join ----
+
+std::set<WorkerId> Coordinator::missing() const {
+  std::set<WorkerId> workers;
+  for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
+    const NodeIndex node = placement_.workers[i];
+    if (node == kNowhere || nodes_[node.value()].has_left()) workers.insert(WorkerId(i));
+  }
+  for (const Node& node : nodes_)
+    if (!node.has_left())
+      for (const WorkerId worker : node.takes) workers.erase(worker);
+  return workers;
+}
+
+void Coordinator::on_offer(PeerId peer, const node::Offer& sent) {
+  if (std::ranges::any_of(nodes_,
+                          [&](const Node& node) { return node.peer == peer && node.takes_part(); }))
+    return refuse(peer, concat("this node takes part in the job of ", options_.who, " already"));
+  std::erase_if(offers_, [&](const Offer& offer) { return offer.peer == peer; });
+  if (offers_.size() >= limits::kMaxNodes)
+    return refuse(peer, concat(limits::kMaxNodes, " nodes wait for a worker of the job of ",
+                               options_.who, ", which is the limit; join later"));
+  const std::int64_t wait = std::clamp<std::int64_t>(sent.wait.ns, 0, seconds(86400).ns);
+  offers_.push_back({peer, sent.name, site_.now_ns() + wait});
+  // A waiting node has waited longer.
+  answer_offers();
+}
+
+void Coordinator::answer_offers() {
+  auto offers = std::exchange(offers_, {});
+  std::erase_if(offers, [this](Offer& offer) { return answer(offer); });
+  offers_.insert(offers_.begin(), offers.begin(), offers.end());
+}
+
+bool Coordinator::answer(Offer& offer) {
+  if (phase_ >= Phase::failed) {
+    refuse(offer.peer, concat("the job of ", options_.who, " has ended; join one that is running"));
+    return true;
+  }
+  if (phase_ != Phase::running) {
+    hold(offer, "the start of the job");
+    return false;
+  }
+  if (nodes_.size() >= limits::kMaxNodes) {
+    refuse(offer.peer, concat("the job of ", options_.who, " has had ", nodes_.size(),
+                              " nodes, which is the limit; start another job"));
+    return true;
+  }
+  drop_silent_nodes();
+  if (auto workers = missing(); !workers.empty()) {
+    take_in(offer, std::move(workers));
+    return true;
+  }
+  const auto count = placement_.workers.size();
+  if (site_.now_ns() < offer.until) {
+    hold(offer, concat("a worker: the job of ", options_.who, " has all its ", count));
+    return false;
+  }
+  refuse(offer.peer, concat("the job of ", options_.who, " has all its ", count,
+                            " workers; join when one is missing, wait longer with --wait 10min, or "
+                            "start the job with --place worker",
+                            count - 1, "=later"));
+  return true;
+}
+
+void Coordinator::hold(Offer& offer, const std::string& text) {
+  if (!std::exchange(offer.held, true)) site_.send(offer.peer, 0, node::Held{text});
+}
+
+void Coordinator::take_in(const Offer& offer, std::set<WorkerId> workers) {
+  site_.say(concat("node ", offer.name, " joins"));
+  nodes_.push_back({.name = offer.name, .peer = offer.peer, .joins = true});
+  ask(nodes_.size() - 1);
+  nodes_.back().takes = std::move(workers);
+}
+
+void Coordinator::drop_silent_nodes() {
+  const std::int64_t now = site_.now_ns();
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (node.step != Step::running || node.silent_since == 0 ||
+        now - node.silent_since < options_.patience.ns || placement_.has_shard(index_of(i)) ||
+        std::ranges::find(placement_.workers, index_of(i)) == placement_.workers.end())
+      continue;
+    const std::string reason =
+        concat("no sign of life for ", (options_.silence + options_.patience).seconds(),
+               " s, and another node takes its workers");
+    send(node, node::End{reason});
+    site_.leave(node.peer);
+    site_.unlink(index_of(i), reason);
+    node_gone(i, reason);
+  }
+}
+
+std::set<WorkerId> Coordinator::stopped_with(const std::set<WorkerId>& taken) const {
+  std::set<WorkerId> workers;
+  const auto pipeline_of = [&](WorkerId worker) { return stages_->pipeline_of(worker); };
+  for (const WorkerId worker : left_) {
+    const NodeIndex there = placement_.workers[worker.value()];
+    const bool stays = there == kProgramNode ||
+                       (there != kNowhere && nodes_[there.value()].step == Step::running &&
+                        !nodes_[there.value()].leaves);
+    const bool with_taken = std::any_of(taken.begin(), taken.end(), [&](WorkerId one) {
+      return pipeline_of(one) == pipeline_of(worker);
+    });
+    if (stays && with_taken && !taken.contains(worker)) workers.insert(worker);
+  }
+  return workers;
+}
+
+// ---- nodes that do not hear each other ----
+
+std::optional<Address> Coordinator::needs(WorkerId worker, NodeIndex node) const {
+  const auto& shards = placement_.shards;
+  for (std::uint32_t i = 0; i < shards.size(); ++i)
+    if (shards[i] == node) return address_of(ShardId(i));
+  for (const WorkerId other : stages_->neighbours(worker))
+    if (placement_.workers[other.value()] == node) return address_of(other);
+  return std::nullopt;
+}
+
+void Coordinator::on_link_state(std::size_t index, const node::LinkState& state) {
+  if (state.node >= nodes_.size() || state.node == kProgramNode.value() || state.node == index ||
+      nodes_[state.node].has_left())
+    return;
+  const Pair nodes(index_of(index), NodeIndex(state.node));
+  using State = node::LinkState::State;
+  if (state.state == State::heard) {
+    if (outages_.erase(nodes) > 0) resume_cut_off();
+    return;
+  }
+  auto& outage = outages_.try_emplace(nodes, Outage{site_.now_ns()}).first->second;
+  if (state.state == State::gone) outage.gone = true;
+}
+
+void Coordinator::check_outages() {
+  const std::int64_t now = site_.now_ns();
+  const auto in_touch = [&](NodeIndex node) {
+    return nodes_[node.value()].step == Step::running && nodes_[node.value()].silent_since == 0;
+  };
+  for (auto& [nodes, outage] : outages_) {
+    const bool lasts = outage.gone || now - outage.since > options_.patience.ns;
+    // Without the program, neither can begin another life.
+    if (!lasts || !in_touch(nodes.first) || !in_touch(nodes.second)) continue;
+    if (!std::exchange(outage.handled, true)) handle_outage(nodes);
+    const auto& last = outage.relinked_at;
+    if (!outage.gone || (last && now - *last < kRelinkEvery.ns)) continue;
+    outage.relinked_at = now;
+    // Of two agents, the one with the larger number calls.
+    const auto [low, high] = std::minmax(nodes.first, nodes.second);
+    send(nodes_[high.value()], node::Relink{low.value()});
+  }
+}
+
+void Coordinator::handle_outage(const Pair& nodes) {
+  const auto why = [&](Address actor, NodeIndex here, NodeIndex there) {
+    return concat(actor, " on node ", name_of(there), " cannot be reached from node ",
+                  name_of(here));
+  };
+  site_.say(concat("nodes ", name_of(nodes.first), " and ", name_of(nodes.second),
+                   " do not hear each other"));
+  for (const auto& [here, there] : {nodes, Pair(nodes.second, nodes.first)}) {
+    for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
+      const WorkerId worker(i);
+      const auto needed = placement_.workers[i] == here && lives_[i] > 0 && !left_.contains(worker)
+                              ? needs(worker, there)
+                              : std::nullopt;
+      if (!needed || !cut_off_.insert(worker).second) continue;
+      send(nodes_[here.value()], node::EndLife{worker, lives_[i], why(*needed, here, there)});
+    }
+  }
+  if (!norms_) return;
+  // Shards that cannot exchange norms can apply no round.
+  for (std::uint32_t i = 0; i < placement_.shards.size(); ++i)
+    if (placement_.shards[i] == nodes.first && placement_.has_shard(nodes.second))
+      return site_.report_lost(ShardId(i), why(address_of(ShardId(i)), nodes.second, nodes.first));
+}
+
+void Coordinator::resume_cut_off() {
+  const auto is_cut_off = [&](WorkerId worker) {
+    const NodeIndex here = placement_.workers[worker.value()];
+    return std::ranges::any_of(outages_, [&](const auto& outage) {
+      const auto& [one, other] = outage.first;
+      return (one == here && needs(worker, other)) || (other == here && needs(worker, one));
+    });
+  };
+  for (const WorkerId worker : std::set(cut_off_)) {
+    const Node& node = nodes_[placement_.workers[worker.value()].value()];
+    if (is_cut_off(worker)) continue;
+    cut_off_.erase(worker);
+    if (node.step == Step::running && !node.leaves)
+      begin_next_life(worker, placement_.workers[worker.value()]);
+  }
+}
+
+}  // namespace leeway

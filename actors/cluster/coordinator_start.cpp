@@ -1,0 +1,279 @@
+// Coordinator: from the first call to the start of the job.
+#include <algorithm>
+
+#include "actors/cluster/coordinator.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "plan/fault_queries.hpp"
+
+namespace leeway {
+namespace {
+
+/// After the first problem, for the other nodes to report theirs.
+constexpr Duration kHurry = seconds(2);
+constexpr int kPings = 5;
+/// Chunks of data in flight to one node.
+constexpr std::int64_t kChunksAhead = 8;
+/// Between two progress lines.
+constexpr Duration kShowEvery = seconds(2);
+
+std::string size_text(double bytes) {
+  const bool large = bytes >= 1e9;
+  return concat(static_cast<std::int64_t>(bytes / (large ? 1e9 : 1e6) + 0.5),
+                large ? " GB" : " MB");
+}
+
+}  // namespace
+
+// ---- phases ----
+
+void Coordinator::prepare(std::shared_ptr<const Stages> stages,
+                          const std::vector<plan::Fault>& faults, node::Ask ask) {
+  LW_CHECK(phase_ == Phase::idle, "prepare() is called once");
+  stages_ = std::move(stages);
+  ask_ = std::move(ask);
+  for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
+    const bool later =
+        placement_.workers[i] == kNowhere || joins_later(faults, address_of(WorkerId(i)));
+    lives_.push_back(later ? 0 : 1);
+  }
+  for (std::size_t i = 1; i < nodes_.size(); ++i) enter(nodes_[i], Step::calling);
+  enter(Phase::calling);
+  for (std::size_t i = 1; i < nodes_.size(); ++i) site_.call(index_of(i), nodes_[i].name);
+  advance();
+}
+
+void Coordinator::start(bool norms) {
+  LW_CHECK(phase_ == Phase::ready, "start() follows prepare()");
+  norms_ = norms;
+  enter(Phase::linking);
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    site_.link(index_of(i), nodes_[i].peer, nodes_[i].name);
+    enter(nodes_[i], Step::linking);
+    send(nodes_[i], node::Start{});
+  }
+  advance();
+}
+
+void Coordinator::enter(Phase phase) {
+  phase_ = phase;
+  phase_since_ = shown_ = site_.now_ns();
+}
+
+void Coordinator::enter(Node& node, Step step) {
+  node.step = step;
+  node.since = site_.now_ns();
+}
+
+bool Coordinator::is_awaited(const Node& node) const {
+  if (!node.problem.empty() || node.joins) return false;
+  switch (phase_) {
+    case Phase::calling:
+      return node.step == Step::calling;
+    case Phase::asking:
+      return node.step == Step::asked || node.step == Step::asking_clock;
+    case Phase::shipping:
+      return node.step == Step::shipping;
+    case Phase::linking:
+      return node.step == Step::linking;
+    default:
+      return false;
+  }
+}
+
+void Coordinator::advance() {
+  const auto awaited = [this](const Node& node) { return is_awaited(node); };
+  while (true) {
+    const bool prepares = phase_ >= Phase::calling && phase_ <= Phase::shipping;
+    if (!prepares && phase_ != Phase::linking) return;
+    const bool failed = !problems();
+    if (std::any_of(nodes_.begin() + 1, nodes_.end(), awaited)) {
+      if (!failed) return;
+      if (!hurry_) hurry_ = site_.now_ns() + kHurry.ns;
+      // A call ends in time by itself.
+      if (phase_ == Phase::calling || site_.now_ns() < *hurry_) return;
+    }
+    if (failed) return enter(Phase::failed);
+    if (phase_ == Phase::calling) {
+      enter(Phase::asking);
+      for (std::size_t i = 1; i < nodes_.size(); ++i) ask(i);
+    } else if (phase_ == Phase::asking) {
+      for (std::size_t i = 1; i < nodes_.size(); ++i)
+        site_.say(concat("node ", i, " is ", nodes_[i].name, ": ", nodes_[i].facts));
+      enter(Phase::shipping);
+    } else if (phase_ == Phase::shipping) {
+      enter(Phase::ready);
+    } else {
+      enter(Phase::running);
+      site_.begin();
+      for (std::size_t i = 1; i < nodes_.size(); ++i) send(nodes_[i], node::Begin{});
+      return answer_offers();
+    }
+  }
+}
+
+Status Coordinator::problems() const {
+  std::string text;
+  std::size_t count = 0;
+  for (const Node& node : nodes_) {
+    if (node.problem.empty()) continue;
+    text += concat("\n  ", node.name, ": ", node.problem);
+    ++count;
+  }
+  if (count == 0) return {};
+  return Error{concat("the job cannot start: ", count, " of ", nodes_.size() - 1,
+                      nodes_.size() == 2 ? " node" : " nodes", " cannot take part", text)};
+}
+
+void Coordinator::has_problem(std::size_t index, std::string problem) {
+  Node& node = nodes_[index];
+  node.problem = std::move(problem);
+  if (!node.joins) return;
+  // The job goes on without it.
+  site_.say(concat("node ", node.name, " cannot join: ", node.problem));
+  if (node.takes_part()) {
+    send(node, node::Refused{node.problem});
+    site_.has_left(index_of(index), node.problem);
+  }
+  node.step = Step::gone;
+}
+
+void Coordinator::check_limits() {
+  // A node that loads a checkpoint from here asks for pieces of its files meanwhile.
+  const std::int64_t now = site_.now_ns(), asked = site_.last_file_request_ns();
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (!node.problem.empty() || now - std::max(node.since, asked) <= options_.answer_limit.ns)
+      continue;
+    const auto late = [&](const std::string& what) {
+      has_problem(
+          i, concat(what, " ", options_.answer_limit.seconds(), " s; look at the node's terminal"));
+    };
+    if (node.step == Step::asked || node.step == Step::asking_clock)
+      late("has not sent an answer within");
+    else if (node.step == Step::linking)
+      late("has not sent the confirmation of its connections within");
+    else if (node.step == Step::shipping)
+      late("has taken no data for");
+  }
+}
+
+// ---- requests and their answers ----
+
+void Coordinator::ask(std::size_t index) {
+  node::Ask ask = ask_;
+  ask.self = static_cast<std::uint32_t>(index);
+  for (const Node& node : nodes_) ask.nodes.push_back(node.has_left() ? "" : node.name);
+  const auto lost = missing();
+  for (const NodeIndex node : placement_.shards) ask.shards.push_back(node.value());
+  for (std::uint32_t i = 0; i < placement_.workers.size(); ++i)
+    ask.workers.push_back((lost.contains(WorkerId(i)) ? kNowhere : placement_.workers[i]).value());
+  enter(nodes_[index], Step::asked);
+  send(nodes_[index], std::move(ask));
+}
+
+void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
+  Node& node = nodes_[index];
+  if (node.step != Step::asked) return;
+  std::vector<std::string> problems = answer.problems;
+  if (!answer.busy.empty())
+    problems.push_back(concat("is busy: ", answer.busy, "; wait for its end, or give other nodes"));
+  if (problems.empty() && answer.version != ask_.version)
+    problems.push_back(concat("it has Leeway ", answer.version, ", this program has ", ask_.version,
+                              "; use the same version everywhere"));
+  if (!problems.empty()) {
+    if (!node.joins) node.step = Step::none;
+    return has_problem(index, join(problems, "; "));
+  }
+  node.facts = concat(answer.cores, answer.cores == 1 ? " core, " : " cores, ",
+                      size_text(static_cast<double>(answer.memory_bytes)),
+                      answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
+  node.wants_data = answer.wants_data;
+  site_.accepted(index_of(index), node.peer, node.name, answer);
+  if (!options_.measure_clocks) return after_answer(index);
+  enter(node, Step::asking_clock);
+  send(node, node::Ping{site_.now_ns()});
+}
+
+void Coordinator::on_pong(std::size_t index, const node::Pong& pong) {
+  Node& node = nodes_[index];
+  if (node.step != Step::asking_clock) return;
+  const std::int64_t round_trip = site_.now_ns() - pong.ns;
+  if (node.pings == 0 || round_trip < node.round_trip) {
+    node.round_trip = round_trip;
+    node.clock_ahead = pong.clock_ns - (pong.ns + round_trip / 2);
+  }
+  if (++node.pings < kPings) return send(node, node::Ping{site_.now_ns()});
+  after_answer(index);
+}
+
+void Coordinator::after_answer(std::size_t index) {
+  Node& node = nodes_[index];
+  if (node.wants_data && node.stored < samples()) {
+    enter(node, Step::shipping);
+    const auto bytes =
+        static_cast<double>(samples() * (ask_.data.shape.count() + 1)) * sizeof(float);
+    site_.say(
+        concat("sending the data to ", node.name, ": ", samples(), " samples, ", size_text(bytes)));
+    return ship(node);
+  }
+  enter(node, Step::ready);
+  if (!node.joins) return;
+  enter(node, Step::linking);
+  send(node, node::Start{});
+}
+
+// ---- data ----
+
+void Coordinator::ship(Node& node) {
+  while (node.sent < samples() && node.sent - node.stored < kChunksAhead * node.chunk) {
+    auto chunk = site_.chunk(ask_.data, node.sent);
+    LW_CHECK(chunk.samples > 0, node.sent);
+    node.chunk = std::max<std::int64_t>(node.chunk, chunk.samples);
+    node.sent += chunk.samples;
+    send(node, std::move(chunk));
+  }
+}
+
+void Coordinator::on_stored(std::size_t index, const node::Stored& stored) {
+  Node& node = nodes_[index];
+  if (node.step != Step::shipping || stored.samples > node.sent) return;
+  if (stored.samples > node.stored) node.since = site_.now_ns();
+  node.stored = stored.samples;
+  if (node.stored < samples()) return ship(node);
+  after_answer(index);
+}
+
+void Coordinator::show_shipping() {
+  const std::int64_t now = site_.now_ns();
+  if (now - shown_ < kShowEvery.ns) return;
+  shown_ = now;
+  for (const Node& node : nodes_)
+    if (is_awaited(node))
+      site_.say(concat("sent to ", node.name, ": ", 100 * node.stored / samples(), "%"));
+}
+
+// ---- connections ----
+
+void Coordinator::on_linked(std::size_t index) {
+  Node& node = nodes_[index];
+  if (node.step != Step::linking) return;
+  enter(node, Step::running);
+  if (!node.joins) return;
+  site_.link(index_of(index), node.peer, node.name);
+  send(node, node::Begin{});
+  // The program's own workers may have begun later lives; other nodes have told theirs.
+  for (std::uint32_t i = 0; i < lives_.size(); ++i)
+    if (placement_.workers[i] == kProgramNode && lives_[i] > 0)
+      send(node, node::Moved{WorkerId(i), kProgramNode.value(), lives_[i]});
+  const auto taken = std::exchange(node.takes, {});
+  const auto begin = [&](WorkerId worker, NodeIndex there) {
+    begin_next_life(worker, there);
+    site_.say(concat("worker ", worker, " continues at node ", nodes_[there.value()].name));
+  };
+  for (const WorkerId worker : stopped_with(taken))
+    begin(worker, placement_.workers[worker.value()]);
+  for (const WorkerId worker : taken) begin(worker, index_of(index));
+}
+
+}  // namespace leeway

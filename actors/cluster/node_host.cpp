@@ -1,0 +1,288 @@
+#include "actors/cluster/node_host.hpp"
+
+#include <algorithm>
+
+#include "actors/scheduler/scheduler.hpp"
+#include "actors/shard/shard.hpp"
+#include "actors/worker/participant.hpp"
+#include "checkpoint/store.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "plan/fault_queries.hpp"
+
+namespace leeway {
+
+NodeHost::NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audience, ActorHost& host,
+                   NodeHostOptions options)
+    : job_(std::move(job)),
+      host_(host),
+      options_(std::move(options)),
+      nodes_(options_.placement.nodes) {
+  LW_CHECK(options_.placement.shards.size() == job_->plan.shards &&
+               options_.placement.workers.size() == job_->plan.workers,
+           "a placement of another job");
+  LW_CHECK(options_.self.value() < options_.placement.nodes, options_.self);
+  add_roles(std::move(audience));
+}
+
+void NodeHost::add_roles(std::vector<Audience*> audience) {
+  const auto& placement = options_.placement;
+  std::set<WorkerId> later;
+  for (std::uint32_t i = 0; i < job_->plan.workers; ++i) {
+    const WorkerId worker(i);
+    const Address address = address_of(worker);
+    if (placement.workers[i] == kNowhere) later.insert(worker);
+    const bool there = !later.contains(worker) && !joins_later(job_->faults, address);
+    lives_[worker] = there ? 1 : 0;
+    if (!there || !is_here(address)) continue;
+    here_[worker] = 1;
+    host_.add(address, make_participant(job_, worker));
+  }
+  for (std::uint32_t i = 0; i < job_->plan.shards; ++i)
+    if (const Address address = address_of(ShardId(i)); is_here(address))
+      host_.add(address, std::make_shared<Shard>(job_, ShardId(i)));
+  if (job_->resumed) job_->resumed->release_tensors();
+  if (options_.self != kProgramNode) return;
+  host_.add(kMonitor, std::make_shared<Monitor>(job_, std::move(audience)));
+  host_.add(kScheduler, std::make_shared<Scheduler>(job_, later));
+}
+
+void NodeHost::start() {
+  host_.start();
+  // Messages that arrive now must not overtake earlier ones.
+  for (std::vector<Letter> early; take_early(early); early.clear())
+    for (auto& letter : early) host_.deliver(letter.from, letter.to, std::move(letter.message));
+}
+
+bool NodeHost::take_early(std::vector<Letter>& early) {
+  std::lock_guard lock(mutex_);
+  early.swap(early_);
+  started_ = early.empty();
+  return !started_;
+}
+
+// ---- messages ----
+
+void NodeHost::send_out(Address from, Address to, Message message) {
+  NodeIndex node;
+  {
+    std::shared_lock lock(mutex_);
+    node = options_.placement.node_of(to);
+    // An actor of this node has not joined yet.
+    if (node == kNowhere || node == options_.self ||
+        nodes_[node.value()].state == Node::State::gone)
+      return;
+  }
+  options_.send(node, from, to, std::move(message));
+}
+
+void NodeHost::deliver(NodeIndex from_node, Address from, Address to, Message message) {
+  {
+    std::shared_lock lock(mutex_);
+    const bool known = from_node.value() < nodes_.size() && from_node != options_.self &&
+                       nodes_[from_node.value()].state != Node::State::gone;
+    const bool theirs = from == kHost || options_.placement.node_of(from) == from_node;
+    if (!known || !theirs || !is_here(to)) {
+      ++refused_;
+      return;
+    }
+    if (started_) {
+      lock.unlock();
+      return host_.deliver(from, to, std::move(message));
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (!started_) return early_.push_back({from, to, std::move(message)});
+  }
+  host_.deliver(from, to, std::move(message));
+}
+
+// ---- actors that have ended ----
+
+std::string NodeHost::name_of(NodeIndex node) const {
+  return node.value() < options_.names.size() ? concat("node ", options_.names[node.value()])
+                                              : concat("node ", node);
+}
+
+template <class Concerns>
+std::vector<NodeHost::DownReport> NodeHost::down_reports(Concerns concerns,
+                                                         const EndReason& reason) const {
+  std::vector<DownReport> reports;
+  for (const auto& [actor, watchers] : watchers_) {
+    if (!concerns(actor)) continue;
+    for (const Address watcher : watchers) reports.push_back({watcher, actor, reason});
+  }
+  return reports;
+}
+
+void NodeHost::report(const std::vector<DownReport>& reports) {
+  for (const auto& one : reports) host_.report_down(one.watcher, one.actor, one.reason);
+}
+
+void NodeHost::watch_out(Address watcher, Address watched) {
+  std::vector<DownReport> reports;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_here(watched)) return;  // not yet; it will be watched when it has joined
+    watchers_[watched].insert(watcher);
+    const NodeIndex node = options_.placement.node_of(watched);
+    const auto ended = ended_.find(watched);
+    if (ended != ended_.end()) {
+      reports.push_back({watcher, watched, ended->second});
+    } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone) {
+      reports.push_back({watcher, watched, nodes_[node.value()].reason});
+    }
+  }
+  report(reports);
+}
+
+void NodeHost::on_end(Address actor, const EndReason& reason) {
+  std::uint32_t life = 1;
+  if (actor.kind == RoleKind::worker) {
+    std::shared_lock lock(mutex_);
+    life = here_.at(WorkerId(actor.index));
+  }
+  // The host holds a lock here; other nodes hold theirs when they call this host.
+  if (options_.on_end)
+    options_.later([this, actor, life, reason] { options_.on_end(actor, life, reason); });
+}
+
+void NodeHost::ended(Address actor, std::uint32_t life, const EndReason& reason) {
+  std::vector<DownReport> reports;
+  {
+    std::lock_guard lock(mutex_);
+    if (is_here(actor) || options_.placement.node_of(actor) == kNowhere) return;
+    if (actor.kind == RoleKind::worker) {
+      auto& known = lives_[WorkerId(actor.index)];
+      if (life < known) return;
+      if (life > known) ended_.erase(actor);
+      known = life;
+    }
+    if (!ended_.emplace(actor, reason).second) return;  // known before
+    reports = down_reports([&](Address one) { return one == actor; }, reason);
+  }
+  report(reports);
+}
+
+// ---- connections ----
+
+std::vector<NodeHost::DownReport> NodeHost::down_reports_of(NodeIndex node,
+                                                            const EndReason& reason) const {
+  return down_reports(
+      [&](Address actor) {
+        return options_.placement.node_of(actor) == node && !ended_.contains(actor);
+      },
+      reason);
+}
+
+void NodeHost::silent(NodeIndex node) {
+  std::vector<DownReport> reports;
+  {
+    std::lock_guard lock(mutex_);
+    auto& there = nodes_.at(node.value());
+    if (there.state != Node::State::up) return;
+    there.state = Node::State::silent;
+    reports = down_reports_of(
+        node, {EndReason::Kind::unreachable, concat("no sign of life of ", name_of(node), " for ",
+                                                    options_.silence.seconds(), " s")});
+  }
+  report(reports);
+}
+
+void NodeHost::gone(NodeIndex node, const std::string& reason) {
+  std::vector<DownReport> reports;
+  {
+    std::lock_guard lock(mutex_);
+    auto& there = nodes_.at(node.value());
+    if (there.state == Node::State::gone) return;
+    there.state = Node::State::gone;
+    there.reason = {EndReason::Kind::unreachable, concat(name_of(node), " is gone: ", reason)};
+    reports = down_reports_of(node, there.reason);
+  }
+  report(reports);
+}
+
+void NodeHost::heard(NodeIndex node) {
+  std::lock_guard lock(mutex_);
+  auto& there = nodes_.at(node.value());
+  if (there.state == Node::State::silent) there.state = Node::State::up;
+}
+
+// ---- lives ----
+
+bool NodeHost::place(WorkerId worker, NodeIndex node, std::uint32_t life) {
+  std::lock_guard lock(mutex_);
+  LW_CHECK(worker.value() < options_.placement.workers.size() && node.value() < nodes_.size(),
+           worker, node);
+  auto& known = lives_[worker];
+  if (life <= known) return false;
+  known = life;
+  options_.placement.workers[worker.value()] = node;
+  ended_.erase(address_of(worker));
+  return true;
+}
+
+void NodeHost::begin_life(WorkerId worker, std::uint32_t life) {
+  if (!place(worker, options_.self, life)) return;
+  // All nodes must know before the worker sends its first message.
+  if (options_.on_life) options_.on_life(worker, life);
+  options_.later([this, worker, life] {
+    const Address address = address_of(worker);
+    host_.forget(address, "its next life has begun");
+    {
+      std::lock_guard lock(mutex_);
+      if (!is_here(address) || lives_.at(worker) != life) return;
+      here_[worker] = life;
+    }
+    host_.restart(address, make_participant(job_, worker, life));
+  });
+}
+
+void NodeHost::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
+  if (!place(worker, node, life)) return;
+  options_.later([this, worker, life] {
+    if (life_of(worker) == life)
+      host_.forget(address_of(worker), "its next life has begun on another node");
+  });
+}
+
+void NodeHost::end_life(WorkerId worker, std::uint32_t life, const EndReason& reason) {
+  options_.later([this, worker, life, reason] {
+    {
+      std::shared_lock lock(mutex_);
+      if (!is_here(address_of(worker)) || lives_.at(worker) != life) return;
+    }
+    host_.kill(address_of(worker), reason);
+  });
+}
+
+std::vector<NodeHost::HostedWorker> NodeHost::hosted() const {
+  std::vector<HostedWorker> workers;
+  std::shared_lock lock(mutex_);
+  for (const auto& [worker, life] : lives_)
+    if (life > 0 && is_here(address_of(worker))) workers.push_back({worker, life});
+  return workers;
+}
+
+void NodeHost::add_node(NodeIndex node, const std::string& name) {
+  std::lock_guard lock(mutex_);
+  const std::size_t count = std::max<std::size_t>(nodes_.size(), node.value() + std::size_t{1});
+  nodes_.resize(count);
+  options_.names.resize(count);
+  options_.names[node.value()] = name;
+  nodes_[node.value()] = {};
+}
+
+NodeIndex NodeHost::node_of(Address actor) const {
+  std::shared_lock lock(mutex_);
+  return options_.placement.node_of(actor);
+}
+
+std::uint32_t NodeHost::life_of(WorkerId worker) const {
+  std::shared_lock lock(mutex_);
+  const auto found = lives_.find(worker);
+  return found == lives_.end() ? 0 : found->second;
+}
+
+}  // namespace leeway

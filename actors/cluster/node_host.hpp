@@ -1,0 +1,142 @@
+#pragma once
+// NodeHost: one node's part of a job. It knows where each actor of the job lives, starts the actors
+// that are placed here, and exchanges messages with the actors of other nodes.
+//
+// It knows no network and decides nothing about the job: its owner sends its messages, delivers
+// arriving ones, each once and in order, reports the state of each connection, and passes on the
+// coordinator's orders to begin or end a worker's life here. Roles learn of other nodes by on_down:
+// an actor has ended, or its node is silent or gone. An actor on a silent node may live on; the
+// scheduler has evicted it then, and it joins again by itself.
+//
+// Thread-safe. Of its callbacks only `send` may call back at once.
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "actors/cluster/actor_host.hpp"
+#include "actors/cluster/placement.hpp"
+#include "actors/monitor/monitor.hpp"
+
+namespace leeway {
+
+struct NodeHostOptions {
+  Placement placement;
+  NodeIndex self;
+  std::vector<std::string> names;  // of the nodes; without a name, texts give the number
+  Duration silence = seconds(2);   // after which a node counts as silent
+  /// Calls a function soon, outside of all locks, after those of earlier calls.
+  std::function<void(std::function<void()>)> later;
+  /// Sends a message to an actor of another node. From many threads at once; never blocks.
+  std::function<void(NodeIndex, Address from, Address to, Message)> send;
+  /// An actor here has ended: all other nodes must call ended(). May be repeated.
+  std::function<void(Address, std::uint32_t life, const EndReason& reason)> on_end;
+  /// A worker's life begins here: all other nodes must call moved() before they get a message of
+  /// the worker.
+  std::function<void(WorkerId, std::uint32_t life)> on_life;
+};
+
+class NodeHost final : public ActorHostEvents {
+ public:
+  struct HostedWorker {
+    WorkerId worker;
+    std::uint32_t life = 0;
+  };
+
+  /// Adds the roles that are placed here to `host`; starts none. The program's node gives the
+  /// monitor its audience.
+  NodeHost(std::shared_ptr<const Job> job, std::vector<Audience*> audience, ActorHost& host,
+           NodeHostOptions options);
+  NodeHost(const NodeHost&) = delete;
+  NodeHost& operator=(const NodeHost&) = delete;
+
+  /// Starts all roles. Messages that arrived before have waited.
+  void start();
+  /// Delivers a message from another node. Refuses and counts it if the sender is not placed there,
+  /// or the receiver not here. Hosts may send to any actor.
+  void deliver(NodeIndex from_node, Address from, Address to, Message message);
+  /// An actor of another node has ended. The end of an earlier life changes nothing.
+  void ended(Address actor, std::uint32_t life, const EndReason& reason);
+
+  // The state of the connection to a node.
+  void silent(NodeIndex node);
+  void heard(NodeIndex node);
+  /// For good.
+  void gone(NodeIndex node, const std::string& reason);
+
+  /// Begins a life of a worker here, unless a later one is known.
+  void begin_life(WorkerId worker, std::uint32_t life);
+  /// Ends that life of a worker, if it is here and has not ended.
+  void end_life(WorkerId worker, std::uint32_t life, const EndReason& reason);
+  /// A life of a worker has begun on another node.
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t life);
+
+  /// Adds a node that joins or has a new connection, or names a known one. All other calls for it
+  /// come later.
+  void add_node(NodeIndex node, const std::string& name);
+
+  NodeIndex node_of(Address actor) const;
+  /// The last known life of a worker; 0 before its first.
+  std::uint32_t life_of(WorkerId worker) const;
+  /// The workers that are placed here, and have begun a life.
+  std::vector<HostedWorker> hosted() const;
+  /// Number of refused messages.
+  std::uint64_t refused() const { return refused_; }
+
+  void send_out(Address from, Address to, Message message) override;
+  void watch_out(Address watcher, Address watched) override;
+  void on_end(Address actor, const EndReason& reason) override;
+
+ private:
+  struct Node {
+    enum class State : std::uint8_t { up, silent, gone };
+    State state = State::up;
+    EndReason reason;  // of `gone`
+  };
+  struct DownReport {
+    Address watcher, actor;
+    EndReason reason;
+  };
+  struct Letter {
+    Address from, to;
+    Message message;
+  };
+
+  void add_roles(std::vector<Audience*> audience);
+  /// False if none is left: then the host has started.
+  bool take_early(std::vector<Letter>& early);
+
+  bool is_here(Address actor) const { return options_.placement.node_of(actor) == options_.self; }
+  std::string name_of(NodeIndex node) const;
+  /// For each watched actor that `concerns`, one report for each watcher.
+  template <class Concerns>
+  std::vector<DownReport> down_reports(Concerns concerns, const EndReason& reason) const;
+  /// For the living actors on a node.
+  std::vector<DownReport> down_reports_of(NodeIndex node, const EndReason& reason) const;
+  void report(const std::vector<DownReport>& reports);
+  /// Notes the place of a worker's life. False if a later one is known, or this one already.
+  bool place(WorkerId worker, NodeIndex node, std::uint32_t life);
+
+  const std::shared_ptr<const Job> job_;
+  ActorHost& host_;
+  NodeHostOptions options_;  // the placement changes under mutex_
+  std::atomic<std::uint64_t> refused_{0};
+
+  /// Guards all below. The host is not called under it.
+  mutable std::shared_mutex mutex_;
+  bool started_ = false;
+  std::vector<Letter> early_;  // delivered before the start
+  std::vector<Node> nodes_;
+  std::map<WorkerId, std::uint32_t> lives_;        // the last known
+  std::map<WorkerId, std::uint32_t> here_;         // the last that has begun here
+  std::map<Address, std::set<Address>> watchers_;  // here, of actors on other nodes
+  std::map<Address, EndReason> ended_;             // actors of other nodes, in their present lives
+};
+
+}  // namespace leeway

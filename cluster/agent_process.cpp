@@ -1,0 +1,249 @@
+#include "cluster/agent_process.hpp"
+
+#include <ctime>
+#include <iterator>
+#include <utility>
+
+#include "cluster/check_request.hpp"
+#include "cluster/effects.hpp"
+#include "cluster/node_checkpoints.hpp"
+#include "cluster/node_name.hpp"
+#include "cluster/shipped.hpp"
+#include "core/text.hpp"
+#include "transport/this_host.hpp"
+
+namespace leeway {
+namespace {
+
+constexpr Duration kCallLimit = seconds(5);
+
+}  // namespace
+
+/// What this process keeps for the job of the program to which the agent belongs.
+struct AgentProcess::Reserved {
+  PeerId program;
+  std::uint64_t number = 0;  // of the job
+  node::Ask ask;
+  Plan plan;
+  std::optional<TrainTest> data;
+  std::optional<ShippedData> arriving;
+  std::unique_ptr<FileExchange> files;  // of the program
+  std::optional<NodeCheckpoints> checkpoints;
+  MadeJob made = Error{"not made"};
+  /// Last: its destructor waits for the thread, which uses all of the above.
+  std::future<void> making;
+};
+
+Expected<std::unique_ptr<AgentProcess>> AgentProcess::open(AgentProcessOptions options) {
+  std::unique_ptr<AgentProcess> agent(new AgentProcess(std::move(options)));
+  const auto& own = agent->options_;
+  if (const auto opened = agent->process_.open(own.mesh, own.open); !opened) return opened.error();
+  agent->say(concat("listening on ", agent->name()));
+  if (!own.agent.join.empty())
+    if (const auto offered = agent->join(); !offered) return offered.error();
+  return agent;
+}
+
+AgentProcess::AgentProcess(AgentProcessOptions options)
+    : options_(std::move(options)),
+      agent_(options_.agent, *this),
+      process_(
+          {[this](PeerId peer, std::uint64_t job, node::Body& body) { received(peer, job, body); },
+           [this](PeerId peer) { agent_.silent(peer); },
+           [this](PeerId peer) { agent_.heard(peer); },
+           [this](PeerId peer, const std::string& reason) { agent_.gone(peer, reason); },
+           [this](const std::string& text) { say(text); }}) {}
+
+AgentProcess::~AgentProcess() {
+  agent_.close();
+  process_.close();
+}
+
+std::string AgentProcess::name() const {
+  return concat(process_.mesh().address(), ':', process_.mesh().port());
+}
+
+Status AgentProcess::join() {
+  const auto program = parse_node(options_.agent.join);
+  if (!program) return program.error();
+  const auto peer =
+      process_.mesh().connect(program->host, program->port, kCallLimit,
+                              "give the address that the program prints at its start, while it "
+                              "runs");
+  if (!peer) return peer.error();
+  agent_.offer(*peer);
+  return {};
+}
+
+Status AgentProcess::run(const std::function<bool()>& interrupted) {
+  bool leaves = false;
+  while (!agent_.finished()) {
+    process_.poll(Agent::kTick);
+    if (!leaves && interrupted()) {
+      leaves = true;
+      agent_.leave();
+    }
+    agent_.tick();
+    send_traces();
+  }
+  return agent_.outcome();
+}
+
+// ---- messages ----
+
+void AgentProcess::received(PeerId peer, std::uint64_t job, node::Body& body) {
+  if (std::holds_alternative<node::StatusRequest>(body)) return send(peer, 0, status());
+  const bool orders = reserved_ && reserved_->number == job && reserved_->program == peer;
+  if (!orders || !reserved_->files->handle(body)) agent_.received(peer, job, body);
+}
+
+void AgentProcess::to_program(node::Body body) {
+  send(reserved_->program, reserved_->number, std::move(body));
+}
+
+/// Sends `all` in batches of the allowed size.
+template <class Batch, class Item>
+void AgentProcess::send_batches(std::vector<Item> all) {
+  for (std::size_t begin = 0; begin < all.size(); begin += limits::kMaxEventBatch) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto count = std::min(limits::kMaxEventBatch, all.size() - begin);
+    to_program(Batch{{std::make_move_iterator(first),
+                      std::make_move_iterator(first + static_cast<std::ptrdiff_t>(count))}});
+  }
+}
+
+void AgentProcess::send_traces() {
+  const auto& here = process_.job();
+  if (!here) return;
+  if (reserved_->ask.trace) send_batches<node::Events>(here->take_events());
+  if (reserved_->ask.trace_messages) send_batches<node::Messages>(here->take_messages());
+}
+
+node::Status AgentProcess::status() const {
+  node::Status status;
+  status.version = leeway_version();
+  status.name = name();
+  if (process_.job()) process_.job()->fill(status);
+  return status;
+}
+
+// ---- Agent::Site ----
+
+std::int64_t AgentProcess::now_ns() const {
+  return steady_ns();
+}
+
+std::string AgentProcess::time_of_day() const {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  char text[16];
+  std::strftime(text, sizeof text, "%H:%M:%S", &local);
+  return text;
+}
+
+void AgentProcess::call(NodeIndex node, const std::string& name) {
+  process_.call(name, kCallLimit, "check that its node runs and can be reached from here",
+                [this, node, job = std::weak_ptr(reserved_)](const Expected<PeerId>& peer) {
+                  if (!job.expired()) agent_.called(node, peer);
+                });
+}
+
+bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
+                           node::Answer& answer) {
+  about_this_machine(answer);
+  auto plan = check_request(ask, *options_.disk, answer);
+  if (!plan) return false;
+  auto reserved = std::make_shared<Reserved>();
+  reserved->program = program;
+  reserved->number = job;
+  reserved->plan = std::move(*plan);
+  reserved->data = data_cache_.find(reserved->plan, ask.data);
+  answer.wants_data = !reserved->data;
+  if (answer.wants_data) reserved->arriving.emplace(ask.data);
+  reserved->ask = ask;
+  reserved->checkpoints.emplace(reserved->ask, answer.checkpoints, options_.disk);
+  reserved->files = std::make_unique<FileExchange>(
+      "the program", *options_.disk, reserved->checkpoints->program_rights(),
+      [this, program, job](node::Body body) {
+        process_.mesh().send(program, kHostFiles, kHostFiles,
+                             encode(NodeEnvelope{job, std::move(body)}));
+      });
+  reserved_ = std::move(reserved);
+  return true;
+}
+
+Expected<std::int64_t> AgentProcess::store(const node::Chunk& chunk, bool& complete) {
+  auto& arriving = reserved_->arriving;
+  if (const auto added = arriving->add(chunk); !added) return added.error();
+  const std::int64_t samples = arriving->samples();
+  complete = arriving->complete();
+  if (!complete) return samples;
+  auto data = arriving->take();
+  arriving.reset();
+  if (!data) return data.error();
+  reserved_->data = *data;
+  data_cache_.keep(reserved_->ask.data, std::move(*data));
+  return samples;
+}
+
+void AgentProcess::make_actors() {
+  const auto made = [this, job = std::weak_ptr(reserved_)] {
+    const auto reserved = job.lock();
+    if (!reserved) return;
+    if (reserved->made) set_job(*reserved->made);
+    agent_.made(reserved->made ? Status() : reserved->made.error());
+  };
+  reserved_->making = std::async(std::launch::async, [this, made, &reserved = *reserved_] {
+    try {
+      reserved.made = make(reserved);
+    } catch (const std::exception& error) {  // no memory
+      reserved.made = Error{error.what()};
+    }
+    process_.post(made);
+  });
+}
+
+AgentProcess::MadeJob AgentProcess::make(const Reserved& reserved) const {
+  const Placement placement = placement_of(reserved.ask);
+  const NodeIndex self(reserved.ask.self);
+  JobOptions job_options{.here = [&](Address actor) { return placement.node_of(actor) == self; },
+                         .initial_weights = reserved.ask.initial_weights};
+  const auto model = make_model(reserved.plan, *reserved.data->train);
+  if (!model) return model.error();
+  job_options.model = *model;
+  if (const auto opened =
+          reserved.checkpoints->open(reserved.files->remote(), **model, job_options);
+      !opened)
+    return opened.error();
+  return make_job(reserved.plan, *reserved.data, std::move(job_options));
+}
+
+void AgentProcess::set_job(std::shared_ptr<const Job> job) {
+  const node::Ask& ask = reserved_->ask;
+  JobNode::Options options{.number = reserved_->number,
+                           .placement = placement_of(ask),
+                           .self = NodeIndex(ask.self),
+                           .names = ask.nodes,
+                           .silence = options_.mesh.silence,
+                           .trace = ask.trace,
+                           .trace_messages = ask.trace_messages,
+                           .on_event = {},
+                           .on_message = {}};
+  options.on_return = [this](WorkerId worker) {
+    process_.post([this, worker] { agent_.returned(worker); });
+  };
+  process_.set_job(std::make_shared<JobNode>(process_.mesh(), std::move(job),
+                                             std::vector<Audience*>{}, std::move(options)));
+}
+
+void AgentProcess::end_job(const std::string& reason) {
+  send_traces();
+  reserved_->files->close(reason);
+  const auto job = process_.job() ? process_.job()->job() : nullptr;
+  process_.set_job(nullptr);
+  if (job) to_program(effects_of(*job));
+  reserved_.reset();
+}
+
+}  // namespace leeway

@@ -1,0 +1,93 @@
+#pragma once
+// AgentProcess: a node of a cluster: a process that hosts actors for programs that call it. It
+// carries out what its Agent decides.
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/cluster/agent.hpp"
+#include "cluster/data_cache.hpp"
+#include "cluster/process.hpp"
+#include "core/files.hpp"
+
+namespace leeway {
+
+struct AgentProcessOptions {
+  AgentOptions agent;
+  MeshOptions mesh;
+  std::function<void(const std::string&)> say;  // logs one line
+  OpenMesh open = open_mesh;
+  std::shared_ptr<Files> disk = shared_disk();  // of this machine
+};
+
+class AgentProcess final : private Agent::Site {
+ public:
+  /// Listens. With a program to join, also calls it and offers to host workers.
+  static Expected<std::unique_ptr<AgentProcess>> open(AgentProcessOptions options);
+  ~AgentProcess() override;
+
+  /// "127.0.0.1:4242".
+  std::string name() const override;
+  /// Serves until `interrupted`, then lets its workers stop. An agent that joined a job ends with
+  /// it. The error gives the reason for which the program refused it.
+  Status run(const std::function<bool()>& interrupted);
+
+ private:
+  struct Reserved;
+  using MadeJob = Expected<std::shared_ptr<const Job>>;
+
+  explicit AgentProcess(AgentProcessOptions options);
+  Status join();
+  void received(PeerId peer, std::uint64_t job, node::Body& body);
+  /// Makes the actors' job. Takes as long as a checkpoint takes to load.
+  MadeJob make(const Reserved& reserved) const;
+  void set_job(std::shared_ptr<const Job> job);
+  void to_program(node::Body body);
+  template <class Batch, class Item>
+  void send_batches(std::vector<Item> all);
+  void send_traces();
+  node::Status status() const;
+
+  // Agent::Site
+  std::int64_t now_ns() const override;
+  std::string time_of_day() const override;
+  void say(const std::string& text) override { options_.say(text); }
+  void call(NodeIndex node, const std::string& name) override;
+  void send(PeerId peer, std::uint64_t job, node::Body body) override {
+    process_.send(peer, job, std::move(body));
+  }
+  void leave(PeerId peer) override { process_.mesh().leave(peer); }
+  bool is_connected(PeerId peer) const override { return process_.mesh().is_connected(peer); }
+  bool reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
+               node::Answer& answer) override;
+  Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) override;
+  void make_actors() override;
+  void link(NodeIndex node, PeerId peer, const std::string& name) override {
+    process_.job()->link(node, peer, name);
+  }
+  void begin() override { process_.job()->begin(); }
+  void begin_life(WorkerId worker, std::uint32_t life) override {
+    process_.job()->node().begin_life(worker, life);
+  }
+  void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) override {
+    process_.job()->node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
+  }
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t life) override {
+    process_.job()->moved(worker, node, life);
+  }
+  std::vector<NodeHost::HostedWorker> hosted() const override {
+    return process_.job()->node().hosted();
+  }
+  void end_job(const std::string& reason) override;
+
+  const AgentProcessOptions options_;
+  Agent agent_;
+  std::shared_ptr<Reserved> reserved_;  // null: free
+  DataCache data_cache_;
+  Process process_;
+};
+
+}  // namespace leeway
