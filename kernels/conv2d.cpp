@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -140,6 +141,25 @@ class BackwardData {
   std::unordered_map<int, memory> arguments_;
 };
 
+/// Whether oneDNN's code for 1x1 kernels, up to 3.12, would write past its workspace: it reserves
+/// `channels` numbers per position but addresses whole blocks of 8 or 16
+/// (https://github.com/uxlfoundation/oneDNN/issues/6035).
+bool overruns_workspace(const Conv2dShape& s) {
+  return s.kernel == 1 && s.stride > 1 && s.channels / s.groups % 16 != 0;
+}
+
+WeightCode::primitive_desc weights_of(const Conv2dShape& s, const Layouts& l,
+                                      const ForwardCode::primitive_desc& forward) {
+  // Outlives next_impl(), which reads it again.
+  const WeightCode::desc pass(kDirect, l.x, l.any_weight, l.bias, l.y, l.strides, l.padding,
+                              l.padding);
+  WeightCode::primitive_desc chosen(pass, engine(), forward);
+  if (overruns_workspace(s))
+    while (std::string_view(chosen.impl_info_str()).starts_with("jit_1x1"))
+      LW_CHECK(chosen.next_impl(), chosen.impl_info_str());
+  return chosen;
+}
+
 /// Gradients of the parameters. Scratch holds the weight's gradient in oneDNN's layout, then in the
 /// plain layout, then the bias's gradient.
 class BackwardWeights {
@@ -208,7 +228,8 @@ PackForm form_of(const memory::desc& desc) {
 /// All code for one shape, generated on first use.
 class Convolution {
  public:
-  explicit Convolution(const Conv2dShape& shape) : layouts_(shape), chosen_(forward_of(layouts_)) {}
+  explicit Convolution(const Conv2dShape& shape)
+      : shape_(shape), layouts_(shape), chosen_(forward_of(layouts_)) {}
 
   PackForm form(ConvPass pass) { return form_of(weight_layout(pass)); }
   Reorder& pack(ConvPass pass) {
@@ -225,13 +246,8 @@ class Convolution {
     return *backward_data_;
   }
   BackwardWeights& backward_weights() {
-    if (!backward_weights_) {
-      const auto& l = layouts_;
-      const WeightCode::primitive_desc chosen(
-          {kDirect, l.x, l.any_weight, l.bias, l.y, l.strides, l.padding, l.padding}, engine(),
-          chosen_);
-      backward_weights_.emplace(l, chosen);
-    }
+    if (!backward_weights_)
+      backward_weights_.emplace(layouts_, weights_of(shape_, layouts_, chosen_));
     return *backward_weights_;
   }
 
@@ -248,6 +264,7 @@ class Convolution {
     return pass == ConvPass::forward ? chosen_.weights_desc() : chosen_for_data().weights_desc();
   }
 
+  Conv2dShape shape_;
   Layouts layouts_;
   ForwardCode::primitive_desc chosen_;
   std::optional<DataCode::primitive_desc> chosen_for_data_;

@@ -1,5 +1,7 @@
 #include "transport/greeting.hpp"
 
+#include <type_traits>
+
 #include "core/check.hpp"
 
 namespace leeway::transport {
@@ -11,11 +13,92 @@ struct PacketHead {
   std::uint32_t bytes = 0;  // of the body
 };
 
-template <class Append>
-Bytes packet(std::uint32_t protocol, Append append) {
+/// Appends each field that it is called with.
+class Put {
+ public:
+  static constexpr bool kWrites = true;
+  explicit Put(Bytes& out) : out_(out) {}
+
+  template <class T>
+  bool operator()(const T& field) {
+    out_.put(field);
+    return true;
+  }
+  bool operator()(const SharedMemoryName& arena) {
+    return (*this)(LoanOffer{.arena = arena, .returns = {}}.words());
+  }
+
+ private:
+  ByteWriter out_;
+};
+
+/// Reads each field that it is called with; false: invalid.
+class Take {
+ public:
+  static constexpr bool kWrites = false;
+  explicit Take(const ByteReader& in) : in_(in) {}
+
+  template <class T>
+  bool operator()(T& field) {
+    return in_.take(field);
+  }
+  bool operator()(Lane& lane) { return in_.take(lane) && lane <= Lane::bulk_to_caller; }
+  bool operator()(SharedMemoryName& arena) {
+    LoanOffer::Words words{};
+    if (!in_.take(words)) return false;
+    arena = LoanOffer::of(words).arena;
+    return true;
+  }
+
+ private:
+  ByteReader in_;
+};
+
+template <class Packet, class F>
+using Visited = std::conditional_t<F::kWrites, const Packet, Packet>;
+
+// The two texts that every protocol reads.
+
+template <class F>
+bool visit_texts(Visited<Hello, F>& hello, F& f) {
+  return f(hello.version) && f(hello.host);
+}
+
+template <class F>
+bool visit_texts(Visited<Welcome, F>& welcome, F& f) {
+  return f(welcome.version) && f(welcome.refusal);
+}
+
+template <class F>
+bool visit_texts(Visited<LinkDetails, F>& details, F& f) {
+  return f(details.version) && f(details.refusal);
+}
+
+// The other fields.
+
+template <class F>
+bool visit_fields(Visited<Hello, F>& hello, F& f) {
+  return f(hello.lane) && f(hello.token) && f(hello.mesh) && f(hello.expected) && f(hello.nonce);
+}
+
+template <class F>
+bool visit_fields(Visited<Welcome, F>& welcome, F& f) {
+  return f(welcome.mesh) && f(welcome.nonce) && f(welcome.proof);
+}
+
+template <class F>
+bool visit_fields(Visited<LinkDetails, F>& details, F& f) {
+  return f(details.yields) && f(details.host) && f(details.port) && f(details.link) &&
+         f(details.peer_link) && f(details.token) && f(details.window_bytes) && f(details.arena) &&
+         f(details.needs_shared_memory) && f(details.received) && f(details.proof);
+}
+
+template <class Packet>
+Bytes packet_bytes(const Packet& packet, std::uint32_t protocol) {
   Bytes out(sizeof(PacketHead));
-  ByteWriter writer(out);
-  append(writer);
+  Put put(out);
+  visit_texts(packet, put);
+  visit_fields(packet, put);
   LW_CHECK(out.size() <= kMaxPacketBytes, out.size());
   PacketHead head;
   head.protocol = protocol;
@@ -24,45 +107,25 @@ Bytes packet(std::uint32_t protocol, Append append) {
   return out;
 }
 
+template <class Packet>
+bool take_packet(Packet& packet, ByteReader body, std::uint32_t protocol) {
+  Take take(body);
+  return visit_texts(packet, take) &&
+         (protocol != kTransportProtocol || visit_fields(packet, take));
+}
+
 }  // namespace
 
 Bytes packet_of(const Hello& hello, std::uint32_t protocol) {
-  return packet(protocol, [&](ByteWriter& out) {
-    out.put(hello.version);
-    out.put(hello.host);
-    out.put(hello.lane);
-    out.put(hello.token);
-    out.put(hello.mesh);
-    out.put(hello.expected);
-    out.put(hello.nonce);
-  });
+  return packet_bytes(hello, protocol);
 }
 
 Bytes packet_of(const Welcome& welcome, std::uint32_t protocol) {
-  return packet(protocol, [&](ByteWriter& out) {
-    out.put(welcome.version);
-    out.put(welcome.refusal);
-    out.put(welcome.mesh);
-    out.put(welcome.nonce);
-    out.put(welcome.proof);
-  });
+  return packet_bytes(welcome, protocol);
 }
 
 Bytes packet_of(const LinkDetails& details, std::uint32_t protocol) {
-  return packet(protocol, [&](ByteWriter& out) {
-    out.put(details.version);
-    out.put(details.refusal);
-    out.put(details.yields);
-    out.put(details.host);
-    out.put(details.port);
-    out.put(details.link);
-    out.put(details.peer_link);
-    out.put(details.token);
-    out.put(details.window_bytes);
-    out.put(LoanOffer{.arena = details.arena, .returns = {}}.words());
-    out.put(details.received);
-    out.put(details.proof);
-  });
+  return packet_bytes(details, protocol);
 }
 
 Stream::Progress PacketReader::read_from(Stream& stream) {
@@ -89,32 +152,15 @@ ByteReader PacketReader::body() const {
 }
 
 bool PacketReader::take(Hello& hello) const {
-  ByteReader in = body();
-  if (!in.take(hello.version) || !in.take(hello.host)) return false;
-  if (protocol_ != kTransportProtocol) return true;
-  return in.take(hello.lane) && hello.lane <= Lane::bulk_to_caller && in.take(hello.token) &&
-         in.take(hello.mesh) && in.take(hello.expected) && in.take(hello.nonce);
+  return take_packet(hello, body(), protocol_);
 }
 
 bool PacketReader::take(Welcome& welcome) const {
-  ByteReader in = body();
-  if (!in.take(welcome.version) || !in.take(welcome.refusal)) return false;
-  if (protocol_ != kTransportProtocol) return true;
-  return in.take(welcome.mesh) && in.take(welcome.nonce) && in.take(welcome.proof);
+  return take_packet(welcome, body(), protocol_);
 }
 
 bool PacketReader::take(LinkDetails& details) const {
-  ByteReader in = body();
-  if (!in.take(details.version) || !in.take(details.refusal)) return false;
-  if (protocol_ != kTransportProtocol) return true;
-  LoanOffer::Words arena{};
-  if (!in.take(details.yields) || !in.take(details.host) || !in.take(details.port) ||
-      details.port > 0xffff || !in.take(details.link) || !in.take(details.peer_link) ||
-      !in.take(details.token) || !in.take(details.window_bytes) || !in.take(arena) ||
-      !in.take(details.received) || !in.take(details.proof))
-    return false;
-  details.arena = LoanOffer::of(arena).arena;
-  return true;
+  return take_packet(details, body(), protocol_) && details.port <= 0xffff;
 }
 
 Proof proof_of(const Secret& secret, Stream::Side side, const Hello& hello,

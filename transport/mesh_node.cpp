@@ -137,14 +137,21 @@ std::string MeshNode::mismatch(const std::string& their_version,
                 "; run the same release on both");
 }
 
-/// Why the memory of the other process cannot be read, if it must be; empty: no objection.
+/// Why the two processes share no memory, if one of them needs it; empty: no objection. The called
+/// process also checks for the caller, because it counts the link as made before the caller reads
+/// the answer.
 std::string MeshNode::too_far(const LinkDetails& other) const {
-  if (options_.transport != Transport::shared_memory) return "";
-  const auto arena = SharedMemory::open(other.arena);
-  if (arena) return "";
+  if (options_.transport != Transport::shared_memory && other.needs_shared_memory == 0) return "";
+  std::string why;
+  if (options_.transport == Transport::tcp) {
+    why = "only TCP is allowed here";
+  } else {
+    const auto arena = SharedMemory::open(other.arena);
+    if (arena) return "";
+    why = arena.error().text;
+  }
   return concat("blobs must use only shared memory, and there is none with ", other.host, ":",
-                other.port, " (", arena.error().text,
-                "); run both on one host as one user, or let them use TCP");
+                other.port, " (", why, "); run both on one host as one user, or let them use TCP");
 }
 
 /// Without those of a link.
@@ -155,6 +162,7 @@ LinkDetails MeshNode::details(const std::string& host) const {
   details.port = port_;
   details.window_bytes = options_.window_bytes;
   if (options_.transport != Transport::tcp) details.arena = shared_arena()->name();
+  details.needs_shared_memory = options_.transport == Transport::shared_memory ? 1 : 0;
   return details;
 }
 

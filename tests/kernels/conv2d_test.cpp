@@ -79,7 +79,7 @@ TEST_CASE("conv2d equals its definition, with whole and with split parameters", 
       const auto y = reference::conv2d_forward(x, weight, to_doubles(e.bias), shape);
       const auto g = reference::conv2d_backward(to_doubles(e.dy), x, weight, shape);
       for (Rng* split : {static_cast<Rng*>(nullptr), &rng}) {
-        REQUIRE(worst_error(forward(executor, e, true, split), y) < 1e-5);
+        REQUIRE(worst_error(forward(executor, e, true, split), y) < 3e-5);  // 800 terms
         const Gradients got = backward(executor, e, true, true, split);
         REQUIRE(worst_error(got.dx, g.dx) < 1e-5);
         REQUIRE(worst_error(got.dweight, g.dweight) < 3e-5);  // sums of up to 3072 terms

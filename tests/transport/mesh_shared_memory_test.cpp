@@ -130,6 +130,7 @@ TEST_CASE("a mesh that uses only shared memory refuses a peer without it") {
   Station a({.transport = Transport::shared_memory}), b({.transport = Transport::tcp});
   const auto called = a.call(b.mesh().port());
   REQUIRE_FALSE(called);
+  CHECK_FALSE(b.logged("up", std::chrono::milliseconds(100)));
   CHECK(called.error().text.find("only shared memory") != std::string::npos);
   const auto calls = b.call(a.mesh().port());
   REQUIRE_FALSE(calls);

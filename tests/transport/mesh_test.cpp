@@ -190,11 +190,13 @@ TEST_CASE("processes of different protocols refuse each other, and the error nam
   const auto forth = a.call(b.mesh().port()), back = b.call(a.mesh().port());
   REQUIRE_FALSE(forth);
   REQUIRE_FALSE(back);
-  const std::string own = transport::own_protocol().version;
-  CHECK(forth.error().text.find("Leeway 9.8.7 there speaks protocol 9, and Leeway " + own +
-                                " here speaks protocol 2; run the same release") !=
+  const transport::Protocol protocol = transport::own_protocol();
+  const std::string own = "Leeway " + protocol.version;
+  const std::string number = "protocol " + std::to_string(protocol.number);
+  CHECK(forth.error().text.find("Leeway 9.8.7 there speaks protocol 9, and " + own +
+                                " here speaks " + number + "; run the same release") !=
         std::string::npos);
-  CHECK(back.error().text.find("Leeway " + own + " there speaks protocol 2, and Leeway 9.8.7") !=
+  CHECK(back.error().text.find(own + " there speaks " + number + ", and Leeway 9.8.7") !=
         std::string::npos);
   CHECK(a.logged("note: refused a call"));
   CHECK(b.logged("note: refused a call"));

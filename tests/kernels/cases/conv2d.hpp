@@ -48,6 +48,8 @@ inline std::vector<kernels::Conv2dShape> conv2d_cases() {
       {2, 16, 12, 7, 33, 3, 2, 1, 1},
       {1, 64, 8, 8, 64, 1, 1, 0, 1},
       {1, 64, 8, 8, 96, 1, 2, 0, 1},
+      {4, 4, 8, 8, 8, 1, 2, 0, 1},  // fewer channels than a block of oneDNN's
+      {2, 12, 9, 9, 8, 1, 2, 0, 1},
       {2, 64, 9, 9, 64, 3, 1, 1, 64},  // depthwise
       {2, 17, 9, 8, 17, 3, 2, 1, 17},
       {2, 6, 9, 8, 12, 3, 1, 1, 6},  // depthwise, two outputs per channel
