@@ -11,6 +11,7 @@
 #include "models/model.hpp"
 #include "models/pass.hpp"
 #include "models/safetensors.hpp"
+#include "plan/plan.hpp"
 
 namespace leeway {
 namespace {

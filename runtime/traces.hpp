@@ -2,7 +2,7 @@
 // Traces: the events and messages of a run in its folder.
 #include <memory>
 
-#include "actors/cluster/node_host.hpp"
+#include "cluster/local_node.hpp"
 #include "messages/message_log.hpp"
 #include "monitoring/event_log.hpp"
 #include "monitoring/run_folder.hpp"
