@@ -97,7 +97,7 @@ Expected<Manifest> manifest_from_json(const std::string& text, const std::string
     return Error{concat(source, ": has ", text.size(), " bytes; a manifest has at most ",
                         limits::kMaxManifestBytes)};
   auto tree = parse_json(text, source);
-  if (!tree) return tree.error();
+  if (!tree) return Error{concat(tree.error().text, "; the file is damaged")};
   if (Status known = check_format(*tree, source); !known) return known.error();
   if (Status intact = check_digest(text, source); !intact) return intact.error();
   tree->keys.pop_back();  // the digest
