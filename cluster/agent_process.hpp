@@ -66,7 +66,7 @@ class AgentProcess final : private Agent::Site {
   Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) override;
   void make_actors() override;
   void link(NodeIndex node, PeerId peer, const std::string& name) override {
-    process_.job()->link(node, peer, name);
+    process_.job()->routes().link(node, peer, name);
   }
   void begin() override { process_.job()->begin(); }
   void begin_life(WorkerId worker, std::uint32_t life) override {
@@ -76,7 +76,7 @@ class AgentProcess final : private Agent::Site {
     process_.job()->node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
   }
   void moved(WorkerId worker, NodeIndex node, std::uint32_t life) override {
-    process_.job()->moved(worker, node, life);
+    process_.job()->routes().moved(worker, node, life);
   }
   std::vector<NodeHost::HostedWorker> hosted() const override {
     return process_.job()->node().hosted();

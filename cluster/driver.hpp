@@ -95,10 +95,10 @@ class Driver final : private Coordinator::Site {
                 const node::Answer& answer) override;
   void has_left(NodeIndex node, const std::string& reason) override;
   void link(NodeIndex node, PeerId peer, const std::string& name) override {
-    process_.job()->link(node, peer, name);
+    process_.job()->routes().link(node, peer, name);
   }
   void unlink(NodeIndex node, const std::string& reason) override {
-    if (const auto peer = process_.job()->peer_of(node)) process_.job()->on_gone(*peer, reason);
+    process_.job()->routes().unlink(node, reason);
   }
   void begin() override { process_.job()->begin(); }
   void begin_life(WorkerId worker, std::uint32_t life) override {

@@ -1,15 +1,13 @@
 #pragma once
 // JobNode: one node's part of a job: its actors, its connections to the other nodes, and the status
-// of both. It ignores messages from peers that are no node of the job.
+// of both.
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "actors/cluster/job_routes.hpp"
 #include "cluster/job_progress.hpp"
 #include "cluster/local_node.hpp"
 #include "cluster/status_book.hpp"
@@ -39,28 +37,10 @@ class JobNode {
   JobNode(Mesh& mesh, std::shared_ptr<const Job> job, std::vector<Audience*> audience,
           Options options);
 
-  /// Adds the connection to a node, which may have joined after the start, or lost an earlier one.
-  void link(NodeIndex node, PeerId peer, const std::string& name);
-  bool is_linked(NodeIndex node) const;
-  /// The node's peer, if the node is linked and not gone.
-  std::optional<PeerId> peer_of(NodeIndex node) const;
-  std::optional<NodeIndex> node_of(PeerId peer) const;
   void begin();
 
-  // Called by the mesh's threads.
-  void on_message(PeerId peer, Address from, Address to, Message message);
-  /// Takes what another node sends about its actors, in the order of their messages. False for
-  /// other messages.
-  bool on_notice(PeerId peer, const NodeEnvelope& envelope);
-  void on_silent(PeerId peer);
-  void on_heard(PeerId peer);
-  void on_gone(PeerId peer, const std::string& reason);
-
-  /// Ignores a worker or node that the job does not have.
-  void moved(WorkerId worker, NodeIndex node, std::uint32_t life);
-  /// Sends to all linked nodes.
-  void broadcast(const node::Body& body);
-
+  /// The mesh's threads report here what its connections bring.
+  JobRoutes& routes() { return routes_; }
   LocalNode& host() { return *host_; }
   NodeHost& node() { return host_->node(); }
   const std::shared_ptr<const Job>& job() const { return job_; }
@@ -73,15 +53,8 @@ class JobNode {
   void fill(node::Status& status) const;
 
  private:
-  struct Link {
-    PeerId peer;
-    const char* state = "up";
-    bool gone = false;
-  };
   void on_event(Address actor, Instant at, const Event& event);
   void keep(const ReceivedMessage& one);
-  /// Sets the state of the peer's link. Returns the node if it is one of the job's.
-  std::optional<NodeIndex> mark(PeerId peer, const char* state, bool gone);
 
   Mesh& mesh_;
   std::shared_ptr<const Job> job_;
@@ -90,8 +63,7 @@ class JobNode {
   JobProgress progress_;
   std::atomic<std::int64_t> began_ns_ = 0;
 
-  mutable std::shared_mutex mutex_;  // guards the links
-  std::map<NodeIndex, Link> links_;
+  JobRoutes routes_;
   std::mutex trace_mutex_;  // guards the next two
   std::vector<node::Events::Emitted> events_;
   std::vector<node::Messages::Received> messages_;

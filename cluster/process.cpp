@@ -64,26 +64,27 @@ MeshEvents Process::mesh_events() {
   MeshEvents events;
   events.on_message = [this](PeerId peer, Address from, Address to, Message message) {
     if (to.kind != RoleKind::host)
-      return with_job([&](JobNode& job) { job.on_message(peer, from, to, std::move(message)); });
+      return with_routes(
+          [&](JobRoutes& routes) { routes.on_message(peer, from, to, std::move(message)); });
     auto decoded = decode_node(message);
     if (!decoded) return post([this, text = decoded.error().text] { inputs_.note(text); });
     bool taken = false;
-    with_job([&](JobNode& job) { taken = job.on_notice(peer, *decoded); });
+    with_routes([&](JobRoutes& routes) { taken = routes.on_notice(peer, *decoded); });
     if (taken) return;
     const auto envelope = std::make_shared<NodeEnvelope>(std::move(*decoded));
     post([this, peer, envelope] { inputs_.received(peer, envelope->job, envelope->body); });
   };
   events.on_up = [](PeerId) {};
   events.on_silent = [this](PeerId peer) {
-    with_job([&](JobNode& job) { job.on_silent(peer); });
+    with_routes([&](JobRoutes& routes) { routes.on_silent(peer); });
     post([this, peer] { inputs_.silent(peer); });
   };
   events.on_heard = [this](PeerId peer) {
-    with_job([&](JobNode& job) { job.on_heard(peer); });
+    with_routes([&](JobRoutes& routes) { routes.on_heard(peer); });
     post([this, peer] { inputs_.heard(peer); });
   };
   events.on_gone = [this](PeerId peer, const std::string& reason) {
-    with_job([&](JobNode& job) { job.on_gone(peer, reason); });
+    with_routes([&](JobRoutes& routes) { routes.on_gone(peer, reason); });
     post([this, peer, reason] { inputs_.gone(peer, reason); });
   };
   events.on_note = [this](const std::string& text) { post([this, text] { inputs_.note(text); }); };

@@ -67,9 +67,9 @@ class Process {
  private:
   MeshEvents mesh_events();
   template <class Call>
-  void with_job(Call call) {
+  void with_routes(Call call) {
     std::shared_lock lock(job_mutex_);
-    if (job_) call(*job_);
+    if (job_) call(job_->routes());
   }
 
   const Inputs inputs_;

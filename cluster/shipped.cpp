@@ -48,19 +48,6 @@ node::DataMark mark_of(const TrainTest& data) {
   return mark_of(data, checksum_of(data));
 }
 
-node::DataMark mark_of(const TrainTest& data, std::uint64_t checksum) {
-  node::DataMark mark;
-  mark.train_samples = data.train->size();
-  mark.test_samples = data.test->size();
-  mark.shape = data.train->sample_shape();
-  mark.classes = static_cast<std::uint32_t>(data.train->classes());
-  mark.targets = data.train->target_count();
-  mark.labels = data.train->label_count();
-  mark.background = data.train->background();
-  mark.checksum = checksum;
-  return mark;
-}
-
 TrainTest described(const node::DataMark& mark) {
   return {std::make_shared<Marked>(mark, false), std::make_shared<Marked>(mark, true)};
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "actors/cluster/data_mark.hpp"
 #include "core/expected.hpp"
 #include "messages/node.hpp"
 #include "models/datasets/dataset.hpp"
@@ -15,8 +16,6 @@ namespace leeway {
 /// Sizes and shapes, and a checksum over the contents: of all samples where those are few, else of
 /// some from begin to end.
 node::DataMark mark_of(const TrainTest& data);
-/// The same with the known checksum of the data.
-node::DataMark mark_of(const TrainTest& data, std::uint64_t checksum);
 
 /// Data sets of that mark without contents, to check a plan against. Gathering from them is a bug.
 TrainTest described(const node::DataMark& mark);

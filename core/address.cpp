@@ -19,13 +19,12 @@ std::optional<std::uint32_t> index_of(std::string_view text) {
 }  // namespace
 
 std::string spelled(Address address) {
-  const bool many = address.kind == RoleKind::worker || address.kind == RoleKind::shard;
-  return many ? concat(name_of(address.kind), address.index) : std::string(name_of(address.kind));
+  return is_numbered(address.kind) ? concat(name_of(address.kind), address.index) : std::string(name_of(address.kind));
 }
 
 Expected<Address> parse_address(std::string_view text) {
   if (text == "scheduler") return kScheduler;
-  for (const RoleKind kind : {RoleKind::worker, RoleKind::shard}) {
+  for (const RoleKind kind : {RoleKind::worker, RoleKind::shard, RoleKind::node}) {
     if (!text.starts_with(name_of(kind))) continue;
     if (const auto index = index_of(text.substr(name_of(kind).size())))
       return Address{kind, *index};

@@ -11,7 +11,8 @@
 
 namespace leeway {
 
-enum class RoleKind : std::uint8_t { scheduler, shard, worker, monitor, host };
+/// The kinds of actors. A node is the process of a simulated cluster; only faults name it.
+enum class RoleKind : std::uint8_t { scheduler, shard, worker, monitor, host, node };
 
 constexpr std::string_view name_of(RoleKind kind) {
   switch (kind) {
@@ -25,6 +26,8 @@ constexpr std::string_view name_of(RoleKind kind) {
       return "monitor";
     case RoleKind::host:
       return "host";
+    case RoleKind::node:
+      return "node";
   }
   return "?";
 }
@@ -53,14 +56,18 @@ inline constexpr Address kMonitor{RoleKind::monitor, 0};
 /// The host itself, which sends interrupts.
 inline constexpr Address kHost{RoleKind::host, 0};
 
+/// Whether there can be several of a kind, told apart by their numbers.
+constexpr bool is_numbered(RoleKind kind) {
+  return kind == RoleKind::worker || kind == RoleKind::shard || kind == RoleKind::node;
+}
+
 inline std::ostream& operator<<(std::ostream& out, Address address) {
   out << name_of(address.kind);
-  if (address.kind == RoleKind::worker || address.kind == RoleKind::shard)
-    out << ' ' << address.index;
+  if (is_numbered(address.kind)) out << ' ' << address.index;
   return out;
 }
 
-/// The spelling of plans and flags: "worker2", "shard0", "scheduler".
+/// The spelling of plans and flags: "worker2", "shard0", "scheduler", "node1".
 std::string spelled(Address address);
 /// Parses that spelling; a plain number is a worker.
 Expected<Address> parse_address(std::string_view text);

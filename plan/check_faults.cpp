@@ -1,4 +1,5 @@
 // Checks of stragglers and faults for validate().
+#include <algorithm>
 #include <set>
 
 #include "core/limits.hpp"
@@ -24,13 +25,36 @@ struct NeedsSimulation {
   bool operator()(const plan::ClockStops&) const { return true; }
 };
 
+/// Number of node agents of a simulated cluster; 0: there is none.
+std::uint32_t agents_of(const Plan& plan) {
+  return plan.simulated ? plan.simulated->agents : 0;
+}
+
 struct FaultCheck {
   Checks& checks;
   const Plan& plan;
   const plan::Fault& fault;
   const std::string name;  // "faults[2]"
 
+  void check_node(const char* field, Address node) const {
+    const std::uint32_t agents = agents_of(plan);
+    checks.require(agents > 0, name, field, ": only a simulated cluster has nodes; give it some, as "
+                   "in --world agents=3");
+    const bool joins = std::holds_alternative<plan::Joins>(fault.kind) && node == fault.actor;
+    if (joins)
+      checks.require(node.index > agents && node.index < limits::kMaxNodes, name, field, ": ", node,
+                     " cannot join; give node", agents + 1, " or a higher number");
+    else
+      checks.require(node.index <= agents || starts_later(node), name, field, ": there is no ", node,
+                     "; give node0 for the program, or node1 to node", agents);
+  }
+  bool starts_later(Address node) const {
+    return std::any_of(plan.faults.begin(), plan.faults.end(), [&](const plan::Fault& other) {
+      return other.actor == node && std::holds_alternative<plan::Joins>(other.kind);
+    });
+  }
   void check_actor(const char* field, Address actor) const {
+    if (actor.kind == RoleKind::node) return check_node(field, actor);
     const bool worker = actor.kind == RoleKind::worker;
     const std::uint32_t count = worker ? plan.workers : plan.shards;
     const bool known =
@@ -43,10 +67,30 @@ struct FaultCheck {
     checks.require(fault.actor.kind == RoleKind::worker, name, ".", kind, ": ", fault.actor,
                    " cannot have this fault; give a worker");
   }
+  void require_worker_or_agent(const char* kind) const {
+    const Address actor = fault.actor;
+    checks.require(actor.kind == RoleKind::worker ||
+                       (actor.kind == RoleKind::node && actor.index > 0),
+                   name, ".", kind, ": ", actor,
+                   " cannot have this fault; give a worker, or a node agent such as node1");
+  }
+  /// In a simulated cluster, connections and links are those of nodes.
+  void require_node(const char* kind) const {
+    checks.require(agents_of(plan) == 0 || fault.actor.kind == RoleKind::node, name, ".", kind,
+                   ": ", fault.actor, " has no network of its own in a simulated cluster; give a "
+                   "node, such as node1");
+  }
+  void refuse_in_cluster(const char* kind) const {
+    checks.require(agents_of(plan) == 0, name, ".", kind,
+                   ": a simulated cluster cannot have this fault; leave out --world agents");
+  }
   void check_peer(const char* field, Address other) const {
     check_actor(field, other);
     checks.require(other != fault.actor, name, field, ": ", other,
                    " is the actor itself; give another one");
+    checks.require((other.kind == RoleKind::node) == (fault.actor.kind == RoleKind::node), name,
+                   field, ": ", other, " and ", fault.actor, " are no pair; give two nodes or two "
+                   "actors");
   }
   void require_iteration(const char* kind) const {
     checks.require(std::holds_alternative<std::int64_t>(fault.at), name, ".", kind,
@@ -63,32 +107,47 @@ struct FaultCheck {
     require_iteration("killed");
   }
   void operator()(const plan::Crash& in) const {
-    checks.require(fault.actor.kind == RoleKind::worker || in.back == 0, name,
-                   ".crash.back: ", fault.actor,
+    if (agents_of(plan) > 0) require_worker_or_agent("crash");
+    checks.require(fault.actor.kind == RoleKind::worker || fault.actor.kind == RoleKind::node ||
+                       in.back == 0,
+                   name, ".crash.back: ", fault.actor,
                    " cannot be restarted; give back = 0, or a worker");
   }
   void operator()(const plan::Joins&) const {
-    require_worker("joins");
+    require_worker_or_agent("joins");
     checks.require(std::holds_alternative<double>(fault.at), name,
                    ".joins: a worker that has not joined has no iterations; give at.seconds, as in "
                    "--fault 2:joins@3s");
   }
   void operator()(const plan::Breaks& in) const {
+    require_node("breaks");
     check_peer(".breaks.peer", in.peer);
     const bool worker = fault.actor.kind == RoleKind::worker || in.peer.kind == RoleKind::worker;
-    checks.require(worker, name, ".breaks: a broken link between ", fault.actor, " and ", in.peer,
+    checks.require(worker || fault.actor.kind == RoleKind::node, name, ".breaks: a broken link between ", fault.actor, " and ", in.peer,
                    " ends the run; give a link of a worker");
   }
-  void operator()(const plan::Delay& in) const { check_peer(".delay.peer", in.peer); }
-  void operator()(const plan::Silence& in) const { check_peer(".silence.peer", in.peer); }
+  void operator()(const plan::Delay& in) const {
+    refuse_in_cluster("delay");
+    check_peer(".delay.peer", in.peer);
+  }
+  void operator()(const plan::Silence& in) const {
+    require_node("silence");
+    check_peer(".silence.peer", in.peer);
+  }
   void operator()(const plan::Partition& in) const {
+    require_node("partition");
     for (const Address actor : in.with) check_peer(".partition.with", actor);
   }
-  void operator()(const plan::Leaves&) const { require_worker("leaves"); }
-  void operator()(const plan::Freeze&) const {}
-  void operator()(const plan::Slow&) const {}
-  void operator()(const plan::SlowLink&) const {}
-  void operator()(const plan::ClockStops&) const {}
+  void operator()(const plan::Leaves&) const { require_worker_or_agent("leaves"); }
+  void operator()(const plan::Freeze&) const {
+    checks.require(agents_of(plan) == 0 || fault.actor.kind == RoleKind::node ||
+                       fault.actor.kind == RoleKind::worker,
+                   name, ".freeze: ", fault.actor,
+                   " freezes with its node in a simulated cluster; give a node or a worker");
+  }
+  void operator()(const plan::Slow&) const { refuse_in_cluster("slow"); }
+  void operator()(const plan::SlowLink&) const { require_node("slow_link"); }
+  void operator()(const plan::ClockStops&) const { refuse_in_cluster("clock_stops"); }
 };
 
 void check_fault(Checks& checks, const Plan& plan, const plan::Fault& fault,
@@ -166,14 +225,16 @@ void check_stragglers(Checks& checks, const Plan& plan) {
 void check_faults(Checks& checks, const Plan& plan) {
   checks.require(plan.faults.size() <= limits::kMaxWorkers, "faults: ", plan.faults.size(),
                  " are too many; give at most ", limits::kMaxWorkers);
-  std::set<std::uint32_t> joiners;
+  std::set<Address> joiners;
+  std::size_t workers = 0;  // that join
   for (std::size_t i = 0; i < plan.faults.size(); ++i) {
     check_fault(checks, plan, plan.faults[i], concat("faults[", i, "]"));
-    if (std::holds_alternative<plan::Joins>(plan.faults[i].kind))
-      checks.require(joiners.insert(plan.faults[i].actor.index).second, "faults[", i,
-                     "].joins: ", plan.faults[i].actor, " joins twice; give it once");
+    if (!std::holds_alternative<plan::Joins>(plan.faults[i].kind)) continue;
+    workers += plan.faults[i].actor.kind == RoleKind::worker ? 1 : 0;
+    checks.require(joiners.insert(plan.faults[i].actor).second, "faults[", i,
+                   "].joins: ", plan.faults[i].actor, " joins twice; give it once");
   }
-  checks.require(joiners.size() < plan.workers, "faults: all ", plan.workers,
+  checks.require(workers < plan.workers, "faults: all ", plan.workers,
                  " workers join late; let at least one start with the run");
 }
 

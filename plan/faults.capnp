@@ -92,7 +92,7 @@ struct Straggler {              # several on one worker: factors multiply, pause
 
 struct Fault {
   actor @0 :Text = "worker0" $type(.actor) $initially("RoleKind::worker, 0")
-    $help("worker2, shard0 or scheduler");
+    $help("worker2, shard0, scheduler or, of a simulated cluster, node1");
   at :union $type(name = "plan::FaultTime") $help("when the fault begins") {
     iteration @1 :Int64 $range(Range.iteration)
       $help("when the actor begins it; for shards and the scheduler, when any worker does");

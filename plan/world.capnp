@@ -52,6 +52,10 @@ struct World {
   cold @15 :Float64 $range(Range.cold)
     $help("relative slowdown after the thread has been idle for long");
 
+  agents @16 :UInt32 $range(least = 0, most = 64)
+    $help("node agents of a simulated cluster, on which the actors run; 0: nodes without processes");
+  place @17 :Text $help("node of each actor in that cluster, as for --place");
+
   enum Nodes {
     each @0 $help("each worker and each shard has a node; scheduler and monitor share one");
     one @1 $help("all actors share one node, as in one process");

@@ -26,6 +26,7 @@
 #include "runtime/scenario.hpp"
 #include "runtime/traces.hpp"
 #include "sim/determinism.hpp"
+#include "sim/cluster/simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace leeway {
@@ -166,14 +167,12 @@ Expected<std::unique_ptr<ClusterRun>> open_cluster(const Plan& plan, const RunOp
       plan, options, [&](const std::string& text) { say(options, concat("cluster: ", text)); });
 }
 
-void run_simulated(const std::shared_ptr<const Job>& job, const Observers& observers,
-                   Result& result) {
-  sim::SimulationOptions options{.on_event = observers.actors.on_event};
-  if (observers.actors.on_message)
-    options.observers.push_back(message_observer(observers.actors.on_message));
-  sim::Simulation simulation(job, observers.audience, std::move(options));
+/// `host` takes the messages of the user.
+template <class AnySimulation, class Host>
+void run_simulation(AnySimulation& simulation, Host& host, const Job& job,
+                    const Observers& observers, Result& result) {
   const auto began = std::chrono::steady_clock::now();
-  InterruptForwarder interrupts(simulation.host(), observers.stop);
+  InterruptForwarder interrupts(host, observers.stop);
   try {
     result.error = simulation.run([&] { interrupts.poll(); });
   } catch (const sim::Violation& violation) {
@@ -184,12 +183,25 @@ void run_simulated(const std::shared_ptr<const Job>& job, const Observers& obser
   }
   if (!result.error.empty()) {
     result.exit_code = 1;
-    result.error = concat("simulation: ", result.error, "; repeat it with --seed ", job->plan.seed);
+    result.error = concat("simulation: ", result.error, "; repeat it with --seed ", job.plan.seed);
     return;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   result.simulated_in_seconds = took.count();
-  result.protocol_hash = simulation.host().trace().protocol();
+  result.protocol_hash = simulation.trace().protocol();
+}
+
+void run_simulated(const std::shared_ptr<const Job>& job, const Observers& observers,
+                   Result& result) {
+  sim::SimulationOptions options{.on_event = observers.actors.on_event};
+  if (observers.actors.on_message)
+    options.observers.push_back(message_observer(observers.actors.on_message));
+  if (sim::has_agents(job->plan)) {
+    sim::ClusterSimulation simulation(job, observers.audience, std::move(options));
+    return run_simulation(simulation, simulation, *job, observers, result);
+  }
+  sim::Simulation simulation(job, observers.audience, std::move(options));
+  run_simulation(simulation, simulation.host(), *job, observers, result);
 }
 
 /// Simulates the plan twice, sharing only the data, and compares the two runs.
@@ -197,9 +209,15 @@ Status check_determinism(const Plan& plan, const TrainTest& data) {
   const auto difference = sim::compare_runs([&](const sim::Trace::Options& trace) {
     const auto job = make_job(plan, data);
     LW_CHECK(bool(job), job ? std::string() : job.error().text);
-    sim::Simulation simulation(*job, {}, {.checkers = false, .trace = trace});
+    const sim::SimulationOptions options{.checkers = false, .trace = trace};
+    if (sim::has_agents(plan)) {
+      sim::ClusterSimulation simulation(*job, {}, options);
+      simulation.run();
+      return simulation.trace();
+    }
+    sim::Simulation simulation(*job, {}, options);
     simulation.run();
-    return simulation.host().trace();
+    return simulation.trace();
   });
   if (!difference) return {};
   return Error{concat("simulation: two runs of seed ", plan.seed, " differ in step ",
@@ -217,6 +235,7 @@ struct PreparedRun {
 /// Loads the data and makes the job. The error says what to change.
 Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   if (const auto valid = validate(plan); !valid) return valid.error();
+  if (const auto placed = sim::check_place(plan); !placed) return placed.error();
   if (const auto files = check_sources(plan.stragglers); !files) return files.error();
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();

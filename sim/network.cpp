@@ -30,7 +30,7 @@ Duration Network::transfer(std::size_t bytes) const {
   return time_of(static_cast<double>(bytes), world_.link_bytes_per_second);
 }
 
-Instant Network::arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, NodeIndex to_node,
+Instant Network::arrival(ActorIndex from, MachineIndex from_node, ActorIndex to, MachineIndex to_node,
                          std::size_t bytes, Instant now, Duration extra) {
   Instant at = now;
   if (from_node == to_node) {

@@ -11,7 +11,7 @@
 namespace leeway::sim {
 
 using ActorIndex = std::uint32_t;
-using NodeIndex = std::uint32_t;
+using MachineIndex = std::uint32_t;
 
 /// Size of a message on a link.
 std::size_t bytes_of(const Message& message);
@@ -24,13 +24,13 @@ class Network {
 
   /// The arrival time of `bytes` sent now. Occupies the links of both nodes if they differ. `extra`
   /// is added to the latency; later messages do not overtake.
-  Instant arrival(ActorIndex from, NodeIndex from_node, ActorIndex to, NodeIndex to_node,
+  Instant arrival(ActorIndex from, MachineIndex from_node, ActorIndex to, MachineIndex to_node,
                   std::size_t bytes, Instant now, Duration extra = {});
   /// The arrival time of a message: `at`, or just after the previous message between these actors.
   Instant in_order(ActorIndex from, ActorIndex to, Instant at);
   /// The link of a node takes `factor` times as long per byte. Factors multiply.
-  void slow_node(NodeIndex node, double factor) { nodes_[node].slow_down *= factor; }
-  void restore_node(NodeIndex node, double factor) { nodes_[node].slow_down /= factor; }
+  void slow_node(MachineIndex node, double factor) { nodes_[node].slow_down *= factor; }
+  void restore_node(MachineIndex node, double factor) { nodes_[node].slow_down /= factor; }
 
  private:
   struct Links {

@@ -1,13 +1,26 @@
 #pragma once
-// Observers: calls all observers of a host in order, and adds the preceding messages and events to
-// a Violation.
+// Observers: calls all observers of a run in order, and adds the preceding messages and events to a
+// Violation.
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sim/observer.hpp"
 #include "sim/recent.hpp"
 
 namespace leeway::sim {
+
+/// Where one of several hosts of a run tells which of its actors the observers see. After a worker
+/// has begun its next life on another host, its earlier life may go on unseen.
+class Presence {
+ public:
+  virtual ~Presence() = default;
+  /// Whether the present life of the actor is on this host.
+  virtual bool is_present(Address actor) const = 0;
+  /// The actor has ended or begun here. False: the observers are not to know.
+  virtual bool end(Address actor) = 0;
+  virtual bool begin(Address actor) = 0;
+};
 
 class Observers {
  public:
@@ -58,6 +71,39 @@ class Observers {
 
   std::vector<std::shared_ptr<Observer>> observers_;
   Recent recent_;
+};
+
+/// The observers of a run, as one of its hosts calls them.
+class HostObservers {
+ public:
+  explicit HostObservers(std::vector<std::shared_ptr<Observer>> observers)
+      : all_(std::make_shared<Observers>(std::move(observers))) {}
+  /// `all` and `presence` are those of several hosts.
+  HostObservers(std::shared_ptr<Observers> all, std::shared_ptr<Presence> presence)
+      : all_(std::move(all)), presence_(std::move(presence)) {}
+
+  void event(Instant at, Address actor, const Event& event) {
+    if (sees(actor)) all_->event(at, actor, event);
+  }
+  void sent(Instant at, const Letter& letter) {
+    if (sees(letter.from())) all_->sent(at, letter);
+  }
+  void delivered(Instant at, const Letter& letter) {
+    if (sees(letter.to())) all_->delivered(at, letter);
+  }
+  void ended(Instant at, Address actor) {
+    if (!presence_ || presence_->end(actor)) all_->ended(at, actor);
+  }
+  void restarted(Instant at, Address actor) {
+    if (!presence_ || presence_->begin(actor)) all_->restarted(at, actor);
+  }
+  void run_ended(const RunTotals& totals) { all_->run_ended(totals); }
+
+ private:
+  bool sees(Address actor) const { return !presence_ || presence_->is_present(actor); }
+
+  std::shared_ptr<Observers> all_;
+  std::shared_ptr<Presence> presence_;  // null: the only host
 };
 
 }  // namespace leeway::sim

@@ -41,6 +41,7 @@ class Simulation {
   void start_again(Address actor) { faults_->start_again(actor); }
 
   Simulator& host() { return host_; }
+  const Trace& trace() const { return host_.trace(); }
   bool ended() const { return ending_.totals.has_value(); }
   const RunTotals& totals() const { return *ending_.totals; }
 

@@ -55,8 +55,12 @@ class Simulator::Box final : public Outbox {
       simulator_.begin_part(task);
   }
   void watch(Address watched) override {
-    const ActorIndex found = simulator_.index_.find(watched);
-    if (found == AddressMap::kNone) return;
+    const ActorIndex found = simulator_.find_here(watched);
+    if (found == AddressMap::kNone) {
+      const auto address = simulator_.actors_[self_].address;
+      if (auto* const events = simulator_.options_.events) events->watch_out(address, watched);
+      return;
+    }
     Actor& actor = simulator_.actors_[found];
     auto& watchers = actor.watchers;
     if (std::find(watchers.begin(), watchers.end(), self_) == watchers.end())
@@ -87,8 +91,11 @@ Simulator::Simulator(Options options)
       network_(options_.world, options_.seed),
       compute_(options_.world, options_.stragglers, options_.first_iterations, options_.seed,
                options_.disturbances),
-      trace_(options_.trace),
-      observers_(options_.observers) {
+      own_trace_(options_.trace),
+      trace_(options_.shared_trace ? *options_.shared_trace : own_trace_),
+      observers_(options_.shared_observers
+                     ? HostObservers(options_.shared_observers, options_.presence)
+                     : HostObservers(options_.observers)) {
   network_.add_node();
   cores_.emplace_back(options_.world.cores);
   clocks_.emplace_back();
@@ -104,9 +111,9 @@ void Simulator::add(Address address, std::shared_ptr<Role> role) {
   const auto index = static_cast<ActorIndex>(actors_.size());
   const bool own_node = options_.world.nodes == World::Nodes::one_each &&
                         (address.kind == RoleKind::worker || address.kind == RoleKind::shard);
-  NodeIndex node = 0;
+  MachineIndex node = 0;
   if (own_node) {
-    node = static_cast<NodeIndex>(cores_.size());
+    node = static_cast<MachineIndex>(cores_.size());
     network_.add_node();
     cores_.emplace_back(options_.world.cores);
     clocks_.emplace_back();
@@ -129,12 +136,16 @@ void Simulator::schedule(Instant at, Pending event) {
   due_.push(at, pending_.put(std::move(event)));
 }
 
-void Simulator::deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
+void Simulator::deliver(ActorIndex from, Address from_address, MachineIndex from_node, Address to,
                         Message message) {
   Letter letter(from_address, to, std::move(message));
   observers_.sent(now_, letter);
-  const ActorIndex receiver = index_.find(to);
-  if (receiver == AddressMap::kNone || !actors_[receiver].role) return;
+  const ActorIndex receiver = find_here(to);
+  if (receiver == AddressMap::kNone) {
+    if (options_.events) options_.events->send_out(from_address, to, letter.message());
+    return;
+  }
+  if (!actors_[receiver].role) return;
   Duration extra;
   std::uint32_t connection = 0;
   if (!links_.untouched()) {
@@ -161,13 +172,13 @@ void Simulator::send(Address to, Message message) {
 
 bool Simulator::step() {
   if (due_.empty()) return false;
-  now_ = due_.next_at();
+  advance(due_.next_at());
   Pending event = pending_.take(due_.next_slot());
   due_.pop();
   if (!due_.empty()) pending_.prefetch(due_.next_slot());
   switch (event.kind) {
     case Pending::Kind::core_free:
-      release_core(static_cast<NodeIndex>(event.number));
+      release_core(static_cast<MachineIndex>(event.number));
       return true;
     case Pending::Kind::action:
       actions_.extract(event.number).mapped()();
@@ -177,7 +188,7 @@ bool Simulator::step() {
         notify_watchers(event.actor, now_, true);
       return true;
     case Pending::Kind::cores:
-      threads_->handle_cores(static_cast<NodeIndex>(event.number), event.connection);
+      threads_->handle_cores(static_cast<MachineIndex>(event.number), event.connection);
       return true;
     default:
       if (waits(event)) {
@@ -206,6 +217,12 @@ void Simulator::handle(Pending& event) {
     case Pending::Kind::linked:
       trace_.linked(now_, self, event.other);
       return guarded(event.actor, [&](Role& role, Outbox& box) { role.on_link(event.other, box); });
+    case Pending::Kind::report: {
+      trace_.down(now_, self, event.other);
+      const EndReason reason = reports_.extract(event.number).mapped();
+      return guarded(event.actor,
+                     [&](Role& role, Outbox& box) { role.on_down(event.other, reason, box); });
+    }
     default: {
       // The watched actor was restarted meanwhile.
       if (actors_[index_of(event.other)].life != event.other_life) return;
@@ -258,7 +275,7 @@ void Simulator::begin_part(std::uint32_t number) {
   const Duration time = perform(number);
   const Task& task = tasks_.at(number);
   const ActorIndex actor = task.actor;
-  const NodeIndex node = actors_[actor].node;
+  const MachineIndex node = actors_[actor].node;
   // A slow worker takes longer without taking the core from others, as on the local host.
   schedule(now_ + time, {.kind = Pending::Kind::core_free, .number = node});
   const Duration pause = task.part == 0 ? task.slow_down.extra : Duration{};
@@ -300,7 +317,7 @@ void Simulator::end_part(std::uint32_t number) {
   }
 }
 
-void Simulator::release_core(NodeIndex node) {
+void Simulator::release_core(MachineIndex node) {
   if (const auto next = cores_[node].give_back()) begin_part(*next);
 }
 
@@ -329,6 +346,7 @@ void Simulator::end(ActorIndex index, const EndReason& reason) {
   actor.waiting.clear();
   observers_.ended(now_, actor.address);
   notify_watchers(index, now_ + options_.world.detection, false);
+  if (options_.events) options_.events->on_end(actor.address, reason);
 }
 
 void Simulator::notify_watchers(ActorIndex index, Instant when, bool unreachable) {
@@ -342,11 +360,12 @@ void Simulator::notify_watchers(ActorIndex index, Instant when, bool unreachable
 }
 
 void Simulator::restart(Address address, std::shared_ptr<Role> role) {
-  const ActorIndex index = index_.find(address);
-  LW_CHECK(index != AddressMap::kNone, address);
+  if (options_.events && index_.find(address) == AddressMap::kNone) add(address, nullptr);
+  const ActorIndex index = index_of(address);
   Actor& actor = actors_[index];
   LW_CHECK(!actor.role, address, "is alive");
   actor.role = std::move(role);
+  actor.elsewhere = false;
   ++actor.life;
   actor.end_reason.reset();
   actor.absence = 0;
@@ -358,6 +377,41 @@ void Simulator::restart(Address address, std::shared_ptr<Role> role) {
 void Simulator::kill(Address address, const EndReason& reason) {
   const ActorIndex found = index_.find(address);
   if (found != AddressMap::kNone) end(found, reason);
+}
+
+// ---- for one host of several ----
+
+void Simulator::deliver(Address from, Address to, Message message) {
+  const ActorIndex receiver = find_here(to);
+  if (receiver == AddressMap::kNone) {
+    // It has moved to yet another host.
+    if (options_.events) options_.events->send_out(from, to, std::move(message));
+    return;
+  }
+  if (!actors_[receiver].role) return;
+  schedule(now_, {.kind = Pending::Kind::message,
+                  .actor = receiver,
+                  .life = actors_[receiver].life,
+                  .letter = Letter(from, to, std::move(message))});
+}
+
+void Simulator::report_down(Address watcher, Address ended, const EndReason& reason) {
+  const ActorIndex receiver = find_here(watcher);
+  if (receiver == AddressMap::kNone || !actors_[receiver].role) return;
+  const std::uint64_t number = next_report_++;
+  reports_[number] = reason;
+  schedule(now_, {.kind = Pending::Kind::report,
+                  .actor = receiver,
+                  .life = actors_[receiver].life,
+                  .other = ended,
+                  .number = number});
+}
+
+void Simulator::forget(Address worker, const EndReason& reason) {
+  const ActorIndex found = index_.find(worker);
+  if (found == AddressMap::kNone) return;
+  end(found, reason);
+  actors_[found].elsewhere = true;
 }
 
 std::optional<EndReason> Simulator::end_reason(Address address) const {

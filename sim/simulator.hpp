@@ -5,6 +5,9 @@
 // no thread and depends on no pointer value or hash order, so the seed determines the run.
 // Gradients are computed when their computation begins in virtual time. Roles see the results when
 // it ends.
+//
+// It hosts all actors of a run, or those of one process of a simulated cluster (sim/cluster).
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cluster/actor_host.hpp"
 #include "core/check.hpp"
 #include "sim/address_map.hpp"
 #include "sim/due_queue.hpp"
@@ -24,7 +28,7 @@
 
 namespace leeway::sim {
 
-class Simulator {
+class Simulator final : public ActorHost {
  public:
   struct Options {
     std::uint64_t seed = 1;
@@ -37,27 +41,45 @@ class Simulator {
     std::function<void(Address, Instant, const Event&)> on_event;
     /// Called in this order. Their exceptions end the run; see Violation.
     std::vector<std::shared_ptr<Observer>> observers;
+
+    // For one host of several.
+    ActorHostEvents* events = nullptr;
+    std::shared_ptr<Observers> shared_observers;  // of all hosts, instead of `observers`
+    std::shared_ptr<Presence> presence;
+    Trace* shared_trace = nullptr;  // of all hosts, instead of `trace`
   };
 
   explicit Simulator(Options options);
-  ~Simulator();
+  ~Simulator() override;
   Simulator(const Simulator&) = delete;
   Simulator& operator=(const Simulator&) = delete;
 
   /// Adds an actor; requires that start() was not called. If the role is null, the actor is absent
   /// until restart().
-  void add(Address address, std::shared_ptr<Role> role);
+  void add(Address address, std::shared_ptr<Role> role) override;
   /// Starts all roles.
-  void start();
+  void start() override;
   /// Handles the next event; false if no event is left.
   bool step();
   /// Sends a message from the host.
   void send(Address to, Message message);
   /// Ends an actor, as if its process had died.
-  void kill(Address actor, const EndReason& reason);
+  void kill(Address actor, const EndReason& reason) override;
   /// Restarts an actor that has ended, as if its process had been started again. Its earlier
   /// messages, timers and computations are lost.
-  void restart(Address actor, std::shared_ptr<Role> role);
+  void restart(Address actor, std::shared_ptr<Role> role) override;
+
+  // For one host of several.
+
+  void deliver(Address from, Address to, Message message) override;
+  void report_down(Address watcher, Address ended, const EndReason& reason) override;
+  void forget(Address worker, const EndReason& reason) override;
+  /// The time of the next event; none if there is none.
+  std::optional<Instant> next_at() const {
+    return due_.empty() ? std::nullopt : std::optional(due_.next_at());
+  }
+  /// Sets the time. Events that were due before happen now.
+  void advance(Instant now) { now_ = std::max(now_, now); }
 
   // Faults, for sim/faults and for stories.
 
@@ -84,7 +106,7 @@ class Simulator {
   void stop_clock(Address actor);
   void start_clock(Address actor);
 
-  bool lives(Address actor) const;
+  bool lives(Address actor) const override;
   /// The addresses of all actors, in the order of add().
   std::vector<Address> addresses() const;
   const World& world() const { return options_.world; }
@@ -114,6 +136,7 @@ class Simulator {
       down,
       linked,  // the connection to `other` has been mended
       action,
+      report,  // number `number`: an actor of another host has ended
       absent,  // the detection time is over: is the actor still unreachable?
       cores,   // a thread of node `number` finishes its work or its slice
       part,    // of task `number`, for a worker's own thread to compute
@@ -123,14 +146,16 @@ class Simulator {
     std::uint32_t life = 0;  // of the receiver
     Address other;           // the actor that has ended, or the peer of a mended connection
     Letter letter;
-    std::uint64_t number = 0;  // token, task, action, node or absence; of `down`: 1 if unreachable
+    /// Token, task, report, action, node or absence; of `down`: 1 if unreachable.
+    std::uint64_t number = 0;
     std::uint32_t connection = 0;  // of a message; of `cores`: the version
     std::uint32_t other_life = 0;  // of `down`: the life that has ended
   };
   struct Actor {
     Address address;
-    NodeIndex node = 0;
+    MachineIndex node = 0;
     std::shared_ptr<Role> role;  // null once it has ended
+    bool elsewhere = false;      // its present life is on another host
     std::uint32_t life = 1;      // counts starts; events of earlier lives are dropped
     std::unique_ptr<Box> box;
     std::optional<EndReason> end_reason;
@@ -149,7 +174,7 @@ class Simulator {
   };
 
   void schedule(Instant at, Pending event);
-  void deliver(ActorIndex from, Address from_address, NodeIndex from_node, Address to,
+  void deliver(ActorIndex from, Address from_address, MachineIndex from_node, Address to,
                Message message);
   /// Sends a message that a link has kept.
   void forward(ActorIndex from, ActorIndex to, Letter letter);
@@ -161,7 +186,7 @@ class Simulator {
   void begin_part(std::uint32_t task);
   void begin_disk_work(std::uint32_t task);
   void end_part(std::uint32_t task);
-  void release_core(NodeIndex node);
+  void release_core(MachineIndex node);
   template <class Handler>
   void guarded(ActorIndex actor, Handler handler);
   void end(ActorIndex actor, const EndReason& reason);
@@ -177,13 +202,18 @@ class Simulator {
   /// Begins or ends an absence after a change between the actor and the scheduler.
   void update_absence(ActorIndex actor);
   bool is_unreachable(ActorIndex actor) const;
+  /// The actor, unless its present life is on another host.
+  ActorIndex find_here(Address address) const {
+    const ActorIndex index = index_.find(address);
+    return index != AddressMap::kNone && actors_[index].elsewhere ? AddressMap::kNone : index;
+  }
   /// Requires that the actor was added.
   ActorIndex index_of(Address address) const {
     const ActorIndex index = index_.find(address);
     LW_CHECK(index != AddressMap::kNone, address);
     return index;
   }
-  Instant node_time(NodeIndex node) const {
+  Instant node_time(MachineIndex node) const {
     return clocks_[node].stops > 0 ? clocks_[node].stopped_at : now_;
   }
 
@@ -191,8 +221,9 @@ class Simulator {
   Network network_;
   Links links_;
   ComputeModel compute_;
-  Trace trace_;
-  Observers observers_;
+  Trace own_trace_;
+  Trace& trace_;  // own, or shared
+  HostObservers observers_;
   std::vector<Actor> actors_;
   AddressMap index_;          // into actors_
   std::vector<Cores> cores_;  // by node
@@ -206,7 +237,8 @@ class Simulator {
   Slots<Task> tasks_;
   std::unique_ptr<Threads> threads_;  // null if handling a message takes no time
   std::map<std::uint64_t, std::function<void()>> actions_;
-  std::uint64_t next_action_ = 0, next_absence_ = 1;
+  std::map<std::uint64_t, EndReason> reports_;
+  std::uint64_t next_action_ = 0, next_absence_ = 1, next_report_ = 0;
   Instant now_;
   Instant busy_;  // time of the last message (without the monitor's) or computation
 };

@@ -51,7 +51,7 @@ void Simulator::stop_clock(Address address) {
 }
 
 void Simulator::start_clock(Address address) {
-  const NodeIndex node = actors_[index_of(address)].node;
+  const MachineIndex node = actors_[index_of(address)].node;
   LW_CHECK(clocks_[node].stops > 0, address);
   if (--clocks_[node].stops > 0) return;
   for (ActorIndex actor = 0; actor < actors_.size(); ++actor)

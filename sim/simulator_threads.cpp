@@ -190,14 +190,14 @@ void Simulator::Threads::part_computed(const ThreadState& thread, std::uint32_t 
 
 // ---- time ----
 
-void Simulator::Threads::handle_cores(NodeIndex node, std::uint32_t version) {
+void Simulator::Threads::handle_cores(MachineIndex node, std::uint32_t version) {
   if (nodes_[node].version != version) return;
   while (const auto thread = nodes_[node].cores.finished(simulator_.now_))
     finish(nodes_[node], *thread);
   schedule_cores(node);
 }
 
-void Simulator::Threads::schedule_cores(NodeIndex node) {
+void Simulator::Threads::schedule_cores(MachineIndex node) {
   NodeState& state = nodes_[node];
   ++state.version;
   if (const auto next = state.cores.next())

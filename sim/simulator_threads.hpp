@@ -29,7 +29,7 @@ class Simulator::Threads {
   /// Schedules the next part of a task on the worker's thread or the pool.
   void compute(std::uint32_t task);
   /// Handles threads of a node that have finished their work. Ignores an outdated `version`.
-  void handle_cores(NodeIndex node, std::uint32_t version);
+  void handle_cores(MachineIndex node, std::uint32_t version);
 
  private:
   using Thread = SharedCores::Thread;
@@ -74,7 +74,7 @@ class Simulator::Threads {
   void begin_task(Thread thread, std::uint32_t task, Duration handling);
   void finish(NodeState& node, Thread thread);
   void part_computed(const ThreadState& thread, std::uint32_t task);
-  void schedule_cores(NodeIndex node);
+  void schedule_cores(MachineIndex node);
   /// The duration of the thread's next work, which takes `time` on a warm thread.
   Duration prolonged(ThreadState& thread, Duration time) const;
 

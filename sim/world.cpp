@@ -98,6 +98,16 @@ const std::map<std::string, Key>& keys() {
           return true;
         },
         "1 to 4096"}},
+      {"agents",
+       {[](std::string_view text, plan::World& world) {
+          const Quantity quantity = quantity_of(text);
+          if (!quantity.valid || !quantity.unit.empty() ||
+              std::floor(quantity.number) != quantity.number || quantity.number > 64)
+            return false;
+          world.agents = static_cast<std::uint32_t>(quantity.number);
+          return true;
+        },
+        "0 to 64"}},
       {"speed", {rate(&World::speed, false), "GFLOP/s of a core, above 0"}},
       {"memory", {rate(&World::memory, false), "GB/s of a core, above 0"}},
       {"noise", {share(&World::noise, 0.99), "a share below 1, such as 5%"}},

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -68,6 +69,7 @@ void Agent::gone(PeerId peer, const std::string& reason) {
 }
 
 void Agent::report_link(PeerId peer, node::LinkState::State state) {
+  if (planted(Mutant::link_loss_not_reported)) return;
   if (const auto node = node_of(peer)) to_program(node::LinkState{node->value(), state});
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -216,7 +217,8 @@ void Coordinator::begin_next_life(WorkerId worker, NodeIndex node) {
   left_.erase(worker);
   cut_off_.erase(worker);
   placement_.workers[worker.value()] = node;
-  const std::uint32_t life = ++lives_[worker.value()];
+  if (!planted(Mutant::life_not_counted)) ++lives_[worker.value()];
+  const std::uint32_t life = lives_[worker.value()];
   if (node == kProgramNode)
     site_.begin_life(worker, life);
   else

@@ -4,6 +4,7 @@
 
 #include "actors/cluster/coordinator.hpp"
 #include "core/limits.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 
 namespace leeway {
@@ -43,6 +44,7 @@ void Coordinator::on_offer(PeerId peer, const node::Offer& sent) {
 }
 
 void Coordinator::answer_offers() {
+  if (planted(Mutant::offer_forgotten)) return offers_.clear();
   auto offers = std::exchange(offers_, {});
   std::erase_if(offers, [this](Offer& offer) { return answer(offer); });
   offers_.insert(offers_.begin(), offers.begin(), offers.end());
@@ -202,7 +204,7 @@ void Coordinator::resume_cut_off() {
   };
   for (const WorkerId worker : std::set(cut_off_)) {
     const Node& node = nodes_[placement_.workers[worker.value()].value()];
-    if (is_cut_off(worker)) continue;
+    if (is_cut_off(worker) || planted(Mutant::cut_off_not_resumed)) continue;
     cut_off_.erase(worker);
     if (node.step == Step::running && !node.leaves)
       begin_next_life(worker, placement_.workers[worker.value()]);

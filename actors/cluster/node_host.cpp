@@ -7,6 +7,7 @@
 #include "actors/worker/participant.hpp"
 #include "checkpoint/store.hpp"
 #include "core/check.hpp"
+#include "core/mutant.hpp"
 #include "core/text.hpp"
 #include "plan/fault_queries.hpp"
 
@@ -130,7 +131,8 @@ void NodeHost::watch_out(Address watcher, Address watched) {
     const auto ended = ended_.find(watched);
     if (ended != ended_.end()) {
       reports.push_back({watcher, watched, ended->second});
-    } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone) {
+    } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone &&
+               !planted(Mutant::watch_of_lost_node_forgotten)) {
       reports.push_back({watcher, watched, nodes_[node.value()].reason});
     }
   }
@@ -198,7 +200,7 @@ void NodeHost::gone(NodeIndex node, const std::string& reason) {
     if (there.state == Node::State::gone) return;
     there.state = Node::State::gone;
     there.reason = {EndReason::Kind::unreachable, concat(name_of(node), " is gone: ", reason)};
-    reports = down_reports_of(node, there.reason);
+    if (!planted(Mutant::loss_of_node_not_reported)) reports = down_reports_of(node, there.reason);
   }
   report(reports);
 }

@@ -96,6 +96,7 @@ NodeIndex Placement::node_of(Address actor) const {
     case RoleKind::worker:
       return actor.index < workers.size() ? workers[actor.index] : kNowhere;
     case RoleKind::host:
+    case RoleKind::node:
       break;
   }
   return kNowhere;

@@ -11,6 +11,7 @@
 #include "sim/checkers/checkpoints.hpp"
 #include "sim/disk.hpp"
 #include "sim/search/dice.hpp"
+#include "sim/cluster/simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace leeway::sim {
@@ -102,7 +103,7 @@ class CrashTrial {
       life.crashed = true;
     }
     life.end = simulation.host().now();
-    total_.events += simulation.host().trace().steps();
+    total_.events += simulation.trace().steps();
     return life;
   }
 
@@ -192,6 +193,7 @@ class CrashTrial {
 }  // namespace
 
 Trial try_crashes(const Plan& plan, const MakeJob& make) {
+  if (has_agents(plan)) return try_plan(plan, make);
   return CrashTrial(plan, make).run();
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/limits.hpp"
 #include "sim/search/dice.hpp"
+#include "sim/search/draw_cluster.hpp"
 #include "sim/search/draw_pipelines.hpp"
 
 namespace leeway::sim {
@@ -16,6 +17,7 @@ constexpr std::uint64_t kDrawStream = 0x64726177;
 // Separate streams, so that these draws do not change the rest of a plan.
 constexpr std::uint64_t kPipelineStream = 0x70697065;
 constexpr std::uint64_t kNormStream = 0x6e6f726d;
+constexpr std::uint64_t kClusterStream = 0x6e6f6465;
 
 class Draw {
  public:
@@ -39,6 +41,7 @@ class Draw {
     stragglers();
     time_limit();
     faults();
+    cluster();
     return std::move(plan_);
   }
 
@@ -101,6 +104,11 @@ class Draw {
     Rng rng = Rng::stream(plan_.seed, kNormStream);
     if (plan_.optimizer.clip_norm == 0 && rng.one_in(5))
       plan_.optimizer.clip_norm = sim::uniform(rng, 0.01, 1);
+  }
+  void cluster() {
+    Rng rng = Rng::stream(plan_.seed, kClusterStream);
+    if (limits_.cluster_one_in > 0 && rng.one_in(limits_.cluster_one_in))
+      draw_cluster(rng, plan_, length_, limits_.iterations / members());
   }
   bool piped() const { return plan_.pipeline.stages > 1; }
   /// Number of workers or pipelines that lease samples.

@@ -16,6 +16,8 @@ struct DrawLimits {
   std::uint64_t iterations = 600;
   /// Whether one plan in three has pipelines; all have them if `base` does.
   bool pipelines = kDrawPipelines;
+  /// One plan in this many runs on a simulated cluster of node agents; 0: none.
+  std::uint64_t cluster_one_in = 4;
 };
 
 /// Keeps data, model, loss and optimizer of `base`. Draws the numbers of actors, the consistency,

@@ -2,6 +2,7 @@
 
 #include "core/text.hpp"
 #include "models/datasets/load.hpp"
+#include "sim/cluster/simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace leeway::sim {
@@ -11,11 +12,9 @@ namespace {
 /// Well above the length of any drawn run; a longer run is taken for a livelock.
 constexpr std::uint64_t kMostEvents = 5'000'000;
 
-}  // namespace
-
-Trial watch(Simulation& simulation) {
+template <class AnySimulation>
+Trial watch_any(AnySimulation& simulation, const Trace& trace) {
   Trial trial;
-  const auto& trace = simulation.host().trace();
   try {
     const std::string stuck = simulation.run([&] {
       if (trace.steps() > kMostEvents)
@@ -39,6 +38,34 @@ Trial watch(Simulation& simulation) {
   return trial;
 }
 
+struct Traced {
+  Trial trial;
+  std::uint64_t protocol = 0, numeric = 0, steps = 0;
+};
+
+Traced try_once(const std::shared_ptr<const Job>& job) {
+  const auto traced = [](auto& simulation, const Trace& trace) {
+    Trial trial = watch(simulation);
+    return Traced{std::move(trial), trace.protocol(), trace.numeric(), trace.steps()};
+  };
+  if (has_agents(job->plan)) {
+    ClusterSimulation simulation(job, {});
+    return traced(simulation, simulation.trace());
+  }
+  Simulation simulation(job, {});
+  return traced(simulation, simulation.trace());
+}
+
+}  // namespace
+
+Trial watch(Simulation& simulation) {
+  return watch_any(simulation, simulation.trace());
+}
+
+Trial watch(ClusterSimulation& simulation) {
+  return watch_any(simulation, simulation.trace());
+}
+
 Expected<std::shared_ptr<const Job>> load_job(const Plan& plan, JobOptions options) {
   if (const auto valid = validate(plan); !valid) return valid.error();
   auto data = load_data(plan.data, plan.seed);
@@ -49,18 +76,15 @@ Expected<std::shared_ptr<const Job>> load_job(const Plan& plan, JobOptions optio
 Trial try_plan(const Plan& plan, const MakeJob& make, bool twice) {
   const auto job = make(plan, {});
   if (!job) return {.property = "the plan is valid", .report = job.error().text};
-  Simulation simulation(*job, {});
-  Trial trial = watch(simulation);
-  if (!twice || !trial.property.empty()) return trial;
+  Traced first = try_once(*job);
+  if (!twice || !first.trial.property.empty()) return first.trial;
   const auto again = make(plan, {});
   LW_CHECK(bool(again), again ? std::string() : again.error().text);
-  Simulation second(*again, {});
-  watch(second);
-  const auto &a = simulation.host().trace(), &b = second.host().trace();
-  if (a.protocol() == b.protocol() && a.numeric() == b.numeric()) return trial;
-  trial.property = "property 9: two runs of one seed take the same steps";
-  trial.report = concat("the hashes of ", a.steps(), " and ", b.steps(), " steps differ");
-  return trial;
+  const Traced second = try_once(*again);
+  if (first.protocol == second.protocol && first.numeric == second.numeric) return first.trial;
+  first.trial.property = "property 9: two runs of one seed take the same steps";
+  first.trial.report = concat("the hashes of ", first.steps, " and ", second.steps, " steps differ");
+  return first.trial;
 }
 
 }  // namespace leeway::sim

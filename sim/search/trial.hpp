@@ -8,6 +8,7 @@
 
 namespace leeway::sim {
 
+class ClusterSimulation;
 class Simulation;
 
 struct Trial {
@@ -29,5 +30,6 @@ Trial try_plan(const Plan& plan, const MakeJob& make, bool twice = false);
 
 /// Runs a simulation to its end, and returns what its checkers have found.
 Trial watch(Simulation& simulation);
+Trial watch(ClusterSimulation& simulation);
 
 }  // namespace leeway::sim

@@ -24,8 +24,8 @@ namespace {
 /// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
 /// drawn from the others. `tied` is a transformer with tied weights in its first and last stage.
 /// Runs drawn from `crashing` write checkpoints, lose power and are resumed; they train with Adam
-/// and a schedule of learning rates.
-enum class Base { tiny, piped, tied, crashing };
+/// and a schedule of learning rates. Runs drawn from `clustered`, and only these, are on node agents.
+enum class Base { tiny, piped, tied, crashing, clustered };
 
 struct Described {
   Mutant mutant;
@@ -113,6 +113,19 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT_IN(crashing, iterations_restart, "the iterations of a resumed run start at 0"),
     LEEWAY_MUTANT_IN(crashing, epochs_restart,
                      "the orders of a resumed run are those of the first epoch"),
+    LEEWAY_MUTANT_IN(clustered, life_not_counted,
+                     "a worker's next life has the number of its last one"),
+    LEEWAY_MUTANT_IN(clustered, life_not_announced,
+                     "other nodes do not learn where a worker's next life is"),
+    LEEWAY_MUTANT_IN(clustered, loss_of_node_not_reported,
+                     "actors do not learn that a node is gone"),
+    LEEWAY_MUTANT_IN(clustered, watch_of_lost_node_forgotten,
+                     "an actor that is watched after its node is lost seems to live"),
+    LEEWAY_MUTANT_IN(clustered, link_loss_not_reported,
+                     "agents do not report lost connections to the coordinator"),
+    LEEWAY_MUTANT_IN(clustered, cut_off_not_resumed,
+                     "workers that an outage has ended do not begin again"),
+    LEEWAY_MUTANT_IN(clustered, offer_forgotten, "a node that waits for a worker is not answered"),
 #undef LEEWAY_MUTANT_IN
 #undef LEEWAY_MUTANT
 };
@@ -145,7 +158,7 @@ Arguments parse(std::span<char* const> words) {
 }
 
 std::shared_ptr<const Job> job_of(Base base) {
-  if (base == Base::tiny) return test::job_of(test::tiny_plan());
+  if (base == Base::tiny || base == Base::clustered) return test::job_of(test::tiny_plan());
   if (base == Base::crashing) {
     Plan plan = test::tiny_plan();
     plan.optimizer.kind = plan::Adam{};
@@ -165,7 +178,11 @@ sim::SearchResult search_with(Mutant mutant, Base base, std::uint64_t seeds) {
   options.twice_one_in = 0;
   options.crash_one_in = base == Base::crashing ? 1 : 0;
   options.shrink_trials = 0;
-  options.draw = {.least_workers = 2, .most_workers = 6, .most_shards = 3, .iterations = 150};
+  options.draw = {.least_workers = 2,
+                  .most_workers = 6,
+                  .most_shards = 3,
+                  .iterations = 150,
+                  .cluster_one_in = base == Base::clustered ? 1u : 0u};
   return sim::search(*job_of(base), options);
 }
 
@@ -205,7 +222,7 @@ bool passes_without_bugs(const Arguments& arguments, Base base) {
 }
 
 int run(const Arguments& arguments) {
-  for (const Base base : {Base::tiny, Base::tied, Base::crashing})
+  for (const Base base : {Base::tiny, Base::tied, Base::crashing, Base::clustered})
     if (arguments.names.empty() && !passes_without_bugs(arguments, base)) return 1;
   if (arguments.markdown) {
     std::printf("| mutant | planted bug | found by | seed |\n|---|---|---|---|\n");

@@ -1,0 +1,120 @@
+#include "actors/cluster/job_routes.hpp"
+
+#include <mutex>
+
+#include "core/mutant.hpp"
+
+namespace leeway {
+
+NodeHostOptions JobRoutes::host_options(const Placement& placement, Duration silence) {
+  workers_ = placement.workers.size();
+  NodeHostOptions host;
+  host.placement = placement;
+  host.self = options_.self;
+  host.names = options_.names;
+  host.silence = silence;
+  host.send = [this](NodeIndex node, Address from, Address to, Message message) {
+    if (const auto peer = peer_of(node)) options_.send(*peer, from, to, std::move(message));
+  };
+  host.on_end = [this](Address actor, std::uint32_t life, const EndReason& reason) {
+    broadcast(node::Ended{actor, life, reason.text, static_cast<node::Ended::Kind>(reason.kind)});
+  };
+  host.on_life = [this](WorkerId worker, std::uint32_t life) {
+    if (planted(Mutant::life_not_announced)) return;
+    broadcast(node::Moved{worker, options_.self.value(), life});
+  };
+  return host;
+}
+
+void JobRoutes::link(NodeIndex node, PeerId peer, const std::string& name) {
+  std::lock_guard lock(mutex_);
+  links_[node] = {peer};
+  auto& names = options_.names;
+  if (names.size() <= node.value()) names.resize(node.value() + 1);
+  names[node.value()] = name;
+  host_->add_node(node, name);
+}
+
+void JobRoutes::unlink(NodeIndex node, const std::string& reason) {
+  if (const auto peer = peer_of(node)) on_gone(*peer, reason);
+}
+
+std::optional<PeerId> JobRoutes::peer_of(NodeIndex node) const {
+  std::shared_lock lock(mutex_);
+  const auto found = links_.find(node);
+  if (found == links_.end() || found->second.gone) return std::nullopt;
+  return found->second.peer;
+}
+
+std::optional<NodeIndex> JobRoutes::node_of(PeerId peer) const {
+  std::shared_lock lock(mutex_);
+  for (const auto& [node, link] : links_)
+    if (link.peer == peer) return node;
+  return std::nullopt;
+}
+
+void JobRoutes::on_message(PeerId peer, Address from, Address to, Message message) {
+  if (const auto node = node_of(peer)) host_->deliver(*node, from, to, std::move(message));
+}
+
+std::optional<NodeIndex> JobRoutes::mark(PeerId peer, const char* state, bool gone) {
+  std::lock_guard lock(mutex_);
+  for (auto& [node, link] : links_) {
+    if (link.peer != peer || link.gone) continue;
+    link.state = state;
+    link.gone = gone;
+    return node;
+  }
+  return std::nullopt;
+}
+
+void JobRoutes::on_silent(PeerId peer) {
+  if (const auto node = mark(peer, "silent", false)) host_->silent(*node);
+}
+void JobRoutes::on_heard(PeerId peer) {
+  if (const auto node = mark(peer, "up", false)) host_->heard(*node);
+}
+void JobRoutes::on_gone(PeerId peer, const std::string& reason) {
+  if (const auto node = mark(peer, "gone", true)) host_->gone(*node, reason);
+}
+
+bool JobRoutes::on_notice(PeerId peer, const NodeEnvelope& envelope) {
+  const auto* ended = std::get_if<node::Ended>(&envelope.body);
+  const auto* begun = std::get_if<node::Moved>(&envelope.body);
+  if ((!ended && !begun) || envelope.job != options_.number) return false;
+  const auto sender = node_of(peer);
+  if (ended && sender)
+    host_->ended(ended->actor, ended->life,
+                 {static_cast<EndReason::Kind>(ended->kind), ended->reason});
+  // A node that has just been called may send this before the link is noted.
+  if (begun && (!sender || sender->value() == begun->node))
+    moved(begun->worker, NodeIndex(begun->node), begun->life);
+  return true;
+}
+
+void JobRoutes::moved(WorkerId worker, NodeIndex node, std::uint32_t life) {
+  {
+    std::shared_lock lock(mutex_);
+    if (worker.value() >= workers_ || node.value() >= options_.names.size()) return;
+  }
+  host_->moved(worker, node, life);
+}
+
+void JobRoutes::broadcast(const node::Body& body) {
+  const Message message = encode(NodeEnvelope{options_.number, body});
+  std::shared_lock lock(mutex_);
+  for (const auto& [node, link] : links_)
+    if (!link.gone) options_.send(link.peer, kHost, kHost, message);
+}
+
+std::vector<std::string> JobRoutes::names() const {
+  std::shared_lock lock(mutex_);
+  return options_.names;
+}
+
+std::map<NodeIndex, JobRoutes::Link> JobRoutes::links() const {
+  std::shared_lock lock(mutex_);
+  return links_;
+}
+
+}  // namespace leeway

@@ -1,0 +1,137 @@
+#include "sim/cluster/agent.hpp"
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "sim/chance.hpp"
+#include "sim/cluster/node.hpp"
+#include "sim/cluster/program.hpp"
+
+namespace leeway::sim {
+namespace {
+
+AgentOptions options_of(const ClusterParts& parts, const std::string& join) {
+  AgentOptions options;
+  options.join = join;
+  options.join_wait = scaled(parts.silence, kJoinWait);
+  options.program_silence = scaled(parts.silence, kProgramSilenceFactor);
+  return options;
+}
+
+}  // namespace
+
+SimulatedAgent::SimulatedAgent(ClusterParts& parts, std::string name, const std::string& join)
+    : SimulatedProcess(parts, std::move(name)),
+      agent_(options_of(parts, join), *this),
+      joins_(!join.empty()) {
+  start_ticking();
+  if (!joins_) return;
+  SimulatedProcess::call(join, [this](const Expected<PeerId>& peer) {
+    if (!peer) return exit();
+    agent_.offer(*peer);
+  });
+}
+
+SimulatedAgent::~SimulatedAgent() = default;
+
+void SimulatedAgent::leave() {
+  enter([this] { agent_.leave(); });
+}
+
+void SimulatedAgent::return_worker(WorkerId worker) {
+  enter([this, worker] { agent_.returned(worker); });
+}
+
+void SimulatedAgent::tick() {
+  agent_.tick();
+  if (!agent_.finished()) return;
+  agent_.close();
+  exit();
+}
+
+void SimulatedAgent::received(PeerId peer, std::uint64_t job, node::Body& body) {
+  agent_.received(peer, job, body);
+}
+
+void SimulatedAgent::require(bool allowed, const char* what) const {
+  if (!allowed)
+    throw Violation("each order is carried out once, in its state", {},
+                    concat("node ", SimulatedProcess::name(), ' ', what));
+}
+
+// ---- Agent::Site ----
+
+void SimulatedAgent::call(NodeIndex node, const std::string& name) {
+  SimulatedProcess::call(
+      name, [this, node, job = std::weak_ptr(reserved_)](const Expected<PeerId>& peer) {
+        if (!job.expired()) agent_.called(node, peer);
+      });
+}
+
+bool SimulatedAgent::reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
+                             node::Answer& answer) {
+  require(!reserved_ && !part(), "takes a second job");
+  answer.version = ask.version;
+  answer.cores = parts_.world.cores;
+  answer.wants_data = parts_.random.one_in(3);
+  reserved_ = std::make_shared<Reserved>(Reserved{program, job, ask});
+  return true;
+}
+
+Expected<std::int64_t> SimulatedAgent::store(const node::Chunk& chunk, bool& complete) {
+  const auto& data = reserved_->ask.data;
+  const std::int64_t first = chunk.first + (chunk.test ? data.train_samples : 0);
+  require(first == reserved_->samples, "gets data twice, or not in order");
+  reserved_->samples += chunk.samples;
+  complete = reserved_->samples == data.train_samples + data.test_samples;
+  return reserved_->samples;
+}
+
+void SimulatedAgent::make_actors() {
+  require(!part(), "makes its actors twice");
+  const Duration takes = scaled(parts_.world.latency, 20 * parts_.random.uniform());
+  parts_.timeline.after(takes, [this, job = std::weak_ptr(reserved_)] {
+    enter([this, job] {
+      if (job.expired()) return;
+      set_part(std::make_unique<SimulatedNode>(
+          parts_, *this, std::vector<Audience*>{},
+          SimulatedNode::Options{.number = reserved_->number,
+                                 .placement = placement_of(reserved_->ask),
+                                 .self = NodeIndex(reserved_->ask.self),
+                                 .names = reserved_->ask.nodes}));
+      agent_.made({});
+    });
+  });
+}
+
+void SimulatedAgent::link(NodeIndex index, PeerId peer, const std::string& name) {
+  part()->routes().link(index, peer, name);
+}
+
+void SimulatedAgent::begin() {
+  require(part() && !part()->has_started(), "begins twice");
+  part()->start();
+}
+
+void SimulatedAgent::begin_life(WorkerId worker, std::uint32_t life) {
+  part()->node().begin_life(worker, life);
+}
+
+void SimulatedAgent::end_life(WorkerId worker, std::uint32_t life, const std::string& reason) {
+  part()->node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
+}
+
+void SimulatedAgent::moved(WorkerId worker, NodeIndex index, std::uint32_t life) {
+  part()->routes().moved(worker, index, life);
+}
+
+std::vector<NodeHost::HostedWorker> SimulatedAgent::hosted() const {
+  return part()->node().hosted();
+}
+
+void SimulatedAgent::end_job(const std::string&) {
+  require(bool(reserved_), "ends a job twice");
+  set_part(nullptr);
+  reserved_.reset();
+}
+
+}  // namespace leeway::sim

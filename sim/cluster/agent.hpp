@@ -1,0 +1,73 @@
+#pragma once
+// SimulatedAgent: the process of a node agent in a simulated cluster: what AgentProcess is on
+// threads.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "actors/cluster/agent.hpp"
+#include "sim/cluster/process.hpp"
+
+namespace leeway::sim {
+
+class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
+ public:
+  /// Listens under `name`. With a program to join, also calls it and offers to take workers.
+  SimulatedAgent(ClusterParts& parts, std::string name, const std::string& join = {});
+  ~SimulatedAgent() override;
+
+  const Agent& role() const { return agent_; }
+  /// Whether it has yet to be free, or to be answered by the program that it joins.
+  bool is_occupied() const { return agent_.is_busy() || joins_; }
+  std::string name() const override { return SimulatedProcess::name(); }
+  /// The user ends the process: its workers stop before.
+  void leave();
+  /// A fault of the plan starts a worker here again.
+  void return_worker(WorkerId worker);
+
+ private:
+  struct Reserved {
+    PeerId program;
+    std::uint64_t number = 0;
+    node::Ask ask;
+    std::int64_t samples = 0;  // that have arrived
+  };
+
+  // SimulatedProcess
+  void tick() override;
+  void received(PeerId peer, std::uint64_t job, node::Body& body) override;
+  void silent(PeerId peer) override { agent_.silent(peer); }
+  void heard(PeerId peer) override { agent_.heard(peer); }
+  void gone(PeerId peer, const std::string& reason) override { agent_.gone(peer, reason); }
+
+  // Agent::Site
+  std::int64_t now_ns() const override { return SimulatedProcess::now_ns(); }
+  std::string time_of_day() const override { return "12:00:00"; }
+  void say(const std::string&) override {}
+  void call(NodeIndex node, const std::string& name) override;
+  void send(PeerId peer, std::uint64_t job, node::Body body) override {
+    SimulatedProcess::send(peer, job, std::move(body));
+  }
+  void leave(PeerId peer) override { parts_.network.leave(peer); }
+  bool is_connected(PeerId peer) const override { return parts_.network.is_connected(peer); }
+  bool reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
+               node::Answer& answer) override;
+  Expected<std::int64_t> store(const node::Chunk& chunk, bool& complete) override;
+  void make_actors() override;
+  void link(NodeIndex node, PeerId peer, const std::string& name) override;
+  void begin() override;
+  void begin_life(WorkerId worker, std::uint32_t life) override;
+  void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) override;
+  void moved(WorkerId worker, NodeIndex node, std::uint32_t life) override;
+  std::vector<NodeHost::HostedWorker> hosted() const override;
+  void end_job(const std::string& reason) override;
+
+  /// Throws a Violation unless the agent may do what it does now.
+  void require(bool allowed, const char* what) const;
+
+  Agent agent_;
+  const bool joins_;  // a program, with whose job it ends
+  std::shared_ptr<Reserved> reserved_;  // null: free
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,69 @@
+#pragma once
+// ClusterFaults: injects the faults of a plan into a simulated cluster, each at its time or
+// iteration.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/agent.hpp"
+#include "sim/cluster/program.hpp"
+#include "sim/faults/fault.hpp"
+
+namespace leeway::sim {
+
+/// What the faults of a cluster act on.
+class ClusterView {
+ public:
+  virtual ~ClusterView() = default;
+  virtual ClusterParts& parts() = 0;
+  virtual SimulatedProgram& program() = 0;
+  /// The latest process of node 1, 2, ...; null before it starts.
+  virtual SimulatedAgent* agent(std::uint32_t node) = 0;
+  /// A new process of that node offers to take workers.
+  virtual void start_again(std::uint32_t node) = 0;
+  /// The numbers of all nodes, the program's 0 first.
+  virtual std::vector<std::uint32_t> nodes() const = 0;
+};
+
+class ClusterFaults final : public Observer {
+ public:
+  ClusterFaults(const std::vector<plan::Fault>& faults, ClusterView& cluster);
+
+  /// Whether some fault begins at an iteration. Otherwise it need not observe.
+  bool wait_for_iterations() const;
+  /// The time of faults counts from now on.
+  void arm();
+  /// Whether a fault is in progress, or has yet to begin at its time.
+  bool pending() const { return pending_ > 0; }
+  /// When a fault last began or ended.
+  Instant last_change() const { return last_change_; }
+
+  void on_event(Instant at, Address actor, const Event& event) override;
+
+ private:
+  struct Waiting {
+    std::size_t number = 0;  // in the plan
+    plan::Fault spec;
+    bool begun = false;
+  };
+  struct Begin;
+  void begin(Waiting& waiting);
+  /// Calls `end` after that time.
+  void after(double seconds, std::function<void()> end);
+
+  /// The process of a node, or of the node on which a worker lives; null: none.
+  SimulatedProcess* process_of(Address actor);
+  /// Ends the fault `end` of two processes after `seconds`.
+  void between(SimulatedProcess* a, SimulatedProcess* b, double seconds,
+               void (ProcessNetwork::*begin)(ProcessId, ProcessId),
+               void (ProcessNetwork::*end)(ProcessId, ProcessId));
+  void return_worker(Address worker);
+
+  ClusterView& cluster_;
+  std::vector<Waiting> faults_;
+  int pending_ = 0;
+  Instant last_change_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,140 @@
+#include "sim/cluster/process.hpp"
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "sim/cluster/node.hpp"
+
+namespace leeway::sim {
+namespace {
+
+constexpr std::uint64_t kClusterStream = 0x636c7573;
+constexpr Duration kCallLimit = seconds(5);
+/// At most this, and a fraction of the silence limit.
+constexpr Duration kTick = milliseconds(50);
+
+World world_of(const Job& job) {
+  return job.plan.simulated ? World(*job.plan.simulated) : World();
+}
+
+}  // namespace
+
+ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
+                           std::vector<std::shared_ptr<Observer>> watching,
+                           const Trace::Options& tracing)
+    : job(std::move(of)),
+      world(world_of(*job)),
+      silence(world.detection),
+      network(timeline, world, job->plan.seed, silence),
+      observers(std::make_shared<Observers>(std::move(watching))),
+      lives(observers),
+      trace(tracing),
+      random(Rng::stream(job->plan.seed, kClusterStream)) {}
+
+SimulatedProcess::SimulatedProcess(ClusterParts& parts, std::string name)
+    : parts_(parts), id_(parts.network.add(std::move(name), *this)) {}
+
+SimulatedProcess::~SimulatedProcess() = default;
+
+void SimulatedProcess::enter(const std::function<void()>& call) {
+  if (ended_) return;
+  if (is_frozen()) return waiting_.push_back(call);
+  call();
+}
+
+void SimulatedProcess::post(std::function<void()> call) {
+  parts_.timeline.at(parts_.timeline.now(), [this, call = std::move(call)] { enter(call); });
+}
+
+void SimulatedProcess::start_ticking() {
+  const Duration period = std::min(kTick, Duration{parts_.silence.ns / 4 + 1});
+  parts_.timeline.after(period, [this] {
+    if (ended_) return;
+    // A frozen process makes up for one tick only.
+    enter([this] {
+      tick();
+      start_ticking();
+    });
+  });
+}
+
+void SimulatedProcess::send(PeerId peer, std::uint64_t job, node::Body body) {
+  parts_.network.send(peer, kHost, kHost, encode(NodeEnvelope{job, std::move(body)}));
+}
+
+void SimulatedProcess::call(const std::string& name,
+                            std::function<void(const Expected<PeerId>&)> then) {
+  parts_.network.connect(id_, name, kCallLimit,
+                         [this, then = std::move(then)](const Expected<PeerId>& peer) {
+                           enter([then, peer] { then(peer); });
+                         });
+}
+
+void SimulatedProcess::set_part(std::unique_ptr<SimulatedNode> part) {
+  part_ = std::move(part);
+}
+
+// ---- inputs ----
+
+void SimulatedProcess::on_message(PeerId peer, Address from, Address to, Message message) {
+  if (to.kind != RoleKind::host)
+    return enter([=, this] {
+      if (part_) part_->routes().on_message(peer, from, to, message);
+    });
+  auto decoded = decode_node(message);
+  LW_CHECK(bool(decoded), decoded ? std::string() : decoded.error().text);
+  const auto envelope = std::make_shared<NodeEnvelope>(std::move(*decoded));
+  enter([this, peer, envelope] {
+    if (part_ && part_->routes().on_notice(peer, *envelope)) return;
+    received(peer, envelope->job, envelope->body);
+  });
+}
+
+void SimulatedProcess::on_silent(PeerId peer) {
+  enter([this, peer] {
+    if (part_) part_->routes().on_silent(peer);
+    silent(peer);
+  });
+}
+
+void SimulatedProcess::on_heard(PeerId peer) {
+  enter([this, peer] {
+    if (part_) part_->routes().on_heard(peer);
+    heard(peer);
+  });
+}
+
+void SimulatedProcess::on_gone(PeerId peer, const std::string& reason) {
+  enter([this, peer, reason] {
+    if (part_) part_->routes().on_gone(peer, reason);
+    gone(peer, reason);
+  });
+}
+
+// ---- faults ----
+
+void SimulatedProcess::kill() {
+  if (std::exchange(ended_, true)) return;
+  part_.reset();
+  waiting_.clear();
+  parts_.network.end(id_);
+}
+
+void SimulatedProcess::exit() {
+  kill();
+}
+
+void SimulatedProcess::freeze() {
+  if (ended_) return;
+  ++freezes_;
+  parts_.network.freeze(id_);
+}
+
+void SimulatedProcess::thaw() {
+  if (ended_) return;
+  LW_CHECK(freezes_ > 0, name());
+  parts_.network.thaw(id_);
+  if (--freezes_ > 0) return;
+  for (const auto& call : std::exchange(waiting_, {})) enter(call);
+}
+
+}  // namespace leeway::sim

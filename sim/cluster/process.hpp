@@ -1,0 +1,93 @@
+#pragma once
+// SimulatedProcess: a process of a simulated cluster: a program or a node agent. It can be frozen or
+// killed at any time.
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/job.hpp"
+#include "messages/node.hpp"
+#include "sim/cluster/process_network.hpp"
+#include "sim/cluster/worker_lives.hpp"
+#include "sim/trace.hpp"
+
+namespace leeway::sim {
+
+class SimulatedNode;
+
+/// What all processes of a simulated cluster share.
+struct ClusterParts {
+  std::shared_ptr<const Job> job;
+  World world;
+  Duration silence;  // after which a process reports that it does not hear another
+  Timeline timeline;
+  ProcessNetwork network;
+  std::shared_ptr<Observers> observers;
+  WorkerLives lives;
+  Trace trace;
+  Rng random;
+  std::function<void()> on_begin;  // the actors of the program begin
+  /// Called for every event of the present lives; may be empty.
+  std::function<void(Address, Instant, const Event&)> on_event;
+
+  ClusterParts(std::shared_ptr<const Job> of, std::vector<std::shared_ptr<Observer>> watching,
+               const Trace::Options& tracing);
+};
+
+class SimulatedProcess : private ProcessNetwork::Process {
+ public:
+  SimulatedProcess(ClusterParts& parts, std::string name);
+  ~SimulatedProcess() override;
+  SimulatedProcess(const SimulatedProcess&) = delete;
+  SimulatedProcess& operator=(const SimulatedProcess&) = delete;
+
+  ProcessId id() const { return id_; }
+  const std::string& name() const { return parts_.network.name(id_); }
+  bool has_ended() const { return ended_; }
+  bool is_frozen() const { return freezes_ > 0; }
+  /// Its part of the job; null: none.
+  SimulatedNode* part() const { return part_.get(); }
+  /// Calls `call` when the process runs: at once, unless it is frozen; never if it ends before.
+  void enter(const std::function<void()>& call);
+  /// Adds a call to the queue of the process.
+  void post(std::function<void()> call);
+
+  // Faults.
+  void kill();
+  void freeze();
+  void thaw();
+
+ protected:
+  /// Calls tick() regularly until the process ends.
+  void start_ticking();
+  virtual void tick() = 0;
+  virtual void received(PeerId peer, std::uint64_t job, node::Body& body) = 0;
+  virtual void silent(PeerId peer) = 0;
+  virtual void heard(PeerId peer) = 0;
+  virtual void gone(PeerId peer, const std::string& reason) = 0;
+
+  void send(PeerId peer, std::uint64_t job, node::Body body);
+  void call(const std::string& name, std::function<void(const Expected<PeerId>&)> then);
+  void set_part(std::unique_ptr<SimulatedNode> part);
+  /// On a steady clock of this machine, which does not begin with the run.
+  std::int64_t now_ns() const { return parts_.timeline.now().ns + seconds(1).ns; }
+  /// The process ends by itself.
+  void exit();
+
+  ClusterParts& parts_;
+
+ private:
+  void on_message(PeerId peer, Address from, Address to, Message message) override;
+  void on_silent(PeerId peer) override;
+  void on_heard(PeerId peer) override;
+  void on_gone(PeerId peer, const std::string& reason) override;
+
+  const ProcessId id_;
+  bool ended_ = false;
+  std::uint32_t freezes_ = 0;
+  std::vector<std::function<void()>> waiting_;  // while it is frozen
+  std::unique_ptr<SimulatedNode> part_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,143 @@
+#include "sim/cluster/program.hpp"
+
+#include "actors/cluster/data_mark.hpp"
+#include "messages/envelope.hpp"
+#include "sim/chance.hpp"
+#include "sim/cluster/node.hpp"
+
+namespace leeway::sim {
+namespace {
+
+/// Samples of a chunk of data.
+constexpr std::int64_t kChunk = 16;
+
+CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name,
+                              const Placement& placement, std::vector<std::string> nodes) {
+  nodes.insert(nodes.begin(), name);
+  return {.placement = placement,
+          .names = std::move(nodes),
+          .who = "the program",
+          .measure_clocks = parts.job->plan.seed % 2 == 0,
+          .silence = parts.silence,
+          .patience = scaled(parts.silence, kPatienceFactor)};
+}
+
+}  // namespace
+
+SimulatedProgram::SimulatedProgram(ClusterParts& parts, std::string name,
+                                   const Placement& placement, std::vector<std::string> nodes,
+                                   std::vector<Audience*> audience)
+    : SimulatedProcess(parts, name),
+      coordinator_(options_of(parts, name, placement, std::move(nodes)), parts.random.next() | 1,
+                   *this),
+      audience_(std::move(audience)) {
+  node::Ask ask;
+  ask.version = "simulated";
+  ask.who = "the program";
+  ask.data = mark_of(parts.job->data, 0);
+  coordinator_.prepare(parts.job->stages, parts.job->faults, std::move(ask));
+  start_ticking();
+  post([this] { proceed(); });
+}
+
+SimulatedProgram::~SimulatedProgram() = default;
+
+void SimulatedProgram::proceed() {
+  if (coordinator_.phase() == Coordinator::Phase::ready) {
+    set_part(std::make_unique<SimulatedNode>(
+        parts_, *this, audience_,
+        SimulatedNode::Options{.number = coordinator_.number(),
+                               .placement = coordinator_.placement(),
+                               .self = kProgramNode,
+                               .names = coordinator_.names()}));
+    coordinator_.start(parts_.job->clips_rounds());
+  }
+  if (coordinator_.phase() == Coordinator::Phase::ended) exit();
+}
+
+void SimulatedProgram::finish() {
+  enter([this] {
+    if (coordinator_.phase() != Coordinator::Phase::running) return;
+    coordinator_.finish();
+    proceed();
+  });
+}
+
+void SimulatedProgram::return_worker(WorkerId worker) {
+  enter([this, worker] { coordinator_.returned(worker); });
+}
+
+void SimulatedProgram::tick() {
+  coordinator_.tick();
+  proceed();
+}
+
+void SimulatedProgram::received(PeerId peer, std::uint64_t job, node::Body& body) {
+  // Counted by the cluster, which sees all actors.
+  if (std::holds_alternative<node::Effects>(body)) return;
+  coordinator_.received(peer, job, body);
+  proceed();
+}
+
+void SimulatedProgram::gone(PeerId peer, const std::string& reason) {
+  coordinator_.gone(peer, reason);
+  proceed();
+}
+
+void SimulatedProgram::send(Address to, Message message) {
+  enter([this, to, message] {
+    if (part()) part()->host().send(to, message);
+  });
+}
+
+// ---- Coordinator::Site ----
+
+void SimulatedProgram::call(NodeIndex index, const std::string& name) {
+  SimulatedProcess::call(name, [this, index](const Expected<PeerId>& peer) {
+    coordinator_.called(index, peer);
+    proceed();
+  });
+}
+
+node::Chunk SimulatedProgram::chunk(const node::DataMark& mark, std::int64_t first) {
+  node::Chunk chunk;
+  chunk.test = first >= mark.train_samples;
+  const std::int64_t end = chunk.test ? mark.train_samples + mark.test_samples : mark.train_samples;
+  chunk.first = chunk.test ? first - mark.train_samples : first;
+  chunk.samples = static_cast<std::uint32_t>(std::min(kChunk, end - first));
+  // The agents of the simulation share the data, so that only their number counts.
+  chunk.x = Blob::floats(1);
+  chunk.y = Blob::floats(1);
+  return chunk;
+}
+
+void SimulatedProgram::link(NodeIndex index, PeerId peer, const std::string& name) {
+  part()->routes().link(index, peer, name);
+}
+
+void SimulatedProgram::unlink(NodeIndex index, const std::string& reason) {
+  part()->routes().unlink(index, reason);
+}
+
+void SimulatedProgram::begin() {
+  part()->start();
+  parts_.on_begin();
+}
+
+void SimulatedProgram::begin_life(WorkerId worker, std::uint32_t life) {
+  part()->node().begin_life(worker, life);
+}
+
+void SimulatedProgram::end_life(WorkerId worker, std::uint32_t life, const std::string& reason) {
+  part()->node().end_life(worker, life, {EndReason::Kind::unreachable, reason});
+}
+
+void SimulatedProgram::ask_to_leave(WorkerId worker) {
+  part()->host().send(kScheduler, encode(Envelope{.body = msg::Leave{worker}}));
+}
+
+void SimulatedProgram::report_lost(ShardId shard, const std::string& reason) {
+  part()->host().report_down(kScheduler, address_of(shard), {EndReason::Kind::unreachable, reason});
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,67 @@
+#pragma once
+// SimulatedProgram: the process of a program in a simulated cluster, with scheduler, monitor and
+// coordinator: what Driver is on threads. It ends with its job.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/cluster/coordinator.hpp"
+#include "sim/cluster/process.hpp"
+
+namespace leeway::sim {
+
+// Limits of coordinator and agents, as multiples of the silence limit. Their proportions are those
+// of a real cluster.
+inline constexpr double kPatienceFactor = 5, kProgramSilenceFactor = 7.5, kJoinWait = 15;
+
+class SimulatedProgram final : public SimulatedProcess, private Coordinator::Site {
+ public:
+  /// Prepares the job on the nodes of these names, and runs it.
+  SimulatedProgram(ClusterParts& parts, std::string name, const Placement& placement,
+                   std::vector<std::string> nodes, std::vector<Audience*> audience);
+  ~SimulatedProgram() override;
+
+  const Coordinator& role() const { return coordinator_; }
+  /// Sends to an actor, as the user of the program does.
+  void send(Address to, Message message);
+  /// The run has ended: the nodes are to end the job.
+  void finish();
+  /// A fault of the plan starts a worker here again.
+  void return_worker(WorkerId worker);
+
+ private:
+  /// Takes the steps of a program from phase to phase.
+  void proceed();
+
+  // SimulatedProcess
+  void tick() override;
+  void received(PeerId peer, std::uint64_t job, node::Body& body) override;
+  void silent(PeerId peer) override { coordinator_.silent(peer); }
+  void heard(PeerId peer) override { coordinator_.heard(peer); }
+  void gone(PeerId peer, const std::string& reason) override;
+
+  // Coordinator::Site
+  std::int64_t now_ns() const override { return SimulatedProcess::now_ns(); }
+  void say(const std::string&) override {}
+  void call(NodeIndex node, const std::string& name) override;
+  void send(PeerId peer, std::uint64_t job, node::Body body) override {
+    SimulatedProcess::send(peer, job, std::move(body));
+  }
+  void leave(PeerId peer) override { parts_.network.leave(peer); }
+  node::Chunk chunk(const node::DataMark& mark, std::int64_t first) override;
+  std::int64_t last_file_request_ns() const override { return 0; }
+  void accepted(NodeIndex, PeerId, const std::string&, const node::Answer&) override {}
+  void has_left(NodeIndex, const std::string&) override {}
+  void link(NodeIndex node, PeerId peer, const std::string& name) override;
+  void unlink(NodeIndex node, const std::string& reason) override;
+  void begin() override;
+  void begin_life(WorkerId worker, std::uint32_t life) override;
+  void end_life(WorkerId worker, std::uint32_t life, const std::string& reason) override;
+  void ask_to_leave(WorkerId worker) override;
+  void report_lost(ShardId shard, const std::string& reason) override;
+
+  Coordinator coordinator_;
+  std::vector<Audience*> audience_;
+};
+
+}  // namespace leeway::sim

@@ -1,0 +1,235 @@
+#include "sim/cluster/simulation.hpp"
+
+#include <algorithm>
+
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "plan/fault_queries.hpp"
+#include "sim/chance.hpp"
+#include "sim/checkers/catalogue.hpp"
+#include "sim/cluster/node.hpp"
+
+namespace leeway::sim {
+namespace {
+
+constexpr const char* kProgram = "program:4242";
+/// Of virtual time without progress.
+constexpr Duration kPatience = seconds(1000);
+/// Of the silence limits after the last fault, until all workers that can take part do.
+constexpr double kSettled = 12;
+
+}  // namespace
+
+Status check_place(const Plan& plan) {
+  if (!has_agents(plan)) {
+    if (plan.simulated && !plan.simulated->place.empty())
+      return Error{"host.simulated.place: needs node agents; give --world agents=3 too"};
+    return {};
+  }
+  const auto placement = place_actors(plan.simulated->agents, plan, plan.simulated->place);
+  return placement ? Status() : placement.error();
+}
+
+ClusterSimulation::ClusterSimulation(std::shared_ptr<const Job> job,
+                                     std::vector<Audience*> audience, SimulationOptions options)
+    : job_(std::move(job)),
+      faults_(std::make_shared<ClusterFaults>(job_->faults, static_cast<ClusterView&>(*this))) {
+  const auto& world = job_->plan.simulated;
+  LW_CHECK(has_agents(job_->plan), "a world with agents");
+  const auto placement = place_actors(world->agents, job_->plan, world->place);
+  LW_CHECK(bool(placement), placement ? std::string() : placement.error().text);
+  parts_ = std::make_unique<ClusterParts>(job_, observers_of(options), options.trace);
+  parts_->on_event = std::move(options.on_event);
+  parts_->on_begin = [this] { faults_->arm(); };
+  std::vector<std::string> names;
+  for (std::uint32_t number = 1; number <= world->agents; ++number) {
+    names.push_back(name_of(number));
+    nodes_.push_back({.number = number});
+    nodes_.back().processes.push_back(std::make_unique<SimulatedAgent>(*parts_, names.back()));
+  }
+  audience.push_back(&ending_);
+  program_ = std::make_unique<SimulatedProgram>(*parts_, kProgram, *placement, std::move(names),
+                                                std::move(audience));
+}
+
+ClusterSimulation::~ClusterSimulation() {
+  parts_->lives.close();
+}
+
+std::vector<std::shared_ptr<Observer>> ClusterSimulation::observers_of(
+    const SimulationOptions& options) {
+  std::vector<std::shared_ptr<Observer>> all;
+  if (options.checkers)
+    for (auto& checker : all_checkers(job_)) all.push_back(std::move(checker));
+  all.insert(all.end(), options.observers.begin(), options.observers.end());
+  if (faults_->wait_for_iterations()) all.push_back(faults_);
+  return all;
+}
+
+std::string ClusterSimulation::name_of(std::uint32_t node) {
+  return concat("node", node, ":4242");
+}
+
+SimulatedAgent* ClusterSimulation::agent(std::uint32_t number) {
+  for (const Node& node : nodes_)
+    if (node.number == number) return node.processes.back().get();
+  return nullptr;
+}
+
+void ClusterSimulation::start_again(std::uint32_t number) {
+  auto process = std::make_unique<SimulatedAgent>(*parts_, name_of(number), kProgram);
+  for (Node& node : nodes_)
+    if (node.number == number) return node.processes.push_back(std::move(process));
+  nodes_.push_back({.number = number});
+  nodes_.back().processes.push_back(std::move(process));
+}
+
+std::vector<std::uint32_t> ClusterSimulation::nodes() const {
+  std::vector<std::uint32_t> numbers = {0};
+  for (const Node& node : nodes_) numbers.push_back(node.number);
+  return numbers;
+}
+
+template <class Call>
+void ClusterSimulation::each_process(Call call) const {
+  call(static_cast<SimulatedProcess&>(*program_));
+  for (const Node& node : nodes_)
+    for (const auto& process : node.processes) call(static_cast<SimulatedProcess&>(*process));
+}
+
+void ClusterSimulation::step() {
+  SimulatedProcess* next = nullptr;
+  Instant at;
+  const auto consider = [&](SimulatedProcess& process) {
+    if (!process.part() || process.is_frozen()) return;
+    const auto due = process.part()->host().next_at();
+    if (!due || (next && *due >= at)) return;
+    next = &process;
+    at = *due;
+  };
+  each_process(consider);
+  const auto call = parts_->timeline.next_at();
+  LW_CHECK(next || call, "processes tick until they end");
+  if (next && (!call || at < *call)) {
+    parts_->timeline.advance(at);
+    next->part()->host().advance(parts_->timeline.now());
+    next->part()->host().step();
+    return;
+  }
+  each_process([&](SimulatedProcess& process) {
+    if (process.part()) process.part()->host().advance(*call);
+  });
+  parts_->timeline.run_next();
+}
+
+std::string ClusterSimulation::stuck() const {
+  const Coordinator& role = program_->role();
+  if (role.phase() == Coordinator::Phase::failed) return role.problems().error().text;
+  if (program_->has_ended()) return "the program has ended before its run";
+  if (faults_->pending() || !program_->part()) return {};
+  const Simulator& host = program_->part()->host();
+  if (const auto reason = host.end_reason(kMonitor))
+    return concat("the monitor ended: ", reason->text);
+  bool idle = true;
+  each_process([&](SimulatedProcess& process) {
+    if (process.part() && !process.is_frozen() && process.part()->host().idle() <= kPatience)
+      idle = false;
+  });
+  if (!idle) return {};
+  std::string waits;
+  each_process([&](SimulatedProcess& process) {
+    if (!process.part()) return;
+    const std::string here = process.part()->host().who_waits();
+    if (!here.empty()) waits += concat("\n  ", process.name(), ": ", here);
+  });
+  return concat("all actors wait for each other:", waits);
+}
+
+std::string ClusterSimulation::occupied_nodes() const {
+  std::string names;
+  for (const Node& node : nodes_)
+    for (const auto& process : node.processes)
+      if (!process->has_ended() && !process->is_frozen() && process->is_occupied())
+        names += concat(names.empty() ? "" : ", ", process->name());
+  return names;
+}
+
+void ClusterSimulation::free_nodes() {
+  program_->finish();
+  // Longer than all limits, one after the other.
+  const Instant limit = parts_->timeline.now() + scaled(parts_->silence, 100) + seconds(120);
+  while (faults_->pending() || !program_->has_ended() || !occupied_nodes().empty()) {
+    if (!faults_->pending() && parts_->timeline.now() > limit)
+      throw Violation("a job that ends, ends on all nodes", {},
+                      program_->has_ended() ? concat("still occupied: ", occupied_nodes())
+                                            : std::string("the program waits"));
+    step();
+  }
+}
+
+bool ClusterSimulation::may_have_ended(WorkerId worker) const {
+  return std::ranges::any_of(job_->plan.faults, [&](const plan::Fault& fault) {
+    return fault.actor == address_of(worker) || std::holds_alternative<plan::Leaves>(fault.kind);
+  });
+}
+
+void ClusterSimulation::check_workers() const {
+  const Instant quiet = faults_->last_change() + scaled(parts_->silence, kSettled);
+  if (faults_->pending() || parts_->timeline.now() < quiet || !program_->part()) return;
+  const auto violated = [](WorkerId worker, const auto&... seen) {
+    throw Violation("every worker that can take part does", {address_of(worker)}, concat(seen...));
+  };
+  NodeHost& known = program_->part()->node();
+  const std::string waiting = waiting_node();
+  for (std::uint32_t i = 0; i < job_->plan.workers; ++i) {
+    const WorkerId worker(i);
+    const leeway::NodeIndex place = program_->role().placement().workers[i];
+    if (place == kProgramNode || may_have_ended(worker)) continue;
+    const SimulatedAgent* const process = process_at(place);
+    if (!process) {
+      if (!waiting.empty()) violated(worker, "it is missing, and ", waiting, " waits for a worker");
+      continue;
+    }
+    const std::uint32_t here = process->part()->node().life_of(worker);
+    if (here != known.life_of(worker))
+      violated(worker, process->name(), " knows life ", here, " of it, and the program life ",
+               known.life_of(worker));
+    if (here > 0 && !process->part()->host().lives(address_of(worker)))
+      violated(worker, "it has ended on ", process->name());
+  }
+}
+
+const SimulatedAgent* ClusterSimulation::process_at(leeway::NodeIndex place) const {
+  for (const Node& node : nodes_) {
+    const SimulatedAgent& process = *node.processes.back();
+    if (!process.has_ended() && process.part() && process.part()->routes().self() == place)
+      return &process;
+  }
+  return nullptr;
+}
+
+std::string ClusterSimulation::waiting_node() const {
+  for (const Node& node : nodes_) {
+    const SimulatedAgent& process = *node.processes.back();
+    if (!process.has_ended() && process.is_occupied() && !process.role().is_busy())
+      return process.name();
+  }
+  return {};
+}
+
+std::string ClusterSimulation::run(const std::function<void()>& look) {
+  constexpr int kSteps = 1000;  // between two calls of look()
+  while (!ended()) {
+    if (look) look();
+    for (int i = 0; i < kSteps && !ended(); ++i) step();
+    if (ended()) break;
+    if (auto reason = stuck(); !reason.empty()) return reason;
+  }
+  check_workers();
+  parts_->observers->run_ended(totals());
+  parts_->lives.close();
+  free_nodes();
+  return {};
+}
+
+}  // namespace leeway::sim

@@ -1,0 +1,87 @@
+#pragma once
+// ClusterSimulation: a run of a job on simulated processes: a program and node agents, with all that
+// a real cluster has between them but sockets and threads, under all checkers.
+//
+// A process is a Simulator for its actors. All processes share one virtual time.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/faults.hpp"
+#include "sim/simulation.hpp"
+
+namespace leeway::sim {
+
+/// Whether the plan's simulated world has node agents.
+inline bool has_agents(const Plan& plan) {
+  return plan.simulated && plan.simulated->agents > 0;
+}
+/// Checks the place of each actor in a simulated cluster. The error names the wrong item.
+Status check_place(const Plan& plan);
+
+class ClusterSimulation final : private ClusterView {
+ public:
+  /// Requires a plan with a simulated world of agents. The monitor reports to `audience`.
+  ClusterSimulation(std::shared_ptr<const Job> job, std::vector<Audience*> audience,
+                    SimulationOptions options = {});
+  ~ClusterSimulation() override;
+
+  /// Like Simulation::run(). After the end of the run, continues until all nodes are free.
+  std::string run(const std::function<void()>& look = {});
+  /// Sends to an actor of the program, as its user does.
+  void send(Address to, Message message) { program_->send(to, std::move(message)); }
+  /// Handles one event of one process.
+  void step();
+
+  bool ended() const { return ending_.totals.has_value(); }
+  const RunTotals& totals() const { return *ending_.totals; }
+  const Trace& trace() const { return parts_->trace; }
+  /// The process of node 1, 2, ... that started last.
+  const SimulatedAgent& node(std::uint32_t number) { return *agent(number); }
+
+ private:
+  struct Ending final : Audience {
+    void ended(const RunTotals& end) override { totals = end; }
+    std::optional<RunTotals> totals;
+  };
+  struct Node {
+    std::uint32_t number = 0;
+    std::vector<std::unique_ptr<SimulatedAgent>> processes;  // the last one is present
+  };
+
+  // ClusterView
+  ClusterParts& parts() override { return *parts_; }
+  SimulatedProgram& program() override { return *program_; }
+  SimulatedAgent* agent(std::uint32_t node) override;
+  void start_again(std::uint32_t node) override;
+  std::vector<std::uint32_t> nodes() const override;
+
+  static std::string name_of(std::uint32_t node);
+  std::vector<std::shared_ptr<Observer>> observers_of(const SimulationOptions& options);
+  template <class Call>
+  void each_process(Call call) const;
+  /// Why the run is stuck; empty if it is not.
+  std::string stuck() const;
+  /// The names of nodes that are not free, although they can be.
+  std::string occupied_nodes() const;
+  void free_nodes();
+  /// Throws a Violation if, long after the last fault, a worker does not live on its node.
+  void check_workers() const;
+  /// The process with that number in the job; null: it has ended, or left.
+  const SimulatedAgent* process_at(leeway::NodeIndex place) const;
+  /// A node that waits for a worker; empty: none.
+  std::string waiting_node() const;
+  /// Whether a fault of the plan, or a node that leaves, may have ended the worker for good.
+  bool may_have_ended(WorkerId worker) const;
+
+  std::shared_ptr<const Job> job_;
+  Ending ending_;
+  std::shared_ptr<ClusterFaults> faults_;
+  std::unique_ptr<ClusterParts> parts_;
+  std::vector<Node> nodes_;  // by number from 1
+  std::unique_ptr<SimulatedProgram> program_;
+};
+
+}  // namespace leeway::sim
