@@ -48,7 +48,7 @@ class DrawCluster {
     if (rng_.one_in(4)) return uniform(rng_, 0, 8e-6) * world_.latency_us;
     if (!plan_.faults.empty() && rng_.one_in(3))
       if (const auto* before = std::get_if<double>(&plan_.faults.back().at))
-        return *before + uniform(rng_, 0, 8) * silence_;
+        return *before + uniform(rng_, 0, rng_.one_in(2) ? 0.2 : 8) * silence_;
     return rng_.one_in(6) ? uniform(rng_, 0.9, 1.1) * length_ : uniform(rng_, 0, 1) * length_;
   }
   /// Below the silence limit.
