@@ -15,34 +15,37 @@
 namespace leeway::checkpoint {
 namespace {
 
-Status check_format(const Manifest& manifest, const std::string& source) {
-  if (manifest.format != kFormat)
-    return Error{concat(source, ": is of format ", manifest.format, ", written by Leeway ",
-                        manifest.leeway, "; this program reads format ", kFormat,
-                        ": resume with that version")};
-  for (const std::string& content : manifest.contents)
-    if (content != kWeights && content != kOptimizer)
-      return Error{concat(source, ": holds \"", content,
-                          "\", which this program does not know; resume with Leeway ",
-                          manifest.leeway)};
-  return {};
+const TextNode* value_of(const TextNode& tree, const std::string& key) {
+  const auto found = std::find(tree.keys.begin(), tree.keys.end(), key);
+  return found == tree.keys.end() ? nullptr : &tree.items[std::size_t(found - tree.keys.begin())];
 }
 
-/// Reads format and contents only: a manifest of another format may have other keys.
+std::string written_by(const TextNode& tree) {
+  const TextNode* const leeway = value_of(tree, "leeway");
+  return leeway ? leeway->text : "";
+}
+
+/// A manifest of another format may have other keys.
 Status check_format(const TextNode& tree, const std::string& source) {
-  const auto value = [&](const std::string& key) -> const TextNode* {
-    const auto found = std::find(tree.keys.begin(), tree.keys.end(), key);
-    return found == tree.keys.end() ? nullptr : &tree.items[std::size_t(found - tree.keys.begin())];
-  };
-  const auto* format = value("format");
+  const TextNode* const format = value_of(tree, "format");
   if (!format || format->kind != TextNode::Kind::integer || format->negative)
     return Error{concat(source, ": has no \"format\"; give the manifest of a checkpoint")};
-  Manifest known{
-      .format = static_cast<std::uint32_t>(std::min<std::uint64_t>(format->magnitude, 0xffffffff))};
-  if (const auto* leeway = value("leeway")) known.leeway = leeway->text;
-  if (const auto* contents = value("contents"))
-    for (const TextNode& content : contents->items) known.contents.push_back(content.text);
-  return check_format(known, source);
+  if (format->magnitude == kFormat) return {};
+  return Error{concat(source, ": is of format ", format->magnitude, ", written by Leeway ",
+                      written_by(tree), "; this program reads format ", kFormat,
+                      ": resume with that version")};
+}
+
+/// A later version may store more.
+Status check_contents(const TextNode& tree, const std::string& source) {
+  const TextNode* const contents = value_of(tree, "contents");
+  if (!contents) return {};
+  for (const TextNode& content : contents->items)
+    if (content.text != kWeights && content.text != kOptimizer)
+      return Error{concat(source, ": holds \"", content.text,
+                          "\", which this program does not know; resume with Leeway ",
+                          written_by(tree))};
+  return {};
 }
 
 constexpr std::string_view kBeforeDigest = ",\n \"digest\": \"";
@@ -100,6 +103,7 @@ Expected<Manifest> manifest_from_json(const std::string& text, const std::string
   if (!tree) return Error{concat(tree.error().text, "; the file is damaged")};
   if (Status known = check_format(*tree, source); !known) return known.error();
   if (Status intact = check_digest(text, source); !intact) return intact.error();
+  if (Status known = check_contents(*tree, source); !known) return known.error();
   tree->keys.pop_back();  // the digest
   tree->items.pop_back();
   try {

@@ -19,7 +19,8 @@ std::optional<std::uint32_t> index_of(std::string_view text) {
 }  // namespace
 
 std::string spelled(Address address) {
-  return is_numbered(address.kind) ? concat(name_of(address.kind), address.index) : std::string(name_of(address.kind));
+  return is_numbered(address.kind) ? concat(name_of(address.kind), address.index)
+                                   : std::string(name_of(address.kind));
 }
 
 Expected<Address> parse_address(std::string_view text) {

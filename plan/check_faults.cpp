@@ -38,15 +38,16 @@ struct FaultCheck {
 
   void check_node(const char* field, Address node) const {
     const std::uint32_t agents = agents_of(plan);
-    checks.require(agents > 0, name, field, ": only a simulated cluster has nodes; give it some, as "
+    checks.require(agents > 0, name, field,
+                   ": only a simulated cluster has nodes; give it some, as "
                    "in --world agents=3");
     const bool joins = std::holds_alternative<plan::Joins>(fault.kind) && node == fault.actor;
     if (joins)
       checks.require(node.index > agents && node.index < limits::kMaxNodes, name, field, ": ", node,
                      " cannot join; give node", agents + 1, " or a higher number");
     else
-      checks.require(node.index <= agents || starts_later(node), name, field, ": there is no ", node,
-                     "; give node0 for the program, or node1 to node", agents);
+      checks.require(node.index <= agents || starts_later(node), name, field, ": there is no ",
+                     node, "; give node0 for the program, or node1 to node", agents);
   }
   bool starts_later(Address node) const {
     return std::any_of(plan.faults.begin(), plan.faults.end(), [&](const plan::Fault& other) {
@@ -69,15 +70,16 @@ struct FaultCheck {
   }
   void require_worker_or_agent(const char* kind) const {
     const Address actor = fault.actor;
-    checks.require(actor.kind == RoleKind::worker ||
-                       (actor.kind == RoleKind::node && actor.index > 0),
-                   name, ".", kind, ": ", actor,
-                   " cannot have this fault; give a worker, or a node agent such as node1");
+    checks.require(
+        actor.kind == RoleKind::worker || (actor.kind == RoleKind::node && actor.index > 0), name,
+        ".", kind, ": ", actor,
+        " cannot have this fault; give a worker, or a node agent such as node1");
   }
   /// In a simulated cluster, connections and links are those of nodes.
   void require_node(const char* kind) const {
     checks.require(agents_of(plan) == 0 || fault.actor.kind == RoleKind::node, name, ".", kind,
-                   ": ", fault.actor, " has no network of its own in a simulated cluster; give a "
+                   ": ", fault.actor,
+                   " has no network of its own in a simulated cluster; give a "
                    "node, such as node1");
   }
   void refuse_in_cluster(const char* kind) const {
@@ -89,7 +91,8 @@ struct FaultCheck {
     checks.require(other != fault.actor, name, field, ": ", other,
                    " is the actor itself; give another one");
     checks.require((other.kind == RoleKind::node) == (fault.actor.kind == RoleKind::node), name,
-                   field, ": ", other, " and ", fault.actor, " are no pair; give two nodes or two "
+                   field, ": ", other, " and ", fault.actor,
+                   " are no pair; give two nodes or two "
                    "actors");
   }
   void require_iteration(const char* kind) const {
@@ -108,10 +111,9 @@ struct FaultCheck {
   }
   void operator()(const plan::Crash& in) const {
     if (agents_of(plan) > 0) require_worker_or_agent("crash");
-    checks.require(fault.actor.kind == RoleKind::worker || fault.actor.kind == RoleKind::node ||
-                       in.back == 0,
-                   name, ".crash.back: ", fault.actor,
-                   " cannot be restarted; give back = 0, or a worker");
+    checks.require(
+        fault.actor.kind == RoleKind::worker || fault.actor.kind == RoleKind::node || in.back == 0,
+        name, ".crash.back: ", fault.actor, " cannot be restarted; give back = 0, or a worker");
   }
   void operator()(const plan::Joins&) const {
     require_worker_or_agent("joins");
@@ -123,7 +125,8 @@ struct FaultCheck {
     require_node("breaks");
     check_peer(".breaks.peer", in.peer);
     const bool worker = fault.actor.kind == RoleKind::worker || in.peer.kind == RoleKind::worker;
-    checks.require(worker || fault.actor.kind == RoleKind::node, name, ".breaks: a broken link between ", fault.actor, " and ", in.peer,
+    checks.require(worker || fault.actor.kind == RoleKind::node, name,
+                   ".breaks: a broken link between ", fault.actor, " and ", in.peer,
                    " ends the run; give a link of a worker");
   }
   void operator()(const plan::Delay& in) const {

@@ -25,8 +25,8 @@
 #include "runtime/outcome.hpp"
 #include "runtime/scenario.hpp"
 #include "runtime/traces.hpp"
-#include "sim/determinism.hpp"
 #include "sim/cluster/simulation.hpp"
+#include "sim/determinism.hpp"
 #include "sim/simulation.hpp"
 
 namespace leeway {
@@ -236,6 +236,10 @@ struct PreparedRun {
 Expected<PreparedRun> prepare(const Plan& plan, const RunOptions& options) {
   if (const auto valid = validate(plan); !valid) return valid.error();
   if (const auto placed = sim::check_place(plan); !placed) return placed.error();
+  if (sim::has_agents(plan) && !options.resume.empty())
+    return Error{
+        "--resume: a simulated cluster begins at the start of a run; leave out --resume, or "
+        "give --world agents=0"};
   if (const auto files = check_sources(plan.stragglers); !files) return files.error();
   auto data = load_data(plan.data, plan.seed);
   if (!data) return data.error();

@@ -30,8 +30,8 @@ Duration Network::transfer(std::size_t bytes) const {
   return time_of(static_cast<double>(bytes), world_.link_bytes_per_second);
 }
 
-Instant Network::arrival(ActorIndex from, MachineIndex from_node, ActorIndex to, MachineIndex to_node,
-                         std::size_t bytes, Instant now, Duration extra) {
+Instant Network::arrival(ActorIndex from, MachineIndex from_node, ActorIndex to,
+                         MachineIndex to_node, std::size_t bytes, Instant now, Duration extra) {
   Instant at = now;
   if (from_node == to_node) {
     at = now + latency_of(world_.local_latency);

@@ -48,6 +48,11 @@ struct World {
   bool has_threads() const { return message > Duration{}; }
 };
 
+/// Whether the plan runs on simulated node agents; see sim/cluster.
+inline bool has_agents(const Plan& plan) {
+  return plan.simulated && plan.simulated->agents > 0;
+}
+
 /// Parses comma-separated settings: `latency=200us,link=1,nodes=one,cores=2`. Other settings keep
 /// their values of `base`. Names are those of plan::World without the unit: `latency` for
 /// latency_us. A leading `@FILE` reads a file of `leeway calibrate`; later settings override it.

@@ -16,6 +16,7 @@
 #include "runtime/scenario.hpp"
 #include "runtime/tools/calibrate.hpp"
 #include "runtime/tools/fuzz.hpp"
+#include "sim/world.hpp"
 
 namespace leeway {
 namespace {
@@ -139,7 +140,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
         "--checkpoint-dir DIR, or leave out --no-out");
   if (flags.profile && flags.quiet)
     return refuse("--profile prints a table, which --quiet suppresses; give one of them");
-  auto cluster = read_cluster(flags.cluster, line.plan.simulated.has_value());
+  ClusterFlags cluster_flags = flags.cluster;
+  if (sim::has_agents(line.plan)) cluster_flags.place.reset();  // it is in the plan
+  auto cluster = read_cluster(cluster_flags, line.plan.simulated.has_value());
   if (!cluster) return refuse(cluster.error().text);
   line.options.cluster = std::make_shared<const ClusterOptions>(std::move(*cluster));
   line.options.quiet = flags.quiet;

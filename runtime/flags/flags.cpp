@@ -206,6 +206,7 @@ Status apply_world(const Flags& flags, Plan& plan) {
     if (!world) return Error{concat("--", world.error().text)};
     plan.simulated = *world;
   }
+  if (sim::has_agents(plan) && flags.cluster.place) plan.simulated->place = *flags.cluster.place;
   if (!flags.gradients) return {};
   if (*flags.gradients != "real" && *flags.gradients != "none")
     return Error{concat("--gradients: \"", *flags.gradients, "\" is not known; give real or none")};

@@ -66,7 +66,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   void require(bool allowed, const char* what) const;
 
   Agent agent_;
-  const bool joins_;  // a program, with whose job it ends
+  const bool joins_;                    // a program, with whose job it ends
   std::shared_ptr<Reserved> reserved_;  // null: free
 };
 

@@ -117,8 +117,7 @@ struct ClusterFaults::Begin {
     if (is_node())
       cluster.agent(actor.index)->leave();
     else
-      process->part()->host().send(kScheduler,
-                                   encode({.body = msg::Leave{WorkerId(actor.index)}}));
+      process->part()->host().send(kScheduler, encode({.body = msg::Leave{WorkerId(actor.index)}}));
   }
   void operator()(const plan::Freeze& in) const {
     if (!process) return;

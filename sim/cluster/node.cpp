@@ -10,9 +10,10 @@ SimulatedNode::SimulatedNode(ClusterParts& parts, SimulatedProcess& process,
       routes_({.number = options.number,
                .self = options.self,
                .names = options.names,
-               .send = [this](PeerId peer, Address from, Address to, Message message) {
-                 parts_.network.send(peer, from, to, std::move(message));
-               }}),
+               .send =
+                   [this](PeerId peer, Address from, Address to, Message message) {
+                     parts_.network.send(peer, from, to, std::move(message));
+                   }}),
       host_(std::make_unique<Simulator>(host_options())) {
   NodeHostOptions node = routes_.host_options(options.placement, parts_.silence);
   node.later = [this](std::function<void()> call) {

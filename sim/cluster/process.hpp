@@ -1,6 +1,6 @@
 #pragma once
-// SimulatedProcess: a process of a simulated cluster: a program or a node agent. It can be frozen or
-// killed at any time.
+// SimulatedProcess: a process of a simulated cluster: a program or a node agent. It can be frozen
+// or killed at any time.
 #include <functional>
 #include <memory>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
-// ClusterSimulation: a run of a job on simulated processes: a program and node agents, with all that
-// a real cluster has between them but sockets and threads, under all checkers.
+// ClusterSimulation: a run of a job on simulated processes: a program and node agents, with all
+// that a real cluster has between them but sockets and threads, under all checkers.
 //
 // A process is a Simulator for its actors. All processes share one virtual time.
 #include <functional>
@@ -14,10 +14,6 @@
 
 namespace leeway::sim {
 
-/// Whether the plan's simulated world has node agents.
-inline bool has_agents(const Plan& plan) {
-  return plan.simulated && plan.simulated->agents > 0;
-}
 /// Checks the place of each actor in a simulated cluster. The error names the wrong item.
 Status check_place(const Plan& plan);
 

@@ -15,9 +15,7 @@ class Timeline {
   using Call = std::function<void()>;
 
   Instant now() const { return now_; }
-  void at(Instant time, Call call) {
-    due_.push(std::max(time, now_), calls_.put(std::move(call)));
-  }
+  void at(Instant time, Call call) { due_.push(std::max(time, now_), calls_.put(std::move(call))); }
   void after(Duration delay, Call call) { at(now_ + delay, std::move(call)); }
 
   /// The time of the next call; none if there is none.

@@ -9,9 +9,9 @@
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "sim/checkers/checkpoints.hpp"
+#include "sim/cluster/simulation.hpp"
 #include "sim/disk.hpp"
 #include "sim/search/dice.hpp"
-#include "sim/cluster/simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace leeway::sim {

@@ -127,8 +127,8 @@ class DrawCluster {
   plan::Fault worker_fault() {
     const std::uint32_t stages = plan_.pipeline.stages;
     if (plan_.workers <= stages) return node_fault();
-    const Address worker = address_of(
-        WorkerId(between(rng_, stages, plan_.workers - (later_ ? 2u : 1u))));
+    const Address worker =
+        address_of(WorkerId(between(rng_, stages, plan_.workers - (later_ ? 2u : 1u))));
     if (worker.index < stages) return node_fault();
     plan::Fault fault{worker, when(), 0, plan::Crash{rng_.one_in(3) ? 0 : any_length()}};
     const auto within_iteration = [&](plan::FaultKind kind) {

@@ -83,7 +83,8 @@ Trial try_plan(const Plan& plan, const MakeJob& make, bool twice) {
   const Traced second = try_once(*again);
   if (first.protocol == second.protocol && first.numeric == second.numeric) return first.trial;
   first.trial.property = "property 9: two runs of one seed take the same steps";
-  first.trial.report = concat("the hashes of ", first.steps, " and ", second.steps, " steps differ");
+  first.trial.report =
+      concat("the hashes of ", first.steps, " and ", second.steps, " steps differ");
   return first.trial;
 }
 

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "checkpoint/manifest.hpp"
 #include "core/text.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/process.hpp"
@@ -235,8 +236,13 @@ TEST_CASE("checkpoints of another format, with unknown contents or of other runs
   CHECK_THAT(with("\"format\": 1", "\"format\": 0"),
              Contains(manifest + ": is of format 0, written by Leeway ") &&
                  Contains("this program reads format 1: resume with that version"));
-  CHECK_THAT(with("\"optimizer\"", "\"residuals\""),
+  // A later version would state the digest of these contents.
+  std::string later = original.substr(0, original.rfind(",\n \"digest\"")) + "\n}";
+  later.replace(later.find("\"optimizer\""), 11, "\"residuals\"");
+  write_text(manifest, checkpoint::add_digest(later));
+  CHECK_THAT(runs.refused_resume(checkpoint),
              Contains(manifest + ": holds \"residuals\", which this program does not know; "));
+  write_text(manifest, original);
 
   const std::string others = checkpoint_of(other, 0);
   REQUIRE(fs::path(others).filename() == fs::path(checkpoint).filename());

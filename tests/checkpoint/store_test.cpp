@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "checkpoint/manifest.hpp"
 #include "core/text.hpp"
 #include "sim/disk.hpp"
 #include "tests/checkpoint/small_checkpoint.hpp"
@@ -111,6 +112,7 @@ TEST_CASE("a manifest that is damaged, of another format, or with unknown conten
   const std::string path = on.file(1, "manifest.json");
   std::string text;
   std::getline(std::ifstream(path), text, '\0');
+  const std::string whole = text;
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string changed = text;
     const std::size_t at = changed.find(from);
@@ -123,7 +125,12 @@ TEST_CASE("a manifest that is damaged, of another format, or with unknown conten
         path +
             ": is of format 2, written by Leeway 0.1.0; this program reads format 1: resume "
             "with that version");
-  CHECK_THAT(with("\"optimizer\"", "\"residuals\""), Contains("holds \"residuals\", which this"));
+  // A later version would state the digest of these contents.
+  text = text.substr(0, text.rfind(",\n \"digest\"")) + "\n}";
+  text.replace(text.find("\"optimizer\""), 11, "\"residuals\"");
+  std::ofstream(path) << checkpoint::add_digest(text);
+  CHECK_THAT(on.load_error(), Contains("holds \"residuals\", which this"));
+  text = whole;
   CHECK_THAT(with("\"number\": 1", "\"number\": 2"),
              Contains(path + ": has digest") && Contains("the file is damaged"));
   CHECK_THAT(with("\"digest\": \"", "\"digest\": \"0"), Contains("the file is damaged"));

@@ -60,7 +60,7 @@ TEST_CASE("messages between two actors stay in order with any jitter") {
   world.jitter = 10;
   for (const double link : {1e9, 0.0}) {
     world.link_bytes_per_second = link;
-    for (const NodeIndex to_node : {0u, 1u}) {
+    for (const MachineIndex to_node : {0u, 1u}) {
       auto network = network_of(world, 2);
       Instant last{};
       for (int i = 0; i < 1000; ++i) {

@@ -15,7 +15,7 @@ using test::tiny_plan;
 constexpr Address kFirstShard{RoleKind::shard, 0};
 
 Plan drawn_pipelines(const Job& base, std::uint64_t seed) {
-  return draw_plan(base, seed, {.pipelines = true});
+  return draw_plan(base, seed, {.pipelines = true, .cluster_one_in = 0});
 }
 
 bool between_stages(const plan::Fault& fault) {
@@ -57,7 +57,7 @@ TEST_CASE("drawn pipelines are valid, use every schedule, and get faults of stag
     REQUIRE(job);
     CHECK(plan == drawn_pipelines(*base, seed));
     if (plan.pipeline.stages == 1) {
-      CHECK(plan == draw_plan(*base, seed, {.pipelines = false}));
+      CHECK(plan == draw_plan(*base, seed, {.pipelines = false, .cluster_one_in = 0}));
       continue;
     }
     ++piped;

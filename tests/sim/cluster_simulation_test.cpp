@@ -1,0 +1,226 @@
+// Jobs on simulated node agents: what each fault of a node does to a run.
+#include "sim/cluster/simulation.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+
+#include "sim/cluster/node.hpp"
+#include "tests/support/tiny.hpp"
+
+namespace leeway::sim {
+namespace {
+
+using Catch::Contains;
+using test::job_of;
+using test::tiny_plan;
+
+constexpr WorkerId kWorker0{0}, kWorker1{1}, kWorker3{3};
+
+constexpr Address node(std::uint32_t number) {
+  return {RoleKind::node, number};
+}
+
+/// Four workers whose iterations take about a millisecond, for about a second. All shards are on
+/// node 1, and workers 1 and 3 on node 2. Silence is noticed after 5 ms, and lasts after 30 ms.
+Plan plan_with(std::vector<plan::Fault> faults) {
+  Plan plan = tiny_plan();
+  plan.workers = 4;
+  plan.consistency = plan::Ssp{2};
+  plan.stop.epochs = 120;
+  plan.simulated = plan::World{.speed = 3e-3, .noise = 0, .jitter = 0.2, .detection_ms = 5};
+  plan.simulated->agents = 2;
+  plan.simulated->place = "shards=1,workers=1+2";
+  plan.faults = std::move(faults);
+  return plan;
+}
+
+struct Observed {
+  RunTotals totals;
+  std::string stuck;
+  std::map<WorkerId, std::string> evicted;
+  std::map<std::pair<WorkerId, std::size_t>, int> events;  // of workers, by index of the type
+  std::uint64_t protocol = 0;
+
+  template <class T>
+  int count(WorkerId worker) const {
+    const auto found = events.find({worker, Event(T{}).index()});
+    return found == events.end() ? 0 : found->second;
+  }
+};
+
+struct Listener final : Audience {
+  explicit Listener(Observed& to) : observed(to) {}
+  void evicted(WorkerId worker, const msg::Evicted& evicted) override {
+    observed.evicted[worker] = evicted.reason;
+  }
+  void ended(const RunTotals&) override {}
+  Observed& observed;
+};
+
+Observed run(const Plan& plan) {
+  const Status valid = validate(plan);
+  REQUIRE((valid ? "" : valid.error().text) == "");
+  Observed observed;
+  Listener listener(observed);
+  ClusterSimulation simulation(job_of(plan), {&listener},
+                               {.on_event = [&](Address actor, Instant, const Event& event) {
+                                 if (actor.kind == RoleKind::worker)
+                                   ++observed.events[{WorkerId(actor.index), event.index()}];
+                               }});
+  observed.stuck = simulation.run();
+  observed.protocol = simulation.trace().protocol();
+  if (simulation.ended()) observed.totals = simulation.totals();
+  return observed;
+}
+
+/// Runs to the end, with every sample trained once; the checkers watch.
+Observed run_well(const Plan& plan) {
+  Observed observed = run(plan);
+  CHECK(observed.stuck == "");
+  CHECK(observed.totals.end.reason == msg::RunEnded::Reason::finished);
+  CHECK(observed.totals.end.samples_trained == static_cast<std::uint64_t>(plan.stop.epochs * 60));
+  return observed;
+}
+
+std::string refusal(plan::Fault fault) {
+  const Status valid = validate(plan_with({std::move(fault)}));
+  return valid ? "" : valid.error().text;
+}
+
+}  // namespace
+
+TEST_CASE("a bsp run on simulated nodes gives the weights of one process, bit for bit") {
+  Plan plan = plan_with({});
+  plan.consistency = plan::Bsp{};
+  plan.batch = 3;
+  plan.stop.epochs = 10;
+  const auto there = run_well(plan);
+  plan.simulated = plan::World{};
+  Simulation here(job_of(plan), {});
+  REQUIRE(here.run() == "");
+  REQUIRE(there.totals.weights.size() == here.totals().weights.size());
+  for (std::size_t i = 0; i < there.totals.weights.size(); ++i)
+    CHECK(std::ranges::equal(there.totals.weights[i].bytes(), here.totals().weights[i].bytes()));
+}
+
+TEST_CASE("two simulations of one cluster take the same steps") {
+  const Plan plan = plan_with({{node(2), 0.05, 0, plan::Crash{0.02}}});
+  CHECK(run_well(plan).protocol == run_well(plan).protocol);
+}
+
+TEST_CASE("when a simulated node dies, its workers are evicted and the others finish") {
+  const auto observed = run_well(plan_with({{node(2), 0.05, 0, plan::Crash{}}}));
+  CHECK_THAT(observed.evicted.at(kWorker1), Contains("node2:4242 is gone: its process has ended"));
+  CHECK(observed.evicted.contains(kWorker3));
+  CHECK_FALSE(observed.evicted.contains(kWorker0));
+}
+
+TEST_CASE("a node that starts again takes its former workers") {
+  const auto lost = run_well(plan_with({{node(2), 0.05, 0, plan::Crash{}}}));
+  const auto back = run_well(plan_with({{node(2), 0.05, 0, plan::Crash{0.02}}}));
+  CHECK(back.count<event::StepFinished>(kWorker1) > 2 * lost.count<event::StepFinished>(kWorker1));
+}
+
+TEST_CASE("a node that joins replaces one that has lost power") {
+  // It is frozen far beyond the end of the run, and found free afterwards.
+  const plan::Fault power{node(2), 0.05, 0, plan::Freeze{2}};
+  const auto lost = run_well(plan_with({power}));
+  const auto replaced = run_well(plan_with({power, {node(3), 0.06, 0, plan::Joins{}}}));
+  CHECK_THAT(lost.evicted.at(kWorker1), Contains("no sign of life"));
+  CHECK(replaced.count<event::StepFinished>(kWorker1) >
+        2 * lost.count<event::StepFinished>(kWorker1));
+}
+
+TEST_CASE("workers of a node that is frozen for a while rejoin") {
+  const auto observed = run_well(plan_with({{node(2), 0.05, 0, plan::Freeze{0.015}}}));
+  CHECK(observed.evicted.contains(kWorker1));
+  CHECK(observed.count<event::StepFinished>(kWorker1) > 200);
+}
+
+TEST_CASE("two nodes that lose each other for good find each other again") {
+  const auto observed = run_well(plan_with({{node(2), 0.05, 0, plan::Breaks{node(1), 0.1}}}));
+  CHECK_THAT(observed.evicted.at(kWorker1), Contains("shard 0 on node node1:4242 cannot be reached "
+                                                     "from node node2:4242"));
+  CHECK(observed.count<event::StepFinished>(kWorker1) > 200);
+}
+
+TEST_CASE("a short break of a connection goes unnoticed") {
+  const auto observed = run_well(plan_with({{node(2), 0.05, 0, plan::Breaks{node(1), 0.003}},
+                                            {node(2), 0.1, 0, plan::Breaks{node(0), 0.003}}}));
+  CHECK(observed.evicted.empty());
+}
+
+TEST_CASE("packets lost in one direction beyond the silence limit end no worker for good") {
+  const bool from = GENERATE(false, true);
+  const auto observed =
+      run_well(plan_with({{node(from ? 2 : 0), 0.05, 0, plan::Silence{node(from ? 0 : 2), 0.03}}}));
+  CHECK(observed.count<event::StepFinished>(kWorker1) > 200);
+}
+
+TEST_CASE("a node that does not hear the program for too long ends the job and is free") {
+  const auto observed = run_well(plan_with({{node(0), 0.05, 0, plan::Silence{node(2), 0.1}}}));
+  CHECK(observed.evicted.contains(kWorker1));
+  CHECK(observed.count<event::StepFinished>(kWorker1) < 200);
+}
+
+TEST_CASE("the workers of a node that leaves finish their iterations") {
+  const auto observed = run_well(plan_with({{node(2), 0.05, 0, plan::Leaves{}}}));
+  CHECK(observed.totals.end.partial_pushes == 0);
+  CHECK(observed.count<event::StepStarted>(kWorker1) ==
+        observed.count<event::StepFinished>(kWorker1));
+}
+
+TEST_CASE("a worker that is placed later waits for a node that joins") {
+  Plan plan = plan_with({{node(3), 0.05, 0, plan::Joins{}}});
+  plan.simulated->place += ",worker3=later";
+  const auto observed = run_well(plan);
+  CHECK(observed.count<event::StepFinished>(kWorker3) > 100);
+}
+
+TEST_CASE("the loss of a simulated node with a shard fails the run, and the nodes are free") {
+  const auto observed = run(plan_with({{node(1), 0.05, 0, plan::Crash{}}}));
+  CHECK(observed.stuck == "");
+  CHECK(observed.totals.end.reason == msg::RunEnded::Reason::failed);
+  CHECK_THAT(observed.totals.end.text, Contains("shard 0 ended: node node1:4242 is gone"));
+}
+
+TEST_CASE("faults of workers happen on their simulated nodes") {
+  const auto observed = run_well(plan_with({{address_of(kWorker1), 0.05, 0, plan::Crash{0.01}},
+                                            {address_of(kWorker3), 0.05, 0, plan::Leaves{}}}));
+  CHECK(observed.evicted.at(kWorker1) == "fault of the plan: crash");
+  CHECK(observed.evicted.at(kWorker3) == "it was asked to leave");
+  CHECK(observed.count<event::StepFinished>(kWorker1) > 200);
+}
+
+TEST_CASE("a life that begins twice is a violation") {
+  const auto observers = std::make_shared<Observers>();
+  WorkerLives lives(observers);
+  lives.start(kWorker1, 1);
+  lives.begin(kWorker1, 2, 1, {});
+  CHECK_THROWS_WITH(lives.begin(kWorker1, 2, 2, {}), Contains("life 2 begins after life 2"));
+}
+
+TEST_CASE("faults of nodes name nodes, and only those of a simulated cluster") {
+  CHECK_THAT(
+      refusal({node(7), 1.0, 0, plan::Crash{}}),
+      Contains("faults[0].actor: there is no node 7; give node0 for the program, or node1 to "
+               "node2"));
+  CHECK_THAT(refusal({node(2), 1.0, 0, plan::Joins{}}), Contains("give node3 or a higher number"));
+  CHECK_THAT(refusal({node(0), 1.0, 0, plan::Crash{}}), Contains("node 0 cannot have this fault"));
+  CHECK_THAT(refusal({address_of(kWorker1), 1.0, 0, plan::Breaks{shard(0), 1}}),
+             Contains("worker 1 has no network of its own"));
+  CHECK_THAT(refusal({node(2), 1.0, 0, plan::Breaks{shard(0), 1}}),
+             Contains("give two nodes or two actors"));
+  CHECK_THAT(refusal({kScheduler, 1.0, 0, plan::Slow{1, 1}}),
+             Contains("a simulated cluster cannot have this fault"));
+  Plan plan = plan_with({{node(1), 1.0, 0, plan::Crash{}}});
+  plan.simulated->agents = 0;
+  const Status valid = validate(plan);
+  REQUIRE_FALSE(valid);
+  CHECK_THAT(valid.error().text, Contains("give it some, as in --world agents=3"));
+  CHECK_THAT(check_place(plan).error().text, Contains("needs node agents"));
+}
+
+}  // namespace leeway::sim
