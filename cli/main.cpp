@@ -129,7 +129,8 @@ std::vector<std::string> add_cluster_commands(CLI::App& app) {
   app.add_subcommand("up", "Start several nodes on this host");
   app.add_subcommand("join", "Host missing workers of a running program");
   app.add_subcommand("status", "Show a job that runs on nodes");
-  return {"node", "up", "join", "status"};
+  app.add_subcommand("doctor", "Check nodes before a run");
+  return {"node", "up", "join", "status", "doctor"};
 }
 
 int parse_and_run(int argc, char** argv) {

@@ -6,6 +6,7 @@
 
 #include "cluster/check_request.hpp"
 #include "cluster/effects.hpp"
+#include "cluster/machine.hpp"
 #include "cluster/node_checkpoints.hpp"
 #include "cluster/node_name.hpp"
 #include "cluster/shipped.hpp"
@@ -38,7 +39,6 @@ Expected<std::unique_ptr<AgentProcess>> AgentProcess::open(AgentProcessOptions o
   std::unique_ptr<AgentProcess> agent(new AgentProcess(std::move(options)));
   const auto& own = agent->options_;
   if (const auto opened = agent->process_.open(own.mesh, own.open); !opened) return opened.error();
-  agent->say(concat("listening on ", agent->name()));
   if (!own.agent.join.empty())
     if (const auto offered = agent->join(); !offered) return offered.error();
   return agent;
@@ -52,7 +52,7 @@ AgentProcess::AgentProcess(AgentProcessOptions options)
            [this](PeerId peer) { agent_.silent(peer); },
            [this](PeerId peer) { agent_.heard(peer); },
            [this](PeerId peer, const std::string& reason) { agent_.gone(peer, reason); },
-           [this](const std::string& text) { say(text); }}) {}
+           [this](const std::string& text) { warn(text); }}) {}
 
 AgentProcess::~AgentProcess() {
   agent_.close();
@@ -84,6 +84,7 @@ Status AgentProcess::run(const std::function<bool()>& interrupted) {
       agent_.leave();
     }
     agent_.tick();
+    link_meter_.tick();
     send_traces();
   }
   return agent_.outcome();
@@ -93,6 +94,8 @@ Status AgentProcess::run(const std::function<bool()>& interrupted) {
 
 void AgentProcess::received(PeerId peer, std::uint64_t job, node::Body& body) {
   if (std::holds_alternative<node::StatusRequest>(body)) return send(peer, 0, status());
+  if (std::holds_alternative<node::MachineRequest>(body)) return send(peer, 0, machine());
+  if (link_meter_.handle(peer, body)) return;
   const bool orders = reserved_ && reserved_->number == job && reserved_->program == peer;
   if (!orders || !reserved_->files->handle(body)) agent_.received(peer, job, body);
 }
@@ -127,6 +130,12 @@ node::Status AgentProcess::status() const {
   return status;
 }
 
+node::Machine AgentProcess::machine() const {
+  node::Machine machine = this_machine(options_.mesh.tls);
+  machine.job = agent_.job_text();
+  return machine;
+}
+
 // ---- Agent::Site ----
 
 std::int64_t AgentProcess::now_ns() const {
@@ -151,7 +160,11 @@ void AgentProcess::call(NodeIndex node, const std::string& name) {
 
 bool AgentProcess::reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
                            node::Answer& answer) {
-  about_this_machine(answer);
+  const node::Machine machine = this_machine({});
+  answer.version = machine.version;
+  answer.cores = machine.cores;
+  answer.memory_bytes = machine.memory_bytes;
+  answer.gpus = static_cast<std::uint32_t>(machine.gpus.size());
   auto plan = check_request(ask, *options_.disk, answer);
   if (!plan) return false;
   auto reserved = std::make_shared<Reserved>();

@@ -10,15 +10,17 @@
 
 #include "actors/cluster/agent.hpp"
 #include "cluster/data_cache.hpp"
+#include "cluster/link_meter.hpp"
 #include "cluster/process.hpp"
 #include "core/files.hpp"
+#include "core/log_level.hpp"
 
 namespace leeway {
 
 struct AgentProcessOptions {
   AgentOptions agent;
   MeshOptions mesh;
-  std::function<void(const std::string&)> say;  // logs one line
+  std::function<void(LogLevel, const std::string& line)> log;
   OpenMesh open = open_mesh;
   std::shared_ptr<Files> disk = shared_disk();  // of this machine
 };
@@ -50,11 +52,13 @@ class AgentProcess final : private Agent::Site {
   void send_batches(std::vector<Item> all);
   void send_traces();
   node::Status status() const;
+  node::Machine machine() const;
 
   // Agent::Site
   std::int64_t now_ns() const override;
   std::string time_of_day() const override;
-  void say(const std::string& text) override { options_.say(text); }
+  void say(const std::string& text) override { options_.log(LogLevel::info, text); }
+  void warn(const std::string& text) override { options_.log(LogLevel::warning, text); }
   void call(NodeIndex node, const std::string& name) override;
   void send(PeerId peer, std::uint64_t job, node::Body body) override {
     process_.send(peer, job, std::move(body));
@@ -88,6 +92,7 @@ class AgentProcess final : private Agent::Site {
   std::shared_ptr<Reserved> reserved_;  // null: free
   DataCache data_cache_;
   Process process_;
+  LinkMeter link_meter_{process_, [this] { return agent_.is_busy(); }};
 };
 
 }  // namespace leeway

@@ -1,11 +1,5 @@
 #include "cluster/check_request.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <thread>
-
 #include "actors/cluster/agent.hpp"
 #include "actors/job.hpp"
 #include "cluster/node_checkpoints.hpp"
@@ -15,27 +9,6 @@
 #include "policies/straggler/straggler.hpp"
 
 namespace leeway {
-namespace {
-
-/// GPUs that the NVIDIA driver lists.
-std::uint32_t count_gpus() {
-  std::error_code error;
-  std::uint32_t count = 0;
-  for (std::filesystem::directory_iterator it("/proc/driver/nvidia/gpus", error), end;
-       !error && it != end; it.increment(error))
-    ++count;
-  return count;
-}
-
-}  // namespace
-
-void about_this_machine(node::Answer& answer) {
-  answer.version = leeway_version();
-  answer.cores = std::max(1u, std::thread::hardware_concurrency());
-  answer.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  answer.gpus = count_gpus();
-}
 
 std::optional<Plan> check_request(const node::Ask& ask, Files& disk, node::Answer& answer) {
   std::vector<std::string>& problems = answer.problems;

@@ -8,9 +8,6 @@
 
 namespace leeway {
 
-/// Adds this machine's version, cores, memory and GPUs to an answer.
-void about_this_machine(node::Answer& answer);
-
 /// Adds a problem to the answer for each reason for which this machine cannot host its part:
 /// another version, a model that cannot be built, missing devices and files. Without problems,
 /// returns the plan as an agent uses it. `disk`: the files of this machine.

@@ -19,6 +19,8 @@ namespace leeway {
 namespace {
 
 constexpr Duration kPollTime = milliseconds(20);
+/// For a call of a lost node.
+constexpr Duration kAgainLimit = seconds(2);
 
 /// A program that listens on all addresses names the one from which it reaches the nodes: other
 /// machines may not know the host's name.
@@ -56,7 +58,8 @@ Expected<std::unique_ptr<Driver>> Driver::open(DriverOptions options, const Plan
                                  .answer_limit = own.answer_limit,
                                  .end_limit = own.end_limit,
                                  .silence = own.mesh.silence,
-                                 .patience = own.patience};
+                                 .patience = own.patience,
+                                 .at_least = own.at_least};
   coordinator.names.insert(coordinator.names.begin(), driver->name());
   Coordinator::Site& site = *driver;
   driver->coordinator_ = std::make_unique<Coordinator>(std::move(coordinator), random_word(), site);
@@ -210,7 +213,9 @@ std::int64_t Driver::now_ns() const {
 }
 
 void Driver::call(NodeIndex node, const std::string& name) {
-  process_.call(name, options_.call_limit,
+  // The end of this program waits for a call.
+  const bool again = coordinator_->phase() == Coordinator::Phase::running;
+  process_.call(name, again ? std::min(kAgainLimit, options_.call_limit) : options_.call_limit,
                 concat("check the address, and start `",
                        cluster::node_command(name, options_.mesh.tls), "` there"),
                 [this, node](const Expected<PeerId>& peer) { coordinator_->called(node, peer); });

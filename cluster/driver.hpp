@@ -29,6 +29,7 @@ struct DriverOptions {
   std::function<bool()> interrupted;
   Duration call_limit = seconds(5);  // to connect to a node
   // As in CoordinatorOptions.
+  std::uint32_t at_least = 0;
   Duration answer_limit = seconds(20);
   Duration end_limit = seconds(10);
   Duration patience = seconds(10);

@@ -17,6 +17,8 @@ inline constexpr std::uint32_t kMaxChunks = 26;
 inline constexpr std::uint32_t kMaxNodes = 4096;
 /// Actors of a run: workers, shards, scheduler and monitor.
 inline constexpr std::uint32_t kMaxActors = kMaxWorkers + kMaxShards + 2;
+/// GPUs of one machine.
+inline constexpr std::size_t kMaxGpus = 256;
 /// Reasons that a node gives for refusing its part of a job.
 inline constexpr std::size_t kMaxProblems = 1000;
 /// Events in one message from a node to the program.

@@ -77,6 +77,7 @@ enum class Mutant : std::uint8_t {
   link_loss_not_reported,        // agents do not report lost connections to the coordinator
   cut_off_not_resumed,           // workers that an outage has ended do not begin again
   offer_forgotten,               // a node that waits for a worker is not answered
+  lost_node_not_called,          // a lost node that runs again does not take part again
   count_,
 };
 

@@ -67,6 +67,13 @@ struct NodeEnvelope $Cpp.namespace("leeway") $root(decode = "decode_node") {
     returned @31 :Returned;
     linkState @32 :LinkState;
     relink @33 :Relink;
+    machineRequest @34 :Void;
+    # Any process -> agent. Answered with Machine.
+    machine @35 :Machine;
+    measure @36 :Measure;
+    measured @37 :Measured;
+    load @38 :Load;
+    loaded @39 :Loaded;
   }
 }
 
@@ -312,6 +319,41 @@ struct Ping {
 struct Pong {
   ns @0 :Int64;  # `ns` of the Ping
   clockNs @1 :Int64;  # the clock of the answering host
+}
+
+struct Machine {
+  # agent -> any process. The machine of the agent, and its state.
+  version @0 :Text;
+  cores @1 :UInt32;
+  memoryBytes @2 :UInt64;
+  freeBytes @3 :UInt64;  # of the memory, for new processes
+  gpus @4 :List(Text) $limit("kMaxGpus");  # their models
+  job @5 :Text;  # that it hosts, and since when; empty: free
+  wallNs @6 :Int64;  # its system clock, since 1970
+  certificateUntil @7 :Text;  # its last day, "2029-02-24"; empty: no TLS
+  warnings @8 :List(Text) $limit("kMaxProblems");  # about its certificate
+}
+
+struct Measure {
+  # Any process -> agent. Call this node and measure the connection. Answered with Measured.
+  name @0 :Text;  # HOST:PORT
+}
+
+struct Measured {
+  name @0 :Text;  # as in Measure
+  error @1 :Text;  # empty: it was measured
+  roundTripNs @2 :Int64 $type(Common.duration);  # the smallest of several
+  bytesPerSecond @3 :Float64 $finite;  # of large tensors
+  sharedMemory @4 :Bool;
+}
+
+struct Load $blobs(each = ["content"]) {
+  # Any process -> agent. Bytes that measure a connection, and are dropped. Answered with Loaded.
+  number @0 :UInt64;  # of the load, in a measurement
+}
+
+struct Loaded {
+  number @0 :UInt64;  # as in Load
 }
 
 struct Events {

@@ -130,5 +130,6 @@ build() {
 run_tests() {
   local preset=$1
   shift
-  ctest --test-dir "build/$preset" --output-on-failure -j "$(jobs)" "$@" </dev/null
+  # One more than cores, because tests of processes wait for a part of their time.
+  ctest --test-dir "build/$preset" --output-on-failure -j "$(($(jobs) + 1))" "$@" </dev/null
 }

@@ -51,6 +51,9 @@ Expected<MadeCertificates> make_certificates(const CertificateOptions& options);
 /// and both are valid now.
 Status check_tls_folder(const std::filesystem::path& folder, std::time_t now = std::time(nullptr));
 
+/// The last day of the node's certificate, "2029-02-24"; empty if it cannot be read.
+std::string last_day_of(const std::filesystem::path& tls_folder);
+
 /// Warnings about a usable TLS folder: a key that others may read, an expiry that is near.
 std::vector<std::string> tls_folder_warnings(const std::filesystem::path& folder,
                                              std::time_t now = std::time(nullptr));

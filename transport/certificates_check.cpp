@@ -99,6 +99,12 @@ Status check_tls_folder(const fs::path& folder, std::time_t now) {
   return {};
 }
 
+std::string last_day_of(const fs::path& tls_folder) {
+  const ErrorsForgotten quiet;
+  const auto certificates = read_certificates(tls_folder / "node.pem");
+  return certificates ? day_of(*X509_get0_notAfter(certificates->front().get())) : "";
+}
+
 std::vector<std::string> tls_folder_warnings(const fs::path& folder, std::time_t now) {
   const ErrorsForgotten quiet;
   std::vector<std::string> warnings;

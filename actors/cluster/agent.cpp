@@ -6,11 +6,6 @@
 #include "core/text.hpp"
 
 namespace leeway {
-namespace {
-
-constexpr Duration kOfferLimit = seconds(10);
-
-}  // namespace
 
 Placement placement_of(const node::Ask& ask) {
   Placement placement;
@@ -63,9 +58,21 @@ void Agent::gone(PeerId peer, const std::string& reason) {
   report_link(peer, node::LinkState::State::gone);
   if (const auto node = node_of(peer)) hosted_->links.erase(*node);
   if (is_program(peer)) end_job(concat("the program is gone: ", reason));
+  if (hosted_) gone_unlinked(peer, reason);
   if (offered_to_ != peer || hosted_) return;
   if (outcome_) outcome_ = Error{concat(options_.join, " is gone: ", reason)};
   finished_ = true;
+}
+
+void Agent::gone_unlinked(PeerId peer, const std::string& reason) {
+  std::erase_if(hosted_->called, [&](const auto& one) { return one.second.first == peer; });
+  const auto found =
+      std::ranges::find(hosted_->calls, peer, &std::pair<const NodeIndex, PeerId>::second);
+  if (found == hosted_->calls.end()) return;
+  const NodeIndex node = found->first;
+  hosted_->calls.erase(found);
+  if (hosted_->step == Step::linking)
+    give_up(concat("node ", hosted_->names[node.value()], " is gone: ", reason));
 }
 
 void Agent::report_link(PeerId peer, node::LinkState::State state) {
@@ -79,10 +86,12 @@ void Agent::returned(WorkerId worker) {
 
 void Agent::tick() {
   const std::int64_t now = site_.now_ns();
-  if (!hosted_ && offered_to_ && !held_ && !finished_ && now - offered_at_ > kOfferLimit.ns) {
-    outcome_ = Error{concat(options_.join, " has not answered within ", kOfferLimit.seconds(),
-                            " s; give the address that a program with --nodes prints at its start, "
-                            "not that of a node")};
+  if (!hosted_ && offered_to_ && !held_ && !finished_ &&
+      now - offered_at_ > options_.offer_limit.ns) {
+    outcome_ =
+        Error{concat(options_.join, " has not answered within ", options_.offer_limit.seconds(),
+                     " s; give the address that a program with --nodes prints at its start, "
+                     "not that of a node")};
     finished_ = true;
   }
   if (!waiting_.empty() && !program_in_doubt())
@@ -122,7 +131,8 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
     answer.busy = concat("it has been hosting ", hosted_->text(), " since ", hosted_->since);
   }
   if (!answer.busy.empty()) {
-    site_.say(concat("refused the job of ", ask.who, ": ", answer.busy));
+    const std::string text = concat("refused the job of ", ask.who, ": ", answer.busy);
+    if (std::exchange(last_refusal_, text) != text) site_.warn(text);
     return reply(peer, std::move(answer), job);
   }
   if (site_.reserve(peer, job, ask, answer)) {
@@ -139,7 +149,7 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
                         .since = site_.time_of_day()};
   }
   for (const auto& problem : answer.problems)
-    site_.say(concat("cannot take the job of ", ask.who, ": ", problem));
+    site_.warn(concat("cannot take the job of ", ask.who, ": ", problem));
   reply(peer, std::move(answer), job);
 }
 
@@ -153,6 +163,10 @@ void Agent::on_order(const node::Body& body) {
     return site_.make_actors();
   }
   if (const auto* end = std::get_if<node::End>(&body)) return end_job(end->text);
+  if (const auto* refused = std::get_if<node::Refused>(&body)) {
+    if (offered_to_) outcome_ = Error{refused->text};
+    return end_job(refused->text);
+  }
   if (std::holds_alternative<node::Begin>(body)) {
     if (hosted.step != Step::linked) return;
     hosted.step = Step::running;
@@ -165,7 +179,7 @@ void Agent::on_order(const node::Body& body) {
     site_.say(concat(address_of(begin->worker), " of ", hosted.text(), " continues here"));
   } else if (const auto* over = std::get_if<node::EndLife>(&body)) {
     site_.end_life(over->worker, over->life, over->reason);
-    site_.say(concat(address_of(over->worker), " of ", hosted.text(), " ends: ", over->reason));
+    site_.warn(concat(address_of(over->worker), " of ", hosted.text(), " ends: ", over->reason));
   } else if (const auto* relink = std::get_if<node::Relink>(&body)) {
     const NodeIndex node(relink->node);
     if (node != kProgramNode && node < hosted.self && !hosted.links.contains(node))
@@ -202,7 +216,10 @@ void Agent::made(const Status& outcome) {
 
 void Agent::called(NodeIndex node, const Expected<PeerId>& peer) {
   if (!hosted_ || hosted_->step < Step::linking || node >= hosted_->self) return;
-  if (peer) return reply(*peer, here(), hosted_->number);
+  if (peer) {
+    hosted_->calls[node] = *peer;
+    return reply(*peer, here(), hosted_->number);
+  }
   if (hosted_->step == Step::linking) give_up(concat("cannot reach node ", peer.error().text));
 }
 
@@ -220,7 +237,10 @@ void Agent::on_here(PeerId peer, const node::Here& there) {
     return;
   }
   if (hosted_->links.contains(node)) return;
+  // If the process has joined again, only its latest number is valid.
+  std::erase_if(hosted_->links, [&](const auto& entry) { return entry.second == peer; });
   hosted_->links[node] = peer;
+  hosted_->calls.erase(node);
   site_.link(node, peer, there.name);
   for (const auto& hosted : there.hosted) site_.moved(hosted.worker, node, hosted.life);
   if (hosted_->step == Step::running) report_link(peer, node::LinkState::State::heard);
@@ -238,6 +258,10 @@ void Agent::linked_if_complete() {
       return;
   hosted_->step = Step::linked;
   to_program(node::Linked{});
+}
+
+std::string Agent::job_text() const {
+  return hosted_ ? concat("hosts ", hosted_->text(), " since ", hosted_->since) : "";
 }
 
 std::optional<NodeIndex> Agent::node_of(PeerId peer) const {
@@ -261,6 +285,8 @@ void Agent::end_job(const std::string& why) {
   reply(hosted.program, node::Done{}, hosted.number);
   // Messages of this job must not reach the peers' next job.
   for (const auto& [node, peer] : hosted.links) site_.leave(peer);
+  for (const auto& [node, peer] : hosted.calls) site_.leave(peer);
+  for (const auto& [node, caller] : hosted.called) site_.leave(caller.first);
   site_.say(concat(hosted.step == Step::running ? "ended " : "gave back ", hosted.text(), ": ", why,
                    leaving_ ? "" : "; free"));
   if (leaving_ || offered_to_) finished_ = true;
@@ -274,9 +300,9 @@ void Agent::leave() {
   }
   const bool running = hosted_->step == Step::running;
   if (running && hosted_->has_shard)
-    return site_.say(concat("this node has a shard of ", hosted_->text(),
-                            " and ends with it; ending now would lose the job. Press Ctrl-C again "
-                            "to end at once"));
+    return site_.warn(concat("this node has a shard of ", hosted_->text(),
+                             " and ends with it; ending now would lose the job. Press Ctrl-C again "
+                             "to end at once"));
   if (!running) return give_up("this node is shutting down");
   site_.say(concat("leaving ", hosted_->text()));
   hosted_->leave_by = site_.now_ns() + options_.leave_limit.ns;

@@ -34,6 +34,7 @@ struct AgentOptions {
   Duration join_wait = seconds(30);            // for a worker that is missing there
   Duration program_silence = kProgramSilence;  // until the job of a silent program ends
   Duration leave_limit = seconds(10);          // for workers to stop
+  Duration offer_limit = seconds(10);          // for an answer of the program to join
 };
 
 class Agent {
@@ -49,6 +50,7 @@ class Agent {
     /// The address on which this process listens.
     virtual std::string name() const = 0;
     virtual void say(const std::string& text) = 0;
+    virtual void warn(const std::string& text) = 0;
     /// Begins to connect to a node of the job; the outcome is an input.
     virtual void call(NodeIndex node, const std::string& name) = 0;
     virtual void send(PeerId peer, std::uint64_t job, node::Body body) = 0;
@@ -110,6 +112,8 @@ class Agent {
   /// Whether `peer` is the program of the present job.
   bool is_program(PeerId peer) const { return hosted_ && hosted_->program == peer; }
   bool is_busy() const { return hosted_.has_value(); }
+  /// "hosts the job of NAME since 14:03:59"; empty: free.
+  std::string job_text() const;
 
  private:
   enum class Step : std::uint8_t { reserved, making, linking, linked, running };
@@ -126,6 +130,7 @@ class Agent {
     std::string since;
     Step step = Step::reserved;
     std::map<NodeIndex, std::pair<PeerId, node::Here>> called;  // before the actors are made
+    std::map<NodeIndex, PeerId> calls;  // nodes that were called, and have not answered yet
     std::map<NodeIndex, PeerId> links;
     std::int64_t silent_since = 0;  // since when the program is; 0: it is not
     std::int64_t leave_by = 0;      // 0: the node does not leave
@@ -145,17 +150,17 @@ class Agent {
   }
   void on_ask(PeerId peer, std::uint64_t job, node::Ask& ask);
   void on_offer(PeerId peer);
-  void on_refused(const node::Refused& refused);
   /// Messages of the program about the present job.
   void on_order(const node::Body& body);
   void on_chunk(const node::Chunk& chunk);
   void on_here(PeerId peer, const node::Here& here);
   node::Here here() const;
-  void link(NodeIndex node, PeerId peer, const node::Here& there);
   void linked_if_complete();
   /// The linked node of a peer, other than the program.
   std::optional<NodeIndex> node_of(PeerId peer) const;
   void report_link(PeerId peer, node::LinkState::State state);
+  /// A peer is gone that was to become a link.
+  void gone_unlinked(PeerId peer, const std::string& reason);
   /// Whether the connection to the program is lost, and has been neither restored nor given up.
   bool program_in_doubt() const { return hosted_ && !site_.is_connected(hosted_->program); }
   void end_job(const std::string& why);
@@ -171,6 +176,7 @@ class Agent {
   std::int64_t offered_at_ = 0;
   bool held_ = false;  // the program keeps the offer
   bool leaving_ = false;
+  std::string last_refusal_;  // as logged; a program may call again and again
   bool finished_ = false;
   Status outcome_;
 };

@@ -7,12 +7,6 @@
 #include "core/text.hpp"
 
 namespace leeway {
-namespace {
-
-/// For a silent node to end its actors.
-constexpr Duration kSilentEnd = seconds(2);
-
-}  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, std::uint64_t number, Site& site)
     : options_(std::move(options)), number_(number), site_(site), placement_(options_.placement) {
@@ -38,6 +32,7 @@ void Coordinator::abandon(const std::string& reason) {
 
 void Coordinator::called(NodeIndex index, const Expected<PeerId>& peer) {
   Node& node = nodes_.at(index.value());
+  if (node.has_left()) return called_again(index.value(), peer);
   if (node.step != Step::calling) return;
   node.step = Step::none;
   if (!peer) {
@@ -107,12 +102,13 @@ void Coordinator::tick() {
   if (phase_ == Phase::running) {
     check_outages();
     answer_offers();
+    call_lost_nodes();
   }
   if (phase_ != Phase::ending) return;
   // A silent node gets less time than a node that answers.
   const std::int64_t took = site_.now_ns() - phase_since_;
   const auto limit = [&](const Node& node) {
-    return node.silent_since != 0 ? kSilentEnd : options_.end_limit;
+    return node.silent_since != 0 ? options_.silent_end_limit : options_.end_limit;
   };
   for (const Node& node : nodes_)
     if (node.takes_part() && took <= limit(node).ns) return;
@@ -155,14 +151,19 @@ void Coordinator::handle(std::size_t index, const node::Body& body) {
   }
   if (std::holds_alternative<node::Done>(body)) {
     if (node.has_left()) return;
-    node.step = Step::ended;
+    if (node.asked_again > 0) {
+      --node.asked_again;
+      return;
+    }
+    if (node.leaves) node.call_after = options_.call_again_most;
+    lose(node, Step::ended);
     return site_.has_left(index_of(index), "the node has left the job");
   }
   if (std::holds_alternative<node::Leaving>(body)) return on_leaving(index);
   if (const auto* state = std::get_if<node::LinkState>(&body)) return on_link_state(index, *state);
   if (const auto* returned = std::get_if<node::Returned>(&body))
     return worker_returned(index_of(index), returned->worker);
-  on_stranger(node.peer, number_, body);
+  on_stranger(*node.peer, number_, body);
 }
 
 void Coordinator::on_stranger(PeerId peer, std::uint64_t job, const node::Body& body) {
@@ -184,7 +185,10 @@ void Coordinator::node_gone(std::size_t index, const std::string& reason) {
     if (phase_ == Phase::running) site_.say(concat("node ", node.name, " is gone: ", reason));
   }
   const bool was_part = node.takes_part();
-  node.step = Step::gone;
+  if (expected)
+    node.step = Step::gone;
+  else
+    lose(node, Step::gone);
   if (was_part) site_.has_left(index_of(index), "the node is gone");
   std::erase_if(outages_, [&](const auto& outage) {
     return outage.first.first == index_of(index) || outage.first.second == index_of(index);
@@ -216,7 +220,7 @@ void Coordinator::worker_returned(NodeIndex node, WorkerId worker) {
 void Coordinator::begin_next_life(WorkerId worker, NodeIndex node) {
   left_.erase(worker);
   cut_off_.erase(worker);
-  placement_.workers[worker.value()] = node;
+  placement_.workers[worker.value()] = homes_[worker.value()] = node;
   if (!planted(Mutant::life_not_counted)) ++lives_[worker.value()];
   const std::uint32_t life = lives_[worker.value()];
   if (node == kProgramNode)

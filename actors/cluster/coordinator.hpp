@@ -8,8 +8,11 @@
 //
 // A node that hosts no shard can leave the job, or be replaced when it is gone or has been silent
 // for the coordinator's patience. A node that offers to take missing workers waits until there are
-// some. Two nodes that hear the program but not each other lose the workers that need both; these
-// workers begin their next lives when the two hear each other again, or have a new connection.
+// some. A node of the job's list that is lost, or has left, is called again and again. When a
+// process there answers, it takes its own workers again, and others that have been missing for the
+// coordinator's patience. Two nodes that hear the
+// program but not each other lose the workers that need both; these workers begin their next lives
+// when the two hear each other again, or have a new connection.
 //
 // It knows no network, thread or clock. Its process calls the inputs, one at a time, and does what
 // it asks of its Site.
@@ -28,13 +31,18 @@ namespace leeway {
 
 struct CoordinatorOptions {
   Placement placement;
-  std::vector<std::string> names;       // addresses of all nodes, this program's first
-  std::string who;                      // name of the program, for people
-  bool measure_clocks = false;          // of the nodes
-  Duration answer_limit = seconds(20);  // for an answer of a node; it may load data first
-  Duration end_limit = seconds(10);     // for the end of a node's actors
-  Duration silence = seconds(2);        // after which a node counts as silent
-  Duration patience = seconds(10);      // for a silent node, or connection between two nodes
+  std::vector<std::string> names;           // addresses of all nodes, this program's first
+  std::string who;                          // name of the program, for people
+  bool measure_clocks = false;              // of the nodes
+  Duration answer_limit = seconds(20);      // for an answer of a node; it may load data first
+  Duration end_limit = seconds(10);         // for the end of a node's actors
+  Duration silent_end_limit = seconds(2);   // the same, for a silent node
+  Duration silence = seconds(2);            // after which a node counts as silent
+  Duration patience = seconds(10);          // for a silent node, or connection between two nodes
+  Duration call_again = milliseconds(200);  // after the loss of a node; doubles with each call,
+  Duration call_again_most = seconds(10);   // up to this
+  Duration relink_every = seconds(5);       // two nodes that have lost their connection
+  std::uint32_t at_least = 0;               // nodes with which the job may start; 0: all
 };
 
 class Coordinator {
@@ -146,7 +154,7 @@ class Coordinator {
   };
   struct Node {
     std::string name;
-    PeerId peer;
+    std::optional<PeerId> peer;  // of its latest connection
     Step step = Step::none;
     std::int64_t since = 0;  // of the step, or of its last progress
     std::string problem;     // why it cannot take part, or is gone
@@ -160,6 +168,12 @@ class Coordinator {
     int pings = 0;
     std::int64_t round_trip = 0, clock_ahead = 0;
     std::set<WorkerId> leaving, takes;
+    int asked_again = 0;       // requests whose predecessors the node has yet to give up
+    bool was_started = false;  // it may have given others its number
+    std::int64_t lost_at = 0;  // when it took part for the last time
+    std::int64_t call_at = 0;  // when it is called again; 0: it is not
+    Duration call_after;       // the time between calls
+    std::string last_refusal;  // why it could not join
 
     bool has_left() const { return step == Step::gone || step == Step::ended; }
     bool takes_part() const { return step >= Step::asked && !has_left(); }
@@ -182,7 +196,7 @@ class Coordinator {
   static NodeIndex index_of(std::size_t node) {
     return NodeIndex(static_cast<std::uint32_t>(node));
   }
-  void send(const Node& node, node::Body body) { site_.send(node.peer, number_, std::move(body)); }
+  void send(const Node& node, node::Body body) { site_.send(*node.peer, number_, std::move(body)); }
   void enter(Node& node, Step step);
   std::int64_t samples() const { return ask_.data.train_samples + ask_.data.test_samples; }
 
@@ -198,6 +212,11 @@ class Coordinator {
   void show_shipping();
   /// Gives nodes that have not answered in time a problem.
   void check_limits();
+  /// Whether the job may start without the nodes that have a problem.
+  bool can_spare_nodes() const;
+  /// Takes those nodes for lost: places their shards on other nodes, and leaves their workers to
+  /// nodes that join. Asks the other nodes again.
+  void start_without_nodes();
   void has_problem(std::size_t index, std::string problem);
 
   // Messages.
@@ -229,6 +248,18 @@ class Coordinator {
   std::set<WorkerId> stopped_with(const std::set<WorkerId>& taken) const;
   void begin_next_life(WorkerId worker, NodeIndex node);
 
+  // Nodes that are lost.
+  /// Notes that the node takes part no more.
+  void lose(Node& node, Step step);
+  /// Gives up a node whose process lives: ends the connection, so that no late message counts for
+  /// the number under which it takes part next.
+  void give_up(std::size_t index, node::Body last, const std::string& reason);
+  void call_later(Node& node);
+  void call_lost_nodes();
+  void called_again(std::size_t index, const Expected<PeerId>& peer);
+  /// The missing workers that a lost node takes when it runs again.
+  std::set<WorkerId> missing_for(const Node& node) const;
+
   // Nodes that do not hear each other.
   void check_outages();
   void handle_outage(const Pair& nodes);
@@ -244,6 +275,7 @@ class Coordinator {
   std::optional<std::int64_t> hurry_;  // soon after the first problem, so that no other is blamed
   Placement placement_;
   std::vector<std::uint32_t> lives_;  // the last of each worker
+  std::vector<NodeIndex> homes_;      // the last node of each worker; kNowhere: none yet
   std::shared_ptr<const Stages> stages_;
   bool norms_ = false;
   node::Ask ask_;

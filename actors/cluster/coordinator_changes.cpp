@@ -8,12 +8,6 @@
 #include "core/text.hpp"
 
 namespace leeway {
-namespace {
-
-/// Between two attempts to connect two nodes again.
-constexpr Duration kRelinkEvery = seconds(5);
-
-}  // namespace
 
 // ---- nodes that join ----
 
@@ -44,7 +38,10 @@ void Coordinator::on_offer(PeerId peer, const node::Offer& sent) {
 }
 
 void Coordinator::answer_offers() {
-  if (planted(Mutant::offer_forgotten)) return offers_.clear();
+  if (planted(Mutant::offer_forgotten)) {
+    for (Offer& offer : offers_) hold(offer, "a worker");
+    return offers_.clear();
+  }
   auto offers = std::exchange(offers_, {});
   std::erase_if(offers, [this](Offer& offer) { return answer(offer); });
   offers_.insert(offers_.begin(), offers.begin(), offers.end());
@@ -86,8 +83,14 @@ void Coordinator::hold(Offer& offer, const std::string& text) {
 }
 
 void Coordinator::take_in(const Offer& offer, std::set<WorkerId> workers) {
-  site_.say(concat("node ", offer.name, " joins"));
-  nodes_.push_back({.name = offer.name, .peer = offer.peer, .joins = true});
+  Node node{.name = offer.name, .peer = offer.peer, .joins = true};
+  for (Node& earlier : nodes_) {
+    if (earlier.name != offer.name) continue;
+    earlier.call_at = 0;
+    node.call_after = earlier.call_after;
+    node.last_refusal = earlier.last_refusal;
+  }
+  nodes_.push_back(std::move(node));
   ask(nodes_.size() - 1);
   nodes_.back().takes = std::move(workers);
 }
@@ -104,7 +107,7 @@ void Coordinator::drop_silent_nodes() {
         concat("no sign of life for ", (options_.silence + options_.patience).seconds(),
                " s, and another node takes its workers");
     send(node, node::End{reason});
-    site_.leave(node.peer);
+    site_.leave(*node.peer);
     site_.unlink(index_of(i), reason);
     node_gone(i, reason);
   }
@@ -124,6 +127,82 @@ std::set<WorkerId> Coordinator::stopped_with(const std::set<WorkerId>& taken) co
     if (stays && with_taken && !taken.contains(worker)) workers.insert(worker);
   }
   return workers;
+}
+
+// ---- nodes that are lost ----
+
+void Coordinator::lose(Node& node, Step step) {
+  const std::int64_t now = site_.now_ns();
+  // A loss after a long time is not a repeated one.
+  if (node.step == Step::running && now - node.since > options_.call_again_most.ns && !node.leaves)
+    node.call_after = {};
+  node.step = step;
+  node.lost_at = now;
+  call_later(node);
+}
+
+void Coordinator::give_up(std::size_t index, node::Body last, const std::string& reason) {
+  Node& node = nodes_[index];
+  if (node.peer) {
+    send(node, std::move(last));
+    site_.leave(*node.peer);
+    site_.has_left(index_of(index), reason);
+  }
+  node.takes.clear();
+  lose(node, Step::gone);
+}
+
+void Coordinator::call_later(Node& node) {
+  // An agent that joined by itself ends with the job, or is started to join again.
+  if (std::ranges::find(options_.names, node.name) == options_.names.end()) return;
+  const Duration twice{std::min(2 * node.call_after.ns, options_.call_again_most.ns)};
+  node.call_after = std::max(options_.call_again, twice);
+  node.call_at = site_.now_ns() + node.call_after.ns;
+}
+
+std::set<WorkerId> Coordinator::missing_for(const Node& node) const {
+  auto workers = missing();
+  std::erase_if(workers, [&](WorkerId worker) {
+    const NodeIndex home = homes_[worker.value()];
+    if (home == kNowhere) return false;
+    const Node& last = nodes_[home.value()];
+    // Its own node may run again soon.
+    return last.name != node.name && site_.now_ns() - last.lost_at < options_.patience.ns;
+  });
+  return workers;
+}
+
+void Coordinator::call_lost_nodes() {
+  if (planted(Mutant::lost_node_not_called)) return;
+  const std::int64_t now = site_.now_ns();
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.call_at == 0 || now < node.call_at || missing_for(node).empty()) continue;
+    node.call_at = 0;
+    site_.call(index_of(i), node.name);
+  }
+}
+
+void Coordinator::called_again(std::size_t index, const Expected<PeerId>& peer) {
+  Node& node = nodes_[index];
+  if (phase_ != Phase::running) return;
+  if (!peer) return call_later(node);
+  // It may have called by itself meanwhile, and wait for a worker or have one.
+  const auto is_part = [&](const Node& other) { return other.peer == *peer && other.takes_part(); };
+  const auto is_its = [&](const Offer& offer) { return offer.peer == *peer; };
+  if (std::ranges::any_of(nodes_, is_part) || std::ranges::any_of(offers_, is_its)) return;
+  auto workers = missing_for(node);
+  // A node whose number no other node knows keeps it.
+  const bool keeps_number = node.joins && !node.was_started;
+  if (workers.empty() || (!keeps_number && nodes_.size() >= limits::kMaxNodes)) {
+    site_.leave(*peer);
+    return call_later(node);
+  }
+  if (!keeps_number) return take_in({*peer, node.name}, std::move(workers));
+  node.peer = *peer;
+  node.problem.clear();
+  ask(index);
+  node.takes = std::move(workers);
 }
 
 // ---- nodes that do not hear each other ----
@@ -162,7 +241,7 @@ void Coordinator::check_outages() {
     if (!lasts || !in_touch(nodes.first) || !in_touch(nodes.second)) continue;
     if (!std::exchange(outage.handled, true)) handle_outage(nodes);
     const auto& last = outage.relinked_at;
-    if (!outage.gone || (last && now - *last < kRelinkEvery.ns)) continue;
+    if (!outage.gone || (last && now - *last < options_.relink_every.ns)) continue;
     outage.relinked_at = now;
     // Of two agents, the one with the larger number calls.
     const auto [low, high] = std::minmax(nodes.first, nodes.second);

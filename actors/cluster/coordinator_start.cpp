@@ -1,5 +1,6 @@
 // Coordinator: from the first call to the start of the job.
 #include <algorithm>
+#include <utility>
 
 #include "actors/cluster/coordinator.hpp"
 #include "core/check.hpp"
@@ -36,6 +37,7 @@ void Coordinator::prepare(std::shared_ptr<const Stages> stages,
     const bool later =
         placement_.workers[i] == kNowhere || joins_later(faults, address_of(WorkerId(i)));
     lives_.push_back(later ? 0 : 1);
+    homes_.push_back(placement_.workers[i]);
   }
   for (std::size_t i = 1; i < nodes_.size(); ++i) enter(nodes_[i], Step::calling);
   enter(Phase::calling);
@@ -48,8 +50,10 @@ void Coordinator::start(bool norms) {
   norms_ = norms;
   enter(Phase::linking);
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
-    site_.link(index_of(i), nodes_[i].peer, nodes_[i].name);
+    if (nodes_[i].has_left()) continue;
+    site_.link(index_of(i), *nodes_[i].peer, nodes_[i].name);
     enter(nodes_[i], Step::linking);
+    nodes_[i].was_started = true;
     send(nodes_[i], node::Start{});
   }
   advance();
@@ -87,26 +91,31 @@ void Coordinator::advance() {
     const bool prepares = phase_ >= Phase::calling && phase_ <= Phase::shipping;
     if (!prepares && phase_ != Phase::linking) return;
     const bool failed = !problems();
+    const bool spares = failed && prepares && can_spare_nodes();
     if (std::any_of(nodes_.begin() + 1, nodes_.end(), awaited)) {
-      if (!failed) return;
+      if (!failed || spares) return;
       if (!hurry_) hurry_ = site_.now_ns() + kHurry.ns;
       // A call ends in time by itself.
       if (phase_ == Phase::calling || site_.now_ns() < *hurry_) return;
     }
-    if (failed) return enter(Phase::failed);
-    if (phase_ == Phase::calling) {
+    if (failed && !spares) return enter(Phase::failed);
+    if (spares) start_without_nodes();
+    if (phase_ == Phase::calling || spares) {
       enter(Phase::asking);
-      for (std::size_t i = 1; i < nodes_.size(); ++i) ask(i);
+      for (std::size_t i = 1; i < nodes_.size(); ++i)
+        if (!nodes_[i].has_left()) ask(i);
     } else if (phase_ == Phase::asking) {
       for (std::size_t i = 1; i < nodes_.size(); ++i)
-        site_.say(concat("node ", i, " is ", nodes_[i].name, ": ", nodes_[i].facts));
+        if (!nodes_[i].has_left())
+          site_.say(concat("node ", i, " is ", nodes_[i].name, ": ", nodes_[i].facts));
       enter(Phase::shipping);
     } else if (phase_ == Phase::shipping) {
       enter(Phase::ready);
     } else {
       enter(Phase::running);
       site_.begin();
-      for (std::size_t i = 1; i < nodes_.size(); ++i) send(nodes_[i], node::Begin{});
+      for (std::size_t i = 1; i < nodes_.size(); ++i)
+        if (!nodes_[i].has_left()) send(nodes_[i], node::Begin{});
       return answer_offers();
     }
   }
@@ -125,17 +134,61 @@ Status Coordinator::problems() const {
                       nodes_.size() == 2 ? " node" : " nodes", " cannot take part", text)};
 }
 
+bool Coordinator::can_spare_nodes() const {
+  if (options_.at_least == 0) return false;
+  const auto can_take_part = [](const Node& node) {
+    return node.problem.empty() && !node.has_left();
+  };
+  const auto count = std::count_if(nodes_.begin() + 1, nodes_.end(), can_take_part);
+  if (count < std::max<std::int64_t>(options_.at_least, 1)) return false;
+  // Of some pipeline, all stages have a node.
+  std::set<WorkerId> incomplete;
+  for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
+    const NodeIndex node = placement_.workers[i];
+    const bool has_node =
+        node == kProgramNode || (node != kNowhere && can_take_part(nodes_[node.value()]));
+    if (!has_node) incomplete.insert(stages_->lead_of(WorkerId(i)));
+  }
+  return incomplete.size() < stages_->pipelines();
+}
+
+void Coordinator::start_without_nodes() {
+  std::vector<NodeIndex> others;
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.has_left()) continue;
+    if (node.problem.empty()) {
+      others.push_back(index_of(i));
+      if (node.step >= Step::asked) {
+        ++node.asked_again;
+        send(node, node::End{"the job starts without another node"});
+      }
+      continue;
+    }
+    const std::string problem = std::exchange(node.problem, {});
+    site_.say(concat("starts without node ", node.name, ", and calls it again: ", problem));
+    give_up(i, node::End{problem}, problem);
+  }
+  std::size_t next = 0;
+  for (NodeIndex& node : placement_.shards)
+    if (nodes_[node.value()].has_left()) node = others[next++ % others.size()];
+  for (std::uint32_t i = 0; i < placement_.workers.size(); ++i) {
+    NodeIndex& node = placement_.workers[i];
+    if (node == kNowhere || !nodes_[node.value()].has_left()) continue;
+    node = kNowhere;
+    lives_[i] = 0;
+  }
+}
+
 void Coordinator::has_problem(std::size_t index, std::string problem) {
   Node& node = nodes_[index];
   node.problem = std::move(problem);
   if (!node.joins) return;
-  // The job goes on without it.
-  site_.say(concat("node ", node.name, " cannot join: ", node.problem));
-  if (node.takes_part()) {
-    send(node, node::Refused{node.problem});
-    site_.has_left(index_of(index), node.problem);
-  }
-  node.step = Step::gone;
+  // The job goes on without it. A node that is called again may have the same problem each time.
+  if (node.last_refusal != node.problem)
+    site_.say(concat("node ", node.name, " cannot join: ", node.problem));
+  node.last_refusal = node.problem;
+  give_up(index, node::Refused{node.problem}, node.problem);
 }
 
 void Coordinator::check_limits() {
@@ -161,6 +214,9 @@ void Coordinator::check_limits() {
 // ---- requests and their answers ----
 
 void Coordinator::ask(std::size_t index) {
+  Node& asked = nodes_[index];
+  asked.sent = asked.stored = 0;
+  asked.pings = 0;
   node::Ask ask = ask_;
   ask.self = static_cast<std::uint32_t>(index);
   for (const Node& node : nodes_) ask.nodes.push_back(node.has_left() ? "" : node.name);
@@ -168,8 +224,8 @@ void Coordinator::ask(std::size_t index) {
   for (const NodeIndex node : placement_.shards) ask.shards.push_back(node.value());
   for (std::uint32_t i = 0; i < placement_.workers.size(); ++i)
     ask.workers.push_back((lost.contains(WorkerId(i)) ? kNowhere : placement_.workers[i]).value());
-  enter(nodes_[index], Step::asked);
-  send(nodes_[index], std::move(ask));
+  enter(asked, Step::asked);
+  send(asked, std::move(ask));
 }
 
 void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
@@ -189,7 +245,8 @@ void Coordinator::on_answer(std::size_t index, const node::Answer& answer) {
                       size_text(static_cast<double>(answer.memory_bytes)),
                       answer.gpus > 0 ? concat(", GPUs: ", answer.gpus) : std::string());
   node.wants_data = answer.wants_data;
-  site_.accepted(index_of(index), node.peer, node.name, answer);
+  if (node.joins) site_.say(concat("node ", node.name, " joins"));
+  site_.accepted(index_of(index), *node.peer, node.name, answer);
   if (!options_.measure_clocks) return after_answer(index);
   enter(node, Step::asking_clock);
   send(node, node::Ping{site_.now_ns()});
@@ -220,6 +277,7 @@ void Coordinator::after_answer(std::size_t index) {
   enter(node, Step::ready);
   if (!node.joins) return;
   enter(node, Step::linking);
+  node.was_started = true;
   send(node, node::Start{});
 }
 
@@ -260,7 +318,8 @@ void Coordinator::on_linked(std::size_t index) {
   if (node.step != Step::linking) return;
   enter(node, Step::running);
   if (!node.joins) return;
-  site_.link(index_of(index), node.peer, node.name);
+  node.last_refusal.clear();
+  site_.link(index_of(index), *node.peer, node.name);
   send(node, node::Begin{});
   // The program's own workers may have begun later lives; other nodes have told theirs.
   for (std::uint32_t i = 0; i < lives_.size(); ++i)

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "core/mutant.hpp"
+#include "core/text.hpp"
 
 namespace leeway {
 
@@ -27,7 +28,11 @@ NodeHostOptions JobRoutes::host_options(const Placement& placement, Duration sil
 }
 
 void JobRoutes::link(NodeIndex node, PeerId peer, const std::string& name) {
+  // If the process behind a connection has joined again, only its latest number is valid.
+  if (const auto before = node_of(peer); before && *before != node)
+    host_->gone(*before, concat("it has joined again as node ", node));
   std::lock_guard lock(mutex_);
+  std::erase_if(links_, [&](const auto& entry) { return entry.second.peer == peer; });
   links_[node] = {peer};
   auto& names = options_.names;
   if (names.size() <= node.value()) names.resize(node.value() + 1);

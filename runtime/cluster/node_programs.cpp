@@ -1,12 +1,15 @@
 #include "runtime/cluster/node_programs.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
 #include "cluster/agent_process.hpp"
 #include "cluster/node_name.hpp"
 #include "core/text.hpp"
+#include "runtime/cluster/node_doctor.hpp"
+#include "runtime/cluster/node_log.hpp"
 #include "runtime/cluster/node_status.hpp"
 #include "runtime/cluster/options.hpp"
 #include "runtime/flags/cluster.hpp"
@@ -24,8 +27,9 @@ struct NodeFlags {
   std::string listen = "127.0.0.1:0";
   std::string target;
   std::string wait = "30s";
+  std::optional<std::string> log;
   unsigned count = 0;
-  bool json = false;
+  bool json = false, restart = false;
   ClusterFlags links;
 };
 
@@ -34,7 +38,12 @@ int refuse(const NodeFlags& flags, const std::string& text) {
   return 2;
 }
 
+// ---- node and join ----
+
+/// An agent; `join`: the program whose job it joins, or empty.
 int run_agent(const NodeFlags& flags, const std::string& join) {
+  const auto format = parse_log_format(flags.log);
+  if (!format) return refuse(flags, format.error().text);
   const auto where = parse_node(flags.listen);
   if (!where) return refuse(flags, concat("--listen: ", where.error().text));
   const auto links = read_links(flags.links);
@@ -44,17 +53,70 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   const auto wait = parse_wait(flags.wait);
   if (!wait) return refuse(flags, wait.error().text);
   const InterruptGuard guard;
+  NodeLog log(*format);
+  log.set_node(flags.listen);
+  const auto fail = [&](const std::string& text) {
+    if (*format == LogFormat::text) return refuse(flags, text);
+    log.write(LogLevel::error, text);
+    return 2;
+  };
   AgentProcessOptions options;
   options.mesh = mesh_options(*links);
   options.mesh.address = where->host;
   options.mesh.port = where->port;
   options.agent.join = join;
   options.agent.join_wait = *wait;
-  options.say = [](const std::string& text) { std::cerr << "node: " << text << std::endl; };
+  options.log = [&](LogLevel level, const std::string& line) { log.write(level, line); };
   auto agent = AgentProcess::open(std::move(options));
-  if (!agent) return refuse(flags, agent.error().text);
+  if (!agent) return fail(agent.error().text);
+  log.set_node((*agent)->name());
+  log.write(LogLevel::info, concat("listening on ", (*agent)->name()));
+  notify_service_manager(concat("READY=1\nSTATUS=listening on ", (*agent)->name()));
   const auto ended = (*agent)->run([&] { return guard.interrupted(); });
-  return ended ? 0 : refuse(flags, ended.error().text);
+  notify_service_manager("STOPPING=1");
+  return ended ? 0 : fail(ended.error().text);
+}
+
+void add_agent_flags(CLI::App& app, NodeFlags& flags) {
+  add_value(app, "--log", flags.log,
+            "Lines of the log: text, or json with time and level; default: text, with priorities "
+            "if systemd reads them");
+}
+
+CLI::Option* add_listen(CLI::App& app, NodeFlags& flags) {
+  return add_value(app, "--listen", flags.listen,
+                   "HOST:PORT, the address at which other nodes reach this node; "
+                   "port 0: any free port");
+}
+
+void add_node(CLI::App& app, NodeFlags& flags) {
+  add_listen(app, flags)->required();
+  add_agent_flags(app, flags);
+}
+
+int run_node(const NodeFlags& flags) {
+  return run_agent(flags, "");
+}
+
+void add_join(CLI::App& app, NodeFlags& flags) {
+  add_listen(app, flags)->capture_default_str();
+  add_value(app, "PROGRAM", flags.target, "HOST:PORT that the program prints")->required();
+  add_value(app, "--wait", flags.wait, "For a worker that is missing, 0s to 24h")
+      ->capture_default_str();
+  add_agent_flags(app, flags);
+}
+
+int run_join(const NodeFlags& flags) {
+  return run_agent(flags, flags.target);
+}
+
+// ---- up, status and doctor ----
+
+void add_up(CLI::App& app, NodeFlags& flags) {
+  add_value(app, "N", flags.count, "Number of agents", concat("1 to ", kMaxLocalNodes))->required();
+  add_switch(app, "--restart", flags.restart,
+             "Restart agents that end, at the same addresses; a running program calls them and "
+             "gives them their workers");
 }
 
 int up(const NodeFlags& flags) {
@@ -69,7 +131,71 @@ int up(const NodeFlags& flags) {
   pass_on("--transport", flags.links.transport);
   pass_on("--tls", flags.links.tls);
   pass_on("--silence", flags.links.silence);
-  return run_up(flags.count, arguments, flags.links.tls.value_or(""));
+  return run_up(flags.count, arguments, flags.links.tls.value_or(""), flags.restart);
+}
+
+void add_json(CLI::App& app, NodeFlags& flags) {
+  add_switch(app, "--json", flags.json, "As JSON");
+}
+
+void add_status(CLI::App& app, NodeFlags& flags) {
+  add_value(app, "NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
+  add_json(app, flags);
+}
+
+int status(const NodeFlags& flags) {
+  const auto links = read_links(flags.links);
+  return links ? show_status(flags.target, *links, flags.json) : refuse(flags, links.error().text);
+}
+
+void add_doctor(CLI::App& app, NodeFlags& flags) {
+  add_value(app, "NODES", flags.links.nodes,
+            "The node agents, a:4242,b:4242; default: the variable LEEWAY_NODES");
+  add_value(app, "--hosts", flags.links.hosts,
+            "Read the nodes from a file, one per line, # begins a comment");
+  add_json(app, flags);
+}
+
+int doctor(const NodeFlags& flags) {
+  const auto nodes = read_cluster(flags.links, false);
+  if (!nodes) return refuse(flags, nodes.error().text);
+  if (nodes->nodes.empty())
+    return refuse(flags, "doctor: give the nodes, as in leeway doctor a:4242,b:4242");
+  if (const Status checked = check_nodes(*nodes); !checked)
+    return refuse(flags, checked.error().text);
+  return examine_nodes(*nodes, flags.json);
+}
+
+// ---- the list ----
+
+struct NodeProgram {
+  const char* word;
+  bool of_scenarios;  // scenario programs have it too
+  const char* description;
+  const char* exit_codes;
+  void (*add)(CLI::App&, NodeFlags&);
+  int (*run)(const NodeFlags&);
+};
+
+constexpr NodeProgram kPrograms[] = {
+    {"node", true,
+     "Hosts workers and shards of programs that run with --nodes, one program at a time.",
+     "0 stopped by Ctrl-C, 2 bad usage or cannot listen.", add_node, run_node},
+    {"join", true, "Joins a running program and hosts its missing workers.",
+     "0 the job ended or Ctrl-C, 2 bad usage or refused.", add_join, run_join},
+    {"up", false, "Starts node agents on this host, and stops them on Ctrl-C.",
+     "0 stopped by Ctrl-C, 1 a node did not start or all ended, 2 bad usage.", add_up, up},
+    {"status", false, "Shows a job: its nodes, actors, clocks, waiting workers and connections.",
+     "0 ok, 1 no answer, 2 bad usage.", add_status, status},
+    {"doctor", false,
+     "Checks node agents before a run: versions, clocks, certificates, whether each node reaches "
+     "each other, and how fast.",
+     "0 no problem, 1 problems, 2 bad usage.", add_doctor, doctor},
+};
+
+const NodeProgram* find_program(const std::string& word) {
+  const auto found = std::ranges::find(kPrograms, word, &NodeProgram::word);
+  return found == std::end(kPrograms) ? nullptr : found;
 }
 
 }  // namespace
@@ -83,57 +209,25 @@ std::string node_programs_help(const std::string& program) {
 }
 
 bool is_node_program(const std::string& word) {
-  return word == "node" || word == "join";
+  const NodeProgram* const program = find_program(word);
+  return program && program->of_scenarios;
 }
 
 int run_node_program(int argc, char** argv) {
-  const std::string word = argv[1];
+  const NodeProgram& program = *find_program(argv[1]);
   NodeFlags flags;
   flags.program = std::filesystem::path(argv[0]).filename().string();
-  CLI::App app("", concat(flags.program, ' ', word));
+  CLI::App app(program.description, concat(flags.program, ' ', program.word));
   app.formatter(help_formatter());
-  if (word == "node")
-    app.description(
-        "Hosts workers and shards of programs that run with --nodes, one program at a time.");
-  if (word == "join") app.description("Joins a running program and hosts its missing workers.");
-  if (word == "up") app.description("Starts node agents on this host, and stops them on Ctrl-C.");
-  if (word == "status")
-    app.description("Shows a job: its nodes, actors, clocks, waiting workers and connections.");
-  if (word == "node" || word == "join")
-    add_value(app, "--listen", flags.listen,
-              "HOST:PORT, the address at which other nodes reach this node; "
-              "port 0: any free port");
-  if (word == "node") app.get_option("--listen")->required();
-  if (word == "join") app.get_option("--listen")->capture_default_str();
-  if (word == "join") {
-    add_value(app, "PROGRAM", flags.target, "HOST:PORT that the program prints")->required();
-    add_value(app, "--wait", flags.wait, "For a worker that is missing, 0s to 24h")
-        ->capture_default_str();
-  }
-  if (word == "status") {
-    add_value(app, "NODE", flags.target, "HOST:PORT of any node, or of the program")->required();
-    add_switch(app, "--json", flags.json, "As JSON");
-  }
-  if (word == "up")
-    add_value(app, "N", flags.count, "Number of agents", concat("1 to ", kMaxLocalNodes))
-        ->required();
+  program.add(app, flags);
   add_link_flags(app, flags.links, "Options");
-  app.footer(word == "status" ? "Exit codes: 0 ok, 1 no answer, 2 bad usage."
-             : word == "up"
-                 ? "Exit codes: 0 stopped by Ctrl-C, 1 a node did not start or all ended, "
-                   "2 bad usage."
-             : word == "join" ? "Exit codes: 0 the job ended or Ctrl-C, 2 bad usage or refused."
-                              : "Exit codes: 0 stopped by Ctrl-C, 2 bad usage or cannot listen.");
+  app.footer(concat("Exit codes: ", program.exit_codes));
   try {
     parse_words(app, argc - 1, argv + 1);
   } catch (const CLI::ParseError& error) {
     return answer(app, error, flags.program);
   }
-  if (word == "up") return up(flags);
-  if (word == "node" || word == "join") return run_agent(flags, flags.target);
-  const auto links = read_links(flags.links);
-  if (!links) return refuse(flags, links.error().text);
-  return show_status(flags.target, *links, flags.json);
+  return program.run(flags);
 }
 
 }  // namespace leeway

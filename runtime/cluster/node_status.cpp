@@ -5,12 +5,10 @@
 #include <cmath>
 #include <condition_variable>
 #include <future>
-#include <iomanip>
 #include <iostream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "cluster/job_node.hpp"
@@ -18,6 +16,7 @@
 #include "core/text.hpp"
 #include "messages/node.hpp"
 #include "monitoring/format.hpp"
+#include "runtime/cluster/text_table.hpp"
 #include "transport/this_host.hpp"
 
 namespace leeway {
@@ -118,30 +117,6 @@ Expected<JobStatus> fetch_job(StatusClient& client, const std::string& name,
   }
   return found;
 }
-
-/// A table with columns as wide as their longest cell.
-class TextTable {
- public:
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  std::string text() const {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows_)
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        if (widths.size() <= i) widths.push_back(0);
-        widths[i] = std::max(widths[i], row[i].size());
-      }
-    std::ostringstream out;
-    for (const auto& row : rows_) {
-      for (std::size_t i = 0; i + 1 < row.size(); ++i)
-        out << std::left << std::setw(static_cast<int>(widths[i]) + 2) << row[i];
-      out << row.back() << '\n';
-    }
-    return out.str();
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 struct Rates {
   double out = 0, in = 0;  // bytes per second

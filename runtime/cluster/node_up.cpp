@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -21,6 +22,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+/// The least time between two starts of an agent. It doubles while the agent ends soon.
+constexpr auto kRestartAfter = std::chrono::seconds(1),
+               kMostRestartAfter = std::chrono::seconds(30);
 constexpr auto kListenLimit = std::chrono::seconds(10);
 /// Longer than an agent needs to stop its workers.
 constexpr auto kEndLimit = std::chrono::seconds(13);
@@ -31,10 +35,12 @@ struct Child {
   int pipe = -1;
   std::string line;  // the incomplete last line
   std::string name;  // the address on which it listens; empty before it is printed
+  SteadyClock::time_point started = SteadyClock::now();
+  SteadyClock::duration restart_after = kRestartAfter;
 };
 
-Child start(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {"leeway", "node", "--listen", "127.0.0.1:0"};
+Child start(const std::vector<std::string>& arguments, const std::string& listen = "127.0.0.1:0") {
+  std::vector<std::string> words = {"leeway", "node", "--listen", listen};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
@@ -116,6 +122,21 @@ std::size_t relay_all(std::vector<Child>& children) {
   return running;
 }
 
+/// Restarts agents that have ended, at their addresses.
+void restart_ended(std::vector<Child>& children, const std::vector<std::string>& arguments) {
+  for (Child& child : children) {
+    const auto since = SteadyClock::now() - child.started;
+    if (child.pipe >= 0 || child.name.empty() || since < child.restart_after) continue;
+    Child next = start(arguments, child.name);
+    next.name = child.name;
+    next.restart_after =
+        since < 2 * child.restart_after
+            ? std::min<SteadyClock::duration>(2 * child.restart_after, kMostRestartAfter)
+            : kRestartAfter;
+    child = std::move(next);
+  }
+}
+
 void signal_all(const std::vector<Child>& children, int signal) {
   for (const Child& child : children)
     if (child.pipe >= 0) kill(child.pid, signal);
@@ -123,7 +144,8 @@ void signal_all(const std::vector<Child>& children, int signal) {
 
 }  // namespace
 
-int run_up(unsigned count, const std::vector<std::string>& arguments, const std::string& tls) {
+int run_up(unsigned count, const std::vector<std::string>& arguments, const std::string& tls,
+           bool restart) {
   const InterruptGuard guard;
   std::vector<Child> children;
   for (unsigned i = 0; i < count; ++i) children.push_back(start(arguments));
@@ -146,6 +168,11 @@ int run_up(unsigned count, const std::vector<std::string>& arguments, const std:
   std::size_t running = count;
   while (started && !guard.interrupted() && running > 0) {
     const std::size_t before = std::exchange(running, relay_all(children));
+    if (restart && !guard.interrupted()) {
+      restart_ended(children, arguments);
+      running = std::max<std::size_t>(running, 1);  // agents that wait for a restart count
+      continue;
+    }
     if (running == before || guard.interrupted()) continue;
     if (running > 0)
       std::cerr << "leeway: the other nodes continue: --nodes " << nodes_of(children)

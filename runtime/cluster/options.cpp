@@ -74,6 +74,16 @@ Expected<Duration> parse_wait(const std::string& text) {
   return Error{concat("--wait: \"", text, "\" is not allowed; give 0s to 24h, as in 30s")};
 }
 
+Expected<std::uint32_t> parse_at_least(const std::string& text, std::size_t nodes) {
+  std::uint32_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end || count < 1 || count > nodes)
+    return Error{concat("--at-least: \"", text, "\" is not allowed; give a number from 1 to ",
+                        nodes, ", the number of nodes")};
+  return count;
+}
+
 Expected<std::uint16_t> parse_port(const std::string& text) {
   std::uint16_t port = 0;
   const char* const end = text.data() + text.size();

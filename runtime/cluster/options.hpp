@@ -16,6 +16,7 @@ struct ClusterOptions {
   std::string tls;                // folder of `leeway cert`; empty: only loopback connections
   Duration silence = seconds(2);  // time without a sign of life after which a node is suspected
   std::uint16_t port = 0;         // of this program, for nodes that join; 0: any free port
+  std::uint32_t at_least = 0;     // nodes with which the run may start; 0: all
 };
 
 /// "a:4242,b:4242".
@@ -28,6 +29,8 @@ Expected<Transport> parse_transport(const std::string& text);
 Expected<Duration> parse_silence(const std::string& text);
 /// "30s", "10min".
 Expected<Duration> parse_wait(const std::string& text);
+/// "2"; at most `nodes`, the number of nodes.
+Expected<std::uint32_t> parse_at_least(const std::string& text, std::size_t nodes);
 /// "4242"; 0 is any free port.
 Expected<std::uint16_t> parse_port(const std::string& text);
 /// Checks that each node is listed once, and without TLS has a loopback address.

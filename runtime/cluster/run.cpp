@@ -37,7 +37,8 @@ Expected<std::unique_ptr<ClusterRun>> ClusterRun::open(
                     .trace = options.trace,
                     .trace_messages = options.trace_messages,
                     .say = say,
-                    .interrupted = [guard = &run->guard_] { return guard->interrupted(); }},
+                    .interrupted = [guard = &run->guard_] { return guard->interrupted(); },
+                    .at_least = nodes.at_least},
                    plan);
   if (!driver) return driver.error();
   run->driver_ = std::move(*driver);

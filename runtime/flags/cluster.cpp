@@ -32,6 +32,10 @@ void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
   add_value(app, "--hosts", flags.hosts,
             "Read the nodes from a file, one per line, # begins a comment")
       ->group(cluster);
+  add_value(app, "--at-least", flags.at_least,
+            "Start as soon as this many nodes can take part; the others are called again, and then "
+            "take their workers; default: all nodes")
+      ->group(cluster);
   add_value(app, "--place", flags.place,
             "Node of each actor, comma-separated: shard0=1, shards=1+2 (in turn; stages of "
             "pipelines in rows), worker2=3, workers=2, worker5=later (for a node that joins); "
@@ -77,13 +81,20 @@ Expected<ClusterOptions> read_cluster(const ClusterFlags& flags, bool simulated)
                                         : "LEEWAY_NODES: ",
                           nodes.error().text)};
     options->nodes = std::move(*nodes);
-  } else if (flags.place || flags.port || flags.transport || flags.tls || flags.silence) {
-    return Error{concat(flags.place       ? "--place"
+  } else if (flags.at_least || flags.place || flags.port || flags.transport || flags.tls ||
+             flags.silence) {
+    return Error{concat(flags.at_least    ? "--at-least"
+                        : flags.place     ? "--place"
                         : flags.port      ? "--port"
                         : flags.transport ? "--transport"
                         : flags.tls       ? "--tls"
                                           : "--silence",
                         " applies only to runs on nodes; add --nodes, or leave it out")};
+  }
+  if (flags.at_least) {
+    const auto count = parse_at_least(*flags.at_least, options->nodes.size());
+    if (!count) return count.error();
+    options->at_least = *count;
   }
   options->place = flags.place.value_or("");
   if (flags.port) {

@@ -10,7 +10,7 @@
 namespace leeway {
 
 struct ClusterFlags {
-  std::optional<std::string> nodes, hosts, place, port, transport, tls, silence;
+  std::optional<std::string> nodes, hosts, at_least, place, port, transport, tls, silence;
 };
 
 void add_cluster_flags(CLI::App& app, ClusterFlags& flags);

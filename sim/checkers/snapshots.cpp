@@ -158,11 +158,15 @@ void SnapshotChecker::on_delivered(Instant, const Letter& letter) {
 }
 
 bool SnapshotChecker::belongs(const event::BucketApplied& event, const Fork& fork) const {
-  if (event.iteration >= fork.ends[pipeline_of(event.worker)]) return false;
+  const bool below = event.iteration < fork.ends[pipeline_of(event.worker)];
   const auto again = fork.readmitted.find(event.worker);
   // An update of an earlier incarnation may be computed after the admission.
-  return again == fork.readmitted.end() || event.incarnation < again->second.incarnation ||
-         event.iteration < again->second.beyond;
+  if (again != fork.readmitted.end() && event.incarnation >= again->second.incarnation)
+    return below && event.iteration < again->second.beyond;
+  const auto live = fork.live.find(event.worker);
+  const bool was_over = live == fork.live.end() || event.incarnation < live->second.incarnation;
+  // The shard has reported what it accepted from an incarnation that was over, and has queued it.
+  return below || (was_over && !job_->consistency->by_rounds());
 }
 
 void SnapshotChecker::on_order(Address address, const Letter& letter) {
@@ -183,7 +187,7 @@ void SnapshotChecker::on_order(Address address, const Letter& letter) {
     // No state follows if the shard has applied a push beyond the proposal already.
     for (const auto& [worker, live] : shard.live_workers)
       if (live.beyond > snapshot->iterations[pipeline_of(worker)]) return;
-    const Fork fork{shard.live, snapshot->iterations, {}};
+    const Fork fork{shard.live, snapshot->iterations, shard.live_workers, {}};
     if (snapshot->evaluate) shard.forks[snapshot->snapshot] = fork;
     if (snapshot->checkpoint > 0) shard.saved[snapshot->checkpoint] = fork;
   }

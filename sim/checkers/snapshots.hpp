@@ -40,6 +40,7 @@ class SnapshotChecker final : public Checker {
   struct Fork {
     State state;
     std::vector<Iteration> ends;          // by pipeline
+    std::map<WorkerId, Live> live;        // when it was proposed
     std::map<WorkerId, Live> readmitted;  // their pushes from `beyond` on are not part of it
   };
   struct Shard {

@@ -12,8 +12,9 @@ namespace {
 AgentOptions options_of(const ClusterParts& parts, const std::string& join) {
   AgentOptions options;
   options.join = join;
-  options.join_wait = scaled(parts.silence, kJoinWait);
-  options.program_silence = scaled(parts.silence, kProgramSilenceFactor);
+  for (Duration* const limit :
+       {&options.join_wait, &options.program_silence, &options.leave_limit, &options.offer_limit})
+    *limit = parts.limit(limit->seconds());
   return options;
 }
 
@@ -70,6 +71,7 @@ void SimulatedAgent::call(NodeIndex node, const std::string& name) {
 bool SimulatedAgent::reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
                              node::Answer& answer) {
   require(!reserved_ && !part(), "takes a second job");
+  reserved_at_ = parts_.timeline.now();
   answer.version = ask.version;
   answer.cores = parts_.world.cores;
   answer.wants_data = parts_.random.one_in(3);

@@ -19,6 +19,8 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   const Agent& role() const { return agent_; }
   /// Whether it has yet to be free, or to be answered by the program that it joins.
   bool is_occupied() const { return agent_.is_busy() || joins_; }
+  /// When it was given its latest job.
+  Instant reserved_at() const { return reserved_at_; }
   std::string name() const override { return SimulatedProcess::name(); }
   /// The user ends the process: its workers stop before.
   void leave();
@@ -44,6 +46,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   std::int64_t now_ns() const override { return SimulatedProcess::now_ns(); }
   std::string time_of_day() const override { return "12:00:00"; }
   void say(const std::string&) override {}
+  void warn(const std::string&) override {}
   void call(NodeIndex node, const std::string& name) override;
   void send(PeerId peer, std::uint64_t job, node::Body body) override {
     SimulatedProcess::send(peer, job, std::move(body));
@@ -68,6 +71,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   Agent agent_;
   const bool joins_;                    // a program, with whose job it ends
   std::shared_ptr<Reserved> reserved_;  // null: free
+  Instant reserved_at_;
 };
 
 }  // namespace leeway::sim

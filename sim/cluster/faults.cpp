@@ -77,12 +77,12 @@ void ClusterFaults::return_worker(Address worker) {
 }
 
 void ClusterFaults::between(SimulatedProcess* a, SimulatedProcess* b, double seconds,
-                            void (ProcessNetwork::*begin)(ProcessId, ProcessId),
-                            void (ProcessNetwork::*end)(ProcessId, ProcessId)) {
+                            void (ProcessNetwork::*on)(ProcessId, ProcessId),
+                            void (ProcessNetwork::*off)(ProcessId, ProcessId)) {
   if (!a || !b || a == b) return;
   ProcessNetwork& network = cluster_.parts().network;
-  (network.*begin)(a->id(), b->id());
-  after(seconds, [&network, end, from = a->id(), to = b->id()] { (network.*end)(from, to); });
+  (network.*on)(a->id(), b->id());
+  after(seconds, [&network, off, from = a->id(), to = b->id()] { (network.*off)(from, to); });
 }
 
 struct ClusterFaults::Begin {
@@ -100,7 +100,9 @@ struct ClusterFaults::Begin {
     if (is_node()) {
       process->kill();
       if (in.back > 0)
-        faults.after(in.back, [&to = cluster, node = actor.index] { to.start_again(node); });
+        faults.after(in.back, [&to = cluster, node = actor.index] {
+          to.start_again(node, to.parts().random.one_in(2));
+        });
       return;
     }
     process->part()->host().kill(actor, plan::reason_of(in));
@@ -108,7 +110,7 @@ struct ClusterFaults::Begin {
   }
   void operator()(const plan::Joins&) const {
     if (is_node())
-      cluster.start_again(actor.index);
+      cluster.start_again(actor.index, true);
     else
       faults.return_worker(actor);
   }

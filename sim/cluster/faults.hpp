@@ -20,8 +20,9 @@ class ClusterView {
   virtual SimulatedProgram& program() = 0;
   /// The latest process of node 1, 2, ...; null before it starts.
   virtual SimulatedAgent* agent(std::uint32_t node) = 0;
-  /// A new process of that node offers to take workers.
-  virtual void start_again(std::uint32_t node) = 0;
+  /// A new process of that node starts. With `joins` it offers to take workers; otherwise it waits
+  /// for a call, like one that a service manager starts again.
+  virtual void start_again(std::uint32_t node, bool joins) = 0;
   /// The numbers of all nodes, the program's 0 first.
   virtual std::vector<std::uint32_t> nodes() const = 0;
 };
@@ -56,8 +57,8 @@ class ClusterFaults final : public Observer {
   SimulatedProcess* process_of(Address actor);
   /// Ends the fault `end` of two processes after `seconds`.
   void between(SimulatedProcess* a, SimulatedProcess* b, double seconds,
-               void (ProcessNetwork::*begin)(ProcessId, ProcessId),
-               void (ProcessNetwork::*end)(ProcessId, ProcessId));
+               void (ProcessNetwork::*on)(ProcessId, ProcessId),
+               void (ProcessNetwork::*off)(ProcessId, ProcessId));
   void return_worker(Address worker);
 
   ClusterView& cluster_;

@@ -1,14 +1,18 @@
 #include "sim/cluster/process.hpp"
 
+#include <algorithm>
+
 #include "core/check.hpp"
 #include "core/text.hpp"
+#include "sim/chance.hpp"
 #include "sim/cluster/node.hpp"
 
 namespace leeway::sim {
 namespace {
 
 constexpr std::uint64_t kClusterStream = 0x636c7573;
-constexpr Duration kCallLimit = seconds(5);
+/// In a real cluster.
+constexpr double kCallLimitSeconds = 5, kSilenceSeconds = 2;
 /// At most this, and a fraction of the silence limit.
 constexpr Duration kTick = milliseconds(50);
 
@@ -30,6 +34,12 @@ ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
       trace(tracing),
       random(Rng::stream(job->plan.seed, kClusterStream)) {}
 
+Duration ClusterParts::limit(double seconds) const {
+  constexpr double kLeastMessages = 100;
+  return std::max(scaled(silence, seconds / kSilenceSeconds),
+                  scaled(world.latency, kLeastMessages));
+}
+
 SimulatedProcess::SimulatedProcess(ClusterParts& parts, std::string name)
     : parts_(parts), id_(parts.network.add(std::move(name), *this)) {}
 
@@ -42,7 +52,13 @@ void SimulatedProcess::enter(const std::function<void()>& call) {
 }
 
 void SimulatedProcess::post(std::function<void()> call) {
-  parts_.timeline.at(parts_.timeline.now(), [this, call = std::move(call)] { enter(call); });
+  constexpr double kMostLatencies = 20;
+  const Instant now = parts_.timeline.now();
+  const Duration late = parts_.random.one_in(8)
+                            ? scaled(parts_.world.latency, kMostLatencies * parts_.random.uniform())
+                            : Duration{};
+  queued_until_ = std::max(queued_until_, now + late);
+  parts_.timeline.at(queued_until_, [this, call = std::move(call)] { enter(call); });
 }
 
 void SimulatedProcess::start_ticking() {
@@ -63,9 +79,9 @@ void SimulatedProcess::send(PeerId peer, std::uint64_t job, node::Body body) {
 
 void SimulatedProcess::call(const std::string& name,
                             std::function<void(const Expected<PeerId>&)> then) {
-  parts_.network.connect(id_, name, kCallLimit,
+  parts_.network.connect(id_, name, parts_.limit(kCallLimitSeconds),
                          [this, then = std::move(then)](const Expected<PeerId>& peer) {
-                           enter([then, peer] { then(peer); });
+                           if (!ended_) post([then, peer] { then(peer); });
                          });
 }
 
@@ -85,42 +101,38 @@ void SimulatedProcess::on_message(PeerId peer, Address from, Address to, Message
   const auto envelope = std::make_shared<NodeEnvelope>(std::move(*decoded));
   enter([this, peer, envelope] {
     if (part_ && part_->routes().on_notice(peer, *envelope)) return;
-    received(peer, envelope->job, envelope->body);
+    post([this, peer, envelope] { received(peer, envelope->job, envelope->body); });
   });
 }
 
 void SimulatedProcess::on_silent(PeerId peer) {
   enter([this, peer] {
     if (part_) part_->routes().on_silent(peer);
-    silent(peer);
+    post([this, peer] { silent(peer); });
   });
 }
 
 void SimulatedProcess::on_heard(PeerId peer) {
   enter([this, peer] {
     if (part_) part_->routes().on_heard(peer);
-    heard(peer);
+    post([this, peer] { heard(peer); });
   });
 }
 
 void SimulatedProcess::on_gone(PeerId peer, const std::string& reason) {
   enter([this, peer, reason] {
     if (part_) part_->routes().on_gone(peer, reason);
-    gone(peer, reason);
+    post([this, peer, reason] { gone(peer, reason); });
   });
 }
 
 // ---- faults ----
 
-void SimulatedProcess::kill() {
+void SimulatedProcess::end(bool killed) {
   if (std::exchange(ended_, true)) return;
   part_.reset();
   waiting_.clear();
-  parts_.network.end(id_);
-}
-
-void SimulatedProcess::exit() {
-  kill();
+  parts_.network.end(id_, killed);
 }
 
 void SimulatedProcess::freeze() {

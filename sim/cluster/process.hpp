@@ -28,6 +28,9 @@ struct ClusterParts {
   Trace trace;
   Rng random;
   std::function<void()> on_begin;  // the actors of the program begin
+  /// A limit that is `seconds` in a real cluster, whose silence limit is 2 s. Long enough for some
+  /// messages.
+  Duration limit(double seconds) const;
   /// Called for every event of the present lives; may be empty.
   std::function<void(Address, Instant, const Event&)> on_event;
 
@@ -50,11 +53,11 @@ class SimulatedProcess : private ProcessNetwork::Process {
   SimulatedNode* part() const { return part_.get(); }
   /// Calls `call` when the process runs: at once, unless it is frozen; never if it ends before.
   void enter(const std::function<void()>& call);
-  /// Adds a call to the queue of the process.
+  /// Adds a call to the queue of the process, whose thread may be late.
   void post(std::function<void()> call);
 
   // Faults.
-  void kill();
+  void kill() { end(true); }
   void freeze();
   void thaw();
 
@@ -72,12 +75,13 @@ class SimulatedProcess : private ProcessNetwork::Process {
   void set_part(std::unique_ptr<SimulatedNode> part);
   /// On a steady clock of this machine, which does not begin with the run.
   std::int64_t now_ns() const { return parts_.timeline.now().ns + seconds(1).ns; }
-  /// The process ends by itself.
-  void exit();
+  /// The process ends by itself, after its messages have left.
+  void exit() { end(false); }
 
   ClusterParts& parts_;
 
  private:
+  void end(bool killed);
   void on_message(PeerId peer, Address from, Address to, Message message) override;
   void on_silent(PeerId peer) override;
   void on_heard(PeerId peer) override;
@@ -85,6 +89,7 @@ class SimulatedProcess : private ProcessNetwork::Process {
 
   const ProcessId id_;
   bool ended_ = false;
+  Instant queued_until_;
   std::uint32_t freezes_ = 0;
   std::vector<std::function<void()>> waiting_;  // while it is frozen
   std::unique_ptr<SimulatedNode> part_;

@@ -1,5 +1,7 @@
 #include "sim/cluster/process_network.hpp"
 
+#include <algorithm>
+
 #include "core/check.hpp"
 #include "core/text.hpp"
 #include "sim/chance.hpp"
@@ -8,8 +10,8 @@ namespace leeway::sim {
 namespace {
 
 constexpr std::uint64_t kLaneStream = 0x6c616e65;
-/// Between two attempts to call a process that does not answer.
-constexpr Duration kCallAgain = milliseconds(100);
+/// Of the silence limit, between two attempts to call a process that does not answer.
+constexpr double kCallAgain = 0.05;
 /// Of the silence limits until a broken connection is given up.
 constexpr double kGiveUp = 5;
 
@@ -24,18 +26,25 @@ ProcessNetwork::ProcessNetwork(Timeline& timeline, const World& world, std::uint
       silence_(silence) {}
 
 ProcessId ProcessNetwork::add(std::string name, Process& process) {
-  processes_.push_back({.name = std::move(name), .process = &process});
+  const auto same = std::ranges::find(processes_, name, &Listening::name);
+  const auto machine = static_cast<ProcessId>(same - processes_.begin());
+  processes_.push_back({.name = std::move(name), .machine = machine, .process = &process});
   network_.add_node();
   return static_cast<ProcessId>(processes_.size() - 1);
 }
 
-void ProcessNetwork::end(ProcessId process) {
+void ProcessNetwork::end(ProcessId process, bool killed) {
   processes_[process].ended = true;
   for (const auto& link : links_)
     for (std::size_t side = 0; side < 2; ++side) {
       End& end = link->ends[side];
       if (end.process != process || !end.open) continue;
       end.open = false;
+      if (killed && rng_.one_in(2)) {
+        const Duration flight = std::max(Duration{}, end.latest - timeline_.now());
+        end.lost_from = timeline_.now() + scaled(flight, rng_.uniform());
+        end.waiting.resize(rng_.below(end.waiting.size() + 1));
+      }
       put({link.get(), side}, {.end = "its process has ended"});
     }
 }
@@ -43,7 +52,7 @@ void ProcessNetwork::end(ProcessId process) {
 // ---- connections ----
 
 bool ProcessNetwork::is_blocked(ProcessId from, ProcessId to) const {
-  const auto found = faults_.find({from, to});
+  const auto found = faults_.find(machines(from, to));
   return (found != faults_.end() && found->second.blocks > 0) || is_cut(from, to);
 }
 
@@ -74,7 +83,8 @@ void ProcessNetwork::try_to_connect(ProcessId from, const std::string& name, Ins
   LW_CHECK(to != from, name, "calls itself");
   if (can_call(from, to)) return then(link_of(from, to));
   if (timeline_.now() >= until) return then(Error{concat(name, ": no answer in time")});
-  timeline_.after(kCallAgain, [=, this] { try_to_connect(from, name, until, then); });
+  timeline_.after(scaled(silence_, kCallAgain),
+                  [=, this] { try_to_connect(from, name, until, then); });
 }
 
 PeerId ProcessNetwork::link_of(ProcessId from, ProcessId to) {
@@ -150,6 +160,8 @@ void ProcessNetwork::arrive(Place from, const Item& item) {
   const End& to = from.other();
   if (!to.open || processes_[to.process].ended) return;
   if (!item.end.empty()) return close(from.opposite(), item.end);
+  const auto& lost_from = from.end().lost_from;
+  if (lost_from && timeline_.now() > *lost_from) return;
   processes_[to.process].process->on_message(to.peer, item.from, item.to, item.message);
 }
 
@@ -158,7 +170,7 @@ void ProcessNetwork::arrive(Place from, const Item& item) {
 void ProcessNetwork::update(ProcessId from, ProcessId to) {
   for (const auto& link : links_)
     for (std::size_t side = 0; side < 2; ++side)
-      if (link->ends[side].process == from && link->ends[1 - side].process == to)
+      if (machines(link->ends[side].process, link->ends[1 - side].process) == machines(from, to))
         update({link.get(), side});
 }
 
@@ -212,12 +224,12 @@ void ProcessNetwork::thaw(ProcessId process) {
 }
 
 void ProcessNetwork::block(ProcessId from, ProcessId to) {
-  ++faults_[{from, to}].blocks;
+  ++faults_[machines(from, to)].blocks;
   update(from, to);
 }
 
 void ProcessNetwork::unblock(ProcessId from, ProcessId to) {
-  auto& blocks = faults_[{from, to}].blocks;
+  auto& blocks = faults_[machines(from, to)].blocks;
   LW_CHECK(blocks > 0, from, to);
   --blocks;
   update(from, to);

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,8 +43,9 @@ class ProcessNetwork {
 
   /// A process starts, and listens under `name` until it ends.
   ProcessId add(std::string name, Process& process);
-  /// The process has ended. Its messages in flight arrive before the others notice.
-  void end(ProcessId process);
+  /// The process has ended. Others get its messages before they notice; if it was killed, perhaps
+  /// without the last ones of each link.
+  void end(ProcessId process, bool killed);
   /// Calls the process of that name. `then` gets the peer, or why there is none within `limit`.
   void connect(ProcessId from, const std::string& name, Duration limit,
                std::function<void(const Expected<PeerId>&)> then);
@@ -54,7 +56,8 @@ class ProcessNetwork {
   bool is_connected(PeerId peer) const;
   const std::string& name(ProcessId process) const { return processes_[process].name; }
 
-  // Faults. Those that last nest.
+  // Faults. Those that last nest. Those between two processes concern their machines: also
+  // processes that start there later.
 
   /// A frozen process sends no sign of life. Its owner lets it handle nothing.
   void freeze(ProcessId process);
@@ -72,6 +75,7 @@ class ProcessNetwork {
  private:
   struct Listening {
     std::string name;
+    ProcessId machine = 0;  // the first process of that name
     Process* process = nullptr;
     bool ended = false;
     std::uint32_t freezes = 0;
@@ -90,6 +94,7 @@ class ProcessNetwork {
     std::deque<Item> waiting;
     std::map<std::pair<Address, Address>, Instant> last;  // arrival by sender and receiver
     Instant latest;                                       // arrival of all
+    std::optional<Instant> lost_from;  // messages that would arrive later are lost
     std::uint64_t quiet = 0;  // number of the present period without a sign of life; 0: none
     bool silent = false;      // the other end has been notified
   };
@@ -109,8 +114,13 @@ class ProcessNetwork {
     std::uint64_t cut = 0;  // number of the present cut
   };
 
-  static std::pair<ProcessId, ProcessId> unordered(ProcessId a, ProcessId b) {
-    return std::minmax(a, b);
+  /// The machines of two processes: faults of the network outlive processes.
+  using Machines = std::pair<ProcessId, ProcessId>;
+  Machines machines(ProcessId from, ProcessId to) const {
+    return {processes_[from].machine, processes_[to].machine};
+  }
+  Machines unordered(ProcessId a, ProcessId b) const {
+    return std::minmax(processes_[a].machine, processes_[b].machine);
   }
   Place place_of(PeerId peer) const { return places_.at(peer.value()); }
   bool is_blocked(ProcessId from, ProcessId to) const;
@@ -123,7 +133,8 @@ class ProcessNetwork {
   void transmit(Place from, Item item);
   void arrive(Place from, const Item& item);
   void close(Place end, const std::string& reason);
-  /// After a change of what `from` can send to `to`.
+  /// After a change of what the processes on the machine of `from` can send to those on that of
+  /// `to`.
   void update(ProcessId from, ProcessId to);
   void update(Place from);
   void expect_sign(Place from);
@@ -137,7 +148,7 @@ class ProcessNetwork {
   std::vector<Listening> processes_;
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<Place> places_;  // by peer
-  std::map<std::pair<ProcessId, ProcessId>, Faults> faults_;
+  std::map<Machines, Faults> faults_;
   std::uint64_t last_number_ = 0;
 };
 

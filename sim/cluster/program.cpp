@@ -14,12 +14,19 @@ constexpr std::int64_t kChunk = 16;
 CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name,
                               const Placement& placement, std::vector<std::string> nodes) {
   nodes.insert(nodes.begin(), name);
+  const CoordinatorOptions real;
   return {.placement = placement,
           .names = std::move(nodes),
           .who = "the program",
           .measure_clocks = parts.job->plan.seed % 2 == 0,
+          .answer_limit = parts.limit(real.answer_limit.seconds()),
+          .end_limit = parts.limit(real.end_limit.seconds()),
+          .silent_end_limit = parts.limit(real.silent_end_limit.seconds()),
           .silence = parts.silence,
-          .patience = scaled(parts.silence, kPatienceFactor)};
+          .patience = parts.limit(real.patience.seconds()),
+          .call_again = parts.limit(real.call_again.seconds()),
+          .call_again_most = parts.limit(real.call_again_most.seconds()),
+          .relink_every = parts.limit(real.relink_every.seconds())};
 }
 
 }  // namespace

@@ -10,10 +10,6 @@
 
 namespace leeway::sim {
 
-// Limits of coordinator and agents, as multiples of the silence limit. Their proportions are those
-// of a real cluster.
-inline constexpr double kPatienceFactor = 5, kProgramSilenceFactor = 7.5, kJoinWait = 15;
-
 class SimulatedProgram final : public SimulatedProcess, private Coordinator::Site {
  public:
   /// Prepares the job on the nodes of these names, and runs it.

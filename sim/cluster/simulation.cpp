@@ -15,8 +15,9 @@ namespace {
 constexpr const char* kProgram = "program:4242";
 /// Of virtual time without progress.
 constexpr Duration kPatience = seconds(1000);
-/// Of the silence limits after the last fault, until all workers that can take part do.
-constexpr double kSettled = 12;
+/// After the last fault, until all workers that can take part do, and until a node that takes
+/// missing workers has them. As in a real cluster.
+constexpr double kSettledSeconds = 50, kJoinSeconds = 25;
 
 }  // namespace
 
@@ -76,8 +77,9 @@ SimulatedAgent* ClusterSimulation::agent(std::uint32_t number) {
   return nullptr;
 }
 
-void ClusterSimulation::start_again(std::uint32_t number) {
-  auto process = std::make_unique<SimulatedAgent>(*parts_, name_of(number), kProgram);
+void ClusterSimulation::start_again(std::uint32_t number, bool joins) {
+  auto process =
+      std::make_unique<SimulatedAgent>(*parts_, name_of(number), joins ? kProgram : std::string());
   for (Node& node : nodes_)
     if (node.number == number) return node.processes.push_back(std::move(process));
   nodes_.push_back({.number = number});
@@ -174,20 +176,20 @@ bool ClusterSimulation::may_have_ended(WorkerId worker) const {
 }
 
 void ClusterSimulation::check_workers() const {
-  const Instant quiet = faults_->last_change() + scaled(parts_->silence, kSettled);
+  const Instant quiet = faults_->last_change() + parts_->limit(kSettledSeconds);
   if (faults_->pending() || parts_->timeline.now() < quiet || !program_->part()) return;
   const auto violated = [](WorkerId worker, const auto&... seen) {
     throw Violation("every worker that can take part does", {address_of(worker)}, concat(seen...));
   };
   NodeHost& known = program_->part()->node();
-  const std::string waiting = waiting_node();
+  const std::string free = has_joining_node() ? "" : free_node();
   for (std::uint32_t i = 0; i < job_->plan.workers; ++i) {
     const WorkerId worker(i);
     const leeway::NodeIndex place = program_->role().placement().workers[i];
     if (place == kProgramNode || may_have_ended(worker)) continue;
     const SimulatedAgent* const process = process_at(place);
     if (!process) {
-      if (!waiting.empty()) violated(worker, "it is missing, and ", waiting, " waits for a worker");
+      if (!free.empty()) violated(worker, "it is missing, and ", free, " is free");
       continue;
     }
     const std::uint32_t here = process->part()->node().life_of(worker);
@@ -208,10 +210,20 @@ const SimulatedAgent* ClusterSimulation::process_at(leeway::NodeIndex place) con
   return nullptr;
 }
 
-std::string ClusterSimulation::waiting_node() const {
+bool ClusterSimulation::has_joining_node() const {
+  return std::ranges::any_of(nodes_, [&](const Node& node) {
+    const SimulatedAgent& process = *node.processes.back();
+    const bool has_begun = process.part() && process.part()->has_started();
+    return !process.has_ended() && process.role().is_busy() && !has_begun &&
+           parts_->timeline.now() - process.reserved_at() < parts_->limit(kJoinSeconds);
+  });
+}
+
+std::string ClusterSimulation::free_node() const {
   for (const Node& node : nodes_) {
     const SimulatedAgent& process = *node.processes.back();
-    if (!process.has_ended() && process.is_occupied() && !process.role().is_busy())
+    const bool is_called = node.number <= job_->plan.simulated->agents || process.is_occupied();
+    if (is_called && !process.has_ended() && !process.is_frozen() && !process.role().is_busy())
       return process.name();
   }
   return {};

@@ -51,7 +51,7 @@ class ClusterSimulation final : private ClusterView {
   ClusterParts& parts() override { return *parts_; }
   SimulatedProgram& program() override { return *program_; }
   SimulatedAgent* agent(std::uint32_t node) override;
-  void start_again(std::uint32_t node) override;
+  void start_again(std::uint32_t node, bool joins) override;
   std::vector<std::uint32_t> nodes() const override;
 
   static std::string name_of(std::uint32_t node);
@@ -67,8 +67,10 @@ class ClusterSimulation final : private ClusterView {
   void check_workers() const;
   /// The process with that number in the job; null: it has ended, or left.
   const SimulatedAgent* process_at(leeway::NodeIndex place) const;
-  /// A node that waits for a worker; empty: none.
-  std::string waiting_node() const;
+  /// Whether a node has been given workers, and has yet to reach all other nodes.
+  bool has_joining_node() const;
+  /// A node that could take a worker; empty: none.
+  std::string free_node() const;
   /// Whether a fault of the plan, or a node that leaves, may have ended the worker for good.
   bool may_have_ended(WorkerId worker) const;
 

@@ -57,9 +57,9 @@ TEST_CASE("every flipped bit of a manifest is found, and named as damage") {
     std::string damaged = text;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     INFO(damaged);
-    const auto manifest = manifest_from_json(damaged, "m");
-    REQUIRE_FALSE(manifest);
-    CHECK_THAT(manifest.error().text, Contains("damaged") || Contains("format"));
+    const auto found = manifest_from_json(damaged, "m");
+    REQUIRE_FALSE(found);
+    CHECK_THAT(found.error().text, Contains("damaged") || Contains("format"));
   }
 }
 

@@ -32,7 +32,7 @@ class RunningAgent {
     options.agent.join_wait = leeway::milliseconds(100);
     options.agent.program_silence = leeway::milliseconds(300);
     options.agent.leave_limit = seconds(60);
-    options.say = [this](const std::string& line) {
+    options.log = [this](LogLevel, const std::string& line) {
       std::lock_guard lock(mutex_);
       log_ += line + '\n';
     };

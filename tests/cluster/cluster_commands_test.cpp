@@ -211,4 +211,29 @@ TEST_CASE("leeway up names a killed node, and the others continue") {
   check_ends(up, 1);
 }
 
+TEST_CASE("leeway up --restart starts a killed node again, which takes its workers again") {
+  TemporaryFolder folder;
+  Process up({kBin + "/leeway", "up", "2", "--restart"});
+  REQUIRE(comes_true([&] { return up.out().find("Ctrl-C") != std::string::npos; }));
+  const auto after = up.out().find("--nodes ") + 8;
+  const std::string nodes = up.out().substr(after, up.out().find('\n', after) - after);
+  const std::string second = nodes.substr(nodes.find(',') + 1);
+  auto arguments = slow_run(nodes, folder / "run");
+  arguments.insert(arguments.end(), {"--place", "shards=1,workers=1+2"});
+  Process program(arguments);
+  REQUIRE(gets_going(folder / "run"));
+  const auto processes = children_of(up.pid());
+  REQUIRE(processes.size() == 2);
+  kill(processes[1], SIGKILL);
+  const auto prints = [](Process& process, const std::string& text) {
+    return comes_true([&] { return process.err().find(text) != std::string::npos; });
+  };
+  CHECK(prints(up, ") was killed by signal 9 (Killed)\n"));
+  CHECK(prints(program, "worker 1 continues at node " + second));
+  program.signal(SIGINT);
+  check_ends(program, 130);
+  up.signal(SIGINT);
+  check_ends(up, 0);
+}
+
 }  // namespace leeway::test

@@ -88,12 +88,12 @@ inline std::vector<std::string> operator+(std::vector<std::string> all,
 inline const std::string kEndless = "100000";
 
 /// linear-regression with three workers whose iterations take some milliseconds.
-inline std::vector<std::string> slow_run(Nodes& nodes, const std::string& out,
+inline std::vector<std::string> slow_run(const std::string& nodes, const std::string& out,
                                          const std::string& epochs = kEndless,
                                          const std::string& silence = kLongSilence) {
   return {kBin + "/linear-regression",
           "--nodes",
-          nodes.text(),
+          nodes,
           "--staleness",
           "2",
           "--workers",
@@ -109,6 +109,11 @@ inline std::vector<std::string> slow_run(Nodes& nodes, const std::string& out,
           "--trace",
           "--out",
           out};
+}
+inline std::vector<std::string> slow_run(Nodes& nodes, const std::string& out,
+                                         const std::string& epochs = kEndless,
+                                         const std::string& silence = kLongSilence) {
+  return slow_run(nodes.text(), out, epochs, silence);
 }
 
 inline std::uint64_t samples_so_far(const std::string& folder) {

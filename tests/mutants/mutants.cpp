@@ -4,6 +4,7 @@
 //   mutants_test                  all mutants
 //   mutants_test fence_forgotten  only these
 //   mutants_test --seeds 5000     more runs per mutant
+//   mutants_test --report         also what the check has seen
 //   mutants_test --markdown       prints the table of docs/simulator.md
 #include <charconv>
 #include <cstdio>
@@ -127,13 +128,15 @@ constexpr Described kMutants[] = {
     LEEWAY_MUTANT_IN(clustered, cut_off_not_resumed,
                      "workers that an outage has ended do not begin again"),
     LEEWAY_MUTANT_IN(clustered, offer_forgotten, "a node that waits for a worker is not answered"),
+    LEEWAY_MUTANT_IN(clustered, lost_node_not_called,
+                     "a lost node that runs again does not take part again"),
 #undef LEEWAY_MUTANT_IN
 #undef LEEWAY_MUTANT
 };
 static_assert(std::size(kMutants) + 1 == static_cast<std::size_t>(Mutant::count_));
 
 struct Arguments {
-  bool markdown = false;
+  bool markdown = false, report = false;
   std::uint64_t seeds = 1000;
   std::vector<std::string_view> names;
 
@@ -148,6 +151,8 @@ Arguments parse(std::span<char* const> words) {
     const std::string_view word = words[i];
     if (word == "--markdown") {
       arguments.markdown = true;
+    } else if (word == "--report") {
+      arguments.report = true;
     } else if (word == "--seeds" && i + 1 < words.size()) {
       const std::string_view number = words[++i];
       std::from_chars(number.data(), number.data() + number.size(), arguments.seeds);
@@ -234,6 +239,8 @@ int run(const Arguments& arguments) {
     if (!arguments.wants(mutant)) continue;
     const auto result = search_with(mutant.mutant, mutant.base, arguments.seeds);
     print(arguments, mutant, result);
+    if (arguments.report && !result.failures.empty())
+      std::printf("%s\n", result.failures[0].trial.report.c_str());
     missed += result.failures.empty() ? 1 : 0;
   }
   if (missed > 0) std::printf("%d not found\n", missed);

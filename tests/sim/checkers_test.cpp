@@ -236,6 +236,7 @@ TEST_CASE("a snapshot is compared with the pushes below it, and the final state 
   const float step = static_cast<float>(job->plan.optimizer.learning_rate);
   const auto observed = [&](msg::SnapshotState state) {
     Story story({std::make_shared<SnapshotChecker>(job)});
+    story.delivers(kScheduler, kShard, msg::Admit{kA, Incarnation(1)});
     story.delivers(kWorkerA, kShard, push_of(*job, 0, 0, 1));
     story.applied(kA, 0);
     story.delivers(kScheduler, kShard, snapshot_at(*job, 2));
@@ -262,6 +263,25 @@ TEST_CASE("a snapshot is compared with the pushes below it, and the final state 
   auto incomplete = state_of(*job, 2, 2, -2 * step);
   incomplete.blocks.pop_back();
   CHECK(observed(std::move(incomplete)) != "");
+}
+
+TEST_CASE("a push that a shard accepted before it removed the worker belongs to a later snapshot") {
+  const auto job = ssp_job();
+  const float step = static_cast<float>(job->plan.optimizer.learning_rate);
+  const auto observed = [&](std::int64_t updates) {
+    Story story({std::make_shared<SnapshotChecker>(job)});
+    story.delivers(kScheduler, kShard, msg::Admit{kA, Incarnation(1)});
+    for (const std::int64_t iteration : {0, 1})
+      story.delivers(kWorkerA, kShard, push_of(*job, 0, iteration, 1));
+    story.applied(kA, 0);
+    story.emits(kShard, event::Removed{kA});
+    story.delivers(kScheduler, kShard, snapshot_at(*job, 1));
+    story.applied(kA, 1);
+    const float moved = -static_cast<float>(updates) * step;
+    return seen([&] { story.delivers(kShard, kMonitor, state_of(*job, 1, updates, moved)); });
+  };
+  CHECK(observed(2) == "");
+  CHECK(observed(1) != "");
 }
 
 TEST_CASE("a snapshot that the shard had passed is caught") {

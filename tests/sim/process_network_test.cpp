@@ -126,7 +126,7 @@ TEST_CASE("packets that are lost in one direction leave the other one alone") {
 TEST_CASE("the last messages of a process that ends arrive before its end") {
   Pair pair;
   pair.send(1, kFirst, true);
-  pair.network.end(pair.a_id);
+  pair.network.end(pair.a_id, false);
   pair.pass(milliseconds(10));
   CHECK(pair.b.take() == Log{"worker 0 1", "gone: its process has ended"});
 }

@@ -1,160 +1,13 @@
-// The coordinator's decisions, message by message.
-#include "actors/cluster/coordinator.hpp"
-
-#include <catch2/catch.hpp>
-#include <map>
-
-#include "core/text.hpp"
-#include "tests/support/tiny.hpp"
+// The coordinator: nodes that offer themselves, are silent, or do not hear each other.
+#include "tests/actors/cluster/coordinated_program.hpp"
 
 namespace leeway::test {
 namespace {
-
-using Catch::Contains;
 using LinkState = node::LinkState::State;
-
-/// A program whose nodes are peers 1, 2, ...
-class Program final : public Coordinator::Site {
- public:
-  explicit Program(const Plan& plan, std::uint32_t agents, const std::string& place)
-      : job_(job_of(plan)),
-        coordinator({.placement = *place_actors(agents, plan, place),
-                     .names = names(agents),
-                     .who = "the test"},
-                    7, *this) {}
-
-  /// Brings the job to its start.
-  void run(bool norms = false) {
-    coordinator.prepare(job_->stages, job_->faults, ask());
-    for (std::uint32_t node = 1; node < coordinator.names().size(); ++node)
-      coordinator.called(NodeIndex(node), PeerId(node));
-    for (std::uint32_t node = 1; node < coordinator.names().size(); ++node) answer(node);
-    REQUIRE(coordinator.phase() == Coordinator::Phase::ready);
-    coordinator.start(norms);
-    for (std::uint32_t node = 1; node < coordinator.names().size(); ++node)
-      receive(node, node::Linked{});
-    REQUIRE(coordinator.phase() == Coordinator::Phase::running);
-    sent.clear();
-  }
-  void receive(std::uint32_t peer, const node::Body& body, std::uint64_t job = 7) {
-    coordinator.received(PeerId(peer), job, body);
-  }
-  void offer(std::uint32_t peer, Duration wait = seconds(30)) {
-    receive(peer, node::Offer{name_of(peer), wait}, 0);
-  }
-  void answer(std::uint32_t peer) {
-    node::Answer answer;
-    answer.version = ask().version;
-    answer.cores = 8;
-    receive(peer, answer);
-  }
-  void report(std::uint32_t peer, std::uint32_t node, LinkState state) {
-    receive(peer, node::LinkState{node, state});
-  }
-  void pass(Duration time) {
-    now += time.ns;
-    coordinator.tick();
-  }
-  /// Messages of this type to a peer since the last call.
-  template <class T>
-  std::vector<T> take(std::uint32_t peer) {
-    std::vector<T> taken;
-    std::erase_if(sent, [&](const auto& one) {
-      if (one.first != PeerId(peer) || !std::holds_alternative<T>(one.second)) return false;
-      taken.push_back(std::get<T>(one.second));
-      return true;
-    });
-    return taken;
-  }
-  /// "2/3": worker 2, life 3.
-  std::vector<std::string> begun(std::uint32_t peer) {
-    std::vector<std::string> lives;
-    for (const auto& one : take<node::BeginLife>(peer))
-      lives.push_back(concat(one.worker, '/', one.life));
-    return lives;
-  }
-  std::vector<std::string> ended(std::uint32_t peer) {
-    std::vector<std::string> lives;
-    for (const auto& one : take<node::EndLife>(peer)) {
-      lives.push_back(concat(one.worker, '/', one.life));
-      reason = one.reason;
-    }
-    return lives;
-  }
-  static std::string name_of(std::uint32_t peer) { return concat("node", peer, ":4242"); }
-
-  std::int64_t now = 1;
-  std::string log, reason;
-  std::vector<std::pair<PeerId, node::Body>> sent;
-  std::vector<std::string> own_lives;
-  std::set<PeerId> ended_connections;
-  std::map<NodeIndex, std::string> unlinked, lost_nodes;
-  std::set<WorkerId> asked_to_leave;
-  std::map<ShardId, std::string> lost_shards;
-
- private:
-  static std::vector<std::string> names(std::uint32_t agents) {
-    std::vector<std::string> all = {"program:1"};
-    for (std::uint32_t node = 1; node <= agents; ++node) all.push_back(name_of(node));
-    return all;
-  }
-  static node::Ask ask() {
-    node::Ask ask;
-    ask.version = "1.2.3";
-    return ask;
-  }
-
-  std::int64_t now_ns() const override { return now; }
-  void say(const std::string& text) override { log += text + '\n'; }
-  void call(NodeIndex, const std::string&) override {}
-  void send(PeerId peer, std::uint64_t, node::Body body) override {
-    sent.emplace_back(peer, std::move(body));
-  }
-  void leave(PeerId peer) override { ended_connections.insert(peer); }
-  node::Chunk chunk(const node::DataMark&, std::int64_t) override { return {}; }
-  std::int64_t last_file_request_ns() const override { return 0; }
-  void accepted(NodeIndex, PeerId, const std::string&, const node::Answer&) override {}
-  void has_left(NodeIndex node, const std::string& why) override { lost_nodes[node] = why; }
-  void link(NodeIndex, PeerId, const std::string&) override {}
-  void unlink(NodeIndex node, const std::string& why) override { unlinked[node] = why; }
-  void begin() override {}
-  void begin_life(WorkerId worker, std::uint32_t life) override {
-    own_lives.push_back(concat(worker, '/', life));
-  }
-  void end_life(WorkerId worker, std::uint32_t life, const std::string&) override {
-    own_lives.push_back(concat("end ", worker, '/', life));
-  }
-  void ask_to_leave(WorkerId worker) override { asked_to_leave.insert(worker); }
-  void report_lost(ShardId shard, const std::string& why) override { lost_shards[shard] = why; }
-
-  std::shared_ptr<const Job> job_;
-
- public:
-  Coordinator coordinator;  // last: it uses the others
-};
-
-using Lives = std::vector<std::string>;
-
-/// Four workers, of which 1 and 3 are on node 2; the shards are on node 1.
-Plan four_workers() {
-  Plan plan = tiny_plan();
-  plan.workers = 4;
-  return plan;
 }
-constexpr const char* kShardsOnOne = "shards=1,workers=1+2";
-
-/// Two pipelines of two stages. Node 2 has the last stage of the second one.
-Plan two_pipelines() {
-  Plan plan = four_workers();
-  plan.pipeline.stages = 2;
-  return plan;
-}
-constexpr const char* kOneStageApart = "shards=0,workers=1,worker3=2";
-
-}  // namespace
 
 TEST_CASE("an offer waits until a node is lost, and its node takes the lost workers") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.offer(3);
   REQUIRE(program.take<node::Held>(3).size() == 1);
@@ -178,7 +31,7 @@ TEST_CASE("an offer waits until a node is lost, and its node takes the lost work
 
 TEST_CASE("an offer is refused at the end of its wait") {
   const Duration wait = GENERATE(Duration{}, seconds(30));
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.offer(3, wait);
   if (wait > Duration{}) {
@@ -195,7 +48,7 @@ TEST_CASE("an offer is refused at the end of its wait") {
 
 TEST_CASE(
     "of two waiting nodes the first takes all lost workers, and the second those of its loss") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.offer(3);
   program.offer(4);
@@ -217,7 +70,7 @@ TEST_CASE(
 }
 
 TEST_CASE("offers are refused when the job ends") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.offer(3);
   program.coordinator.finish();
@@ -227,7 +80,7 @@ TEST_CASE("offers are refused when the job ends") {
 }
 
 TEST_CASE("a node that is silent for the coordinator's patience is replaced by one that offers") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.offer(3);
   program.coordinator.silent(PeerId(2));
@@ -247,7 +100,7 @@ TEST_CASE("a node that is silent for the coordinator's patience is replaced by o
 }
 
 TEST_CASE("a silent node stays if it hosts a shard, is heard again, or no node wants its workers") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   SECTION("a shard") {
     program.offer(3);
@@ -270,7 +123,7 @@ TEST_CASE("a silent node stays if it hosts a shard, is heard again, or no node w
 }
 
 TEST_CASE("workers without a connection to a shard end, and begin again when it is heard") {
-  Program program(four_workers(), 3, "shards=1+3,workers=3+2");
+  CoordinatedProgram program(four_workers(), 3, "shards=1+3,workers=3+2");
   program.run();
   program.report(2, 1, LinkState::silent);
   program.report(1, 2, LinkState::silent);
@@ -290,7 +143,7 @@ TEST_CASE("workers without a connection to a shard end, and begin again when it 
 }
 
 TEST_CASE("a short outage between two nodes changes nothing") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.report(2, 1, LinkState::silent);
   program.pass(seconds(9));
@@ -301,7 +154,7 @@ TEST_CASE("a short outage between two nodes changes nothing") {
 }
 
 TEST_CASE("stages that lose each other for good end, although the program hears both") {
-  Program program(two_pipelines(), 2, kOneStageApart);
+  CoordinatedProgram program(two_pipelines(), 2, kOneStageApart);
   program.run();
   program.report(1, 2, LinkState::gone);
   program.coordinator.tick();
@@ -317,7 +170,7 @@ TEST_CASE("stages that lose each other for good end, although the program hears 
 }
 
 TEST_CASE("two nodes whose connection is gone are ordered to make another until they have one") {
-  Program program(two_pipelines(), 2, kOneStageApart);
+  CoordinatedProgram program(two_pipelines(), 2, kOneStageApart);
   program.run();
   program.report(2, 1, LinkState::gone);
   program.report(1, 2, LinkState::gone);
@@ -342,7 +195,7 @@ TEST_CASE("two nodes whose connection is gone are ordered to make another until 
 }
 
 TEST_CASE("an outage waits for a node that the program does not hear itself") {
-  Program program(two_pipelines(), 2, kOneStageApart);
+  CoordinatedProgram program(two_pipelines(), 2, kOneStageApart);
   program.run();
   program.coordinator.silent(PeerId(2));
   program.report(1, 2, LinkState::silent);
@@ -354,7 +207,7 @@ TEST_CASE("an outage waits for a node that the program does not hear itself") {
 }
 
 TEST_CASE("shards that cannot exchange the norms of rounds are reported to the scheduler") {
-  Program program(four_workers(), 2, "shards=1+2,workers=0");
+  CoordinatedProgram program(four_workers(), 2, "shards=1+2,workers=0");
   const bool norms = GENERATE(true, false);
   program.run(norms);
   program.report(1, 2, LinkState::silent);
@@ -365,7 +218,7 @@ TEST_CASE("shards that cannot exchange the norms of rounds are reported to the s
 }
 
 TEST_CASE("reports about connections of unknown nodes are ignored") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   for (const std::uint32_t node : {0u, 2u, 9u}) program.report(2, node, LinkState::gone);
   program.coordinator.gone(PeerId(1), "its process ended");
@@ -376,7 +229,7 @@ TEST_CASE("reports about connections of unknown nodes are ignored") {
 }
 
 TEST_CASE("a worker that a fault starts again begins its next life where it is placed") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.receive(2, node::Returned{WorkerId(1)});
   CHECK(program.begun(2) == Lives{"1/2"});
@@ -387,7 +240,7 @@ TEST_CASE("a worker that a fault starts again begins its next life where it is p
 }
 
 TEST_CASE("the workers of a node that leaves are asked to leave, and then it is free") {
-  Program program(four_workers(), 2, kShardsOnOne);
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.receive(2, node::Leaving{});
   CHECK(program.asked_to_leave == std::set{WorkerId(1), WorkerId(3)});

@@ -1,0 +1,64 @@
+#include "cluster/machine.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "cluster/node_name.hpp"
+#include "core/limits.hpp"
+#include "core/text.hpp"
+#include "transport/certificates.hpp"
+
+namespace leeway {
+namespace {
+
+/// The models of the GPUs that the NVIDIA driver lists.
+std::vector<std::string> gpu_models() {
+  std::vector<std::string> models;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it("/proc/driver/nvidia/gpus", error), end;
+       !error && it != end && models.size() < limits::kMaxGpus; it.increment(error)) {
+    constexpr std::string_view kModel = "Model:";
+    std::ifstream info(it->path() / "information");
+    std::string model = "unknown";
+    for (std::string line; std::getline(info, line);)
+      if (line.starts_with(kModel)) model = trimmed(std::string_view(line).substr(kModel.size()));
+    models.push_back(model);
+  }
+  return models;
+}
+
+/// Of Linux: memory for new processes without swapping; 0 if unknown.
+std::uint64_t free_memory() {
+  std::ifstream info("/proc/meminfo");
+  std::string word;
+  std::uint64_t kilobytes = 0;
+  while (info >> word)
+    if (word == "MemAvailable:" && info >> kilobytes) break;
+  return kilobytes * 1024;
+}
+
+}  // namespace
+
+node::Machine this_machine(const std::string& tls) {
+  node::Machine machine;
+  machine.version = leeway_version();
+  machine.cores = std::max(1u, std::thread::hardware_concurrency());
+  machine.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  machine.free_bytes = free_memory();
+  machine.gpus = gpu_models();
+  machine.wall_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        std::chrono::system_clock::now().time_since_epoch())
+                        .count();
+  if (tls.empty()) return machine;
+  machine.certificate_until = last_day_of(tls);
+  machine.warnings = tls_folder_warnings(tls);
+  return machine;
+}
+
+}  // namespace leeway
