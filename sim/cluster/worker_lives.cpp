@@ -42,11 +42,12 @@ void WorkerLives::begin(WorkerId worker, std::uint32_t number, ProcessId process
     throw Violation("each life of a worker begins once, on one node", {address_of(worker)},
                     concat("life ", number, " begins after life ", life.number));
   life.number = number;
+  life.begun = now;
   // The host there ends the earlier life first.
   if (life.lives && life.process == process) return;
   // The earlier life may go on where no order reaches it. From now on it does not count.
   if (life.lives && !closed_) observers_->ended(now, address_of(worker));
-  life = {process, number, false};
+  life = {process, number, false, now};
 }
 
 }  // namespace leeway::sim

@@ -14,9 +14,11 @@ class WorkerLives {
   explicit WorkerLives(std::shared_ptr<Observers> observers) : observers_(std::move(observers)) {}
 
   /// A worker takes part from the start of the job.
-  void start(WorkerId worker, ProcessId process) { lives_[worker] = {process, 1, true}; }
+  void start(WorkerId worker, ProcessId process) { lives_[worker] = {process, 1, true, {}}; }
   /// Its next life is about to begin there. Throws a Violation.
   void begin(WorkerId worker, std::uint32_t life, ProcessId process, Instant now);
+  /// When the latest life of a worker began; the begin of the job for the first.
+  Instant begun_at(WorkerId worker) const { return lives_.at(worker).begun; }
   /// Observers see nothing more.
   void close() { closed_ = true; }
   /// The part of one process; see Presence.
@@ -28,6 +30,7 @@ class WorkerLives {
     ProcessId process = 0;
     std::uint32_t number = 0;
     bool lives = false;
+    Instant begun;
   };
 
   std::shared_ptr<Observers> observers_;
