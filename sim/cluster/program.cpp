@@ -8,8 +8,8 @@
 namespace leeway::sim {
 namespace {
 
-/// Samples of a chunk of data.
-constexpr std::int64_t kChunk = 16;
+/// Of a data set; the last may be smaller. Few, so that most of a simulated run is training.
+constexpr std::int64_t kChunks = 20;
 
 CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name,
                               const Placement& placement, std::vector<std::string> nodes) {
@@ -111,7 +111,7 @@ node::Chunk SimulatedProgram::chunk(const node::DataMark& mark, std::int64_t fir
   chunk.test = first >= mark.train_samples;
   const std::int64_t end = chunk.test ? mark.train_samples + mark.test_samples : mark.train_samples;
   chunk.first = chunk.test ? first - mark.train_samples : first;
-  chunk.samples = static_cast<std::uint32_t>(std::min(kChunk, end - first));
+  chunk.samples = static_cast<std::uint32_t>(std::min(end / kChunks + 1, end - first));
   // The agents of the simulation share the data, so that only their number counts.
   chunk.x = Blob::floats(1);
   chunk.y = Blob::floats(1);
