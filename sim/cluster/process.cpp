@@ -20,6 +20,15 @@ World world_of(const Job& job) {
   return job.plan.simulated ? World(*job.plan.simulated) : World();
 }
 
+/// The time in which all workers pull and push once, over one link.
+Duration tensors_time(const Job& job, const World& world) {
+  if (world.link_bytes_per_second <= 0) return {};
+  double bytes = 0;
+  for (const Block& block : job.layout->blocks())
+    bytes += static_cast<double>(block.floats) * sizeof(float);
+  return time_of(2 * bytes * job.plan.workers, world.link_bytes_per_second);
+}
+
 }  // namespace
 
 ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
@@ -28,6 +37,7 @@ ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
     : job(std::move(of)),
       world(world_of(*job)),
       silence(world.detection),
+      tensors(tensors_time(*job, world)),
       network(timeline, world, job->plan.seed, silence),
       observers(std::make_shared<Observers>(std::move(watching))),
       lives(observers),
@@ -35,9 +45,9 @@ ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
       random(Rng::stream(job->plan.seed, kClusterStream)) {}
 
 Duration ClusterParts::limit(double seconds) const {
-  constexpr double kLeastMessages = 100;
-  return std::max(scaled(silence, seconds / kSilenceSeconds),
-                  scaled(world.latency, kLeastMessages));
+  constexpr double kLeastMessages = 100, kLeastIterations = 5;
+  return std::max({scaled(silence, seconds / kSilenceSeconds),
+                   scaled(world.latency, kLeastMessages), scaled(tensors, kLeastIterations)});
 }
 
 SimulatedProcess::SimulatedProcess(ClusterParts& parts, std::string name)

@@ -21,6 +21,7 @@ struct ClusterParts {
   std::shared_ptr<const Job> job;
   World world;
   Duration silence;  // after which a process reports that it does not hear another
+  Duration tensors;  // that all workers' weights and gradients of an iteration take on one link
   Timeline timeline;
   ProcessNetwork network;
   std::shared_ptr<Observers> observers;
@@ -29,7 +30,7 @@ struct ClusterParts {
   Rng random;
   std::function<void()> on_begin;  // the actors of the program begin
   /// A limit that is `seconds` in a real cluster, whose silence limit is 2 s. Long enough for some
-  /// messages.
+  /// messages, also behind tensors on a slow link.
   Duration limit(double seconds) const;
   /// Called for every event of the present lives; may be empty.
   std::function<void(Address, Instant, const Event&)> on_event;
