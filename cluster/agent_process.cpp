@@ -60,7 +60,7 @@ AgentProcess::~AgentProcess() {
 }
 
 std::string AgentProcess::name() const {
-  return concat(process_.mesh().address(), ':', process_.mesh().port());
+  return node_name(process_.mesh().address(), process_.mesh().port());
 }
 
 Status AgentProcess::join() {

@@ -38,7 +38,7 @@ std::string reachable_at(const std::string& address, const std::vector<std::stri
     gethostname(name, sizeof name - 1);
     return name;
   }
-  return host.find(':') == std::string::npos ? host : concat('[', host, ']');
+  return host;
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Driver::~Driver() {
 }
 
 std::string Driver::name() const {
-  return concat(host_, ':', process_.mesh().port());
+  return node_name(host_, process_.mesh().port());
 }
 
 Status Driver::prepare(const Job& job) {

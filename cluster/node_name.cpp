@@ -25,6 +25,11 @@ Expected<NodeName> parse_node(const std::string& text) {
   return name;
 }
 
+std::string node_name(const std::string& host, std::uint16_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return is_ipv6 ? concat('[', host, "]:", port) : concat(host, ':', port);
+}
+
 std::string leeway_version() {
   return LEEWAY_VERSION;
 }

@@ -27,7 +27,7 @@ namespace {
 constexpr Duration kTick = milliseconds(50);
 constexpr Duration kCallLimit = seconds(5);
 constexpr Duration kAnswerLimit = seconds(5);
-/// For a node's measurement of a connection, which has limits of its own.
+/// For a node to measure a connection; the measurement has shorter limits.
 constexpr Duration kMeasureLimit = seconds(30);
 /// Above it, certificates and log lines of different machines mislead.
 constexpr double kClockLimit = 1;
@@ -46,7 +46,7 @@ using Pair = std::pair<std::size_t, std::size_t>;
 /// The pairs of `count` nodes, in rounds in which each node takes part once: measurements of one
 /// round do not disturb each other, unless nodes share a machine.
 std::vector<std::vector<Pair>> rounds_of(std::size_t count) {
-  // The circle method: one place stands still, and the others go round it.
+  // The circle method of tournaments: one place is fixed, and the others rotate.
   const std::size_t places = count + count % 2;
   std::vector<std::vector<Pair>> rounds;
   for (std::size_t round = 0; round + 1 < places; ++round) {

@@ -1,5 +1,6 @@
 #include "runtime/cluster/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -114,7 +115,10 @@ Status check_nodes(const ClusterOptions& options) {
 
 MeshOptions mesh_options(const ClusterOptions& options) {
   MeshOptions mesh;
-  mesh.address = options.tls.empty() ? "127.0.0.1" : "0.0.0.0";
+  // "::" accepts IPv4 too, where the host has IPv6.
+  const bool has_ipv6 =
+      std::ranges::any_of(options.nodes, [](const auto& node) { return node.starts_with('['); });
+  mesh.address = options.tls.empty() ? "127.0.0.1" : has_ipv6 ? "::" : "0.0.0.0";
   mesh.port = options.port;
   mesh.tls = options.tls;
   mesh.silence = options.silence;

@@ -35,7 +35,7 @@ Expected<std::uint32_t> parse_at_least(const std::string& text, std::size_t node
 Expected<std::uint16_t> parse_port(const std::string& text);
 /// Checks that each node is listed once, and without TLS has a loopback address.
 Status check_nodes(const ClusterOptions& options);
-/// Without TLS a process listens only on loopback.
+/// Without TLS a process listens only on loopback, otherwise on all addresses.
 MeshOptions mesh_options(const ClusterOptions& options);
 
 }  // namespace leeway

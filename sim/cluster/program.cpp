@@ -8,7 +8,7 @@
 namespace leeway::sim {
 namespace {
 
-/// Of a data set; the last may be smaller. Few, so that most of a simulated run is training.
+/// Chunks of each data set. They are few, so that most of a simulated run is training.
 constexpr std::int64_t kChunks = 20;
 
 CoordinatorOptions options_of(const ClusterParts& parts, const std::string& name,

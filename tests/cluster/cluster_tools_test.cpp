@@ -1,5 +1,6 @@
 // Starting and examining the nodes of a cluster: `leeway doctor`, --at-least, logs and service
 // managers.
+#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 
 namespace leeway::test {
 namespace {
+
+using Catch::StartsWith;
 
 /// An address at which no process listens.
 std::string free_address() {
@@ -115,6 +118,37 @@ TEST_CASE(
   }));
   program.signal(SIGINT);
   CHECK(program.wait() == 130);
+}
+
+TEST_CASE("a run on nodes with IPv6 addresses, which print them in brackets") {
+  Nodes nodes(0);
+  for (int i = 0; i < 2; ++i) nodes.add(node_at("[::1]:0"));
+  CHECK_THAT(nodes[0].name(), StartsWith("[::1]:"));
+  const auto finished = run_program({kBin + "/linear-regression", "--nodes", nodes.text(),
+                                     "--workers", "2", "--epochs", "3", "--no-out"});
+  INFO(finished.err);
+  CHECK_THAT(finished.out, Contains("finished"));
+  CHECK_THAT(finished.err, Contains("node 2 is " + nodes[1].name()));
+  CHECK(nodes.all_free());
+}
+
+TEST_CASE("a node whose file descriptors are used up by silent callers is reached after them") {
+  Nodes nodes(0);
+  const std::string command = "ulimit -n 40; exec " + join(node_at("127.0.0.1:0"), " ");
+  nodes.add({"/bin/sh", "-c", command});
+  const std::string address = nodes[0].name();
+  const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  std::vector<int> callers;
+  for (int i = 0; i < 60; ++i) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    callers.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    connect(callers.back(), reinterpret_cast<sockaddr*>(&to), sizeof to);
+  }
+  CHECK(comes_true([&] { return run_program({kBin + "/leeway", "status", address}).code == 0; }));
+  for (const int caller : callers) close(caller);
 }
 
 TEST_CASE("a node reports to its service manager when it listens and when it ends") {

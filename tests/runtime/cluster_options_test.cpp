@@ -107,6 +107,22 @@ TEST_CASE("cluster flags set the options of a run") {
   CHECK(parsed({"--nodes", "a:1", "--hosts", "file"}).exit_code == 2);
 }
 
+TEST_CASE("a program starts with at least one and at most all of its nodes") {
+  const auto at_least = [](const char* value) {
+    return parsed({"--nodes", "127.0.0.1:1,127.0.0.1:2", "--at-least", value});
+  };
+  CHECK(at_least("2").options.cluster->at_least == 2);
+  CHECK(parsed({}).options.cluster->at_least == 0);
+  for (const char* value : {"0", "3", "-1", "two"}) CHECK(at_least(value).exit_code == 2);
+  CHECK(parsed({"--at-least", "1"}).exit_code == 2);
+}
+
+TEST_CASE("with TLS a program listens on all addresses, of IPv6 too if a node has one") {
+  CHECK(mesh_options({.nodes = {"[::1]:1"}}).address == "127.0.0.1");
+  CHECK(mesh_options({.nodes = {"a:1"}, .tls = "keys"}).address == "0.0.0.0");
+  CHECK(mesh_options({.nodes = {"a:1", "[fd00::2]:1"}, .tls = "keys"}).address == "::");
+}
+
 TEST_CASE("LEEWAY_NODES names the nodes, unless a flag does or the run is simulated") {
   const Variable nodes("LEEWAY_NODES", "a:1");
   CHECK(parsed({}).options.cluster->nodes == Names{"a:1"});

@@ -12,7 +12,7 @@ namespace {
 constexpr WorkerId kWorker1{1};
 constexpr Address kShard0{RoleKind::shard, 0};
 
-/// Counts what is delivered to its actors.
+/// Counts the messages that are delivered to its actors.
 class CountingHost final : public ActorHost {
  public:
   int delivered = 0;
