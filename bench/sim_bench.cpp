@@ -2,7 +2,10 @@
 // 16, that compute only costs, with and without checkers.
 //
 //   sim_bench [--workers 10000] [--iterations 300000] [--shards 4] [--staleness 3] [--slow 0:4x]
-//             [--fault 2:crash@10] [--seed 1] [--rounds 1]
+//             [--fault 2:crash@10] [--seed 1] [--rounds 1] [--agents 0]
+//
+// With --agents, the run is on a simulated cluster with this number of nodes; faults may then
+// concern nodes: node2:crash(2s)@9s.
 //
 // Steps are the entries of the trace: delivered messages, timers, finished work and events of
 // roles. Seconds are CPU time. Each run has its own process. "bytes/worker" is the growth of the
@@ -21,6 +24,7 @@
 
 #include "runtime/flags/values.hpp"
 #include "runtime/models.hpp"
+#include "sim/cluster/simulation.hpp"
 #include "sim/simulation.hpp"
 
 namespace {
@@ -71,17 +75,18 @@ double resident_bytes() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
+/// Of a Simulation or ClusterSimulation.
+template <class Kind>
 Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
   const double before = resident_bytes();
-  sim::Simulation simulation(job, {}, {.checkers = checked});
+  Kind simulation(job, {}, {.checkers = checked});
   const double began = cpu_seconds();
   if (const auto stuck = simulation.run(); !stuck.empty()) throw std::runtime_error(stuck);
   const double took = cpu_seconds() - began;
-  const auto& host = simulation.host();
-  return {.steps = host.trace().steps(),
-          .hash = host.trace().protocol(),
+  return {.steps = simulation.trace().steps(),
+          .hash = simulation.trace().protocol(),
           .seconds = took,
-          .virtual_seconds = (host.now() - Instant{}).seconds(),
+          .virtual_seconds = (simulation.now() - Instant{}).seconds(),
           .bytes_per_worker = (resident_bytes() - before) / job->plan.workers};
 }
 
@@ -92,7 +97,9 @@ Figures simulate_in_child(const std::shared_ptr<const Job>& job, bool checked) {
   if (child == 0) {
     int status = 1;
     try {
-      const Figures figures = simulate(job, checked);
+      const Figures figures = sim::has_agents(job->plan)
+                                  ? simulate<sim::ClusterSimulation>(job, checked)
+                                  : simulate<sim::Simulation>(job, checked);
       status = write(channel[1], &figures, sizeof figures) == sizeof figures ? 0 : 1;
     } catch (const std::exception& error) {
       std::fprintf(stderr, "sim_bench: %s\n", error.what());
@@ -157,6 +164,7 @@ int main(int argc, char** argv) {
   app.add_option("--slow", slow, "For example 3:4x");
   app.add_option("--fault", faults, "For example 2:crash@100");
   app.add_option("--seed", plan.seed);
+  app.add_option("--agents", plan.simulated->agents, "Nodes of a simulated cluster; 0: none");
   app.add_option("--rounds", rounds, "Interleaved rounds")->check(CLI::Range(1, 1000));
   CLI11_PARSE(app, argc, argv);
   try {

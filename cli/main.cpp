@@ -152,10 +152,12 @@ int parse_and_run(int argc, char** argv) {
       "fuzz", "Simulate runs drawn from seeds, with faults, and search for violations");
   std::string target, seeds = "1..2000", out;
   unsigned threads = 0;
+  bool clusters = false;
   add_value(*fuzz, "SCENARIO", target, "Name of the scenario, or a plan file")->required();
   add_value(*fuzz, "--seeds", seeds, "First and last seed, or one seed")->capture_default_str();
   add_value(*fuzz, "--threads", threads, "Concurrent runs; 0 is one per core")
       ->capture_default_str();
+  add_switch(*fuzz, "--clusters", clusters, "Only runs on simulated nodes, not one in four");
   add_value(*fuzz, "--out", out, "Folder for the plans that fail [current folder]");
   auto* calibrate = app.add_subcommand(
       "calibrate", "Measure this machine with a scenario's model, for simulations");
@@ -220,6 +222,7 @@ int parse_and_run(int argc, char** argv) {
   if (settings->parsed()) return cli::settings();
   if (fuzz->parsed()) {
     std::vector<std::string> args{"--threads", std::to_string(threads)};
+    if (clusters) args.emplace_back("--clusters");
     if (!out.empty()) args.insert(args.end(), {"--out", out});
     return cli::fuzz(target, seeds, args);
   }

@@ -42,6 +42,7 @@ class Simulation {
 
   Simulator& host() { return host_; }
   const Trace& trace() const { return host_.trace(); }
+  Instant now() const { return host_.now(); }
   bool ended() const { return ending_.totals.has_value(); }
   const RunTotals& totals() const { return *ending_.totals; }
 

@@ -100,8 +100,9 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
     line.plan = std::move(*plan);
   }
   if (const auto applied = apply(flags, line.plan); !applied) return refuse(applied.error().text);
-  if (!flags.fuzz && flags.threads)
-    return refuse("--threads applies only to --fuzz; add --fuzz 1..2000, or leave it out");
+  if (!flags.fuzz && (flags.threads || flags.clusters))
+    return refuse(concat(flags.threads ? "--threads" : "--clusters",
+                         " applies only to --fuzz; add --fuzz 1..2000, or leave it out"));
   if (flags.fuzz &&
       (flags.trace || flags.trace_messages || flags.profile || flags.check_determinism))
     return refuse(
@@ -112,6 +113,7 @@ CommandLine parse(const Scenario& scenario, int argc, char** argv) {
         concat("--threads: ", *flags.threads, " are too many; give at most ", kMaxFuzzThreads));
   if (flags.fuzz) {
     FuzzOptions options{.threads = flags.threads.value_or(0),
+                        .clusters = flags.clusters,
                         .folder = flags.out.empty() ? "." : flags.out};
     options.command = needs_program(line.plan) ? concat(argv[0], " --from") : "leeway run";
     if (const auto read = parse_seeds(*flags.fuzz, options); !read)

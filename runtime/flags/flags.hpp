@@ -42,6 +42,7 @@ struct Flags {
   std::optional<std::string> world, gradients, fuzz, from, calibrate;
   std::optional<unsigned> threads;
   bool check_determinism = false;
+  bool clusters = false;
   DataFlags data;
   PipelineFlags pipeline;
   ClusterFlags cluster;

@@ -116,10 +116,11 @@ int fuzz(const Plan& plan, const FuzzOptions& options) {
     return 2;
   }
   const InterruptGuard guard;
-  const sim::SearchOptions search{.first = options.first,
-                                  .last = options.last,
-                                  .threads = options.threads,
-                                  .make_job = job_maker(**base)};
+  sim::SearchOptions search{.first = options.first,
+                            .last = options.last,
+                            .threads = options.threads,
+                            .make_job = job_maker(**base)};
+  if (options.clusters) search.draw.cluster_one_in = 1;
   const bool terminal = isatty(STDERR_FILENO) == 1;
   const auto result = sim::search(**base, search, [&](const sim::SearchResult& now) {
     if (terminal) print_progress(now, options);

@@ -11,6 +11,7 @@ namespace leeway {
 struct FuzzOptions {
   std::uint64_t first = 1, last = 1000;  // range of seeds, inclusive
   unsigned threads = 0;                  // 0: one per core
+  bool clusters = false;                 // only runs on simulated nodes
   std::string folder = ".";              // receives the plans of failing runs
   std::string command;                   // printed as the command that runs a plan file
 };

@@ -34,6 +34,7 @@ class ClusterSimulation final : private ClusterView {
   bool ended() const { return ending_.totals.has_value(); }
   const RunTotals& totals() const { return *ending_.totals; }
   const Trace& trace() const { return parts_->trace; }
+  Instant now() const { return parts_->timeline.now(); }
   /// The process of node 1, 2, ... that started last.
   const SimulatedAgent& node(std::uint32_t number) { return *agent(number); }
 
