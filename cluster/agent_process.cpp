@@ -51,7 +51,10 @@ AgentProcess::AgentProcess(AgentProcessOptions options)
           {[this](PeerId peer, std::uint64_t job, node::Body& body) { received(peer, job, body); },
            [this](PeerId peer) { agent_.silent(peer); },
            [this](PeerId peer) { agent_.heard(peer); },
-           [this](PeerId peer, const std::string& reason) { agent_.gone(peer, reason); },
+           [this](PeerId peer, const std::string& reason) {
+             link_meter_.gone(peer, reason);
+             agent_.gone(peer, reason);
+           },
            [this](const std::string& text) { warn(text); }}) {}
 
 AgentProcess::~AgentProcess() {

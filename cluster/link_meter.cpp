@@ -17,6 +17,7 @@ constexpr std::size_t kLoadBytes = 1u << 20;
 constexpr std::uint64_t kLoadsInFlight = 8;
 constexpr std::uint64_t kMostLoads = 256;
 constexpr Duration kLoadTime = milliseconds(300);
+constexpr std::size_t kMostWaiting = 64;
 constexpr const char* kBusy = "it hosts a job, whose links `leeway status` shows";
 
 }  // namespace
@@ -30,6 +31,10 @@ void LinkMeter::begin_next() {
   if (waiting_.empty()) return;
   now_ = Measurement{.order = std::move(waiting_.front())};
   waiting_.pop_front();
+  call();
+}
+
+void LinkMeter::call() {
   process_.call(now_->order.name, kMeterCallLimit, now_->order.advice,
                 [this](const Expected<PeerId>& peer) { called(peer); });
 }
@@ -48,6 +53,8 @@ bool LinkMeter::handle(PeerId peer, const node::Body& body) {
     };
     if (needs_links_())
       answer({.name = order->name, .error = kBusy});
+    else if (waiting_.size() >= kMostWaiting)
+      answer({.name = order->name, .error = "it has too many connections to measure; try again"});
     else
       measure(order->name, "check that its node runs and can be reached from here", answer);
     return true;
@@ -86,12 +93,15 @@ void LinkMeter::send_loads() {
     return now_->sent >= kMostLoads || steady_ns() - now_->loading_since > kLoadTime.ns;
   };
   while (opening ? now_->sent == 0 : now_->sent - now_->answered < kLoadsInFlight && !ends()) {
-    process_.send(*now_->peer, 0, node::Load{++now_->sent, load_});
+    ++now_->sent;
+    process_.send(*now_->peer, 0, node::Load{++last_load_, load_});
   }
 }
 
 void LinkMeter::on_loaded(const node::Loaded& loaded) {
-  if (loaded.number != now_->answered + 1) return;
+  // Loads are answered in order. An earlier number is of a measurement that has ended.
+  const std::uint64_t expected = last_load_ - now_->sent + now_->answered + 1;
+  if (now_->answered == now_->sent || loaded.number != expected) return;
   now_->last_answer = steady_ns();
   if (++now_->answered == 1) now_->loading_since = now_->last_answer;
   send_loads();
@@ -109,6 +119,14 @@ void LinkMeter::end(node::Measured result) {
   if (ended.peer && !needs_links_()) process_.mesh().leave(*ended.peer);
   ended.order.then(result);
   begin_next();
+}
+
+void LinkMeter::gone(PeerId peer, const std::string& reason) {
+  if (!now_ || now_->peer != peer) return;
+  if (now_->called_again) return end({.error = concat(now_->order.name, " is gone: ", reason)});
+  // Another measurement may have ended the connection that both had used.
+  now_ = Measurement{.order = std::move(now_->order), .called_again = true};
+  call();
 }
 
 void LinkMeter::tick() {

@@ -1,6 +1,6 @@
 #pragma once
-// LinkMeter: measures connections of this process to others, for `leeway doctor`, and answers those
-// who measure. One measurement runs at a time.
+// LinkMeter: measures connections of this process to others, for `leeway doctor`, and answers the
+// messages of such measurements. One measurement runs at a time.
 #include <deque>
 #include <functional>
 #include <optional>
@@ -26,6 +26,7 @@ class LinkMeter {
   void measure(const std::string& name, const std::string& advice, Then then);
   /// True if the message belonged to a measurement.
   bool handle(PeerId peer, const node::Body& body);
+  void gone(PeerId peer, const std::string& reason);
   /// To be called every 50 ms. Ends a measurement without answers.
   void tick();
 
@@ -42,9 +43,11 @@ class LinkMeter {
     std::int64_t loading_since = 0;        // 0: not yet
     std::int64_t last_answer = 0;          // when it came
     std::uint64_t sent = 0, answered = 0;  // loads
+    bool called_again = false;             // after the loss of the connection
   };
 
   void begin_next();
+  void call();
   void called(const Expected<PeerId>& peer);
   void on_pong(const node::Pong& pong);
   void on_loaded(const node::Loaded& loaded);
@@ -54,6 +57,7 @@ class LinkMeter {
   Process& process_;
   const std::function<bool()> needs_links_;
   Blob load_;
+  std::uint64_t last_load_ = 0;  // the number of the last one, over all measurements
   std::deque<Order> waiting_;
   std::optional<Measurement> now_;
 };

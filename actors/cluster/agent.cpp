@@ -38,9 +38,14 @@ void Agent::received(PeerId peer, std::uint64_t job, node::Body& body) {
     }
     return;
   }
-  if (!hosted_ || hosted_->number != job) return;  // the job is over
+  if (!hosted_ || hosted_->number != job) {  // the job is over, or has not begun
+    if (std::holds_alternative<node::Here>(body))
+      reply(peer, node::Refused{"takes no part in the job"}, job);
+    return;
+  }
   if (const auto* here = std::get_if<node::Here>(&body)) return on_here(peer, *here);
-  if (is_program(peer)) on_order(body);
+  if (is_program(peer)) return on_order(body);
+  if (const auto* refused = std::get_if<node::Refused>(&body)) gone_unlinked(peer, refused->text);
 }
 
 void Agent::silent(PeerId peer) {
@@ -72,7 +77,7 @@ void Agent::gone_unlinked(PeerId peer, const std::string& reason) {
   const NodeIndex node = found->first;
   hosted_->calls.erase(found);
   if (hosted_->step == Step::linking)
-    give_up(concat("node ", hosted_->names[node.value()], " is gone: ", reason));
+    give_up(concat("cannot reach node ", hosted_->names[node.value()], ": ", reason));
 }
 
 void Agent::report_link(PeerId peer, node::LinkState::State state) {
@@ -148,8 +153,11 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
                         .has_data = !answer.wants_data,
                         .since = site_.time_of_day()};
   }
-  for (const auto& problem : answer.problems)
-    site_.warn(concat("cannot take the job of ", ask.who, ": ", problem));
+  if (!answer.problems.empty()) {
+    const std::string text =
+        concat("cannot take the job of ", ask.who, ": ", join(answer.problems, "; "));
+    if (std::exchange(last_refusal_, text) != text) site_.warn(text);
+  }
   reply(peer, std::move(answer), job);
 }
 
@@ -275,6 +283,7 @@ std::optional<NodeIndex> Agent::node_of(PeerId peer) const {
 
 void Agent::give_up(const std::string& why) {
   to_program(node::Refused{why});
+  if (offered_to_ && !leaving_) outcome_ = Error{why};
   end_job(why);
 }
 

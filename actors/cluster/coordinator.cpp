@@ -155,6 +155,8 @@ void Coordinator::handle(std::size_t index, const node::Body& body) {
       --node.asked_again;
       return;
     }
+    if (phase_ < Phase::running && node.problem.empty())
+      node.problem = "has given up its part of the job; look at its log";
     if (node.leaves) node.call_after = options_.call_again_most;
     lose(node, Step::ended);
     return site_.has_left(index_of(index), "the node has left the job");

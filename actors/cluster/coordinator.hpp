@@ -177,6 +177,8 @@ class Coordinator {
 
     bool has_left() const { return step == Step::gone || step == Step::ended; }
     bool takes_part() const { return step >= Step::asked && !has_left(); }
+    /// No other node knows its number, so that it can have it again.
+    bool keeps_number() const { return joins && !was_started; }
   };
   struct Offer {
     PeerId peer;

@@ -177,7 +177,9 @@ void Coordinator::call_lost_nodes() {
   const std::int64_t now = site_.now_ns();
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
-    if (node.call_at == 0 || now < node.call_at || missing_for(node).empty()) continue;
+    const bool has_number = node.keeps_number() || nodes_.size() < limits::kMaxNodes;
+    if (node.call_at == 0 || now < node.call_at || !has_number || missing_for(node).empty())
+      continue;
     node.call_at = 0;
     site_.call(index_of(i), node.name);
   }
@@ -192,15 +194,17 @@ void Coordinator::called_again(std::size_t index, const Expected<PeerId>& peer) 
   const auto is_its = [&](const Offer& offer) { return offer.peer == *peer; };
   if (std::ranges::any_of(nodes_, is_part) || std::ranges::any_of(offers_, is_its)) return;
   auto workers = missing_for(node);
-  // A node whose number no other node knows keeps it.
-  const bool keeps_number = node.joins && !node.was_started;
+  const bool keeps_number = node.keeps_number();
   if (workers.empty() || (!keeps_number && nodes_.size() >= limits::kMaxNodes)) {
     site_.leave(*peer);
     return call_later(node);
   }
   if (!keeps_number) return take_in({*peer, node.name}, std::move(workers));
-  node.peer = *peer;
-  node.problem.clear();
+  node = {.name = node.name,
+          .peer = *peer,
+          .joins = true,
+          .call_after = node.call_after,
+          .last_refusal = node.last_refusal};
   ask(index);
   node.takes = std::move(workers);
 }

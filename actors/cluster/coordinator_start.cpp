@@ -156,8 +156,8 @@ void Coordinator::start_without_nodes() {
   std::vector<NodeIndex> others;
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
-    if (node.has_left()) continue;
     if (node.problem.empty()) {
+      if (node.has_left()) continue;
       others.push_back(index_of(i));
       if (node.step >= Step::asked) {
         ++node.asked_again;
@@ -167,7 +167,7 @@ void Coordinator::start_without_nodes() {
     }
     const std::string problem = std::exchange(node.problem, {});
     site_.say(concat("starts without node ", node.name, ", and calls it again: ", problem));
-    give_up(i, node::End{problem}, problem);
+    if (!node.has_left()) give_up(i, node::End{problem}, problem);
   }
   std::size_t next = 0;
   for (NodeIndex& node : placement_.shards)

@@ -111,13 +111,12 @@ class Doctor {
   void ask_machines() {
     std::cerr << "Calling " << nodes_.size() << (nodes_.size() == 1 ? " node" : " nodes")
               << std::endl;
-    std::size_t answered = 0;
     for (Examined& node : nodes_)
       process_.call(node.name, kCallLimit,
                     concat("check the address and firewalls, and start `",
                            cluster::node_command(node.name, options_.tls), "` there"),
-                    [&](const Expected<PeerId>& peer) {
-                      ++answered;
+                    [this, &node](const Expected<PeerId>& peer) {
+                      ++called_;
                       if (!peer) {
                         node.problem = peer.error().text;
                         return;
@@ -126,7 +125,7 @@ class Doctor {
                       process_.send(*peer, 0, node::MachineRequest{});
                     });
     const Duration grace = seconds(1);  // calls end by themselves
-    wait_for(Duration{kCallLimit.ns + grace.ns}, [&] { return answered == nodes_.size(); });
+    wait_for(Duration{kCallLimit.ns + grace.ns}, [this] { return called_ == nodes_.size(); });
     wait_for(kAnswerLimit, [&] {
       return std::ranges::all_of(
           nodes_, [](const Examined& node) { return node.machine || !node.problem.empty(); });
@@ -138,17 +137,17 @@ class Doctor {
   }
 
   void measure_from_here() {
-    std::size_t ended = 0, begun = 0;
+    std::size_t begun = 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (!nodes_[i].machine || !nodes_[i].machine->job.empty()) continue;
       ++begun;
-      meter_.measure(nodes_[i].name, kCheckAddress, [&, i](const node::Measured& result) {
+      meter_.measure(nodes_[i].name, kCheckAddress, [this, i](const node::Measured& result) {
         links_[{0, i + 1}] = result;
-        ++ended;
+        ++measured_;
       });
     }
     wait_for(Duration{kMeasureLimit.ns * static_cast<std::int64_t>(begun)},
-             [&] { return ended == begun; });
+             [&] { return measured_ == begun; });
   }
 
   void measure_between() {
@@ -156,6 +155,8 @@ class Doctor {
       const Examined& examined = nodes_[node - 1];
       return examined.machine && examined.machine->job.empty();
     };
+    std::size_t first = 1;
+    while (first < nodes_.size() && !can_measure(first)) ++first;
     const auto rounds = rounds_of(nodes_.size());
     std::int64_t shown = steady_ns();
     for (std::size_t round = 0; round < rounds.size() && !guard_.interrupted(); ++round) {
@@ -165,9 +166,11 @@ class Doctor {
       }
       std::vector<Pair> asked;
       for (const Pair& pair : rounds[round]) {
-        // Also to nodes that this machine does not reach, but not from them.
+        // One node also calls those that this machine does not reach.
         const Examined& to = nodes_[pair.second - 1];
-        if (!can_measure(pair.first) || (to.machine && !can_measure(pair.second))) continue;
+        const bool measures = can_measure(pair.first) &&
+                              (to.machine ? can_measure(pair.second) : pair.first == first);
+        if (!measures) continue;
         asked.push_back(pair);
         process_.send(*nodes_[pair.first - 1].peer, 0, node::Measure{to.name});
       }
@@ -192,12 +195,14 @@ class Doctor {
     if (meter_.handle(peer, body)) return;
     const auto index = node_of(peer);
     if (!index) return;
-    Examined& node = nodes_[*index];
     if (const auto* machine = std::get_if<node::Machine>(&body)) {
-      node.machine = *machine;
       const auto here = std::chrono::system_clock::now().time_since_epoch();
-      node.clock_ahead = static_cast<double>(machine->wall_ns) * 1e-9 -
-                         std::chrono::duration<double>(here).count();
+      for (Examined& node : nodes_) {
+        if (node.peer != peer) continue;
+        node.machine = *machine;
+        node.clock_ahead = static_cast<double>(machine->wall_ns) * 1e-9 -
+                           std::chrono::duration<double>(here).count();
+      }
     } else if (const auto* measured = std::get_if<node::Measured>(&body)) {
       for (std::size_t other = 0; other < nodes_.size(); ++other)
         if (nodes_[other].name == measured->name) links_[{*index + 1, other + 1}] = *measured;
@@ -205,17 +210,20 @@ class Doctor {
   }
 
   void gone(PeerId peer, const std::string& reason) {
-    const auto index = node_of(peer);
-    if (!index) return;
-    nodes_[*index].machine.reset();
-    nodes_[*index].peer.reset();
-    nodes_[*index].problem = concat(nodes_[*index].name, " is gone: ", reason, "; look at its log");
+    meter_.gone(peer, reason);
+    for (Examined& node : nodes_) {
+      if (node.peer != peer) continue;
+      node.machine.reset();
+      node.peer.reset();
+      node.problem = concat(node.name, " is gone: ", reason, "; look at its log");
+    }
   }
 
   const ClusterOptions options_;
   const InterruptGuard guard_;
   std::vector<Examined> nodes_;
   std::map<Pair, node::Measured> links_;
+  std::size_t called_ = 0, measured_ = 0;  // outcomes of calls, and of measurements from here
   Process process_;
   LinkMeter meter_;
 };
@@ -224,9 +232,14 @@ std::string name_of(const std::vector<Examined>& nodes, std::size_t number) {
   return number == 0 ? "this machine" : nodes[number - 1].name;
 }
 
-/// Each with the node and the remedy.
-std::vector<std::string> problems_of(const Doctor& doctor) {
-  std::vector<std::string> problems;
+/// What would keep a run from starting, and what may mislead; each with its node and remedy.
+struct Findings {
+  std::vector<std::string> problems, warnings;
+};
+
+Findings find_problems(const Doctor& doctor) {
+  Findings found;
+  auto& problems = found.problems;
   const node::Machine here = this_machine({});
   for (const Examined& node : doctor.nodes()) {
     if (!node.machine) {
@@ -238,11 +251,11 @@ std::vector<std::string> problems_of(const Doctor& doctor) {
                                 ", this machine has ", here.version,
                                 "; use the same version everywhere"));
     if (std::abs(node.clock_ahead) > kClockLimit)
-      problems.push_back(
+      found.warnings.push_back(
           concat("the clock of ", node.name, " is ", fixed(std::abs(node.clock_ahead), 1), " s ",
                  node.clock_ahead > 0 ? "ahead" : "behind", "; let NTP set both clocks"));
     for (const auto& warning : node.machine->warnings)
-      problems.push_back(concat(node.name, ": ", warning));
+      found.warnings.push_back(concat(node.name, ": ", warning));
   }
   // A node that does not answer at all is one problem.
   std::set<std::size_t> reached;
@@ -258,7 +271,7 @@ std::vector<std::string> problems_of(const Doctor& doctor) {
       if (const auto& peer = doctor.nodes()[i].peer; peer && peer == doctor.nodes()[j].peer)
         problems.push_back(concat(doctor.nodes()[i].name, " and ", doctor.nodes()[j].name,
                                   " are the same process; name it once"));
-  return problems;
+  return found;
 }
 
 std::string gigabytes(std::uint64_t bytes) {
@@ -316,9 +329,12 @@ void print_tables(const Doctor& doctor) {
                });
 }
 
-void print_report_json(const Doctor& doctor, const std::vector<std::string>& problems) {
+void print_report_json(const Doctor& doctor, const Findings& found) {
   using Json = nlohmann::ordered_json;
-  Json json{{"nodes", Json::array()}, {"links", Json::array()}, {"problems", problems}};
+  Json json{{"nodes", Json::array()},
+            {"links", Json::array()},
+            {"problems", found.problems},
+            {"warnings", found.warnings}};
   for (std::size_t i = 0; i < doctor.nodes().size(); ++i) {
     const Examined& node = doctor.nodes()[i];
     Json row{{"node", i + 1}, {"name", node.name}, {"answers", node.machine.has_value()}};
@@ -361,15 +377,18 @@ int examine_nodes(const ClusterOptions& options, bool json) {
     std::cerr << "leeway: interrupted" << std::endl;
     return 130;
   }
-  const auto problems = problems_of(doctor);
+  const Findings found = find_problems(doctor);
+  const int code = found.problems.empty() ? 0 : 1;
   if (json) {
-    print_report_json(doctor, problems);
-    return problems.empty() ? 0 : 1;
+    print_report_json(doctor, found);
+    return code;
   }
   print_tables(doctor);
-  std::cout << (problems.empty() ? "\nNo problems\n" : "\nProblems\n");
-  for (const auto& problem : problems) std::cout << "  " << problem << '\n';
-  return problems.empty() ? 0 : 1;
+  if (!found.warnings.empty()) std::cout << "\nWarnings\n";
+  for (const auto& warning : found.warnings) std::cout << "  " << warning << '\n';
+  std::cout << (found.problems.empty() ? "\nNo problems\n" : "\nProblems\n");
+  for (const auto& problem : found.problems) std::cout << "  " << problem << '\n';
+  return code;
 }
 
 }  // namespace leeway

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "cluster/agent_process.hpp"
 #include "cluster/node_name.hpp"
@@ -72,8 +73,11 @@ int run_agent(const NodeFlags& flags, const std::string& join) {
   log.set_node((*agent)->name());
   log.write(LogLevel::info, concat("listening on ", (*agent)->name()));
   notify_service_manager(concat("READY=1\nSTATUS=listening on ", (*agent)->name()));
-  const auto ended = (*agent)->run([&] { return guard.interrupted(); });
-  notify_service_manager("STOPPING=1");
+  bool stopping = false;
+  const auto ended = (*agent)->run([&] {
+    if (guard.interrupted() && !std::exchange(stopping, true)) notify_service_manager("STOPPING=1");
+    return stopping;
+  });
   return ended ? 0 : fail(ended.error().text);
 }
 
@@ -190,7 +194,7 @@ constexpr NodeProgram kPrograms[] = {
     {"doctor", false,
      "Checks node agents before a run: versions, clocks, certificates, whether each node reaches "
      "each other, and how fast.",
-     "0 no problem, 1 problems, 2 bad usage.", add_doctor, doctor},
+     "0 no problem, 1 problems, 2 bad usage, 130 interrupted.", add_doctor, doctor},
 };
 
 const NodeProgram* find_program(const std::string& word) {

@@ -32,9 +32,10 @@ void add_cluster_flags(CLI::App& app, ClusterFlags& flags) {
   add_value(app, "--hosts", flags.hosts,
             "Read the nodes from a file, one per line, # begins a comment")
       ->group(cluster);
-  add_value(app, "--at-least", flags.at_least,
-            "Start as soon as this many nodes can take part; the others are called again, and then "
-            "take their workers; default: all nodes")
+  add_value(
+      app, "--at-least", flags.at_least,
+      "Start without nodes that cannot take part, if at least this number can; the others are "
+      "called again, and then take their workers; default: all nodes")
       ->group(cluster);
   add_value(app, "--place", flags.place,
             "Node of each actor, comma-separated: shard0=1, shards=1+2 (in turn; stages of "

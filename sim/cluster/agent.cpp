@@ -71,7 +71,7 @@ void SimulatedAgent::call(NodeIndex node, const std::string& name) {
 bool SimulatedAgent::reserve(PeerId program, std::uint64_t job, const node::Ask& ask,
                              node::Answer& answer) {
   require(!reserved_ && !part(), "takes a second job");
-  reserved_at_ = parts_.timeline.now();
+  reserved_at_.push_back(parts_.timeline.now());
   answer.version = ask.version;
   answer.cores = parts_.world.cores;
   answer.wants_data = parts_.random.one_in(3);

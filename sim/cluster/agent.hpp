@@ -1,6 +1,7 @@
 #pragma once
 // SimulatedAgent: the process of a node agent in a simulated cluster: what AgentProcess is on
 // threads.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,11 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   /// Whether it has yet to be free, or to be answered by the program that it joins.
   bool is_occupied() const { return agent_.is_busy() || joins_; }
   /// When it was given its latest job.
-  Instant reserved_at() const { return reserved_at_; }
+  Instant reserved_at() const { return reserved_at_.empty() ? Instant() : reserved_at_.back(); }
+  /// How often it was given a job since that time.
+  std::int64_t jobs_since(Instant time) const {
+    return std::ranges::count_if(reserved_at_, [&](Instant at) { return at > time; });
+  }
   std::string name() const override { return SimulatedProcess::name(); }
   /// The user ends the process: its workers stop before.
   void leave();
@@ -71,7 +76,7 @@ class SimulatedAgent final : public SimulatedProcess, private Agent::Site {
   Agent agent_;
   const bool joins_;                    // a program, with whose job it ends
   std::shared_ptr<Reserved> reserved_;  // null: free
-  Instant reserved_at_;
+  std::vector<Instant> reserved_at_;
 };
 
 }  // namespace leeway::sim

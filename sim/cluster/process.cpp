@@ -45,9 +45,11 @@ ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
       random(Rng::stream(job->plan.seed, kClusterStream)) {}
 
 Duration ClusterParts::limit(double seconds) const {
-  constexpr double kLeastMessages = 100, kLeastIterations = 5;
-  return std::max({scaled(silence, seconds / kSilenceSeconds),
-                   scaled(world.latency, kLeastMessages), scaled(tensors, kLeastIterations)});
+  // What a silence limit would be that none of these exceeds.
+  constexpr double kMessages = 40, kIterations = 0.5;
+  const Duration least =
+      std::max({silence, scaled(world.latency, kMessages), scaled(tensors, kIterations)});
+  return scaled(least, seconds / kSilenceSeconds);
 }
 
 SimulatedProcess::SimulatedProcess(ClusterParts& parts, std::string name)

@@ -29,8 +29,8 @@ struct ClusterParts {
   Trace trace;
   Rng random;
   std::function<void()> on_begin;  // the actors of the program begin
-  /// A limit that is `seconds` in a real cluster, whose silence limit is 2 s. Long enough for some
-  /// messages, also behind tensors on a slow link.
+  /// A limit that is `seconds` in a real cluster, whose silence limit is 2 s, when messages and
+  /// tensors on a link take as small a part of it.
   Duration limit(double seconds) const;
   /// Called for every event of the present lives; may be empty.
   std::function<void(Address, Instant, const Event&)> on_event;

@@ -35,6 +35,7 @@ ProcessId ProcessNetwork::add(std::string name, Process& process) {
 
 void ProcessNetwork::end(ProcessId process, bool killed) {
   processes_[process].ended = true;
+  processes_[process].freezes = 0;
   for (const auto& link : links_)
     for (std::size_t side = 0; side < 2; ++side) {
       End& end = link->ends[side];
@@ -47,6 +48,8 @@ void ProcessNetwork::end(ProcessId process, bool killed) {
       }
       put({link.get(), side}, {.end = "its process has ended"});
     }
+  // A frozen process can be killed, too.
+  for (ProcessId other = 0; other < processes_.size(); ++other) update(process, other);
 }
 
 // ---- connections ----

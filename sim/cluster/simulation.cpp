@@ -218,11 +218,15 @@ const SimulatedAgent* ClusterSimulation::process_at(leeway::NodeIndex place) con
 }
 
 bool ClusterSimulation::has_joining_node() const {
+  // A node may try again after a fault, but not for ever.
+  constexpr int kTries = 4;
+  const Instant settled = faults_->last_change() + parts_->limit(kJoinSeconds);
   return std::ranges::any_of(nodes_, [&](const Node& node) {
     const SimulatedAgent& process = *node.processes.back();
     const bool has_begun = process.part() && process.part()->has_started();
     return !process.has_ended() && process.role().is_busy() && !has_begun &&
-           parts_->timeline.now() - process.reserved_at() < parts_->limit(kJoinSeconds);
+           parts_->timeline.now() - process.reserved_at() < parts_->limit(kJoinSeconds) &&
+           process.jobs_since(settled) <= kTries;
   });
 }
 

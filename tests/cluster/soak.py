@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Consecutive runs on clusters of local processes while nodes are killed, stopped, leave and join.
+"""Consecutive runs on clusters of local processes while nodes are killed, stopped, restarted, leave and join.
 
 usage: soak.py FOLDER_OF_PROGRAMS [--minutes 3] [--runs N] [--seed S]
 
@@ -79,6 +79,10 @@ class Process:
         found = LISTENING.search(self.output())
         return found and found[1]
 
+    def is_free(self):
+        jobs = [line for line in self.output().splitlines() if " the job of " in line]
+        return not jobs or jobs[-1].endswith("free")
+
     def has_ended(self):
         return self.popen.poll() is not None
 
@@ -146,7 +150,7 @@ class Run:
         self.flags = ["--workers", str(self.workers), "--shards", str(self.shards), "--epochs", str(self.epochs),
                       "--staleness", staleness, "--place", ",".join(place), "--batch", "16", "--slow", "all:pauses(4ms/1)"]
         # Faults and their times, in percent of all samples; at most 80, so that they happen during the run.
-        kinds = ["kill", "stop", "blink", "leave", "join", "join"]
+        kinds = ["kill", "restart", "restart", "stop", "blink", "leave", "join", "join"]
         self.due = sorted((pick.uniform(5, 80), pick.choice(kinds)) for _ in range(pick.randint(2, 8)))
         self.story = [f"{self.node_count} nodes, {self.transport}{' with TLS' if self.tls else ''}, {' '.join(self.flags[:8])}"]
 
@@ -163,6 +167,7 @@ class Run:
         if self.tls:
             subprocess.run([self.bin / "leeway", "cert", self.folder / "keys", "--node", "node"], check=True, capture_output=True)
         listen = ["--listen", "127.0.0.1:0", "--silence", f"{SILENCE}s", "--transport", self.transport]
+        self.listen = listen[2:]
         self.agents = [self.start(f"node{i + 1}", "leeway", "node", *listen) for i in range(self.node_count)]
         addresses = [agent.address() for agent in self.agents]
         if None in addresses:
@@ -198,8 +203,13 @@ class Run:
         if not able:
             return f"no node to {kind}"
         agent = self.random.choice(able)
-        if kind == "kill":
+        if kind in ("kill", "restart"):
             agent.kill()
+        if kind == "restart":  # at its address, as a service manager does; the program calls it
+            agent.popen.wait()
+            again = self.start(f"{agent.name}-again", "leeway", "node", "--listen", agent.address(), *self.listen)
+            self.agents.append(again)
+            again.address()
         if kind == "leave":
             agent.end()
         if kind in ("stop", "blink"):  # for longer than the silence, or for less
@@ -244,7 +254,7 @@ class Run:
             process.resume_when_due()
         for agent in self.agents:
             if not (agent.joins or agent.killed or agent.interrupted):
-                if not comes_true(lambda: agent.output().endswith("free\n")):
+                if not comes_true(lambda: agent.is_free()):
                     raise Failed(f"{agent.name} is not free after the run")
                 agent.signal(signal.SIGTERM)
             agent.must_end()

@@ -178,4 +178,59 @@ TEST_CASE("a job does not start with fewer nodes than required, or without a com
              Contains("node2:4242: no process listens there"));
 }
 
+TEST_CASE("a job starts without a node that ends, or gives up, before the start") {
+  CoordinatedProgram program(four_workers(), 3, "shards=1,workers=1+2+3+1", 2);
+  program.prepare();
+  for (const std::uint32_t node : {1, 2, 3})
+    program.coordinator.called(NodeIndex(node), PeerId(node));
+  const bool ends = GENERATE(true, false);
+  program.answer(1);
+  if (ends) {
+    program.coordinator.gone(PeerId(3), "its process ended");
+  } else {
+    program.answer(3);
+    program.receive(3, node::Refused{"this node is shutting down"});
+    program.receive(3, node::Done{});
+  }
+  program.answer(2);
+  for (const std::uint32_t node : {1, 2}) {
+    CHECK(program.take<node::End>(node).size() == 1);
+    CHECK(program.take<node::Ask>(node).size() == 2);
+    program.receive(node, node::Done{});
+    program.answer(node);
+  }
+  CHECK(program.coordinator.phase() == Coordinator::Phase::ready);
+  CHECK(program.take<node::Ask>(1).empty());
+}
+
+TEST_CASE("a job does not start when a node gives up its part before") {
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
+  program.prepare();
+  for (const std::uint32_t node : {1, 2}) program.coordinator.called(NodeIndex(node), PeerId(node));
+  program.answer(1);
+  program.receive(1, node::Done{});
+  program.answer(2);
+  CHECK(program.coordinator.phase() == Coordinator::Phase::failed);
+  CHECK_THAT(program.coordinator.problems().error().text, Contains("node1:4242: has given up"));
+}
+
+TEST_CASE("the silence of a node's earlier connection does not count for its next one") {
+  CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
+  program.run();
+  program.coordinator.gone(PeerId(2), "its process ended");
+  program.pass(milliseconds(250));
+  program.coordinator.called(NodeIndex(2), PeerId(5));
+  program.coordinator.silent(PeerId(5));
+  program.pass(seconds(21));
+  program.pass(seconds(1));
+  program.coordinator.called(NodeIndex(3), PeerId(6));
+  program.answer(6);
+  program.receive(6, node::Linked{});
+  CHECK(program.begun(6) == Lives{"1/2", "3/2"});
+  program.pass(seconds(60));
+  program.offer(7);
+  CHECK(program.take<node::Ask>(7).empty());
+  CHECK_FALSE(program.ended_connections.contains(PeerId(6)));
+}
+
 }  // namespace leeway::test
