@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Round trips per iteration between hosts whose links have delay: three network namespaces, the program,
-# the shards and two workers on each other's side of a link.
+# Round trips per iteration when the links between hosts have delay. Three network namespaces are the
+# hosts: of the program, of the shards, and of two workers.
 #
 # delayed_links.sh FOLDER_OF_PROGRAMS [DELAY_MS [LOSS]]: each way, 50 by default; share of lost frames, 0.
 set -euo pipefail

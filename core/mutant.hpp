@@ -73,7 +73,6 @@ enum class Mutant : std::uint8_t {
   life_not_counted,              // a worker's next life has the number of its last one
   life_not_announced,            // other nodes do not learn where a worker's next life is
   loss_of_node_not_reported,     // actors do not learn that a node is gone
-  watch_of_lost_node_forgotten,  // an actor that is watched after its node is lost seems to live
   link_loss_not_reported,        // agents do not report lost connections to the coordinator
   cut_off_not_resumed,           // workers that an outage has ended do not begin again
   offer_forgotten,               // a node that waits for a worker is not answered

@@ -10,9 +10,9 @@
 // for the coordinator's patience. A node that offers to take missing workers waits until there are
 // some. A node of the job's list that is lost, or has left, is called again and again. When a
 // process there answers, it takes its own workers again, and others that have been missing for the
-// coordinator's patience. Two nodes that hear the
-// program but not each other lose the workers that need both; these workers begin their next lives
-// when the two hear each other again, or have a new connection.
+// coordinator's patience. Two nodes that hear the program but not each other lose the workers that
+// need both; these workers begin their next lives when the two hear each other again, or have a new
+// connection.
 //
 // It knows no network, thread or clock. Its process calls the inputs, one at a time, and does what
 // it asks of its Site.

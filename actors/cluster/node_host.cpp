@@ -131,8 +131,7 @@ void NodeHost::watch_out(Address watcher, Address watched) {
     const auto ended = ended_.find(watched);
     if (ended != ended_.end()) {
       reports.push_back({watcher, watched, ended->second});
-    } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone &&
-               !planted(Mutant::watch_of_lost_node_forgotten)) {
+    } else if (node != kNowhere && nodes_[node.value()].state == Node::State::gone) {
       reports.push_back({watcher, watched, nodes_[node.value()].reason});
     }
   }

@@ -22,6 +22,7 @@ class DrawCluster {
     world_.agents = between(rng_, 2, 4);
     place();
     plan_.faults.clear();
+    if (rng_.one_in(8)) lose_node_unseen();
     for (std::uint32_t i = between(rng_, 1, 5); i > 0; --i)
       plan_.faults.push_back(rng_.one_in(4) ? worker_fault() : node_fault());
     for (std::uint32_t i = between(rng_, 0, 2); i > 0; --i)
@@ -122,6 +123,16 @@ class DrawCluster {
     else
       fault.kind = plan::Breaks{node(1 - one), brief()};
     return fault;
+  }
+
+  /// A node ends while the program is frozen, which then gets its last messages and the news of its
+  /// end at once.
+  void lose_node_unseen() {
+    away_ = true;
+    const double at = when(), length = brief();
+    plan_.faults.push_back({node(0), at, 0, plan::Freeze{length}});
+    plan_.faults.push_back({node(any_node()), at + uniform(rng_, 0, 1) * length, 0,
+                            plan::Crash{rng_.one_in(2) ? 0 : any_length()}});
   }
 
   plan::Fault worker_fault() {

@@ -25,9 +25,9 @@ namespace {
 /// The base plan of a search. A third of the runs drawn from `tiny` have pipelines, and all runs
 /// drawn from the others. `tied` is a transformer with tied weights in its first and last stage.
 /// Runs drawn from `crashing` write checkpoints, lose power and are resumed; they train with Adam
-/// and a schedule of learning rates. Runs drawn from `clustered` and `piped_clustered`, and no
-/// others, are on node agents.
-enum class Base { tiny, piped, tied, crashing, clustered, piped_clustered };
+/// and a schedule of learning rates. Runs drawn from `clustered`, and no others, are on node
+/// agents.
+enum class Base { tiny, piped, tied, crashing, clustered };
 
 struct Described {
   Mutant mutant;
@@ -121,8 +121,6 @@ constexpr Described kMutants[] = {
                      "other nodes do not learn where a worker's next life is"),
     LEEWAY_MUTANT_IN(clustered, loss_of_node_not_reported,
                      "actors do not learn that a node is gone"),
-    LEEWAY_MUTANT_IN(piped_clustered, watch_of_lost_node_forgotten,
-                     "an actor that is watched after its node is lost seems to live"),
     LEEWAY_MUTANT_IN(clustered, link_loss_not_reported,
                      "agents do not report lost connections to the coordinator"),
     LEEWAY_MUTANT_IN(clustered, cut_off_not_resumed,
@@ -179,7 +177,6 @@ std::shared_ptr<const Job> job_of(Base base) {
 
 sim::SearchResult search_with(Mutant mutant, Base base, std::uint64_t seeds) {
   planted_mutant = mutant;
-  const bool on_nodes = base == Base::clustered || base == Base::piped_clustered;
   sim::SearchOptions options;
   options.last = seeds;
   options.twice_one_in = 0;
@@ -189,7 +186,7 @@ sim::SearchResult search_with(Mutant mutant, Base base, std::uint64_t seeds) {
                   .most_workers = 6,
                   .most_shards = 3,
                   .iterations = 150,
-                  .cluster_one_in = on_nodes ? 1u : 0u};
+                  .cluster_one_in = base == Base::clustered ? 1u : 0u};
   return sim::search(*job_of(base), options);
 }
 

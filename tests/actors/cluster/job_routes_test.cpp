@@ -15,13 +15,13 @@ constexpr Address kShard0{RoleKind::shard, 0};
 /// Counts the messages that are delivered to its actors.
 class CountingHost final : public ActorHost {
  public:
-  int delivered = 0;
+  int delivered = 0, reported_down = 0;
 
  private:
   void add(Address, std::shared_ptr<Role>) override {}
   void start() override {}
   void deliver(Address, Address, Message) override { ++delivered; }
-  void report_down(Address, Address, const EndReason&) override {}
+  void report_down(Address, Address, const EndReason&) override { ++reported_down; }
   void kill(Address, const EndReason&) override {}
   void restart(Address, std::shared_ptr<Role>) override {}
   void forget(Address, const EndReason&) override {}
@@ -93,6 +93,17 @@ TEST_CASE("a node with a new connection is reached there") {
   // Late news of the first connection.
   one.routes.on_gone(PeerId(4), "cut");
   CHECK(one.routes.peer_of(NodeIndex(2)) == PeerId(5));
+}
+
+TEST_CASE("an actor that is watched after its node is lost is reported at once") {
+  NodeOne one;
+  one.routes.link(NodeIndex(2), PeerId(4), "b:1");
+  one.node->watch_out(kShard0, address_of(kWorker1));
+  CHECK(one.host.reported_down == 0);
+  one.routes.on_gone(PeerId(4), "its process ended");
+  CHECK(one.host.reported_down == 1);
+  one.node->watch_out(address_of(WorkerId(0)), address_of(kWorker1));
+  CHECK(one.host.reported_down == 2);
 }
 
 TEST_CASE("peers that are no node of the job are ignored") {
