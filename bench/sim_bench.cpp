@@ -75,7 +75,7 @@ double resident_bytes() {
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-/// Of a Simulation or ClusterSimulation.
+/// Runs the job. Kind: Simulation or ClusterSimulation.
 template <class Kind>
 Figures simulate(const std::shared_ptr<const Job>& job, bool checked) {
   const double before = resident_bytes();

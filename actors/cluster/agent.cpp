@@ -123,6 +123,10 @@ void Agent::on_offer(PeerId peer) {
   reply(peer, node::Refused{std::move(text)});
 }
 
+void Agent::warn_of_refusal(const std::string& text) {
+  if (std::exchange(last_refusal_, text) != text) site_.warn(text);
+}
+
 void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
   if (!leaving_ && program_in_doubt()) {
     waiting_.insert_or_assign(peer, WaitingAsk{job, std::move(ask)});
@@ -136,8 +140,7 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
     answer.busy = concat("it has been hosting ", hosted_->text(), " since ", hosted_->since);
   }
   if (!answer.busy.empty()) {
-    const std::string text = concat("refused the job of ", ask.who, ": ", answer.busy);
-    if (std::exchange(last_refusal_, text) != text) site_.warn(text);
+    warn_of_refusal(concat("refused the job of ", ask.who, ": ", answer.busy));
     return reply(peer, std::move(answer), job);
   }
   if (site_.reserve(peer, job, ask, answer)) {
@@ -153,11 +156,8 @@ void Agent::on_ask(PeerId peer, std::uint64_t job, node::Ask& ask) {
                         .has_data = !answer.wants_data,
                         .since = site_.time_of_day()};
   }
-  if (!answer.problems.empty()) {
-    const std::string text =
-        concat("cannot take the job of ", ask.who, ": ", join(answer.problems, "; "));
-    if (std::exchange(last_refusal_, text) != text) site_.warn(text);
-  }
+  if (!answer.problems.empty())
+    warn_of_refusal(concat("cannot take the job of ", ask.who, ": ", join(answer.problems, "; ")));
   reply(peer, std::move(answer), job);
 }
 

@@ -150,6 +150,8 @@ class Agent {
   }
   void on_ask(PeerId peer, std::uint64_t job, node::Ask& ask);
   void on_offer(PeerId peer);
+  /// Logs a refusal, unless the last one was the same: a program may call again and again.
+  void warn_of_refusal(const std::string& text);
   /// Messages of the program about the present job.
   void on_order(const node::Body& body);
   void on_chunk(const node::Chunk& chunk);
@@ -176,7 +178,7 @@ class Agent {
   std::int64_t offered_at_ = 0;
   bool held_ = false;  // the program keeps the offer
   bool leaving_ = false;
-  std::string last_refusal_;  // as logged; a program may call again and again
+  std::string last_refusal_;  // as logged
   bool finished_ = false;
   Status outcome_;
 };

@@ -210,6 +210,8 @@ class Coordinator {
   void enter(Phase phase);
   void ask(std::size_t index);
   void after_answer(std::size_t index);
+  /// Orders the node to make its connections.
+  void start(Node& node);
   void ship(Node& node);
   void show_shipping();
   /// Gives nodes that have not answered in time a problem.

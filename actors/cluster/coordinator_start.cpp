@@ -52,9 +52,7 @@ void Coordinator::start(bool norms) {
   for (std::size_t i = 1; i < nodes_.size(); ++i) {
     if (nodes_[i].has_left()) continue;
     site_.link(index_of(i), *nodes_[i].peer, nodes_[i].name);
-    enter(nodes_[i], Step::linking);
-    nodes_[i].was_started = true;
-    send(nodes_[i], node::Start{});
+    start(nodes_[i]);
   }
   advance();
 }
@@ -275,7 +273,10 @@ void Coordinator::after_answer(std::size_t index) {
     return ship(node);
   }
   enter(node, Step::ready);
-  if (!node.joins) return;
+  if (node.joins) start(node);
+}
+
+void Coordinator::start(Node& node) {
   enter(node, Step::linking);
   node.was_started = true;
   send(node, node::Start{});

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -13,7 +12,6 @@
 
 #include "cluster/hints.hpp"
 #include "cluster/link_meter.hpp"
-#include "cluster/machine.hpp"
 #include "cluster/node_name.hpp"
 #include "core/text.hpp"
 #include "monitoring/format.hpp"
@@ -91,7 +89,7 @@ class Doctor {
   bool examine() {
     ask_machines();
     measure_from_here();
-    if (!options_.nodes.empty()) measure_between();
+    measure_between();
     return !guard_.interrupted();
   }
 
@@ -136,10 +134,16 @@ class Doctor {
                               " s; it is stopped, or is a program and not a node");
   }
 
+  /// Whether node 1, 2, ... answers and is free.
+  bool can_measure(std::size_t node) const {
+    const auto& machine = nodes_[node - 1].machine;
+    return machine && machine->job.empty();
+  }
+
   void measure_from_here() {
     std::size_t begun = 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!nodes_[i].machine || !nodes_[i].machine->job.empty()) continue;
+      if (!can_measure(i + 1)) continue;
       ++begun;
       meter_.measure(nodes_[i].name, kCheckAddress, [this, i](const node::Measured& result) {
         links_[{0, i + 1}] = result;
@@ -151,10 +155,6 @@ class Doctor {
   }
 
   void measure_between() {
-    const auto can_measure = [&](std::size_t node) {
-      const Examined& examined = nodes_[node - 1];
-      return examined.machine && examined.machine->job.empty();
-    };
     std::size_t first = 1;
     while (first < nodes_.size() && !can_measure(first)) ++first;
     const auto rounds = rounds_of(nodes_.size());
@@ -232,7 +232,7 @@ std::string name_of(const std::vector<Examined>& nodes, std::size_t number) {
   return number == 0 ? "this machine" : nodes[number - 1].name;
 }
 
-/// What would keep a run from starting, and what may mislead; each with its node and remedy.
+/// Problems keep a run from starting; warnings do not. Each names its node and the remedy.
 struct Findings {
   std::vector<std::string> problems, warnings;
 };
@@ -240,15 +240,15 @@ struct Findings {
 Findings find_problems(const Doctor& doctor) {
   Findings found;
   auto& problems = found.problems;
-  const node::Machine here = this_machine({});
+  const std::string version = leeway_version();
   for (const Examined& node : doctor.nodes()) {
     if (!node.machine) {
       problems.push_back(node.problem);
       continue;
     }
-    if (node.machine->version != here.version)
+    if (node.machine->version != version)
       problems.push_back(concat(node.name, " has Leeway ", node.machine->version,
-                                ", this machine has ", here.version,
+                                ", this machine has ", version,
                                 "; use the same version everywhere"));
     if (std::abs(node.clock_ahead) > kClockLimit)
       found.warnings.push_back(

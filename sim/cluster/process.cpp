@@ -45,7 +45,7 @@ ClusterParts::ClusterParts(std::shared_ptr<const Job> of,
       random(Rng::stream(job->plan.seed, kClusterStream)) {}
 
 Duration ClusterParts::limit(double seconds) const {
-  // What a silence limit would be that none of these exceeds.
+  // The shortest silence limit with which messages and tensors are as quick as in a real cluster.
   constexpr double kMessages = 40, kIterations = 0.5;
   const Duration least =
       std::max({silence, scaled(world.latency, kMessages), scaled(tensors, kIterations)});

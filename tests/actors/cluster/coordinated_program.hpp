@@ -54,6 +54,11 @@ class CoordinatedProgram final : public Coordinator::Site {
   void report(std::uint32_t peer, std::uint32_t node, node::LinkState::State state) {
     receive(peer, node::LinkState{node, state});
   }
+  /// The peer's process ends, and the coordinator calls its node again for the first time.
+  void lose_and_call(std::uint32_t peer) {
+    coordinator.gone(PeerId(peer), "its process ended");
+    pass(milliseconds(250));
+  }
   void pass(Duration time) {
     now += time.ns;
     coordinator.tick();

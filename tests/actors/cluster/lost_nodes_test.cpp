@@ -80,8 +80,7 @@ TEST_CASE("a node that runs again takes its own workers, and others only after t
 TEST_CASE("a node that is called again and cannot take part loses its connection, not its number") {
   CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
-  program.coordinator.gone(PeerId(2), "its process ended");
-  program.pass(milliseconds(250));
+  program.lose_and_call(2);
   program.coordinator.called(NodeIndex(2), PeerId(5));
   const bool late = GENERATE(false, true);
   if (late)
@@ -107,12 +106,11 @@ TEST_CASE("a node that is called again and cannot take part loses its connection
   CHECK(program.begun(6) == Lives{"1/2", "3/2"});
 }
 
-TEST_CASE("a lost node that waits with an offer of its own keeps its connection") {
+TEST_CASE("a lost node that has offered itself and waits keeps its connection") {
   CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
   program.called.clear();
-  program.coordinator.gone(PeerId(2), "its process ended");
-  program.pass(milliseconds(250));
+  program.lose_and_call(2);
   REQUIRE(program.called.size() == 1);
   program.offer(3);
   program.answer(3);
@@ -217,8 +215,7 @@ TEST_CASE("a job does not start when a node gives up its part before") {
 TEST_CASE("the silence of a node's earlier connection does not count for its next one") {
   CoordinatedProgram program(four_workers(), 2, kShardsOnOne);
   program.run();
-  program.coordinator.gone(PeerId(2), "its process ended");
-  program.pass(milliseconds(250));
+  program.lose_and_call(2);
   program.coordinator.called(NodeIndex(2), PeerId(5));
   program.coordinator.silent(PeerId(5));
   program.pass(seconds(21));
